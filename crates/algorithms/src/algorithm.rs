@@ -1,0 +1,195 @@
+//! What the catalogue knows of an algorithm: the [`Algorithm`] trait and the vocabulary of its description.
+
+use alloc::vec::Vec;
+
+use hustings_protocol::{Protocol, Rank};
+
+use crate::Params;
+
+/// An algorithm, as a type: its description, its parameters, and the protocol it becomes for a type of rank.
+pub trait Algorithm: 'static {
+    /// Its parameters, with their defaults.
+    type Params: Params;
+    /// The state machine, for any rank.
+    type Protocol<R: Rank>: Protocol<Rank = R>;
+
+    /// The description.
+    const ABOUT: About;
+
+    /// The state machine with these parameters.
+    fn protocol<R: Rank>(params: &Self::Params) -> Self::Protocol<R>;
+
+    /// How many messages of each kind this very election takes (links FIFO, delays of one tick, no faults), where that can be
+    /// told without running it. In the order of the message kinds.
+    fn expect(params: &Self::Params, instance: &Instance<'_>) -> Option<Vec<u64>> {
+        let _ = (params, instance);
+        None
+    }
+}
+
+/// A fault-free election whose starters all start at tick 0, as the formulas see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Instance<'a> {
+    /// The place of every position's rank in the order of all ranks: a permutation of `0..n`, greatest wins.
+    pub order: &'a [u32],
+    /// The positions that start, ascending.
+    pub initiators: &'a [u32],
+}
+
+impl Instance<'_> {
+    /// How many nodes there are.
+    pub fn size(&self) -> u64 {
+        self.order.len() as u64
+    }
+}
+
+/// The description of an algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// Other names for it.
+    pub aliases: &'static [&'static str],
+    /// One sentence.
+    pub summary: &'static str,
+    /// The folder it lives in.
+    pub family: Family,
+    /// What it runs on.
+    pub network: NetworkKind,
+    /// What must hold for it to be right.
+    pub assumptions: Assumptions,
+    /// How sure its answer is.
+    pub certainty: Certainty,
+    /// Who starts when nobody is named.
+    pub initiators: Initiators,
+    /// Whether a later start, after the leader is lost, holds another election.
+    pub repeats: bool,
+    /// What it costs.
+    pub costs: &'static [Cost],
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// Families of algorithms: a folder each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// On a plain ring.
+    Ring,
+    /// On a ring with levels or divisions.
+    Hierarchy,
+    /// Everybody reaches everybody.
+    Complete,
+    /// On any connected graph.
+    Graph,
+    /// Without ids.
+    Anonymous,
+}
+
+/// What an algorithm runs on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NetworkKind {
+    /// A ring.
+    Ring,
+    /// A complete network.
+    Complete,
+    /// A connected graph.
+    Graph,
+    /// A graph without cycles.
+    Tree,
+}
+
+/// What must hold for an algorithm to be right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Assumptions {
+    /// Which way messages go.
+    pub direction: Direction,
+    /// Whether links must keep the order of messages.
+    pub fifo: bool,
+    /// Whether nodes have ids.
+    pub identity: Identity,
+    /// Whether time-outs must be right.
+    pub synchrony: Synchrony,
+    /// Whether nodes know how many they are.
+    pub knows_size: bool,
+}
+
+/// Which way messages go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Clockwise only.
+    Directed,
+    /// Both ways.
+    TwoWay,
+}
+
+/// Whether nodes have ids.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Identity {
+    /// Every node has an id of its own.
+    Unique,
+    /// Nodes are alike.
+    Anonymous,
+}
+
+/// Whether time-outs must be right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Synchrony {
+    /// Right whatever the delays.
+    Asynchronous,
+    /// Right while delays keep a known bound.
+    Synchronous,
+}
+
+/// How sure the answer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Certainty {
+    /// It ends, and the answer is right.
+    Always,
+    /// The answer is right; it ends with probability 1.
+    LasVegas,
+    /// It ends; the answer is right with high probability.
+    MonteCarlo,
+}
+
+/// Who starts when nobody is named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Initiators {
+    /// Every live node.
+    All,
+    /// The lowest live position.
+    LowestLive,
+}
+
+/// Best, average or worst.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Case {
+    /// No input takes less.
+    Best,
+    /// Over all orders of ids.
+    Average,
+    /// No input takes more.
+    Worst,
+}
+
+/// What an algorithm costs in one case, with every node starting unless the formula says otherwise; the announcement is
+/// included.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// In which case.
+    pub case: Case,
+    /// As people write it, in messages.
+    pub formula: &'static str,
+    /// As a function of n, where it is exact.
+    pub messages: Option<fn(u64) -> f64>,
+}
+
+/// Where an algorithm comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Source {
+    /// Who and when.
+    pub authors: &'static str,
+    /// Which work.
+    pub title: &'static str,
+    /// Which of the five texts describes it.
+    pub text: &'static str,
+}

@@ -1,0 +1,55 @@
+//! All algorithms. A line here is all that a new one needs.
+
+use crate::{About, Algorithm, Parameter, Params};
+use hustings_protocol::{Id, Message, Protocol};
+
+/// Does something with an algorithm that is known by name only: the bridge from a name to compiled code for it.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+    /// Called with the algorithm as a type.
+    fn visit<A: Algorithm>(self) -> Self::Output;
+}
+
+/// A line of the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The description.
+    pub about: About,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    /// Its kinds of messages.
+    pub kinds: &'static [&'static str],
+}
+
+const fn entry<A: Algorithm>() -> Entry {
+    Entry {
+        about: A::ABOUT,
+        parameters: <A::Params as Params>::DESCRIPTIONS,
+        kinds: <<A::Protocol<Id> as Protocol>::Message as Message>::KINDS,
+    }
+}
+
+macro_rules! catalogue {
+    ($($algorithm:path),+ $(,)?) => {
+        /// The whole catalogue, in the order of the lists.
+        pub const ENTRIES: &[Entry] = &[$( entry::<$algorithm>() ),+];
+
+        /// Calls the visitor with the algorithm of this name or alias; `None` if there is none.
+        pub fn visit<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+            $( if is_called::<$algorithm>(name) { return Some(visitor.visit::<$algorithm>()); } )+
+            None
+        }
+    };
+}
+
+fn is_called<A: Algorithm>(name: &str) -> bool {
+    A::ABOUT.name == name || A::ABOUT.aliases.contains(&name)
+}
+
+catalogue![crate::ring::ChangRoberts,];
+
+/// The line of this name or alias.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().find(|entry| entry.about.name == name || entry.about.aliases.contains(&name))
+}

@@ -1,0 +1,3 @@
+//! Connected graphs: neighbours by position behind ports from 0.
+
+pub mod echo;

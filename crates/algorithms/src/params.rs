@@ -1,0 +1,131 @@
+//! Parameters: a plain struct with defaults that can also be read and written by name, so that the command line, a form and
+//! the docs come from one place.
+
+use alloc::string::{String, ToString};
+use core::fmt;
+
+/// One parameter, described.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parameter {
+    /// Its name after `-p`.
+    pub name: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    /// What may be given.
+    pub allowed: &'static str,
+}
+
+/// A parameter that was refused; nothing was changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ParamError {
+    /// There is no such parameter.
+    #[error("there is no parameter `{name}`; allowed: {allowed}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The names there are.
+        allowed: String,
+    },
+    /// The value is not one of those allowed.
+    #[error("parameter `{name}` cannot be `{value}`; allowed: {allowed}")]
+    BadValue {
+        /// Which parameter.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What may be given.
+        allowed: &'static str,
+    },
+}
+
+/// The parameters of an algorithm. [`crate::params!`] writes this for a struct.
+pub trait Params: Clone + Default + fmt::Debug + PartialEq + Send + Sync + 'static {
+    /// All of them, in order.
+    const DESCRIPTIONS: &'static [Parameter];
+    /// A value, as it would be typed.
+    fn get(&self, name: &str) -> Option<String>;
+    /// Sets a value from what was typed.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParamError>;
+}
+
+/// A type that a parameter may have.
+pub trait ParamValue: Sized {
+    /// What may be given.
+    const ALLOWED: &'static str;
+    /// From what was typed.
+    fn parse(text: &str) -> Option<Self>;
+    /// As it would be typed.
+    fn show(&self) -> String;
+}
+
+impl ParamValue for u64 {
+    const ALLOWED: &'static str = "a whole number from 0 on";
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// For algorithms without parameters.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct NoParams;
+
+impl Params for NoParams {
+    const DESCRIPTIONS: &'static [Parameter] = &[];
+    fn get(&self, _: &str) -> Option<String> {
+        None
+    }
+    fn set(&mut self, name: &str, _: &str) -> Result<(), ParamError> {
+        Err(ParamError::Unknown {
+            name: name.to_string(),
+            allowed: "none, this algorithm has no parameters".to_string(),
+        })
+    }
+}
+
+/// Declares a struct of parameters: `params! { /// doc
+/// pub struct P { "help" name: Type = default, … } }`.
+#[macro_export]
+macro_rules! params {
+    ( $(#[$meta:meta])* pub struct $name:ident { $( $help:literal $field:ident : $type:ty = $default:expr ),+ $(,)? } ) => {
+        $(#[$meta])*
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub struct $name { $( #[doc = $help] pub $field: $type ),+ }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $name { $( $field: $default ),+ }
+            }
+        }
+
+        impl $crate::Params for $name {
+            const DESCRIPTIONS: &'static [$crate::Parameter] = &[ $( $crate::Parameter {
+                name: stringify!($field),
+                help: $help,
+                allowed: <$type as $crate::ParamValue>::ALLOWED,
+            } ),+ ];
+
+            fn get(&self, name: &str) -> Option<alloc::string::String> {
+                $( if name == stringify!($field) { return Some($crate::ParamValue::show(&self.$field)); } )+
+                None
+            }
+
+            fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::ParamError> {
+                $( if name == stringify!($field) {
+                    self.$field = $crate::ParamValue::parse(value).ok_or_else(|| $crate::ParamError::BadValue {
+                        name: stringify!($field),
+                        value: value.into(),
+                        allowed: <$type as $crate::ParamValue>::ALLOWED,
+                    })?;
+                    return Ok(());
+                } )+
+                Err($crate::ParamError::Unknown {
+                    name: name.into(),
+                    allowed: alloc::vec![$( stringify!($field) ),+].join(", "),
+                })
+            }
+        }
+    };
+}

@@ -1,0 +1,258 @@
+//! What happens to a node ([`Event`]), what it does about it ([`Effect`]), and the recorder between the two.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Context, Id, Port, Protocol, Rank};
+
+/// A timer's name. A handler sets it with a token of its choice and compares the token when it fires: a stale timer
+/// dies by that comparison, nothing has to be cancelled.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Timer {
+    /// What the timer is for.
+    pub kind: u8,
+    /// Which setting of it this is.
+    pub token: u32,
+}
+
+/// Why a node is asked to hold an election.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Summons {
+    /// A plain start signal.
+    #[default]
+    Start,
+    /// The leader that this node names is gone.
+    LeaderLost,
+}
+
+/// Something in a node's surroundings changed.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// The link behind this port works again.
+    LinkUp(Port),
+    /// The link behind this port is cut.
+    LinkDown(Port),
+    /// The peer behind this port has another rank now.
+    PeerRank(Port),
+    /// These are all the nodes that can now be reached, this one included, ascending.
+    Reachable(Vec<Id>),
+}
+
+/// One input of a node.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event<M> {
+    /// Hold an election.
+    Start(Summons),
+    /// A message came in at a port.
+    Message {
+        /// Where it came in.
+        from: Port,
+        /// What it says.
+        message: M,
+    },
+    /// A message came from a node that reached this one by its id.
+    Direct {
+        /// Who sent it.
+        from: Id,
+        /// What it says.
+        message: M,
+    },
+    /// A message that this node sent found its receiver down.
+    Unreachable {
+        /// The port it was sent to.
+        port: Port,
+        /// What it said.
+        message: M,
+    },
+    /// A message that this node sent by id found its receiver down.
+    UnreachableDirect {
+        /// The id it was sent to.
+        to: Id,
+        /// What it said.
+        message: M,
+    },
+    /// A timer is due.
+    Timer(Timer),
+    /// The surroundings changed.
+    Change(Change),
+    /// The node is about to leave in good order.
+    Retire,
+}
+
+/// One output of a node. Effects of one handler are carried out in order.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect<M> {
+    /// A message to one neighbour.
+    Send(Port, M),
+    /// The same message to all neighbours, or to all but one.
+    SendAllBut(Option<Port>, M),
+    /// The same message to a range of ports, ascending.
+    SendRange(Range<u32>, M),
+    /// A message to a node whose id this one has learnt.
+    SendDirect(Id, M),
+    /// A timer, due in so many ticks.
+    SetTimer(u64, Timer),
+    /// From now on this node leads.
+    Lead,
+    /// From now on this node names that one as leader.
+    Follow(Id),
+    /// From now on this node names nobody.
+    Forget,
+    /// The peer behind a ring port is struck off; what was sent to it from the lost message on goes to the next one.
+    Skip(Port),
+}
+
+/// What a node knows of its place, as plain data: for drivers that are not built for speed (checker, network, replay).
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Place<R> {
+    /// The node's own rank.
+    pub rank: R,
+    /// Its place among the members.
+    pub index: u32,
+    /// How many members there are.
+    pub size: u32,
+    /// The rank of the peer behind each port, where the network makes it known; its length is the degree.
+    pub peers: Peers<R>,
+}
+
+/// The ports of a [`Place`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Peers<R> {
+    /// So many ports, nothing known of who is behind them.
+    Unknown(u32),
+    /// The rank behind each port.
+    Known(Vec<R>),
+}
+
+/// Where a [`Recorder`] takes its coins from.
+pub trait Coins {
+    /// A number below `bound`, which is at least 1.
+    fn draw(&mut self, bound: u64) -> u64;
+}
+
+impl<F: FnMut(u64) -> u64> Coins for F {
+    fn draw(&mut self, bound: u64) -> u64 {
+        self(bound)
+    }
+}
+
+/// A [`Context`] that writes down the effects instead of carrying them out.
+///
+/// The fast engine does not use it (a list of effects costs it almost half its speed); everything else does.
+pub struct Recorder<'a, M, R, K> {
+    place: &'a Place<R>,
+    coins: K,
+    effects: &'a mut Vec<Effect<M>>,
+}
+
+impl<'a, M, R, K: Coins> Recorder<'a, M, R, K> {
+    /// A context at `place` whose effects are appended to `effects`.
+    pub fn new(place: &'a Place<R>, coins: K, effects: &'a mut Vec<Effect<M>>) -> Self {
+        Recorder { place, coins, effects }
+    }
+}
+
+impl<M, R: fmt::Debug, K> fmt::Debug for Recorder<'_, M, R, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl<P, K> Context<P> for Recorder<'_, P::Message, P::Rank, K>
+where
+    P: Protocol + ?Sized,
+    K: Coins,
+{
+    fn rank(&self) -> P::Rank {
+        self.place.rank
+    }
+    fn index(&self) -> u32 {
+        self.place.index
+    }
+    fn size(&self) -> u32 {
+        self.place.size
+    }
+    fn degree(&self) -> u32 {
+        match &self.place.peers {
+            Peers::Unknown(degree) => *degree,
+            Peers::Known(ranks) => ranks.len() as u32,
+        }
+    }
+    fn peer_rank(&self, port: Port) -> Option<P::Rank> {
+        match &self.place.peers {
+            Peers::Unknown(_) => None,
+            Peers::Known(ranks) => ranks.get(port.index()).copied(),
+        }
+    }
+    fn draw(&mut self, bound: u64) -> u64 {
+        self.coins.draw(bound)
+    }
+    fn send(&mut self, port: Port, message: P::Message) {
+        self.effects.push(Effect::Send(port, message));
+    }
+    fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
+        self.effects.push(Effect::SendAllBut(except, message));
+    }
+    fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
+        self.effects.push(Effect::SendRange(ports, message));
+    }
+    fn send_direct(&mut self, to: Id, message: P::Message) {
+        self.effects.push(Effect::SendDirect(to, message));
+    }
+    fn set_timer(&mut self, after: u64, timer: Timer) {
+        self.effects.push(Effect::SetTimer(after, timer));
+    }
+    fn lead(&mut self) {
+        self.effects.push(Effect::Lead);
+    }
+    fn follow(&mut self, leader: Id) {
+        self.effects.push(Effect::Follow(leader));
+    }
+    fn forget(&mut self) {
+        self.effects.push(Effect::Forget);
+    }
+    fn skip(&mut self, port: Port) {
+        self.effects.push(Effect::Skip(port));
+    }
+}
+
+/// Whom a node takes for the leader, as its effects tell.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Nobody yet.
+    #[default]
+    Undecided,
+    /// Another node.
+    Follower(Id),
+    /// Itself.
+    Leader,
+}
+
+impl Role {
+    /// The role after an effect.
+    pub fn after<M>(self, effect: &Effect<M>) -> Role {
+        match effect {
+            Effect::Lead => Role::Leader,
+            Effect::Follow(leader) => Role::Follower(*leader),
+            Effect::Forget => Role::Undecided,
+            _ => self,
+        }
+    }
+
+    /// The leader that a node with this rank names.
+    pub fn names(self, own: impl Rank) -> Option<Id> {
+        match self {
+            Role::Undecided => None,
+            Role::Follower(leader) => Some(leader),
+            Role::Leader => Some(own.id()),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Who a node is ([`Id`]), what it is worth ([`Rank`], [`Value`], [`Ranked`]), and the doors it sees ([`Port`]).
+
+use core::cmp::Ordering;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+
+/// A node's identity: a number that no other node has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Id(pub u64);
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One of a node's neighbours, numbered from 0. A node never sees addresses.
+///
+/// Which peer a port leads to is the topology's business in the simulator and the overlay's in the cluster.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Port(pub u32);
+
+impl Port {
+    /// On a ring: the clockwise neighbour.
+    pub const NEXT: Port = Port(0);
+    /// On a ring: the counter-clockwise neighbour, where clockwise messages come from.
+    pub const PREVIOUS: Port = Port(1);
+
+    /// The port's number, for indexing.
+    #[inline(always)]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What elections compare: the greatest rank wins. All ranks of one election are different, because each holds an id.
+///
+/// The plain rank is the [`Id`] itself (8 bytes, the fast case). [`Ranked`] puts a value before it, or turns the
+/// order round. A program with ranks of its own (priority, health, id) implements this trait.
+pub trait Rank:
+    Copy + Ord + Hash + fmt::Debug + fmt::Display + Serialize + for<'de> Deserialize<'de> + Send + Sync + 'static
+{
+    /// Whose rank this is.
+    fn id(self) -> Id;
+}
+
+impl Rank for Id {
+    #[inline(always)]
+    fn id(self) -> Id {
+        self
+    }
+}
+
+/// A finite number by which candidates are compared before their ids.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Value(f64);
+
+/// A value that is not a finite number.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+#[error("a value must be a finite number, not {0}")]
+pub struct NotFinite(pub f64);
+
+impl Value {
+    /// Takes any finite number; `-0` becomes `0`, so that equal values have equal bits.
+    pub fn new(number: f64) -> Result<Self, NotFinite> {
+        if number.is_finite() { Ok(Value(number + 0.0)) } else { Err(NotFinite(number)) }
+    }
+
+    /// The number itself.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Value {
+    type Error = NotFinite;
+    fn try_from(number: f64) -> Result<Self, NotFinite> {
+        Value::new(number)
+    }
+}
+
+impl From<Value> for f64 {
+    fn from(value: Value) -> f64 {
+        value.0
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_bits() == other.0.to_bits()
+    }
+}
+impl Eq for Value {}
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Value {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+impl Hash for Value {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+
+/// Which end of the order wins.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Best {
+    /// The greatest rank leads.
+    #[default]
+    Max,
+    /// The least rank leads.
+    Min,
+}
+
+/// A value before the id, in either direction: the texts' "best leader".
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Ranked {
+    /// Compared first.
+    pub value: Value,
+    /// Breaks ties.
+    pub id: Id,
+    /// The same for all nodes of one election.
+    pub best: Best,
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let natural = (self.value, self.id).cmp(&(other.value, other.id));
+        match self.best {
+            Best::Max => natural,
+            Best::Min => natural.reverse(),
+        }
+    }
+}
+
+impl fmt::Display for Ranked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.value.0, self.id)
+    }
+}
+
+impl Rank for Ranked {
+    fn id(self) -> Id {
+        self.id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranked(value: f64, id: u64, best: Best) -> Ranked {
+        Ranked { value: Value::new(value).unwrap(), id: Id(id), best }
+    }
+
+    #[test]
+    fn a_value_beats_an_id_and_an_id_breaks_the_tie() {
+        assert!(ranked(2.0, 1, Best::Max) > ranked(1.0, 9, Best::Max));
+        assert!(ranked(1.0, 9, Best::Max) > ranked(1.0, 1, Best::Max));
+        assert!(ranked(1.0, 1, Best::Min) > ranked(1.0, 9, Best::Min));
+    }
+
+    #[test]
+    fn values_are_finite_and_zero_has_one_face() {
+        assert!(Value::new(f64::NAN).is_err());
+        assert!(Value::new(f64::INFINITY).is_err());
+        assert_eq!(Value::new(-0.0), Value::new(0.0));
+    }
+}

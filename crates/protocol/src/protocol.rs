@@ -1,0 +1,203 @@
+//! The [`Protocol`] trait: one node's side of one election; and the [`Context`] it acts through.
+
+use core::fmt::Debug;
+use core::hash::Hash;
+use core::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Change, Event, Id, Port, Rank, Summons, Timer};
+
+/// What nodes say to each other.
+///
+/// Keep it at 16 bytes or less; a payload that grows lives behind a shared handle. [`crate::kinds!`] implements this for an
+/// enum.
+pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<'de> + Send + Sync + 'static {
+    /// The names under which messages are counted, in the order of the report.
+    const KINDS: &'static [&'static str];
+
+    /// The index of this message's kind in [`Message::KINDS`].
+    fn kind(&self) -> usize;
+}
+
+/// An election algorithm with its parameters: the rules by which one node turns events into effects.
+///
+/// The value itself is shared by all nodes and never changes; what a node remembers is its [`Protocol::State`]. There is
+/// no clock to read and no generator to hide: time passes in timers, coins come from [`Context::draw`]. So the very same
+/// value runs in the simulator, in the checker, on a page and on a network.
+///
+/// Handlers are generic over the context and marked `#[inline(always)]` where speed matters: the fast engine melts them
+/// into its loop.
+///
+/// # Example
+///
+/// "The first one to hear of an election leads, and tells its neighbours": not a good algorithm, but a whole one.
+///
+/// ```
+/// use hustings_protocol::{Context, Effect, Id, Peers, Place, Port, Protocol, Recorder, Summons, kinds};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+/// enum Word {
+///     Lead(Id),
+/// }
+/// kinds!(Word: Lead = "lead");
+///
+/// struct First;
+///
+/// impl Protocol for First {
+///     type Rank = Id;
+///     type State = bool; // has anybody claimed the lead?
+///     type Message = Word;
+///
+///     fn init(&self) -> bool {
+///         false
+///     }
+///     fn start<C: Context<Self>>(&self, claimed: &mut bool, _: Summons, cx: &mut C) {
+///         if !core::mem::replace(claimed, true) {
+///             cx.lead();
+///             cx.send_all_but(None, Word::Lead(cx.rank()));
+///         }
+///     }
+///     fn receive<C: Context<Self>>(&self, claimed: &mut bool, _: Port, Word::Lead(id): Word, cx: &mut C) {
+///         *claimed = true;
+///         cx.follow(id);
+///     }
+/// }
+///
+/// let place = Place { rank: Id(7), index: 0, size: 3, peers: Peers::Unknown(2) };
+/// let (mut state, mut effects) = (First.init(), Vec::new());
+/// First.start(&mut state, Summons::Start, &mut Recorder::new(&place, |_| 0, &mut effects));
+/// assert_eq!(effects, [Effect::Lead, Effect::SendAllBut(None, Word::Lead(Id(7)))]);
+/// ```
+pub trait Protocol: Send + Sync + 'static {
+    /// What candidates are compared by.
+    type Rank: Rank;
+    /// What a node remembers. It holds no absolute time, so that a checker's state space stays finite; and not the
+    /// node's own rank, which the context has (a one-byte state is worth a third of the engine's speed).
+    type State: Clone + Eq + Hash + Debug + Send + Sync + 'static;
+    /// What nodes say to each other.
+    type Message: Message;
+
+    /// The state before anything has happened; also that of a node that recovers.
+    fn init(&self) -> Self::State;
+
+    /// The node is asked to hold an election.
+    fn start<C: Context<Self>>(&self, state: &mut Self::State, summons: Summons, cx: &mut C);
+
+    /// A message came in at a port.
+    fn receive<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: Self::Message, cx: &mut C);
+
+    /// A message came from a node that reached this one by its id.
+    fn receive_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
+        let _ = (state, from, message, cx);
+    }
+
+    /// A message that this node sent found its receiver down.
+    fn unreachable<C: Context<Self>>(&self, state: &mut Self::State, port: Port, message: Self::Message, cx: &mut C) {
+        let _ = (state, port, message, cx);
+    }
+
+    /// A message that this node sent by id found its receiver down.
+    fn unreachable_direct<C: Context<Self>>(
+        &self,
+        state: &mut Self::State,
+        to: Id,
+        message: Self::Message,
+        cx: &mut C,
+    ) {
+        let _ = (state, to, message, cx);
+    }
+
+    /// A timer is due. A stale one (its token is not the state's) must change nothing.
+    fn timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
+        let _ = (state, timer, cx);
+    }
+
+    /// The surroundings changed.
+    fn changed<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
+        let _ = (state, change, cx);
+    }
+
+    /// The node leaves in good order after this handler.
+    fn retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+        let _ = (state, cx);
+    }
+
+    /// Any event, handed to its handler.
+    #[inline(always)]
+    fn handle<C: Context<Self>>(&self, state: &mut Self::State, event: Event<Self::Message>, cx: &mut C) {
+        match event {
+            Event::Start(summons) => self.start(state, summons, cx),
+            Event::Message { from, message } => self.receive(state, from, message, cx),
+            Event::Direct { from, message } => self.receive_direct(state, from, message, cx),
+            Event::Unreachable { port, message } => self.unreachable(state, port, message, cx),
+            Event::UnreachableDirect { to, message } => self.unreachable_direct(state, to, message, cx),
+            Event::Timer(timer) => self.timer(state, timer, cx),
+            Event::Change(change) => self.changed(state, change, cx),
+            Event::Retire => self.retire(state, cx),
+        }
+    }
+}
+
+/// What a node may know and do while it handles one event.
+///
+/// An algorithm made of others implements this trait too, to translate the inner one's messages and ports.
+pub trait Context<P: Protocol + ?Sized> {
+    /// The node's own rank. Anonymous algorithms never look at it.
+    fn rank(&self) -> P::Rank;
+
+    /// The node's place among the members (from 0), for algorithms that are given a map of them.
+    fn index(&self) -> u32;
+
+    /// How many members there are, for algorithms that are told so.
+    fn size(&self) -> u32;
+
+    /// How many ports the node has.
+    fn degree(&self) -> u32;
+
+    /// The rank of the peer behind a port, where the network makes it known.
+    fn peer_rank(&self, port: Port) -> Option<P::Rank>;
+
+    /// A coin: a number below `bound` (at least 1), all equally likely. The checker tries each of them.
+    fn draw(&mut self, bound: u64) -> u64;
+
+    /// Sends to one neighbour.
+    fn send(&mut self, port: Port, message: P::Message);
+
+    /// Sends the same to all neighbours but one (or to all), by ascending port. On a broadcast medium it is one message.
+    #[inline(always)]
+    fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
+        for port in (0..self.degree()).map(Port).filter(|port| Some(*port) != except) {
+            self.send(port, message.clone());
+        }
+    }
+
+    /// Sends the same to a range of ports, ascending.
+    #[inline(always)]
+    fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
+        for port in ports {
+            self.send(Port(port), message.clone());
+        }
+    }
+
+    /// Sends to a node whose id this one has learnt.
+    fn send_direct(&mut self, to: Id, message: P::Message);
+
+    /// Asks for [`Protocol::timer`] in `after` ticks.
+    fn set_timer(&mut self, after: u64, timer: Timer);
+
+    /// From now on this node leads, and names itself.
+    fn lead(&mut self);
+
+    /// From now on this node names `leader`; if it led, it no longer does.
+    fn follow(&mut self, leader: Id);
+
+    /// From now on this node names nobody.
+    fn forget(&mut self);
+
+    /// On a ring, from within [`Protocol::unreachable`]: strikes the peer behind the port off for the rest of the run and
+    /// sends everything that was sent to it, from the lost message on and in order, to the next one. (Sending again one by
+    /// one would break FIFO: Dolev–Klawe–Rodeh and Peterson then elect wrong leaders.)
+    fn skip(&mut self, port: Port);
+}

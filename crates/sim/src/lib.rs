@@ -1,0 +1,8 @@
+//! The simulator.
+
+pub mod engine;
+pub mod outcome;
+pub mod rng;
+pub mod scenario;
+pub mod topology;
+pub mod trace;

@@ -1,0 +1,295 @@
+//! The networks that engines run on: a [`Ring`] and a [`Complete`] network need no memory, a [`Graph`] is a flat list of
+//! neighbours.
+
+use hustings_protocol::Port;
+
+/// A ring of n positions: port 0 leads clockwise, port 1 counter-clockwise. Alone, a node is its own neighbour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ring {
+    /// How many positions.
+    pub size: u32,
+}
+
+/// Everybody reaches everybody: port p of position i leads to position p, or p+1 from i on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Complete {
+    /// How many positions.
+    pub size: u32,
+}
+
+/// An undirected graph without loops and double links: neighbours of each position in ascending order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Graph {
+    /// Where each position's neighbours begin; one more entry than positions.
+    first: Vec<u32>,
+    /// All neighbours. An index into this list is a *slot*: a directed link, named by its receiver's end.
+    neighbours: Vec<u32>,
+    /// For each slot, the slot of the same link in the other direction.
+    reverse: Vec<u32>,
+}
+
+/// A list of links that is no graph.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum GraphError {
+    /// A position beyond the last.
+    #[error("link {from}–{to} names a position beyond the last one, {last}")]
+    Beyond {
+        /// One end.
+        from: u64,
+        /// The other end.
+        to: u64,
+        /// The last position.
+        last: u64,
+    },
+    /// A link from a node to itself.
+    #[error("link {at}–{at} leads from a node to itself")]
+    Loop {
+        /// Which node.
+        at: u64,
+    },
+    /// The same link twice.
+    #[error("link {from}–{to} is given twice")]
+    Twice {
+        /// One end.
+        from: u64,
+        /// The other end.
+        to: u64,
+    },
+    /// More links than slots can be numbered.
+    #[error("{links} links are too many; at most {most}")]
+    TooMany {
+        /// How many there are.
+        links: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// Not all nodes can reach each other.
+    #[error("the graph is not connected: position {from} cannot reach position {to}")]
+    Disconnected {
+        /// From here…
+        from: u64,
+        /// …there is no way to there.
+        to: u64,
+    },
+}
+
+/// The most links a [`Graph`] holds: each has two slots, numbered with 32 bits.
+pub const MOST_LINKS: u64 = (u32::MAX / 2) as u64;
+
+impl Graph {
+    /// A graph of `size` positions from its links. `links` is called twice and must give the same links both times, each
+    /// once, in any order and direction.
+    pub fn new(size: u32, links: impl Fn(&mut dyn FnMut(u32, u32))) -> Result<Self, GraphError> {
+        let mut degrees = vec![0u32; size as usize];
+        let (mut count, mut error) = (0u64, None);
+        links(&mut |from, to| {
+            count += 1;
+            if from == to {
+                error.get_or_insert(GraphError::Loop { at: from.into() });
+            } else if from >= size || to >= size {
+                error.get_or_insert(GraphError::Beyond {
+                    from: from.into(),
+                    to: to.into(),
+                    last: u64::from(size).saturating_sub(1),
+                });
+            } else {
+                degrees[from as usize] += 1;
+                degrees[to as usize] += 1;
+            }
+        });
+        if count > MOST_LINKS {
+            return Err(GraphError::TooMany { links: count, most: MOST_LINKS });
+        }
+        if let Some(error) = error {
+            return Err(error);
+        }
+        let mut first = Vec::with_capacity(size as usize + 1);
+        first.push(0u32);
+        for degree in &degrees {
+            first.push(first.last().expect("it starts with one entry") + degree);
+        }
+        let mut neighbours = vec![0u32; 2 * count as usize];
+        let mut next = first[..size as usize].to_vec();
+        links(&mut |from, to| {
+            for (at, other) in [(from, to), (to, from)] {
+                neighbours[next[at as usize] as usize] = other;
+                next[at as usize] += 1;
+            }
+        });
+        for at in 0..size as usize {
+            let own = &mut neighbours[first[at] as usize..first[at + 1] as usize];
+            own.sort_unstable();
+            if let Some(twice) = own.windows(2).find(|pair| pair[0] == pair[1]) {
+                return Err(GraphError::Twice { from: at as u64, to: twice[0].into() });
+            }
+        }
+        // Senders ascend, so each receiver's slots fill in order: one pass finds every link's other direction.
+        let mut reverse = vec![0u32; neighbours.len()];
+        next.copy_from_slice(&first[..size as usize]);
+        for at in 0..size as usize {
+            for slot in first[at]..first[at + 1] {
+                let other = neighbours[slot as usize] as usize;
+                reverse[slot as usize] = next[other];
+                next[other] += 1;
+            }
+        }
+        Ok(Graph { first, neighbours, reverse })
+    }
+
+    /// Fails if some position cannot reach another.
+    pub fn check_connected(&self) -> Result<(), GraphError> {
+        let size = self.size() as usize;
+        let mut seen = vec![false; size];
+        let mut waiting = vec![0u32];
+        if size > 0 {
+            seen[0] = true;
+        } else {
+            waiting.clear();
+        }
+        while let Some(at) = waiting.pop() {
+            for &other in self.neighbours(at) {
+                if !std::mem::replace(&mut seen[other as usize], true) {
+                    waiting.push(other);
+                }
+            }
+        }
+        match seen.iter().position(|seen| !seen) {
+            Some(to) => Err(GraphError::Disconnected { from: 0, to: to as u64 }),
+            None => Ok(()),
+        }
+    }
+
+    /// How many positions.
+    #[inline(always)]
+    pub fn size(&self) -> u32 {
+        self.first.len() as u32 - 1
+    }
+
+    /// How many links.
+    pub fn links(&self) -> u64 {
+        self.neighbours.len() as u64 / 2
+    }
+
+    /// Where each position's slots begin; one more entry than positions.
+    #[inline(always)]
+    pub fn first(&self) -> &[u32] {
+        &self.first
+    }
+
+    /// The neighbours of all positions, by slot.
+    #[inline(always)]
+    pub fn slots(&self) -> &[u32] {
+        &self.neighbours
+    }
+
+    /// The slot of each link in the other direction.
+    #[inline(always)]
+    pub fn reverse(&self) -> &[u32] {
+        &self.reverse
+    }
+
+    /// A position's neighbours, ascending.
+    #[inline(always)]
+    pub fn neighbours(&self, at: u32) -> &[u32] {
+        &self.neighbours[self.first[at as usize] as usize..self.first[at as usize + 1] as usize]
+    }
+
+    /// Whether the graph has no cycle (and is connected).
+    pub fn is_tree(&self) -> bool {
+        self.links() + 1 == u64::from(self.size()) && self.check_connected().is_ok()
+    }
+}
+
+/// Any network, for the parts that are not built for speed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Network {
+    /// A ring.
+    Ring(Ring),
+    /// A complete network.
+    Complete(Complete),
+    /// A graph.
+    Graph(Graph),
+}
+
+impl Network {
+    /// How many positions.
+    pub fn size(&self) -> u32 {
+        match self {
+            Network::Ring(ring) => ring.size,
+            Network::Complete(complete) => complete.size,
+            Network::Graph(graph) => graph.size(),
+        }
+    }
+
+    /// How many undirected links (a ring of two has one, a ring of one none).
+    pub fn links(&self) -> u64 {
+        match self {
+            Network::Ring(Ring { size }) => match u64::from(*size) {
+                0 | 1 => 0,
+                2 => 1,
+                n => n,
+            },
+            Network::Complete(Complete { size }) => u64::from(*size) * u64::from(size.saturating_sub(1)) / 2,
+            Network::Graph(graph) => graph.links(),
+        }
+    }
+
+    /// How many ports a position has.
+    pub fn degree(&self, at: u32) -> u32 {
+        match self {
+            Network::Ring(_) => 2,
+            Network::Complete(complete) => complete.size - 1,
+            Network::Graph(graph) => graph.neighbours(at).len() as u32,
+        }
+    }
+
+    /// Who is behind a port, and the port at which a message sent there comes in.
+    pub fn peer(&self, at: u32, port: Port) -> (u32, Port) {
+        match self {
+            Network::Ring(Ring { size }) => match port {
+                Port::NEXT => ((at + 1) % size, Port::PREVIOUS),
+                _ => ((at + size - 1) % size, Port::NEXT),
+            },
+            Network::Complete(_) => {
+                let to = if port.0 < at { port.0 } else { port.0 + 1 };
+                (to, Port(if at < to { at } else { at - 1 }))
+            }
+            Network::Graph(graph) => {
+                let slot = graph.first[at as usize] + port.0;
+                let to = graph.neighbours[slot as usize];
+                (to, Port(graph.reverse[slot as usize] - graph.first[to as usize]))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_port_leads_there_and_back() {
+        let graph =
+            Graph::new(5, |link| [(3, 1), (0, 1), (1, 4), (4, 0)].iter().for_each(|&(a, b)| link(a, b))).unwrap();
+        assert_eq!(graph.check_connected(), Err(GraphError::Disconnected { from: 0, to: 2 }));
+        let networks =
+            [Network::Ring(Ring { size: 5 }), Network::Complete(Complete { size: 5 }), Network::Graph(graph)];
+        for network in &networks {
+            for at in 0..5 {
+                for port in (0..network.degree(at)).map(Port) {
+                    let (peer, back) = network.peer(at, port);
+                    assert_eq!(network.peer(peer, back), (at, port));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_graph_is_refused() {
+        let graph =
+            |links: &'static [(u32, u32)]| Graph::new(3, move |link| links.iter().for_each(|&(a, b)| link(a, b)));
+        assert_eq!(graph(&[(1, 1)]), Err(GraphError::Loop { at: 1 }));
+        assert_eq!(graph(&[(0, 3)]), Err(GraphError::Beyond { from: 0, to: 3, last: 2 }));
+        assert_eq!(graph(&[(0, 1), (1, 0)]), Err(GraphError::Twice { from: 0, to: 1 }));
+    }
+}
