@@ -2,6 +2,7 @@
 
 pub mod engine;
 pub mod outcome;
+pub mod reference;
 pub mod rng;
 pub mod scenario;
 pub mod topology;

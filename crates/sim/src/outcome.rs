@@ -66,3 +66,18 @@ pub struct Times {
     /// The last tick with a delivery or a timer that did something.
     pub quiescent: Option<u64>,
 }
+
+impl Load {
+    /// The load of `size` nodes from what each handled.
+    pub fn of(handled: impl Iterator<Item = u64>, size: u32) -> Self {
+        let mut histogram = std::collections::BTreeMap::new();
+        let mut sum = 0u64;
+        for messages in handled {
+            *histogram.entry(messages).or_insert(0u64) += 1;
+            sum += messages;
+        }
+        let mean = if size == 0 { 0.0 } else { sum as f64 / f64::from(size) };
+        let max = histogram.keys().next_back().copied().unwrap_or(0);
+        Load { mean, max, histogram: histogram.into_iter().collect() }
+    }
+}

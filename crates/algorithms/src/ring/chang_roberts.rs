@@ -68,29 +68,29 @@ impl<R: Rank> Protocol for Rules<R> {
     #[inline(always)]
     fn receive<C: Context<Self>>(&self, state: &mut State, _: Port, message: Message<R>, cx: &mut C) {
         match message {
-            Message::Candidate(candidate) => match *state {
-                State::Active => {
+            Message::Candidate(candidate) => {
+                if *state == State::Active {
                     let own = cx.rank();
-                    if candidate > own {
-                        *state = State::Passive;
-                        cx.send(Port::NEXT, message);
-                    } else if candidate == own {
+                    if candidate < own {
+                        return;
+                    }
+                    if candidate == own {
                         *state = State::Leader;
                         cx.lead();
                         cx.send(Port::NEXT, Message::Elected(own));
+                        return;
                     }
                 }
-                State::Idle | State::Passive => {
+                if *state != State::Leader {
                     *state = State::Passive;
-                    cx.send(Port::NEXT, message);
+                    cx.send(Port::NEXT, Message::Candidate(candidate));
                 }
-                State::Leader => {}
-            },
+            }
             Message::Elected(leader) => {
                 if *state != State::Leader {
                     *state = State::Passive;
                     cx.follow(leader.id());
-                    cx.send(Port::NEXT, message);
+                    cx.send(Port::NEXT, Message::Elected(leader));
                 }
             }
         }

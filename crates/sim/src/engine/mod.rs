@@ -1,1 +1,3 @@
 //! The engines.
+
+pub mod fast;

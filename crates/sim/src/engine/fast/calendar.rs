@@ -1,0 +1,166 @@
+//! The calendar: everything of a tick that is not plain mail: starts, crashes, mail that came back, timers.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use hustings_protocol::{Port, Timer};
+
+/// Who gets a start signal, and when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Starts {
+    /// Every position at tick 0: no list is kept.
+    All,
+    /// These, ascending by tick, then position.
+    At(Vec<crate::scenario::Start>),
+}
+
+/// A message that found its receiver down, on its way back to its sender.
+pub(super) struct Return<M> {
+    pub(super) sender: u32,
+    pub(super) port: Port,
+    pub(super) peer: u32,
+    pub(super) message: M,
+}
+
+/// What happens at which tick, over a range of positions.
+pub(super) struct Calendar<M> {
+    starts: VecDeque<(u64, u32)>,
+    /// All positions of this range start at tick 0.
+    everybody_at_0: bool,
+    /// When each node stops; empty if none ever does.
+    down_from: Vec<u64>,
+    crashes: VecDeque<(u64, u32)>,
+    returns: BTreeMap<u64, Vec<Return<M>>>,
+    timers: BTreeMap<u64, Vec<(u32, Timer)>>,
+    next: u64,
+}
+
+/// What one tick holds beside plain mail; each list ascends by position.
+pub(super) struct Day<M> {
+    pub(super) everybody_starts: bool,
+    pub(super) starts: VecDeque<u32>,
+    pub(super) crashes: VecDeque<u32>,
+    pub(super) returns: VecDeque<Return<M>>,
+    pub(super) timers: VecDeque<(u32, Timer)>,
+}
+
+impl<M> Calendar<M> {
+    /// The calendar of a range of positions; `crashes` holds (tick, position), of all positions.
+    pub(super) fn new(range: std::ops::Range<u32>, size: u32, starts: &Starts, crashes: &[(u64, u32)]) -> Self {
+        let mut down_from = Vec::new();
+        if !crashes.is_empty() {
+            down_from.resize(size as usize, u64::MAX);
+            for &(tick, node) in crashes {
+                down_from[node as usize] = down_from[node as usize].min(tick);
+            }
+        }
+        let mut own: Vec<(u64, u32)> = crashes.iter().copied().filter(|(_, node)| range.contains(node)).collect();
+        own.sort_unstable();
+        let listed = match starts {
+            Starts::All => VecDeque::new(),
+            Starts::At(list) => {
+                list.iter().filter(|start| range.contains(&start.at)).map(|start| (start.tick, start.at)).collect()
+            }
+        };
+        let mut calendar = Calendar {
+            starts: listed,
+            everybody_at_0: *starts == Starts::All,
+            down_from,
+            crashes: own.into(),
+            returns: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            next: 0,
+        };
+        calendar.find_next();
+        calendar
+    }
+
+    /// The first tick from now on that holds anything.
+    #[inline(always)]
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether any node ever goes down.
+    #[inline(always)]
+    pub(super) fn is_rough(&self) -> bool {
+        !self.down_from.is_empty()
+    }
+
+    /// Whether a node is up at a tick.
+    #[inline(always)]
+    pub(super) fn is_up(&self, node: u32, tick: u64) -> bool {
+        self.down_from.is_empty() || self.down_from[node as usize] > tick
+    }
+
+    /// A message sent now, at `tick`, to a node that will be down when it arrives.
+    pub(super) fn bring_back(&mut self, tick: u64, message: Return<M>) {
+        let due = tick + 2;
+        if self.is_up(message.sender, due) {
+            self.returns.entry(due).or_default().push(message);
+            self.next = self.next.min(due);
+        }
+    }
+
+    /// Everything that this node sent to that peer behind that port and that is on its way back, in sending order.
+    pub(super) fn take_returns(&mut self, sender: u32, port: Port, peer: u32) -> Vec<M> {
+        let mut taken = Vec::new();
+        for list in self.returns.values_mut() {
+            let all = std::mem::take(list);
+            for message in all {
+                if (message.sender, message.port, message.peer) == (sender, port, peer) {
+                    taken.push(message.message);
+                } else {
+                    list.push(message);
+                }
+            }
+        }
+        taken
+    }
+
+    pub(super) fn set_timer(&mut self, tick: u64, node: u32, after: u64, timer: Timer) {
+        let due = tick.saturating_add(after.max(1));
+        self.timers.entry(due).or_default().push((node, timer));
+        self.next = self.next.min(due);
+    }
+
+    /// Takes what this tick holds.
+    pub(super) fn open(&mut self, tick: u64) -> Day<M> {
+        let everybody_starts = tick == 0 && std::mem::take(&mut self.everybody_at_0);
+        let mut timers = self.timers.remove(&tick).unwrap_or_default();
+        timers.sort_by_key(|&(node, _)| node); // stable: a node's timers keep the order of their setting
+        let mut returns = self.returns.remove(&tick).unwrap_or_default();
+        returns.sort_by_key(|message| message.sender);
+        let day = Day {
+            everybody_starts,
+            starts: take_due(&mut self.starts, tick),
+            crashes: take_due(&mut self.crashes, tick),
+            returns: returns.into(),
+            timers: timers.into(),
+        };
+        self.find_next();
+        day
+    }
+
+    fn find_next(&mut self) {
+        let heads = [
+            self.everybody_at_0.then_some(0),
+            self.starts.front().map(|start| start.0),
+            self.crashes.front().map(|crash| crash.0),
+            self.returns.keys().next().copied(),
+            self.timers.keys().next().copied(),
+        ];
+        self.next = heads.into_iter().flatten().min().unwrap_or(u64::MAX);
+    }
+}
+
+fn take_due(list: &mut VecDeque<(u64, u32)>, tick: u64) -> VecDeque<u32> {
+    let mut due = VecDeque::new();
+    while let Some(&(when, node)) = list.front() {
+        if when > tick {
+            break;
+        }
+        list.pop_front();
+        due.push_back(node);
+    }
+    due
+}

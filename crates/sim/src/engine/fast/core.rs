@@ -1,0 +1,155 @@
+//! What all fast drivers keep beside the mail: counts, ledger, calendar, gauge, coins.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use hustings_protocol::{Id, Message, Protocol, Rank, Summons, Timer};
+
+use super::calendar::{Calendar, Starts};
+use super::ledger::{Clockwork, Ledger, agreement, final_leader};
+use super::meter::{Gauge, Meter, summary};
+use crate::outcome::Outcome;
+use crate::rng::{Purpose, Stream};
+
+/// What to run, without the network: the fast engine's whole input.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Who starts.
+    pub starts: Starts,
+    /// (tick, position) of every crash.
+    pub crashes: Vec<(u64, u32)>,
+    /// Decides the coins.
+    pub seed: u64,
+    /// The last tick that is simulated.
+    pub until: u64,
+    /// How many threads may work on it.
+    pub threads: usize,
+}
+
+/// The most kinds of messages that an algorithm may have.
+pub const MOST_KINDS: usize = 16;
+
+/// Messages by kind. A fixed array, so that a driver can hold it in registers.
+#[derive(Default)]
+pub(super) struct Counts([u64; MOST_KINDS]);
+
+impl Counts {
+    #[inline(always)]
+    pub(super) fn sent<M: Message>(&mut self, message: &M, copies: u64) {
+        const { assert!(M::KINDS.len() <= MOST_KINDS, "too many kinds of messages") };
+        self.0[message.kind()] += copies;
+    }
+
+    pub(super) fn add(&mut self, more: &Counts) {
+        self.0.iter_mut().zip(&more.0).for_each(|(sum, more)| *sum += more);
+    }
+
+    pub(super) fn of(&self, kind: usize) -> u64 {
+        self.0[kind]
+    }
+}
+
+/// The books of a range of positions.
+pub(super) struct Core<'a, P: Protocol> {
+    pub(super) protocol: &'a P,
+    pub(super) ranks: &'a [P::Rank],
+    pub(super) tick: u64,
+    pub(super) counts: Counts,
+    pub(super) lost: u64,
+    pub(super) ledger: Ledger,
+    pub(super) calendar: Calendar<P::Message>,
+    pub(super) gauge: Gauge,
+    /// The protocol asked for something that this driver cannot do: the run is given up.
+    pub(super) unsuited: bool,
+    seed: u64,
+    /// How many coins each node drew; only those that drew any.
+    coins: BTreeMap<u32, u64>,
+}
+
+impl<'a, P: Protocol> Core<'a, P> {
+    pub(super) fn new<Mt: Meter>(protocol: &'a P, ranks: &'a [P::Rank], plan: &Plan, range: Range<u32>) -> Self {
+        Core {
+            protocol,
+            ranks,
+            tick: 0,
+            counts: Counts::default(),
+            lost: 0,
+            ledger: Ledger::new(range.clone()),
+            calendar: Calendar::new(range.clone(), ranks.len() as u32, &plan.starts, &plan.crashes),
+            gauge: Gauge::new::<Mt>(range),
+            unsuited: false,
+            seed: plan.seed,
+            coins: BTreeMap::new(),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn delivered<Mt: Meter>(&mut self, node: u32) {
+        if Mt::FULL {
+            self.gauge.delivered(node);
+        }
+    }
+
+    /// Closes the books of this tick, where one range is all there is.
+    #[inline(always)]
+    pub(super) fn end_of_tick<Mt: Meter>(&mut self, clock: &mut Clockwork) {
+        if Mt::FULL {
+            self.gauge.end_of_tick();
+        }
+        if self.ledger.take_changed() {
+            clock.end_of_tick(self.tick, &[&self.ledger], self.ranks);
+        }
+    }
+
+    /// What a start signal is at this moment: if the leader that the node names is down, it says so.
+    pub(super) fn summons(&self, node: u32) -> Summons {
+        if !self.calendar.is_rough() {
+            return Summons::Start;
+        }
+        let is_down = |id: Id| {
+            let position = self.ranks.iter().position(|rank| rank.id() == id);
+            position.is_none_or(|position| !self.calendar.is_up(position as u32, self.tick))
+        };
+        if self.ledger.names(node).is_some_and(is_down) { Summons::LeaderLost } else { Summons::Start }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn set_timer(&mut self, node: u32, after: u64, timer: Timer) {
+        self.calendar.set_timer(self.tick, node, after, timer);
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn draw(&mut self, node: u32, bound: u64) -> u64 {
+        let drawn = self.coins.entry(node).or_insert(0);
+        let mut stream = Stream::new(self.seed, Purpose::Coins, u64::from(node)).skip_to(*drawn);
+        let number = stream.below(bound);
+        *drawn = stream.position();
+        number
+    }
+}
+
+/// The outcome of a run from the books of all ranges.
+pub(super) fn outcome<P: Protocol>(cores: &[Core<'_, P>], clock: &Clockwork, hung: bool) -> Outcome {
+    let ledgers: Vec<&Ledger> = cores.iter().map(|core| &core.ledger).collect();
+    let ranks = cores[0].ranks;
+    let mut leaders: Vec<u32> = ledgers.iter().flat_map(|ledger| ledger.leaders()).map(|&(node, _)| node).collect();
+    leaders.sort_unstable();
+    let gauges: Vec<&Gauge> = cores.iter().map(|core| &core.gauge).collect();
+    let (bytes, load, collisions) = summary(&gauges, ranks.len() as u32);
+    Outcome {
+        leader: final_leader(&ledgers, ranks).map(|(node, _)| node),
+        leaders,
+        agreement: agreement(&ledgers, ranks).is_some(),
+        live: ledgers.iter().map(|ledger| ledger.live()).sum::<u64>() as u32,
+        hung,
+        by_kind: (0..P::Message::KINDS.len()).map(|kind| cores.iter().map(|core| core.counts.of(kind)).sum()).collect(),
+        notice: Vec::new(),
+        bytes,
+        lost: cores.iter().map(|core| core.lost).sum(),
+        load,
+        collisions,
+        time: clock.times(&ledgers, ranks),
+    }
+}

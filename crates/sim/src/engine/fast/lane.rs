@@ -1,0 +1,147 @@
+//! A lane: next tick's mail in the order of its receivers, as a circular queue.
+//!
+//! The reader frees places at the front while the writer fills them at the back, so one buffer serves both this tick's mail
+//! and the next one's. Addresses and messages lie in arrays of their own: read and written as what they are, never as one
+//! record (which costs a stall whenever a message is read soon after it was written).
+
+use std::mem::MaybeUninit;
+
+/// Mail in flight, first in first out.
+pub(super) struct Lane<M> {
+    receivers: Vec<u32>,
+    messages: Vec<MaybeUninit<M>>,
+    head: usize,
+    tail: usize,
+    len: usize,
+}
+
+impl<M> Lane<M> {
+    /// An empty lane with room for so many messages; the memory is touched now, so that the run does not pay for it.
+    pub(super) fn with_room(room: usize) -> Self {
+        let room = room.max(4);
+        let mut receivers = vec![u32::MAX; room];
+        // A zeroed allocation is mapped lazily: one write to each page maps it.
+        receivers.iter_mut().step_by(1024).for_each(|place| *place = 0);
+        let mut messages: Vec<MaybeUninit<M>> = Vec::with_capacity(room);
+        messages.resize_with(room, MaybeUninit::uninit);
+        let page = 4096usize.div_ceil(size_of::<M>().max(1)).max(1);
+        for place in messages.iter_mut().step_by(page) {
+            // SAFETY: the bytes of an uninitialised message may be anything.
+            unsafe { place.as_mut_ptr().cast::<u8>().write_bytes(0, size_of::<M>()) };
+        }
+        Lane { receivers, messages, head: 0, tail: 0, len: 0 }
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The receiver of the first message; the lane must not be empty.
+    #[inline(always)]
+    pub(super) fn first_receiver(&self) -> u32 {
+        debug_assert!(self.len > 0);
+        // SAFETY: `head` is always below the length of the arrays.
+        unsafe { *self.receivers.get_unchecked(self.head) }
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, receiver: u32, message: M) {
+        if self.len == self.receivers.len() {
+            self.grow();
+        }
+        // SAFETY: `tail` is always below the length of the arrays, and that place is free: the lane is not full.
+        unsafe {
+            *self.receivers.get_unchecked_mut(self.tail) = receiver;
+            self.messages.get_unchecked_mut(self.tail).as_mut_ptr().write(message);
+        }
+        self.tail += 1;
+        if self.tail == self.receivers.len() {
+            self.tail = 0;
+        }
+        self.len += 1;
+    }
+
+    /// Takes the first message; the lane must not be empty.
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> (u32, M) {
+        debug_assert!(self.len > 0);
+        // SAFETY: the lane is not empty, so the place at `head` holds a message, which nobody reads again.
+        let first = unsafe {
+            (*self.receivers.get_unchecked(self.head), self.messages.get_unchecked(self.head).as_ptr().read())
+        };
+        self.head += 1;
+        if self.head == self.receivers.len() {
+            self.head = 0;
+        }
+        self.len -= 1;
+        first
+    }
+
+    /// Doubles the room. By value, so that a lane held in registers need not have an address.
+    #[cold]
+    #[inline(never)]
+    fn grown(mut self) -> Self {
+        let mut larger = Lane::with_room(self.receivers.len() * 2);
+        while self.len > 0 {
+            let (receiver, message) = self.pop();
+            larger.push(receiver, message);
+        }
+        larger
+    }
+
+    #[inline(always)]
+    fn grow(&mut self) {
+        let empty = Lane { receivers: Vec::new(), messages: Vec::new(), head: 0, tail: 0, len: 0 };
+        *self = std::mem::replace(self, empty).grown();
+    }
+}
+
+impl<M> Drop for Lane<M> {
+    fn drop(&mut self) {
+        if std::mem::needs_drop::<M>() {
+            while self.len > 0 {
+                drop(self.pop());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use std::sync::Arc;
+
+    #[test]
+    fn it_is_a_queue_whatever_comes() {
+        let (mut lane, mut plain) = (Lane::with_room(4), VecDeque::new());
+        let mut stream = crate::rng::Stream::new(1, crate::rng::Purpose::Coins, 0);
+        for step in 0..10_000u32 {
+            if stream.below(100) < if step < 5_000 { 55 } else { 45 } {
+                lane.push(step, Arc::new(step));
+                plain.push_back((step, Arc::new(step)));
+            } else if let Some(first) = plain.pop_front() {
+                assert_eq!(lane.first_receiver(), first.0);
+                assert_eq!(lane.pop(), first);
+            }
+            assert_eq!(lane.len(), plain.len());
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_dropped() {
+        let kept = Arc::new(());
+        let mut lane = Lane::with_room(4);
+        (0..7).for_each(|at| lane.push(at, Arc::clone(&kept)));
+        drop(lane.pop());
+        assert_eq!(Arc::strong_count(&kept), 7);
+        drop(lane);
+        assert_eq!(Arc::strong_count(&kept), 1);
+    }
+}

@@ -1,0 +1,184 @@
+//! The ledger: who names whom, who leads, and since when. Constant work per change, no scan.
+
+use std::collections::HashMap;
+
+use hustings_protocol::{Id, Rank};
+
+use crate::outcome::Times;
+
+/// Nobody is named.
+const NOBODY: u32 = 0;
+
+/// Who names whom, over a range of positions.
+pub(super) struct Ledger {
+    /// What each node names: an index into `named`.
+    names: Vec<u32>,
+    /// Every id that was ever named, and how many live nodes name it now; entry 0 stands for nobody.
+    named: Vec<(Option<Id>, u64)>,
+    /// The entry that was used last: almost always the one that is used next.
+    latest: u32,
+    /// Where an id's entry is. Never iterated.
+    entries: HashMap<Id, u32>,
+    /// Live leaders and since when they lead; hardly ever more than one.
+    leaders: Vec<(u32, u64)>,
+    live: u64,
+    changed: bool,
+    first: u32,
+}
+
+impl Ledger {
+    pub(super) fn new(range: std::ops::Range<u32>) -> Self {
+        let size = range.len();
+        // Written, not just zeroed, so that the run does not pay for mapping the memory.
+        let mut names = Vec::with_capacity(size);
+        names.resize(size, u32::MAX);
+        names.fill(NOBODY);
+        Ledger {
+            names,
+            named: vec![(None, size as u64)],
+            latest: NOBODY,
+            entries: HashMap::new(),
+            leaders: Vec::new(),
+            live: size as u64,
+            changed: false,
+            first: range.start,
+        }
+    }
+
+    #[inline(always)]
+    fn place(&self, node: u32) -> usize {
+        (node - self.first) as usize
+    }
+
+    #[inline(always)]
+    fn set(&mut self, node: u32, entry: u32) {
+        let place = self.place(node);
+        let old = self.names[place];
+        if old != entry {
+            self.names[place] = entry;
+            self.named[old as usize].1 -= 1;
+            self.named[entry as usize].1 += 1;
+            self.changed = true;
+        }
+    }
+
+    #[inline(always)]
+    fn entry(&mut self, id: Id) -> u32 {
+        if self.named[self.latest as usize].0 == Some(id) {
+            return self.latest;
+        }
+        self.latest = self.look_up(id);
+        self.latest
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_up(&mut self, id: Id) -> u32 {
+        let next = self.named.len() as u32;
+        let entry = *self.entries.entry(id).or_insert(next);
+        if entry == next {
+            self.named.push((Some(id), 0));
+        }
+        entry
+    }
+
+    #[inline(always)]
+    pub(super) fn follow(&mut self, node: u32, leader: Id) {
+        let entry = self.entry(leader);
+        self.set(node, entry);
+        self.depose(node);
+    }
+
+    #[inline(always)]
+    fn depose(&mut self, node: u32) {
+        if let Some(at) = self.leaders.iter().position(|&(leader, _)| leader == node) {
+            self.leaders.remove(at);
+            self.changed = true;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn lead(&mut self, node: u32, id: Id, tick: u64) {
+        let entry = self.entry(id);
+        self.set(node, entry);
+        if !self.leaders.iter().any(|&(leader, _)| leader == node) {
+            self.leaders.push((node, tick));
+            self.changed = true;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn forget(&mut self, node: u32) {
+        self.set(node, NOBODY);
+        self.depose(node);
+    }
+
+    /// The node went down: it neither names nor leads.
+    pub(super) fn crash(&mut self, node: u32) {
+        self.set(node, NOBODY);
+        self.depose(node);
+        self.named[NOBODY as usize].1 -= 1;
+        self.live -= 1;
+        self.changed = true;
+    }
+
+    /// What a node names.
+    pub(super) fn names(&self, node: u32) -> Option<Id> {
+        self.named[self.names[self.place(node)] as usize].0
+    }
+
+    /// Whether anything changed since this was last asked.
+    #[inline(always)]
+    pub(super) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    pub(super) fn live(&self) -> u64 {
+        self.live
+    }
+
+    pub(super) fn leaders(&self) -> &[(u32, u64)] {
+        &self.leaders
+    }
+
+    /// How many live nodes name this id.
+    pub(super) fn supporters(&self, id: Id) -> u64 {
+        if self.named[self.latest as usize].0 == Some(id) {
+            return self.named[self.latest as usize].1;
+        }
+        self.entries.get(&id).map_or(0, |&entry| self.named[entry as usize].1)
+    }
+}
+
+/// The three times as they are now, over all ranges' ledgers.
+#[derive(Default)]
+pub(super) struct Clockwork {
+    agreed: Option<u64>,
+    pub(super) quiescent: Option<u64>,
+}
+
+impl Clockwork {
+    /// To be called at the end of a tick in which a ledger changed.
+    pub(super) fn end_of_tick<R: Rank>(&mut self, tick: u64, ledgers: &[&Ledger], ranks: &[R]) {
+        self.agreed = if agreement(ledgers, ranks).is_some() { self.agreed.or(Some(tick)) } else { None };
+    }
+
+    pub(super) fn times<R: Rank>(&self, ledgers: &[&Ledger], ranks: &[R]) -> Times {
+        let elected = final_leader(ledgers, ranks).map(|(_, since)| since);
+        Times { elected, agreed: self.agreed, quiescent: self.quiescent }
+    }
+}
+
+/// The greatest live leader and since when it leads.
+pub(super) fn final_leader<R: Rank>(ledgers: &[&Ledger], ranks: &[R]) -> Option<(u32, u64)> {
+    ledgers.iter().flat_map(|ledger| ledger.leaders()).copied().max_by_key(|&(node, _)| ranks[node as usize])
+}
+
+/// The live leader that every live node names.
+pub(super) fn agreement<R: Rank>(ledgers: &[&Ledger], ranks: &[R]) -> Option<u32> {
+    let (leader, _) = final_leader(ledgers, ranks)?;
+    let id = ranks[leader as usize].id();
+    ledgers.iter().all(|ledger| ledger.supporters(id) == ledger.live()).then_some(leader)
+}

@@ -1,0 +1,89 @@
+//! What is measured beside the counts by kind and the three times, which always are.
+
+use hustings_protocol::Message;
+
+use crate::outcome::{Collisions, Load};
+
+/// How much is measured: decided when the engine is compiled, so that what is off costs nothing.
+pub trait Meter: Send + Sync + 'static {
+    /// Whether bytes, load and collisions are measured.
+    const FULL: bool;
+}
+
+/// Bytes, load and collisions too.
+#[derive(Debug)]
+pub struct Full;
+
+/// Counts by kind and times only: for runs of a size where a counter per node is too much.
+#[derive(Debug)]
+pub struct Lean;
+
+impl Meter for Full {
+    const FULL: bool = true;
+}
+
+impl Meter for Lean {
+    const FULL: bool = false;
+}
+
+/// The measurements of a range of positions.
+pub(super) struct Gauge {
+    pub(super) bytes: u64,
+    handled: Vec<u64>,
+    collisions: Collisions,
+    first: u32,
+    /// The node whose inbox is open, and how many messages came out of it in this tick.
+    inbox: (u32, u64),
+}
+
+impl Gauge {
+    pub(super) fn new<Mt: Meter>(range: std::ops::Range<u32>) -> Self {
+        Gauge {
+            bytes: 0,
+            handled: if Mt::FULL { vec![0; range.len()] } else { Vec::new() },
+            collisions: Collisions::default(),
+            first: range.start,
+            inbox: (u32::MAX, 0),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn sent<M: Message>(&mut self, message: &M, copies: u64) {
+        self.bytes += encoded_len(message) * copies;
+    }
+
+    #[inline(always)]
+    pub(super) fn delivered(&mut self, node: u32) {
+        self.handled[(node - self.first) as usize] += 1;
+        if self.inbox.0 == node {
+            self.inbox.1 += 1;
+            self.collisions.total += 1;
+        } else {
+            self.inbox = (node, 1);
+        }
+        self.collisions.max = self.collisions.max.max(self.inbox.1);
+    }
+
+    #[inline(always)]
+    pub(super) fn end_of_tick(&mut self) {
+        self.inbox = (u32::MAX, 0);
+    }
+}
+
+/// The length of a message on the wire, without framing.
+#[inline(always)]
+pub(crate) fn encoded_len<M: Message>(message: &M) -> u64 {
+    // A message that cannot be encoded cannot be declared either: the derived encodings have no failing case.
+    postcard::experimental::serialized_size(message).map_or(0, |length| length as u64)
+}
+
+/// Adds up the gauges of all ranges.
+pub(super) fn summary(gauges: &[&Gauge], size: u32) -> (u64, Load, Collisions) {
+    let bytes = gauges.iter().map(|gauge| gauge.bytes).sum();
+    let load = Load::of(gauges.iter().flat_map(|gauge| gauge.handled.iter().copied()), size);
+    let collisions = Collisions {
+        total: gauges.iter().map(|gauge| gauge.collisions.total).sum(),
+        max: gauges.iter().map(|gauge| gauge.collisions.max).max().unwrap_or(0),
+    };
+    (bytes, load, collisions)
+}

@@ -1,0 +1,87 @@
+//! The fast engine: delays of one tick, crashes at most. Rounds over flat arrays, nothing allocated per message, nothing
+//! dispatched at run time.
+//!
+//! There is nothing about any algorithm in here. What is special depends on the network's type: a ring's mail stays in order
+//! by itself ([`ring`]); a graph's is put in order by the number of the link it came over.
+//!
+//! It agrees with the general engine event for event; a property test says so.
+
+mod calendar;
+mod core;
+mod lane;
+mod ledger;
+mod meter;
+mod ring;
+
+use hustings_protocol::Protocol;
+
+pub use self::calendar::Starts;
+pub use self::core::Plan;
+pub use self::meter::{Full, Lean, Meter};
+use crate::outcome::Outcome;
+use crate::scenario::{Delay, FaultKind, Medium, Notice, Scenario};
+use crate::topology::Network;
+
+/// Whether the fast engine serves this scenario.
+pub fn suits(scenario: &Scenario) -> bool {
+    let plain = scenario.delay == Delay::Unit
+        && scenario.loss == 0.0
+        && scenario.duplicate == 0.0
+        && scenario.bandwidth.is_none()
+        && scenario.medium == Medium::Links
+        && scenario.notice == Notice::Oracle;
+    let only_crashes = scenario.faults.iter().all(|fault| matches!(fault.what, FaultKind::Crash(_)));
+    plain
+        && only_crashes
+        && match &scenario.network {
+            Network::Ring(ring) => ring::suits(*ring, scenario.faults.len()),
+            Network::Complete(_) | Network::Graph(_) => false,
+        }
+}
+
+/// Runs a scenario that [`suits`]; `None` if the protocol then asks for something that only the general engine does.
+pub fn run<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
+    if !suits(scenario) {
+        return None;
+    }
+    let crash = |fault: &crate::scenario::Fault| match fault.what {
+        FaultKind::Crash(at) => Some((fault.tick, at)),
+        _ => None,
+    };
+    let plan = Plan {
+        starts: Starts::At(scenario.starts.clone()),
+        crashes: scenario.faults.iter().filter_map(crash).collect(),
+        seed: scenario.seed,
+        until: scenario.until,
+        threads: scenario.threads,
+    };
+    Prepared::<P, Mt>::new(protocol, ranks, &scenario.network, &plan)?.run()
+}
+
+/// A run that is ready to start: everything it will need is allocated and touched, so that its time can be measured.
+#[expect(missing_debug_implementations, reason = "it holds millions of states")]
+pub struct Prepared<'a, P: Protocol, Mt>(Driver<'a, P, Mt>);
+
+enum Driver<'a, P: Protocol, Mt> {
+    Ring(ring::Prepared<'a, P, Mt>),
+}
+
+impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
+    /// Sets up a plan on a network; `None` if it needs the general engine.
+    pub fn new(protocol: &'a P, ranks: &'a [P::Rank], network: &'a Network, plan: &Plan) -> Option<Self> {
+        let driver = match network {
+            Network::Ring(ring) if ring::suits(*ring, plan.crashes.len()) => {
+                Driver::Ring(ring::Prepared::new(protocol, ranks, *ring, plan))
+            }
+            _ => return None,
+        };
+        Some(Prepared(driver))
+    }
+
+    /// Runs it; `None` if the protocol then asks for something that only the general engine does.
+    pub fn run(self) -> Option<Outcome> {
+        match self.0 {
+            Driver::Ring(ring) => ring.run(),
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! The driver for rings.
+//!
+//! Nodes act in the order of their positions and a ring's links lead to neighbours, so mail is sent in the order in which it
+//! will be read: one [`Lane`] clockwise, one counter-clockwise, nothing is ever sorted. Only what crosses the seam between
+//! the last position and the first is out of order, and waits apart. A tick without anything special (a start, a crash, mail
+//! over the seam, …) is a tight loop over the lanes.
+
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+
+use hustings_protocol::{Context, Id, Port, Protocol, Rank, Summons, Timer};
+
+use super::calendar::{Day, Return};
+use super::core::{Core, Counts, Plan, outcome};
+use super::lane::Lane;
+use super::ledger::Clockwork;
+use super::meter::Meter;
+use crate::outcome::Outcome;
+use crate::topology::Ring;
+
+/// All mail of a ring. Drivers take it apart into local variables, which live in registers.
+struct Mail<M> {
+    clockwise: Lane<M>,
+    counter: Lane<M>,
+    seam: Seam<M>,
+}
+
+/// Mail between the last position and the first.
+struct Seam<M> {
+    /// From the last live position to the first.
+    clockwise: VecDeque<(u32, M)>,
+    /// From the first live position to the last.
+    counter: VecDeque<(u32, M)>,
+}
+
+impl<M> Seam<M> {
+    fn new() -> Self {
+        Seam { clockwise: VecDeque::new(), counter: VecDeque::new() }
+    }
+
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.clockwise.is_empty() && self.counter.is_empty()
+    }
+}
+
+impl<M> Mail<M> {
+    fn is_empty(&self) -> bool {
+        self.clockwise.is_empty() && self.counter.is_empty() && self.seam.is_empty()
+    }
+}
+
+/// What a ring needs beside the books of every driver.
+struct RingCore<'a, P: Protocol> {
+    books: Core<'a, P>,
+    size: u32,
+    /// Where each side of each node leads, once anybody was struck off; empty before.
+    targets: [Vec<u32>; 2],
+    /// The peer and the message of the `unreachable` that is being handled.
+    returning: Option<(u32, P::Message)>,
+    /// Mail that comes back in this very tick and was not handled yet.
+    today: VecDeque<Return<P::Message>>,
+}
+
+/// Whether the ring driver serves this: it tells neighbours apart by their side, which needs three live nodes.
+pub(super) fn suits(ring: Ring, crashes: usize) -> bool {
+    ring.size as usize >= 3 + crashes
+}
+
+/// A run on a ring, ready to start: everything it will need is allocated and touched.
+pub(super) struct Prepared<'a, P: Protocol, Mt> {
+    core: RingCore<'a, P>,
+    states: Vec<P::State>,
+    mail: Mail<P::Message>,
+    until: u64,
+    meter: PhantomData<Mt>,
+}
+
+impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
+    pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], ring: Ring, plan: &Plan) -> Self {
+        let room = if plan.starts == super::Starts::All { ring.size as usize + 1 } else { 64 };
+        Prepared {
+            core: RingCore {
+                books: Core::new::<Mt>(protocol, ranks, plan, 0..ring.size),
+                size: ring.size,
+                targets: [Vec::new(), Vec::new()],
+                returning: None,
+                today: VecDeque::new(),
+            },
+            states: vec![protocol.init(); ring.size as usize],
+            mail: Mail { clockwise: Lane::with_room(room), counter: Lane::with_room(64), seam: Seam::new() },
+            until: plan.until,
+            meter: PhantomData,
+        }
+    }
+
+    /// Runs it; `None` if the protocol turns out to need the general engine.
+    pub(super) fn run(self) -> Option<Outcome> {
+        let Prepared { mut core, mut states, mut mail, until, .. } = self;
+        let mut clock = Clockwork::default();
+        while core.books.tick <= until {
+            if core.books.calendar.next() <= core.books.tick || !mail.seam.is_empty() {
+                mail = special_tick::<P, Mt>(&mut core, &mut states, mail, &mut clock);
+            } else {
+                mail = plain_ticks::<P, Mt>(&mut core, &mut states, mail, &mut clock, until);
+            }
+            if core.books.unsuited {
+                return None;
+            }
+            if mail.is_empty() {
+                if core.books.calendar.next() == u64::MAX {
+                    break;
+                }
+                core.books.tick = core.books.tick.max(core.books.calendar.next());
+            }
+        }
+        let hung = !mail.is_empty();
+        Some(outcome(&[core.books], &clock, hung))
+    }
+}
+
+/// Runs ticks that hold nothing but mail within the lanes, until one that does.
+#[inline(never)]
+fn plain_ticks<P: Protocol, Mt: Meter>(
+    core: &mut RingCore<'_, P>,
+    states: &mut [P::State],
+    mail: Mail<P::Message>,
+    clock: &mut Clockwork,
+    until: u64,
+) -> Mail<P::Message> {
+    let Mail { mut clockwise, mut counter, mut seam } = mail;
+    let (protocol, mut counts) = (core.books.protocol, Counts::default());
+    loop {
+        let mut left = (clockwise.len(), counter.len());
+        while left.0 + left.1 > 0 {
+            // The clockwise message comes from the lower position, so it is first.
+            let from_below =
+                left.1 == 0 || (left.0 > 0 && clockwise.first_receiver() <= counter.first_receiver());
+            let ((node, message), from) = if from_below {
+                left.0 -= 1;
+                (clockwise.pop(), Port::PREVIOUS)
+            } else {
+                left.1 -= 1;
+                (counter.pop(), Port::NEXT)
+            };
+            core.books.delivered::<Mt>(node);
+            let mut cx = Side::<P, Mt>::new(node, core, &mut counts, &mut clockwise, &mut counter, &mut seam);
+            protocol.receive(&mut states[node as usize], from, message, &mut cx);
+        }
+        let tick = core.books.tick;
+        core.books.end_of_tick::<Mt>(clock);
+        core.books.tick = tick + 1;
+        let lanes_are_empty = clockwise.is_empty() && counter.is_empty();
+        if lanes_are_empty || !seam.is_empty() || core.books.calendar.next() <= tick + 1 || tick + 1 > until {
+            clock.quiescent = Some(tick);
+            core.books.counts.add(&counts);
+            return Mail { clockwise, counter, seam };
+        }
+    }
+}
+
+/// One tick with everything that a tick may hold, node by node.
+#[inline(never)]
+fn special_tick<P: Protocol, Mt: Meter>(
+    core: &mut RingCore<'_, P>,
+    states: &mut [P::State],
+    mail: Mail<P::Message>,
+    clock: &mut Clockwork,
+) -> Mail<P::Message> {
+    let Mail { mut clockwise, mut counter, seam: mut seam_now } = mail;
+    let (protocol, tick, mut seam, mut counts) = (core.books.protocol, core.books.tick, Seam::new(), Counts::default());
+    let Day { everybody_starts, mut starts, mut crashes, returns, mut timers } = core.books.calendar.open(tick);
+    core.today = returns;
+    let mut left = (clockwise.len(), counter.len());
+    let mut next_to_start = if everybody_starts { 0 } else { core.size };
+    let mut active = false;
+    macro_rules! cx {
+        ($node:expr) => {
+            Side::<P, Mt>::new($node, core, &mut counts, &mut clockwise, &mut counter, &mut seam)
+        };
+    }
+    loop {
+        let heads = [
+            starts.front().copied(),
+            crashes.front().copied(),
+            (left.0 > 0).then(|| clockwise.first_receiver()),
+            (left.1 > 0).then(|| counter.first_receiver()),
+            seam_now.clockwise.front().map(|head| head.0),
+            seam_now.counter.front().map(|head| head.0),
+            core.today.front().map(|head| head.sender),
+            timers.front().map(|head| head.0),
+        ];
+        let listed = heads.into_iter().flatten().min();
+        // Positions that only start, before the first that does more.
+        while next_to_start < listed.unwrap_or(core.size) {
+            protocol.start(&mut states[next_to_start as usize], Summons::Start, &mut cx!(next_to_start));
+            next_to_start += 1;
+        }
+        let Some(node) = listed else { break };
+        if crashes.pop_front_if(|first| *first == node).is_some() {
+            core.books.ledger.crash(node);
+        }
+        let mut starts_now = starts.pop_front_if(|first| *first == node).is_some();
+        if next_to_start == node {
+            (starts_now, next_to_start) = (true, node + 1);
+        }
+        let state = &mut states[node as usize];
+        if starts_now && core.books.calendar.is_up(node, tick) {
+            let summons = core.books.summons(node);
+            protocol.start(state, summons, &mut cx!(node));
+        }
+        // Mail for nodes that are down at arrival was never put in: all of this is delivered. In the order of its senders:
+        // over the seam from the first position, from below, from above, over the seam from the last position.
+        loop {
+            let (from, message) = if let Some((_, message)) = seam_now.counter.pop_front_if(|first| first.0 == node) {
+                (Port::NEXT, message)
+            } else if left.0 > 0 && clockwise.first_receiver() == node {
+                left.0 -= 1;
+                (Port::PREVIOUS, clockwise.pop().1)
+            } else if left.1 > 0 && counter.first_receiver() == node {
+                left.1 -= 1;
+                (Port::NEXT, counter.pop().1)
+            } else if let Some((_, message)) = seam_now.clockwise.pop_front_if(|first| first.0 == node) {
+                (Port::PREVIOUS, message)
+            } else {
+                break;
+            };
+            active = true;
+            core.books.delivered::<Mt>(node);
+            protocol.receive(state, from, message, &mut cx!(node));
+        }
+        while let Some(lost) = core.today.pop_front_if(|first| first.sender == node) {
+            core.returning = Some((lost.peer, lost.message.clone()));
+            protocol.unreachable(state, lost.port, lost.message, &mut cx!(node));
+            core.returning = None;
+        }
+        while let Some((_, timer)) = timers.pop_front_if(|first| first.0 == node) {
+            if core.books.calendar.is_up(node, tick) {
+                let before = state.clone();
+                let mut cx = cx!(node);
+                protocol.timer(state, timer, &mut cx);
+                active |= cx.acted || *state != before;
+            }
+        }
+    }
+    core.books.end_of_tick::<Mt>(clock);
+    if active {
+        clock.quiescent = Some(tick);
+    }
+    core.books.counts.add(&counts);
+    core.books.tick = tick + 1;
+    Mail { clockwise, counter, seam }
+}
+
+impl<P: Protocol> RingCore<'_, P> {
+    /// Where a side of a node leads, with those struck off left out.
+    fn neighbour(&self, node: u32, port: Port) -> u32 {
+        let plain = if port == Port::NEXT { (node + 1) % self.size } else { (node + self.size - 1) % self.size };
+        self.targets[port.index()].get(node as usize).copied().unwrap_or(plain)
+    }
+
+    /// Where a message goes when nodes go down: to a neighbour that will be up, or nowhere and back.
+    #[cold]
+    #[inline(never)]
+    fn route(&mut self, node: u32, port: Port, message: &P::Message) -> Option<u32> {
+        let to = self.neighbour(node, port);
+        if self.books.calendar.is_up(to, self.books.tick + 1) {
+            return Some(to);
+        }
+        self.bring_back(node, port, to, message.clone());
+        None
+    }
+
+    /// Books a message whose receiver will be down when it arrives.
+    fn bring_back(&mut self, sender: u32, port: Port, peer: u32, message: P::Message) {
+        self.books.lost += 1;
+        self.books.calendar.bring_back(self.books.tick, Return { sender, port, peer, message });
+    }
+
+    /// Strikes the peer off and hands out what is to be sent again.
+    #[cold]
+    #[inline(never)]
+    fn strike(&mut self, node: u32, port: Port) -> Vec<P::Message> {
+        let Some((peer, message)) = self.returning.clone() else { return Vec::new() };
+        if self.neighbour(node, port) != peer {
+            return Vec::new(); // struck off already, and what was lost is on its way again
+        }
+        if self.targets[port.index()].is_empty() {
+            let all = (0..self.size).map(|at| self.neighbour(at, port)).collect();
+            self.targets[port.index()] = all;
+        }
+        let step = if port == Port::NEXT { 1 } else { self.size - 1 };
+        self.targets[port.index()][node as usize] = (peer + step) % self.size;
+        let mut again = vec![message];
+        let (mine, others) = std::mem::take(&mut self.today)
+            .into_iter()
+            .partition(|back| (back.sender, back.port, back.peer) == (node, port, peer));
+        self.today = others;
+        again.extend(VecDeque::<Return<P::Message>>::into_iter(mine).map(|back| back.message));
+        again.extend(self.books.calendar.take_returns(node, port, peer));
+        again
+    }
+}
+
+/// What a node on a ring sees while it handles an event.
+struct Side<'a, 'b, P: Protocol, Mt> {
+    node: u32,
+    size: u32,
+    rough: bool,
+    ranks: &'a [P::Rank],
+    core: &'a mut RingCore<'b, P>,
+    counts: &'a mut Counts,
+    clockwise: &'a mut Lane<P::Message>,
+    counter: &'a mut Lane<P::Message>,
+    seam: &'a mut Seam<P::Message>,
+    /// Whether the handler had any effect. Read after timers only; elsewhere the compiler leaves it out.
+    acted: bool,
+    meter: PhantomData<Mt>,
+}
+
+impl<'a, 'b, P: Protocol, Mt: Meter> Side<'a, 'b, P, Mt> {
+    #[inline(always)]
+    fn new(
+        node: u32,
+        core: &'a mut RingCore<'b, P>,
+        counts: &'a mut Counts,
+        clockwise: &'a mut Lane<P::Message>,
+        counter: &'a mut Lane<P::Message>,
+        seam: &'a mut Seam<P::Message>,
+    ) -> Self {
+        let (size, rough, ranks) = (core.size, core.books.calendar.is_rough(), core.books.ranks);
+        Side { node, size, rough, ranks, core, counts, clockwise, counter, seam, acted: false, meter: PhantomData }
+    }
+}
+
+impl<P: Protocol, Mt: Meter> Context<P> for Side<'_, '_, P, Mt> {
+    #[inline(always)]
+    fn rank(&self) -> P::Rank {
+        self.ranks[self.node as usize]
+    }
+    #[inline(always)]
+    fn index(&self) -> u32 {
+        self.node
+    }
+    #[inline(always)]
+    fn size(&self) -> u32 {
+        self.size
+    }
+    #[inline(always)]
+    fn degree(&self) -> u32 {
+        2
+    }
+    #[inline(always)]
+    fn peer_rank(&self, _: Port) -> Option<P::Rank> {
+        None
+    }
+    fn draw(&mut self, bound: u64) -> u64 {
+        self.core.books.draw(self.node, bound)
+    }
+    #[inline(always)]
+    fn send(&mut self, port: Port, message: P::Message) {
+        self.acted = true;
+        self.counts.sent(&message, 1);
+        if Mt::FULL {
+            self.core.books.gauge.sent(&message, 1);
+        }
+        let plain = if port == Port::NEXT { self.node + 1 } else { self.node.wrapping_sub(1) };
+        let mut to = if plain < self.size {
+            plain
+        } else if port == Port::NEXT {
+            0
+        } else {
+            self.size - 1
+        };
+        if self.rough {
+            match self.core.route(self.node, port, &message) {
+                Some(neighbour) => to = neighbour,
+                None => return,
+            }
+        }
+        if port == Port::NEXT {
+            if to > self.node { self.clockwise.push(to, message) } else { self.seam.clockwise.push_back((to, message)) }
+        } else if to < self.node {
+            self.counter.push(to, message);
+        } else {
+            self.seam.counter.push_back((to, message));
+        }
+    }
+    fn send_direct(&mut self, _: Id, _: P::Message) {
+        self.core.books.unsuited = true;
+    }
+    fn set_timer(&mut self, after: u64, timer: Timer) {
+        self.acted = true;
+        self.core.books.set_timer(self.node, after, timer);
+    }
+    #[inline(always)]
+    fn lead(&mut self) {
+        self.acted = true;
+        let id = self.rank().id();
+        self.core.books.ledger.lead(self.node, id, self.core.books.tick);
+    }
+    #[inline(always)]
+    fn follow(&mut self, leader: Id) {
+        self.acted = true;
+        self.core.books.ledger.follow(self.node, leader);
+    }
+    fn forget(&mut self) {
+        self.acted = true;
+        self.core.books.ledger.forget(self.node);
+    }
+    #[inline(always)]
+    fn skip(&mut self, port: Port) {
+        self.acted = true;
+        for message in self.core.strike(self.node, port) {
+            self.send(port, message);
+        }
+    }
+}
