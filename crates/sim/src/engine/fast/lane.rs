@@ -11,14 +11,14 @@ pub(super) struct Lane<M> {
     receivers: Vec<u32>,
     messages: Vec<MaybeUninit<M>>,
     head: usize,
+    /// Where the next message goes. One place always stays free: full and empty are told apart by it.
     tail: usize,
-    len: usize,
 }
 
 impl<M> Lane<M> {
     /// An empty lane with room for so many messages; the memory is touched now, so that the run does not pay for it.
     pub(super) fn with_room(room: usize) -> Self {
-        let room = room.max(4);
+        let room = room.max(4) + 1;
         let mut receivers = vec![u32::MAX; room];
         // A zeroed allocation is mapped lazily: one write to each page maps it.
         receivers.iter_mut().step_by(1024).for_each(|place| *place = 0);
@@ -29,33 +29,30 @@ impl<M> Lane<M> {
             // SAFETY: the bytes of an uninitialised message may be anything.
             unsafe { place.as_mut_ptr().cast::<u8>().write_bytes(0, size_of::<M>()) };
         }
-        Lane { receivers, messages, head: 0, tail: 0, len: 0 }
+        Lane { receivers, messages, head: 0, tail: 0 }
     }
 
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
-        self.len
+        if self.tail >= self.head { self.tail - self.head } else { self.tail + self.receivers.len() - self.head }
     }
 
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        self.len == 0
+        self.head == self.tail
     }
 
     /// The receiver of the first message; the lane must not be empty.
     #[inline(always)]
     pub(super) fn first_receiver(&self) -> u32 {
-        debug_assert!(self.len > 0);
+        debug_assert!(!self.is_empty());
         // SAFETY: `head` is always below the length of the arrays.
         unsafe { *self.receivers.get_unchecked(self.head) }
     }
 
     #[inline(always)]
     pub(super) fn push(&mut self, receiver: u32, message: M) {
-        if self.len == self.receivers.len() {
-            self.grow();
-        }
-        // SAFETY: `tail` is always below the length of the arrays, and that place is free: the lane is not full.
+        // SAFETY: `tail` is always below the length of the arrays, and that place is free.
         unsafe {
             *self.receivers.get_unchecked_mut(self.tail) = receiver;
             self.messages.get_unchecked_mut(self.tail).as_mut_ptr().write(message);
@@ -64,14 +61,21 @@ impl<M> Lane<M> {
         if self.tail == self.receivers.len() {
             self.tail = 0;
         }
-        self.len += 1;
+        if self.tail == self.head {
+            self.grow();
+        }
     }
 
     /// Takes the first message; the lane must not be empty.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> (u32, M) {
-        debug_assert!(self.len > 0);
-        // SAFETY: the lane is not empty, so the place at `head` holds a message, which nobody reads again.
+        debug_assert!(!self.is_empty());
+        self.pop_any()
+    }
+
+    #[inline(always)]
+    fn pop_any(&mut self) -> (u32, M) {
+        // SAFETY: callers see to it that the lane is not empty, so the place at `head` holds a message, which nobody reads again.
         let first = unsafe {
             (*self.receivers.get_unchecked(self.head), self.messages.get_unchecked(self.head).as_ptr().read())
         };
@@ -79,17 +83,17 @@ impl<M> Lane<M> {
         if self.head == self.receivers.len() {
             self.head = 0;
         }
-        self.len -= 1;
         first
     }
 
-    /// Doubles the room. By value, so that a lane held in registers need not have an address.
+    /// Doubles the room of a lane whose last place was just filled. By value, so that a lane held in registers need not
+    /// have an address.
     #[cold]
     #[inline(never)]
     fn grown(mut self) -> Self {
         let mut larger = Lane::with_room(self.receivers.len() * 2);
-        while self.len > 0 {
-            let (receiver, message) = self.pop();
+        for _ in 0..self.receivers.len() {
+            let (receiver, message) = self.pop_any();
             larger.push(receiver, message);
         }
         larger
@@ -97,7 +101,7 @@ impl<M> Lane<M> {
 
     #[inline(always)]
     fn grow(&mut self) {
-        let empty = Lane { receivers: Vec::new(), messages: Vec::new(), head: 0, tail: 0, len: 0 };
+        let empty = Lane { receivers: Vec::new(), messages: Vec::new(), head: 0, tail: 0 };
         *self = std::mem::replace(self, empty).grown();
     }
 }
@@ -105,7 +109,7 @@ impl<M> Lane<M> {
 impl<M> Drop for Lane<M> {
     fn drop(&mut self) {
         if std::mem::needs_drop::<M>() {
-            while self.len > 0 {
+            while !self.is_empty() {
                 drop(self.pop());
             }
         }

@@ -122,6 +122,15 @@ impl Ledger {
         self.named[NOBODY as usize].1 -= 1;
         self.live -= 1;
         self.changed = true;
+        let most = (0..self.named.len()).max_by_key(|&entry| self.named[entry].1);
+        self.latest = most.expect("entry 0 is always there") as u32;
+    }
+
+    /// Whether all live nodes name the same one. If they do it is the latest named: whoever was last to name, or the last
+    /// crash, made it so.
+    #[inline(always)]
+    fn is_unanimous(&self) -> bool {
+        self.named[self.latest as usize].1 == self.live
     }
 
     /// What a node names.
@@ -161,6 +170,7 @@ pub(super) struct Clockwork {
 
 impl Clockwork {
     /// To be called at the end of a tick in which a ledger changed.
+    #[inline]
     pub(super) fn end_of_tick<R: Rank>(&mut self, tick: u64, ledgers: &[&Ledger], ranks: &[R]) {
         self.agreed = if agreement(ledgers, ranks).is_some() { self.agreed.or(Some(tick)) } else { None };
     }
@@ -178,6 +188,9 @@ pub(super) fn final_leader<R: Rank>(ledgers: &[&Ledger], ranks: &[R]) -> Option<
 
 /// The live leader that every live node names.
 pub(super) fn agreement<R: Rank>(ledgers: &[&Ledger], ranks: &[R]) -> Option<u32> {
+    if !ledgers.iter().all(|ledger| ledger.is_unanimous()) {
+        return None;
+    }
     let (leader, _) = final_leader(ledgers, ranks)?;
     let id = ranks[leader as usize].id();
     ledgers.iter().all(|ledger| ledger.supporters(id) == ledger.live()).then_some(leader)

@@ -131,21 +131,20 @@ fn plain_ticks<P: Protocol, Mt: Meter>(
     let Mail { mut clockwise, mut counter, mut seam } = mail;
     let (protocol, mut counts) = (core.books.protocol, Counts::default());
     loop {
-        let mut left = (clockwise.len(), counter.len());
-        while left.0 + left.1 > 0 {
-            // The clockwise message comes from the lower position, so it is first.
-            let from_below =
-                left.1 == 0 || (left.0 > 0 && clockwise.first_receiver() <= counter.first_receiver());
-            let ((node, message), from) = if from_below {
-                left.0 -= 1;
-                (clockwise.pop(), Port::PREVIOUS)
-            } else {
-                left.1 -= 1;
-                (counter.pop(), Port::NEXT)
-            };
-            core.books.delivered::<Mt>(node);
-            let mut cx = Side::<P, Mt>::new(node, core, &mut counts, &mut clockwise, &mut counter, &mut seam);
-            protocol.receive(&mut states[node as usize], from, message, &mut cx);
+        if counter.is_empty() {
+            for _ in 0..clockwise.len() {
+                let (node, message) = clockwise.pop();
+                core.books.delivered::<Mt>(node);
+                let mut cx = Side::<P, Mt>::new(node, core, &mut counts, &mut clockwise, &mut counter, &mut seam);
+                protocol.receive(&mut states[node as usize], Port::PREVIOUS, message, &mut cx);
+            }
+        } else {
+            let mut left = (clockwise.len(), counter.len());
+            while let Some((node, from, message)) = next_in_lanes(&mut clockwise, &mut counter, &mut left, u32::MAX) {
+                core.books.delivered::<Mt>(node);
+                let mut cx = Side::<P, Mt>::new(node, core, &mut counts, &mut clockwise, &mut counter, &mut seam);
+                protocol.receive(&mut states[node as usize], from, message, &mut cx);
+            }
         }
         let tick = core.books.tick;
         core.books.end_of_tick::<Mt>(clock);
@@ -156,6 +155,34 @@ fn plain_ticks<P: Protocol, Mt: Meter>(
             core.books.counts.add(&counts);
             return Mail { clockwise, counter, seam };
         }
+    }
+}
+
+/// The next message in the lanes for a position below `bound`, and the port it comes in at.
+#[inline(always)]
+fn next_in_lanes<M>(
+    clockwise: &mut Lane<M>,
+    counter: &mut Lane<M>,
+    left: &mut (usize, usize),
+    bound: u32,
+) -> Option<(u32, Port, M)> {
+    // At one receiver the clockwise message is first: it comes from the lower position.
+    if left.0 > 0 && (left.1 == 0 || clockwise.first_receiver() <= counter.first_receiver()) {
+        if clockwise.first_receiver() >= bound {
+            return None;
+        }
+        left.0 -= 1;
+        let (node, message) = clockwise.pop();
+        Some((node, Port::PREVIOUS, message))
+    } else if left.1 > 0 {
+        if counter.first_receiver() >= bound {
+            return None;
+        }
+        left.1 -= 1;
+        let (node, message) = counter.pop();
+        Some((node, Port::NEXT, message))
+    } else {
+        None
     }
 }
 
@@ -183,20 +210,24 @@ fn special_tick<P: Protocol, Mt: Meter>(
         let heads = [
             starts.front().copied(),
             crashes.front().copied(),
-            (left.0 > 0).then(|| clockwise.first_receiver()),
-            (left.1 > 0).then(|| counter.first_receiver()),
             seam_now.clockwise.front().map(|head| head.0),
             seam_now.counter.front().map(|head| head.0),
             core.today.front().map(|head| head.sender),
             timers.front().map(|head| head.0),
         ];
-        let listed = heads.into_iter().flatten().min();
-        // Positions that only start, before the first that does more.
-        while next_to_start < listed.unwrap_or(core.size) {
+        let special = heads.into_iter().flatten().min();
+        // Before the next node with something special: nodes that only start (nobody has mail then), or only have mail.
+        let bound = special.unwrap_or(core.size);
+        while next_to_start < bound {
             protocol.start(&mut states[next_to_start as usize], Summons::Start, &mut cx!(next_to_start));
             next_to_start += 1;
         }
-        let Some(node) = listed else { break };
+        while let Some((node, from, message)) = next_in_lanes(&mut clockwise, &mut counter, &mut left, bound) {
+            active = true;
+            core.books.delivered::<Mt>(node);
+            protocol.receive(&mut states[node as usize], from, message, &mut cx!(node));
+        }
+        let Some(node) = special else { break };
         if crashes.pop_front_if(|first| *first == node).is_some() {
             core.books.ledger.crash(node);
         }
@@ -214,12 +245,8 @@ fn special_tick<P: Protocol, Mt: Meter>(
         loop {
             let (from, message) = if let Some((_, message)) = seam_now.counter.pop_front_if(|first| first.0 == node) {
                 (Port::NEXT, message)
-            } else if left.0 > 0 && clockwise.first_receiver() == node {
-                left.0 -= 1;
-                (Port::PREVIOUS, clockwise.pop().1)
-            } else if left.1 > 0 && counter.first_receiver() == node {
-                left.1 -= 1;
-                (Port::NEXT, counter.pop().1)
+            } else if let Some((_, from, message)) = next_in_lanes(&mut clockwise, &mut counter, &mut left, node + 1) {
+                (from, message)
             } else if let Some((_, message)) = seam_now.clockwise.pop_front_if(|first| first.0 == node) {
                 (Port::PREVIOUS, message)
             } else {
