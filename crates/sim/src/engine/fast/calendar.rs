@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use hustings_protocol::{Port, Timer};
+use hustings_protocol::{Id, Port, Timer};
 
 /// Who gets a start signal, and when.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,9 +16,17 @@ pub enum Starts {
 /// A message that found its receiver down, on its way back to its sender.
 pub(super) struct Return<M> {
     pub(super) sender: u32,
-    pub(super) port: Port,
-    pub(super) peer: u32,
+    pub(super) to: To,
     pub(super) message: M,
+}
+
+/// Whom a message was sent to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum To {
+    /// The peer behind a port, and its position.
+    Port(Port, u32),
+    /// A node, by its id.
+    Direct(Id),
 }
 
 /// What happens at which tick, over a range of positions.
@@ -101,13 +109,13 @@ impl<M> Calendar<M> {
         }
     }
 
-    /// Everything that this node sent to that peer behind that port and that is on its way back, in sending order.
-    pub(super) fn take_returns(&mut self, sender: u32, port: Port, peer: u32) -> Vec<M> {
+    /// Everything that this node sent there and that is on its way back, in sending order.
+    pub(super) fn take_returns(&mut self, sender: u32, to: To) -> Vec<M> {
         let mut taken = Vec::new();
         for list in self.returns.values_mut() {
             let all = std::mem::take(list);
             for message in all {
-                if (message.sender, message.port, message.peer) == (sender, port, peer) {
+                if (message.sender, message.to) == (sender, to) {
                     taken.push(message.message);
                 } else {
                     list.push(message);

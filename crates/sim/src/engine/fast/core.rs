@@ -1,6 +1,6 @@
 //! What all fast drivers keep beside the mail: counts, ledger, calendar, gauge, coins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use hustings_protocol::{Id, Message, Protocol, Rank, Summons, Timer};
@@ -62,6 +62,8 @@ pub(super) struct Core<'a, P: Protocol> {
     /// The protocol asked for something that this driver cannot do: the run is given up.
     pub(super) unsuited: bool,
     seed: u64,
+    /// Where an id is; made when the first one is looked up. Never iterated.
+    positions: Option<HashMap<Id, u32>>,
     /// How many coins each node drew; only those that drew any.
     coins: BTreeMap<u32, u64>,
 }
@@ -79,6 +81,7 @@ impl<'a, P: Protocol> Core<'a, P> {
             gauge: Gauge::new::<Mt>(range),
             unsuited: false,
             seed: plan.seed,
+            positions: None,
             coins: BTreeMap::new(),
         }
     }
@@ -117,6 +120,15 @@ impl<'a, P: Protocol> Core<'a, P> {
     #[inline(never)]
     pub(super) fn set_timer(&mut self, node: u32, after: u64, timer: Timer) {
         self.calendar.set_timer(self.tick, node, after, timer);
+    }
+
+    /// The position of an id.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn position(&mut self, id: Id) -> Option<u32> {
+        let ranks = self.ranks;
+        let all = || ranks.iter().zip(0..).map(|(rank, position)| (rank.id(), position)).collect();
+        self.positions.get_or_insert_with(all).get(&id).copied()
     }
 
     #[cold]

@@ -6,12 +6,15 @@
 //!
 //! It agrees with the general engine event for event; a property test says so.
 
+mod board;
 mod calendar;
 mod core;
 mod lane;
 mod ledger;
+mod links;
 mod meter;
 mod ring;
+mod slots;
 
 use hustings_protocol::Protocol;
 
@@ -20,7 +23,7 @@ pub use self::core::Plan;
 pub use self::meter::{Full, Lean, Meter};
 use crate::outcome::Outcome;
 use crate::scenario::{Delay, FaultKind, Medium, Notice, Scenario};
-use crate::topology::Network;
+use crate::topology::{Complete, Graph, Network};
 
 /// Whether the fast engine serves this scenario.
 pub fn suits(scenario: &Scenario) -> bool {
@@ -35,7 +38,8 @@ pub fn suits(scenario: &Scenario) -> bool {
         && only_crashes
         && match &scenario.network {
             Network::Ring(ring) => ring::suits(*ring, scenario.faults.len()),
-            Network::Complete(_) | Network::Graph(_) => false,
+            Network::Complete(complete) => slots::suits(complete),
+            Network::Graph(graph) => slots::suits(graph),
         }
 }
 
@@ -64,6 +68,8 @@ pub struct Prepared<'a, P: Protocol, Mt>(Driver<'a, P, Mt>);
 
 enum Driver<'a, P: Protocol, Mt> {
     Ring(ring::Prepared<'a, P, Mt>),
+    Complete(slots::Prepared<'a, P, Complete, Mt>),
+    Graph(slots::Prepared<'a, P, Graph, Mt>),
 }
 
 impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
@@ -72,6 +78,12 @@ impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
         let driver = match network {
             Network::Ring(ring) if ring::suits(*ring, plan.crashes.len()) => {
                 Driver::Ring(ring::Prepared::new(protocol, ranks, *ring, plan))
+            }
+            Network::Complete(complete) if slots::suits(complete) => {
+                Driver::Complete(slots::Prepared::new(protocol, ranks, complete, plan))
+            }
+            Network::Graph(graph) if slots::suits(graph) => {
+                Driver::Graph(slots::Prepared::new(protocol, ranks, graph, plan))
             }
             _ => return None,
         };
@@ -82,6 +94,8 @@ impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
     pub fn run(self) -> Option<Outcome> {
         match self.0 {
             Driver::Ring(ring) => ring.run(),
+            Driver::Complete(complete) => complete.run(),
+            Driver::Graph(graph) => graph.run(),
         }
     }
 }

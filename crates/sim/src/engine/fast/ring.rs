@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 
 use hustings_protocol::{Context, Id, Port, Protocol, Rank, Summons, Timer};
 
-use super::calendar::{Day, Return};
+use super::calendar::{Day, Return, To};
 use super::core::{Core, Counts, Plan, outcome};
 use super::lane::Lane;
 use super::ledger::Clockwork;
@@ -257,9 +257,11 @@ fn special_tick<P: Protocol, Mt: Meter>(
             protocol.receive(state, from, message, &mut cx!(node));
         }
         while let Some(lost) = core.today.pop_front_if(|first| first.sender == node) {
-            core.returning = Some((lost.peer, lost.message.clone()));
-            protocol.unreachable(state, lost.port, lost.message, &mut cx!(node));
-            core.returning = None;
+            if let To::Port(port, peer) = lost.to {
+                core.returning = Some((peer, lost.message.clone()));
+                protocol.unreachable(state, port, lost.message, &mut cx!(node));
+                core.returning = None;
+            }
         }
         while let Some((_, timer)) = timers.pop_front_if(|first| first.0 == node) {
             if core.books.calendar.is_up(node, tick) {
@@ -301,7 +303,7 @@ impl<P: Protocol> RingCore<'_, P> {
     /// Books a message whose receiver will be down when it arrives.
     fn bring_back(&mut self, sender: u32, port: Port, peer: u32, message: P::Message) {
         self.books.lost += 1;
-        self.books.calendar.bring_back(self.books.tick, Return { sender, port, peer, message });
+        self.books.calendar.bring_back(self.books.tick, Return { sender, to: To::Port(port, peer), message });
     }
 
     /// Strikes the peer off and hands out what is to be sent again.
@@ -321,10 +323,10 @@ impl<P: Protocol> RingCore<'_, P> {
         let mut again = vec![message];
         let (mine, others) = std::mem::take(&mut self.today)
             .into_iter()
-            .partition(|back| (back.sender, back.port, back.peer) == (node, port, peer));
+            .partition(|back| (back.sender, back.to) == (node, To::Port(port, peer)));
         self.today = others;
         again.extend(VecDeque::<Return<P::Message>>::into_iter(mine).map(|back| back.message));
-        again.extend(self.books.calendar.take_returns(node, port, peer));
+        again.extend(self.books.calendar.take_returns(node, To::Port(port, peer)));
         again
     }
 }

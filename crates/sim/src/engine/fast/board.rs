@@ -1,0 +1,230 @@
+//! A board: next tick's mail to a range of positions, put in order by where it lies.
+//!
+//! Every directed link has a *slot*; slots are numbered by receiver, then by sender. A message is a bit at its slot (and a
+//! payload beside it), so reading the bits from the first to the last gives the order that the model asks for, and nothing is
+//! ever sorted. Two levels of summary bits let the reader jump over what is empty: the cost follows the messages.
+
+use std::mem::MaybeUninit;
+
+use hustings_protocol::Id;
+
+/// A message to a node by its id.
+pub(super) struct DirectMail<M> {
+    pub(super) receiver: u32,
+    pub(super) sender: u32,
+    pub(super) from: Id,
+    pub(super) message: M,
+}
+
+/// Mail from one range of positions to one range of positions.
+pub(super) struct Board<M> {
+    /// A bit per slot; a bit per word of the level below; and once more.
+    levels: [Vec<u64>; 3],
+    payloads: Vec<MaybeUninit<M>>,
+    /// What is sent over a link that has a message already: slot and message, in sending order.
+    more: Vec<(usize, M)>,
+    pub(super) direct: Vec<DirectMail<M>>,
+    /// How many messages are on it.
+    count: usize,
+}
+
+impl<M> Board<M> {
+    pub(super) fn new(slots: usize) -> Self {
+        let words = |bits: usize| bits.div_ceil(64);
+        let sizes = [words(slots), words(words(slots)), words(words(words(slots)))];
+        let mut payloads = Vec::with_capacity(slots);
+        payloads.resize_with(slots, MaybeUninit::uninit);
+        Board { levels: sizes.map(|size| vec![0; size]), payloads, more: Vec::new(), direct: Vec::new(), count: 0 }
+    }
+
+    #[inline(always)]
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    pub(super) fn put(&mut self, slot: usize, message: M) {
+        self.count += 1;
+        let word = &mut self.levels[0][slot / 64];
+        let (old, bit) = (*word, 1 << (slot % 64));
+        *word = old | bit;
+        if old & bit != 0 {
+            self.more.push((slot, message));
+            return;
+        }
+        if size_of::<M>() != 0 {
+            self.payloads[slot].write(message);
+        }
+        if old == 0 {
+            self.levels[1][slot / 4096] |= 1 << (slot / 64 % 64);
+            self.levels[2][slot / 262_144] |= 1 << (slot / 4096 % 64);
+        }
+    }
+
+    /// Makes the second messages of links ready to be taken, and empties the count.
+    pub(super) fn open(&mut self) {
+        self.count = 0;
+        // Stable, and from the back: the last one of the lowest slot is at the end.
+        self.more.sort_by_key(|&(slot, _)| slot);
+        self.more.reverse();
+    }
+
+    #[inline(always)]
+    fn has_more(&self, slot: usize) -> bool {
+        self.more.last().is_some_and(|&(other, _)| other == slot)
+    }
+}
+
+impl<M> Drop for Board<M> {
+    fn drop(&mut self) {
+        if std::mem::needs_drop::<M>() {
+            for (at, word) in self.levels[0].iter().enumerate() {
+                for bit in (0..64).filter(|bit| word >> bit & 1 != 0) {
+                    // SAFETY: a set bit means that its slot holds a message.
+                    unsafe { self.payloads[at * 64 + bit].assume_init_drop() };
+                }
+            }
+        }
+    }
+}
+
+/// Reads the boards that all ranges wrote for one range, in the order of the slots.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Reader {
+    /// What is left of the words that are open, and where they are, per level.
+    words: [u64; 3],
+    at: [usize; 3],
+    started: bool,
+}
+
+impl Reader {
+    /// The next slot below `bound` with mail. Its bit is not taken yet.
+    #[inline(always)]
+    pub(super) fn next_below<M>(&mut self, boards: &[Board<M>], bound: usize) -> Option<usize> {
+        if self.words[0] == 0 {
+            *self = self.refilled(boards);
+            if self.words[0] == 0 {
+                return None;
+            }
+        }
+        let slot = self.at[0] * 64 + self.words[0].trailing_zeros() as usize;
+        (slot < bound).then_some(slot)
+    }
+
+    /// Takes the first message of the slot that [`Reader::next_below`] gave; the slot stays open while it holds another.
+    #[inline(always)]
+    pub(super) fn take<M>(&mut self, boards: &mut [Board<M>], slot: usize) -> M {
+        let bit = 1u64 << (slot % 64);
+        let mut from = 0;
+        // A slot has one sender, so just one of the boards has its mail.
+        while boards[from].levels[0][slot / 64] & bit == 0 {
+            from += 1;
+        }
+        let board = &mut boards[from];
+        // SAFETY: the bit is set, so the slot holds a message: it was written with the bit, and taking it clears the bit or
+        // puts the next one in. A message without bytes needs no memory.
+        let message = unsafe {
+            if size_of::<M>() == 0 {
+                std::ptr::NonNull::<M>::dangling().read()
+            } else {
+                board.payloads.get_unchecked(slot).assume_init_read()
+            }
+        };
+        if board.has_more(slot) {
+            if let Some((_, next)) = board.more.pop()
+                && size_of::<M>() != 0
+            {
+                board.payloads[slot].write(next);
+            }
+        } else {
+            self.words[0] &= self.words[0] - 1;
+            board.levels[0][slot / 64] &= !bit;
+        }
+        message
+    }
+
+    /// Goes on to the next word that is not empty. By value, so that a reader held in registers need not have an address.
+    #[inline(never)]
+    fn refilled<M>(mut self, boards: &[Board<M>]) -> Self {
+        let word = |level: usize, at: usize| {
+            boards.iter().fold(0, |word, board| word | board.levels[level].get(at).copied().unwrap_or(0))
+        };
+        if !self.started {
+            self = Reader { words: [0, 0, word(2, 0)], at: [0; 3], started: true };
+        }
+        loop {
+            if self.words[1] != 0 {
+                self.at[0] = self.at[1] * 64 + self.words[1].trailing_zeros() as usize;
+                self.words[1] &= self.words[1] - 1;
+                self.words[0] = word(0, self.at[0]);
+                return self;
+            }
+            while self.words[2] == 0 {
+                self.at[2] += 1;
+                if self.at[2] >= boards[0].levels[2].len() {
+                    return self;
+                }
+                self.words[2] = word(2, self.at[2]);
+            }
+            self.at[1] = self.at[2] * 64 + self.words[2].trailing_zeros() as usize;
+            self.words[2] &= self.words[2] - 1;
+            self.words[1] = word(1, self.at[1]);
+        }
+    }
+}
+
+/// Wipes the summary bits of boards that were read to the end.
+pub(super) fn wipe<M>(boards: &mut [Board<M>]) {
+    for board in boards {
+        for at in 0..board.levels[2].len() {
+            let mut word = std::mem::take(&mut board.levels[2][at]);
+            while word != 0 {
+                board.levels[1][at * 64 + word.trailing_zeros() as usize] = 0;
+                word &= word - 1;
+            }
+        }
+        debug_assert!(board.levels.iter().flatten().all(|&word| word == 0) && board.more.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Purpose, Stream};
+
+    #[test]
+    fn mail_comes_out_by_slot_then_in_sending_order() {
+        let mut stream = Stream::new(1, Purpose::Coins, 0);
+        for round in 0..200u64 {
+            let slots = 1 + stream.below(20_000) as usize;
+            // Even slots are written by one range, odd ones by the other.
+            let mut boards = [Board::new(slots), Board::new(slots)];
+            let mut plain = Vec::new();
+            for number in 0..stream.below(1 + round * 10) {
+                let slot = stream.below(slots as u64) as usize;
+                boards[slot % 2].put(slot, Box::new(number));
+                plain.push((slot, Box::new(number)));
+            }
+            plain.sort_by_key(|&(slot, _)| slot);
+            boards.iter_mut().for_each(Board::open);
+            let (mut reader, mut read) = (Reader::default(), Vec::new());
+            for bound in [slots / 2, slots] {
+                while let Some(slot) = reader.next_below(&boards, bound) {
+                    read.push((slot, reader.take(&mut boards, slot)));
+                }
+            }
+            assert_eq!(read, plain);
+            wipe(&mut boards);
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_dropped() {
+        let kept = std::sync::Arc::new(());
+        let mut board = Board::new(100);
+        [3, 3, 99].iter().for_each(|&slot| board.put(slot, std::sync::Arc::clone(&kept)));
+        assert_eq!(std::sync::Arc::strong_count(&kept), 4);
+        drop(board);
+        assert_eq!(std::sync::Arc::strong_count(&kept), 1);
+    }
+}

@@ -1,0 +1,57 @@
+//! The links of a network as slots: see [`super::board`].
+
+use crate::topology::{Complete, Graph};
+
+/// A network whose directed links are numbered by receiver, then by sender.
+pub(super) trait Links: Sync {
+    /// Whether a node knows the ranks of its peers.
+    const PEERS_ARE_KNOWN: bool;
+    fn size(&self) -> u32;
+    /// The first slot of a receiver; that of `size` is the number of slots.
+    fn first(&self, receiver: u32) -> usize;
+    /// Who is behind a port.
+    fn receiver(&self, node: u32, port: u32) -> u32;
+    /// The slot of the link that a port leads to. `first` is the node's own first slot.
+    fn slot(&self, node: u32, first: usize, port: u32) -> usize;
+}
+
+impl Links for Graph {
+    const PEERS_ARE_KNOWN: bool = false;
+
+    fn size(&self) -> u32 {
+        Graph::size(self)
+    }
+    #[inline(always)]
+    fn first(&self, receiver: u32) -> usize {
+        Graph::first(self)[receiver as usize] as usize
+    }
+    #[inline(always)]
+    fn receiver(&self, node: u32, port: u32) -> u32 {
+        self.slots()[Links::first(self, node) + port as usize]
+    }
+    #[inline(always)]
+    fn slot(&self, _: u32, first: usize, port: u32) -> usize {
+        self.reverse()[first + port as usize] as usize
+    }
+}
+
+impl Links for Complete {
+    const PEERS_ARE_KNOWN: bool = true;
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+    #[inline(always)]
+    fn first(&self, receiver: u32) -> usize {
+        receiver as usize * (self.size as usize - 1)
+    }
+    #[inline(always)]
+    fn receiver(&self, node: u32, port: u32) -> u32 {
+        port + u32::from(port >= node)
+    }
+    #[inline(always)]
+    fn slot(&self, node: u32, _: usize, port: u32) -> usize {
+        let receiver = self.receiver(node, port);
+        Links::first(self, receiver) + (node - u32::from(node > receiver)) as usize
+    }
+}

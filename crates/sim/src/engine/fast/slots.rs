@@ -1,0 +1,564 @@
+//! The driver for graphs and complete networks: mail lies on [`Board`]s.
+//!
+//! Positions are split in contiguous ranges. Each range has its own books and states, and writes a board for every range;
+//! at the end of a tick the boards change hands. Nothing else is shared, so the result does not depend on how many ranges there
+//! are or which thread runs which.
+
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use hustings_protocol::{Context, Id, Port, Protocol, Rank, Timer};
+
+use super::board::{Board, DirectMail, Reader, wipe};
+use super::calendar::{Day, Return, To};
+use super::core::{Core, Counts, Plan, outcome};
+use super::ledger::{Clockwork, Ledger};
+use super::links::Links;
+use super::meter::Meter;
+use crate::outcome::Outcome;
+
+/// Below so many messages a tick is run by one thread: waking another costs more than it helps.
+const WORTH_A_THREAD: usize = 50_000;
+
+/// Boards of a complete network grow with the square of its size: beyond this many slots the general engine takes less.
+const MOST_SLOTS: usize = 1 << 30;
+
+/// Whether this driver serves a network.
+pub(super) fn suits(links: &impl Links) -> bool {
+    links.size() >= 1 && links.first(links.size()) <= MOST_SLOTS
+}
+
+/// One range of positions.
+struct Worker<'a, P: Protocol, L> {
+    links: &'a L,
+    books: Core<'a, P>,
+    range: Range<u32>,
+    states: Vec<P::State>,
+    /// Mail to this range, from each range.
+    inbox: Vec<Board<P::Message>>,
+    /// Mail from this range, to each range.
+    outbox: Vec<Board<P::Message>>,
+    /// Where the ranges begin, in positions and in slots; one more entry than ranges.
+    borders: &'a [(u32, usize)],
+    /// Whether this tick held a delivery, or a timer that did something.
+    active: bool,
+}
+
+/// A run that is ready to start.
+pub(super) struct Prepared<'a, P: Protocol, L, Mt> {
+    links: &'a L,
+    protocol: &'a P,
+    ranks: &'a [P::Rank],
+    plan: Plan,
+    borders: Vec<(u32, usize)>,
+    states: Vec<Vec<P::State>>,
+    boards: Vec<Vec<Board<P::Message>>>,
+    meter: PhantomData<Mt>,
+}
+
+impl<'a, P: Protocol, L: Links, Mt: Meter> Prepared<'a, P, L, Mt> {
+    pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], links: &'a L, plan: &Plan) -> Self {
+        let size = links.size();
+        let ranges = plan.threads.clamp(1, 64).min(size.max(1) as usize) as u32;
+        // As many slots in each range as can be.
+        let slots = links.first(size);
+        let mut borders = vec![(0, 0)];
+        for range in 1..ranges {
+            let wanted = slots / ranges as usize * range as usize;
+            let (mut low, mut high) = (borders.last().expect("it starts with one").0, size);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if links.first(middle) < wanted { low = middle + 1 } else { high = middle }
+            }
+            borders.push((low, links.first(low)));
+        }
+        borders.push((size, slots));
+        let lengths = borders.windows(2).map(|pair| pair[1].1 - pair[0].1);
+        // For each range a row of boards from every range, and another one while the first is read.
+        let boards = lengths.map(|length| (0..2 * ranges).map(|_| Board::new(length)).collect()).collect();
+        let states = borders.windows(2).map(|pair| vec![protocol.init(); (pair[1].0 - pair[0].0) as usize]).collect();
+        Prepared { links, protocol, ranks, plan: plan.clone(), borders, states, boards, meter: PhantomData }
+    }
+
+    /// Runs it; `None` if the protocol turns out to need the general engine.
+    pub(super) fn run(self) -> Option<Outcome> {
+        let Prepared { links, protocol, ranks, plan, borders, states, boards, .. } = self;
+        let ranges = borders.len() - 1;
+        let mut workers: Vec<Worker<'_, P, L>> = Vec::with_capacity(ranges);
+        for (at, states) in states.into_iter().enumerate() {
+            let range = borders[at].0..borders[at + 1].0;
+            let books = Core::new::<Mt>(protocol, ranks, &plan, range.clone());
+            workers.push(Worker {
+                links,
+                books,
+                range,
+                states,
+                inbox: Vec::new(),
+                outbox: Vec::new(),
+                borders: &borders,
+                active: false,
+            });
+        }
+        // Row r of the boards is for range r: its first half lies in the inbox, the second half in the outboxes of all.
+        for (at, mut row) in boards.into_iter().enumerate() {
+            for (from, board) in row.split_off(ranges).into_iter().enumerate() {
+                workers[from].outbox.push(board);
+            }
+            workers[at].inbox = row;
+        }
+        let mut clock = Clockwork::default();
+        let hung = run_ticks::<P, L, Mt>(&mut workers, &mut clock, plan.until);
+        let books: Vec<Core<'_, P>> = workers.into_iter().map(|worker| worker.books).collect();
+        if books.iter().any(|books| books.unsuited) {
+            return None;
+        }
+        Some(outcome(&books, &clock, hung))
+    }
+}
+
+/// Runs tick after tick; whether mail is left at the end.
+fn run_ticks<P: Protocol, L: Links, Mt: Meter>(
+    workers: &mut [Worker<'_, P, L>],
+    clock: &mut Clockwork,
+    until: u64,
+) -> bool {
+    let mut tick = 0;
+    loop {
+        let mail = waiting(workers);
+        if mail == 0 {
+            match workers.iter().map(|worker| worker.books.calendar.next()).min() {
+                Some(next) if next <= until => tick = tick.max(next),
+                _ => return false,
+            }
+        }
+        if tick > until {
+            return mail > 0;
+        }
+        let (first, others) = workers.split_at_mut(1);
+        if others.is_empty() || mail < WORTH_A_THREAD {
+            first.iter_mut().chain(others).for_each(|worker| worker.tick::<Mt>(tick));
+        } else {
+            std::thread::scope(|scope| {
+                for worker in others {
+                    scope.spawn(|| worker.tick::<Mt>(tick));
+                }
+                first[0].tick::<Mt>(tick);
+            });
+        }
+        exchange(workers);
+        if workers.iter_mut().fold(false, |any, worker| any | std::mem::take(&mut worker.active)) {
+            clock.quiescent = Some(tick);
+        }
+        if workers.iter_mut().fold(false, |any, worker| any | worker.books.ledger.take_changed()) {
+            let ledgers: Vec<&Ledger> = workers.iter().map(|worker| &worker.books.ledger).collect();
+            clock.end_of_tick(tick, &ledgers, workers[0].books.ranks);
+        }
+        tick += 1;
+    }
+}
+
+/// How many messages are in the inboxes.
+fn waiting<P: Protocol, L>(workers: &[Worker<'_, P, L>]) -> usize {
+    let boards = workers.iter().flat_map(|worker| &worker.inbox);
+    boards.map(|board| board.count() + board.direct.len()).sum()
+}
+
+/// The end of a tick: what every range wrote for a range becomes its inbox, and the empty boards go back.
+fn exchange<P: Protocol, L>(workers: &mut [Worker<'_, P, L>]) {
+    for to in 0..workers.len() {
+        for from in 0..workers.len() {
+            let mut written = std::mem::replace(&mut workers[from].outbox[to], Board::new(0));
+            std::mem::swap(&mut written, &mut workers[to].inbox[from]);
+            workers[from].outbox[to] = written;
+        }
+    }
+}
+
+impl<P: Protocol, L: Links> Worker<'_, P, L> {
+    #[inline(never)]
+    fn tick<Mt: Meter>(&mut self, tick: u64) {
+        self.books.tick = tick;
+        let mut boards = std::mem::take(&mut self.inbox);
+        let mut mail = Incoming::new(&mut boards, self.range.start);
+        let has_direct = mail.boards.iter().any(|board| !board.direct.is_empty());
+        let mut counts = Counts::default();
+        if has_direct || self.books.calendar.next() <= tick {
+            self.special::<Mt>(&mut mail, &mut counts);
+        } else {
+            self.deliver::<Mt>(&mut mail, self.range.end, &mut counts);
+        }
+        self.books.counts.add(&counts);
+        wipe(mail.boards);
+        self.inbox = boards;
+        if Mt::FULL {
+            self.books.gauge.end_of_tick();
+        }
+    }
+
+    /// Delivers all mail on the boards for positions below `bound`.
+    #[inline(always)]
+    fn deliver<Mt: Meter>(&mut self, mail: &mut Incoming<'_, P::Message>, bound: u32, counts: &mut Counts) {
+        let (base, start) = (self.borders_of_range(), self.range.start);
+        let bound = self.links.first(bound) - base;
+        let mut reader = mail.reader;
+        let (mut node, mut first) = (mail.node, self.links.first(mail.node) - base);
+        let mut end = self.links.first(node + 1) - base;
+        while let Some(slot) = reader.next_below(mail.boards, bound) {
+            let message = reader.take(mail.boards, slot);
+            if slot >= end {
+                node = receiver_of(self.links, slot + base, node + 1);
+                (first, end) = (self.links.first(node) - base, self.links.first(node + 1) - base);
+            }
+            self.active = true;
+            self.books.delivered::<Mt>(node);
+            let port = Port((slot - first) as u32);
+            let mut cx = Spot::<P, L, Mt>::new(
+                node,
+                first + base,
+                (end - first) as u32,
+                self.links,
+                &mut self.books,
+                &mut self.outbox,
+                self.borders,
+                counts,
+            );
+            cx.books.protocol.receive(&mut self.states[(node - start) as usize], port, message, &mut cx);
+        }
+        (mail.reader, mail.node) = (reader, node);
+    }
+
+    fn borders_of_range(&self) -> usize {
+        self.links.first(self.range.start)
+    }
+
+    /// A tick with everything that it may hold, node by node.
+    #[inline(never)]
+    fn special<Mt: Meter>(&mut self, mail: &mut Incoming<'_, P::Message>, counts: &mut Counts) {
+        let tick = self.books.tick;
+        let day = self.books.calendar.open(tick);
+        let Day { everybody_starts, mut starts, mut crashes, mut returns, mut timers } = day;
+        let mut direct = mail.take_direct();
+        let mut next_to_start = if everybody_starts { self.range.start } else { self.range.end };
+        loop {
+            let heads = [
+                starts.front().copied(),
+                crashes.front().copied(),
+                direct.front().map(|head| head.receiver),
+                returns.front().map(|head| head.sender),
+                timers.front().map(|head| head.0),
+            ];
+            let special = heads.into_iter().flatten().min();
+            let bound = special.unwrap_or(self.range.end);
+            while next_to_start < bound {
+                self.start::<Mt>(next_to_start, counts);
+                next_to_start += 1;
+            }
+            self.deliver::<Mt>(mail, bound, counts);
+            let Some(node) = special else { break };
+            if crashes.pop_front_if(|first| *first == node).is_some() {
+                self.books.ledger.crash(node);
+            }
+            let mut starts_now = starts.pop_front_if(|first| *first == node).is_some();
+            if next_to_start == node {
+                (starts_now, next_to_start) = (true, node + 1);
+            }
+            if starts_now && self.books.calendar.is_up(node, tick) {
+                self.start::<Mt>(node, counts);
+            }
+            self.deliver_to::<Mt>(node, mail, &mut direct, counts);
+            while let Some(lost) = returns.pop_front_if(|first| first.sender == node) {
+                self.hand_back::<Mt>(lost, counts);
+            }
+            while let Some((_, timer)) = timers.pop_front_if(|first| first.0 == node) {
+                if self.books.calendar.is_up(node, tick) {
+                    self.active |= self.fire::<Mt>(node, timer, counts);
+                }
+            }
+        }
+    }
+
+    /// Delivers a node's mail and what came to it directly, by sender.
+    fn deliver_to<Mt: Meter>(
+        &mut self,
+        node: u32,
+        mail: &mut Incoming<'_, P::Message>,
+        direct: &mut VecDeque<DirectMail<P::Message>>,
+        counts: &mut Counts,
+    ) {
+        let (base, first) = (self.borders_of_range(), self.links.first(node));
+        let end = self.links.first(node + 1);
+        loop {
+            let slot = mail.reader.next_below(mail.boards, end - base);
+            let sender = slot.map(|slot| self.links.receiver(node, (slot + base - first) as u32));
+            // Of one sender's mail, what was sent directly comes in the order of sending only among itself; a protocol that
+            // sends a neighbour both in one tick is for the general engine.
+            let direct_first = direct
+                .front()
+                .is_some_and(|head| head.receiver == node && sender.is_none_or(|sender| head.sender < sender));
+            if direct_first {
+                if let Some(letter) = direct.pop_front() {
+                    self.at::<Mt, _>(node, counts, |protocol, state, cx| {
+                        protocol.receive_direct(state, letter.from, letter.message, cx);
+                    });
+                }
+            } else if let Some(slot) = slot {
+                if direct.front().is_some_and(|head| head.receiver == node && Some(head.sender) == sender) {
+                    self.books.unsuited = true;
+                }
+                let message = mail.reader.take(mail.boards, slot);
+                let port = Port((slot + base - first) as u32);
+                self.at::<Mt, _>(node, counts, |protocol, state, cx| protocol.receive(state, port, message, cx));
+            } else {
+                return;
+            }
+            self.active = true;
+            self.books.delivered::<Mt>(node);
+        }
+    }
+
+    fn start<Mt: Meter>(&mut self, node: u32, counts: &mut Counts) {
+        let summons = self.books.summons(node);
+        self.at::<Mt, _>(node, counts, |protocol, state, cx| protocol.start(state, summons, cx));
+    }
+
+    fn hand_back<Mt: Meter>(&mut self, lost: Return<P::Message>, counts: &mut Counts) {
+        self.at::<Mt, _>(lost.sender, counts, |protocol, state, cx| match lost.to {
+            To::Port(port, _) => protocol.unreachable(state, port, lost.message, cx),
+            To::Direct(to) => protocol.unreachable_direct(state, to, lost.message, cx),
+        });
+    }
+
+    /// Whether the timer did something.
+    fn fire<Mt: Meter>(&mut self, node: u32, timer: Timer, counts: &mut Counts) -> bool {
+        let before = self.states[(node - self.range.start) as usize].clone();
+        let acted = self.at::<Mt, _>(node, counts, |protocol, state, cx| {
+            protocol.timer(state, timer, cx);
+            cx.acted
+        });
+        acted || self.states[(node - self.range.start) as usize] != before
+    }
+
+    #[inline(always)]
+    fn at<Mt: Meter, T>(
+        &mut self,
+        node: u32,
+        counts: &mut Counts,
+        act: impl FnOnce(&P, &mut P::State, &mut Spot<'_, '_, P, L, Mt>) -> T,
+    ) -> T {
+        let first = self.links.first(node);
+        let degree = (self.links.first(node + 1) - first) as u32;
+        let state = &mut self.states[(node - self.range.start) as usize];
+        let mut cx =
+            Spot::new(node, first, degree, self.links, &mut self.books, &mut self.outbox, self.borders, counts);
+        act(cx.books.protocol, state, &mut cx)
+    }
+}
+
+/// The mail of this tick, as far as it was read.
+struct Incoming<'a, M> {
+    boards: &'a mut [Board<M>],
+    reader: Reader,
+    /// The last node that had mail.
+    node: u32,
+}
+
+impl<'a, M> Incoming<'a, M> {
+    fn new(boards: &'a mut [Board<M>], node: u32) -> Self {
+        boards.iter_mut().for_each(Board::open);
+        Incoming { boards, reader: Reader::default(), node }
+    }
+
+    /// What was sent by id, by receiver, then sender, then in sending order.
+    fn take_direct(&mut self) -> VecDeque<DirectMail<M>> {
+        let mut all: Vec<_> = self.boards.iter_mut().flat_map(|board| std::mem::take(&mut board.direct)).collect();
+        all.sort_by_key(|letter| (letter.receiver, letter.sender));
+        all.into()
+    }
+}
+
+/// The receiver of a slot, at or after `from`: near ones are found at once, far ones by doubling steps.
+#[inline(always)]
+fn receiver_of<L: Links>(links: &L, slot: usize, from: u32) -> u32 {
+    let mut low = from;
+    for _ in 0..4 {
+        if slot < links.first(low + 1) {
+            return low;
+        }
+        low += 1;
+    }
+    far_receiver_of(links, slot, low)
+}
+
+#[inline(never)]
+fn far_receiver_of<L: Links>(links: &L, slot: usize, from: u32) -> u32 {
+    let (mut low, mut step, size) = (from, 1, links.size());
+    while low + step < size && links.first(low + step) <= slot {
+        low += step;
+        step *= 2;
+    }
+    // The receiver is the last one that begins at or before the slot, below `high`.
+    let mut high = (low + step).min(size);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if links.first(middle) <= slot { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// What a node sees while it handles an event.
+struct Spot<'a, 'b, P: Protocol, L, Mt> {
+    node: u32,
+    first: usize,
+    degree: u32,
+    links: &'a L,
+    books: &'a mut Core<'b, P>,
+    outbox: &'a mut [Board<P::Message>],
+    borders: &'a [(u32, usize)],
+    counts: &'a mut Counts,
+    /// Whether the handler had any effect. Read after timers only; elsewhere the compiler leaves it out.
+    acted: bool,
+    meter: PhantomData<Mt>,
+}
+
+impl<'a, 'b, P: Protocol, L: Links, Mt: Meter> Spot<'a, 'b, P, L, Mt> {
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "it is the one place where a node's surroundings are put together")]
+    fn new(
+        node: u32,
+        first: usize,
+        degree: u32,
+        links: &'a L,
+        books: &'a mut Core<'b, P>,
+        outbox: &'a mut [Board<P::Message>],
+        borders: &'a [(u32, usize)],
+        counts: &'a mut Counts,
+    ) -> Self {
+        Spot { node, first, degree, links, books, outbox, borders, counts, acted: false, meter: PhantomData }
+    }
+
+    #[inline(always)]
+    fn count(&mut self, message: &P::Message, copies: u64) {
+        self.acted = true;
+        self.counts.sent(message, copies);
+        if Mt::FULL {
+            self.books.gauge.sent(message, copies);
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, port: u32, message: P::Message) {
+        if self.books.calendar.is_rough() && self.comes_back(port, &message) {
+            return;
+        }
+        let slot = self.links.slot(self.node, self.first, port);
+        let mut to = 0;
+        while slot >= self.borders[to + 1].1 {
+            to += 1;
+        }
+        self.outbox[to].put(slot - self.borders[to].1, message);
+    }
+
+    /// Books a message whose receiver will be down when it arrives.
+    #[cold]
+    #[inline(never)]
+    fn comes_back(&mut self, port: u32, message: &P::Message) -> bool {
+        let receiver = self.links.receiver(self.node, port);
+        if self.books.calendar.is_up(receiver, self.books.tick + 1) {
+            return false;
+        }
+        self.books.lost += 1;
+        let message = Return { sender: self.node, to: To::Port(Port(port), receiver), message: message.clone() };
+        self.books.calendar.bring_back(self.books.tick, message);
+        true
+    }
+}
+
+impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
+    #[inline(always)]
+    fn rank(&self) -> P::Rank {
+        self.books.ranks[self.node as usize]
+    }
+    #[inline(always)]
+    fn index(&self) -> u32 {
+        self.node
+    }
+    #[inline(always)]
+    fn size(&self) -> u32 {
+        self.links.size()
+    }
+    #[inline(always)]
+    fn degree(&self) -> u32 {
+        self.degree
+    }
+    #[inline(always)]
+    fn peer_rank(&self, port: Port) -> Option<P::Rank> {
+        (L::PEERS_ARE_KNOWN && port.0 < self.degree)
+            .then(|| self.books.ranks[self.links.receiver(self.node, port.0) as usize])
+    }
+    fn draw(&mut self, bound: u64) -> u64 {
+        self.books.draw(self.node, bound)
+    }
+    #[inline(always)]
+    fn send(&mut self, port: Port, message: P::Message) {
+        self.count(&message, 1);
+        self.put(port.0, message);
+    }
+    #[inline(always)]
+    fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
+        match except {
+            Some(except) if except.0 < self.degree => {
+                self.count(&message, u64::from(self.degree) - 1);
+                (0..except.0).for_each(|port| self.put(port, message.clone()));
+                (except.0 + 1..self.degree).for_each(|port| self.put(port, message.clone()));
+            }
+            _ => {
+                self.count(&message, u64::from(self.degree));
+                (0..self.degree).for_each(|port| self.put(port, message.clone()));
+            }
+        }
+    }
+    #[inline(always)]
+    fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
+        self.count(&message, ports.len() as u64);
+        ports.for_each(|port| self.put(port, message.clone()));
+    }
+    fn send_direct(&mut self, to: Id, message: P::Message) {
+        self.count(&message, 1);
+        let from = self.rank().id();
+        let Some(receiver) = self.books.position(to) else {
+            self.books.lost += 1;
+            return;
+        };
+        if !self.books.calendar.is_up(receiver, self.books.tick + 1) {
+            self.books.lost += 1;
+            let message = Return { sender: self.node, to: To::Direct(to), message };
+            self.books.calendar.bring_back(self.books.tick, message);
+            return;
+        }
+        let range = self.borders[1..].partition_point(|border| border.0 <= receiver);
+        self.outbox[range].direct.push(DirectMail { receiver, sender: self.node, from, message });
+    }
+    fn set_timer(&mut self, after: u64, timer: Timer) {
+        self.acted = true;
+        self.books.set_timer(self.node, after, timer);
+    }
+    #[inline(always)]
+    fn lead(&mut self) {
+        self.acted = true;
+        let id = self.rank().id();
+        self.books.ledger.lead(self.node, id, self.books.tick);
+    }
+    #[inline(always)]
+    fn follow(&mut self, leader: Id) {
+        self.acted = true;
+        self.books.ledger.follow(self.node, leader);
+    }
+    fn forget(&mut self) {
+        self.acted = true;
+        self.books.ledger.forget(self.node);
+    }
+    fn skip(&mut self, _: Port) {
+        self.acted = true;
+    }
+}
