@@ -1,5 +1,67 @@
-//! Who is linked to whom.
+//! Who is linked to whom: shapes as the command line names them, and the networks that are built from them.
+//!
+//! Every graph is simple and connected, and follows from its shape, size and seed alone. Ranges of positions can be built
+//! apart: see [`Generator`].
 
+mod build;
+mod file;
+mod fixed;
+mod generator;
+mod geometric;
 mod network;
+mod permutation;
+mod random;
+mod scale_free;
+mod shape;
+mod small_world;
+#[cfg(test)]
+mod tests;
 
+use std::path::PathBuf;
+
+pub use build::BuildError;
+pub use file::{FileError, LineError, MOST_BYTES};
+pub use generator::Generator;
 pub use network::{Complete, Graph, GraphError, MOST_LINKS, Network, Ring};
+pub use shape::ShapeError;
+
+/// The shape of a network, as it is given to `--topology`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Shape {
+    /// `ring`: i – i+1, the last with the first.
+    Ring,
+    /// `complete`: everybody with everybody.
+    Complete,
+    /// `line`: i – i+1.
+    Line,
+    /// `star`: everybody with 0.
+    Star,
+    /// `tree:K`: node i > 0 hangs on (i-1)/K.
+    Tree(u32),
+    /// `grid:RxC`: R rows of C, row by row.
+    Grid(u32, u32),
+    /// `torus:RxC`: a grid whose last row and column meet the first.
+    Torus(u32, u32),
+    /// `hypercube:D`: 2^D nodes, linked where their numbers differ in one bit.
+    Hypercube(u32),
+    /// `random:MIN-MAX`: a random graph with all degrees from MIN to MAX.
+    Random {
+        /// The least degree.
+        min: u32,
+        /// The greatest degree.
+        max: u32,
+    },
+    /// `small-world:K,P`: a ring with K neighbours each, whose links lead elsewhere with probability P.
+    SmallWorld {
+        /// How many neighbours on the ring, both sides together; even.
+        neighbours: u32,
+        /// The probability that a link is led elsewhere; the links of the ring itself stay.
+        rewire: f64,
+    },
+    /// `scale-free:M`: newcomers link to M nodes, likelier to those with many links.
+    ScaleFree(u32),
+    /// `geometric:R`: points in the unit square, linked within a distance of R.
+    Geometric(f64),
+    /// `file:PATH`: lines `u v`.
+    File(PathBuf),
+}

@@ -3,6 +3,8 @@
 
 use hustings_protocol::Port;
 
+use super::Generator;
+
 /// A ring of n positions: port 0 leads clockwise, port 1 counter-clockwise. Alone, a node is its own neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ring {
@@ -77,10 +79,11 @@ pub enum GraphError {
 pub const MOST_LINKS: u64 = (u32::MAX / 2) as u64;
 
 impl Graph {
-    /// A graph of `size` positions from its links. `links` is called twice and must give the same links both times, each
-    /// once, in any order and direction.
-    pub fn new(size: u32, links: impl Fn(&mut dyn FnMut(u32, u32))) -> Result<Self, GraphError> {
+    /// A graph of `size` positions from its links, each given once, in any order and direction.
+    pub fn new(size: u32, links: impl FnOnce(&mut dyn FnMut(u32, u32))) -> Result<Self, GraphError> {
         let mut degrees = vec![0u32; size as usize];
+        // As long as the list of neighbours will be; its memory later holds the other directions.
+        let mut ends = Vec::new();
         let (mut count, mut error) = (0u64, None);
         links(&mut |from, to| {
             count += 1;
@@ -92,9 +95,10 @@ impl Graph {
                     to: to.into(),
                     last: u64::from(size).saturating_sub(1),
                 });
-            } else {
+            } else if count <= MOST_LINKS {
                 degrees[from as usize] += 1;
                 degrees[to as usize] += 1;
+                ends.extend([from, to]);
             }
         });
         if count > MOST_LINKS {
@@ -103,20 +107,35 @@ impl Graph {
         if let Some(error) = error {
             return Err(error);
         }
-        let mut first = Vec::with_capacity(size as usize + 1);
-        first.push(0u32);
-        for degree in &degrees {
-            first.push(first.last().expect("it starts with one entry") + degree);
-        }
-        let mut neighbours = vec![0u32; 2 * count as usize];
-        let mut next = first[..size as usize].to_vec();
-        links(&mut |from, to| {
-            for (at, other) in [(from, to), (to, from)] {
+        ends.shrink_to_fit();
+        Graph::from_ends(degrees, ends)
+    }
+
+    /// The graph that a generator makes.
+    pub fn generate(generator: &dyn Generator) -> Result<Self, GraphError> {
+        Graph::new(generator.size(), |emit| generator.links(0..generator.size(), emit))
+    }
+
+    /// A graph from the two ends of each link, one after the other, and the number of links at each position.
+    fn from_ends(degrees: Vec<u32>, mut ends: Vec<u32>) -> Result<Self, GraphError> {
+        let size = degrees.len();
+        let mut first = Vec::with_capacity(size + 1);
+        let mut total = 0u32;
+        first.push(total);
+        first.extend(degrees.iter().map(|degree| {
+            total += degree;
+            total
+        }));
+        let mut next = degrees;
+        next.copy_from_slice(&first[..size]);
+        let mut neighbours = vec![0u32; ends.len()];
+        for link in ends.chunks_exact(2) {
+            for (at, other) in [(link[0], link[1]), (link[1], link[0])] {
                 neighbours[next[at as usize] as usize] = other;
                 next[at as usize] += 1;
             }
-        });
-        for at in 0..size as usize {
+        }
+        for at in 0..size {
             let own = &mut neighbours[first[at] as usize..first[at + 1] as usize];
             own.sort_unstable();
             if let Some(twice) = own.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -124,16 +143,13 @@ impl Graph {
             }
         }
         // Senders ascend, so each receiver's slots fill in order: one pass finds every link's other direction.
-        let mut reverse = vec![0u32; neighbours.len()];
-        next.copy_from_slice(&first[..size as usize]);
-        for at in 0..size as usize {
-            for slot in first[at]..first[at + 1] {
-                let other = neighbours[slot as usize] as usize;
-                reverse[slot as usize] = next[other];
-                next[other] += 1;
-            }
+        next.copy_from_slice(&first[..size]);
+        for (at, &other) in ends.iter_mut().zip(&neighbours) {
+            let slot = &mut next[other as usize];
+            *at = *slot;
+            *slot += 1;
         }
-        Ok(Graph { first, neighbours, reverse })
+        Ok(Graph { first, neighbours, reverse: ends })
     }
 
     /// Fails if some position cannot reach another.

@@ -1,0 +1,272 @@
+//! From a shape and a size to a network.
+
+use super::{
+    Complete, Generator, Graph, GraphError, MOST_LINKS, Network, Ring, Shape,
+    file::{self, FileError},
+    fixed::Fixed,
+    geometric::Geometric,
+    random::{self, RandomGraph},
+    scale_free::ScaleFree,
+    shape::ShapeError,
+    small_world::SmallWorld,
+};
+
+/// A network that cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BuildError {
+    /// There are no nodes.
+    #[error("a network needs nodes: at least 1, not 0")]
+    NoNodes,
+    /// The shape has another size.
+    #[error("topology `{shape}` has {allowed} nodes, not {size}")]
+    OtherSize {
+        /// Which shape.
+        shape: String,
+        /// The size that was asked for.
+        size: u64,
+        /// The one size that it has.
+        allowed: u64,
+    },
+    /// The shape does not exist in this size.
+    #[error("topology `{shape}` does not exist with {size} nodes: {problem}; nearest: {nearest}")]
+    Impossible {
+        /// Which shape.
+        shape: String,
+        /// The size that was asked for.
+        size: u32,
+        /// Why not.
+        problem: &'static str,
+        /// What there is instead.
+        nearest: String,
+    },
+    /// There would be more links than can be numbered.
+    #[error(
+        "topology `{shape}` with {size} nodes has about {links} links; at most {most} are possible, with {nearest} nodes"
+    )]
+    TooManyLinks {
+        /// Which shape.
+        shape: String,
+        /// The size that was asked for.
+        size: u32,
+        /// How many links there would be.
+        links: u64,
+        /// How many there may be.
+        most: u64,
+        /// The greatest size with so few.
+        nearest: u32,
+    },
+    /// The shape comes in any size, and none was given.
+    #[error("topology `{shape}` comes in any size: the number of nodes must be given")]
+    NoSize {
+        /// Which shape.
+        shape: String,
+    },
+    /// The shape's own numbers are wrong.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// The file is wrong.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The links make no graph.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+}
+
+impl Shape {
+    /// The number of nodes that the shape itself dictates.
+    pub fn size(&self) -> Option<u64> {
+        match *self {
+            Shape::Grid(rows, columns) | Shape::Torus(rows, columns) => Some(u64::from(rows) * u64::from(columns)),
+            Shape::Hypercube(dimension) => 1u64.checked_shl(dimension),
+            _ => None,
+        }
+    }
+
+    /// The network of this shape with so many nodes. The seed decides the random ones.
+    pub fn build(&self, size: u32, seed: u64) -> Result<Network, BuildError> {
+        self.build_in(Some(size), seed)
+    }
+
+    /// The network in the size that the shape itself dictates; that of a file is its greatest position + 1. Fails for shapes
+    /// that come in any size.
+    pub fn build_in_own_size(&self, seed: u64) -> Result<Network, BuildError> {
+        self.build_in(None, seed)
+    }
+
+    fn build_in(&self, size: Option<u32>, seed: u64) -> Result<Network, BuildError> {
+        match (self, size) {
+            (Shape::Ring, Some(size @ 1..)) => return Ok(Network::Ring(Ring { size })),
+            (Shape::Complete, Some(size @ 1..)) => return Ok(Network::Complete(Complete { size })),
+            (&Shape::Random { min, max }, Some(size @ 1..)) if min <= max && random::is_complete(size, min) => {
+                self.check(&self.to_string())?;
+                return Ok(Network::Complete(Complete { size }));
+            }
+            _ => {}
+        }
+        Ok(Network::Graph(Graph::generate(&*self.generator(size, seed)?)?))
+    }
+
+    /// What yields the links of this shape, range by range; without a size, in the shape's own.
+    pub fn generator(&self, size: Option<u32>, seed: u64) -> Result<Box<dyn Generator>, BuildError> {
+        self.check(&self.to_string())?;
+        if size == Some(0) {
+            return Err(BuildError::NoNodes);
+        }
+        if let Shape::File(path) = self {
+            return Ok(Box::new(file::read(path, size)?));
+        }
+        let size = match (size, self.size()) {
+            (Some(size), Some(allowed)) if u64::from(size) != allowed => {
+                return Err(BuildError::OtherSize { shape: self.to_string(), size: size.into(), allowed });
+            }
+            (Some(size), _) => size,
+            (None, Some(own)) => u32::try_from(own).expect("a checked shape has a size of 32 bits"),
+            (None, None) => return Err(BuildError::NoSize { shape: self.to_string() }),
+        };
+        self.check_size(size)?;
+        Ok(match *self {
+            Shape::Ring => Box::new(Fixed::Ring(size)),
+            Shape::Complete => Box::new(Fixed::Complete(size)),
+            Shape::Line => Box::new(Fixed::Line(size)),
+            Shape::Star => Box::new(Fixed::Star(size)),
+            Shape::Tree(children) => Box::new(Fixed::Tree { size, children }),
+            Shape::Grid(rows, columns) => Box::new(Fixed::Grid { rows, columns }),
+            Shape::Torus(rows, columns) => Box::new(Fixed::Torus { rows, columns }),
+            Shape::Hypercube(dimension) => Box::new(Fixed::Hypercube { dimension }),
+            Shape::Random { min, max } => Box::new(RandomGraph::new(size, min, max, seed)),
+            Shape::SmallWorld { neighbours, rewire } => Box::new(SmallWorld::new(size, neighbours, rewire, seed)),
+            Shape::ScaleFree(links) => Box::new(ScaleFree::new(size, links, seed)),
+            Shape::Geometric(radius) => Box::new(Geometric::new(size, radius, seed)),
+            Shape::File(_) => unreachable!("a file was read above"),
+        })
+    }
+
+    /// Fails if a shape whose own numbers are right does not exist in this size.
+    fn check_size(&self, size: u32) -> Result<(), BuildError> {
+        let impossible = |problem: &'static str, nearest: String| {
+            Err(BuildError::Impossible { shape: self.to_string(), size, problem, nearest })
+        };
+        match *self {
+            Shape::SmallWorld { neighbours, rewire } if neighbours >= size => {
+                let mut nearest = format!("{} nodes", u64::from(neighbours) + 1);
+                if size >= 3 {
+                    let fewer = Shape::SmallWorld { neighbours: (size - 1) & !1, rewire };
+                    nearest = format!("`{fewer}`, or {nearest}");
+                }
+                impossible("a node has fewer than K others around it", nearest)
+            }
+            Shape::ScaleFree(links) if links >= size => {
+                let mut nearest = format!("{} nodes", u64::from(links) + 1);
+                if size >= 2 {
+                    nearest = format!("`{}`, or {nearest}", Shape::ScaleFree(size - 1));
+                }
+                impossible("a node has fewer than M others to link to", nearest)
+            }
+            Shape::Random { min, max } if !RandomGraph::exists(size, min, max) => {
+                if max < 2 {
+                    let nearest = format!("`{}`, or 2 nodes", Shape::Random { min, max: 2 });
+                    return impossible("with one link each only two nodes are connected", nearest);
+                }
+                let wider = Shape::Random { min, max: max.saturating_add(1) };
+                let nearest = format!("`{wider}`, or {} or {} nodes", size - 1, u64::from(size) + 1);
+                impossible("an odd number of nodes cannot all have the same odd number of links", nearest)
+            }
+            _ => self.check_links(size),
+        }
+    }
+
+    /// Fails if there would be more links than can be numbered.
+    fn check_links(&self, size: u32) -> Result<(), BuildError> {
+        let links = self.expected_links(size);
+        if links <= MOST_LINKS {
+            return Ok(());
+        }
+        let (mut fits, mut too_many) = (1, size);
+        while too_many - fits > 1 {
+            let middle = fits + (too_many - fits) / 2;
+            if self.expected_links(middle) <= MOST_LINKS { fits = middle } else { too_many = middle }
+        }
+        let shape = self.to_string();
+        Err(BuildError::TooManyLinks { shape, size, links, most: MOST_LINKS, nearest: fits })
+    }
+
+    /// About how many links there will be.
+    fn expected_links(&self, size: u32) -> u64 {
+        let (nodes, others) = (u64::from(size), u64::from(size.saturating_sub(1)));
+        let per_node = |twice: u64| (u128::from(nodes) * u128::from(twice.min(2 * others)) / 2) as u64;
+        match *self {
+            Shape::Ring | Shape::Line | Shape::Star | Shape::Tree(_) | Shape::File(_) => nodes,
+            Shape::Complete => per_node(others),
+            Shape::Grid(..) | Shape::Torus(..) => 2 * nodes,
+            Shape::Hypercube(dimension) => per_node(dimension.into()),
+            Shape::Random { min, max } => {
+                per_node((u64::from(min).min(others) + u64::from(max).min(others)).div_ceil(2))
+            }
+            Shape::SmallWorld { neighbours, .. } => per_node(neighbours.into()),
+            Shape::ScaleFree(links) => per_node(2 * u64::from(links)),
+            Shape::Geometric(radius) => {
+                let within = (std::f64::consts::PI * radius * radius).min(1.0);
+                per_node((others as f64 * within) as u64 + 2)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(shape: &str, size: u32) -> String {
+        shape.parse::<Shape>().unwrap().build(size, 0).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused_with_the_nearest() {
+        for (shape, size, message) in [
+            ("ring", 0, "a network needs nodes: at least 1, not 0"),
+            ("random:1-2", 0, "a network needs nodes: at least 1, not 0"),
+            ("grid:3x4", 10, "topology `grid:3x4` has 12 nodes, not 10"),
+            ("torus:3x4", 10, "topology `torus:3x4` has 12 nodes, not 10"),
+            ("hypercube:3", 10, "topology `hypercube:3` has 8 nodes, not 10"),
+        ] {
+            assert_eq!(refused(shape, size), message);
+        }
+        for (shape, size, end) in [
+            ("random:3-3", 7, "nearest: `random:3-4`, or 6 or 8 nodes"),
+            ("random:1-1", 3, "nearest: `random:1-2`, or 2 nodes"),
+            ("small-world:4,0.5", 4, "nearest: `small-world:2,0.5`, or 5 nodes"),
+            ("small-world:4,0.5", 2, "nearest: 5 nodes"),
+            ("scale-free:5", 5, "nearest: `scale-free:4`, or 6 nodes"),
+            ("scale-free:5", 1, "nearest: 6 nodes"),
+            ("geometric:1", 100_000, "at most 2147483647 are possible, with 65535 nodes"),
+            ("random:1000-1000", 10_000_000, "at most 2147483647 are possible, with 4294967 nodes"),
+        ] {
+            assert!(refused(shape, size).ends_with(end), "{}", refused(shape, size));
+        }
+    }
+
+    #[test]
+    fn shapes_that_were_not_read_are_checked_too() {
+        for shape in [Shape::Tree(0), Shape::Random { min: 3, max: 0 }, Shape::Geometric(f64::NAN), Shape::Grid(0, 5)] {
+            assert!(matches!(shape.build(5, 0), Err(BuildError::Shape(_))), "{shape}");
+        }
+        assert_eq!(Shape::Hypercube(99).size(), None);
+        assert!(matches!(Shape::Hypercube(99).build(5, 0), Err(BuildError::Shape(_))));
+    }
+
+    #[test]
+    fn some_shapes_know_their_size() {
+        assert_eq!(Shape::Torus(3, 4).build_in_own_size(0).unwrap().size(), 12);
+        assert_eq!(Shape::Hypercube(5).build_in_own_size(0).unwrap().size(), 32);
+        let error = Shape::Line.build_in_own_size(0).unwrap_err().to_string();
+        assert_eq!(error, "topology `line` comes in any size: the number of nodes must be given");
+    }
+
+    #[test]
+    fn networks_that_need_no_memory_take_none() {
+        assert_eq!(Shape::Ring.build(1, 0), Ok(Network::Ring(Ring { size: 1 })));
+        assert_eq!(Shape::Complete.build(9, 0), Ok(Network::Complete(Complete { size: 9 })));
+        assert_eq!(Shape::Random { min: 5, max: 10 }.build(6, 0), Ok(Network::Complete(Complete { size: 6 })));
+        assert!(matches!(Shape::Random { min: 5, max: 10 }.build(7, 0), Ok(Network::Graph(_))));
+    }
+}

@@ -1,0 +1,268 @@
+//! Shapes as text: `ring`, `grid:3x4`, `random:5-10`, …
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::Shape;
+
+/// A text that is no shape, or numbers that no shape can have.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ShapeError {
+    /// There is no shape of this name.
+    #[error("there is no topology `{text}`{}; allowed: {}", nearest.map(|name| format!("; nearest: `{name}`")).unwrap_or_default(), forms())]
+    Unknown {
+        /// What was given.
+        text: String,
+        /// The name most like it.
+        nearest: Option<&'static str>,
+    },
+    /// What follows the name is wrong.
+    #[error("topology `{text}`: {problem}; allowed: {allowed}")]
+    Form {
+        /// What was given.
+        text: String,
+        /// What is wrong.
+        problem: String,
+        /// What may be given.
+        allowed: &'static str,
+    },
+    /// A number is out of its bounds.
+    #[error("topology `{text}`: {problem}; allowed: {allowed}; nearest: `{nearest}`")]
+    Value {
+        /// What was given.
+        text: String,
+        /// What is wrong.
+        problem: &'static str,
+        /// What may be given.
+        allowed: &'static str,
+        /// The shape most like it that exists.
+        nearest: String,
+    },
+}
+
+/// All names and what may follow them.
+const FORMS: [(&str, &str); 13] = [
+    ("ring", "ring"),
+    ("complete", "complete"),
+    ("line", "line"),
+    ("star", "star"),
+    ("tree", "tree:K with K from 1 on"),
+    ("grid", "grid:RxC with R and C from 1 on"),
+    ("torus", "torus:RxC with R and C from 3 on"),
+    ("hypercube", "hypercube:D with D from 0 to 31"),
+    ("random", "random:MIN-MAX with 1 ≤ MIN ≤ MAX"),
+    ("small-world", "small-world:K,P with an even K from 2 on and P from 0 to 1"),
+    ("scale-free", "scale-free:M with M from 1 on"),
+    ("geometric", "geometric:R with R above 0 and at most √2"),
+    ("file", "file:PATH"),
+];
+
+/// All shapes, short.
+fn forms() -> String {
+    FORMS.map(|(_, form)| form.split(' ').next().unwrap_or(form)).join(", ")
+}
+
+/// The name most like a text, if any is.
+fn nearest_name(text: &str) -> Option<&'static str> {
+    let text = text.to_lowercase().replace('_', "-");
+    let likeness = FORMS.map(|(name, _)| (strsim::jaro_winkler(name, &text), name));
+    likeness.into_iter().filter(|(score, _)| *score > 0.6).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+impl FromStr for Shape {
+    type Err = ShapeError;
+
+    fn from_str(text: &str) -> Result<Self, ShapeError> {
+        let (name, value) = match text.split_once(':') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let Some(&(name, allowed)) = FORMS.iter().find(|(known, _)| *known == name) else {
+            return Err(ShapeError::Unknown { text: text.to_string(), nearest: nearest_name(name) });
+        };
+        let form = |problem: String| ShapeError::Form { text: text.to_string(), problem, allowed };
+        let shape = match (name, value) {
+            ("ring", None) => Shape::Ring,
+            ("complete", None) => Shape::Complete,
+            ("line", None) => Shape::Line,
+            ("star", None) => Shape::Star,
+            ("ring" | "complete" | "line" | "star", Some(_)) => {
+                return Err(form(format!("nothing may follow `{name}`")));
+            }
+            (_, None | Some("")) => return Err(form(format!("something must follow `{name}:`"))),
+            (_, Some(value)) => with_value(name, value).map_err(form)?,
+        };
+        shape.check(text)?;
+        Ok(shape)
+    }
+}
+
+/// A shape that takes numbers, from what follows its name.
+fn with_value(name: &str, value: &str) -> Result<Shape, String> {
+    let pair = |between: char| value.split_once(between).ok_or_else(|| format!("`{value}` has no `{between}`"));
+    Ok(match name {
+        "tree" => Shape::Tree(whole(value)?),
+        "grid" => pair('x').and_then(|(rows, columns)| Ok(Shape::Grid(whole(rows)?, whole(columns)?)))?,
+        "torus" => pair('x').and_then(|(rows, columns)| Ok(Shape::Torus(whole(rows)?, whole(columns)?)))?,
+        "hypercube" => Shape::Hypercube(whole(value)?),
+        "random" => pair('-').and_then(|(min, max)| Ok(Shape::Random { min: whole(min)?, max: whole(max)? }))?,
+        "small-world" => {
+            let (neighbours, rewire) = pair(',')?;
+            Shape::SmallWorld { neighbours: whole(neighbours)?, rewire: real(rewire)? }
+        }
+        "scale-free" => Shape::ScaleFree(whole(value)?),
+        "geometric" => Shape::Geometric(real(value)?),
+        _ => Shape::File(PathBuf::from(value)),
+    })
+}
+
+fn whole(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is no whole number from 0 to {}", u32::MAX))
+}
+
+fn real(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err(format!("`{text}` is no number")),
+    }
+}
+
+impl Shape {
+    /// Fails if the numbers are out of their bounds, whatever the size of the network.
+    pub(super) fn check(&self, text: &str) -> Result<(), ShapeError> {
+        let (name, problem, nearest) = match *self {
+            Shape::Tree(0) => ("tree", "somebody must be able to hang on a node", Shape::Tree(1)),
+            Shape::Grid(rows, columns) if rows == 0 || columns == 0 => {
+                ("grid", "a row and a column are the least", Shape::Grid(rows.max(1), columns.max(1)))
+            }
+            Shape::Torus(rows, columns) if rows < 3 || columns < 3 => (
+                "torus",
+                "with fewer than three a link would be there twice",
+                Shape::Torus(rows.max(3), columns.max(3)),
+            ),
+            Shape::Grid(rows, columns) if u64::from(rows) * u64::from(columns) > u32::MAX.into() => {
+                ("grid", "these are more than 4294967295 nodes", Shape::Grid(rows, u32::MAX / rows))
+            }
+            Shape::Torus(rows, columns) if u64::from(rows) * u64::from(columns) > u32::MAX.into() => {
+                let rows = rows.min(u32::MAX / 3);
+                ("torus", "these are more than 4294967295 nodes", Shape::Torus(rows, u32::MAX / rows))
+            }
+            Shape::Hypercube(32..) => ("hypercube", "these are more than 4294967295 nodes", Shape::Hypercube(31)),
+            Shape::Random { min: 0, max } => {
+                ("random", "a node without links is not connected", Shape::Random { min: 1, max: max.max(1) })
+            }
+            Shape::Random { min, max } if min > max => {
+                ("random", "the least is more than the most", Shape::Random { min: max, max: min })
+            }
+            Shape::SmallWorld { neighbours, rewire }
+                if neighbours < 2 || neighbours % 2 == 1 || !(0.0..=1.0).contains(&rewire) =>
+            {
+                let rewire = if rewire.is_nan() { 0.0 } else { rewire.clamp(0.0, 1.0) };
+                let neighbours = (neighbours & !1).max(2);
+                let nearest = Shape::SmallWorld { neighbours, rewire };
+                ("small-world", "K counts neighbours on both sides, and P is a probability", nearest)
+            }
+            Shape::ScaleFree(0) => ("scale-free", "a newcomer must have a link", Shape::ScaleFree(1)),
+            Shape::Geometric(radius) if !(radius > 0.0 && radius <= std::f64::consts::SQRT_2) => {
+                let nearest = if radius > 1.0 { std::f64::consts::SQRT_2 } else { 0.001 };
+                ("geometric", "the points are in a square with sides of length 1", Shape::Geometric(nearest))
+            }
+            _ => return Ok(()),
+        };
+        let allowed = FORMS.iter().find(|(known, _)| *known == name).map_or("", |(_, form)| form);
+        Err(ShapeError::Value { text: text.to_string(), problem, allowed, nearest: nearest.to_string() })
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shape::Ring => f.write_str("ring"),
+            Shape::Complete => f.write_str("complete"),
+            Shape::Line => f.write_str("line"),
+            Shape::Star => f.write_str("star"),
+            Shape::Tree(children) => write!(f, "tree:{children}"),
+            Shape::Grid(rows, columns) => write!(f, "grid:{rows}x{columns}"),
+            Shape::Torus(rows, columns) => write!(f, "torus:{rows}x{columns}"),
+            Shape::Hypercube(dimension) => write!(f, "hypercube:{dimension}"),
+            Shape::Random { min, max } => write!(f, "random:{min}-{max}"),
+            Shape::SmallWorld { neighbours, rewire } => write!(f, "small-world:{neighbours},{rewire}"),
+            Shape::ScaleFree(links) => write!(f, "scale-free:{links}"),
+            Shape::Geometric(radius) => write!(f, "geometric:{radius}"),
+            Shape::File(path) => write!(f, "file:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let texts = [
+            "ring",
+            "complete",
+            "line",
+            "star",
+            "tree:3",
+            "grid:1x4",
+            "torus:3x5",
+            "hypercube:0",
+            "random:5-10",
+            "small-world:4,0.25",
+            "small-world:2,1",
+            "scale-free:2",
+            "geometric:0.125",
+            "file:a:b c",
+        ];
+        for text in texts {
+            assert_eq!(text.parse::<Shape>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_explained() {
+        let wrong = |text: &str| text.parse::<Shape>().unwrap_err().to_string();
+        assert_eq!(
+            wrong("rign"),
+            "there is no topology `rign`; nearest: `ring`; allowed: ring, complete, line, star, tree:K, grid:RxC, \
+             torus:RxC, hypercube:D, random:MIN-MAX, small-world:K,P, scale-free:M, geometric:R, file:PATH"
+        );
+        for (text, name) in [("Smallworld:2,3", "small-world"), ("scale_free:2", "scale-free"), ("tours:3x3", "torus")]
+        {
+            assert!(wrong(text).contains(&format!("nearest: `{name}`")), "{}", wrong(text));
+        }
+        assert!(!wrong("42").contains("nearest"));
+        assert_eq!(wrong("ring:3"), "topology `ring:3`: nothing may follow `ring`; allowed: ring");
+        assert_eq!(wrong("grid:3"), "topology `grid:3`: `3` has no `x`; allowed: grid:RxC with R and C from 1 on");
+        assert_eq!(wrong("tree"), "topology `tree`: something must follow `tree:`; allowed: tree:K with K from 1 on");
+        assert!(wrong("random:5-x").contains("`x` is no whole number"));
+        assert!(wrong("small-world:4,NaN").contains("`NaN` is no number"));
+        assert!(wrong("file:").contains("something must follow"));
+    }
+
+    #[test]
+    fn numbers_out_of_bounds_are_refused_with_the_nearest() {
+        for (text, nearest) in [
+            ("tree:0", "tree:1"),
+            ("grid:0x4", "grid:1x4"),
+            ("grid:65536x65536", "grid:65536x65535"),
+            ("torus:2x5", "torus:3x5"),
+            ("torus:4294967295x3", "torus:1431655765x3"),
+            ("hypercube:32", "hypercube:31"),
+            ("random:0-4", "random:1-4"),
+            ("random:9-5", "random:5-9"),
+            ("small-world:5,0.1", "small-world:4,0.1"),
+            ("small-world:4,1.5", "small-world:4,1"),
+            ("scale-free:0", "scale-free:1"),
+            ("geometric:0", "geometric:0.001"),
+            ("geometric:2", "geometric:1.4142135623730951"),
+        ] {
+            let error = text.parse::<Shape>().unwrap_err();
+            assert!(error.to_string().ends_with(&format!("nearest: `{nearest}`")), "{error}");
+            assert!(nearest.parse::<Shape>().is_ok(), "{nearest}");
+        }
+    }
+}
