@@ -1,13 +1,15 @@
 //! The yardstick: plain scalar loops over flat arrays, written by hand for one workload each. They know nothing of protocols,
 //! ports or traces, and are what the engine's speed is compared with, in the same process.
 
+use hustings_protocol::Id;
+
 use crate::topology::Graph;
 
 /// Chang–Roberts on a ring where everybody starts, announcement included.
 #[derive(Debug)]
 pub struct ChangRoberts {
     at: Vec<u32>,
-    candidate: Vec<u64>,
+    candidate: Vec<Id>,
 }
 
 /// What a reference loop counted.
@@ -22,14 +24,14 @@ pub struct Counted {
 impl ChangRoberts {
     /// Buffers for a ring of this size, touched.
     pub fn new(size: usize) -> Self {
-        let mut buffers = ChangRoberts { at: vec![1; size], candidate: vec![1; size] };
+        let mut buffers = ChangRoberts { at: vec![1; size], candidate: vec![Id(1); size] };
         buffers.at.fill(0);
-        buffers.candidate.fill(0);
+        buffers.candidate.fill(Id(0));
         buffers
     }
 
     /// One election; `ids` are all different.
-    pub fn run(&mut self, ids: &[u64]) -> Counted {
+    pub fn run(&mut self, ids: &[Id]) -> Counted {
         let size = ids.len() as u32;
         for (place, &id) in ids.iter().enumerate() {
             self.at[place] = place as u32;
@@ -72,6 +74,7 @@ impl ChangRoberts {
 pub struct Echo {
     heard: Vec<u32>,
     parent: Vec<u32>,
+    /// (receiver, sender) of this tick's messages, and of the next one's.
     now: Vec<(u32, u32)>,
     next: Vec<(u32, u32)>,
 }
@@ -79,39 +82,45 @@ pub struct Echo {
 impl Echo {
     /// Buffers for this graph, touched.
     pub fn new(graph: &Graph) -> Self {
-        let size = graph.size() as usize;
-        let mail = || {
-            let mut mail = vec![(1, 1); 2 * graph.links() as usize];
-            mail.clear();
-            mail
-        };
-        Echo { heard: vec![1; size], parent: vec![1; size], now: mail(), next: mail() }
+        // Every link carries a message each way, all at once at most; the spare place takes what is not kept.
+        let (size, most) = (graph.size() as usize, 2 * graph.links() as usize + 1);
+        Echo { heard: vec![1; size], parent: vec![1; size], now: vec![(1, 1); most], next: vec![(1, 1); most] }
     }
 
     /// One wave.
     pub fn run(&mut self, graph: &Graph, initiator: u32) -> Counted {
         const NONE: u32 = u32::MAX;
+        let (first, neighbours) = (graph.first(), graph.slots());
         self.heard.fill(0);
         self.parent.fill(NONE);
         self.parent[initiator as usize] = initiator;
-        self.now.clear();
-        self.now.extend(graph.neighbours(initiator).iter().map(|&to| (to, initiator)));
+        let mut length = 0;
+        for &to in graph.neighbours(initiator) {
+            self.now[length] = (to, initiator);
+            length += 1;
+        }
         let (mut messages, mut tick) = (0u64, 0u64);
-        while !self.now.is_empty() {
+        while length > 0 {
             tick += 1;
-            messages += self.now.len() as u64;
-            self.next.clear();
-            for &(at, from) in &self.now {
-                let neighbours = graph.neighbours(at);
-                self.heard[at as usize] += 1;
+            messages += length as u64;
+            let mut kept = 0;
+            for &(at, from) in &self.now[..length] {
+                let (begin, end) = (first[at as usize], first[at as usize + 1]);
+                let heard = self.heard[at as usize] + 1;
+                self.heard[at as usize] = heard;
                 if self.parent[at as usize] == NONE {
                     self.parent[at as usize] = from;
-                    self.next.extend(neighbours.iter().filter(|&&to| to != from).map(|&to| (to, at)));
+                    for &to in &neighbours[begin as usize..end as usize] {
+                        self.next[kept] = (to, at);
+                        kept += usize::from(to != from);
+                    }
                 }
-                if self.heard[at as usize] as usize == neighbours.len() && at != initiator {
-                    self.next.push((self.parent[at as usize], at));
+                if heard == end - begin && at != initiator {
+                    self.next[kept] = (self.parent[at as usize], at);
+                    kept += 1;
                 }
             }
+            length = kept;
             std::mem::swap(&mut self.now, &mut self.next);
         }
         Counted { messages, quiescent: tick }

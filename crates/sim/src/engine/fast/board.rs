@@ -37,6 +37,11 @@ impl<M> Board<M> {
         Board { levels: sizes.map(|size| vec![0; size]), payloads, more: Vec::new(), direct: Vec::new(), count: 0 }
     }
 
+    pub(super) fn memory(&self) -> usize {
+        let words: usize = self.levels.iter().map(Vec::len).sum();
+        words * size_of::<u64>() + self.payloads.len() * size_of::<M>()
+    }
+
     #[inline(always)]
     pub(super) fn count(&self) -> usize {
         self.count

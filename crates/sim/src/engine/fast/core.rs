@@ -27,7 +27,7 @@ pub struct Plan {
 }
 
 /// The most kinds of messages that an algorithm may have.
-pub const MOST_KINDS: usize = 16;
+pub(super) const MOST_KINDS: usize = 16;
 
 /// Messages by kind. A fixed array, so that a driver can hold it in registers.
 #[derive(Default)]
@@ -84,6 +84,12 @@ impl<'a, P: Protocol> Core<'a, P> {
             positions: None,
             coins: BTreeMap::new(),
         }
+    }
+
+    /// The bytes of what is kept for every node.
+    pub(super) fn memory(&self) -> usize {
+        let range = self.ledger.memory() / size_of::<u32>();
+        range * size_of::<P::Rank>() + self.ledger.memory() + self.gauge.memory()
     }
 
     #[inline(always)]

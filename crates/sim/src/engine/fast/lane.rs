@@ -32,6 +32,10 @@ impl<M> Lane<M> {
         Lane { receivers, messages, head: 0, tail: 0 }
     }
 
+    pub(super) fn memory(&self) -> usize {
+        self.receivers.len() * (size_of::<u32>() + size_of::<M>())
+    }
+
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         if self.tail >= self.head { self.tail - self.head } else { self.tail + self.receivers.len() - self.head }

@@ -45,6 +45,10 @@ impl Ledger {
         }
     }
 
+    pub(super) fn memory(&self) -> usize {
+        self.names.len() * size_of::<u32>()
+    }
+
     #[inline(always)]
     fn place(&self, node: u32) -> usize {
         (node - self.first) as usize

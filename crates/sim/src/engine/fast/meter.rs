@@ -47,6 +47,10 @@ impl Gauge {
         }
     }
 
+    pub(super) fn memory(&self) -> usize {
+        self.handled.len() * size_of::<u64>()
+    }
+
     #[inline(always)]
     pub(super) fn sent<M: Message>(&mut self, message: &M, copies: u64) {
         self.bytes += encoded_len(message) * copies;

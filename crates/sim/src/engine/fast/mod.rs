@@ -90,6 +90,15 @@ impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
         Some(Prepared(driver))
     }
 
+    /// How many bytes the run holds: ranks, states, books and room for mail; the network itself left out.
+    pub fn memory(&self) -> usize {
+        match &self.0 {
+            Driver::Ring(ring) => ring.memory(),
+            Driver::Complete(complete) => complete.memory(),
+            Driver::Graph(graph) => graph.memory(),
+        }
+    }
+
     /// Runs it; `None` if the protocol then asks for something that only the general engine does.
     pub fn run(self) -> Option<Outcome> {
         match self.0 {

@@ -94,6 +94,11 @@ impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
         }
     }
 
+    pub(super) fn memory(&self) -> usize {
+        let states = self.states.len() * size_of::<P::State>();
+        states + self.core.books.memory() + self.mail.clockwise.memory() + self.mail.counter.memory()
+    }
+
     /// Runs it; `None` if the protocol turns out to need the general engine.
     pub(super) fn run(self) -> Option<Outcome> {
         let Prepared { mut core, mut states, mut mail, until, .. } = self;

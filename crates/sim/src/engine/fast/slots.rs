@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::Arc;
 
 use hustings_protocol::{Context, Id, Port, Protocol, Rank, Timer};
 
@@ -20,6 +21,9 @@ use crate::outcome::Outcome;
 
 /// Below so many messages a tick is run by one thread: waking another costs more than it helps.
 const WORTH_A_THREAD: usize = 50_000;
+
+/// Every range has a board for every range, so there are not too many.
+const MOST_RANGES: usize = 16;
 
 /// Boards of a complete network grow with the square of its size: beyond this many slots the general engine takes less.
 const MOST_SLOTS: usize = 1 << 30;
@@ -40,81 +44,76 @@ struct Worker<'a, P: Protocol, L> {
     /// Mail from this range, to each range.
     outbox: Vec<Board<P::Message>>,
     /// Where the ranges begin, in positions and in slots; one more entry than ranges.
-    borders: &'a [(u32, usize)],
+    borders: Arc<[(u32, usize)]>,
     /// Whether this tick held a delivery, or a timer that did something.
     active: bool,
 }
 
 /// A run that is ready to start.
 pub(super) struct Prepared<'a, P: Protocol, L, Mt> {
-    links: &'a L,
-    protocol: &'a P,
-    ranks: &'a [P::Rank],
-    plan: Plan,
-    borders: Vec<(u32, usize)>,
-    states: Vec<Vec<P::State>>,
-    boards: Vec<Vec<Board<P::Message>>>,
+    workers: Vec<Worker<'a, P, L>>,
+    until: u64,
     meter: PhantomData<Mt>,
 }
 
 impl<'a, P: Protocol, L: Links, Mt: Meter> Prepared<'a, P, L, Mt> {
     pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], links: &'a L, plan: &Plan) -> Self {
-        let size = links.size();
-        let ranges = plan.threads.clamp(1, 64).min(size.max(1) as usize) as u32;
-        // As many slots in each range as can be.
-        let slots = links.first(size);
-        let mut borders = vec![(0, 0)];
-        for range in 1..ranges {
-            let wanted = slots / ranges as usize * range as usize;
-            let (mut low, mut high) = (borders.last().expect("it starts with one").0, size);
-            while low < high {
-                let middle = low + (high - low) / 2;
-                if links.first(middle) < wanted { low = middle + 1 } else { high = middle }
+        let borders: Arc<[(u32, usize)]> = borders(links, plan.threads).into();
+        let ranges = borders.len() - 1;
+        let boards = |lengths: &[(u32, usize)]| Board::new(lengths[1].1 - lengths[0].1);
+        let worker = |pair: &[(u32, usize)]| {
+            let range = pair[0].0..pair[1].0;
+            Worker {
+                links,
+                books: Core::new::<Mt>(protocol, ranks, plan, range.clone()),
+                states: vec![protocol.init(); range.len()],
+                range,
+                inbox: (0..ranges).map(|_| boards(pair)).collect(),
+                outbox: borders.windows(2).map(boards).collect(),
+                borders: Arc::clone(&borders),
+                active: false,
             }
-            borders.push((low, links.first(low)));
-        }
-        borders.push((size, slots));
-        let lengths = borders.windows(2).map(|pair| pair[1].1 - pair[0].1);
-        // For each range a row of boards from every range, and another one while the first is read.
-        let boards = lengths.map(|length| (0..2 * ranges).map(|_| Board::new(length)).collect()).collect();
-        let states = borders.windows(2).map(|pair| vec![protocol.init(); (pair[1].0 - pair[0].0) as usize]).collect();
-        Prepared { links, protocol, ranks, plan: plan.clone(), borders, states, boards, meter: PhantomData }
+        };
+        Prepared { workers: borders.windows(2).map(worker).collect(), until: plan.until, meter: PhantomData }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        let worker = |worker: &Worker<'_, P, L>| {
+            let boards = worker.inbox.iter().chain(&worker.outbox).map(Board::memory).sum::<usize>();
+            boards + worker.books.memory() + worker.states.len() * size_of::<P::State>()
+        };
+        self.workers.iter().map(worker).sum()
     }
 
     /// Runs it; `None` if the protocol turns out to need the general engine.
-    pub(super) fn run(self) -> Option<Outcome> {
-        let Prepared { links, protocol, ranks, plan, borders, states, boards, .. } = self;
-        let ranges = borders.len() - 1;
-        let mut workers: Vec<Worker<'_, P, L>> = Vec::with_capacity(ranges);
-        for (at, states) in states.into_iter().enumerate() {
-            let range = borders[at].0..borders[at + 1].0;
-            let books = Core::new::<Mt>(protocol, ranks, &plan, range.clone());
-            workers.push(Worker {
-                links,
-                books,
-                range,
-                states,
-                inbox: Vec::new(),
-                outbox: Vec::new(),
-                borders: &borders,
-                active: false,
-            });
-        }
-        // Row r of the boards is for range r: its first half lies in the inbox, the second half in the outboxes of all.
-        for (at, mut row) in boards.into_iter().enumerate() {
-            for (from, board) in row.split_off(ranges).into_iter().enumerate() {
-                workers[from].outbox.push(board);
-            }
-            workers[at].inbox = row;
-        }
+    pub(super) fn run(mut self) -> Option<Outcome> {
         let mut clock = Clockwork::default();
-        let hung = run_ticks::<P, L, Mt>(&mut workers, &mut clock, plan.until);
-        let books: Vec<Core<'_, P>> = workers.into_iter().map(|worker| worker.books).collect();
+        let hung = run_ticks::<P, L, Mt>(&mut self.workers, &mut clock, self.until);
+        let books: Vec<Core<'_, P>> = self.workers.into_iter().map(|worker| worker.books).collect();
         if books.iter().any(|books| books.unsuited) {
             return None;
         }
         Some(outcome(&books, &clock, hung))
     }
+}
+
+/// Where the ranges begin, in positions and in slots, so that each has about as many slots; one more entry than ranges.
+fn borders(links: &impl Links, threads: usize) -> Vec<(u32, usize)> {
+    let size = links.size();
+    let ranges = threads.clamp(1, MOST_RANGES).min(size.max(1) as usize);
+    let slots = links.first(size);
+    let mut borders = vec![(0, 0)];
+    for range in 1..ranges {
+        let wanted = slots / ranges * range;
+        let (mut low, mut high) = (borders[range - 1].0, size);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if links.first(middle) < wanted { low = middle + 1 } else { high = middle }
+        }
+        borders.push((low, links.first(low)));
+    }
+    borders.push((size, slots));
+    borders
 }
 
 /// Runs tick after tick; whether mail is left at the end.
@@ -220,7 +219,7 @@ impl<P: Protocol, L: Links> Worker<'_, P, L> {
                 self.links,
                 &mut self.books,
                 &mut self.outbox,
-                self.borders,
+                &self.borders,
                 counts,
             );
             cx.books.protocol.receive(&mut self.states[(node - start) as usize], port, message, &mut cx);
@@ -350,7 +349,7 @@ impl<P: Protocol, L: Links> Worker<'_, P, L> {
         let degree = (self.links.first(node + 1) - first) as u32;
         let state = &mut self.states[(node - self.range.start) as usize];
         let mut cx =
-            Spot::new(node, first, degree, self.links, &mut self.books, &mut self.outbox, self.borders, counts);
+            Spot::new(node, first, degree, self.links, &mut self.books, &mut self.outbox, &self.borders, counts);
         act(cx.books.protocol, state, &mut cx)
     }
 }

@@ -1,0 +1,26 @@
+//! Two clocks for one piece of work.
+
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// How long a piece of work took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Took {
+    /// CPU time of the calling thread.
+    pub(super) cpu: Duration,
+    /// Time on the wall.
+    pub(super) wall: Duration,
+}
+
+/// Runs it between two looks at the clocks.
+pub(super) fn time<T>(work: impl FnOnce() -> T) -> (T, Took) {
+    let (cpu, wall) = (cpu_time(), Instant::now());
+    let result = work();
+    (result, Took { cpu: cpu_time().saturating_sub(cpu), wall: wall.elapsed() })
+}
+
+fn cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
+}
