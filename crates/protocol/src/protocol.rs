@@ -184,7 +184,7 @@ pub trait Context<P: Protocol + ?Sized> {
     /// Sends to a node whose id this one has learnt.
     fn send_direct(&mut self, to: Id, message: P::Message);
 
-    /// Asks for [`Protocol::timer`] in `after` ticks.
+    /// Asks for [`Protocol::timer`] in `after` ticks, at least 1.
     fn set_timer(&mut self, after: u64, timer: Timer);
 
     /// From now on this node leads, and names itself.

@@ -131,7 +131,9 @@ fn graph(size: u32, more: u32, seed: u64) -> Network {
             links.insert((a.min(b), a.max(b)));
         }
     }
-    Network::Graph(Graph::new(size, |link| links.iter().for_each(|&(a, b)| link(a, b))).expect("the links are distinct"))
+    Network::Graph(
+        Graph::new(size, |link| links.iter().for_each(|&(a, b)| link(a, b))).expect("the links are distinct"),
+    )
 }
 
 fn network() -> impl Strategy<Value = Network> {

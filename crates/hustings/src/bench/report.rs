@@ -114,7 +114,14 @@ pub fn to_text(rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header([
-        "workload", "nodes", "messages", "loop, M/s", "engine, M/s", "engine is slower by", "bytes a node", "threads, M/s",
+        "workload",
+        "nodes",
+        "messages",
+        "loop, M/s",
+        "engine, M/s",
+        "engine is slower by",
+        "bytes a node",
+        "threads, M/s",
         "threads gain",
     ]);
     let million = |speeds: &Speeds| {

@@ -19,7 +19,14 @@ pub(super) fn ring(size: u32, plan: &Plan) -> Row {
     let network = Network::Ring(Ring { size });
     let mut plain = reference::ChangRoberts::new(ids.len());
     let rules = ChangRoberts::protocol::<Id>(&NoParams);
-    let work = Work { name: "W1", what: "chang-roberts, random ring", rules: &rules, ids: &ids, network: &network, starts: Starts::All };
+    let work = Work {
+        name: "W1",
+        what: "chang-roberts, random ring",
+        rules: &rules,
+        ids: &ids,
+        network: &network,
+        starts: Starts::All,
+    };
     work.measure(plan, || plain.run(&ids))
 }
 
@@ -29,14 +36,17 @@ pub(super) fn graph(size: u32, plan: &Plan) -> Result<Row, BuildError> {
     let ids: Vec<Id> = (0..u64::from(size)).map(Id).collect();
     let rules = Echo::new();
     let starts = Starts::At(vec![Start { at: 0, tick: 0 }]);
-    let work = Work { name: "W2", what: "echo, random graph 5-10", rules: &rules, ids: &ids, network: &network, starts };
+    let work =
+        Work { name: "W2", what: "echo, random graph 5-10", rules: &rules, ids: &ids, network: &network, starts };
     Ok(match &network {
         Network::Graph(graph) => {
             let mut plain = reference::Echo::new(graph);
             work.measure(plan, || plain.run(graph, 0))
         }
         // Of up to 11 nodes the shape is a complete network, which the reference does not know.
-        Network::Ring(_) | Network::Complete(_) => work.measure(plan, || Counted { messages: 2 * network.links(), quiescent: 3 }),
+        Network::Ring(_) | Network::Complete(_) => {
+            work.measure(plan, || Counted { messages: 2 * network.links(), quiescent: 3 })
+        }
     })
 }
 
@@ -81,7 +91,8 @@ impl<P: Protocol<Rank = Id>> Work<'_, P> {
 
     /// One run of the engine; it must count what the reference counted.
     fn engine(&self, threads: usize, counted: Counted) -> (usize, Took) {
-        let plan = EnginePlan { starts: self.starts.clone(), crashes: Vec::new(), seed: 0, until: u64::MAX >> 1, threads };
+        let plan =
+            EnginePlan { starts: self.starts.clone(), crashes: Vec::new(), seed: 0, until: u64::MAX >> 1, threads };
         let prepared = Prepared::<P, Lean>::new(self.rules, self.ids, self.network, &plan);
         let prepared = prepared.expect("rings from 3 nodes on and graphs suit the fast engine");
         let memory = prepared.memory();

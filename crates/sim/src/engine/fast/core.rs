@@ -55,7 +55,9 @@ pub(super) struct Core<'a, P: Protocol> {
     pub(super) ranks: &'a [P::Rank],
     pub(super) tick: u64,
     pub(super) counts: Counts,
-    pub(super) lost: u64,
+    lost: u64,
+    /// The last tick in which something lost was sent, and how much.
+    lost_last: (u64, u64),
     pub(super) ledger: Ledger,
     pub(super) calendar: Calendar<P::Message>,
     pub(super) gauge: Gauge,
@@ -76,6 +78,7 @@ impl<'a, P: Protocol> Core<'a, P> {
             tick: 0,
             counts: Counts::default(),
             lost: 0,
+            lost_last: (0, 0),
             ledger: Ledger::new(range.clone()),
             calendar: Calendar::new(range.clone(), ranks.len() as u32, &plan.starts, &plan.crashes),
             gauge: Gauge::new::<Mt>(range),
@@ -84,6 +87,18 @@ impl<'a, P: Protocol> Core<'a, P> {
             positions: None,
             coins: BTreeMap::new(),
         }
+    }
+
+    /// Books a message sent now that will not arrive.
+    pub(super) fn lose(&mut self) {
+        self.lost += 1;
+        self.lost_last = (self.tick, if self.lost_last.0 == self.tick { self.lost_last.1 + 1 } else { 1 });
+    }
+
+    /// What was sent in the very last tick is still under way at the end, wherever it would have gone: it is not lost yet.
+    /// How much that is.
+    fn not_lost_yet(&self, until: u64) -> u64 {
+        if self.lost_last.0 == until { self.lost_last.1 } else { 0 }
     }
 
     /// The bytes of what is kept for every node.
@@ -149,7 +164,13 @@ impl<'a, P: Protocol> Core<'a, P> {
 }
 
 /// The outcome of a run from the books of all ranges.
-pub(super) fn outcome<P: Protocol>(cores: &[Core<'_, P>], clock: &Clockwork, hung: bool) -> Outcome {
+pub(super) fn outcome<P: Protocol>(
+    cores: &[Core<'_, P>],
+    clock: &Clockwork,
+    until: u64,
+    mail_is_left: bool,
+) -> Outcome {
+    let not_lost_yet: u64 = cores.iter().map(|core| core.not_lost_yet(until)).sum();
     let ledgers: Vec<&Ledger> = cores.iter().map(|core| &core.ledger).collect();
     let ranks = cores[0].ranks;
     let mut leaders: Vec<u32> = ledgers.iter().flat_map(|ledger| ledger.leaders()).map(|&(node, _)| node).collect();
@@ -161,11 +182,11 @@ pub(super) fn outcome<P: Protocol>(cores: &[Core<'_, P>], clock: &Clockwork, hun
         leaders,
         agreement: agreement(&ledgers, ranks).is_some(),
         live: ledgers.iter().map(|ledger| ledger.live()).sum::<u64>() as u32,
-        hung,
+        hung: mail_is_left || not_lost_yet > 0,
         by_kind: (0..P::Message::KINDS.len()).map(|kind| cores.iter().map(|core| core.counts.of(kind)).sum()).collect(),
         notice: Vec::new(),
         bytes,
-        lost: cores.iter().map(|core| core.lost).sum(),
+        lost: cores.iter().map(|core| core.lost).sum::<u64>() - not_lost_yet,
         load,
         collisions,
         time: clock.times(&ledgers, ranks),

@@ -103,24 +103,23 @@ impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
     pub(super) fn run(self) -> Option<Outcome> {
         let Prepared { mut core, mut states, mut mail, until, .. } = self;
         let mut clock = Clockwork::default();
-        while core.books.tick <= until {
+        loop {
+            if mail.is_empty() {
+                core.books.tick = core.books.tick.max(core.books.calendar.next());
+            }
+            if core.books.tick > until || core.books.unsuited {
+                break;
+            }
             if core.books.calendar.next() <= core.books.tick || !mail.seam.is_empty() {
                 mail = special_tick::<P, Mt>(&mut core, &mut states, mail, &mut clock);
             } else {
                 mail = plain_ticks::<P, Mt>(&mut core, &mut states, mail, &mut clock, until);
             }
-            if core.books.unsuited {
-                return None;
-            }
-            if mail.is_empty() {
-                if core.books.calendar.next() == u64::MAX {
-                    break;
-                }
-                core.books.tick = core.books.tick.max(core.books.calendar.next());
-            }
         }
-        let hung = !mail.is_empty();
-        Some(outcome(&[core.books], &clock, hung))
+        if core.books.unsuited {
+            return None;
+        }
+        Some(outcome(&[core.books], &clock, until, !mail.is_empty()))
     }
 }
 
@@ -307,7 +306,7 @@ impl<P: Protocol> RingCore<'_, P> {
 
     /// Books a message whose receiver will be down when it arrives.
     fn bring_back(&mut self, sender: u32, port: Port, peer: u32, message: P::Message) {
-        self.books.lost += 1;
+        self.books.lose();
         self.books.calendar.bring_back(self.books.tick, Return { sender, to: To::Port(port, peer), message });
     }
 

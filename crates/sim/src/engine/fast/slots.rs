@@ -88,12 +88,12 @@ impl<'a, P: Protocol, L: Links, Mt: Meter> Prepared<'a, P, L, Mt> {
     /// Runs it; `None` if the protocol turns out to need the general engine.
     pub(super) fn run(mut self) -> Option<Outcome> {
         let mut clock = Clockwork::default();
-        let hung = run_ticks::<P, L, Mt>(&mut self.workers, &mut clock, self.until);
+        let mail_is_left = run_ticks::<P, L, Mt>(&mut self.workers, &mut clock, self.until);
         let books: Vec<Core<'_, P>> = self.workers.into_iter().map(|worker| worker.books).collect();
         if books.iter().any(|books| books.unsuited) {
             return None;
         }
-        Some(outcome(&books, &clock, hung))
+        Some(outcome(&books, &clock, self.until, mail_is_left))
     }
 }
 
@@ -466,7 +466,7 @@ impl<'a, 'b, P: Protocol, L: Links, Mt: Meter> Spot<'a, 'b, P, L, Mt> {
         if self.books.calendar.is_up(receiver, self.books.tick + 1) {
             return false;
         }
-        self.books.lost += 1;
+        self.books.lose();
         let message = Return { sender: self.node, to: To::Port(Port(port), receiver), message: message.clone() };
         self.books.calendar.bring_back(self.books.tick, message);
         true
@@ -526,11 +526,11 @@ impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
         self.count(&message, 1);
         let from = self.rank().id();
         let Some(receiver) = self.books.position(to) else {
-            self.books.lost += 1;
+            self.books.lose();
             return;
         };
         if !self.books.calendar.is_up(receiver, self.books.tick + 1) {
-            self.books.lost += 1;
+            self.books.lose();
             let message = Return { sender: self.node, to: To::Direct(to), message };
             self.books.calendar.bring_back(self.books.tick, message);
             return;

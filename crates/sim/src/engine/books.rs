@@ -1,0 +1,394 @@
+//! The books of a run: who is up, who names whom, what was counted, and the three times.
+//!
+//! Whatever drives nodes (the general engine, a replay) tells the books what happens, in order, and closes each tick;
+//! [`Books::finish`] makes the [`Outcome`] of it. So all drivers agree on what the words of a report mean:
+//!
+//! - A node that is down names nobody and does not lead.
+//! - A node *enters* the leader state when it leads and did not before; leading again changes nothing.
+//! - There is agreement at the end of a tick if every live node names the same position and that one is in leader state.
+
+use hustings_protocol::{Id, Message, Rank};
+
+use crate::outcome::{Collisions, Load, Outcome, Times};
+
+/// Names nobody.
+const NOBODY: u32 = u32::MAX;
+/// Names an id that no position has.
+const STRANGER: u32 = u32::MAX - 1;
+/// No message has come in yet.
+const NEVER: u64 = u64::MAX;
+
+/// Who is up, who names whom, what was counted, and when.
+#[derive(Clone, Debug)]
+pub struct Books {
+    directory: Directory,
+    live: Vec<bool>,
+    live_count: u32,
+    /// No live position is lower than this one.
+    lowest_live: u32,
+    /// The position that each node names.
+    names: Vec<u32>,
+    leading: Vec<bool>,
+    /// When a node began to name whom it names, or entered the leader state it holds.
+    since: Vec<u64>,
+    /// How many nodes name this position.
+    followers: Vec<u32>,
+    roles_changed: bool,
+    /// Who changed its role or went down in this tick, where somebody asked for that.
+    changed: Option<Vec<u32>>,
+    agreed: Option<(u32, u64)>,
+    by_kind: Vec<u64>,
+    bytes: u64,
+    lost: u64,
+    load: Vec<u64>,
+    /// The last tick with an arrival, and how many there were.
+    arrivals: Vec<(u64, u64)>,
+    collisions: Collisions,
+    quiescent: Option<u64>,
+}
+
+impl Books {
+    /// Empty books for nodes with these ranks and so many kinds of messages; everybody is up.
+    pub fn new<R: Rank>(ranks: &[R], kinds: usize) -> Self {
+        let size = ranks.len();
+        Books {
+            directory: Directory::new(ranks),
+            live: vec![true; size],
+            live_count: size as u32,
+            lowest_live: 0,
+            names: vec![NOBODY; size],
+            leading: vec![false; size],
+            since: vec![0; size],
+            followers: vec![0; size],
+            roles_changed: false,
+            changed: None,
+            agreed: None,
+            by_kind: vec![0; kinds],
+            bytes: 0,
+            lost: 0,
+            load: vec![0; size],
+            arrivals: vec![(NEVER, 0); size],
+            collisions: Collisions::default(),
+            quiescent: None,
+        }
+    }
+
+    /// From now on [`Books::changed`] lists whose role changed.
+    pub fn list_changes(&mut self) {
+        self.changed = Some(Vec::new());
+    }
+
+    /// The nodes whose role changed in this tick, as often as it did.
+    pub fn changed(&self) -> &[u32] {
+        self.changed.as_deref().unwrap_or_default()
+    }
+
+    /// How many positions there are.
+    pub fn size(&self) -> u32 {
+        self.live.len() as u32
+    }
+
+    /// Whether a node is up.
+    #[inline]
+    pub fn is_live(&self, at: u32) -> bool {
+        self.live[at as usize]
+    }
+
+    /// Whether a node is up and in leader state.
+    pub fn leads(&self, at: u32) -> bool {
+        self.leading[at as usize]
+    }
+
+    /// The position that a node names, if it names one.
+    pub fn named(&self, at: u32) -> Option<u32> {
+        let name = self.names[at as usize];
+        (name < STRANGER).then_some(name)
+    }
+
+    /// When a node began to name whom it names.
+    pub fn named_since(&self, at: u32) -> u64 {
+        self.since[at as usize]
+    }
+
+    /// The position with this id.
+    #[inline]
+    pub fn position(&self, id: Id) -> Option<u32> {
+        self.directory.position(id)
+    }
+
+    /// A node goes down. Nothing happens if it is down already.
+    pub fn goes_down(&mut self, at: u32, tick: u64) {
+        if std::mem::replace(&mut self.live[at as usize], false) {
+            self.set_role(at, NOBODY, false, tick);
+            self.roles_changed = true;
+            self.live_count -= 1;
+            while self.live.get(self.lowest_live as usize).is_some_and(|live| !live) {
+                self.lowest_live += 1;
+            }
+        }
+    }
+
+    /// A node comes up and names nobody. Nothing happens if it is up already.
+    pub fn comes_up(&mut self, at: u32) {
+        if !std::mem::replace(&mut self.live[at as usize], true) {
+            self.roles_changed = true;
+            self.live_count += 1;
+            self.lowest_live = self.lowest_live.min(at);
+        }
+    }
+
+    /// A node leads.
+    pub fn leads_now(&mut self, at: u32, tick: u64) {
+        self.set_role(at, at, true, tick);
+    }
+
+    /// A node names another one.
+    pub fn follows(&mut self, at: u32, leader: Id, tick: u64) {
+        let name = self.directory.position(leader).unwrap_or(STRANGER);
+        self.set_role(at, name, false, tick);
+    }
+
+    /// A node names nobody.
+    pub fn forgets(&mut self, at: u32, tick: u64) {
+        self.set_role(at, NOBODY, false, tick);
+    }
+
+    fn set_role(&mut self, at: u32, name: u32, leading: bool, tick: u64) {
+        let index = at as usize;
+        let old = std::mem::replace(&mut self.names[index], name);
+        let led = std::mem::replace(&mut self.leading[index], leading);
+        if old == name && led == leading {
+            return;
+        }
+        if let Some(followers) = self.followers.get_mut(old as usize) {
+            *followers -= 1;
+        }
+        if let Some(followers) = self.followers.get_mut(name as usize) {
+            *followers += 1;
+        }
+        self.since[index] = tick;
+        self.roles_changed = true;
+        if let Some(changed) = &mut self.changed {
+            changed.push(at);
+        }
+    }
+
+    /// So many messages of this content were sent.
+    #[inline]
+    pub fn sent<M: Message>(&mut self, message: &M, count: u64) {
+        self.by_kind[message.kind()] += count;
+        // What cannot be encoded has no length; such a message could not travel on a network either.
+        let length = postcard::experimental::serialized_size(message).unwrap_or(0);
+        self.bytes += length as u64 * count;
+    }
+
+    /// A message did not arrive.
+    pub fn lost(&mut self) {
+        self.lost += 1;
+    }
+
+    /// A node handles a message.
+    #[inline]
+    pub fn delivered(&mut self, at: u32, tick: u64) {
+        self.load[at as usize] += 1;
+        let (last, count) = &mut self.arrivals[at as usize];
+        if *last == tick {
+            *count += 1;
+            self.collisions.total += 1;
+        } else {
+            (*last, *count) = (tick, 1);
+        }
+        self.collisions.max = self.collisions.max.max(*count);
+        self.quiescent = Some(tick);
+    }
+
+    /// A timer did something.
+    pub fn timer_acted(&mut self, tick: u64) {
+        self.quiescent = Some(tick);
+    }
+
+    /// Nothing more happens in this tick.
+    #[inline]
+    pub fn close_tick(&mut self, tick: u64) {
+        if std::mem::replace(&mut self.roles_changed, false) {
+            self.note_agreement(tick);
+        }
+        if let Some(changed) = &mut self.changed {
+            changed.clear();
+        }
+    }
+
+    fn note_agreement(&mut self, tick: u64) {
+        let agreed = self.agreement();
+        if agreed != self.agreed.map(|(leader, _)| leader) {
+            self.agreed = agreed.map(|leader| (leader, tick));
+        }
+    }
+
+    /// The leader that every live node names.
+    fn agreement(&self) -> Option<u32> {
+        let leader = *self.names.get(self.lowest_live as usize)?;
+        let all = self.followers.get(leader as usize) == Some(&self.live_count);
+        (all && self.leading[leader as usize]).then_some(leader)
+    }
+
+    /// Whether some live node names a position that is down or no longer leads.
+    pub fn somebody_is_misled(&self) -> bool {
+        self.names.iter().any(|&name| name < STRANGER && !self.leading[name as usize])
+    }
+
+    /// The result. `hung`: mail is still under way.
+    pub fn finish<R: Rank>(self, ranks: &[R], hung: bool, notice: Vec<(&'static str, u64)>) -> Outcome {
+        let leaders: Vec<u32> = (0..self.size()).filter(|&at| self.leading[at as usize]).collect();
+        let leader = leaders.iter().copied().max_by_key(|&at| ranks[at as usize]);
+        let agreement = leader.is_some() && self.agreement() == leader;
+        let times = Times {
+            elected: leader.map(|at| self.since[at as usize]),
+            agreed: self.agreed.filter(|&(at, _)| agreement && Some(at) == leader).map(|(_, tick)| tick),
+            quiescent: self.quiescent,
+        };
+        Outcome {
+            leaders,
+            leader,
+            agreement,
+            live: self.live_count,
+            hung,
+            by_kind: self.by_kind,
+            notice,
+            bytes: self.bytes,
+            lost: self.lost,
+            load: load(self.load),
+            collisions: self.collisions,
+            time: times,
+        }
+    }
+}
+
+fn load(mut handled: Vec<u64>) -> Load {
+    if handled.is_empty() {
+        return Load::default();
+    }
+    handled.sort_unstable();
+    let total: u64 = handled.iter().sum();
+    Load {
+        mean: total as f64 / handled.len() as f64,
+        max: handled.last().copied().unwrap_or(0),
+        histogram: handled.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64)).collect(),
+    }
+}
+
+/// Finds positions by id.
+#[derive(Clone, Debug)]
+enum Directory {
+    /// Every id is its position plus this.
+    Shifted { by: u64, size: u64 },
+    /// Ids with their positions, ascending.
+    Sorted(Vec<(u64, u32)>),
+}
+
+impl Directory {
+    fn new<R: Rank>(ranks: &[R]) -> Self {
+        let by = ranks.first().map_or(0, |rank| rank.id().0);
+        if ranks.iter().enumerate().all(|(at, rank)| rank.id().0.wrapping_sub(by) == at as u64) {
+            return Directory::Shifted { by, size: ranks.len() as u64 };
+        }
+        let mut sorted: Vec<(u64, u32)> = ranks.iter().zip(0..).map(|(rank, at)| (rank.id().0, at)).collect();
+        sorted.sort_unstable();
+        Directory::Sorted(sorted)
+    }
+
+    #[inline]
+    fn position(&self, Id(id): Id) -> Option<u32> {
+        match self {
+            Directory::Shifted { by, size } => {
+                let at = id.wrapping_sub(*by);
+                (at < *size).then_some(at as u32)
+            }
+            Directory::Sorted(sorted) => {
+                let index = sorted.binary_search_by_key(&id, |&(id, _)| id).ok()?;
+                Some(sorted[index].1)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn books(ids: &[u64]) -> (Vec<Id>, Books) {
+        let ranks: Vec<Id> = ids.iter().copied().map(Id).collect();
+        let books = Books::new(&ranks, 1);
+        (ranks, books)
+    }
+
+    #[test]
+    fn agreement_counts_from_the_end_of_the_tick_in_which_the_last_one_joins_in() {
+        let (ranks, mut books) = books(&[7, 9, 8]);
+        books.leads_now(1, 3);
+        books.close_tick(3);
+        books.follows(0, Id(9), 4);
+        books.close_tick(4);
+        books.follows(2, Id(9), 6);
+        books.close_tick(6);
+        books.follows(2, Id(9), 9);
+        books.leads_now(1, 9);
+        books.close_tick(9);
+        let outcome = books.finish(&ranks, false, Vec::new());
+        assert_eq!((outcome.leader, outcome.agreement), (Some(1), true));
+        assert_eq!(outcome.time, Times { elected: Some(3), agreed: Some(6), quiescent: None });
+    }
+
+    #[test]
+    fn a_crash_can_end_or_bring_agreement() {
+        let (ranks, mut books) = books(&[0, 1, 2]);
+        books.leads_now(0, 1);
+        books.follows(1, Id(0), 1);
+        books.close_tick(1);
+        books.goes_down(2, 5);
+        books.close_tick(5);
+        assert_eq!(books.clone().finish(&ranks, false, Vec::new()).time.agreed, Some(5));
+        books.goes_down(0, 8);
+        books.close_tick(8);
+        assert!(books.somebody_is_misled());
+        let outcome = books.finish(&ranks, false, Vec::new());
+        assert_eq!((outcome.leader, outcome.agreement, outcome.live), (None, false, 1));
+        assert_eq!(outcome.time, Times::default());
+    }
+
+    #[test]
+    fn naming_oneself_is_not_leading_and_a_stranger_is_nobody() {
+        let (ranks, mut books) = books(&[4]);
+        books.follows(0, Id(4), 1);
+        books.close_tick(1);
+        assert_eq!(books.clone().finish(&ranks, false, Vec::new()).leaders, []);
+        books.follows(0, Id(5), 2);
+        assert_eq!(books.named(0), None);
+        books.leads_now(0, 3);
+        books.close_tick(3);
+        assert_eq!(books.finish(&ranks, false, Vec::new()).time.agreed, Some(3));
+    }
+
+    #[test]
+    fn the_greatest_of_several_leaders_is_named() {
+        let (ranks, mut books) = books(&[30, 10, 20]);
+        (0..3).for_each(|at| books.leads_now(at, 2));
+        books.goes_down(0, 2);
+        books.close_tick(2);
+        let outcome = books.finish(&ranks, true, Vec::new());
+        assert_eq!((outcome.leaders, outcome.leader, outcome.agreement), (vec![1, 2], Some(2), false));
+        assert!(outcome.hung);
+    }
+
+    #[test]
+    fn load_and_collisions() {
+        let (ranks, mut books) = books(&[0, 1, 2, 3]);
+        for (at, tick) in [(0, 1), (1, 1), (1, 1), (1, 1), (1, 2), (0, 2)] {
+            books.delivered(at, tick);
+        }
+        let outcome = books.finish(&ranks, false, Vec::new());
+        assert_eq!(outcome.load, Load { mean: 1.5, max: 4, histogram: vec![(0, 2), (2, 1), (4, 1)] });
+        assert_eq!(outcome.collisions, Collisions { total: 2, max: 3 });
+        assert_eq!(outcome.time.quiescent, Some(2));
+    }
+}

@@ -1,0 +1,107 @@
+//! A [`Calendar`]: things that are due at ticks to come. Near ticks have a place each on a wheel, far ones wait in a tree.
+
+use std::collections::BTreeMap;
+
+const SLOTS: usize = 256;
+const WORDS: usize = SLOTS / 64;
+
+/// Things by the tick at which they are due; those of one tick in the order in which they were put in.
+#[derive(Debug)]
+pub(crate) struct Calendar<T> {
+    /// The wheel holds the ticks from here on, as many as it has slots.
+    start: u64,
+    wheel: Vec<Vec<T>>,
+    /// Which slots hold something.
+    filled: [u64; WORDS],
+    later: BTreeMap<u64, Vec<T>>,
+}
+
+impl<T> Calendar<T> {
+    /// An empty one that starts at tick 0.
+    pub(crate) fn new() -> Self {
+        Calendar {
+            start: 0,
+            wheel: std::iter::repeat_with(Vec::new).take(SLOTS).collect(),
+            filled: [0; WORDS],
+            later: BTreeMap::new(),
+        }
+    }
+
+    /// Puts something in for a tick, which is not before the last one that was taken.
+    #[inline]
+    pub(crate) fn put(&mut self, tick: u64, item: T) {
+        debug_assert!(tick >= self.start, "tick {tick} is over");
+        if tick - self.start < SLOTS as u64 {
+            let slot = tick as usize % SLOTS;
+            self.wheel[slot].push(item);
+            self.filled[slot / 64] |= 1 << (slot % 64);
+        } else {
+            self.later.entry(tick).or_default().push(item);
+        }
+    }
+
+    /// The first tick for which there is something.
+    pub(crate) fn next(&self) -> Option<u64> {
+        let first = self.start as usize % SLOTS;
+        for step in 0..=WORDS {
+            let word = (first / 64 + step) % WORDS;
+            let mask = match step {
+                0 => u64::MAX << (first % 64),
+                WORDS => !(u64::MAX << (first % 64)),
+                _ => u64::MAX,
+            };
+            let bits = self.filled[word] & mask;
+            if bits != 0 {
+                let slot = word * 64 + bits.trailing_zeros() as usize;
+                return Some(self.start + ((slot + SLOTS - first) % SLOTS) as u64);
+            }
+        }
+        self.later.keys().next().copied()
+    }
+
+    /// Goes on to a tick, before which nothing is left, and exchanges what is due then for an empty list.
+    pub(crate) fn take(&mut self, tick: u64, due: &mut Vec<T>) {
+        debug_assert!(due.is_empty(), "what is in the list would be due again");
+        debug_assert!(self.next().is_none_or(|next| next >= tick), "something is left before tick {tick}");
+        self.start = tick;
+        while let Some(entry) = self.later.first_entry().filter(|entry| entry.key() - tick < SLOTS as u64) {
+            let slot = *entry.key() as usize % SLOTS;
+            self.wheel[slot].append(&mut entry.remove());
+            self.filled[slot / 64] |= 1 << (slot % 64);
+        }
+        let slot = tick as usize % SLOTS;
+        std::mem::swap(&mut self.wheel[slot], due);
+        self.filled[slot / 64] &= !(1 << (slot % 64));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever is put in while time passes comes out by tick, then in the order of putting in.
+        #[test]
+        fn nothing_is_lost_and_the_order_is_kept(steps in prop::collection::vec(prop::collection::vec(1u64..700, 0..6), 1..60)) {
+            let mut calendar = Calendar::new();
+            let mut expected: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+            let (mut now, mut count, mut due) = (0, 0, Vec::new());
+            let mut steps = steps.into_iter();
+            loop {
+                for delay in steps.next().unwrap_or_default() {
+                    calendar.put(now + delay, count);
+                    expected.entry(now + delay).or_default().push(count);
+                    count += 1;
+                }
+                prop_assert_eq!(calendar.next(), expected.keys().next().copied());
+                // Sometimes a tick passes in which nothing was due.
+                let next = calendar.next().map(|next| if next > now + 3 { next - 1 } else { next });
+                let Some(next) = next.or((steps.len() > 0).then_some(now + 1)) else { break };
+                now = next;
+                calendar.take(now, &mut due);
+                prop_assert_eq!(std::mem::take(&mut due), expected.remove(&now).unwrap_or_default());
+            }
+        }
+    }
+}

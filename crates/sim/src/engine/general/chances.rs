@@ -1,0 +1,149 @@
+//! Everything that is left to chance about a message: how long it travels, whether it is lost, whether it comes twice.
+//!
+//! The numbers of a message come from streams of its sender, at the place of the message among all that this node sends: they
+//! depend on nothing else, least of all on what other nodes do.
+
+use crate::rng::{Purpose, Stream};
+use crate::scenario::{Delay, Scenario};
+
+/// No message travels longer than this: about a billion ticks, so that no sum of ticks overflows.
+pub(crate) const LONGEST_DELAY: u64 = 1 << 30;
+
+/// Draws for the messages of all nodes.
+#[derive(Debug)]
+pub(crate) struct Chances {
+    seed: u64,
+    delay: Delay,
+    loss: f64,
+    duplicate: f64,
+    /// How many messages each node has sent; empty where nothing is left to chance.
+    sent: Vec<u64>,
+}
+
+/// One of the two deliveries that a message may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Draw {
+    from: u32,
+    /// Its place among the messages of its sender.
+    number: u64,
+    copy: bool,
+}
+
+impl Draw {
+    /// The second delivery of the same message.
+    pub(crate) fn copy(self) -> Draw {
+        Draw { copy: true, ..self }
+    }
+}
+
+impl Chances {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let certain = scenario.delay == Delay::Unit && scenario.loss <= 0.0 && scenario.duplicate <= 0.0;
+        Chances {
+            seed: scenario.seed,
+            delay: scenario.delay,
+            loss: scenario.loss,
+            duplicate: scenario.duplicate,
+            sent: if certain { Vec::new() } else { vec![0; scenario.network.size() as usize] },
+        }
+    }
+
+    /// A node sends a message; `None` if nothing about it is left to chance: it arrives once, after one tick.
+    #[inline]
+    pub(crate) fn message(&mut self, from: u32) -> Option<Draw> {
+        let sent = self.sent.get_mut(from as usize)?;
+        *sent += 1;
+        Some(Draw { from, number: *sent - 1, copy: false })
+    }
+
+    fn stream(&self, purpose: Purpose, draw: Draw) -> Stream {
+        // Positions have 32 bits: copies have streams of their own above them.
+        let number = u64::from(draw.from) | u64::from(draw.copy) << 32;
+        Stream::new(self.seed, purpose, number).skip_to(draw.number)
+    }
+
+    /// How long it travels: at least one tick.
+    pub(crate) fn delay(&self, draw: Draw) -> u64 {
+        // One number per message: the next message must not see the same ones.
+        let unit = || self.stream(Purpose::Delay, draw).unit();
+        let ticks = match self.delay {
+            Delay::Unit => 1,
+            Delay::Uniform(least, most) => {
+                let least = least.min(LONGEST_DELAY);
+                let choices = most.min(LONGEST_DELAY).saturating_sub(least) + 1;
+                least + (unit() * choices as f64) as u64
+            }
+            Delay::Exponential(mean) => (-mean * (1.0 - unit()).ln()).ceil() as u64,
+            Delay::Pareto { min, shape } => (min / (1.0 - unit()).powf(1.0 / shape)).ceil() as u64,
+        };
+        ticks.clamp(1, LONGEST_DELAY)
+    }
+
+    /// Whether it is lost.
+    pub(crate) fn is_lost(&self, draw: Draw) -> bool {
+        self.loss > 0.0 && self.stream(Purpose::Loss, draw).unit() < self.loss
+    }
+
+    /// Whether it comes twice.
+    pub(crate) fn comes_twice(&self, draw: Draw) -> bool {
+        self.duplicate > 0.0 && self.stream(Purpose::Duplicate, draw).unit() < self.duplicate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{Network, Ring};
+
+    fn delays(delay: Delay, count: usize) -> Vec<u64> {
+        let scenario = Scenario { delay, ..Scenario::new(Network::Ring(Ring { size: 3 })) };
+        let mut chances = Chances::new(&scenario);
+        (0..count).map(|_| chances.message(2).map_or(1, |draw| chances.delay(draw))).collect()
+    }
+
+    #[test]
+    fn uniform_delays_take_every_value_and_no_other() {
+        let mut seen = [0u32; 9];
+        delays(Delay::Uniform(3, 6), 40_000).into_iter().for_each(|delay| seen[delay as usize] += 1);
+        assert!(seen[3..=6].iter().all(|&count| count.abs_diff(10_000) < 520), "{seen:?}");
+        assert_eq!(seen.iter().sum::<u32>(), seen[3..=6].iter().sum());
+    }
+
+    #[test]
+    fn exponential_delays_have_their_mean() {
+        let drawn = delays(Delay::Exponential(20.0), 40_000);
+        let mean = drawn.iter().sum::<u64>() as f64 / drawn.len() as f64;
+        // Rounding up adds about a half; six standard errors are 0.6.
+        assert!((mean - 20.5).abs() < 0.6, "{mean}");
+        assert!(drawn.iter().all(|&delay| delay >= 1));
+    }
+
+    #[test]
+    fn pareto_delays_have_their_tail() {
+        let drawn = delays(Delay::Pareto { min: 2.5, shape: 1.0 }, 40_000);
+        assert!(drawn.iter().all(|&delay| delay >= 3));
+        let tail = drawn.iter().filter(|&&delay| delay > 25).count();
+        assert!(tail.abs_diff(4_000) < 360, "a tenth is beyond ten times the least, not {tail}");
+    }
+
+    #[test]
+    fn senseless_numbers_do_no_harm() {
+        let all = |delay| delays(delay, 50).into_iter().all(|delay| (1..=LONGEST_DELAY).contains(&delay));
+        assert!(all(Delay::Uniform(0, 0)) && all(Delay::Uniform(9, 2)) && all(Delay::Uniform(0, u64::MAX)));
+        assert!(all(Delay::Exponential(f64::NAN)) && all(Delay::Exponential(-1.0)) && all(Delay::Exponential(1e300)));
+        assert!(all(Delay::Pareto { min: 1.0, shape: 0.0 }) && all(Delay::Pareto { min: 0.0, shape: 1.0 }));
+    }
+
+    #[test]
+    fn losses_and_copies_have_their_share_and_their_own_numbers() {
+        let network = Network::Ring(Ring { size: 3 });
+        let scenario = Scenario { loss: 0.25, duplicate: 0.5, ..Scenario::new(network) };
+        let mut chances = Chances::new(&scenario);
+        let draws: Vec<Draw> = (0..40_000).filter_map(|_| chances.message(1)).collect();
+        let lost = draws.iter().filter(|&&draw| chances.is_lost(draw)).count();
+        let twice = draws.iter().filter(|&&draw| chances.comes_twice(draw)).count();
+        let both_lost = draws.iter().filter(|&&draw| chances.is_lost(draw) && chances.is_lost(draw.copy())).count();
+        assert!(lost.abs_diff(10_000) < 520 && twice.abs_diff(20_000) < 600, "{lost} {twice}");
+        assert!(both_lost.abs_diff(2_500) < 300, "{both_lost}");
+    }
+}

@@ -1,0 +1,115 @@
+//! Where ports lead: the network, and on a ring the neighbours that a node has struck off.
+
+use hustings_protocol::Port;
+
+use crate::topology::Network;
+
+/// The network as the nodes see it by now.
+#[derive(Clone, Debug)]
+pub(crate) struct Routes<'a> {
+    network: &'a Network,
+    /// On a ring: how far away the neighbour on each side is. Empty until somebody is struck off.
+    reach: Vec<[u32; 2]>,
+}
+
+impl<'a> Routes<'a> {
+    /// Nobody is struck off.
+    pub(crate) fn new(network: &'a Network) -> Self {
+        Routes { network, reach: Vec::new() }
+    }
+
+    /// Whether the network is a ring.
+    pub(crate) fn is_ring(&self) -> bool {
+        matches!(self.network, Network::Ring(_))
+    }
+
+    /// How many ports a node has.
+    #[inline]
+    pub(crate) fn degree(&self, at: u32) -> u32 {
+        self.network.degree(at)
+    }
+
+    /// Who is behind a port, and where a message that is sent there comes in. `None` if there is no such port.
+    #[inline]
+    pub(crate) fn target(&self, at: u32, port: Port) -> Option<(u32, Port)> {
+        if port.0 >= self.network.degree(at) {
+            return None;
+        }
+        let Some(&reach) = self.reach.get(at as usize) else {
+            return Some(self.network.peer(at, port));
+        };
+        let size = u64::from(self.network.size());
+        let away = u64::from(reach[port.index()]);
+        let (steps, into) = match port {
+            Port::NEXT => (away, Port::PREVIOUS),
+            _ => (size - away, Port::NEXT),
+        };
+        Some((((u64::from(at) + steps) % size) as u32, into))
+    }
+
+    /// How many directed links there are.
+    pub(crate) fn lanes(&self) -> u64 {
+        match self.network {
+            Network::Ring(ring) => 2 * u64::from(ring.size),
+            network => 2 * network.links(),
+        }
+    }
+
+    /// The number of the directed link behind a port, below [`Routes::lanes`].
+    pub(crate) fn lane(&self, at: u32, port: Port) -> u64 {
+        let before = match self.network {
+            Network::Ring(_) => 2 * u64::from(at),
+            Network::Complete(complete) => u64::from(at) * u64::from(complete.size - 1),
+            Network::Graph(graph) => u64::from(graph.first()[at as usize]),
+        };
+        before + u64::from(port.0)
+    }
+
+    /// On a ring: strikes `peer` off on one side if it is the neighbour there. With all others struck off, a node is its
+    /// own neighbour, which cannot be struck. Says whether the port leads to somebody else now.
+    pub(crate) fn strike(&mut self, at: u32, port: Port, peer: u32) -> bool {
+        let is_neighbour = self.target(at, port).is_some_and(|(neighbour, _)| neighbour == peer);
+        if !self.is_ring() || !is_neighbour || peer == at {
+            return false;
+        }
+        if self.reach.is_empty() {
+            self.reach = vec![[1, 1]; self.network.size() as usize];
+        }
+        self.reach[at as usize][port.index()] += 1;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{Complete, Ring};
+
+    #[test]
+    fn the_next_one_that_is_not_struck_until_only_the_node_itself_is_left() {
+        let network = Network::Ring(Ring { size: 4 });
+        let mut routes = Routes::new(&network);
+        let mut seen = Vec::new();
+        for _ in 0..5 {
+            let (peer, into) = routes.target(1, Port::NEXT).unwrap();
+            assert_eq!(into, Port::PREVIOUS);
+            seen.push(peer);
+            routes.strike(1, Port::NEXT, peer);
+        }
+        assert_eq!(seen, [2, 3, 0, 1, 1]);
+        assert_eq!(routes.target(1, Port::PREVIOUS), Some((0, Port::NEXT)), "the other side is as it was");
+        routes.strike(1, Port::PREVIOUS, 0);
+        assert_eq!(routes.target(1, Port::PREVIOUS), Some((3, Port::NEXT)));
+        routes.strike(1, Port::PREVIOUS, 0);
+        assert_eq!(routes.target(1, Port::PREVIOUS), Some((3, Port::NEXT)), "struck once only");
+        assert_eq!(routes.target(1, Port(2)), None);
+    }
+
+    #[test]
+    fn other_networks_strike_nobody() {
+        let network = Network::Complete(Complete { size: 3 });
+        let mut routes = Routes::new(&network);
+        routes.strike(0, Port(0), 1);
+        assert_eq!(routes.target(0, Port(0)), Some((1, Port(0))));
+    }
+}

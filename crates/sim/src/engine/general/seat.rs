@@ -1,0 +1,89 @@
+//! Where the acting node sits: what it may know of its place.
+
+use hustings_protocol::{Id, Peers, Place, Port, Rank};
+
+use crate::topology::Network;
+
+/// The [`Place`] of the node that acts, moved from node to node. (A place for each would take n² ranks on a complete
+/// network.)
+///
+/// On complete networks and graphs a node knows the ranks of its neighbours, on a ring it does not.
+#[derive(Debug)]
+pub(crate) struct Seat<'a, R> {
+    network: &'a Network,
+    ranks: &'a [R],
+    place: Place<R>,
+}
+
+impl<'a, R: Rank> Seat<'a, R> {
+    /// The place of a node. There is at least one, and a rank for each.
+    pub(crate) fn new(network: &'a Network, ranks: &'a [R]) -> Self {
+        let peers = match network {
+            Network::Ring(_) => Peers::Unknown(2),
+            Network::Complete(_) => Peers::Known(ranks[1..].to_vec()),
+            Network::Graph(_) => Peers::Known(neighbours(network, ranks, 0).collect()),
+        };
+        let place = Place { rank: ranks[0], index: 0, size: network.size(), peers };
+        Seat { network, ranks, place }
+    }
+
+    /// The place of a node.
+    #[inline]
+    pub(crate) fn of(&mut self, at: u32) -> &Place<R> {
+        if self.place.index != at {
+            self.move_to(at);
+        }
+        &self.place
+    }
+
+    /// The id of a node.
+    pub(crate) fn id_of(&self, at: u32) -> Id {
+        self.ranks[at as usize].id()
+    }
+
+    fn move_to(&mut self, at: u32) {
+        let before = self.place.index as usize;
+        self.place.index = at;
+        self.place.rank = self.ranks[at as usize];
+        let Peers::Known(peers) = &mut self.place.peers else { return };
+        let now = at as usize;
+        if let Network::Complete(_) = self.network {
+            // A node's peers are all ranks but its own: those between the two seats move by one.
+            if before < now {
+                peers[before..now].copy_from_slice(&self.ranks[before..now]);
+            } else {
+                peers[now..before].copy_from_slice(&self.ranks[now + 1..=before]);
+            }
+        } else {
+            peers.clear();
+            peers.extend(neighbours(self.network, self.ranks, at));
+        }
+    }
+}
+
+fn neighbours<R: Rank>(network: &Network, ranks: &[R], at: u32) -> impl Iterator<Item = R> {
+    (0..network.degree(at)).map(move |port| ranks[network.peer(at, Port(port)).0 as usize])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{Complete, Graph, Ring};
+
+    #[test]
+    fn every_seat_is_right_wherever_one_comes_from() {
+        let ranks: Vec<Id> = [40, 10, 30, 20, 50].into_iter().map(Id).collect();
+        let graph =
+            Graph::new(5, |link| [(0, 1), (1, 2), (2, 3), (3, 4), (4, 1)].iter().for_each(|&(a, b)| link(a, b)));
+        for network in [Network::Complete(Complete { size: 5 }), Network::Graph(graph.unwrap())] {
+            let mut seat = Seat::new(&network, &ranks);
+            for at in [0, 3, 1, 4, 4, 0, 2] {
+                let expected = Peers::Known(neighbours(&network, &ranks, at).collect());
+                let place = Place { rank: ranks[at as usize], index: at, size: 5, peers: expected };
+                assert_eq!(*seat.of(at), place);
+            }
+        }
+        let ring = Network::Ring(Ring { size: 5 });
+        assert_eq!(Seat::new(&ring, &ranks).of(3).peers, Peers::Unknown(2));
+    }
+}

@@ -1,0 +1,290 @@
+//! A node's turn: what it handles in one tick, and what comes of it.
+
+use hustings_protocol::{Effect, Event, Happening, Id, Loss, Port, Protocol, Recorder, Summons};
+
+use super::agenda::{Alarm, Signal, Turnabout, Turns};
+use super::post::{Mail, Way};
+use super::resends::NO_TICKET;
+use super::{Engine, Ticket};
+use crate::scenario::Medium;
+
+/// Where an event comes from.
+#[derive(Clone, Copy, Default)]
+struct Origin {
+    peer: Option<u32>,
+    cause: Option<u64>,
+    /// For what came back along a link: which message it was.
+    lost: Option<LostMail>,
+}
+
+#[derive(Clone, Copy)]
+struct LostMail {
+    port: Port,
+    to: u32,
+    ticket: Ticket,
+}
+
+impl<P: Protocol> Engine<'_, P> {
+    pub(super) fn turn(&mut self, at: u32, turns: &mut Turns<'_, P::Message>) {
+        while let Some(turnabout) = turns.turnabout(at) {
+            self.record(at, None, || match turnabout {
+                Turnabout::Crashed => Happening::Crashed,
+                Turnabout::Recovered => Happening::Recovered,
+                Turnabout::Joined => Happening::Joined,
+            });
+        }
+        while let Some(signal) = turns.signal(at) {
+            self.start(at, signal);
+        }
+        while let Some(mail) = turns.mail(at) {
+            self.arrive(mail);
+        }
+        while let Some(mail) = turns.returned(at) {
+            self.give_back(mail);
+        }
+        while let Some(alarm) = turns.alarm(at) {
+            self.ring(alarm);
+        }
+        while turns.retires(at) {
+            self.retire(at);
+        }
+    }
+
+    fn start(&mut self, at: u32, signal: Signal) {
+        if at >= self.books.size() || !self.books.is_live(at) {
+            return;
+        }
+        let leader_is_down = || self.books.named(at).is_some_and(|leader| !self.books.is_live(leader));
+        let summons = match signal {
+            Signal::LeaderLost => Summons::LeaderLost,
+            Signal::Planned if leader_is_down() => Summons::LeaderLost,
+            Signal::Planned => Summons::Start,
+        };
+        self.handle(at, Event::Start(summons), Origin::default());
+    }
+
+    fn arrive(&mut self, mail: Mail<P::Message>) {
+        let Some(why) = self.obstacle(&mail) else {
+            self.settle(&mail);
+            self.books.delivered(mail.to, self.now);
+            let origin = Origin { peer: Some(mail.from), cause: Some(mail.cause), lost: None };
+            let event = match mail.way {
+                Way::Link { into, .. } => Event::Message { from: into, message: mail.message },
+                Way::Direct(_) | Way::Nowhere(_) => {
+                    Event::Direct { from: self.seat.id_of(mail.from), message: mail.message }
+                }
+            };
+            self.handle(mail.to, event, origin);
+            return;
+        };
+        if mail.copy {
+            return;
+        }
+        self.books.lost();
+        self.record(mail.to, Some(mail.cause), || Happening::Lost {
+            peer: mail.from,
+            message: mail.message.clone(),
+            why,
+        });
+        if why == Loss::ReceiverDown && !matches!(mail.way, Way::Nowhere(_)) {
+            self.returned.push(mail);
+        } else {
+            self.settle(&mail);
+        }
+    }
+
+    /// What keeps mail from arriving.
+    fn obstacle(&self, mail: &Mail<P::Message>) -> Option<Loss> {
+        let along_link = matches!(mail.way, Way::Link { .. });
+        if matches!(mail.way, Way::Nowhere(_)) {
+            Some(Loss::ReceiverDown)
+        } else if self.barriers.stop(mail.from, mail.to, along_link, mail.sent) {
+            Some(Loss::Cut)
+        } else if mail.unlucky {
+            Some(Loss::Chance)
+        } else if !self.books.is_live(mail.to) {
+            Some(Loss::ReceiverDown)
+        } else {
+            None
+        }
+    }
+
+    fn settle(&mut self, mail: &Mail<P::Message>) {
+        if let Way::Link { out, .. } = mail.way
+            && !mail.copy
+        {
+            self.resends.settle(mail.from, out, mail.ticket);
+        }
+    }
+
+    fn give_back(&mut self, mail: Mail<P::Message>) {
+        let at = mail.from;
+        if self.lives[at as usize] != mail.life {
+            return;
+        }
+        let mut origin = Origin { peer: Some(mail.to), cause: Some(mail.cause), lost: None };
+        match mail.way {
+            Way::Link { out, .. } => {
+                if self.resends.was_resent(at, out, mail.ticket) {
+                    return;
+                }
+                origin.lost = Some(LostMail { port: out, to: mail.to, ticket: mail.ticket });
+                self.handle(at, Event::Unreachable { port: out, message: mail.message }, origin);
+                self.resends.settle(at, out, mail.ticket);
+            }
+            Way::Direct(to) | Way::Nowhere(to) => {
+                self.handle(at, Event::UnreachableDirect { to, message: mail.message }, origin);
+            }
+        }
+    }
+
+    fn ring(&mut self, alarm: Alarm) {
+        if self.lives[alarm.at as usize] != alarm.life {
+            return;
+        }
+        let before = self.states[alarm.at as usize].clone();
+        let origin = Origin { cause: Some(alarm.cause), ..Origin::default() };
+        let acted = self.handle(alarm.at, Event::Timer(alarm.timer), origin);
+        if acted || self.states[alarm.at as usize] != before {
+            self.books.timer_acted(self.now);
+        }
+    }
+
+    fn retire(&mut self, at: u32) {
+        if at >= self.books.size() || !self.books.is_live(at) || self.retired.contains(&at) {
+            return;
+        }
+        self.handle(at, Event::Retire, Origin::default());
+        self.record(at, None, || Happening::Retired);
+        self.retired.push(at);
+    }
+
+    /// Hands an event to its node and carries out what it does. Says whether it did anything.
+    fn handle(&mut self, at: u32, event: Event<P::Message>, origin: Origin) -> bool {
+        let observed = self.observer.is_some().then(|| event.clone());
+        let (stream, drawn) = (&mut self.coins[at as usize], &mut self.drawn);
+        let is_observed = observed.is_some();
+        let coins = |bound| {
+            let coin = stream.below(bound);
+            if is_observed {
+                drawn.push((bound, coin));
+            }
+            coin
+        };
+        let mut context = Recorder::new(self.seat.of(at), coins, &mut self.effects);
+        self.protocol.handle(&mut self.states[at as usize], event, &mut context);
+        let number = self.number;
+        let mut effects = std::mem::take(&mut self.effects);
+        if let Some(event) = observed {
+            let coins = std::mem::take(&mut self.drawn);
+            let effects = effects.clone();
+            self.record(at, origin.cause, || Happening::Handled { event, peer: origin.peer, coins, effects });
+        }
+        let acted = !effects.is_empty();
+        for effect in effects.drain(..) {
+            self.carry_out(at, effect, number, origin.lost);
+        }
+        self.effects = effects;
+        acted
+    }
+
+    fn carry_out(&mut self, at: u32, effect: Effect<P::Message>, cause: u64, lost: Option<LostMail>) {
+        match effect {
+            Effect::Send(port, message) => {
+                self.books.sent(&message, 1);
+                self.send(at, port, message, cause);
+            }
+            Effect::SendAllBut(except, message) => {
+                let ports = 0..self.routes.degree(at);
+                let excepted = except.is_some_and(|port| ports.contains(&port.0));
+                let receivers = u64::from(ports.end) - u64::from(excepted);
+                let count = match self.scenario.medium {
+                    Medium::Links => receivers,
+                    Medium::Broadcast => receivers.min(1),
+                };
+                self.books.sent(&message, count);
+                for port in ports.map(Port).filter(|port| Some(*port) != except) {
+                    self.send(at, port, message.clone(), cause);
+                }
+            }
+            Effect::SendRange(ports, message) => {
+                self.books.sent(&message, ports.len() as u64);
+                for port in ports.map(Port) {
+                    self.send(at, port, message.clone(), cause);
+                }
+            }
+            Effect::SendDirect(to, message) => {
+                self.books.sent(&message, 1);
+                self.send_direct(at, to, message, cause);
+            }
+            Effect::SetTimer(after, timer) => {
+                let alarm = Alarm { at, life: self.lives[at as usize], cause, timer };
+                let due = self.now.saturating_add(after.max(1));
+                if due <= self.scenario.until {
+                    self.alarms.put(due, alarm);
+                }
+            }
+            Effect::Lead => self.books.leads_now(at, self.now),
+            Effect::Follow(leader) => self.books.follows(at, leader, self.now),
+            Effect::Forget => self.books.forgets(at, self.now),
+            Effect::Skip(port) => self.skip(at, port, cause, lost),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, at: u32, port: Port, message: P::Message, cause: u64) {
+        let Some((to, into)) = self.routes.target(at, port) else {
+            panic!("node {at} has {} ports, and its protocol sends to port {port}", self.routes.degree(at));
+        };
+        let ticket = self.resends.keep(at, port, to, &message);
+        let lane = self.post.needs_lanes().then(|| self.routes.lane(at, port));
+        let mail = self.mail(at, to, Way::Link { out: port, into }, message, cause);
+        self.post.send(Mail { ticket, ..mail }, lane);
+    }
+
+    fn send_direct(&mut self, at: u32, id: Id, message: P::Message, cause: u64) {
+        let (to, way) = match self.books.position(id) {
+            Some(to) => (to, Way::Direct(id)),
+            None => (at, Way::Nowhere(id)),
+        };
+        let mail = self.mail(at, to, way, message, cause);
+        self.post.send(mail, None);
+    }
+
+    #[inline]
+    fn mail(&self, from: u32, to: u32, way: Way, message: P::Message, cause: u64) -> Mail<P::Message> {
+        Mail {
+            from,
+            to,
+            way,
+            life: self.lives[from as usize],
+            unlucky: false,
+            copy: false,
+            sent: self.now,
+            order: 0,
+            cause,
+            ticket: NO_TICKET,
+            message,
+        }
+    }
+
+    /// On a ring: strikes the neighbour that could not be reached, or else the one behind the port, and sends to the
+    /// next one everything from the lost message on.
+    fn skip(&mut self, at: u32, port: Port, cause: u64, lost: Option<LostMail>) {
+        if !self.routes.is_ring() {
+            return;
+        }
+        let lost = lost.filter(|lost| lost.port == port);
+        let Some(peer) = lost.map(|lost| lost.to).or(self.routes.target(at, port).map(|(peer, _)| peer)) else {
+            return;
+        };
+        if self.routes.strike(at, port, peer) {
+            self.post.lane_turned(self.routes.lane(at, port));
+        }
+        let Some(lost) = lost else { return };
+        for message in self.resends.take(at, port, peer, lost.ticket) {
+            self.books.sent(&message, 1);
+            self.send(at, port, message, cause);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The general engine against the contract, topic by topic.
+
+mod barriers;
+mod chance;
+mod counts;
+mod crashes;
+mod notice;
+mod puppet;
+mod replays;
+mod ring_skips;
+mod timers;
+mod token;
+
+use hustings_algorithms::ring::ChangRoberts;
+use hustings_algorithms::{Algorithm, NoParams};
+use hustings_protocol::{Id, Protocol, Record};
+use hustings_sim::engine::general;
+use hustings_sim::outcome::Outcome;
+use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
+use hustings_sim::topology::{Complete, Graph, Network, Ring};
+
+type Rules = <ChangRoberts as Algorithm>::Protocol<Id>;
+
+fn chang_roberts() -> Rules {
+    ChangRoberts::protocol(&NoParams)
+}
+
+fn ring(size: u32) -> Scenario {
+    Scenario::new(Network::Ring(Ring { size }))
+}
+
+fn complete(size: u32) -> Scenario {
+    Scenario::new(Network::Complete(Complete { size }))
+}
+
+fn graph(size: u32, links: &[(u32, u32)]) -> Scenario {
+    let graph = Graph::new(size, |link| links.iter().for_each(|&(a, b)| link(a, b))).expect("the links are a graph");
+    Scenario::new(Network::Graph(graph))
+}
+
+fn with_ids(scenario: Scenario, ids: impl IntoIterator<Item = u64>) -> Scenario {
+    Scenario { ids: ids.into_iter().collect(), ..scenario }
+}
+
+fn fault(tick: u64, what: FaultKind) -> Fault {
+    Fault { tick, what }
+}
+
+fn start(at: u32, tick: u64) -> Start {
+    Start { at, tick }
+}
+
+fn run<P: Protocol<Rank = Id>>(protocol: &P, scenario: &Scenario) -> Outcome {
+    let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
+    general::run(protocol, &ranks, scenario, None)
+}
+
+/// The same with all records; watching changes nothing.
+fn watch<P: Protocol<Rank = Id>>(protocol: &P, scenario: &Scenario) -> (Outcome, Vec<Record<P::Message>>) {
+    let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
+    let mut records = Vec::new();
+    let outcome = general::run(protocol, &ranks, scenario, Some(&mut records));
+    assert_eq!(outcome, run(protocol, scenario), "an observer changes nothing");
+    assert!(records.iter().map(|record| record.number).eq(0..records.len() as u64));
+    (outcome, records)
+}

@@ -1,0 +1,121 @@
+//! A protocol whose nodes do what a test tells them, and helpers to read what happened.
+
+use hustings_protocol::{Context, Effect, Event, Happening, Id, Loss, Port, Protocol, Record, Summons, Timer, kinds};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Word {
+    Say(u64),
+    Reply(u64),
+}
+kinds!(Word: Say = "say", Reply = "reply");
+
+pub type Deeds = Vec<Effect<Word>>;
+
+/// What a node does about an event: given its index and the event.
+pub struct Puppet(pub fn(u32, &Event<Word>) -> Deeds);
+
+impl Puppet {
+    fn act<C: Context<Self>>(&self, event: Event<Word>, cx: &mut C) {
+        for deed in (self.0)(cx.index(), &event) {
+            match deed {
+                Effect::Send(port, word) => cx.send(port, word),
+                Effect::SendAllBut(except, word) => cx.send_all_but(except, word),
+                Effect::SendRange(ports, word) => cx.send_range(ports, word),
+                Effect::SendDirect(to, word) => cx.send_direct(to, word),
+                Effect::SetTimer(after, timer) => cx.set_timer(after, timer),
+                Effect::Lead => cx.lead(),
+                Effect::Follow(leader) => cx.follow(leader),
+                Effect::Forget => cx.forget(),
+                Effect::Skip(port) => cx.skip(port),
+            }
+        }
+    }
+}
+
+impl Protocol for Puppet {
+    type Rank = Id;
+    /// How many events it has handled since it came up; timers are not counted.
+    type State = u32;
+    type Message = Word;
+
+    fn init(&self) -> u32 {
+        0
+    }
+    fn start<C: Context<Self>>(&self, handled: &mut u32, summons: Summons, cx: &mut C) {
+        *handled += 1;
+        self.act(Event::Start(summons), cx);
+    }
+    fn receive<C: Context<Self>>(&self, handled: &mut u32, from: Port, message: Word, cx: &mut C) {
+        *handled += 1;
+        self.act(Event::Message { from, message }, cx);
+    }
+    fn receive_direct<C: Context<Self>>(&self, handled: &mut u32, from: Id, message: Word, cx: &mut C) {
+        *handled += 1;
+        self.act(Event::Direct { from, message }, cx);
+    }
+    fn unreachable<C: Context<Self>>(&self, _: &mut u32, port: Port, message: Word, cx: &mut C) {
+        self.act(Event::Unreachable { port, message }, cx);
+    }
+    fn unreachable_direct<C: Context<Self>>(&self, _: &mut u32, to: Id, message: Word, cx: &mut C) {
+        self.act(Event::UnreachableDirect { to, message }, cx);
+    }
+    fn timer<C: Context<Self>>(&self, _: &mut u32, timer: Timer, cx: &mut C) {
+        self.act(Event::Timer(timer), cx);
+    }
+    fn retire<C: Context<Self>>(&self, _: &mut u32, cx: &mut C) {
+        self.act(Event::Retire, cx);
+    }
+}
+
+pub fn say(port: Port, number: u64) -> Effect<Word> {
+    Effect::Send(port, Word::Say(number))
+}
+
+pub fn timer(kind: u8) -> Timer {
+    Timer { kind, token: 0 }
+}
+
+pub fn number(word: &Word) -> u64 {
+    match word {
+        Word::Say(number) | Word::Reply(number) => *number,
+    }
+}
+
+/// All events that were handled: tick, node, event.
+pub fn handled(records: &[Record<Word>]) -> Vec<(u64, u32, Event<Word>)> {
+    let each = records.iter().filter_map(|record| match &record.what {
+        Happening::Handled { event, .. } => Some((record.tick, record.node, event.clone())),
+        _ => None,
+    });
+    each.collect()
+}
+
+/// All messages that were handled: tick, receiver, number.
+pub fn heard(records: &[Record<Word>]) -> Vec<(u64, u32, u64)> {
+    let each = handled(records).into_iter().filter_map(|(tick, node, event)| match event {
+        Event::Message { message, .. } | Event::Direct { message, .. } => Some((tick, node, number(&message))),
+        _ => None,
+    });
+    each.collect()
+}
+
+/// All `unreachable` events: tick, sender, number.
+pub fn returned(records: &[Record<Word>]) -> Vec<(u64, u32, u64)> {
+    let each = handled(records).into_iter().filter_map(|(tick, node, event)| match event {
+        Event::Unreachable { message, .. } | Event::UnreachableDirect { message, .. } => {
+            Some((tick, node, number(&message)))
+        }
+        _ => None,
+    });
+    each.collect()
+}
+
+/// All losses: tick, receiver, number, why.
+pub fn lost(records: &[Record<Word>]) -> Vec<(u64, u32, u64, Loss)> {
+    let each = records.iter().filter_map(|record| match &record.what {
+        Happening::Lost { message, why, .. } => Some((record.tick, record.node, number(message), *why)),
+        _ => None,
+    });
+    each.collect()
+}
