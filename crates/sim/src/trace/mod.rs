@@ -1,6 +1,33 @@
-//! Traces: every event with its cause.
+//! Traces: every event with its cause, and the ways to show them.
+//!
+//! A run tells an [`Observer`] every [`Record`] as it happens. [`write()`] turns a list of them into one of the
+//! [`Format`]s; [`Stream`] writes the line-by-line formats while the run goes on, so that nothing has to be kept.
+//!
+//! What it is not: it decides nothing and knows no algorithm. Messages are shown as their serialised form says.
 
-use hustings_protocol::Record;
+mod arrows;
+mod jsonl;
+mod mermaid;
+#[cfg(test)]
+mod sample;
+mod shiviz;
+mod stream;
+mod svg;
+mod text;
+mod words;
+
+use std::fmt;
+use std::io::{self, Write};
+use std::str::FromStr;
+
+use hustings_protocol::{Message, Record};
+
+use crate::topology::Network;
+
+pub use mermaid::{MOST_BYTES as MOST_MERMAID_BYTES, MOST_LINES as MOST_MERMAID_LINES};
+pub use shiviz::{MOST_EVENTS as MOST_SHIVIZ_EVENTS, REGEX as SHIVIZ_REGEX};
+pub use stream::Stream;
+pub use svg::{MOST_ARROWS as MOST_SVG_ARROWS, MOST_COLUMNS as MOST_SVG_COLUMNS, MOST_ROWS as MOST_SVG_ROWS};
 
 /// Sees every record of a run as it happens.
 pub trait Observer<M> {
@@ -12,5 +39,172 @@ pub trait Observer<M> {
 impl<M: Clone> Observer<M> for Vec<Record<M>> {
     fn record(&mut self, record: &Record<M>) {
         self.push(record.clone());
+    }
+}
+
+/// A way to show a trace.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Format {
+    /// A readable line per record.
+    Text,
+    /// A JSON object per record and line: nothing is left out.
+    Jsonl,
+    /// A Mermaid sequence diagram.
+    Mermaid,
+    /// A space-time diagram.
+    Svg,
+    /// A log with vector clocks for ShiViz.
+    Shiviz,
+}
+
+impl Format {
+    /// All of them.
+    pub const fn all() -> &'static [Format] {
+        &[Format::Text, Format::Jsonl, Format::Mermaid, Format::Svg, Format::Shiviz]
+    }
+
+    /// Its name, as it is typed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::Text => "text",
+            Format::Jsonl => "jsonl",
+            Format::Mermaid => "mermaid",
+            Format::Svg => "svg",
+            Format::Shiviz => "shiviz",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no [`Format`].
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("there is no trace format `{given}`{hint}; allowed: text, jsonl, mermaid, svg, shiviz")]
+pub struct UnknownFormat {
+    /// What was asked for.
+    pub given: String,
+    hint: String,
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(given: &str) -> Result<Self, UnknownFormat> {
+        if let Some(format) = Format::all().iter().find(|format| format.name() == given) {
+            return Ok(*format);
+        }
+        let distance = |format: &&Format| strsim::damerau_levenshtein(format.name(), given);
+        let hint = match Format::all().iter().min_by_key(distance) {
+            Some(near) if distance(&near) <= 2 => format!(" (did you mean `{near}`?)"),
+            _ => String::new(),
+        };
+        Err(UnknownFormat { given: given.to_string(), hint })
+    }
+}
+
+/// What a trace itself does not say: who the positions are.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Names {
+    /// The headline of diagrams, for example the algorithm and its size.
+    pub title: String,
+    /// The id of each position. Positions beyond the end have none: an outside informer, or all nodes of an anonymous
+    /// network.
+    pub ids: Vec<u64>,
+    /// Who is behind which port.
+    pub network: Network,
+}
+
+impl Names {
+    /// Positions with these ids on this network.
+    pub fn new(title: impl Into<String>, ids: Vec<u64>, network: Network) -> Self {
+        Names { title: title.into(), ids, network }
+    }
+
+    /// The id of a position, if it has one.
+    pub fn id(&self, at: u32) -> Option<u64> {
+        self.ids.get(at as usize).copied()
+    }
+
+    /// How a position is called: `node 4 (id 9)`.
+    pub fn node(&self, at: u32) -> String {
+        match self.id(at) {
+            Some(id) => format!("node {at} (id {id})"),
+            None => format!("node {at}"),
+        }
+    }
+
+    /// How many positions there are, counting those that only a record mentions, such as an informer outside the ring.
+    fn positions<M>(&self, records: &[Record<M>]) -> u32 {
+        let mentioned = records.iter().map(|record| record.node.saturating_add(1)).max().unwrap_or(0);
+        self.network.size().max(mentioned)
+    }
+}
+
+/// Writes a whole trace. Diagrams are bounded: what does not fit is left out, and they say so.
+pub fn write<M: Message>(format: Format, names: &Names, records: &[Record<M>], out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Text => text::write(names, records, out),
+        Format::Jsonl => jsonl::write(records, out),
+        Format::Mermaid => mermaid::write(names, records, out),
+        Format::Svg => svg::write(names, records, out),
+        Format::Shiviz => shiviz::write(names, records, out),
+    }
+}
+
+/// A number with thousands separated, as notes print it.
+fn grouped(number: impl Into<u64>) -> String {
+    let digits = number.into().to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_read_as_they_are_shown() {
+        for format in Format::all() {
+            assert_eq!(format.to_string().parse(), Ok(*format));
+        }
+    }
+
+    #[test]
+    fn a_wrong_name_is_told_what_is_near_and_allowed() {
+        let error = "mermiad".parse::<Format>().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "there is no trace format `mermiad` (did you mean `mermaid`?); allowed: text, jsonl, mermaid, svg, shiviz"
+        );
+        let error = "postscript".parse::<Format>().unwrap_err().to_string();
+        assert!(!error.contains("did you mean"), "{error}");
+        for format in Format::all() {
+            assert!(error.contains(format.name()), "{error}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!([0u64, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn every_format_takes_an_empty_trace_and_names_that_do_not_fit() {
+        let names = Names::new("nothing", vec![], Network::Ring(crate::topology::Ring { size: 0 }));
+        for format in Format::all() {
+            let empty: &[Record<sample::Word>] = &[];
+            write(*format, &names, empty, &mut Vec::new()).unwrap();
+            write(*format, &names, &sample::strange(), &mut Vec::new()).unwrap();
+        }
     }
 }

@@ -1,0 +1,268 @@
+//! A Mermaid sequence diagram: `->>` for messages that arrived, `-x` for those that did not, notes for the rest.
+//!
+//! An arrow stands where the message arrived; a note over all nodes opens each tick.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use hustings_protocol::{Effect, Event, Happening, Loss, Message, Record};
+
+use super::{Names, arrows, grouped, words};
+
+/// The most lines that a diagram has below its participants.
+pub const MOST_LINES: usize = 2_000;
+
+/// The most bytes that a diagram has: Mermaid itself refuses texts above 50,000 characters.
+pub const MOST_BYTES: usize = 48_000;
+
+/// With more nodes than this, only those to whom something happens are shown.
+const MOST_SILENT: u32 = 64;
+
+pub(super) fn write<M: Message>(names: &Names, records: &[Record<M>], out: &mut dyn Write) -> io::Result<()> {
+    let body = Body::of(names, records);
+    writeln!(out, "sequenceDiagram")?;
+    if !names.title.is_empty() {
+        writeln!(out, "    %% {}", escape(&names.title))?;
+    }
+    for at in &body.participants {
+        writeln!(out, "    {}", participant(names, *at))?;
+    }
+    out.write_all(body.lines.as_bytes())?;
+    if body.left_out > 0 {
+        let left_out = grouped(body.left_out as u64);
+        writeln!(out, "    %% Stopped here: {left_out} of {} records are left out.", grouped(records.len() as u64))?;
+    }
+    Ok(())
+}
+
+/// Everything below the participants, which are known only when it is written.
+struct Body {
+    participants: BTreeSet<u32>,
+    lines: String,
+    left_out: usize,
+}
+
+impl Body {
+    fn of<M: Message>(names: &Names, records: &[Record<M>]) -> Self {
+        let all = 0..names.positions(records);
+        let mut participants: BTreeSet<u32> = if all.end <= MOST_SILENT { all.collect() } else { BTreeSet::new() };
+        let mut size: usize = participants.iter().map(|at| participant(names, *at).len() + 5).sum();
+        let (mut lines, mut count, mut tick) = (String::new(), 0, None);
+        for (index, record) in records.iter().enumerate() {
+            let mut here = Vec::new();
+            let mut mentioned = vec![record.node];
+            if let Some(arrow) = arrows::arrow(records, record) {
+                mentioned.push(arrow.from);
+                here.push(message(&arrow));
+            }
+            here.extend(note(record).map(|note| format!("Note over n{}: {note}", record.node)));
+            if here.is_empty() {
+                continue;
+            }
+            let new: BTreeSet<u32> = mentioned.into_iter().filter(|at| !participants.contains(at)).collect();
+            if tick != Some(record.tick) {
+                let nodes = participants.union(&new);
+                let (first, last) = (nodes.clone().next().unwrap_or(&0), nodes.last().unwrap_or(&0));
+                let over = if first == last { format!("n{first}") } else { format!("n{first},n{last}") };
+                here.insert(0, format!("Note over {over}: tick {}", record.tick));
+            }
+            let more: usize = here.iter().map(|line| line.len() + 5).sum::<usize>()
+                + new.iter().map(|at| participant(names, *at).len() + 5).sum::<usize>();
+            if count + here.len() > MOST_LINES || size + more > MOST_BYTES {
+                return Body { participants, lines, left_out: records.len() - index };
+            }
+            (count, size, tick) = (count + here.len(), size + more, Some(record.tick));
+            participants.extend(new);
+            for line in here {
+                let _ = writeln!(lines, "    {line}");
+            }
+        }
+        Body { participants, lines, left_out: 0 }
+    }
+}
+
+fn participant(names: &Names, at: u32) -> String {
+    format!("participant n{at} as {}", names.node(at))
+}
+
+fn message<M: Message>(arrow: &arrows::Arrow<'_, M>) -> String {
+    let text = escape(&words::message(arrow.message));
+    match arrow.lost {
+        None => format!("n{}->>n{}: {text}", arrow.from, arrow.to),
+        Some(why) => format!("n{}-xn{}: {text} ({})", arrow.from, arrow.to, short(why)),
+    }
+}
+
+fn short(why: Loss) -> &'static str {
+    match why {
+        Loss::ReceiverDown => "down",
+        Loss::Chance => "lost",
+        Loss::Cut => "cut",
+    }
+}
+
+/// What is worth a note: how the node stands to the leader, what befell it.
+fn note<M: Message>(record: &Record<M>) -> Option<String> {
+    let words = match &record.what {
+        Happening::Handled { event, effects, .. } => {
+            let mut words = Vec::new();
+            match event {
+                Event::Start(_) => words.push("starts".to_string()),
+                Event::Retire => words.push("is to retire".to_string()),
+                _ => {}
+            }
+            for effect in effects {
+                match effect {
+                    Effect::Lead => words.push("leads".to_string()),
+                    Effect::Follow(leader) => words.push(format!("follows {leader}")),
+                    Effect::Forget => words.push("names nobody".to_string()),
+                    _ => {}
+                }
+            }
+            words.join(", ")
+        }
+        Happening::Lost { .. } => String::new(),
+        Happening::Crashed => "crashed".to_string(),
+        Happening::Recovered => "recovered".to_string(),
+        Happening::Joined => "joined".to_string(),
+        Happening::Retired => "retired".to_string(),
+        Happening::LinkCut { peer } => format!("link to node {peer} cut"),
+        Happening::LinkHealed { peer } => format!("link to node {peer} healed"),
+    };
+    (!words.is_empty()).then_some(words)
+}
+
+/// Mermaid ends a statement at a semicolon and begins a character's name at a hash.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '#' => escaped.push_str("#35;"),
+            ';' => escaped.push_str("#59;"),
+            '<' => escaped.push_str("#lt;"),
+            '>' => escaped.push_str("#gt;"),
+            '%' => escaped.push_str("#37;"),
+            character if character.is_control() => escaped.push(' '),
+            character => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{Network, Ring};
+    use crate::trace::sample;
+
+    fn diagram<M: Message>(names: &Names, records: &[Record<M>]) -> String {
+        let mut out = Vec::new();
+        write(names, records, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_election_is_a_diagram() {
+        let expected = "\
+sequenceDiagram
+    %% a ring of three
+    participant n0 as node 0 (id 3)
+    participant n1 as node 1 (id 4)
+    participant n2 as node 2 (id 5)
+    Note over n0,n2: tick 0
+    Note over n0: starts
+    Note over n1: starts
+    Note over n2: starts
+    Note over n0,n2: tick 1
+    n2->>n0: candidate 5
+    n0->>n1: candidate 3
+    n1->>n2: candidate 4
+    Note over n0,n2: tick 2
+    n0->>n1: candidate 5
+    Note over n0,n2: tick 3
+    n1->>n2: candidate 5
+    Note over n2: leads
+    Note over n0,n2: tick 4
+    n2->>n0: elected 5
+    Note over n0: follows 5
+    Note over n0,n2: tick 5
+    n0->>n1: elected 5
+    Note over n1: follows 5
+    Note over n0,n2: tick 6
+    n1->>n2: elected 5
+";
+        assert_eq!(diagram(&sample::ring_names(), &sample::ring()), expected);
+    }
+
+    #[test]
+    fn losses_end_in_a_cross() {
+        let text = diagram(&sample::fault_names(), &sample::faults());
+        assert!(text.contains("    n0-xn1: probe 10 phase 2 (down)\n"), "{text}");
+        assert!(text.contains("    n0-xn2: wake (cut)\n"), "{text}");
+        assert!(text.contains("    %% faults & #lt;detours#gt;\n"), "{text}");
+    }
+
+    /// Checks the grammar that the diagrams use; returns how many lines there are below the participants.
+    fn check(text: &str) -> usize {
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("sequenceDiagram"));
+        let (mut declared, mut count) = (Vec::new(), 0);
+        for line in lines.map(str::trim_start).filter(|line| !line.starts_with("%%")) {
+            if let Some(rest) = line.strip_prefix("participant n") {
+                declared.push(rest.split_once(" as ").unwrap().0.parse::<u32>().unwrap());
+                continue;
+            }
+            count += 1;
+            let (head, label) = line.split_once(": ").unwrap();
+            let plain =
+                ["#35;", "#37;", "#59;", "#lt;", "#gt;"].iter().fold(label.to_string(), |l, e| l.replace(e, ""));
+            assert!(!label.is_empty() && !plain.contains(['<', '>', '#', ';', '%']), "{line}");
+            let nodes: Vec<&str> = match head.strip_prefix("Note over ") {
+                Some(nodes) => nodes.split(',').collect(),
+                None => head.split_once("->>").or_else(|| head.split_once("-x")).map(|(a, b)| vec![a, b]).unwrap(),
+            };
+            for node in nodes {
+                let at = node.strip_prefix('n').unwrap().parse().unwrap();
+                assert!(declared.contains(&at), "{node} in {line:?} is not declared");
+            }
+        }
+        assert!(declared.is_sorted_by(|a, b| a < b), "participants stand in position order");
+        count
+    }
+
+    #[test]
+    fn every_line_names_declared_participants() {
+        check(&diagram(&sample::ring_names(), &sample::ring()));
+        check(&diagram(&sample::fault_names(), &sample::faults()));
+        check(&diagram(&sample::ring_names(), &sample::strange()));
+    }
+
+    #[test]
+    fn a_long_trace_is_cut_and_says_so() {
+        for (size, tick_of) in [(3, (|index| index) as fn(u64) -> u64), (1_000, |index| index / 7)] {
+            let names = Names::new("long", (0..size).collect(), Network::Ring(Ring { size: size as u32 }));
+            let records: Vec<_> = (0..9_000)
+                .map(|number| Record {
+                    number,
+                    tick: tick_of(number),
+                    node: (number % size) as u32,
+                    cause: None,
+                    what: Happening::<sample::Word>::Crashed,
+                })
+                .collect();
+            let text = diagram(&names, &records);
+            let lines = check(&text);
+            assert!((500..=MOST_LINES).contains(&lines), "{lines}");
+            assert!(text.len() <= MOST_BYTES + 200, "{}", text.len());
+            assert!(text.ends_with(" of 9,000 records are left out.\n"), "{}", text.lines().last().unwrap());
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_trace_is_a_diagram(records in sample::any_trace()) {
+            check(&diagram(&sample::ring_names(), &records));
+        }
+    }
+}

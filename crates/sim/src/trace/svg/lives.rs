@@ -1,0 +1,134 @@
+//! What befalls each node, as marks and stretches on its line.
+
+use hustings_protocol::{Effect, Event, Happening, Message, Record};
+
+use crate::trace::Names;
+
+/// A sign on a node's line.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Mark {
+    Starts,
+    Leads,
+    Follows,
+    Forgets,
+    Timer,
+    CameBack,
+    Changed,
+    Crashed,
+    Returned,
+}
+
+impl Mark {
+    /// What the legend says.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Mark::Starts => "starts",
+            Mark::Leads => "leads",
+            Mark::Follows => "follows",
+            Mark::Forgets => "names nobody",
+            Mark::Timer => "timer",
+            Mark::CameBack => "came back",
+            Mark::Changed => "link or view changed",
+            Mark::Crashed => "down",
+            Mark::Returned => "up again",
+        }
+    }
+}
+
+/// The signs that a record puts on its node's line, each with its words.
+pub(super) fn marks<M: Message>(names: &Names, record: &Record<M>) -> Vec<(Mark, String)> {
+    let mut marks = Vec::new();
+    let mut add = |mark, words: String| {
+        marks.push((mark, format!("{} {words}, tick {}", names.node(record.node), record.tick)));
+    };
+    match &record.what {
+        Happening::Handled { event, effects, peer, .. } => {
+            match event {
+                Event::Start(_) => add(Mark::Starts, "starts".to_string()),
+                Event::Timer(timer) if !effects.is_empty() => {
+                    add(Mark::Timer, format!("acts on timer {} (token {})", timer.kind, timer.token));
+                }
+                Event::Unreachable { .. } | Event::UnreachableDirect { .. } => {
+                    let whom = peer.map_or("somebody".to_string(), |peer| format!("node {peer}"));
+                    add(Mark::CameBack, format!("hears that {whom} is down"));
+                }
+                Event::Change(_) => add(Mark::Changed, "hears of a change".to_string()),
+                _ => {}
+            }
+            for effect in effects {
+                match effect {
+                    Effect::Lead => add(Mark::Leads, "leads".to_string()),
+                    Effect::Follow(leader) => add(Mark::Follows, format!("follows {leader}")),
+                    Effect::Forget => add(Mark::Forgets, "names nobody".to_string()),
+                    _ => {}
+                }
+            }
+        }
+        Happening::Lost { .. } => {}
+        Happening::Crashed => add(Mark::Crashed, "crashed".to_string()),
+        Happening::Retired => add(Mark::Crashed, "retired".to_string()),
+        Happening::Recovered => add(Mark::Returned, "recovered".to_string()),
+        Happening::Joined => add(Mark::Returned, "joined".to_string()),
+        Happening::LinkCut { peer } => add(Mark::Changed, format!("lost its link to node {peer}")),
+        Happening::LinkHealed { peer } => add(Mark::Changed, format!("has its link to node {peer} again")),
+    }
+    marks
+}
+
+/// How a node's line looks for a while.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    Up,
+    Leading,
+    Down,
+}
+
+/// The stretches of one node's line: each begins at its tick and lasts to the next; the first begins at the left end.
+pub(super) fn phases<M>(records: &[Record<M>], node: u32) -> Vec<(Option<u64>, Phase)> {
+    let own = || records.iter().filter(|record| record.node == node);
+    let joins = own().find_map(|record| match record.what {
+        Happening::Joined => Some(true),
+        Happening::Handled { .. } | Happening::Crashed => Some(false),
+        _ => None,
+    });
+    let mut phase = if joins == Some(true) { Phase::Down } else { Phase::Up };
+    let mut phases = vec![(None, phase)];
+    for record in own() {
+        let next = match &record.what {
+            Happening::Crashed | Happening::Retired => Phase::Down,
+            Happening::Recovered | Happening::Joined => Phase::Up,
+            Happening::Handled { effects, .. } => effects.iter().fold(phase, |phase, effect| match effect {
+                Effect::Lead => Phase::Leading,
+                Effect::Follow(_) | Effect::Forget => Phase::Up,
+                _ => phase,
+            }),
+            _ => phase,
+        };
+        if next != phase {
+            phase = next;
+            phases.push((Some(record.tick), phase));
+        }
+    }
+    phases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::sample;
+
+    #[test]
+    fn a_line_changes_with_its_node() {
+        assert_eq!(phases(&sample::ring(), 0), [(None, Phase::Up)]);
+        assert_eq!(phases(&sample::ring(), 2), [(None, Phase::Up), (Some(3), Phase::Leading)]);
+        let faults = sample::faults();
+        assert_eq!(phases(&faults, 1), [(None, Phase::Up), (Some(0), Phase::Down), (Some(5), Phase::Up)]);
+        assert_eq!(phases(&faults, 2), [(None, Phase::Up), (Some(7), Phase::Down)]);
+    }
+
+    #[test]
+    fn who_joins_was_not_there_before() {
+        let record = Record::<sample::Word> { number: 0, tick: 4, node: 1, cause: None, what: Happening::Joined };
+        assert_eq!(phases(&[record], 1), [(None, Phase::Down), (Some(4), Phase::Up)]);
+    }
+}

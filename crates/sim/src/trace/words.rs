@@ -1,0 +1,302 @@
+//! Records in words, for the formats that people read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use hustings_protocol::{Change, Effect, Event, Happening, Id, Loss, Message, Port, Record, Summons, Timer};
+use serde_json::Value;
+
+use super::Names;
+use crate::topology::Network;
+
+/// The names of messages' kinds and contents: `candidate 7`.
+pub(super) fn message<M: Message>(message: &M) -> String {
+    let payload = payload(message);
+    if payload.is_empty() {
+        kind::<M>(message.kind()).to_string()
+    } else {
+        format!("{} {payload}", kind::<M>(message.kind()))
+    }
+}
+
+/// The name of a kind, by its index.
+pub(super) fn kind<M: Message>(index: usize) -> &'static str {
+    M::KINDS.get(index).copied().unwrap_or("message")
+}
+
+/// What a message says beside its kind, as its serialised form has it.
+pub(super) fn payload<M: Message>(message: &M) -> String {
+    let Ok(value) = serde_json::to_value(message) else {
+        return format!("{message:?}").escape_debug().to_string();
+    };
+    match &value {
+        // A variant without contents is only a name, and the kind says it already.
+        Value::String(name) if same_name(name, kind::<M>(message.kind())) => String::new(),
+        Value::Object(fields) if fields.len() == 1 => fields.values().map(contents).collect(),
+        other => contents(other),
+    }
+}
+
+/// `AreYouThere`, `are-you-there` and `areyouthere` are one name.
+fn same_name(one: &str, other: &str) -> bool {
+    let letters =
+        |name: &str| name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
+    letters(one) == letters(other)
+}
+
+fn contents(value: &Value) -> String {
+    match value {
+        Value::Array(items) => items.iter().map(inner).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) => rank(value).unwrap_or_else(|| {
+            let mut words = Vec::new();
+            for (index, (name, value)) in fields.iter().enumerate() {
+                match value {
+                    Value::Null | Value::Bool(false) => {}
+                    Value::Bool(true) => words.push(name.clone()),
+                    // Whose message it is comes first, and needs no label.
+                    _ if index == 0 && (name == "id" || name == "rank") => words.push(inner(value)),
+                    _ => words.push(format!("{name} {}", inner(value))),
+                }
+            }
+            words.join(" ")
+        }),
+        Value::Null => String::new(),
+        Value::String(text) => text.escape_debug().to_string(),
+        other => other.to_string(),
+    }
+}
+
+fn inner(value: &Value) -> String {
+    match value {
+        Value::Array(_) => format!("[{}]", contents(value)),
+        Value::Object(_) if rank(value).is_none() => format!("({})", contents(value)),
+        Value::Null => "-".to_string(),
+        _ => contents(value),
+    }
+}
+
+/// A rank with a value, shown as it shows itself: `3.5:7`.
+fn rank(value: &Value) -> Option<String> {
+    let fields = value.as_object().filter(|fields| fields.len() == 3 && fields.contains_key("best"))?;
+    let (value, id) = (fields.get("value")?.as_f64()?, fields.get("id")?.as_u64()?);
+    Some(format!("{value}:{id}"))
+}
+
+/// Turns one record after the other into words. It has to see all of them in order: a ring that skips a dead node sends
+/// to another one from then on.
+#[derive(Debug)]
+pub(super) struct Words<'a> {
+    names: &'a Names,
+    /// Where an id lives.
+    positions: BTreeMap<u64, u32>,
+    /// For each node, those that it no longer sends to.
+    struck: BTreeMap<u32, BTreeSet<u32>>,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn new(names: &'a Names) -> Self {
+        let positions = names.ids.iter().zip(0..).map(|(id, at)| (*id, at)).collect();
+        Words { names, positions, struck: BTreeMap::new() }
+    }
+
+    /// What happened and what the node did about it: `candidate 7 from 3 → passes on candidate 7 to 5`.
+    pub(super) fn happening<M: Message>(&mut self, record: &Record<M>) -> String {
+        let at = record.node;
+        match &record.what {
+            Happening::Handled { event, peer, coins, effects } => {
+                let mut words = self.event(at, event, *peer);
+                for (bound, drawn) in coins {
+                    let _ = write!(words, ", draws {drawn} of {bound}");
+                }
+                for (index, effect) in effects.iter().enumerate() {
+                    words.push_str(if index == 0 { " → " } else { "; " });
+                    words.push_str(&self.effect(at, effect, event, *peer));
+                }
+                words
+            }
+            Happening::Lost { peer, message: lost, why } => {
+                format!("{} from {peer} lost: {}", message(lost), loss(*why))
+            }
+            Happening::Crashed => "crashed".to_string(),
+            Happening::Recovered => "recovered".to_string(),
+            Happening::Joined => "joined".to_string(),
+            Happening::Retired => "retired".to_string(),
+            Happening::LinkCut { peer } => format!("link to {peer} cut"),
+            Happening::LinkHealed { peer } => format!("link to {peer} healed"),
+        }
+    }
+
+    fn event<M: Message>(&self, at: u32, event: &Event<M>, peer: Option<u32>) -> String {
+        let known = |peer: Option<u32>, otherwise: String| peer.map_or(otherwise, |peer| peer.to_string());
+        match event {
+            Event::Start(Summons::Start) => "starts".to_string(),
+            Event::Start(Summons::LeaderLost) => "starts, its leader is lost".to_string(),
+            Event::Message { from, message: said } => {
+                format!("{} from {}", message(said), known(peer, self.behind(at, *from)))
+            }
+            Event::Direct { from, message: said } => {
+                format!("{} directly from {}", message(said), known(peer, self.owner(*from)))
+            }
+            Event::Unreachable { port, message: said } => {
+                format!("{} to {} came back", message(said), known(peer, self.behind(at, *port)))
+            }
+            Event::UnreachableDirect { to, message: said } => {
+                format!("{} directly to {} came back", message(said), known(peer, self.owner(*to)))
+            }
+            Event::Timer(due) => format!("{} is due", timer(*due)),
+            Event::Change(Change::LinkUp(port)) => format!("link to {} is up", self.behind(at, *port)),
+            Event::Change(Change::LinkDown(port)) => format!("link to {} is down", self.behind(at, *port)),
+            Event::Change(Change::PeerRank(port)) => format!("rank of {} changed", self.behind(at, *port)),
+            Event::Change(Change::Reachable(ids)) => {
+                format!("can reach {}", list(ids.len(), |index| self.owner(ids[index])))
+            }
+            Event::Retire => "is to retire".to_string(),
+        }
+    }
+
+    fn effect<M: Message>(&mut self, at: u32, effect: &Effect<M>, event: &Event<M>, peer: Option<u32>) -> String {
+        match effect {
+            Effect::Send(port, said) => format!("{} to {}", sends(said, event), self.behind(at, *port)),
+            Effect::SendAllBut(None, said) => format!("{} to all neighbours", sends(said, event)),
+            Effect::SendAllBut(Some(port), said) => {
+                format!("{} to all neighbours but {}", sends(said, event), self.behind(at, *port))
+            }
+            Effect::SendRange(ports, said) => {
+                let behind = |index| self.behind(at, Port(ports.start + index as u32));
+                format!("{} to {}", sends(said, event), list(ports.len(), behind))
+            }
+            Effect::SendDirect(to, said) => format!("{} directly to {}", sends(said, event), self.owner(*to)),
+            Effect::SetTimer(after, set) => format!("sets {} for {after}", timer(*set)),
+            Effect::Lead => "leads".to_string(),
+            Effect::Follow(leader) => format!("follows {leader}"),
+            Effect::Forget => "names nobody".to_string(),
+            Effect::Skip(port) => match peer.or_else(|| self.peer(at, *port)) {
+                Some(dead) => {
+                    self.struck.entry(at).or_default().insert(dead);
+                    format!("skips {dead}")
+                }
+                None => format!("skips port {port}"),
+            },
+        }
+    }
+
+    /// The position behind a port, in words.
+    fn behind(&self, at: u32, port: Port) -> String {
+        self.peer(at, port).map_or_else(|| format!("port {port}"), |peer| peer.to_string())
+    }
+
+    /// The position that an id belongs to, in words.
+    fn owner(&self, id: Id) -> String {
+        self.positions.get(&id.0).map_or_else(|| format!("id {id}"), |at| at.to_string())
+    }
+
+    /// The position behind a port; on a ring the first one that was not struck off.
+    fn peer(&self, at: u32, port: Port) -> Option<u32> {
+        let network = &self.names.network;
+        if at >= network.size() || port.0 >= network.degree(at) {
+            return None;
+        }
+        let mut peer = network.peer(at, port).0;
+        if let (Network::Ring(_), Some(struck)) = (network, self.struck.get(&at)) {
+            for _ in 0..struck.len() {
+                if !struck.contains(&peer) {
+                    break;
+                }
+                peer = network.peer(peer, port).0;
+            }
+        }
+        Some(peer)
+    }
+}
+
+/// Why a message did not arrive.
+pub(super) fn loss(why: Loss) -> &'static str {
+    match why {
+        Loss::ReceiverDown => "the receiver is down",
+        Loss::Chance => "by chance",
+        Loss::Cut => "the link is cut",
+    }
+}
+
+fn timer(timer: Timer) -> String {
+    format!("timer {} (token {})", timer.kind, timer.token)
+}
+
+/// "Passes on" what came in, "sends" what is new.
+fn sends<M: Message>(said: &M, event: &Event<M>) -> String {
+    let came = match event {
+        Event::Message { message, .. } | Event::Direct { message, .. } => Some(message),
+        _ => None,
+    };
+    format!("{} {}", if came == Some(said) { "passes on" } else { "sends" }, message(said))
+}
+
+/// A list that stays on a line: `1 2 3`, or `1 2 3 4 5 … 99 (97 in all)`. Only what is shown is worked out.
+fn list(count: usize, item: impl Fn(usize) -> String) -> String {
+    const MOST: usize = 8;
+    if count == 0 {
+        return "nobody".to_string();
+    }
+    let first = if count <= MOST { count } else { MOST - 3 };
+    let mut shown = (0..first).map(&item).collect::<Vec<_>>().join(" ");
+    if count > MOST {
+        let _ = write!(shown, " … {} ({count} in all)", item(count - 1));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use hustings_protocol::{Best, Ranked, kinds};
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+    use crate::topology::Complete;
+    use crate::trace::sample::Word;
+
+    #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    enum Shape {
+        AreYouThere,
+        Vote(Ranked),
+        Pair(u64, Option<u64>),
+        Nested { number: (u64, u64), rank: Ranked },
+    }
+    kinds!(Shape: AreYouThere = "areyouthere", Vote = "vote", Pair = "pair", Nested = "nested");
+
+    #[test]
+    fn messages_are_their_kind_and_contents_without_noise() {
+        let rank = Ranked { value: 3.5.try_into().unwrap(), id: Id(7), best: Best::Max };
+        assert_eq!(message(&Shape::AreYouThere), "areyouthere");
+        assert_eq!(message(&Shape::Vote(rank)), "vote 3.5:7");
+        assert_eq!(message(&Shape::Pair(1, None)), "pair 1, -");
+        assert_eq!(message(&Shape::Nested { number: (2, 9), rank }), "nested number [2, 9] rank 3.5:7");
+        assert_eq!(message(&Word::Label("a\nb".to_string())), "label a\\nb");
+    }
+
+    #[test]
+    fn long_lists_are_shortened() {
+        let numbers = |count| list(count, |index| index.to_string());
+        assert_eq!(numbers(0), "nobody");
+        assert_eq!(numbers(8), "0 1 2 3 4 5 6 7");
+        assert_eq!(numbers(100), "0 1 2 3 4 … 99 (100 in all)");
+    }
+
+    #[test]
+    fn ports_are_shown_as_the_positions_behind_them() {
+        let names = Names::new("", vec![10, 20, 30, 40], Network::Complete(Complete { size: 4 }));
+        let mut words = Words::new(&names);
+        let start = Event::Start(Summons::LeaderLost);
+        let mut effect = |effect: Effect<Word>| words.effect(1, &effect, &start, None);
+        assert_eq!(effect(Effect::SendRange(1..3, Word::Wake)), "sends wake to 2 3");
+        assert_eq!(
+            effect(Effect::SendRange(0..u32::MAX, Word::Wake)),
+            "sends wake to 0 2 3 port 3 port 4 … port 4294967294 (4294967295 in all)"
+        );
+        assert_eq!(effect(Effect::SendAllBut(Some(Port(0)), Word::Wake)), "sends wake to all neighbours but 0");
+        assert_eq!(effect(Effect::Send(Port(3), Word::Wake)), "sends wake to port 3");
+        assert_eq!(effect(Effect::SendDirect(Id(40), Word::Wake)), "sends wake directly to 3");
+        assert_eq!(effect(Effect::SendDirect(Id(41), Word::Wake)), "sends wake directly to id 41");
+        let change = Event::<Word>::Change(Change::Reachable(vec![Id(10), Id(40)]));
+        assert_eq!(words.event(1, &change, None), "can reach 0 3");
+    }
+}
