@@ -1,8 +1,9 @@
 //! What the catalogue knows of an algorithm: the [`Algorithm`] trait and the vocabulary of its description.
 
 use alloc::vec::Vec;
+use core::fmt;
 
-use hustings_protocol::{Protocol, Rank};
+use hustings_protocol::{Id, Protocol, Rank};
 
 use crate::Params;
 
@@ -62,6 +63,8 @@ pub struct About {
     pub certainty: Certainty,
     /// Who starts when nobody is named.
     pub initiators: Initiators,
+    /// Which ids nodes have when none are given.
+    pub default_ids: DefaultIds,
     /// Whether a later start, after the leader is lost, holds another election.
     pub repeats: bool,
     /// What it costs.
@@ -160,6 +163,25 @@ pub enum Initiators {
     LowestLive,
 }
 
+/// Which ids nodes have when none are given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DefaultIds {
+    /// The position.
+    Positions,
+    /// The position plus 1, as the texts on complete networks number their processes.
+    PositionsFromOne,
+}
+
+impl DefaultIds {
+    /// The id of this position.
+    pub const fn at(self, position: u32) -> Id {
+        match self {
+            DefaultIds::Positions => Id(position as u64),
+            DefaultIds::PositionsFromOne => Id(position as u64 + 1),
+        }
+    }
+}
+
 /// Best, average or worst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Case {
@@ -171,16 +193,61 @@ pub enum Case {
     Worst,
 }
 
-/// What an algorithm costs in one case, with every node starting unless the formula says otherwise; the announcement is
-/// included.
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Case::Best => "best",
+            Case::Average => "average",
+            Case::Worst => "worst",
+        })
+    }
+}
+
+/// What an algorithm costs in one case, started by its default initiators; the announcement is included.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// In which case.
     pub case: Case,
     /// As people write it, in messages.
     pub formula: &'static str,
-    /// As a function of n, where it is exact.
+    /// As a function of n, where there is one.
     pub messages: Option<fn(u64) -> f64>,
+    /// Whether the function gives the very number; if not, it is a bound.
+    pub exact: bool,
+}
+
+impl Cost {
+    /// A cost that is known to the message.
+    pub const fn exactly(case: Case, formula: &'static str, messages: fn(u64) -> f64) -> Self {
+        Cost { case, formula, messages: Some(messages), exact: true }
+    }
+
+    /// A cost that is known to be no more than that.
+    pub const fn at_most(case: Case, formula: &'static str, messages: fn(u64) -> f64) -> Self {
+        Cost { case, formula, messages: Some(messages), exact: false }
+    }
+
+    /// A cost that people describe, but for which there is no function.
+    pub const fn described(case: Case, formula: &'static str) -> Self {
+        Cost { case, formula, messages: None, exact: false }
+    }
+
+    /// The costs of an algorithm that takes the same whatever the order of ids.
+    pub const fn always(formula: &'static str, messages: fn(u64) -> f64) -> [Self; 3] {
+        [
+            Cost::exactly(Case::Best, formula, messages),
+            Cost::exactly(Case::Average, formula, messages),
+            Cost::exactly(Case::Worst, formula, messages),
+        ]
+    }
+}
+
+/// `worst: at most n(2⌊log₂ n⌋+3)`, as lists show it.
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bound = if self.messages.is_some() && !self.exact { "at most " } else { "" };
+        write!(f, "{}: {bound}{}", self.case, self.formula)
+    }
 }
 
 /// Where an algorithm comes from.
@@ -190,6 +257,6 @@ pub struct Source {
     pub authors: &'static str,
     /// Which work.
     pub title: &'static str,
-    /// Which of the five texts describes it.
+    /// Which of the five texts describes it, or that none does.
     pub text: &'static str,
 }

@@ -47,9 +47,46 @@ fn is_called<A: Algorithm>(name: &str) -> bool {
     A::ABOUT.name == name || A::ABOUT.aliases.contains(&name)
 }
 
-catalogue![crate::ring::ChangRoberts,];
+catalogue![
+    crate::ring::ChangRoberts,
+    crate::ring::LeLann,
+    crate::ring::Franklin,
+    crate::ring::DolevKlaweRodeh,
+    crate::ring::Peterson,
+    crate::ring::HirschbergSinclair,
+    crate::ring::TokenRing,
+];
 
 /// The line of this name or alias.
 pub fn find(name: &str) -> Option<&'static Entry> {
     ENTRIES.iter().find(|entry| entry.about.name == name || entry.about.aliases.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+
+    #[test]
+    fn no_name_is_used_twice_and_every_name_finds_its_line() {
+        let mut seen = BTreeSet::new();
+        for entry in ENTRIES {
+            for name in core::iter::once(&entry.about.name).chain(entry.about.aliases) {
+                assert!(seen.insert(*name), "{name} is used twice");
+                assert_eq!(find(name).map(|found| found.about.name), Some(entry.about.name));
+            }
+        }
+        assert!(find("nobody").is_none());
+    }
+
+    #[test]
+    fn every_line_is_filled_in() {
+        for Entry { about, kinds, .. } in ENTRIES {
+            let name = about.name;
+            assert!(!name.is_empty() && !about.summary.is_empty() && !about.costs.is_empty(), "{name}");
+            let source = about.source;
+            assert!(!source.authors.is_empty() && !source.title.is_empty() && !source.text.is_empty(), "{name}");
+            assert!(!kinds.is_empty(), "{name}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ mod params;
 pub mod ring;
 
 pub use algorithm::{
-    About, Algorithm, Assumptions, Case, Certainty, Cost, Direction, Family, Identity, Initiators, Instance,
-    NetworkKind, Source, Synchrony,
+    About, Algorithm, Assumptions, Case, Certainty, Cost, DefaultIds, Direction, Family, Identity, Initiators,
+    Instance, NetworkKind, Source, Synchrony,
 };
 pub use params::{NoParams, ParamError, ParamValue, Parameter, Params};

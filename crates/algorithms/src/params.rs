@@ -85,14 +85,51 @@ impl Params for NoParams {
     }
 }
 
+/// Declares a parameter that is one of a few words: `choices! { /// doc
+/// pub enum Choice { /// doc
+/// First = "first", … } }`. The first one is the default unless the struct of parameters says otherwise.
+#[macro_export]
+macro_rules! choices {
+    ( $(#[$meta:meta])* $vis:vis enum $name:ident {
+        $(#[$first_meta:meta])* $first:ident = $first_word:literal
+        $(, $(#[$variant_meta:meta])* $variant:ident = $word:literal )* $(,)?
+    } ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+        $vis enum $name {
+            $(#[$first_meta])* #[default] $first,
+            $( $(#[$variant_meta])* $variant ),*
+        }
+
+        impl $crate::ParamValue for $name {
+            const ALLOWED: &'static str = concat!($first_word $(, ", ", $word)*);
+
+            fn parse(text: &str) -> Option<Self> {
+                match text {
+                    $first_word => Some($name::$first),
+                    $( $word => Some($name::$variant), )*
+                    _ => None,
+                }
+            }
+
+            fn show(&self) -> alloc::string::String {
+                match self {
+                    $name::$first => $first_word.into(),
+                    $( $name::$variant => $word.into(), )*
+                }
+            }
+        }
+    };
+}
+
 /// Declares a struct of parameters: `params! { /// doc
 /// pub struct P { "help" name: Type = default, … } }`.
 #[macro_export]
 macro_rules! params {
-    ( $(#[$meta:meta])* pub struct $name:ident { $( $help:literal $field:ident : $type:ty = $default:expr ),+ $(,)? } ) => {
+    ( $(#[$meta:meta])* $vis:vis struct $name:ident { $( $help:literal $field:ident : $type:ty = $default:expr ),+ $(,)? } ) => {
         $(#[$meta])*
         #[derive(Clone, PartialEq, Eq, Debug)]
-        pub struct $name { $( #[doc = $help] pub $field: $type ),+ }
+        $vis struct $name { $( #[doc = $help] pub $field: $type ),+ }
 
         impl Default for $name {
             fn default() -> Self {
@@ -128,4 +165,48 @@ macro_rules! params {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    crate::choices! {
+        /// A way.
+        enum Way {
+            /// Round.
+            Round = "round",
+            /// Straight.
+            Straight = "straight",
+        }
+    }
+
+    crate::params! {
+        /// Two of them.
+        struct Two {
+            "how far" far: u64 = 3,
+            "which way" way: Way = Way::Straight,
+        }
+    }
+
+    #[test]
+    fn what_is_set_is_got_and_defaults_are_there() {
+        let mut params = Two::default();
+        assert_eq!(params, Two { far: 3, way: Way::Straight });
+        params.set("way", "round").unwrap();
+        params.set("far", "7").unwrap();
+        assert_eq!((params.get("way").as_deref(), params.get("far").as_deref()), (Some("round"), Some("7")));
+        assert_eq!(Way::default(), Way::Round);
+    }
+
+    #[test]
+    fn what_is_refused_says_why_and_changes_nothing() {
+        let mut params = Two::default();
+        let error = params.set("way", "back").unwrap_err();
+        assert_eq!(error.to_string(), "parameter `way` cannot be `back`; allowed: round, straight");
+        let error = params.set("speed", "1").unwrap_err();
+        assert_eq!(error.to_string(), "there is no parameter `speed`; allowed: far, way");
+        assert!(params.set("far", "-1").is_err());
+        assert_eq!(params, Two::default());
+    }
 }

@@ -1,0 +1,170 @@
+//! Franklin: in each round only those stay in the race who are greater than the nearest others on both sides.
+//!
+//! - **Assumes** a two-way ring with distinct ids and FIFO links.
+//! - **Promises** that the greatest *initiator* leads and everybody knows it.
+//! - **Comes from** W. R. Franklin, 1982; McMaster's slides, "Franklin's Algorithm".
+//! - **Costs** exactly 2n `candidate` a round, at most ⌊log₂ n⌋+1 rounds, and n `elected`.
+
+use alloc::{boxed::Box, collections::VecDeque, vec, vec::Vec};
+use core::marker::PhantomData;
+use core::mem;
+
+use hustings_protocol::{Context, Port, Rank};
+
+use super::candidate::Message;
+use super::oracle;
+use super::plain::{DIRECTED_RING, Plain, Race, Verdict, opposite};
+use crate::{About, Algorithm, Assumptions, Case, Cost, Direction, Instance, NoParams, Source};
+
+/// The algorithm, for the catalogue.
+#[derive(Debug)]
+pub struct Franklin;
+
+/// Its race.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rules<R>(PhantomData<R>);
+
+/// What an active node has heard and not compared yet. A candidate from each side is compared at once, so only one side
+/// can have any waiting.
+///
+/// A neighbour is at most one round ahead, because it waits for this node or for somebody beyond it; so there are never
+/// more than two, unless a node dies during the run.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Waiting<R> {
+    /// Nothing.
+    Nothing,
+    /// One candidate from this side.
+    One(Port, R),
+    /// More than one. Boxed: it is rare, and the state of every node would grow.
+    More(Box<Queue<R>>),
+}
+
+/// Candidates from one side.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Queue<R> {
+    /// Which side.
+    side: Port,
+    /// Oldest first, at least two.
+    ranks: VecDeque<R>,
+}
+
+impl<R: Rank> Waiting<R> {
+    fn push(&mut self, side: Port, rank: R) {
+        match self {
+            Waiting::Nothing => *self = Waiting::One(side, rank),
+            Waiting::One(_, first) => {
+                *self = Waiting::More(Box::new(Queue { side, ranks: VecDeque::from([*first, rank]) }));
+            }
+            Waiting::More(queue) => queue.ranks.push_back(rank),
+        }
+    }
+
+    /// Takes the oldest one from that side.
+    fn pop(&mut self, side: Port) -> Option<R> {
+        match self {
+            Waiting::One(from, rank) if *from == side => {
+                let rank = *rank;
+                *self = Waiting::Nothing;
+                Some(rank)
+            }
+            Waiting::More(queue) if queue.side == side => {
+                let rank = queue.ranks.pop_front();
+                if let (1, Some(&last)) = (queue.ranks.len(), queue.ranks.front()) {
+                    *self = Waiting::One(side, last);
+                }
+                rank
+            }
+            _ => None,
+        }
+    }
+
+    /// All that are waiting on that side, oldest first.
+    fn drain(&mut self, side: Port) -> impl Iterator<Item = R> {
+        let mut waiting = mem::replace(self, Waiting::Nothing);
+        core::iter::from_fn(move || waiting.pop(side))
+    }
+}
+
+impl<R: Rank> Race for Rules<R> {
+    type Rank = R;
+    type Active = Waiting<R>;
+    type Message = Message<R>;
+
+    #[inline(always)]
+    fn enter<C: Context<Plain<Self>>>(&self, cx: &mut C) -> Waiting<R> {
+        send_both_ways(cx);
+        Waiting::Nothing
+    }
+
+    #[inline(always)]
+    fn step<C: Context<Plain<Self>>>(
+        &self,
+        waiting: &mut Waiting<R>,
+        from: Port,
+        message: Message<R>,
+        cx: &mut C,
+    ) -> Verdict<R> {
+        let (rank, own) = (message.rank(), cx.rank());
+        let Some(other) = waiting.pop(opposite(from)) else {
+            waiting.push(from, rank);
+            return Verdict::Active;
+        };
+        let greatest = rank.max(other);
+        if greatest > own {
+            // What came early was meant for the next active node on the other side.
+            for early in waiting.drain(opposite(from)) {
+                cx.send(from, Message::Candidate(early));
+            }
+            Verdict::Passive
+        } else if greatest == own {
+            Verdict::Won(own)
+        } else {
+            send_both_ways(cx);
+            Verdict::Active
+        }
+    }
+
+    #[inline(always)]
+    fn pass_on<C: Context<Plain<Self>>>(&self, from: Port, message: Message<R>, cx: &mut C) {
+        cx.send(opposite(from), message);
+    }
+}
+
+#[inline(always)]
+fn send_both_ways<R: Rank, C: Context<Plain<Rules<R>>>>(cx: &mut C) {
+    let own = Message::Candidate(cx.rank());
+    cx.send(Port::NEXT, own);
+    cx.send(Port::PREVIOUS, own);
+}
+
+impl Algorithm for Franklin {
+    type Params = NoParams;
+    type Protocol<R: Rank> = Plain<Rules<R>>;
+
+    const ABOUT: About = About {
+        name: "franklin",
+        summary: "in each round only those stay who are greater than their nearest rivals on both sides",
+        assumptions: Assumptions { direction: Direction::TwoWay, ..DIRECTED_RING.assumptions },
+        costs: &[
+            Cost::exactly(Case::Best, "5n (n > 1)", |n| (n * (2 * oracle::fewest_rounds(n) + 1)) as f64),
+            Cost::described(Case::Average, "n(2R+1), mean rounds R = 7/3 for n=4, 946/315 for n=8"),
+            Cost::exactly(Case::Worst, "n(2⌊log₂ n⌋+3)", |n| (n * (2 * oracle::most_rounds(n) + 1)) as f64),
+        ],
+        source: Source {
+            authors: "W. R. Franklin, 1982",
+            title: "On an improved algorithm for decentralized extrema finding in circular configurations of processors",
+            text: "McMaster",
+        },
+        ..DIRECTED_RING
+    };
+
+    fn protocol<R: Rank>(_: &NoParams) -> Plain<Rules<R>> {
+        Plain(Rules(PhantomData))
+    }
+
+    /// In each round every link carries one candidate each way.
+    fn expect(_: &NoParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
+        let candidates = 2 * instance.size() * oracle::rounds(instance);
+        Some(vec![candidates, oracle::announcements(instance)])
+    }
+}

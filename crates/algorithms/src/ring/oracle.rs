@@ -1,0 +1,89 @@
+//! What counts of ring algorithms follow from the order of ids alone, without running anything.
+
+use alloc::{vec, vec::Vec};
+
+use crate::Instance;
+
+/// For each initiator, in the order of positions, how many hops clockwise the next greater one is; for the greatest: all
+/// the way round.
+pub(super) fn hops_to_greater(instance: &Instance<'_>) -> Vec<u64> {
+    let size = instance.size();
+    hops(size, instance.initiators, |at| instance.order[at as usize])
+}
+
+/// The same counter-clockwise.
+pub(super) fn hops_back_to_greater(instance: &Instance<'_>) -> Vec<u64> {
+    let size = instance.size();
+    let mirror = |at: u32| (size - 1 - u64::from(at)) as u32;
+    let mirrored: Vec<u32> = instance.initiators.iter().rev().map(|&at| mirror(at)).collect();
+    let mut hops = hops(size, &mirrored, |at| instance.order[mirror(at) as usize]);
+    hops.reverse();
+    hops
+}
+
+fn hops(size: u64, starters: &[u32], rank: impl Fn(u32) -> u32) -> Vec<u64> {
+    let mut result = vec![size; starters.len()];
+    // Two laps backwards with a stack of the initiators that may still be somebody's next greater one.
+    let mut greater: Vec<u32> = Vec::new();
+    for (lap, (index, &at)) in (0..2).flat_map(|lap| starters.iter().enumerate().rev().map(move |at| (lap, at))) {
+        while greater.last().is_some_and(|&other| rank(other) <= rank(at)) {
+            greater.pop();
+        }
+        if let (1, Some(&other)) = (lap, greater.last()) {
+            result[index] = (u64::from(other) + size - u64::from(at)) % size;
+        }
+        greater.push(at);
+    }
+    result
+}
+
+/// How many rounds it takes when in each round only those stay who are greater than the nearest others on both sides; the
+/// last round, in which the only one left finds itself, included.
+pub(super) fn rounds(instance: &Instance<'_>) -> u64 {
+    let mut left: Vec<u32> = instance.initiators.iter().map(|&at| instance.order[at as usize]).collect();
+    let mut rounds = u64::from(!left.is_empty());
+    while left.len() > 1 {
+        let count = left.len();
+        let stays = |i: &usize| left[*i] > left[(i + 1) % count] && left[*i] > left[(i + count - 1) % count];
+        left = (0..count).filter(stays).map(|i| left[i]).collect();
+        rounds += 1;
+    }
+    rounds
+}
+
+/// ⌊log₂ n⌋ + 1: no ring of n takes more [`rounds`], because of two neighbours at most one stays; and some ring takes so
+/// many.
+pub(super) fn most_rounds(n: u64) -> u64 {
+    u64::from(n.max(1).ilog2()) + 1
+}
+
+/// The fewest [`rounds`] when all start: one to beat the others, one to find oneself alone.
+pub(super) fn fewest_rounds(n: u64) -> u64 {
+    n.min(2)
+}
+
+/// Whether anybody starts, as a factor: without, nobody announces anything.
+pub(super) fn announcements(instance: &Instance<'_>) -> u64 {
+    if instance.initiators.is_empty() { 0 } else { instance.size() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_ring_by_hand() {
+        let instance = Instance { order: &[2, 0, 3, 1, 4], initiators: &[0, 1, 3] };
+        // 2 . 1: position 1 (rank 0) meets 3 after two hops, 3 (rank 1) meets 0 after two, 0 is the greatest.
+        assert_eq!(hops_to_greater(&instance), [5, 2, 2]);
+        assert_eq!(hops_back_to_greater(&instance), [5, 1, 3]);
+        assert_eq!(rounds(&instance), 2);
+    }
+
+    #[test]
+    fn nobody_takes_no_rounds_and_one_takes_one() {
+        assert_eq!(rounds(&Instance { order: &[0, 1], initiators: &[] }), 0);
+        assert_eq!(rounds(&Instance { order: &[0, 1], initiators: &[0] }), 1);
+        assert_eq!(hops_to_greater(&Instance { order: &[0], initiators: &[0] }), [1]);
+    }
+}

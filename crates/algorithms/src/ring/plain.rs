@@ -1,0 +1,182 @@
+//! What the plain ring algorithms share: who is in the race, who only passes messages on, and the lap that tells
+//! everybody the winner.
+//!
+//! An algorithm is a [`Race`]: what an *active* node says first, and what it makes of a message. [`Plain`] turns it into a
+//! protocol:
+//!
+//! - a start signal draws an idle node in as active; any later one is ignored;
+//! - a node first reached by a message of others is passive, and passes everything on;
+//! - an active node that knows the winner announces it: `elected` goes once clockwise round, and the announcer drops it;
+//! - a dead neighbour is skipped.
+
+use core::fmt::Debug;
+use core::hash::Hash;
+
+use hustings_protocol::{Context, Message, Port, Protocol, Rank, Summons};
+
+use crate::{
+    About, Assumptions, Certainty, DefaultIds, Direction, Family, Identity, Initiators, NetworkKind, Source, Synchrony,
+};
+
+/// The part of a plain ring algorithm that is its own.
+pub trait Race: Sized + Send + Sync + 'static {
+    /// What candidates are compared by.
+    type Rank: Rank;
+    /// What an active node remembers.
+    type Active: Clone + Eq + Hash + Debug + Send + Sync + 'static;
+    /// What nodes say.
+    type Message: Announce<Self::Rank>;
+
+    /// Whether a node that has announced the winner drops what is left of the race. It matters only where messages
+    /// overtake each other, or where a node died during the run.
+    const ANNOUNCER_DROPS: bool = false;
+
+    /// The node enters the race: sends what it has to, and remembers the rest.
+    fn enter<C: Context<Plain<Self>>>(&self, cx: &mut C) -> Self::Active;
+
+    /// An active node received a message of the race (never the announcement).
+    fn step<C: Context<Plain<Self>>>(
+        &self,
+        active: &mut Self::Active,
+        from: Port,
+        message: Self::Message,
+        cx: &mut C,
+    ) -> Verdict<Self::Rank>;
+
+    /// A node that is not active received a message of the race.
+    #[inline(always)]
+    fn pass_on<C: Context<Plain<Self>>>(&self, from: Port, message: Self::Message, cx: &mut C) {
+        let _ = from;
+        cx.send(Port::NEXT, message);
+    }
+}
+
+/// The messages of a plain ring algorithm: those of its race, and the announcement.
+pub trait Announce<R>: Message {
+    /// The announcement that this rank has won.
+    fn elected(leader: R) -> Self;
+    /// Whom this message announces, if it is the announcement.
+    fn announced(&self) -> Option<R>;
+}
+
+/// What a message means for an active node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict<R> {
+    /// It stays active.
+    Active,
+    /// It is out of the race, and passes everything on from now on.
+    Passive,
+    /// This rank has won, and nobody else knows yet.
+    Won(R),
+}
+
+/// The protocol that a [`Race`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Plain<T>(pub T);
+
+/// Where a node stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Stage<A> {
+    /// Not drawn in yet.
+    Idle,
+    /// In the race.
+    Active(A),
+    /// Passes everything on.
+    Passive,
+    /// Sent the announcement round.
+    Announcer,
+}
+
+impl<T: Race> Protocol for Plain<T> {
+    type Rank = T::Rank;
+    type State = Stage<T::Active>;
+    type Message = T::Message;
+
+    fn init(&self) -> Self::State {
+        Stage::Idle
+    }
+
+    #[inline(always)]
+    fn start<C: Context<Self>>(&self, state: &mut Self::State, _: Summons, cx: &mut C) {
+        if matches!(state, Stage::Idle) {
+            *state = Stage::Active(self.0.enter(cx));
+        }
+    }
+
+    #[inline(always)]
+    fn receive<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: Self::Message, cx: &mut C) {
+        if let Some(leader) = message.announced() {
+            if !matches!(state, Stage::Announcer) {
+                *state = Stage::Passive;
+                name(leader, cx);
+                cx.send(Port::NEXT, message);
+            }
+            return;
+        }
+        match state {
+            Stage::Active(active) => match self.0.step(active, from, message, cx) {
+                Verdict::Active => {}
+                Verdict::Passive => *state = Stage::Passive,
+                Verdict::Won(leader) => {
+                    *state = Stage::Announcer;
+                    name(leader, cx);
+                    cx.send(Port::NEXT, T::Message::elected(leader));
+                }
+            },
+            Stage::Idle | Stage::Passive => {
+                *state = Stage::Passive;
+                self.0.pass_on(from, message, cx);
+            }
+            Stage::Announcer => {
+                if !T::ANNOUNCER_DROPS {
+                    self.0.pass_on(from, message, cx);
+                }
+            }
+        }
+    }
+
+    fn unreachable<C: Context<Self>>(&self, _: &mut Self::State, port: Port, _: Self::Message, cx: &mut C) {
+        cx.skip(port);
+    }
+}
+
+/// Takes the winner for the leader, which may be the node itself.
+#[inline(always)]
+pub(super) fn name<P: Protocol, C: Context<P>>(leader: P::Rank, cx: &mut C) {
+    if leader == cx.rank() {
+        cx.lead();
+    } else {
+        cx.follow(leader.id());
+    }
+}
+
+/// The other side of a ring node.
+#[inline(always)]
+pub(super) const fn opposite(port: Port) -> Port {
+    match port {
+        Port::NEXT => Port::PREVIOUS,
+        _ => Port::NEXT,
+    }
+}
+
+/// What most descriptions of ring algorithms have in common; they replace the rest.
+pub(super) const DIRECTED_RING: About = About {
+    name: "",
+    aliases: &[],
+    summary: "",
+    family: Family::Ring,
+    network: NetworkKind::Ring,
+    assumptions: Assumptions {
+        direction: Direction::Directed,
+        fifo: true,
+        identity: Identity::Unique,
+        synchrony: Synchrony::Asynchronous,
+        knows_size: false,
+    },
+    certainty: Certainty::Always,
+    initiators: Initiators::All,
+    default_ids: DefaultIds::Positions,
+    repeats: false,
+    costs: &[],
+    source: Source { authors: "", title: "", text: "" },
+};

@@ -1,0 +1,218 @@
+//! What holds on every ring: who leads, that all know it, and that the counts are those expected.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use hustings_protocol::Best;
+use proptest::prelude::*;
+use support::{Delay, Setup};
+
+const PLAIN: [&str; 6] =
+    ["chang-roberts", "le-lann", "franklin", "dolev-klawe-rodeh", "peterson", "hirschberg-sinclair"];
+
+/// Those that need no FIFO links.
+const UNORDERED: [&str; 3] = ["chang-roberts", "hirschberg-sinclair", "token-ring"];
+
+/// Different ids in any order.
+fn ring(most: usize) -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::btree_set(any::<u64>(), 1..=most)
+        .prop_map(|ids| ids.into_iter().collect::<Vec<_>>())
+        .prop_shuffle()
+}
+
+/// A ring and some of its positions, at least one.
+fn ring_and_some(most: usize) -> impl Strategy<Value = (Vec<u64>, Vec<usize>)> {
+    ring(most).prop_flat_map(|ids| {
+        let n = ids.len();
+        (Just(ids), prop::sample::subsequence((0..n).collect::<Vec<_>>(), 1..=n))
+    })
+}
+
+fn random_delay(seed: u64, fifo: bool) -> Delay {
+    Delay::Random { seed, most: 1 + seed % 9, fifo }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_greatest_initiator_leads_and_the_counts_are_as_expected((ids, initiators) in ring_and_some(40)) {
+        let setup = Setup::some(ids, &initiators);
+        for name in PLAIN {
+            let outcome = setup.run(name);
+            prop_assert_eq!(outcome.agreed_leader(), setup.greatest(initiators.clone()), "{}", name);
+            prop_assert!(!outcome.hung, "{}", name);
+            prop_assert_eq!(Some(outcome.by_kind), setup.expect(name), "{}", name);
+        }
+    }
+
+    #[test]
+    fn token_ring_finds_the_greatest_of_all((ids, detectors) in ring_and_some(40)) {
+        let mut setup = Setup::some(ids, &detectors);
+        for token in ["max", "collect"] {
+            setup.params = vec![("token", token)];
+            let outcome = setup.run("token-ring");
+            prop_assert_eq!(outcome.agreed_leader(), setup.greatest(0..setup.ids.len()));
+            prop_assert_eq!(Some(outcome.by_kind), setup.expect("token-ring"));
+        }
+    }
+
+    #[test]
+    fn delays_do_not_change_the_winner((ids, initiators) in ring_and_some(24), seed: u64) {
+        let setup = Setup::some(ids, &initiators).delay(random_delay(seed, true));
+        for name in PLAIN {
+            prop_assert_eq!(setup.run(name).agreed_leader(), setup.greatest(initiators.clone()), "{}", name);
+        }
+        prop_assert_eq!(setup.run("token-ring").agreed_leader(), setup.greatest(0..setup.ids.len()));
+    }
+
+    #[test]
+    fn overtaking_does_not_change_the_winner_where_none_is_promised((ids, initiators) in ring_and_some(24), seed: u64) {
+        let setup = Setup::some(ids, &initiators).delay(random_delay(seed, false));
+        for name in UNORDERED {
+            let expected = match name {
+                "token-ring" => setup.greatest(0..setup.ids.len()),
+                _ => setup.greatest(initiators.clone()),
+            };
+            prop_assert_eq!(setup.run(name).agreed_leader(), expected, "{}", name);
+        }
+    }
+
+    #[test]
+    fn late_starters_race_only_if_nobody_reached_them_before(
+        (ids, initiators) in ring_and_some(24),
+        ticks in prop::collection::vec(0u64..30, 24),
+        seed: u64,
+    ) {
+        let mut setup = Setup::some(ids, &[]).delay(random_delay(seed, true));
+        setup.starts = initiators.iter().map(|&at| (at, ticks[at])).collect();
+        for name in PLAIN {
+            let outcome = setup.run(name);
+            prop_assert!(!outcome.entered.is_empty());
+            prop_assert_eq!(outcome.agreed_leader(), setup.greatest(outcome.entered), "{}", name);
+        }
+        prop_assert_eq!(setup.run("token-ring").agreed_leader(), setup.greatest(0..setup.ids.len()));
+    }
+
+    #[test]
+    fn nodes_down_from_the_start_are_skipped((ids, live) in ring_and_some(24), delays in any::<Option<u64>>()) {
+        let dead: BTreeSet<usize> = (0..ids.len()).filter(|at| !live.contains(at)).collect();
+        let mut setup = Setup::all(ids).down(&dead);
+        if let Some(seed) = delays {
+            setup = setup.delay(random_delay(seed, true));
+        }
+        for name in PLAIN.into_iter().chain(["token-ring"]) {
+            let outcome = setup.run(name);
+            prop_assert_eq!(outcome.agreed_leader(), setup.greatest(live.clone()), "{}", name);
+            prop_assert!(!outcome.hung, "{}", name);
+        }
+    }
+
+    #[test]
+    fn values_come_before_ids_and_the_least_can_win(
+        ids in ring(16),
+        values in prop::collection::vec(-3i8..3, 16),
+        min: bool,
+    ) {
+        let values: Vec<f64> = values.into_iter().take(ids.len()).map(f64::from).collect();
+        let key = |at: &usize| (values[*at] as i64, ids[*at]);
+        let positions = 0..ids.len();
+        let (best, expected) =
+            if min { (Best::Min, positions.min_by_key(key)) } else { (Best::Max, positions.max_by_key(key)) };
+        let mut setup = Setup::all(ids.clone());
+        setup.values = Some((values.clone(), best));
+        for name in PLAIN.into_iter().chain(["token-ring"]) {
+            prop_assert_eq!(setup.run(name).agreed_leader(), expected, "{}", name);
+        }
+    }
+
+    /// What they do not survive they at least do not answer with two leaders.
+    #[test]
+    fn crashes_during_the_run_make_no_second_leader(
+        (ids, crashed) in ring_and_some(12),
+        ticks in prop::collection::vec(1u64..60, 12),
+    ) {
+        let mut setup = Setup::all(ids);
+        setup.crashes = crashed.iter().map(|&at| (at, ticks[at])).collect();
+        for name in PLAIN.into_iter().chain(["token-ring"]) {
+            let outcome = setup.run(name);
+            prop_assert!(outcome.leaders.len() <= 1, "{}: {:?}", name, outcome);
+        }
+    }
+}
+
+/// Alone, a node is its own neighbour, and its messages count.
+#[test]
+fn a_ring_of_one() {
+    let counts: [(&str, &[u64]); 7] = [
+        ("chang-roberts", &[1, 1]),
+        ("le-lann", &[1, 1]),
+        ("franklin", &[2, 1]),
+        ("dkr", &[1, 1, 1]),
+        ("peterson", &[1, 0, 1]),
+        ("hs", &[2, 0, 1]),
+        ("token-ring", &[1, 1]),
+    ];
+    for (name, expected) in counts {
+        let outcome = Setup::all([7]).run(name);
+        assert_eq!(outcome.by_kind, expected, "{name}");
+        assert_eq!((outcome.agreed_leader(), outcome.hung), (Some(0), false), "{name}");
+    }
+}
+
+/// Both neighbours are the same node.
+#[test]
+fn a_ring_of_two() {
+    let counts: [(&str, &[u64]); 7] = [
+        ("chang-roberts", &[3, 2]),
+        ("le-lann", &[4, 2]),
+        ("franklin", &[8, 2]),
+        ("dkr", &[4, 4, 2]),
+        ("peterson", &[4, 2, 2]),
+        ("hs", &[8, 2, 2]),
+        ("token-ring", &[3, 2]),
+    ];
+    for (name, expected) in counts {
+        for (ids, leader) in [([1, 2], 1), ([2, 1], 0)] {
+            let outcome = Setup::all(ids).run(name);
+            assert_eq!(outcome.by_kind, expected, "{name}");
+            assert_eq!((outcome.agreed_leader(), outcome.hung), (Some(leader), false), "{name}");
+        }
+    }
+}
+
+/// Without a start signal nothing happens.
+#[test]
+fn nobody_starts() {
+    for name in PLAIN.into_iter().chain(["token-ring"]) {
+        let setup = Setup::some([3, 1, 2], &[]);
+        let outcome = setup.run(name);
+        assert_eq!((outcome.total(), outcome.leaders.len()), (0, 0), "{name}");
+        assert_eq!(setup.expect(name), Some(outcome.by_kind), "{name}");
+    }
+}
+
+/// algorithms.md §1: a candidate whose sender died during the run circles for ever.
+#[test]
+fn a_dead_candidate_circles_for_ever() {
+    let mut setup = Setup::all([1, 5, 2, 9, 3]);
+    setup.crashes = vec![(3, 1)];
+    for name in ["chang-roberts", "le-lann"] {
+        let outcome = setup.run(name);
+        assert_eq!((outcome.hung, outcome.leaders.len()), (true, 0), "{name}");
+    }
+}
+
+/// A later start signal finds everybody drawn in already: plain rings hold one election.
+#[test]
+fn plain_rings_hold_one_election() {
+    for name in PLAIN {
+        let mut setup = Setup::all([1, 5, 2, 9, 3]);
+        let once = setup.run(name).by_kind;
+        setup.crashes = vec![(3, 100)];
+        setup.starts.push((0, 110));
+        let outcome = setup.run(name);
+        assert_eq!((outcome.by_kind, outcome.agreement), (once, false), "{name}");
+    }
+}
