@@ -204,6 +204,18 @@ fn a_dead_candidate_circles_for_ever() {
     }
 }
 
+/// algorithms.md §2, hirschberg-sinclair: an initiator that passes on a greater probe starts no further phase, though its
+/// own probes are answered.
+#[test]
+fn a_beaten_prober_stops() {
+    // 0 (id 9) probes 1, 2, 4, then all 8 each way. 3 starts a tick before the third probe passes it: two probes, two
+    // replies, no more.
+    let mut setup = Setup::some([9, 0, 1, 5, 2, 3, 4, 6], &[0]);
+    setup.starts.push((3, 8));
+    let outcome = setup.run("hirschberg-sinclair");
+    assert_eq!((outcome.agreed_leader(), outcome.by_kind), (Some(0), vec![2 + 4 + 8 + 16 + 2, 2 + 4 + 8 + 2, 8]));
+}
+
 /// A later start signal finds everybody drawn in already: plain rings hold one election.
 #[test]
 fn plain_rings_hold_one_election() {

@@ -30,7 +30,7 @@ pub struct Active {
     phase: u8,
     /// The sides from which an answer is back: bit 0 next, bit 1 previous.
     answered: u8,
-    /// Whether a greater probe came by: then there is no further phase.
+    /// Whether it passed on a greater probe: then there is no further phase.
     beaten: bool,
 }
 
@@ -110,8 +110,9 @@ impl<R: Rank> Race for Rules<R> {
         match message {
             Message::Probe { rank, .. } if rank == own => return Verdict::Won(own),
             Message::Probe { rank, .. } if rank < own => {}
-            Message::Probe { .. } => {
-                active.beaten = true;
+            Message::Probe { hops, .. } => {
+                // Who only answers one may still win nothing, but finds that out by its own next probe.
+                active.beaten |= hops > 1;
                 self.pass_on(from, message, cx);
             }
             Message::Reply(rank) if rank == own => {
