@@ -3,6 +3,7 @@
 //! Every graph is simple and connected, and follows from its shape, size and seed alone. Ranges of positions can be built
 //! apart: see [`Generator`].
 
+mod assemble;
 mod build;
 mod file;
 mod fixed;

@@ -3,7 +3,11 @@
 
 use hustings_protocol::Port;
 
-use super::Generator;
+use super::{
+    Generator,
+    assemble::{Lists, assemble},
+    generator::Listed,
+};
 
 /// A ring of n positions: port 0 leads clockwise, port 1 counter-clockwise. Alone, a node is its own neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,75 +85,27 @@ pub const MOST_LINKS: u64 = (u32::MAX / 2) as u64;
 impl Graph {
     /// A graph of `size` positions from its links, each given once, in any order and direction.
     pub fn new(size: u32, links: impl FnOnce(&mut dyn FnMut(u32, u32))) -> Result<Self, GraphError> {
-        let mut degrees = vec![0u32; size as usize];
-        // As long as the list of neighbours will be; its memory later holds the other directions.
-        let mut ends = Vec::new();
-        let (mut count, mut error) = (0u64, None);
+        let (mut list, mut error) = (Vec::new(), None);
         links(&mut |from, to| {
-            count += 1;
-            if from == to {
-                error.get_or_insert(GraphError::Loop { at: from.into() });
-            } else if from >= size || to >= size {
-                error.get_or_insert(GraphError::Beyond {
-                    from: from.into(),
-                    to: to.into(),
-                    last: u64::from(size).saturating_sub(1),
-                });
-            } else if count <= MOST_LINKS {
-                degrees[from as usize] += 1;
-                degrees[to as usize] += 1;
-                ends.extend([from, to]);
+            if from >= size || to >= size {
+                let last = u64::from(size).saturating_sub(1);
+                error.get_or_insert(GraphError::Beyond { from: from.into(), to: to.into(), last });
+            } else {
+                list.push((from, to));
             }
         });
-        if count > MOST_LINKS {
-            return Err(GraphError::TooMany { links: count, most: MOST_LINKS });
-        }
-        if let Some(error) = error {
-            return Err(error);
-        }
-        ends.shrink_to_fit();
-        Graph::from_ends(degrees, ends)
+        error.map_or_else(|| Graph::generate_with(&Listed::new(size, list), 1), Err)
     }
 
-    /// The graph that a generator makes.
+    /// The graph that a generator makes, with all processors.
     pub fn generate(generator: &dyn Generator) -> Result<Self, GraphError> {
-        Graph::new(generator.size(), |emit| generator.links(0..generator.size(), emit))
+        Graph::generate_with(generator, std::thread::available_parallelism().map_or(1, usize::from))
     }
 
-    /// A graph from the two ends of each link, one after the other, and the number of links at each position.
-    fn from_ends(degrees: Vec<u32>, mut ends: Vec<u32>) -> Result<Self, GraphError> {
-        let size = degrees.len();
-        let mut first = Vec::with_capacity(size + 1);
-        let mut total = 0u32;
-        first.push(total);
-        first.extend(degrees.iter().map(|degree| {
-            total += degree;
-            total
-        }));
-        let mut next = degrees;
-        next.copy_from_slice(&first[..size]);
-        let mut neighbours = vec![0u32; ends.len()];
-        for link in ends.chunks_exact(2) {
-            for (at, other) in [(link[0], link[1]), (link[1], link[0])] {
-                neighbours[next[at as usize] as usize] = other;
-                next[at as usize] += 1;
-            }
-        }
-        for at in 0..size {
-            let own = &mut neighbours[first[at] as usize..first[at + 1] as usize];
-            own.sort_unstable();
-            if let Some(twice) = own.windows(2).find(|pair| pair[0] == pair[1]) {
-                return Err(GraphError::Twice { from: at as u64, to: twice[0].into() });
-            }
-        }
-        // Senders ascend, so each receiver's slots fill in order: one pass finds every link's other direction.
-        next.copy_from_slice(&first[..size]);
-        for (at, &other) in ends.iter_mut().zip(&neighbours) {
-            let slot = &mut next[other as usize];
-            *at = *slot;
-            *slot += 1;
-        }
-        Ok(Graph { first, neighbours, reverse: ends })
+    /// The graph that a generator makes, with up to so many threads; it is the same for any number.
+    pub fn generate_with(generator: &dyn Generator, threads: usize) -> Result<Self, GraphError> {
+        let Lists { first, neighbours, reverse } = assemble(generator, threads)?;
+        Ok(Graph { first, neighbours, reverse })
     }
 
     /// Fails if some position cannot reach another.

@@ -26,6 +26,9 @@ use crate::topology::{
 /// How many random partners are tried for a switch before all are.
 const TRIES: u32 = 256;
 
+/// Fewer nodes than this are not worth a thread.
+const LEAST_SHARE: u32 = 1 << 16;
+
 /// All layers, and what differs from them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::topology) struct Layers {
@@ -92,7 +95,7 @@ impl Layers {
         (0..)
             .find_map(|attempt| {
                 let unrepaired = Layers::unrepaired(size, min, max, hash(seed, Purpose::Topology as u64, attempt));
-                let doubles = unrepaired.doubles(0..size);
+                let doubles = unrepaired.all_doubles();
                 unrepaired.repaired(doubles)
             })
             .expect("the attempts do not end")
@@ -119,20 +122,48 @@ impl Layers {
         Layers { size, seed, greed, layers, removed: Vec::new(), added: Vec::new() }
     }
 
+    /// The doubles of all nodes, each processor looking through a range of its own.
+    fn all_doubles(&self) -> Vec<(u32, u32)> {
+        let threads =
+            std::thread::available_parallelism().map_or(1, |threads| u32::try_from(threads.get()).unwrap_or(1));
+        let share = self.size.div_ceil(threads).max(LEAST_SHARE);
+        let ranges =
+            (0..self.size).step_by(share as usize).map(|start| start..self.size.min(start.saturating_add(share)));
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = ranges.map(|own| scope.spawn(|| self.doubles(own))).collect();
+            let joined = workers.into_iter().map(|worker| worker.join());
+            joined.flat_map(|found| found.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        })
+    }
+
     /// The links of a range that are also in a lower layer: the nodes they start from, and their layers.
     fn doubles(&self, own: Range<u32>) -> Vec<(u32, u32)> {
         let mut found = Vec::new();
-        let mut lower = Vec::with_capacity(2 * self.layers.len());
+        // Neighbour, layer, and whether the link starts here, in one number: sorted, doubles are next to each other.
+        let mut links: Vec<u64> = Vec::with_capacity(2 * self.layers.len());
         for at in own {
-            lower.clear();
-            for (number, layer) in (0u32..).zip(&self.layers) {
+            links.clear();
+            for (number, layer) in (0u64..).zip(&self.layers) {
                 let place = layer.order.invert(at);
-                let after = layer.after(place);
-                if after.is_some_and(|after| lower.contains(&after)) {
-                    found.push((at, number));
+                links.extend(layer.before(place).map(|to| u64::from(to) << 32 | number << 1));
+                links.extend(layer.after(place).map(|to| u64::from(to) << 32 | number << 1 | 1));
+            }
+            // Most nodes have no doubles, and most of those can be told without sorting.
+            let mut seen = [0u64; 16];
+            let mut suspicious = false;
+            for link in &links {
+                let (word, bit) = ((link >> 38) % 16, (link >> 32) % 64);
+                suspicious |= seen[word as usize] >> bit & 1 == 1;
+                seen[word as usize] |= 1 << bit;
+            }
+            if !suspicious {
+                continue;
+            }
+            links.sort_unstable();
+            for pair in links.windows(2) {
+                if pair[0] >> 32 == pair[1] >> 32 && pair[1] & 1 == 1 {
+                    found.push((at, pair[1] as u32 >> 1));
                 }
-                lower.extend(after);
-                lower.extend(layer.before(place));
             }
         }
         found
