@@ -60,10 +60,9 @@ impl<M> Board<M> {
         if size_of::<M>() != 0 {
             self.payloads[slot].write(message);
         }
-        if old == 0 {
-            self.levels[1][slot / 4096] |= 1 << (slot / 64 % 64);
-            self.levels[2][slot / 262_144] |= 1 << (slot / 4096 % 64);
-        }
+        // Not only if `old` is 0: that branch would wait for a word that is seldom in the cache, and often guess wrong.
+        self.levels[1][slot / 4096] |= 1 << (slot / 64 % 64);
+        self.levels[2][slot / 262_144] |= 1 << (slot / 4096 % 64);
     }
 
     /// Makes the second messages of links ready to be taken, and empties the count.

@@ -508,19 +508,27 @@ impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
         match except {
             Some(except) if except.0 < self.degree => {
                 self.count(&message, u64::from(self.degree) - 1);
-                (0..except.0).for_each(|port| self.put(port, message.clone()));
-                (except.0 + 1..self.degree).for_each(|port| self.put(port, message.clone()));
+                for port in 0..except.0 {
+                    self.put(port, message.clone());
+                }
+                for port in except.0 + 1..self.degree {
+                    self.put(port, message.clone());
+                }
             }
             _ => {
                 self.count(&message, u64::from(self.degree));
-                (0..self.degree).for_each(|port| self.put(port, message.clone()));
+                for port in 0..self.degree {
+                    self.put(port, message.clone());
+                }
             }
         }
     }
     #[inline(always)]
     fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
         self.count(&message, ports.len() as u64);
-        ports.for_each(|port| self.put(port, message.clone()));
+        for port in ports {
+            self.put(port, message.clone());
+        }
     }
     fn send_direct(&mut self, to: Id, message: P::Message) {
         self.count(&message, 1);
