@@ -1,8 +1,17 @@
-//! x
-mod bench;
-fn main() {
-    let a: Vec<u32> = std::env::args().skip(1).map(|a| a.parse().unwrap()).collect();
-    let plan = bench::Plan { ring_sizes: vec![a[0]], graph_sizes: vec![a[1]], rounds: a[2], threads: 2, seed: 1 };
-    let rows = bench::run(&plan, |s| eprintln!("{s}")).unwrap();
-    print!("{}", bench::to_text(&rows));
+//! The binary: hands the arguments to the library and turns its answer into an exit code.
+
+use std::io::{self, BufWriter, IsTerminal};
+use std::process::ExitCode;
+
+use hustings::cli::{self, Console};
+
+fn main() -> ExitCode {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let mut console = Console {
+        out: &mut BufWriter::new(io::stdout().lock()),
+        err: &mut io::stderr().lock(),
+        colour: !plain && io::stdout().is_terminal(),
+        colour_errors: !plain && io::stderr().is_terminal(),
+    };
+    cli::run(std::env::args_os(), &mut console).into()
 }

@@ -20,7 +20,7 @@ const NEVER: u64 = u64::MAX;
 
 /// Who is up, who names whom, what was counted, and when.
 #[derive(Clone, Debug)]
-pub struct Books {
+pub(crate) struct Books {
     directory: Directory,
     live: Vec<bool>,
     live_count: u32,
@@ -49,7 +49,7 @@ pub struct Books {
 
 impl Books {
     /// Empty books for nodes with these ranks and so many kinds of messages; everybody is up.
-    pub fn new<R: Rank>(ranks: &[R], kinds: usize) -> Self {
+    pub(crate) fn new<R: Rank>(ranks: &[R], kinds: usize) -> Self {
         let size = ranks.len();
         Books {
             directory: Directory::new(ranks),
@@ -74,50 +74,50 @@ impl Books {
     }
 
     /// From now on [`Books::changed`] lists whose role changed.
-    pub fn list_changes(&mut self) {
+    pub(crate) fn list_changes(&mut self) {
         self.changed = Some(Vec::new());
     }
 
     /// The nodes whose role changed in this tick, as often as it did.
-    pub fn changed(&self) -> &[u32] {
+    pub(crate) fn changed(&self) -> &[u32] {
         self.changed.as_deref().unwrap_or_default()
     }
 
     /// How many positions there are.
-    pub fn size(&self) -> u32 {
+    pub(crate) fn size(&self) -> u32 {
         self.live.len() as u32
     }
 
     /// Whether a node is up.
     #[inline]
-    pub fn is_live(&self, at: u32) -> bool {
+    pub(crate) fn is_live(&self, at: u32) -> bool {
         self.live[at as usize]
     }
 
     /// Whether a node is up and in leader state.
-    pub fn leads(&self, at: u32) -> bool {
+    pub(crate) fn leads(&self, at: u32) -> bool {
         self.leading[at as usize]
     }
 
     /// The position that a node names, if it names one.
-    pub fn named(&self, at: u32) -> Option<u32> {
+    pub(crate) fn named(&self, at: u32) -> Option<u32> {
         let name = self.names[at as usize];
         (name < STRANGER).then_some(name)
     }
 
     /// When a node began to name whom it names.
-    pub fn named_since(&self, at: u32) -> u64 {
+    pub(crate) fn named_since(&self, at: u32) -> u64 {
         self.since[at as usize]
     }
 
     /// The position with this id.
     #[inline]
-    pub fn position(&self, id: Id) -> Option<u32> {
+    pub(crate) fn position(&self, id: Id) -> Option<u32> {
         self.directory.position(id)
     }
 
     /// A node goes down. Nothing happens if it is down already.
-    pub fn goes_down(&mut self, at: u32, tick: u64) {
+    pub(crate) fn goes_down(&mut self, at: u32, tick: u64) {
         if std::mem::replace(&mut self.live[at as usize], false) {
             self.set_role(at, NOBODY, false, tick);
             self.roles_changed = true;
@@ -129,7 +129,7 @@ impl Books {
     }
 
     /// A node comes up and names nobody. Nothing happens if it is up already.
-    pub fn comes_up(&mut self, at: u32) {
+    pub(crate) fn comes_up(&mut self, at: u32) {
         if !std::mem::replace(&mut self.live[at as usize], true) {
             self.roles_changed = true;
             self.live_count += 1;
@@ -138,18 +138,18 @@ impl Books {
     }
 
     /// A node leads.
-    pub fn leads_now(&mut self, at: u32, tick: u64) {
+    pub(crate) fn leads_now(&mut self, at: u32, tick: u64) {
         self.set_role(at, at, true, tick);
     }
 
     /// A node names another one.
-    pub fn follows(&mut self, at: u32, leader: Id, tick: u64) {
+    pub(crate) fn follows(&mut self, at: u32, leader: Id, tick: u64) {
         let name = self.directory.position(leader).unwrap_or(STRANGER);
         self.set_role(at, name, false, tick);
     }
 
     /// A node names nobody.
-    pub fn forgets(&mut self, at: u32, tick: u64) {
+    pub(crate) fn forgets(&mut self, at: u32, tick: u64) {
         self.set_role(at, NOBODY, false, tick);
     }
 
@@ -175,7 +175,7 @@ impl Books {
 
     /// So many messages of this content were sent.
     #[inline]
-    pub fn sent<M: Message>(&mut self, message: &M, count: u64) {
+    pub(crate) fn sent<M: Message>(&mut self, message: &M, count: u64) {
         self.by_kind[message.kind()] += count;
         // What cannot be encoded has no length; such a message could not travel on a network either.
         let length = postcard::experimental::serialized_size(message).unwrap_or(0);
@@ -183,13 +183,13 @@ impl Books {
     }
 
     /// A message did not arrive.
-    pub fn lost(&mut self) {
+    pub(crate) fn lost(&mut self) {
         self.lost += 1;
     }
 
     /// A node handles a message.
     #[inline]
-    pub fn delivered(&mut self, at: u32, tick: u64) {
+    pub(crate) fn delivered(&mut self, at: u32, tick: u64) {
         self.load[at as usize] += 1;
         let (last, count) = &mut self.arrivals[at as usize];
         if *last == tick {
@@ -203,13 +203,13 @@ impl Books {
     }
 
     /// A timer did something.
-    pub fn timer_acted(&mut self, tick: u64) {
+    pub(crate) fn timer_acted(&mut self, tick: u64) {
         self.quiescent = Some(tick);
     }
 
     /// Nothing more happens in this tick.
     #[inline]
-    pub fn close_tick(&mut self, tick: u64) {
+    pub(crate) fn close_tick(&mut self, tick: u64) {
         if std::mem::replace(&mut self.roles_changed, false) {
             self.note_agreement(tick);
         }
@@ -233,12 +233,12 @@ impl Books {
     }
 
     /// Whether some live node names a position that is down or no longer leads.
-    pub fn somebody_is_misled(&self) -> bool {
+    pub(crate) fn somebody_is_misled(&self) -> bool {
         self.names.iter().any(|&name| name < STRANGER && !self.leading[name as usize])
     }
 
     /// The result. `hung`: mail is still under way.
-    pub fn finish<R: Rank>(self, ranks: &[R], hung: bool, notice: Vec<(&'static str, u64)>) -> Outcome {
+    pub(crate) fn finish<R: Rank>(self, ranks: &[R], hung: bool, notice: Vec<(&'static str, u64)>) -> Outcome {
         let leaders: Vec<u32> = (0..self.size()).filter(|&at| self.leading[at as usize]).collect();
         let leader = leaders.iter().copied().max_by_key(|&at| ranks[at as usize]);
         let agreement = leader.is_some() && self.agreement() == leader;
@@ -361,7 +361,7 @@ mod tests {
         let (ranks, mut books) = books(&[4]);
         books.follows(0, Id(4), 1);
         books.close_tick(1);
-        assert_eq!(books.clone().finish(&ranks, false, Vec::new()).leaders, []);
+        assert!(books.clone().finish(&ranks, false, Vec::new()).leaders.is_empty());
         books.follows(0, Id(5), 2);
         assert_eq!(books.named(0), None);
         books.leads_now(0, 3);

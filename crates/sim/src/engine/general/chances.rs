@@ -106,7 +106,7 @@ mod tests {
         let mut seen = [0u32; 9];
         delays(Delay::Uniform(3, 6), 40_000).into_iter().for_each(|delay| seen[delay as usize] += 1);
         assert!(seen[3..=6].iter().all(|&count| count.abs_diff(10_000) < 520), "{seen:?}");
-        assert_eq!(seen.iter().sum::<u32>(), seen[3..=6].iter().sum());
+        assert_eq!(seen.iter().sum::<u32>(), seen[3..=6].iter().sum::<u32>());
     }
 
     #[test]

@@ -1,0 +1,86 @@
+//! Why a command failed, and how it is told.
+
+use std::io;
+
+use hustings_sim::parse::{nearest, short};
+use hustings_sim::simulate::Refusal;
+
+use super::console::{Console, Exit, Paint};
+
+/// A command that could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The arguments themselves are wrong, or ask for help.
+    #[error(transparent)]
+    Arguments(clap::Error),
+    /// A name that is none.
+    #[error("there is no {what} `{name}`")]
+    Unknown { what: &'static str, name: String, nearest: Option<String> },
+    /// Options that make no sense together or with the algorithm.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Options that exclude each other.
+    #[error("{problem}")]
+    Conflict { problem: String, help: String },
+    /// A file that could not be written.
+    #[error("{option}: cannot write `{path}`: {error}")]
+    Unwritable { option: &'static str, path: String, error: io::Error },
+    /// The output itself could not be written.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl Failure {
+    /// A name that is none of those known.
+    pub(crate) fn unknown<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        Failure::Unknown { what, name: short(name), nearest: nearest(name, known).map(str::to_string) }
+    }
+
+    /// Tells what went wrong, and gives the exit code for it.
+    pub(crate) fn tell(&self, console: &mut Console<'_>) -> Exit {
+        let (exit, help) = match self {
+            Failure::Arguments(error) => return tell_clap(error, console),
+            // Whoever reads our output has seen enough.
+            Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return Exit::Done,
+            Failure::Output(_) | Failure::Unwritable { .. } => (Exit::CouldNot, None),
+            Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
+            Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),
+            Failure::Refused(refusal) => {
+                (if refusal.is_environmental() { Exit::CouldNot } else { Exit::WrongUse }, refusal.help())
+            }
+        };
+        let mut text = format!("{} {self}\n", Paint::Bad.on("error:", console.colour_errors));
+        if let Some(help) = help {
+            text += &format!("{} {help}\n", Paint::Strong.on("help:", console.colour_errors));
+        }
+        // When even that cannot be written, the exit code still tells.
+        let _ = console.err.write_all(text.as_bytes());
+        exit
+    }
+}
+
+fn unknown_help(what: &str, nearest: Option<&str>) -> Option<String> {
+    let list = if what == "algorithm" { "`hustings list` shows all" } else { "`hustings` shows all" };
+    Some(nearest.map_or_else(|| list.to_string(), |nearest| format!("the nearest is `{nearest}`; {list}")))
+}
+
+/// Help goes to standard output and is no failure.
+fn tell_clap(error: &clap::Error, console: &mut Console<'_>) -> Exit {
+    let to_err = error.use_stderr();
+    let rendered = error.render();
+    let colour = if to_err { console.colour_errors } else { console.colour };
+    let text = if colour { rendered.ansi().to_string() } else { rendered.to_string() };
+    let sink = if to_err { &mut *console.err } else { &mut *console.out };
+    match sink.write_all(text.as_bytes()).and_then(|()| sink.flush()) {
+        _ if to_err => Exit::WrongUse,
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Exit::CouldNot,
+        _ => Exit::Done,
+    }
+}
+
+/// Prints what is allowed, but perhaps not meant.
+pub(crate) fn warn(console: &mut Console<'_>, warning: &dyn std::fmt::Display) {
+    let word = Paint::Strong.on("warning:", console.colour_errors);
+    // A warning that cannot be shown is no reason to stop.
+    let _ = writeln!(console.err, "{word} {warning}");
+}

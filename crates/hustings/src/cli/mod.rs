@@ -1,0 +1,62 @@
+//! The command line, as a function: arguments in, text out, an [`Exit`] code.
+//!
+//! Arguments come in two levels: what was typed ([`args`]), and what it means, which the library checks.
+
+mod args;
+mod console;
+pub mod docs;
+mod failure;
+mod files;
+mod list;
+mod overview;
+mod read;
+mod report;
+mod sim;
+mod sim_args;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Command};
+pub use console::{Console, Exit};
+use failure::Failure;
+
+/// Runs one command line, the program's name included.
+pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> Exit {
+    let answer = Cli::try_parse_from(args).map_err(Failure::Arguments).and_then(|cli| perform(cli, console));
+    let answer = answer.and_then(|exit| Ok(console.out.flush().map(|()| exit)?));
+    answer.unwrap_or_else(|failure| failure.tell(console))
+}
+
+fn perform(cli: Cli, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    match cli.command {
+        None => overview::print(console),
+        Some(Command::List(args)) => list::run(&args, console),
+        Some(Command::Sim(args)) => sim::run(&args, console),
+        Some(Command::Completions { shell }) => {
+            // The generator panics if it cannot write, so it writes to memory.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hustings", &mut script);
+            console.out.write_all(&script)?;
+            Ok(Exit::Done)
+        }
+        Some(Command::Man { command }) => man(command.as_deref(), console),
+    }
+}
+
+/// The manual page of the program, or of one of its commands.
+fn man(name: Option<&str>, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let mut program = Cli::command();
+    program.build();
+    let page = match name {
+        None => program,
+        Some(name) => {
+            let found = program.get_subcommands().find(|command| command.get_name() == name).cloned();
+            let known = || program.get_subcommands().map(clap::Command::get_name);
+            found.ok_or_else(|| Failure::unknown("command", name, known()))?.display_name(format!("hustings-{name}"))
+        }
+    };
+    clap_mangen::Man::new(page).render(&mut console.out)?;
+    Ok(Exit::Done)
+}

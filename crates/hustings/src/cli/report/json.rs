@@ -1,0 +1,50 @@
+//! The report as one JSON object. The order of its keys is part of its form.
+
+use serde_json::{Map, Value, json};
+
+use super::Report;
+
+/// The object.
+pub(crate) fn render(report: &Report<'_>) -> Value {
+    let outcome = report.outcome;
+    let params: Map<String, Value> =
+        report.params.iter().map(|(name, value)| ((*name).to_string(), typed(value))).collect();
+    let by_kind: Map<String, Value> =
+        report.kinds.iter().zip(&outcome.by_kind).map(|(kind, count)| ((*kind).to_string(), json!(count))).collect();
+    let mut object = json!({
+        "algorithm": report.algorithm,
+        "nodes": report.scenario.network.size(),
+        "edges": report.scenario.network.links(),
+        "seed": report.scenario.seed,
+        "params": params,
+        "hung": outcome.hung,
+        "leader": outcome.leader.map(|at| json!({"position": at, "id": report.id(at)})),
+        "leaders": outcome.leaders,
+        "agreement": outcome.agreement,
+        "live": outcome.live,
+        "messages": {
+            "total": outcome.total(),
+            "by_kind": by_kind,
+            "bytes": outcome.bytes,
+            "lost": outcome.lost,
+        },
+        "load": {"mean": outcome.load.mean, "max": outcome.load.max, "histogram": outcome.load.histogram},
+        "collisions": {"total": outcome.collisions.total, "max": outcome.collisions.max},
+        "time": {
+            "elected": outcome.time.elected,
+            "agreed": outcome.time.agreed,
+            "quiescent": outcome.time.quiescent,
+        },
+    });
+    if !outcome.notice.is_empty() {
+        let notice: Map<String, Value> =
+            outcome.notice.iter().map(|(kind, count)| ((*kind).to_string(), json!(count))).collect();
+        object["notice"] = Value::Object(notice);
+    }
+    object
+}
+
+/// A parameter's value: a number where it is one, else a word.
+fn typed(value: &str) -> Value {
+    value.parse::<u64>().map_or_else(|_| json!(value), |number| json!(number))
+}

@@ -1,0 +1,25 @@
+//! Hustings elects leaders: this crate is the front door.
+//!
+//! - [`protocol`]: what an election algorithm is made of; write your own against it.
+//! - [`algorithms`]: those that were published, and their catalogue.
+//! - [`sim`]: the simulator.
+//! - `bench`: the engine's speed against plain loops (feature `cli`).
+//! - `cli`: the command line (feature `cli`, on by default; without it nothing of it is compiled in).
+//!
+//! ```
+//! use hustings::algorithms::{Algorithm, NoParams, ring::ChangRoberts};
+//! use hustings::sim::simulate::{Request, simulate};
+//!
+//! let planned = Request { nodes: Some(5), ..Request::default() }.scenario(&ChangRoberts::ABOUT)?;
+//! assert_eq!(simulate::<ChangRoberts>(&NoParams, &planned.scenario).leader, Some(4));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub use hustings_algorithms as algorithms;
+pub use hustings_protocol as protocol;
+pub use hustings_sim as sim;
+
+#[cfg(feature = "cli")]
+pub mod bench;
+#[cfg(feature = "cli")]
+pub mod cli;

@@ -1,0 +1,66 @@
+//! Running command lines from tests.
+
+use std::process::Command;
+
+use hustings::cli::{self, Console};
+
+/// What a command line came to.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs the real binary.
+#[allow(dead_code, reason = "each test file uses what it needs")]
+pub(crate) fn binary(args: &[&str]) -> Ran {
+    let ran = Command::new(env!("CARGO_BIN_EXE_hustings")).args(args).output().expect("the binary can be started");
+    Ran {
+        code: ran.status.code().expect("it ends by itself"),
+        out: String::from_utf8(ran.stdout).expect("output is UTF-8"),
+        err: String::from_utf8(ran.stderr).expect("errors are UTF-8"),
+    }
+}
+
+/// Runs the same inside this process.
+#[allow(dead_code, reason = "each test file uses what it needs")]
+pub(crate) fn inside<S: AsRef<str>>(args: &[S]) -> Ran {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let args = std::iter::once("hustings").chain(args.iter().map(AsRef::as_ref)).map(Into::into);
+    let mut console = Console { out: &mut out, err: &mut err, colour: false, colour_errors: false };
+    let exit = cli::run(args, &mut console);
+    Ran {
+        code: exit as i32,
+        out: String::from_utf8(out).expect("output is UTF-8"),
+        err: String::from_utf8(err).expect("errors are UTF-8"),
+    }
+}
+
+/// Compares a file of the repository with what it should hold; rewrites it if asked to.
+#[allow(dead_code, reason = "each test file uses what it needs")]
+pub(crate) fn compare_with_file(path: &std::path::Path, wanted: &str) {
+    if std::env::var_os("HUSTINGS_REGENERATE").is_some_and(|value| value == "1") {
+        std::fs::write(path, wanted).expect("the file can be written");
+        return;
+    }
+    let held = std::fs::read_to_string(path).unwrap_or_default();
+    if held != wanted {
+        let differs = held.lines().zip(wanted.lines()).position(|(held, wanted)| held != wanted);
+        let line = differs.unwrap_or_else(|| held.lines().count().min(wanted.lines().count()));
+        panic!(
+            "{} differs from line {} on:\n  held:   {:?}\n  wanted: {:?}\nRun the tests with HUSTINGS_REGENERATE=1 to rewrite \
+             it; then read the diff, and commit it only if you can explain every line of it.",
+            path.display(),
+            line + 1,
+            held.lines().nth(line),
+            wanted.lines().nth(line)
+        );
+    }
+}
+
+/// The top of the repository.
+#[allow(dead_code, reason = "each test file uses what it needs")]
+pub(crate) fn repository() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate is in crates/").to_path_buf()
+}

@@ -1,0 +1,128 @@
+//! `hustings sim`, by the real binary.
+
+mod common;
+
+use common::{Ran, binary};
+use serde_json::{Value, json};
+
+fn result(args: &[&str]) -> Value {
+    let ran = binary(&[args, &["--format", "json"]].concat());
+    assert_eq!(ran.err, "");
+    serde_json::from_str(&ran.out).expect("the output is one object")
+}
+
+#[test]
+fn the_object_has_the_promised_form() {
+    let ran = binary(&["sim", "chang-roberts", "--ids", "3,1,0,2", "--format", "json"]);
+    let wanted = concat!(
+        r#"{"algorithm":"chang-roberts","nodes":4,"edges":4,"seed":0,"params":{},"hung":false,"#,
+        r#""leader":{"position":0,"id":3},"leaders":[0],"agreement":true,"live":4,"#,
+        r#""messages":{"total":12,"by_kind":{"candidate":8,"elected":4},"bytes":24,"lost":0},"#,
+        r#""load":{"mean":3.0,"max":4,"histogram":[[2,1],[3,2],[4,1]]},"collisions":{"total":0,"max":1},"#,
+        r#""time":{"elected":4,"agreed":7,"quiescent":8}}"#,
+        "\n"
+    );
+    assert_eq!(ran, Ran { code: 0, out: wanted.to_string(), err: String::new() });
+}
+
+#[test]
+fn chang_roberts_takes_what_its_authors_say() {
+    let candidates = |ids| {
+        result(&["sim", "chang-roberts", "--ids", ids, "--nodes", "64"])["messages"]["by_kind"]["candidate"].clone()
+    };
+    assert_eq!(candidates("descending"), json!(2080));
+    assert_eq!(candidates("ascending"), json!(127));
+}
+
+#[test]
+fn nobody_starts_and_nobody_leads() {
+    let ran = binary(&["sim", "chang-roberts", "--initiators", "none", "--format", "json"]);
+    let object: Value = serde_json::from_str(&ran.out).expect("the output is one object");
+    assert_eq!(ran.code, 1);
+    assert_eq!(object["leader"], Value::Null);
+    assert_eq!(object["time"], json!({"elected": null, "agreed": null, "quiescent": null}));
+}
+
+#[test]
+fn the_seed_decides_everything_and_threads_nothing() {
+    let line = ["sim", "chang-roberts", "-n", "300", "--ids", "random", "--seed", "9", "--format", "json"];
+    let first = binary(&line);
+    assert_eq!(first, binary(&line));
+    assert_eq!(first, binary(&[&line[..], &["--threads", "2"]].concat()));
+    let other: Vec<&str> = line.iter().map(|word| if *word == "9" { "10" } else { word }).collect();
+    assert_ne!(first, binary(&other));
+}
+
+#[test]
+fn ids_and_values_come_from_files_too() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = folder.path().join("ids.txt");
+    std::fs::write(&path, "7 # the first\n9,8\n").expect("the folder can be written to");
+    let at = format!("@{}", path.display());
+    assert_eq!(result(&["sim", "cr", "--ids", &at])["leader"], json!({"position": 1, "id": 9}));
+    assert_eq!(result(&["sim", "cr", "--values", &at])["leader"], json!({"position": 1, "id": 1}));
+}
+
+#[test]
+fn a_trace_goes_to_a_file_and_the_report_to_standard_output() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    for form in ["text", "jsonl", "mermaid", "svg", "shiviz"] {
+        let path = folder.path().join(form);
+        let to = path.to_str().expect("the path is UTF-8");
+        let traced = binary(&["sim", "cr", "--format", "json", "--trace", form, "--trace-to", to]);
+        assert_eq!(traced, binary(&["sim", "cr", "--format", "json"]));
+        let alone = binary(&["sim", "cr", "--trace", form]);
+        let written = std::fs::read_to_string(&path).expect("the trace is there");
+        if form == "text" {
+            let report = binary(&["sim", "cr"]).out;
+            assert_eq!(alone.out, format!("{written}\n{report}"));
+        } else {
+            assert_eq!(alone.out, written);
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hustings"))
+        .args(["sim", "cr", "-n", "200", "--trace", "jsonl"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary can be started");
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().expect("it ends");
+    assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+#[test]
+fn what_it_can_do_fits_on_one_screen() {
+    let ran = binary(&[]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.out.lines().count() <= 24 && ran.out.lines().all(|line| line.chars().count() <= 80), "{}", ran.out);
+    for command in ["list", "sim", "completions", "man"] {
+        assert!(ran.out.contains(&format!("hustings {command}")), "{command} is missing");
+    }
+}
+
+#[test]
+fn the_list_is_the_catalogue_in_both_forms() {
+    let object: Value = serde_json::from_str(&binary(&["list", "--format", "json"]).out).expect("it is one object");
+    let listed: Vec<&str> =
+        object["algorithms"].as_array().expect("it is a list").iter().filter_map(|one| one["name"].as_str()).collect();
+    let wanted: Vec<&str> = hustings::algorithms::catalogue::ENTRIES.iter().map(|entry| entry.about.name).collect();
+    assert_eq!(listed, wanted);
+    let text = binary(&["list"]).out;
+    assert!(wanted.iter().all(|name| text.contains(name)), "{text}");
+    assert!(binary(&["list", "cr"]).out.starts_with("chang-roberts: "));
+}
+
+#[test]
+fn shells_and_man_get_their_pages() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(binary(&["completions", shell]).out.contains("initiators"), "{shell}");
+    }
+    assert!(binary(&["man"]).out.contains("hustings"));
+    assert!(binary(&["man", "sim"]).out.contains("bandwidth"));
+}
