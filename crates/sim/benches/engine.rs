@@ -1,8 +1,8 @@
 //! The fast engine against the hand-written loops, and the general engine beside them: `cargo bench -p hustings-sim`.
 
-#![expect(missing_docs, reason = "criterion's macros write the entry points")]
-
-use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
+use criterion::{
+    BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
+};
 use hustings_algorithms::graph::echo::Echo;
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, NoParams};

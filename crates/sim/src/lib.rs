@@ -5,6 +5,7 @@ pub mod engine;
 pub mod outcome;
 pub mod parse;
 pub mod reference;
+pub mod replay;
 pub mod rng;
 pub mod scenario;
 pub mod simulate;

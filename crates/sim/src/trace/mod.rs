@@ -6,6 +6,7 @@
 //! What it is not: it decides nothing and knows no algorithm. Messages are shown as their serialised form says.
 
 mod arrows;
+pub mod file;
 mod jsonl;
 mod mermaid;
 #[cfg(test)]

@@ -1,1 +1,74 @@
-//! x
+//! Cut links and partitions.
+
+use hustings_protocol::{Effect, Event, Happening, Id, Loss, Timer};
+use hustings_sim::scenario::Delay;
+use hustings_sim::scenario::FaultKind::{Cut, Heal, HealAll, Partition};
+
+use super::puppet::*;
+use super::*;
+
+/// Node 0 sends the tick to all neighbours and by id to node 2, every tick for ten ticks.
+fn ticking(at: u32, event: &Event<Word>) -> Deeds {
+    match event {
+        Event::Start(_) if at == 0 => {
+            (0..10).map(|tick| Effect::SetTimer(tick, Timer { kind: 0, token: tick as u32 })).collect()
+        }
+        Event::Timer(Timer { token, .. }) => {
+            let word = Word::Say((*token).into());
+            vec![Effect::SendAllBut(None, word), Effect::SendDirect(Id(2), Word::Reply(100 + u64::from(*token)))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn heard_by(scenario: &Scenario, at: u32) -> (Vec<u64>, u64) {
+    let (outcome, records) = watch(&Puppet(ticking), scenario);
+    assert_eq!(returned(&records), [], "nobody is told of a barrier");
+    assert!(lost(&records).iter().all(|&(.., why)| why == Loss::Cut));
+    assert_eq!(lost(&records).len() as u64, outcome.lost);
+    let heard = heard(&records).into_iter().filter(|&(_, node, _)| node == at).map(|(.., number)| number);
+    (heard.collect(), outcome.lost)
+}
+
+fn line(faults: Vec<Fault>) -> Scenario {
+    Scenario { starts: vec![start(0, 0)], faults, ..graph(3, &[(0, 1), (1, 2)]) }
+}
+
+#[test]
+fn a_cut_link_loses_what_would_arrive_until_it_is_healed() {
+    let scenario = line(vec![fault(4, Cut(1, 0)), fault(7, Heal(0, 1))]);
+    assert_eq!(heard_by(&scenario, 1), (vec![0, 1, 2, 6, 7, 8, 9], 3));
+    assert_eq!(heard_by(&scenario, 2).0.len(), 10, "by id one goes round the link");
+}
+
+#[test]
+fn what_is_under_way_when_a_link_is_cut_is_lost() {
+    let scenario = Scenario { delay: Delay::Uniform(3, 3), ..line(vec![fault(4, Cut(0, 1)), fault(5, Heal(0, 1))]) };
+    // 2 and 3 are under way at tick 4 and would arrive at 5 and 6; so would 1, at 4. What is sent at 4 arrives at 7.
+    assert_eq!(heard_by(&scenario, 1), (vec![0, 4, 5, 6, 7, 8, 9], 3));
+}
+
+#[test]
+fn a_partition_stops_everything_between_its_parts() {
+    let scenario =
+        line(vec![fault(4, Partition(vec![0, 0, 1])), fault(6, Partition(vec![0, 1, 0])), fault(8, HealAll)]);
+    assert_eq!(heard_by(&scenario, 2).0, [100, 101, 102, 105, 106, 107, 108, 109]);
+    assert_eq!(heard_by(&scenario, 1), (vec![0, 1, 2, 3, 4, 7, 8, 9], 4));
+}
+
+#[test]
+fn records_tell_both_ends_first_thing_in_the_tick() {
+    let scenario = line(vec![fault(4, Cut(1, 0)), fault(5, Cut(0, 1)), fault(7, HealAll)]);
+    let (_, records) = watch(&Puppet(ticking), &scenario);
+    let links: Vec<(u64, u32, bool)> = records
+        .iter()
+        .filter_map(|record| match record.what {
+            Happening::LinkCut { .. } => Some((record.tick, record.node, true)),
+            Happening::LinkHealed { .. } => Some((record.tick, record.node, false)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(links, [(4, 0, true), (4, 1, true), (7, 0, false), (7, 1, false)]);
+    let first = records.iter().find(|record| record.tick == 4).map(|record| &record.what);
+    assert_eq!(first, Some(&Happening::LinkCut { peer: 1 }));
+}

@@ -1,1 +1,150 @@
-//! x
+//! Delays, losses, duplicates and bandwidth.
+
+use hustings_algorithms::graph::echo::Echo;
+use hustings_protocol::{Effect, Event, Port, Timer};
+use hustings_sim::scenario::Delay;
+use proptest::prelude::*;
+
+use super::puppet::*;
+use super::token::TokenRing;
+use super::*;
+
+/// Starters send 0, 1, 2, … to all neighbours, one each tick.
+fn stream(_: u32, event: &Event<Word>) -> Deeds {
+    let words =
+        |count: u32| (0..count).map(|tick| Effect::SetTimer(tick.into(), Timer { kind: 0, token: tick })).collect();
+    match event {
+        Event::Start(_) => words(40),
+        Event::Timer(timer) => vec![Effect::SendAllBut(None, Word::Say(timer.token.into()))],
+        _ => Vec::new(),
+    }
+}
+
+/// What a node hears from its first neighbour on, number by number, by sender.
+fn inboxes(records: &[Record<Word>], size: u32) -> Vec<Vec<u64>> {
+    let mut boxes = vec![Vec::new(); (size * size) as usize];
+    for record in records {
+        if let hustings_protocol::Happening::Handled {
+            event: Event::Message { message, .. }, peer: Some(peer), ..
+        } = &record.what
+        {
+            boxes[(record.node * size + peer) as usize].push(number(message));
+        }
+    }
+    boxes
+}
+
+fn delays() -> impl Strategy<Value = Delay> {
+    prop_oneof![
+        Just(Delay::Unit),
+        (0u64..4, 0u64..20).prop_map(|(least, more)| Delay::Uniform(least, least + more)),
+        (0.1f64..30.0).prop_map(Delay::Exponential),
+        (0.5f64..3.0, 0.8f64..3.0).prop_map(|(min, shape)| Delay::Pareto { min, shape }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn links_keep_their_order_whatever_the_delays(seed in any::<u64>(), delay in delays(), twice in prop::bool::ANY) {
+        let networks = [ring(3), complete(3), graph(3, &[(0, 1), (1, 2)])];
+        for network in networks {
+            let duplicate = if twice { 0.3 } else { 0.0 };
+            let scenario = Scenario { seed, delay, duplicate, until: 1 << 40, ..network.started_by_all() };
+            let (outcome, records) = watch(&Puppet(stream), &scenario);
+            prop_assert!(!outcome.hung && outcome.lost == 0);
+            for heard in inboxes(&records, 3).into_iter().filter(|heard| !heard.is_empty()) {
+                prop_assert!(heard.is_sorted(), "{heard:?}");
+                let distinct: std::collections::BTreeSet<u64> = heard.iter().copied().collect();
+                prop_assert_eq!(distinct.len(), 40);
+                prop_assert!(twice || heard.len() == 40);
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_run_and_elections_are_right(seed in any::<u64>(), delay in delays(), unordered: bool) {
+        let scenario = Scenario { seed, delay, unordered, until: 1 << 40, ..ring(12).started_by_all() };
+        let scenario = with_ids(scenario, (0..12).map(|at| at * 5 % 12));
+        let (outcome, records) = watch(&chang_roberts(), &scenario);
+        let (again, same) = watch(&chang_roberts(), &scenario);
+        prop_assert_eq!(&outcome, &again);
+        prop_assert_eq!(records, same);
+        prop_assert!(outcome.agreement && !outcome.hung);
+        prop_assert_eq!(outcome.leader.map(|at| scenario.ids[at as usize]), Some(11));
+        let echo = run(&Echo::new(), &Scenario { starts: vec![start(4, 0)], ..Scenario { seed, delay, until: 1 << 40, ..complete(9) } });
+        prop_assert_eq!((echo.total(), echo.leader), (72, Some(4)));
+    }
+
+    /// With a bandwidth the mail comes in order of sending, so many per tick, and the count stays the same.
+    #[test]
+    fn a_narrow_network_only_takes_longer(seed in any::<u64>(), delay in delays(), most in 1u64..6) {
+        let scenario = Scenario { seed, delay, bandwidth: Some(most), until: 1 << 40, ..complete(4).started_by_all() };
+        let (outcome, records) = watch(&Puppet(stream), &scenario);
+        prop_assert_eq!((outcome.total(), outcome.hung, outcome.load.mean), (480, false, 120.0));
+        let ticks: Vec<u64> = heard(&records).into_iter().map(|(tick, ..)| tick).collect();
+        prop_assert!(ticks.chunk_by(|a, b| a == b).all(|tick| tick.len() as u64 <= most));
+        prop_assert!(inboxes(&records, 4).iter().all(|heard| heard.is_sorted()));
+    }
+}
+
+#[test]
+fn without_order_messages_overtake() {
+    let scenario = Scenario { delay: Delay::Uniform(1, 30), unordered: true, ..ring(3).started_by_all() };
+    let (_, records) = watch(&Puppet(stream), &scenario);
+    assert!(inboxes(&records, 3).iter().any(|heard| !heard.is_sorted()));
+    assert!(inboxes(&records, 3).iter().all(|heard| heard.is_empty() || heard.len() == 40));
+}
+
+#[test]
+fn another_seed_gives_another_run_and_a_copy_is_no_message() {
+    let scenario = |seed| Scenario { seed, delay: Delay::Exponential(5.0), duplicate: 0.5, ..ring(3).started_by_all() };
+    let (one, other) = (run(&Puppet(stream), &scenario(1)), run(&Puppet(stream), &scenario(2)));
+    assert_ne!(one.time, other.time);
+    assert_eq!((one.total(), one.lost), (240, 0));
+    assert!((300.0..420.0).contains(&(one.load.mean * 3.0)), "{:?}", one.load);
+}
+
+#[test]
+fn losses_are_counted_and_nobody_is_told() {
+    let (outcome, records) = watch(&Puppet(stream), &Scenario { loss: 0.25, ..ring(3).started_by_all() });
+    assert_eq!(outcome.total(), 240);
+    assert_eq!(outcome.load.mean * 3.0, (240 - outcome.lost) as f64);
+    assert!((30..90).contains(&outcome.lost), "{}", outcome.lost);
+    assert_eq!(returned(&records), []);
+    let certain = run(&Puppet(stream), &Scenario { loss: 1.0, duplicate: 1.0, ..ring(3).started_by_all() });
+    assert_eq!((certain.lost, certain.load.max, certain.hung), (240, 0, false));
+}
+
+#[test]
+fn the_dead_use_up_bandwidth_too() {
+    // Three calls at tick 0, one delivery a tick: the attempt at the dead node 1 is the first.
+    let protocol = Puppet(|_, event| match event {
+        Event::Start(_) => vec![Effect::SendAllBut(None, Word::Say(1))],
+        _ => Vec::new(),
+    });
+    let scenario = Scenario {
+        starts: vec![start(0, 0)],
+        faults: vec![fault(0, FaultKind::Crash(1))],
+        bandwidth: Some(1),
+        ..complete(4)
+    };
+    let (outcome, records) = watch(&protocol, &scenario);
+    assert_eq!(heard(&records), [(2, 2, 1), (3, 3, 1)]);
+    assert_eq!(returned(&records), [(2, 0, 1)], "one tick after the attempt");
+    assert_eq!(outcome.time.quiescent, Some(3));
+    let closed = run(&protocol, &Scenario { bandwidth: Some(0), ..scenario });
+    assert!(closed.hung && closed.load.max == 0);
+}
+
+#[test]
+fn the_wait_is_by_tick_sender_and_sending_order() {
+    let protocol = Puppet(|at, event| match event {
+        Event::Start(_) => (0..2).map(|k| say(Port::NEXT, u64::from(at) * 10 + k)).collect(),
+        _ => Vec::new(),
+    });
+    let starts = vec![start(1, 0), start(2, 0), start(0, 1)];
+    let (_, records) = watch(&protocol, &Scenario { starts, bandwidth: Some(2), ..ring(3) });
+    assert_eq!(heard(&records), [(1, 2, 10), (1, 2, 11), (2, 0, 20), (2, 0, 21), (3, 1, 0), (3, 1, 1)]);
+    let outcome = run(&TokenRing, &Scenario { starts: vec![start(0, 0)], bandwidth: Some(1), ..ring(5) });
+    assert_eq!(outcome.time.quiescent, Some(10), "one token is never too much");
+}

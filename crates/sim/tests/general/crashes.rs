@@ -1,1 +1,155 @@
-//! x
+//! Crashes, recoveries, joins and retirements, to the tick.
+
+use hustings_protocol::{Effect, Event, Happening, Id, Loss, Port, Summons};
+use hustings_sim::scenario::FaultKind::{Crash, Join, Recover, Retire};
+
+use super::puppet::*;
+use super::*;
+
+/// Starters send 1 to their first port.
+fn call(_: u32, event: &Event<Word>) -> Deeds {
+    if let Event::Start(_) = event { vec![say(Port(0), 1)] } else { Vec::new() }
+}
+
+fn calling(tick: u64, faults: Vec<Fault>) -> Scenario {
+    Scenario { starts: vec![start(0, tick)], faults, ..complete(3) }
+}
+
+#[test]
+fn a_receiver_must_be_up_at_arrival() {
+    let lost_at = |faults| lost(&watch(&Puppet(call), &calling(5, faults)).1);
+    assert_eq!(lost_at(vec![fault(6, Crash(1))]), [(6, 1, 1, Loss::ReceiverDown)], "it goes down as the message comes");
+    assert_eq!(lost_at(vec![fault(7, Crash(1))]), []);
+    assert_eq!(lost_at(vec![fault(2, Crash(1)), fault(6, Recover(1))]), [], "it is back as the message comes");
+    assert_eq!(lost_at(vec![fault(2, Crash(1)), fault(7, Recover(1))]).len(), 1);
+}
+
+#[test]
+fn only_a_sender_that_was_up_all_the_while_hears_of_it() {
+    let dead = fault(0, Crash(1));
+    let returns = |more: Vec<Fault>| {
+        let faults = std::iter::once(dead.clone()).chain(more).collect();
+        returned(&watch(&Puppet(call), &calling(5, faults)).1)
+    };
+    assert_eq!(returns(vec![]), [(7, 0, 1)]);
+    assert_eq!(returns(vec![fault(7, Crash(0))]), []);
+    assert_eq!(returns(vec![fault(6, Crash(0)), fault(7, Recover(0))]), [], "another life");
+    assert_eq!(returns(vec![fault(8, Crash(0))]), [(7, 0, 1)]);
+    assert_eq!(returns(vec![fault(7, Recover(1))]), [(7, 0, 1)], "it was down when it mattered");
+}
+
+#[test]
+fn what_a_crashed_node_sent_still_arrives_and_no_start_reaches_it() {
+    let (outcome, records) = watch(&Puppet(call), &calling(5, vec![fault(6, Crash(0))]));
+    assert_eq!((heard(&records), outcome.live), (vec![(6, 1, 1)], 2));
+    let (outcome, _) = watch(&Puppet(call), &calling(5, vec![fault(5, Crash(0))]));
+    assert_eq!((outcome.total(), outcome.time.quiescent), (0, None));
+}
+
+#[test]
+fn losses_at_the_dead_and_returns_are_not_activity() {
+    let (outcome, _) = watch(&Puppet(call), &calling(5, vec![fault(0, Crash(1))]));
+    assert_eq!((outcome.total(), outcome.lost, outcome.time.quiescent), (1, 1, None));
+    assert_eq!((outcome.load.max, outcome.collisions.max), (0, 0));
+}
+
+/// Starters lead, and tell the others, who follow.
+fn lead(_: u32, event: &Event<Word>) -> Deeds {
+    match event {
+        Event::Start(Summons::Start) => vec![Effect::Lead, Effect::SendAllBut(None, Word::Say(0))],
+        Event::Message { message: Word::Say(_), .. } => vec![Effect::Follow(Id(0))],
+        Event::Retire => vec![Effect::SendAllBut(None, Word::Reply(9))],
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn a_crashed_leader_is_none_and_a_recovered_one_starts_afresh() {
+    let faults = vec![fault(10, Crash(0)), fault(20, Recover(0))];
+    let (outcome, records) = watch(&Puppet(lead), &calling(0, faults));
+    assert_eq!((outcome.leaders, outcome.agreement, outcome.live), (vec![], false, 3));
+    assert_eq!(outcome.time.elected, None);
+    let turns: Vec<_> = records[records.len() - 2..].iter().map(|record| (record.tick, &record.what)).collect();
+    assert_eq!(turns, [(10, &Happening::Crashed), (20, &Happening::Recovered)]);
+}
+
+#[test]
+fn a_start_with_the_named_leader_down_says_so() {
+    let summons = |at, tick, faults| {
+        let scenario = Scenario { starts: vec![start(0, 0), start(at, tick)], faults, ..complete(3) };
+        match handled(&watch(&Puppet(lead), &scenario).1).into_iter().rfind(|(_, _, e)| matches!(e, Event::Start(_))) {
+            Some((when, who, Event::Start(summons))) if (when, who) == (tick, at) => summons,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(summons(1, 9, vec![]), Summons::Start);
+    assert_eq!(summons(1, 9, vec![fault(9, Crash(0))]), Summons::LeaderLost);
+    assert_eq!(summons(1, 9, vec![fault(5, Crash(0)), fault(9, Recover(0))]), Summons::Start, "it is up, if as nobody");
+    assert_eq!(summons(0, 9, vec![fault(9, Crash(1))]), Summons::Start);
+}
+
+#[test]
+fn agreement_counts_live_nodes_only() {
+    // Node 2 is down while the leader introduces itself; it never hears of it.
+    let faults = vec![fault(0, Crash(2))];
+    let outcome = run(&Puppet(lead), &calling(3, faults.clone()));
+    assert_eq!((outcome.agreement, outcome.time.elected, outcome.time.agreed), (true, Some(3), Some(4)));
+    let recovering = faults.into_iter().chain([fault(30, Recover(2)), fault(40, Crash(2))]).collect();
+    let outcome = run(&Puppet(lead), &calling(3, recovering));
+    assert_eq!((outcome.time.elected, outcome.time.agreed), (Some(3), Some(40)), "for good from then on");
+}
+
+#[test]
+fn a_position_is_down_until_it_joins_and_its_start_waits_for_it() {
+    let scenario = Scenario { faults: vec![fault(4, Join(1))], ..complete(3).started_by_all() };
+    let (outcome, records) = watch(&Puppet(call), &scenario);
+    assert_eq!(lost(&records), [(1, 1, 1, Loss::ReceiverDown)], "0 calls 1 too early; 2 calls 0");
+    assert_eq!(heard(&records), [(1, 0, 1), (5, 0, 1)]);
+    assert_eq!((outcome.live, outcome.total()), (3, 3));
+    assert!(records.iter().any(|record| record.tick == 4 && record.what == Happening::Joined));
+    assert!(!records.iter().any(|record| record.what == Happening::Crashed));
+    let twice = Scenario { starts: vec![start(1, 0), start(1, 4)], ..scenario.clone() };
+    assert_eq!(run(&Puppet(call), &twice).total(), 1, "one signal, not two");
+    let never = Scenario { faults: vec![fault(scenario.until + 1, Join(1))], ..scenario };
+    assert_eq!(run(&Puppet(call), &never).live, 2);
+}
+
+#[test]
+fn who_retires_says_good_bye_and_is_down() {
+    let faults = vec![fault(6, Retire(0)), fault(6, Retire(0))];
+    let (outcome, records) =
+        watch(&Puppet(lead), &Scenario { starts: vec![start(0, 0), start(2, 6)], ..calling(0, faults) });
+    let at_six: Vec<_> =
+        handled(&records).into_iter().filter(|(tick, ..)| *tick == 6).map(|(_, at, e)| (at, e)).collect();
+    assert_eq!(at_six, [(0, Event::Retire), (2, Event::Start(Summons::Start))], "it is up to the end of the tick");
+    assert_eq!(outcome.by_kind, [4, 2]);
+    assert_eq!((outcome.live, outcome.leaders), (2, vec![2]));
+    // The good-bye comes in at 7 as the new leader's call does; nothing goes to the retired one after that.
+    assert_eq!(lost(&records), [(7, 0, 0, Loss::ReceiverDown)]);
+}
+
+#[test]
+fn messages_by_id_reach_their_node_or_are_lost() {
+    let protocol = Puppet(|_, event| match event {
+        Event::Start(_) => [11, 12, 99, 10].map(|id| Effect::SendDirect(Id(id), Word::Say(id))).to_vec(),
+        _ => Vec::new(),
+    });
+    let scenario =
+        with_ids(Scenario { starts: vec![start(0, 0)], faults: vec![fault(0, Crash(2))], ..ring(3) }, 10..13);
+    let (outcome, records) = watch(&protocol, &scenario);
+    assert_eq!(heard(&records), [(1, 0, 10), (1, 1, 11)]);
+    assert_eq!((outcome.total(), outcome.lost), (4, 2));
+    assert_eq!(returned(&records), [(2, 0, 12)], "nobody tells of an id that does not exist");
+    assert!(handled(&records).contains(&(1, 1, Event::Direct { from: Id(10), message: Word::Say(11) })));
+    assert!(handled(&records).contains(&(2, 0, Event::UnreachableDirect { to: Id(12), message: Word::Say(12) })));
+}
+
+#[test]
+fn nodes_act_by_position_and_lists_of_faults_need_no_care() {
+    let faults =
+        vec![fault(9, Crash(77)), fault(3, Crash(2)), fault(3, Crash(0)), fault(3, Recover(0)), fault(3, Retire(9))];
+    let (_, records) =
+        watch(&Puppet(call), &Scenario { starts: vec![start(1, 3), start(50, 3)], ..calling(3, faults) });
+    let order: Vec<u32> = records.iter().filter(|record| record.tick == 3).map(|record| record.node).collect();
+    assert_eq!(order, [0, 0, 1, 2]);
+}

@@ -4,16 +4,16 @@ use hustings_protocol::{Context, Effect, Event, Happening, Id, Loss, Port, Proto
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum Word {
+pub(crate) enum Word {
     Say(u64),
     Reply(u64),
 }
 kinds!(Word: Say = "say", Reply = "reply");
 
-pub type Deeds = Vec<Effect<Word>>;
+pub(crate) type Deeds = Vec<Effect<Word>>;
 
 /// What a node does about an event: given its index and the event.
-pub struct Puppet(pub fn(u32, &Event<Word>) -> Deeds);
+pub(crate) struct Puppet(pub(crate) fn(u32, &Event<Word>) -> Deeds);
 
 impl Puppet {
     fn act<C: Context<Self>>(&self, event: Event<Word>, cx: &mut C) {
@@ -68,22 +68,22 @@ impl Protocol for Puppet {
     }
 }
 
-pub fn say(port: Port, number: u64) -> Effect<Word> {
+pub(crate) fn say(port: Port, number: u64) -> Effect<Word> {
     Effect::Send(port, Word::Say(number))
 }
 
-pub fn timer(kind: u8) -> Timer {
+pub(crate) fn timer(kind: u8) -> Timer {
     Timer { kind, token: 0 }
 }
 
-pub fn number(word: &Word) -> u64 {
+pub(crate) fn number(word: &Word) -> u64 {
     match word {
         Word::Say(number) | Word::Reply(number) => *number,
     }
 }
 
 /// All events that were handled: tick, node, event.
-pub fn handled(records: &[Record<Word>]) -> Vec<(u64, u32, Event<Word>)> {
+pub(crate) fn handled(records: &[Record<Word>]) -> Vec<(u64, u32, Event<Word>)> {
     let each = records.iter().filter_map(|record| match &record.what {
         Happening::Handled { event, .. } => Some((record.tick, record.node, event.clone())),
         _ => None,
@@ -92,7 +92,7 @@ pub fn handled(records: &[Record<Word>]) -> Vec<(u64, u32, Event<Word>)> {
 }
 
 /// All messages that were handled: tick, receiver, number.
-pub fn heard(records: &[Record<Word>]) -> Vec<(u64, u32, u64)> {
+pub(crate) fn heard(records: &[Record<Word>]) -> Vec<(u64, u32, u64)> {
     let each = handled(records).into_iter().filter_map(|(tick, node, event)| match event {
         Event::Message { message, .. } | Event::Direct { message, .. } => Some((tick, node, number(&message))),
         _ => None,
@@ -101,7 +101,7 @@ pub fn heard(records: &[Record<Word>]) -> Vec<(u64, u32, u64)> {
 }
 
 /// All `unreachable` events: tick, sender, number.
-pub fn returned(records: &[Record<Word>]) -> Vec<(u64, u32, u64)> {
+pub(crate) fn returned(records: &[Record<Word>]) -> Vec<(u64, u32, u64)> {
     let each = handled(records).into_iter().filter_map(|(tick, node, event)| match event {
         Event::Unreachable { message, .. } | Event::UnreachableDirect { message, .. } => {
             Some((tick, node, number(&message)))
@@ -112,7 +112,7 @@ pub fn returned(records: &[Record<Word>]) -> Vec<(u64, u32, u64)> {
 }
 
 /// All losses: tick, receiver, number, why.
-pub fn lost(records: &[Record<Word>]) -> Vec<(u64, u32, u64, Loss)> {
+pub(crate) fn lost(records: &[Record<Word>]) -> Vec<(u64, u32, u64, Loss)> {
     let each = records.iter().filter_map(|record| match &record.what {
         Happening::Lost { message, why, .. } => Some((record.tick, record.node, number(message), *why)),
         _ => None,

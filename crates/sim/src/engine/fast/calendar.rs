@@ -100,13 +100,12 @@ impl<M> Calendar<M> {
         self.down_from.is_empty() || self.down_from[node as usize] > tick
     }
 
-    /// A message sent now, at `tick`, to a node that will be down when it arrives.
+    /// A message sent now, at `tick`, to a node that will be down when it arrives. It is kept even if its sender will be
+    /// down then: until it goes down, the sender may send it again.
     pub(super) fn bring_back(&mut self, tick: u64, message: Return<M>) {
         let due = tick + 2;
-        if self.is_up(message.sender, due) {
-            self.returns.entry(due).or_default().push(message);
-            self.next = self.next.min(due);
-        }
+        self.returns.entry(due).or_default().push(message);
+        self.next = self.next.min(due);
     }
 
     /// Everything that this node sent there and that is on its way back, in sending order.

@@ -168,7 +168,8 @@ impl Ledger {
 /// The three times as they are now, over all ranges' ledgers.
 #[derive(Default)]
 pub(super) struct Clockwork {
-    agreed: Option<u64>,
+    /// Whom all name, and since when.
+    agreed: Option<(u32, u64)>,
     pub(super) quiescent: Option<u64>,
 }
 
@@ -176,12 +177,15 @@ impl Clockwork {
     /// To be called at the end of a tick in which a ledger changed.
     #[inline]
     pub(super) fn end_of_tick<R: Rank>(&mut self, tick: u64, ledgers: &[&Ledger], ranks: &[R]) {
-        self.agreed = if agreement(ledgers, ranks).is_some() { self.agreed.or(Some(tick)) } else { None };
+        let agreed = agreement(ledgers, ranks);
+        if agreed != self.agreed.map(|(leader, _)| leader) {
+            self.agreed = agreed.map(|leader| (leader, tick));
+        }
     }
 
     pub(super) fn times<R: Rank>(&self, ledgers: &[&Ledger], ranks: &[R]) -> Times {
         let elected = final_leader(ledgers, ranks).map(|(_, since)| since);
-        Times { elected, agreed: self.agreed, quiescent: self.quiescent }
+        Times { elected, agreed: self.agreed.map(|(_, since)| since), quiescent: self.quiescent }
     }
 }
 

@@ -261,7 +261,9 @@ fn special_tick<P: Protocol, Mt: Meter>(
             protocol.receive(state, from, message, &mut cx!(node));
         }
         while let Some(lost) = core.today.pop_front_if(|first| first.sender == node) {
-            if let To::Port(port, peer) = lost.to {
+            if let To::Port(port, peer) = lost.to
+                && core.books.calendar.is_up(node, tick)
+            {
                 core.returning = Some((peer, lost.message.clone()));
                 protocol.unreachable(state, port, lost.message, &mut cx!(node));
                 core.returning = None;

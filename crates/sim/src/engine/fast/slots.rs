@@ -267,7 +267,9 @@ impl<P: Protocol, L: Links> Worker<'_, P, L> {
             }
             self.deliver_to::<Mt>(node, mail, &mut direct, counts);
             while let Some(lost) = returns.pop_front_if(|first| first.sender == node) {
-                self.hand_back::<Mt>(lost, counts);
+                if self.books.calendar.is_up(node, tick) {
+                    self.hand_back::<Mt>(lost, counts);
+                }
             }
             while let Some((_, timer)) = timers.pop_front_if(|first| first.0 == node) {
                 if self.books.calendar.is_up(node, tick) {

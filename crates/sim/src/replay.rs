@@ -1,0 +1,407 @@
+//! Replay: a recorded run, applied step by step to the protocol as it is now.
+//!
+//! Only the inputs are taken from the records: start signals, arrivals, losses, returned mail, timers, coins, who went down and came
+//! up. Everything else is worked out anew and compared: that each message was really under way from that sender, sent by
+//! the record that is named as its cause, and that the protocol does exactly what it did then. So a trace that replays is a run of this protocol, and its
+//! outcome is worked out again, not believed.
+//!
+//! One thing records do not tell: which of several equal messages that one handling sent over the same link was lost. The first is
+//! taken. Where links keep their order that is the right one; on a ring without order a skip may then send again more than
+//! it did.
+//!
+//! What is not checked is why the environment did what it did: delays, chance and start signals. A run of another driver with other
+//! delays (a counterexample of a checker) replays as well.
+
+mod error;
+mod letters;
+
+use hustings_protocol::{Change, Effect, Event, Happening, Loss, Message, Port, Protocol, Rank, Record, Recorder};
+
+pub use self::error::ReplayError;
+use self::letters::{Letter, Letters, Search, Timers};
+use crate::engine::books::Books;
+use crate::engine::general::{self, Resends, Routes, Seat, Ticket, Way};
+use crate::outcome::Outcome;
+use crate::scenario::{Medium, Scenario};
+use crate::topology::Network;
+
+/// What must be known of a run beside its records.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Setting<'a> {
+    /// Who is linked to whom.
+    pub network: &'a Network,
+    /// What a send to all neighbours costs.
+    pub medium: Medium,
+    /// Positions that are down until they join.
+    pub absent: Vec<u32>,
+    /// Whether a message may be delivered twice.
+    pub duplicates: bool,
+}
+
+impl<'a> Setting<'a> {
+    /// The setting of a scenario.
+    pub fn of(scenario: &'a Scenario) -> Self {
+        Setting {
+            network: &scenario.network,
+            medium: scenario.medium,
+            absent: general::absent(scenario),
+            duplicates: scenario.duplicate > 0.0,
+        }
+    }
+}
+
+/// Replays a whole run. The outcome is that of the run itself, but for the messages of a notice, which leave no records.
+pub fn replay<P: Protocol>(
+    protocol: &P,
+    ranks: &[P::Rank],
+    setting: &Setting<'_>,
+    records: impl IntoIterator<Item = Record<P::Message>>,
+) -> Result<Outcome, ReplayError> {
+    let mut replay = Replay::new(protocol, ranks, setting)?;
+    records.into_iter().try_for_each(|record| replay.step(record))?;
+    Ok(replay.finish())
+}
+
+/// A replay under way, for records that come one by one.
+pub struct Replay<'a, P: Protocol> {
+    protocol: &'a P,
+    ranks: &'a [P::Rank],
+    setting: &'a Setting<'a>,
+    /// The number that the next record must have.
+    number: u64,
+    tick: u64,
+    states: Vec<P::State>,
+    /// How often each node has gone down.
+    lives: Vec<u32>,
+    seat: Option<Seat<'a, P::Rank>>,
+    books: Books,
+    routes: Routes<'a>,
+    resends: Resends<P::Message>,
+    letters: Letters<P::Message>,
+    timers: Timers,
+    effects: Vec<Effect<P::Message>>,
+}
+
+/// What came back: which port, whose, under which ticket.
+type Returned = (Port, u32, Ticket);
+
+impl<'a, P: Protocol> Replay<'a, P> {
+    /// Before the first record. There must be a rank for each position.
+    pub fn new(protocol: &'a P, ranks: &'a [P::Rank], setting: &'a Setting<'a>) -> Result<Self, ReplayError> {
+        let size = setting.network.size();
+        if ranks.len() != size as usize {
+            return Err(ReplayError::Ranks { ranks: ranks.len(), size });
+        }
+        let routes = Routes::new(setting.network);
+        let mut books = Books::new(ranks, P::Message::KINDS.len());
+        for &at in &setting.absent {
+            if at >= size {
+                return Err(ReplayError::Absent { at, size });
+            }
+            books.goes_down(at, 0);
+        }
+        Ok(Replay {
+            protocol,
+            ranks,
+            setting,
+            number: 0,
+            tick: 0,
+            states: (0..size).map(|_| protocol.init()).collect(),
+            lives: vec![0; size as usize],
+            seat: (size > 0).then(|| Seat::new(setting.network, ranks)),
+            books,
+            resends: if routes.is_ring() { Resends::on(size) } else { Resends::off() },
+            routes,
+            letters: Letters::new(setting.duplicates),
+            timers: Timers::default(),
+            effects: Vec::new(),
+        })
+    }
+
+    /// Applies one record.
+    pub fn step(&mut self, record: Record<P::Message>) -> Result<(), ReplayError> {
+        let Record { number, tick, node, cause, what } = record;
+        if number != self.number {
+            return Err(ReplayError::Number { expected: self.number, found: number });
+        }
+        if tick < self.tick {
+            return Err(ReplayError::Tick { number, tick, last: self.tick });
+        }
+        self.check_position(node)?;
+        if tick > self.tick {
+            self.books.close_tick(self.tick);
+            self.tick = tick;
+        }
+        match what {
+            Happening::Handled { event, peer, coins, effects } => {
+                self.handled(node, event, cause, peer, &coins, &effects)?;
+            }
+            Happening::Lost { peer, message, why } => self.lost(node, peer, cause, &message, why)?,
+            Happening::Crashed => self.goes_down(node, "crashes")?,
+            Happening::Retired => self.goes_down(node, "retires")?,
+            Happening::Recovered => self.comes_up(node, "recovers")?,
+            Happening::Joined => self.comes_up(node, "joins")?,
+            Happening::LinkCut { peer } | Happening::LinkHealed { peer } => self.check_position(peer)?,
+        }
+        self.number += 1;
+        Ok(())
+    }
+
+    /// After the last record: what the run came to.
+    pub fn finish(mut self) -> Outcome {
+        self.books.close_tick(self.tick);
+        self.books.finish(self.ranks, self.letters.is_any_under_way(), Vec::new())
+    }
+
+    fn check_position(&self, at: u32) -> Result<(), ReplayError> {
+        let size = self.setting.network.size();
+        if at < size { Ok(()) } else { Err(ReplayError::Position { number: self.number, at, size }) }
+    }
+
+    fn goes_down(&mut self, at: u32, what: &'static str) -> Result<(), ReplayError> {
+        if !self.books.is_live(at) {
+            return Err(ReplayError::Turnabout { number: self.number, at, what, state: "down" });
+        }
+        self.books.goes_down(at, self.tick);
+        self.lives[at as usize] += 1;
+        self.resends.forget(at);
+        Ok(())
+    }
+
+    fn comes_up(&mut self, at: u32, what: &'static str) -> Result<(), ReplayError> {
+        if self.books.is_live(at) {
+            return Err(ReplayError::Turnabout { number: self.number, at, what, state: "up" });
+        }
+        self.books.comes_up(at);
+        self.states[at as usize] = self.protocol.init();
+        Ok(())
+    }
+
+    fn lost(
+        &mut self,
+        at: u32,
+        peer: u32,
+        cause: Option<u64>,
+        message: &P::Message,
+        why: Loss,
+    ) -> Result<(), ReplayError> {
+        let number = self.number;
+        let not_under_way = || ReplayError::not_under_way(number, at, Some(peer), cause, message);
+        let search = Search { cause, from: Some(peer), to: Some(at), message };
+        let (letter, is_certain) = self.letters.lose(&search, why).ok_or_else(not_under_way)?;
+        if why == Loss::ReceiverDown && !matches!(letter.way, Way::Nowhere(_)) {
+            if self.books.is_live(at) {
+                return Err(ReplayError::ReceiverUp { number, at });
+            }
+        } else if let Way::Link { out, .. } = letter.way
+            && is_certain
+        {
+            // Otherwise it is kept longer than need be, which does no harm.
+            self.resends.settle(letter.from, out, letter.ticket);
+        }
+        self.books.lost();
+        Ok(())
+    }
+
+    fn handled(
+        &mut self,
+        at: u32,
+        event: Event<P::Message>,
+        cause: Option<u64>,
+        peer: Option<u32>,
+        coins: &[(u64, u64)],
+        effects: &[Effect<P::Message>],
+    ) -> Result<(), ReplayError> {
+        if !self.books.is_live(at) {
+            return Err(ReplayError::Down { number: self.number, at });
+        }
+        let returned = self.check_event(at, &event, cause, peer)?;
+        let is_timer = matches!(event, Event::Timer(_));
+        let before = is_timer.then(|| self.states[at as usize].clone());
+        self.apply(at, event, coins)?;
+        self.compare(effects)?;
+        if before.is_some_and(|before| !effects.is_empty() || self.states[at as usize] != before) {
+            self.books.timer_acted(self.tick);
+        }
+        let mut now = std::mem::take(&mut self.effects);
+        for effect in now.drain(..) {
+            self.carry_out(at, effect, returned)?;
+        }
+        self.effects = now;
+        if let Some((port, _, ticket)) = returned {
+            self.resends.settle(at, port, ticket);
+        }
+        Ok(())
+    }
+
+    /// Checks that the event could happen, and takes its message or timer off the list.
+    fn check_event(
+        &mut self,
+        at: u32,
+        event: &Event<P::Message>,
+        cause: Option<u64>,
+        peer: Option<u32>,
+    ) -> Result<Option<Returned>, ReplayError> {
+        let number = self.number;
+        match event {
+            Event::Start(_) | Event::Retire => {}
+            Event::Message { message, .. } | Event::Direct { message, .. } => {
+                let sender = peer.and_then(|peer| self.ranks.get(peer as usize)).map(|rank| rank.id());
+                let fits = |way: Way| match (event, way) {
+                    (Event::Message { from, .. }, Way::Link { into, .. }) => *from == into,
+                    (Event::Direct { from, .. }, Way::Direct(_)) => Some(*from) == sender,
+                    _ => false,
+                };
+                let search = Search { cause, from: peer, to: Some(at), message };
+                let not_under_way = || ReplayError::not_under_way(number, at, peer, cause, message);
+                let letter = self.letters.deliver(&search, fits).ok_or_else(not_under_way)?;
+                if let Way::Link { out, .. } = letter.way {
+                    self.resends.settle(letter.from, out, letter.ticket);
+                }
+                self.books.delivered(at, self.tick);
+            }
+            Event::Unreachable { message, .. } | Event::UnreachableDirect { message, .. } => {
+                let life = self.lives[at as usize];
+                let fits = |letter: &Letter<P::Message>| match (event, letter.way) {
+                    (Event::Unreachable { port, .. }, Way::Link { out, .. }) => *port == out && letter.life == life,
+                    (Event::UnreachableDirect { to, .. }, Way::Direct(id)) => *to == id && letter.life == life,
+                    _ => false,
+                };
+                let not_lost = || ReplayError::not_lost(number, at, peer, cause, message);
+                let search = Search { cause, from: Some(at), to: peer, message };
+                let letter = self.letters.give_back(&search, fits).ok_or_else(not_lost)?;
+                if let Way::Link { out, .. } = letter.way {
+                    if self.resends.was_resent(at, out, letter.ticket) {
+                        return Err(not_lost());
+                    }
+                    return Ok(Some((out, letter.to, letter.ticket)));
+                }
+            }
+            Event::Timer(timer) => {
+                if !self.timers.ring(cause, at, self.lives[at as usize], *timer) {
+                    return Err(ReplayError::timer(number, at, *timer, cause));
+                }
+            }
+            Event::Change(Change::LinkUp(port) | Change::LinkDown(port) | Change::PeerRank(port)) => {
+                self.target(at, *port)?;
+            }
+            Event::Change(Change::Reachable(_)) => {}
+        }
+        Ok(None)
+    }
+
+    /// Hands the event to the protocol, with the coins that it drew then.
+    fn apply(&mut self, at: u32, event: Event<P::Message>, coins: &[(u64, u64)]) -> Result<(), ReplayError> {
+        let (mut script, mut wrong) = (coins.iter(), None);
+        let draw = |bound: u64| match script.next() {
+            Some(&(recorded, coin)) if recorded == bound && coin < bound => coin,
+            other => {
+                wrong.get_or_insert((other.copied(), bound));
+                0
+            }
+        };
+        // A node handles the event, so there is one, and its seat.
+        let Some(seat) = &mut self.seat else { return Ok(()) };
+        self.effects.clear();
+        let mut context = Recorder::new(seat.of(at), draw, &mut self.effects);
+        self.protocol.handle(&mut self.states[at as usize], event, &mut context);
+        if let Some((recorded, bound)) = wrong {
+            return Err(ReplayError::Coin { number: self.number, recorded, bound });
+        }
+        match script.len() {
+            0 => Ok(()),
+            left => Err(ReplayError::CoinsLeft { number: self.number, left }),
+        }
+    }
+
+    fn compare(&self, recorded: &[Effect<P::Message>]) -> Result<(), ReplayError> {
+        if self.effects == recorded {
+            return Ok(());
+        }
+        let same = self.effects.iter().zip(recorded).take_while(|(now, then)| now == then).count();
+        let show =
+            |effect: Option<&Effect<P::Message>>| effect.map_or("nothing".into(), |effect| format!("{effect:?}"));
+        Err(ReplayError::Effect {
+            number: self.number,
+            index: same,
+            recorded: show(recorded.get(same)),
+            now: show(self.effects.get(same)),
+        })
+    }
+
+    fn carry_out(
+        &mut self,
+        at: u32,
+        effect: Effect<P::Message>,
+        returned: Option<Returned>,
+    ) -> Result<(), ReplayError> {
+        match effect {
+            Effect::Send(port, message) => {
+                self.books.sent(&message, 1);
+                self.send(at, port, message)?;
+            }
+            Effect::SendAllBut(except, message) => {
+                let ports = (0..self.routes.degree(at)).map(Port).filter(|port| Some(*port) != except);
+                let receivers = ports.clone().count() as u64;
+                let is_broadcast = self.setting.medium == Medium::Broadcast;
+                self.books.sent(&message, if is_broadcast { receivers.min(1) } else { receivers });
+                for port in ports {
+                    self.send(at, port, message.clone())?;
+                }
+            }
+            Effect::SendRange(ports, message) => {
+                self.books.sent(&message, ports.len() as u64);
+                for port in ports.map(Port) {
+                    self.send(at, port, message.clone())?;
+                }
+            }
+            Effect::SendDirect(id, message) => {
+                self.books.sent(&message, 1);
+                let found = self.books.position(id);
+                let way = if found.is_some() { Way::Direct(id) } else { Way::Nowhere(id) };
+                self.post(at, found.unwrap_or(at), way, general::NO_TICKET, message);
+            }
+            Effect::SetTimer(_, timer) => self.timers.set(self.number, at, self.lives[at as usize], timer),
+            Effect::Lead => self.books.leads_now(at, self.tick),
+            Effect::Follow(leader) => self.books.follows(at, leader, self.tick),
+            Effect::Forget => self.books.forgets(at, self.tick),
+            Effect::Skip(port) => self.skip(at, port, returned)?,
+        }
+        Ok(())
+    }
+
+    fn target(&self, at: u32, port: Port) -> Result<(u32, Port), ReplayError> {
+        let degree = self.routes.degree(at);
+        self.routes.target(at, port).ok_or(ReplayError::Port { number: self.number, at, port, degree })
+    }
+
+    fn send(&mut self, at: u32, port: Port, message: P::Message) -> Result<(), ReplayError> {
+        let (to, into) = self.target(at, port)?;
+        let ticket = self.resends.keep(at, port, to, &message);
+        self.post(at, to, Way::Link { out: port, into }, ticket, message);
+        Ok(())
+    }
+
+    fn post(&mut self, from: u32, to: u32, way: Way, ticket: Ticket, message: P::Message) {
+        let life = self.lives[from as usize];
+        self.letters.post(self.number, Letter::new(from, to, way, life, ticket, message));
+    }
+
+    fn skip(&mut self, at: u32, port: Port, returned: Option<Returned>) -> Result<(), ReplayError> {
+        if !self.routes.is_ring() {
+            return Ok(());
+        }
+        let returned = returned.filter(|(back, ..)| *back == port);
+        let peer = match returned {
+            Some((_, peer, _)) => peer,
+            None => self.target(at, port)?.0,
+        };
+        self.routes.strike(at, port, peer);
+        let Some((.., ticket)) = returned else { return Ok(()) };
+        for message in self.resends.take(at, port, peer, ticket) {
+            self.books.sent(&message, 1);
+            self.send(at, port, message)?;
+        }
+        Ok(())
+    }
+}
