@@ -1,4 +1,4 @@
-//! Who a node is ([`Id`]), what it is worth ([`Rank`], [`Value`], [`Ranked`]), and the doors it sees ([`Port`]).
+//! Who a node is ([`Id`]), what it is worth ([`Rank`], [`Value`], [`Ranked`], [`Least`]), and the doors it sees ([`Port`]).
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -45,8 +45,8 @@ impl fmt::Display for Port {
 
 /// What elections compare: the greatest rank wins. All ranks of one election are different, because each holds an id.
 ///
-/// The plain rank is the [`Id`] itself (8 bytes, the fast case). [`Ranked`] puts a value before it, or turns the
-/// order round. A program with ranks of its own (priority, health, id) implements this trait.
+/// The plain rank is the [`Id`] itself (8 bytes, the fast case). [`Ranked`] puts a value before it, [`Least`] turns the order
+/// round. A program with ranks of its own (priority, health, id) implements this trait.
 pub trait Rank:
     Copy + Ord + Hash + fmt::Debug + fmt::Display + Serialize + for<'de> Deserialize<'de> + Send + Sync + 'static
 {
@@ -129,31 +129,13 @@ pub enum Best {
     Min,
 }
 
-/// A value before the id, in either direction: the texts' "best leader".
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+/// A value before the id: the texts' "best leader".
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Ranked {
     /// Compared first.
     pub value: Value,
     /// Breaks ties.
     pub id: Id,
-    /// The same for all nodes of one election.
-    pub best: Best,
-}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let natural = (self.value, self.id).cmp(&(other.value, other.id));
-        match self.best {
-            Best::Max => natural,
-            Best::Min => natural.reverse(),
-        }
-    }
 }
 
 impl fmt::Display for Ranked {
@@ -163,8 +145,39 @@ impl fmt::Display for Ranked {
 }
 
 impl Rank for Ranked {
+    #[inline(always)]
     fn id(self) -> Id {
         self.id
+    }
+}
+
+/// The order turned round: the least wins. On the wire it is the rank itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Least<R>(pub R);
+
+impl<R: Ord> PartialOrd for Least<R> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<R: Ord> Ord for Least<R> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.0.cmp(&self.0)
+    }
+}
+
+impl<R: fmt::Display> fmt::Display for Least<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<R: Rank> Rank for Least<R> {
+    #[inline(always)]
+    fn id(self) -> Id {
+        self.0.id()
     }
 }
 
@@ -172,15 +185,16 @@ impl Rank for Ranked {
 mod tests {
     use super::*;
 
-    fn ranked(value: f64, id: u64, best: Best) -> Ranked {
-        Ranked { value: Value::new(value).unwrap(), id: Id(id), best }
+    fn ranked(value: f64, id: u64) -> Ranked {
+        Ranked { value: Value::new(value).unwrap(), id: Id(id) }
     }
 
     #[test]
     fn a_value_beats_an_id_and_an_id_breaks_the_tie() {
-        assert!(ranked(2.0, 1, Best::Max) > ranked(1.0, 9, Best::Max));
-        assert!(ranked(1.0, 9, Best::Max) > ranked(1.0, 1, Best::Max));
-        assert!(ranked(1.0, 1, Best::Min) > ranked(1.0, 9, Best::Min));
+        assert!(ranked(2.0, 1) > ranked(1.0, 9));
+        assert!(ranked(1.0, 9) > ranked(1.0, 1));
+        assert!(Least(ranked(1.0, 1)) > Least(ranked(1.0, 9)));
+        assert!(Least(Id(1)) > Least(Id(9)));
     }
 
     #[test]

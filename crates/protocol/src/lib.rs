@@ -18,6 +18,6 @@ mod protocol;
 mod trace;
 
 pub use event::{Change, Coins, Effect, Event, Peers, Place, Recorder, Role, Summons, Timer};
-pub use id::{Best, Id, NotFinite, Port, Rank, Ranked, Value};
+pub use id::{Best, Id, Least, NotFinite, Port, Rank, Ranked, Value};
 pub use protocol::{Context, Message, Protocol};
 pub use trace::{Happening, Loss, Record};

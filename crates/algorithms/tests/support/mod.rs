@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hustings_algorithms::catalogue::{self, Visitor};
 use hustings_algorithms::{Algorithm, Instance, Params};
 use hustings_protocol::{
-    Best, Effect, Event, Id, Message, Peers, Place, Port, Protocol, Rank, Ranked, Recorder, Role, Summons, Value,
+    Best, Effect, Event, Id, Least, Message, Peers, Place, Port, Protocol, Rank, Ranked, Recorder, Role, Summons, Value,
 };
 
 /// One election on a ring.
@@ -117,10 +117,15 @@ impl Visitor for Run<'_> {
                 Ring::new(&A::protocol::<Id>(&params), &ranks, setup).run()
             }
             Some((values, best)) => {
-                let rank =
-                    |(id, value): (&u64, &f64)| Ranked { value: Value::new(*value).unwrap(), id: Id(*id), best: *best };
+                let rank = |(id, value): (&u64, &f64)| Ranked { value: Value::new(*value).unwrap(), id: Id(*id) };
                 let ranks: Vec<Ranked> = setup.ids.iter().zip(values).map(rank).collect();
-                Ring::new(&A::protocol::<Ranked>(&params), &ranks, setup).run()
+                match best {
+                    Best::Max => Ring::new(&A::protocol::<Ranked>(&params), &ranks, setup).run(),
+                    Best::Min => {
+                        let ranks: Vec<Least<Ranked>> = ranks.into_iter().map(Least).collect();
+                        Ring::new(&A::protocol::<Least<Ranked>>(&params), &ranks, setup).run()
+                    }
+                }
             }
         }
     }

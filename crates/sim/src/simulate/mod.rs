@@ -22,7 +22,7 @@ mod timeline;
 use std::io::{self, Write};
 
 use hustings_algorithms::{Algorithm, Identity, Instance, ParamError, Params};
-use hustings_protocol::{Best, Id, Protocol, Ranked, Record, Value};
+use hustings_protocol::{Best, Id, Least, Protocol, Rank, Ranked, Record};
 
 use crate::engine::fast::{self, Full};
 use crate::engine::general;
@@ -90,21 +90,29 @@ pub trait Job {
     fn run<P: Protocol>(self, protocol: &P, ranks: &[P::Rank]) -> Self::Output;
 }
 
-/// Does a job with the algorithm's protocol for the rank that the scenario needs: a plain [`Id`], or [`Ranked`] when values
-/// are given or the least wins.
+/// Does a job with the algorithm's protocol for the rank that the scenario needs: a plain [`Id`], [`Ranked`] when values are
+/// given, [`Least`] of either when the least wins.
 pub fn with_ranks<A: Algorithm, J: Job>(params: &A::Params, scenario: &Scenario, job: J) -> J::Output {
     let ids = scenario.ids.iter().map(|&id| Id(id));
-    if scenario.values.is_none() && scenario.best == Best::Max {
-        return job.run(&A::protocol::<Id>(params), &ids.collect::<Vec<_>>());
+    match &scenario.values {
+        None => with_order::<A, _, _>(params, ids, scenario.best, job),
+        Some(values) => {
+            let ranks = ids.zip(values).map(|(id, &value)| Ranked { value, id });
+            with_order::<A, _, _>(params, ranks, scenario.best, job)
+        }
     }
-    let values = scenario.values.iter().flatten().copied().chain(std::iter::repeat(no_value()));
-    let ranks: Vec<Ranked> = ids.zip(values).map(|(id, value)| Ranked { value, id, best: scenario.best }).collect();
-    job.run(&A::protocol::<Ranked>(params), &ranks)
 }
 
-/// The value of all nodes when only the order is turned round.
-fn no_value() -> Value {
-    Value::new(0.0).expect("zero is a finite number")
+fn with_order<A: Algorithm, R: Rank, J: Job>(
+    params: &A::Params,
+    ranks: impl Iterator<Item = R>,
+    best: Best,
+    job: J,
+) -> J::Output {
+    match best {
+        Best::Max => job.run(&A::protocol::<R>(params), &ranks.collect::<Vec<_>>()),
+        Best::Min => job.run(&A::protocol::<Least<R>>(params), &ranks.map(Least).collect::<Vec<_>>()),
+    }
 }
 
 /// How many messages of each kind the algorithm's formula gives for this very election; `None` where there is no formula, or

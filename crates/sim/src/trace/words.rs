@@ -77,7 +77,7 @@ fn inner(value: &Value) -> String {
 
 /// A rank with a value, shown as it shows itself: `3.5:7`.
 fn rank(value: &Value) -> Option<String> {
-    let fields = value.as_object().filter(|fields| fields.len() == 3 && fields.contains_key("best"))?;
+    let fields = value.as_object().filter(|fields| fields.len() == 2)?;
     let (value, id) = (fields.get("value")?.as_f64()?, fields.get("id")?.as_u64()?);
     Some(format!("{value}:{id}"))
 }
@@ -247,7 +247,7 @@ fn list(count: usize, item: impl Fn(usize) -> String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hustings_protocol::{Best, Ranked, kinds};
+    use hustings_protocol::{Ranked, kinds};
     use serde::{Deserialize, Serialize};
 
     use super::*;
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn messages_are_their_kind_and_contents_without_noise() {
-        let rank = Ranked { value: 3.5.try_into().unwrap(), id: Id(7), best: Best::Max };
+        let rank = Ranked { value: 3.5.try_into().unwrap(), id: Id(7) };
         assert_eq!(message(&Shape::AreYouThere), "areyouthere");
         assert_eq!(message(&Shape::Vote(rank)), "vote 3.5:7");
         assert_eq!(message(&Shape::Pair(1, None)), "pair 1, -");
