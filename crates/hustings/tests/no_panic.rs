@@ -54,6 +54,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("-p", &["token=collect", "token=max", "u=3", "nonsense=1", "u", "="]),
     ("--trace", &["text", "jsonl", "mermaid", "svg", "shiviz", "svgg"]),
     ("--trace-to", &["/nonexistent/trace"]),
+    ("--replay", &["/nonexistent/run"]),
     ("--format", &["text", "json", "xml"]),
 ];
 

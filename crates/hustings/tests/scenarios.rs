@@ -1,8 +1,8 @@
 //! Elections in text: every file in `testdata/` holds command lines, each with the output it must have below it.
 //!
-//! A block is comments (`# …`), a command line (`$ hustings …`), a line `----`, and all its output: standard output, then
-//! errors with `! ` before each line, then `[exit N]` unless N is 0. `HUSTINGS_REGENERATE=1` rewrites the output; read
-//! the diff.
+//! A block is comments (`# …`), a command line (`$ hustings …`), a line `----`, and all its output: standard output,
+//! then errors with `! ` before each line, then `[exit N]` unless N is 0. `HUSTINGS_REGENERATE=1` rewrites the output;
+//! read the diff.
 
 mod common;
 

@@ -83,6 +83,26 @@ fn a_trace_goes_to_a_file_and_the_report_to_standard_output() {
 }
 
 #[test]
+fn a_recorded_run_replays_until_somebody_changes_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = folder.path().join("run.jsonl");
+    let file = path.to_str().expect("the path is UTF-8");
+    let line = ["sim", "cr", "-n", "6", "--ids", "random", "--seed", "4", "--delay", "uniform:1-5", "--format", "json"];
+    let recorded = binary(&[&line[..], &["--trace", "jsonl", "--trace-to", file]].concat());
+    assert_eq!(binary(&["sim", "cr", "--replay", file, "--format", "json"]), recorded);
+    assert_eq!(binary(&["sim", "franklin", "--replay", file]).code, 2);
+    assert_eq!(binary(&["sim", "cr", "--replay", file, "-n", "6"]).code, 2);
+    assert_eq!(binary(&["sim", "cr", "--replay", "/nonexistent/run"]).code, 3);
+    let text = std::fs::read_to_string(&path).expect("the trace is there");
+    let shorter: Vec<&str> = text.lines().enumerate().filter(|(at, _)| *at != 3).map(|(_, line)| line).collect();
+    std::fs::write(&path, shorter.join("\n")).expect("the folder can be written to");
+    let refused = binary(&["sim", "cr", "--replay", file]);
+    let wanted =
+        format!("error: --replay {file}: record 3 where record 2 should be: records are numbered one by one from 0\n");
+    assert_eq!((refused.code, refused.err), (1, wanted));
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
     use std::process::{Command, Stdio};
     let mut child = Command::new(env!("CARGO_BIN_EXE_hustings"))

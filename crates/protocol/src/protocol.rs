@@ -18,6 +18,11 @@ pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<
 
     /// The index of this message's kind in [`Message::KINDS`].
     fn kind(&self) -> usize;
+
+    /// The name of this message's kind.
+    fn kind_name(&self) -> &'static str {
+        Self::KINDS[self.kind()]
+    }
 }
 
 /// An election algorithm with its parameters: the rules by which one node turns events into effects.

@@ -2,6 +2,7 @@
 //! options of the command line mean. [`simulate`] is the place to begin.
 
 pub mod engine;
+pub mod erased;
 pub mod outcome;
 pub mod parse;
 pub mod reference;

@@ -3,7 +3,8 @@
 use std::io;
 
 use hustings_sim::parse::{nearest, short};
-use hustings_sim::simulate::Refusal;
+use hustings_sim::simulate::{Refusal, ReplayRefusal};
+use hustings_sim::trace::file::FileError;
 
 use super::console::{Console, Exit, Paint};
 
@@ -22,6 +23,12 @@ pub(crate) enum Failure {
     /// Options that exclude each other.
     #[error("{problem}")]
     Conflict { problem: String, help: String },
+    /// A recorded run that could not be read.
+    #[error("--replay {path}: cannot be read: {error}")]
+    Unreadable { path: String, error: io::Error },
+    /// A recorded run that does not replay.
+    #[error("--replay {path}: {refusal}")]
+    NotReplayed { path: String, refusal: ReplayRefusal },
     /// A file that could not be written.
     #[error("{option}: cannot write `{path}`: {error}")]
     Unwritable { option: &'static str, path: String, error: io::Error },
@@ -42,7 +49,8 @@ impl Failure {
             Failure::Arguments(error) => return tell_clap(error, console),
             // Whoever reads our output has seen enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return Exit::Done,
-            Failure::Output(_) | Failure::Unwritable { .. } => (Exit::CouldNot, None),
+            Failure::NotReplayed { refusal, .. } => (replay_exit(refusal), None),
+            Failure::Output(_) | Failure::Unwritable { .. } | Failure::Unreadable { .. } => (Exit::CouldNot, None),
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),
             Failure::Refused(refusal) => {
@@ -56,6 +64,15 @@ impl Failure {
         // When even that cannot be written, the exit code still tells.
         let _ = console.err.write_all(text.as_bytes());
         exit
+    }
+}
+
+/// That the algorithm no longer does the same is an answer; that the file is no recorded run of it is wrong use.
+fn replay_exit(refusal: &ReplayRefusal) -> Exit {
+    match refusal {
+        ReplayRefusal::Differs(_) => Exit::No,
+        ReplayRefusal::File(FileError::Io { .. }) => Exit::CouldNot,
+        _ => Exit::WrongUse,
     }
 }
 

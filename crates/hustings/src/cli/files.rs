@@ -31,7 +31,7 @@ pub(crate) fn write_whole(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::
 mod tests {
     use super::write_whole;
     use std::fs;
-    use std::io::{self, Write};
+    use std::io;
 
     #[test]
     fn a_failure_leaves_the_old_file_and_no_other() {

@@ -1,13 +1,16 @@
 //! `hustings sim`.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
 
 use hustings_algorithms::Algorithm;
 use hustings_algorithms::catalogue::{Visitor, visit};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
-use hustings_sim::simulate::{expected, params, simulate, simulate_traced};
+use hustings_sim::simulate::{ReplayRefusal, Replayed, expected, params, replayed, simulate, simulate_traced};
 use hustings_sim::trace;
+use hustings_sim::trace::file::{Limits, TraceFile};
 
 use super::args::Format;
 use super::console::{Console, Exit};
@@ -22,6 +25,12 @@ pub(crate) fn run(args: &SimArgs, console: &mut Console<'_>) -> Result<Exit, Fai
         return Err(Failure::Conflict {
             problem: format!("--trace {trace}: with --format json, standard output holds the result alone"),
             help: "say where the trace goes: --trace-to FILE".to_string(),
+        });
+    }
+    if args.replay.is_some() && !args.says_nothing_more() {
+        return Err(Failure::Conflict {
+            problem: "--replay: the file says everything about the election; allowed beside it: --format".to_string(),
+            help: "leave the other options out".to_string(),
         });
     }
     let entry = list::entry(&args.algorithm)?;
@@ -40,21 +49,43 @@ impl Visitor for Simulate<'_, '_> {
 
     fn visit<A: Algorithm>(self) -> Result<Exit, Failure> {
         let Simulate { args, console } = self;
+        if let Some(path) = &args.replay {
+            let Replayed { params, scenario, outcome } = replay::<A>(path)?;
+            let report = Report::new::<A>(&params, &scenario, &outcome, None);
+            return print(&report, args.format, console);
+        }
         let params = params::<A>(&args.params)?;
         let planned = args.request().scenario(&A::ABOUT)?;
         planned.warnings.iter().for_each(|warning| warn(console, warning));
         let scenario = &planned.scenario;
         let (outcome, reported) = elect::<A>(args, &params, scenario, console)?;
-        if reported {
-            let expected = expected::<A>(&params, scenario);
-            let report = Report::new::<A>(&params, scenario, &outcome, expected);
-            match args.format {
-                Format::Json => writeln!(console.out, "{}", json::render(&report))?,
-                Format::Text => console.out.write_all(text::render(&report, console.colour).as_bytes())?,
-            }
+        if !reported {
+            return Ok(verdict(&outcome));
         }
-        Ok(if outcome.agreement { Exit::Done } else { Exit::No })
+        let expected = expected::<A>(&params, scenario);
+        print(&Report::new::<A>(&params, scenario, &outcome, expected), args.format, console)
     }
+}
+
+fn print(report: &Report<'_>, format: Format, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    match format {
+        Format::Json => writeln!(console.out, "{}", json::render(report))?,
+        Format::Text => console.out.write_all(text::render(report, console.colour).as_bytes())?,
+    }
+    Ok(verdict(report.outcome))
+}
+
+fn verdict(outcome: &Outcome) -> Exit {
+    if outcome.agreement { Exit::Done } else { Exit::No }
+}
+
+fn replay<A: Algorithm>(path: &Path) -> Result<Replayed<A::Params>, Failure> {
+    let shown = || path.display().to_string();
+    let file = File::open(path).map_err(|error| Failure::Unreadable { path: shown(), error })?;
+    TraceFile::open(BufReader::new(file), Limits::default())
+        .map_err(ReplayRefusal::from)
+        .and_then(replayed::<A>)
+        .map_err(|refusal| Failure::NotReplayed { path: shown(), refusal })
 }
 
 /// Runs the election with the trace that was asked for. Also says whether standard output still takes a report: a trace

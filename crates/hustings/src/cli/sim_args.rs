@@ -46,8 +46,8 @@ pub(crate) struct SimArgs {
     /// Which end of the order wins: max | min.
     #[arg(long, value_name = "END", value_parser = one_of(&["max", "min"], parse::best), default_value = "max", hide_possible_values = true, help_heading = "Nodes")]
     best: Best,
-    /// Who is linked to whom: ring | complete | line | star | tree:K | grid:RxC | torus:RxC | hypercube:D | random:MIN-MAX |
-    /// small-world:K,P | scale-free:M | geometric:R | file:PATH [default: what the algorithm runs on].
+    /// Who is linked to whom: ring | complete | line | star | tree:K | grid:RxC | torus:RxC | hypercube:D |
+    /// random:MIN-MAX | small-world:K,P | scale-free:M | geometric:R | file:PATH [default: what the algorithm runs on].
     #[arg(long, value_name = "SHAPE", value_parser = read(Shape::from_str), help_heading = "Nodes")]
     topology: Option<Shape>,
     /// Who starts: all | none | random:K | P,P@T,… [default: as the algorithm's text says].
@@ -118,12 +118,21 @@ pub(crate) struct SimArgs {
     /// Writes the trace to this file.
     #[arg(long, value_name = "FILE", requires = "trace", help_heading = "Output")]
     pub(crate) trace_to: Option<PathBuf>,
+    /// Replays a run that `--trace jsonl` recorded, and checks that the algorithm still does the same. The file says
+    /// everything about the election, so only --format may stand beside it.
+    #[arg(long, value_name = "FILE", help_heading = "Run")]
+    pub(crate) replay: Option<PathBuf>,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(crate) format: Format,
 }
 
 impl SimArgs {
+    /// Whether nothing is said about the election but its algorithm.
+    pub(crate) fn says_nothing_more(&self) -> bool {
+        self.request() == Request::default() && self.params.is_empty() && self.trace.is_none()
+    }
+
     /// What the options ask for.
     pub(crate) fn request(&self) -> Request {
         Request {

@@ -1,8 +1,8 @@
 //! From text to the parts of a scenario: what the command line and experiment files share.
 //!
-//! Every reader takes one option's text and gives a value or a [`ParseError`] that names the piece that is wrong, what is
-//! wrong with it, what is allowed and, where there is one, the nearest allowed text. Nothing here touches files, and every
-//! number and list is bounded.
+//! Every reader takes one option's text and gives a value or a [`ParseError`] that names the piece that is wrong, what
+//! is wrong with it, what is allowed and, where there is one, the nearest allowed text. Nothing here touches files, and
+//! every number and list is bounded.
 
 mod faults;
 mod ids;

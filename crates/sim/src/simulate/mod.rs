@@ -15,108 +15,130 @@
 //! ```
 
 mod plan;
+mod recorded;
 mod refusal;
 mod request;
 mod timeline;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use hustings_algorithms::{Algorithm, Identity, Instance, ParamError, Params};
-use hustings_protocol::{Best, Id, Least, Protocol, Rank, Ranked, Record};
+use hustings_algorithms::{Algorithm, Identity, Instance, NetworkKind, ParamError, Params};
+use hustings_protocol::{Best, Id, Least, Rank, Ranked, Record};
 
 use crate::engine::fast::{self, Full};
 use crate::engine::general;
+use crate::erased::{Erased, Parcel, Standing};
 use crate::outcome::Outcome;
 use crate::parse::nearest;
 use crate::scenario::{Delay, Medium, Notice, Scenario};
-use crate::trace::{self, Format, Names, Stream};
+use crate::trace::file::{Header, TraceWriter};
+use crate::trace::{self, Format, Names, Observer, Stream};
 
+pub use recorded::{ReplayRefusal, Replayed, replayed};
 pub use refusal::{Refusal, Warning};
 pub use request::{Planned, Request};
 
 /// Runs an election: with the fast engine where it suits, else with the general one.
+///
+/// The fast engine is compiled for the algorithm's own kind of network and for plain ids; the general one only once for all.
 pub fn simulate<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Outcome {
-    struct Run<'a>(&'a Scenario);
-    impl Job for Run<'_> {
-        type Output = Outcome;
-        fn run<P: Protocol>(self, protocol: &P, ranks: &[P::Rank]) -> Outcome {
-            // The fast one may find on the way that the protocol asks for more than it can do.
-            let fast = if fast::suits(self.0) { fast::run::<P, Full>(protocol, ranks, self.0) } else { None };
-            fast.unwrap_or_else(|| general::run(protocol, ranks, self.0, None))
+    if scenario.values.is_none() && scenario.best == Best::Max && fast::suits(scenario) {
+        let (protocol, ranks) = (A::protocol::<Id>(params), plain_ranks(scenario));
+        // It may find on the way that the protocol asks for more than it can do.
+        let outcome = if const { matches!(A::ABOUT.network, NetworkKind::Ring) } {
+            fast::run_on_ring::<_, Full>(&protocol, &ranks, scenario)
+        } else {
+            fast::run_on_links::<_, Full>(&protocol, &ranks, scenario)
+        };
+        if let Some(outcome) = outcome {
+            return outcome;
         }
     }
-    with_ranks::<A, _>(params, scenario, Run(scenario))
+    let (protocol, ranks) = erased::<A>(params, scenario);
+    observed(&protocol, &ranks, scenario, None)
 }
 
-/// Runs an election and writes its trace. The line-by-line formats are written while it runs, diagrams at the end.
+/// Runs an election and writes its trace. The line-by-line formats are written while it runs, diagrams at the end. JSON
+/// lines begin with a header, so that [`replayed`] can take them.
 pub fn simulate_traced<A: Algorithm>(
     params: &A::Params,
     scenario: &Scenario,
     format: Format,
     out: &mut dyn Write,
 ) -> io::Result<Outcome> {
-    struct Traced<'a>(&'a Scenario, Format, Names, &'a mut dyn Write);
-    impl Job for Traced<'_> {
-        type Output = io::Result<Outcome>;
-        fn run<P: Protocol>(self, protocol: &P, ranks: &[P::Rank]) -> io::Result<Outcome> {
-            let Traced(scenario, format, names, out) = self;
-            let mut stream = match format {
-                Format::Text => Stream::text(&names, out),
-                Format::Jsonl => Stream::jsonl(out),
-                Format::Mermaid | Format::Svg | Format::Shiviz => {
-                    let mut records: Vec<Record<P::Message>> = Vec::new();
-                    let outcome = general::run(protocol, ranks, scenario, Some(&mut records));
-                    return trace::write(format, &names, &records, out).map(|()| outcome);
-                }
-            };
-            let outcome = general::run(protocol, ranks, scenario, Some(&mut stream));
-            stream.finish().map(|_| outcome)
-        }
-    }
     let ids = match A::ABOUT.assumptions.identity {
         Identity::Unique => scenario.ids.clone(),
         Identity::Anonymous => Vec::new(),
     };
     let title = format!("{}, {} nodes, seed {}", A::ABOUT.name, scenario.network.size(), scenario.seed);
     let names = Names::new(title, ids, scenario.network.clone());
-    with_ranks::<A, _>(params, scenario, Traced(scenario, format, names, out))
-}
-
-/// Something to do with a protocol and the ranks of its nodes, whatever their types are.
-pub trait Job {
-    /// What comes of it.
-    type Output;
-    /// Called once.
-    fn run<P: Protocol>(self, protocol: &P, ranks: &[P::Rank]) -> Self::Output;
-}
-
-/// Does a job with the algorithm's protocol for the rank that the scenario needs: a plain [`Id`], [`Ranked`] when values are
-/// given, [`Least`] of either when the least wins.
-pub fn with_ranks<A: Algorithm, J: Job>(params: &A::Params, scenario: &Scenario, job: J) -> J::Output {
-    let ids = scenario.ids.iter().map(|&id| Id(id));
-    match &scenario.values {
-        None => with_order::<A, _, _>(params, ids, scenario.best, job),
-        Some(values) => {
-            let ranks = ids.zip(values).map(|(id, &value)| Ranked { value, id });
-            with_order::<A, _, _>(params, ranks, scenario.best, job)
+    let (protocol, ranks) = erased::<A>(params, scenario);
+    match format {
+        Format::Text => {
+            let mut stream = Stream::text(&names, out);
+            let outcome = observed(&protocol, &ranks, scenario, Some(&mut stream));
+            stream.finish().map(|_| outcome)
+        }
+        Format::Jsonl => {
+            let mut writer = TraceWriter::new(out, &Header::new(A::ABOUT.name, described(params), scenario))?;
+            let outcome = observed(&protocol, &ranks, scenario, Some(&mut writer));
+            writer.finish().map(|_| outcome)
+        }
+        Format::Mermaid | Format::Svg | Format::Shiviz => {
+            let mut records: Vec<Record<Parcel>> = Vec::new();
+            let outcome = observed(&protocol, &ranks, scenario, Some(&mut records));
+            trace::write(format, &names, &records, out).map(|()| outcome)
         }
     }
 }
 
-fn with_order<A: Algorithm, R: Rank, J: Job>(
-    params: &A::Params,
-    ranks: impl Iterator<Item = R>,
-    best: Best,
-    job: J,
-) -> J::Output {
-    match best {
-        Best::Max => job.run(&A::protocol::<R>(params), &ranks.collect::<Vec<_>>()),
-        Best::Min => job.run(&A::protocol::<Least<R>>(params), &ranks.map(Least).collect::<Vec<_>>()),
+/// The general engine, on a protocol whose type is hidden.
+fn observed(
+    protocol: &Erased,
+    ranks: &[Standing],
+    scenario: &Scenario,
+    observer: Option<&mut dyn Observer<Parcel>>,
+) -> Outcome {
+    let mut outcome = general::run(protocol, ranks, scenario, observer);
+    outcome.by_kind.truncate(protocol.kinds().len());
+    outcome
+}
+
+/// All parameters by name, as they would be typed.
+pub fn described<P: Params>(params: &P) -> BTreeMap<String, String> {
+    let value = |name: &'static str| params.get(name).map(|value| (name.to_string(), value));
+    P::DESCRIPTIONS.iter().filter_map(|parameter| value(parameter.name)).collect()
+}
+
+/// The algorithm's protocol with the ranks that the scenario needs: plain ids, [`Ranked`] when values are given, [`Least`] of
+/// either when the least wins.
+fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (Erased, Vec<Standing>) {
+    fn with<A: Algorithm, R: Rank>(params: &A::Params, ranks: Vec<R>, best: Best) -> (Erased, Vec<Standing>) {
+        match best {
+            Best::Max => Erased::new(A::protocol::<R>(params), &ranks),
+            Best::Min => {
+                let ranks: Vec<_> = ranks.into_iter().map(Least).collect();
+                Erased::new(A::protocol::<Least<R>>(params), &ranks)
+            }
+        }
+    }
+    let ids = plain_ranks(scenario);
+    match &scenario.values {
+        None => with::<A, Id>(params, ids, scenario.best),
+        Some(values) => {
+            let ranks = ids.into_iter().zip(values).map(|(id, &value)| Ranked { value, id }).collect();
+            with::<A, Ranked>(params, ranks, scenario.best)
+        }
     }
 }
 
-/// How many messages of each kind the algorithm's formula gives for this very election; `None` where there is no formula, or
-/// the election is not the plain one that formulas are about.
+fn plain_ranks(scenario: &Scenario) -> Vec<Id> {
+    scenario.ids.iter().copied().map(Id).collect()
+}
+
+/// How many messages of each kind the algorithm's formula gives for this very election; `None` where there is no
+/// formula, or the election is not the plain one that formulas are about.
 pub fn expected<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Option<Vec<u64>> {
     let plain = scenario.faults.is_empty()
         && scenario.delay == Delay::Unit
@@ -129,18 +151,7 @@ pub fn expected<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Option
     if !plain {
         return None;
     }
-    struct Order;
-    impl Job for Order {
-        type Output = Vec<u32>;
-        fn run<P: Protocol>(self, _: &P, ranks: &[P::Rank]) -> Vec<u32> {
-            let mut sorted: Vec<u32> = (0..ranks.len() as u32).collect();
-            sorted.sort_unstable_by_key(|&at| ranks[at as usize]);
-            let mut order = vec![0; ranks.len()];
-            sorted.iter().zip(0..).for_each(|(&at, place)| order[at as usize] = place);
-            order
-        }
-    }
-    let order = with_ranks::<A, _>(params, scenario, Order);
+    let order: Vec<u32> = erased::<A>(params, scenario).1.iter().map(|standing| standing.order()).collect();
     let initiators: Vec<u32> = scenario.starts.iter().map(|start| start.at).collect();
     A::expect(params, &Instance { order: &order, initiators: &initiators })
 }

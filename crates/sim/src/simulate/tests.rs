@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::parse::Starts;
 use crate::scenario::{FaultKind, Start};
+use crate::trace::file::{Limits, TraceFile};
 
 fn ring(nodes: u32) -> Request {
     Request { nodes: Some(nodes), ..Request::default() }
@@ -136,10 +137,32 @@ fn a_trace_is_of_the_same_run() {
             simulate_traced::<ChangRoberts>(&NoParams, &scenario, format, &mut text).expect("memory takes all");
         assert_eq!(outcome, simulate::<ChangRoberts>(&NoParams, &scenario));
         if format == Format::Jsonl {
-            // Every start signal and every message is handled.
-            assert_eq!(text.iter().filter(|byte| **byte == b'\n').count() as u64, 4 + outcome.total());
+            // A header; then every start signal and every message is handled.
+            assert_eq!(text.iter().filter(|byte| **byte == b'\n').count() as u64, 1 + 4 + outcome.total());
         }
     }
+}
+
+#[test]
+fn what_was_recorded_can_be_replayed_and_what_was_tampered_with_cannot() {
+    let request =
+        Request { crashes: vec![read("2@3")], recoveries: vec![read("2@9")], values: Some(read("4,1,3,2")), ..ring(4) };
+    let scenario = scenario(&request);
+    let mut text = Vec::new();
+    let outcome =
+        simulate_traced::<ChangRoberts>(&NoParams, &scenario, Format::Jsonl, &mut text).expect("memory takes all");
+    let replay =
+        |text: &[u8]| replayed::<ChangRoberts>(TraceFile::open(text, Limits::default()).expect("it has a header"));
+    let again = replay(&text).expect("nothing has changed");
+    assert_eq!(again.outcome, outcome);
+    assert_eq!(again.scenario.faults, scenario.faults);
+    let text = String::from_utf8(text).expect("JSON is UTF-8");
+    let without_a_line: Vec<&str> = text.lines().enumerate().filter(|(at, _)| *at != 5).map(|(_, line)| line).collect();
+    assert!(matches!(replay(without_a_line.join("\n").as_bytes()), Err(ReplayRefusal::Differs(_))));
+    let another = text.replacen("chang-roberts", "franklin", 1);
+    assert!(matches!(replay(another.as_bytes()), Err(ReplayRefusal::Algorithm { .. })));
+    let elsewhere = text.replacen(r#""kind":"ring""#, r#""kind":"complete""#, 1);
+    assert!(matches!(replay(elsewhere.as_bytes()), Err(ReplayRefusal::Network(_))));
 }
 
 proptest! {

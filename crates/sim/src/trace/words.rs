@@ -12,16 +12,7 @@ use crate::topology::Network;
 /// The names of messages' kinds and contents: `candidate 7`.
 pub(super) fn message<M: Message>(message: &M) -> String {
     let payload = payload(message);
-    if payload.is_empty() {
-        kind::<M>(message.kind()).to_string()
-    } else {
-        format!("{} {payload}", kind::<M>(message.kind()))
-    }
-}
-
-/// The name of a kind, by its index.
-pub(super) fn kind<M: Message>(index: usize) -> &'static str {
-    M::KINDS.get(index).copied().unwrap_or("message")
+    if payload.is_empty() { message.kind_name().to_string() } else { format!("{} {payload}", message.kind_name()) }
 }
 
 /// What a message says beside its kind, as its serialised form has it.
@@ -31,7 +22,7 @@ pub(super) fn payload<M: Message>(message: &M) -> String {
     };
     match &value {
         // A variant without contents is only a name, and the kind says it already.
-        Value::String(name) if same_name(name, kind::<M>(message.kind())) => String::new(),
+        Value::String(name) if same_name(name, message.kind_name()) => String::new(),
         Value::Object(fields) if fields.len() == 1 => fields.values().map(contents).collect(),
         other => contents(other),
     }

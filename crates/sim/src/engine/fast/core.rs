@@ -10,6 +10,7 @@ use super::ledger::{Clockwork, Ledger, agreement, final_leader};
 use super::meter::{Gauge, Meter, summary};
 use crate::outcome::Outcome;
 use crate::rng::{Purpose, Stream};
+use crate::scenario::{Fault, FaultKind, Scenario};
 
 /// What to run, without the network: the fast engine's whole input.
 #[derive(Clone, Debug)]
@@ -24,6 +25,23 @@ pub struct Plan {
     pub until: u64,
     /// How many threads may work on it.
     pub threads: usize,
+}
+
+impl Plan {
+    /// What the fast engine needs of a scenario; faults other than crashes are left out.
+    pub fn of(scenario: &Scenario) -> Self {
+        let crash = |fault: &Fault| match fault.what {
+            FaultKind::Crash(at) => Some((fault.tick, at)),
+            _ => None,
+        };
+        Plan {
+            starts: Starts::At(scenario.starts.clone()),
+            crashes: scenario.faults.iter().filter_map(crash).collect(),
+            seed: scenario.seed,
+            until: scenario.until,
+            threads: scenario.threads,
+        }
+    }
 }
 
 /// The most kinds of messages that an algorithm may have.

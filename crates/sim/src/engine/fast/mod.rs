@@ -45,21 +45,32 @@ pub fn suits(scenario: &Scenario) -> bool {
 
 /// Runs a scenario that [`suits`]; `None` if the protocol then asks for something that only the general engine does.
 pub fn run<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
-    if !suits(scenario) {
-        return None;
+    match scenario.network {
+        Network::Ring(_) => run_on_ring::<P, Mt>(protocol, ranks, scenario),
+        Network::Complete(_) | Network::Graph(_) => run_on_links::<P, Mt>(protocol, ranks, scenario),
     }
-    let crash = |fault: &crate::scenario::Fault| match fault.what {
-        FaultKind::Crash(at) => Some((fault.tick, at)),
+}
+
+/// [`run`] for rings only: nothing else is compiled.
+pub fn run_on_ring<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
+    match scenario.network {
+        Network::Ring(ring) if suits(scenario) => {
+            ring::Prepared::<P, Mt>::new(protocol, ranks, ring, &Plan::of(scenario)).run()
+        }
         _ => None,
-    };
-    let plan = Plan {
-        starts: Starts::At(scenario.starts.clone()),
-        crashes: scenario.faults.iter().filter_map(crash).collect(),
-        seed: scenario.seed,
-        until: scenario.until,
-        threads: scenario.threads,
-    };
-    Prepared::<P, Mt>::new(protocol, ranks, &scenario.network, &plan)?.run()
+    }
+}
+
+/// [`run`] for graphs and complete networks only: nothing else is compiled.
+pub fn run_on_links<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
+    match &scenario.network {
+        _ if !suits(scenario) => None,
+        Network::Ring(_) => None,
+        Network::Complete(complete) => {
+            slots::Prepared::<P, _, Mt>::new(protocol, ranks, complete, &Plan::of(scenario)).run()
+        }
+        Network::Graph(graph) => slots::Prepared::<P, _, Mt>::new(protocol, ranks, graph, &Plan::of(scenario)).run(),
+    }
 }
 
 /// A run that is ready to start: everything it will need is allocated and touched, so that its time can be measured.

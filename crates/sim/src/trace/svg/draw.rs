@@ -222,23 +222,23 @@ struct Legend {
 
 impl Legend {
     fn of<M: Message>(names: &Names, records: &[Record<M>], layout: &Layout) -> Self {
-        let mut kinds = BTreeSet::new();
+        let mut kinds = BTreeMap::new();
         let (mut marks, mut losses): (BTreeSet<Mark>, bool) = (BTreeSet::new(), false);
         for record in records {
             if let Some(arrow) = arrows::arrow(records, record) {
-                kinds.insert(arrow.message.kind());
+                kinds.insert(arrow.message.kind(), arrow.message.kind_name());
                 losses |= arrow.lost.is_some();
             }
             marks.extend(lives::marks(names, record).into_iter().map(|(mark, _)| mark));
         }
         let mut entries: Vec<(String, &str)> = Vec::new();
-        for kind in kinds {
+        for (kind, name) in kinds {
             let colour = kind % style::COLOURS;
             let again = if kind >= style::COLOURS { " again" } else { "" };
             let sample = format!(
                 "<path class=\"arrow k{colour}{again}\" d=\"M-11 0 H9\" marker-end=\"url(#hustings-head{colour})\"/>"
             );
-            entries.push((sample, words::kind::<M>(kind)));
+            entries.push((sample, name));
         }
         for mark in marks {
             let (class, outline) = style::sign(mark);

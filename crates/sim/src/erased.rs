@@ -1,0 +1,438 @@
+//! Any protocol behind one type: [`Erased`] is a [`Protocol`] itself, with boxed states and shared messages.
+//!
+//! The general engine, replay and the traces are large, and need not be fast to the last nanosecond. Through this they are
+//! compiled once, not once for every algorithm and type of rank. The fast engine does without.
+
+use std::any::Any;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
+
+use hustings_protocol::{
+    Change, Context, Effect, Event, Happening, Id, Message, Port, Protocol, Rank, Record, Summons, Timer,
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A protocol of any type, with the ranks of its nodes.
+pub struct Erased {
+    machine: Box<dyn Machine>,
+    kinds: &'static [&'static str],
+}
+
+/// A rank of any type: its place in the order of all ranks of the election.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Standing {
+    order: u32,
+    id: Id,
+}
+
+impl Standing {
+    /// The place among all ranks, from 0 for the one that beats nobody.
+    pub fn order(self) -> u32 {
+        self.order
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.id.fmt(f)
+    }
+}
+
+impl Rank for Standing {
+    fn id(self) -> Id {
+        self.id
+    }
+}
+
+impl Erased {
+    /// Hides the type of a protocol and of its ranks.
+    pub fn new<P: Protocol>(protocol: P, ranks: &[P::Rank]) -> (Self, Vec<Standing>) {
+        let mut sorted = ranks.to_vec();
+        sorted.sort_unstable();
+        let place = |rank: &P::Rank| sorted.partition_point(|other| other < rank) as u32;
+        let standings = ranks.iter().map(|rank| Standing { order: place(rank), id: rank.id() }).collect();
+        let machine = Box::new(Typed { protocol, ranks: sorted });
+        (Erased { machine, kinds: P::Message::KINDS }, standings)
+    }
+
+    /// The names of the protocol's kinds of messages.
+    pub fn kinds(&self) -> &'static [&'static str] {
+        self.kinds
+    }
+
+    /// Turns the messages of a record that was read from somewhere into messages of the protocol.
+    pub fn adopt(&self, mut record: Record<Parcel>) -> Result<Record<Parcel>, serde_json::Error> {
+        let adopt = |parcel: &mut Parcel| {
+            *parcel = self.machine.parse(parcel)?;
+            Ok(())
+        };
+        match &mut record.what {
+            Happening::Handled { event, effects, .. } => {
+                event_message(event).map_or(Ok(()), adopt)?;
+                effects.iter_mut().filter_map(effect_message).try_for_each(adopt)?;
+            }
+            Happening::Lost { message, .. } => adopt(message)?,
+            _ => {}
+        }
+        Ok(record)
+    }
+}
+
+fn event_message(event: &mut Event<Parcel>) -> Option<&mut Parcel> {
+    match event {
+        Event::Message { message, .. }
+        | Event::Direct { message, .. }
+        | Event::Unreachable { message, .. }
+        | Event::UnreachableDirect { message, .. } => Some(message),
+        Event::Start(_) | Event::Timer(_) | Event::Change(_) | Event::Retire => None,
+    }
+}
+
+fn effect_message(effect: &mut Effect<Parcel>) -> Option<&mut Parcel> {
+    match effect {
+        Effect::Send(_, message)
+        | Effect::SendAllBut(_, message)
+        | Effect::SendRange(_, message)
+        | Effect::SendDirect(_, message) => Some(message),
+        Effect::SetTimer(..) | Effect::Lead | Effect::Follow(_) | Effect::Forget | Effect::Skip(_) => None,
+    }
+}
+
+impl fmt::Debug for Erased {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Erased").field("kinds", &self.kinds).finish_non_exhaustive()
+    }
+}
+
+impl Protocol for Erased {
+    type Rank = Standing;
+    type State = AnyState;
+    type Message = Parcel;
+
+    fn init(&self) -> AnyState {
+        AnyState(self.machine.init())
+    }
+    fn start<C: Context<Self>>(&self, state: &mut AnyState, summons: Summons, cx: &mut C) {
+        self.handle(state, Event::Start(summons), cx);
+    }
+    fn receive<C: Context<Self>>(&self, state: &mut AnyState, from: Port, message: Parcel, cx: &mut C) {
+        self.handle(state, Event::Message { from, message }, cx);
+    }
+    fn receive_direct<C: Context<Self>>(&self, state: &mut AnyState, from: Id, message: Parcel, cx: &mut C) {
+        self.handle(state, Event::Direct { from, message }, cx);
+    }
+    fn unreachable<C: Context<Self>>(&self, state: &mut AnyState, port: Port, message: Parcel, cx: &mut C) {
+        self.handle(state, Event::Unreachable { port, message }, cx);
+    }
+    fn unreachable_direct<C: Context<Self>>(&self, state: &mut AnyState, to: Id, message: Parcel, cx: &mut C) {
+        self.handle(state, Event::UnreachableDirect { to, message }, cx);
+    }
+    fn timer<C: Context<Self>>(&self, state: &mut AnyState, timer: Timer, cx: &mut C) {
+        self.handle(state, Event::Timer(timer), cx);
+    }
+    fn changed<C: Context<Self>>(&self, state: &mut AnyState, change: Change, cx: &mut C) {
+        self.handle(state, Event::Change(change), cx);
+    }
+    fn retire<C: Context<Self>>(&self, state: &mut AnyState, cx: &mut C) {
+        self.handle(state, Event::Retire, cx);
+    }
+    fn handle<C: Context<Self>>(&self, state: &mut AnyState, event: Event<Parcel>, cx: &mut C) {
+        self.machine.handle(&mut *state.0, event, &mut Outer(cx));
+    }
+}
+
+/// A protocol whose type is hidden.
+trait Machine: Send + Sync {
+    fn init(&self) -> Box<dyn Remembered>;
+    fn handle(&self, state: &mut dyn Remembered, event: Event<Parcel>, cx: &mut dyn Surroundings);
+    fn parse(&self, parcel: &Parcel) -> Result<Parcel, serde_json::Error>;
+}
+
+struct Typed<P: Protocol> {
+    protocol: P,
+    /// All ranks, ascending: a [`Standing`] is a place in it.
+    ranks: Vec<P::Rank>,
+}
+
+impl<P: Protocol> Machine for Typed<P> {
+    fn init(&self) -> Box<dyn Remembered> {
+        Box::new(self.protocol.init())
+    }
+
+    fn handle(&self, state: &mut dyn Remembered, event: Event<Parcel>, cx: &mut dyn Surroundings) {
+        let state = state.as_any_mut().downcast_mut().expect("a state was made by the protocol that it is given to");
+        let event = match event {
+            Event::Message { from, message } => Event::Message { from, message: message.typed() },
+            Event::Direct { from, message } => Event::Direct { from, message: message.typed() },
+            Event::Unreachable { port, message } => Event::Unreachable { port, message: message.typed() },
+            Event::UnreachableDirect { to, message } => Event::UnreachableDirect { to, message: message.typed() },
+            Event::Start(summons) => Event::Start(summons),
+            Event::Timer(timer) => Event::Timer(timer),
+            Event::Change(change) => Event::Change(change),
+            Event::Retire => Event::Retire,
+        };
+        self.protocol.handle(state, event, &mut Inner { cx, ranks: &self.ranks });
+    }
+
+    fn parse(&self, parcel: &Parcel) -> Result<Parcel, serde_json::Error> {
+        let message: P::Message = serde_json::from_value(serde_json::to_value(parcel)?)?;
+        Ok(Parcel(Arc::new(message)))
+    }
+}
+
+/// A message of any type.
+#[derive(Clone)]
+pub struct Parcel(Arc<dyn Spoken>);
+
+trait Spoken: erased_serde::Serialize + fmt::Debug + Send + Sync {
+    fn kind(&self) -> usize;
+    fn kind_name(&self) -> &'static str;
+    fn is(&self, other: &dyn Spoken) -> bool;
+    fn feed(&self, hasher: &mut dyn Hasher);
+    fn as_any(&self) -> &dyn Any;
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+impl<M: Message> Spoken for M {
+    fn kind(&self) -> usize {
+        Message::kind(self)
+    }
+    fn kind_name(&self) -> &'static str {
+        Message::kind_name(self)
+    }
+    fn is(&self, other: &dyn Spoken) -> bool {
+        other.as_any().downcast_ref() == Some(self)
+    }
+    fn feed(&self, mut hasher: &mut dyn Hasher) {
+        self.hash(&mut hasher);
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+impl Parcel {
+    fn typed<M: Message>(self) -> M {
+        let message = self.0.into_any().downcast().expect("a message is given to the protocol that sent it");
+        Arc::unwrap_or_clone(message)
+    }
+}
+
+/// What was read from a file and not adopted yet.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Unread(serde_json::Value);
+
+impl Message for Unread {
+    const KINDS: &'static [&'static str] = &["message"];
+    fn kind(&self) -> usize {
+        0
+    }
+}
+
+/// As many kinds as a message can have; each message knows the name of its own.
+const ANY_KINDS: &[&str] = &["message"; 16];
+
+impl Message for Parcel {
+    const KINDS: &'static [&'static str] = ANY_KINDS;
+    fn kind(&self) -> usize {
+        self.0.kind()
+    }
+    fn kind_name(&self) -> &'static str {
+        self.0.kind_name()
+    }
+}
+
+impl PartialEq for Parcel {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is(&*other.0)
+    }
+}
+
+impl Eq for Parcel {}
+
+impl Hash for Parcel {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.feed(state);
+    }
+}
+
+impl fmt::Debug for Parcel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Serialize for Parcel {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        erased_serde::serialize(&*self.0, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Parcel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Parcel(Arc::new(Unread::deserialize(deserializer)?)))
+    }
+}
+
+/// A state of any type.
+pub struct AnyState(Box<dyn Remembered>);
+
+trait Remembered: fmt::Debug + Send + Sync {
+    fn twin(&self) -> Box<dyn Remembered>;
+    fn is(&self, other: &dyn Remembered) -> bool;
+    fn feed(&self, hasher: &mut dyn Hasher);
+    fn as_any(&self) -> &dyn Any;
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+}
+
+impl<S: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static> Remembered for S {
+    fn twin(&self) -> Box<dyn Remembered> {
+        Box::new(self.clone())
+    }
+    fn is(&self, other: &dyn Remembered) -> bool {
+        other.as_any().downcast_ref() == Some(self)
+    }
+    fn feed(&self, mut hasher: &mut dyn Hasher) {
+        self.hash(&mut hasher);
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+impl Clone for AnyState {
+    fn clone(&self) -> Self {
+        AnyState(self.0.twin())
+    }
+}
+
+impl PartialEq for AnyState {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is(&*other.0)
+    }
+}
+
+impl Eq for AnyState {}
+
+impl Hash for AnyState {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.feed(state);
+    }
+}
+
+impl fmt::Debug for AnyState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A [`Context`] of any type.
+trait Surroundings {
+    fn rank(&self) -> Standing;
+    fn index(&self) -> u32;
+    fn size(&self) -> u32;
+    fn degree(&self) -> u32;
+    fn peer_rank(&self, port: Port) -> Option<Standing>;
+    fn draw(&mut self, bound: u64) -> u64;
+    fn act(&mut self, effect: Effect<Parcel>);
+}
+
+/// The context that the engine gives.
+struct Outer<'a, C>(&'a mut C);
+
+impl<C: Context<Erased>> Surroundings for Outer<'_, C> {
+    fn rank(&self) -> Standing {
+        self.0.rank()
+    }
+    fn index(&self) -> u32 {
+        self.0.index()
+    }
+    fn size(&self) -> u32 {
+        self.0.size()
+    }
+    fn degree(&self) -> u32 {
+        self.0.degree()
+    }
+    fn peer_rank(&self, port: Port) -> Option<Standing> {
+        self.0.peer_rank(port)
+    }
+    fn draw(&mut self, bound: u64) -> u64 {
+        self.0.draw(bound)
+    }
+    fn act(&mut self, effect: Effect<Parcel>) {
+        match effect {
+            Effect::Send(port, message) => self.0.send(port, message),
+            Effect::SendAllBut(except, message) => self.0.send_all_but(except, message),
+            Effect::SendRange(ports, message) => self.0.send_range(ports, message),
+            Effect::SendDirect(to, message) => self.0.send_direct(to, message),
+            Effect::SetTimer(after, timer) => self.0.set_timer(after, timer),
+            Effect::Lead => self.0.lead(),
+            Effect::Follow(leader) => self.0.follow(leader),
+            Effect::Forget => self.0.forget(),
+            Effect::Skip(port) => self.0.skip(port),
+        }
+    }
+}
+
+/// The context that the protocol sees.
+struct Inner<'a, R> {
+    cx: &'a mut dyn Surroundings,
+    ranks: &'a [R],
+}
+
+impl<P: Protocol> Context<P> for Inner<'_, P::Rank> {
+    fn rank(&self) -> P::Rank {
+        self.ranks[self.cx.rank().order as usize]
+    }
+    fn index(&self) -> u32 {
+        self.cx.index()
+    }
+    fn size(&self) -> u32 {
+        self.cx.size()
+    }
+    fn degree(&self) -> u32 {
+        self.cx.degree()
+    }
+    fn peer_rank(&self, port: Port) -> Option<P::Rank> {
+        self.cx.peer_rank(port).map(|standing| self.ranks[standing.order as usize])
+    }
+    fn draw(&mut self, bound: u64) -> u64 {
+        self.cx.draw(bound)
+    }
+    fn send(&mut self, port: Port, message: P::Message) {
+        self.cx.act(Effect::Send(port, Parcel(Arc::new(message))));
+    }
+    fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
+        self.cx.act(Effect::SendAllBut(except, Parcel(Arc::new(message))));
+    }
+    fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
+        self.cx.act(Effect::SendRange(ports, Parcel(Arc::new(message))));
+    }
+    fn send_direct(&mut self, to: Id, message: P::Message) {
+        self.cx.act(Effect::SendDirect(to, Parcel(Arc::new(message))));
+    }
+    fn set_timer(&mut self, after: u64, timer: Timer) {
+        self.cx.act(Effect::SetTimer(after, timer));
+    }
+    fn lead(&mut self) {
+        self.cx.act(Effect::Lead);
+    }
+    fn follow(&mut self, leader: Id) {
+        self.cx.act(Effect::Follow(leader));
+    }
+    fn forget(&mut self) {
+        self.cx.act(Effect::Forget);
+    }
+    fn skip(&mut self, port: Port) {
+        self.cx.act(Effect::Skip(port));
+    }
+}
