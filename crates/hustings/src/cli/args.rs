@@ -19,6 +19,8 @@ pub(crate) enum Command {
     List(ListArgs),
     /// One simulated election.
     Sim(Box<SimArgs>),
+    /// The speed of this machine, against plain hand-written loops.
+    Bench(BenchArgs),
     /// A script that completes commands and options in a shell.
     Completions {
         /// Which shell.
@@ -39,6 +41,38 @@ pub(crate) enum Command {
 pub(crate) struct ListArgs {
     /// Only this one, with all that is known of it.
     pub(crate) name: Option<String>,
+    /// How to print it.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  hustings bench                                 rings of 10^6 and 10^7, a graph of 10^6
+  hustings bench --large                         also a ring of 10^8 and a graph of 10^7
+  hustings bench --rings 100000 --graphs 100000 --rounds 9 --format json
+
+W1 is Chang–Roberts on a random ring, W2 an echo on a random graph with degrees 5 to 10. The engine and the loop run in
+turn, in the same process; read the ratios, not the seconds, on a machine that does other work too.")]
+pub(crate) struct BenchArgs {
+    /// Sizes of the rings.
+    #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = super::bench::size)]
+    pub(crate) rings: Vec<u32>,
+    /// Sizes of the graphs.
+    #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = super::bench::size)]
+    pub(crate) graphs: Vec<u32>,
+    /// The largest sizes too: about 5 GB of memory and some minutes.
+    #[arg(long)]
+    pub(crate) large: bool,
+    /// How often each is run.
+    #[arg(long, default_value_t = 5, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    /// How many threads are compared with one; 1 leaves that out.
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = hustings_sim::parse::thread_count)]
+    pub(crate) threads: usize,
+    /// Decides the rings and graphs.
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    pub(crate) seed: u64,
     /// How to print it.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

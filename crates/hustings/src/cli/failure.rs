@@ -4,6 +4,7 @@ use std::io;
 
 use hustings_sim::parse::{nearest, short};
 use hustings_sim::simulate::{Refusal, ReplayRefusal};
+use hustings_sim::topology::BuildError;
 use hustings_sim::trace::file::FileError;
 
 use super::console::{Console, Exit, Paint};
@@ -23,6 +24,9 @@ pub(crate) enum Failure {
     /// Options that exclude each other.
     #[error("{problem}")]
     Conflict { problem: String, help: String },
+    /// A network to measure on that could not be built.
+    #[error("cannot build the network: {0}")]
+    Bench(BuildError),
     /// A recorded run that could not be read.
     #[error("--replay {path}: cannot be read: {error}")]
     Unreadable { path: String, error: io::Error },
@@ -50,7 +54,7 @@ impl Failure {
             // Whoever reads our output has seen enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return Exit::Done,
             Failure::NotReplayed { refusal, .. } => (replay_exit(refusal), None),
-            Failure::Output(_) | Failure::Unwritable { .. } | Failure::Unreadable { .. } => (Exit::CouldNot, None),
+            Failure::Bench(_) | Failure::Output(_) | Failure::Unwritable { .. } | Failure::Unreadable { .. } => (Exit::CouldNot, None),
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),
             Failure::Refused(refusal) => {

@@ -3,6 +3,7 @@
 //! Arguments come in two levels: what was typed ([`args`]), and what it means, which the library checks.
 
 mod args;
+mod bench;
 mod console;
 pub mod docs;
 mod failure;
@@ -34,6 +35,7 @@ fn perform(cli: Cli, console: &mut Console<'_>) -> Result<Exit, Failure> {
         None => overview::print(console),
         Some(Command::List(args)) => list::run(&args, console),
         Some(Command::Sim(args)) => sim::run(&args, console),
+        Some(Command::Bench(args)) => bench::run(&args, console),
         Some(Command::Completions { shell }) => {
             // The generator panics if it cannot write, so it writes to memory.
             let mut script = Vec::new();

@@ -1,0 +1,41 @@
+//! `hustings bench`.
+
+use hustings_sim::parse::node_count;
+
+use super::args::{BenchArgs, Format};
+use super::console::{Console, Exit, Paint};
+use super::failure::Failure;
+use crate::bench::{self, Plan};
+
+pub(crate) fn run(args: &BenchArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let sizes = |given: &[u32], usual: &[u32], large: u32| {
+        let mut sizes = if given.is_empty() { usual.to_vec() } else { given.to_vec() };
+        if args.large && given.is_empty() {
+            sizes.push(large);
+        }
+        sizes
+    };
+    let plan = Plan {
+        ring_sizes: sizes(&args.rings, &[1_000_000, 10_000_000], 100_000_000),
+        graph_sizes: sizes(&args.graphs, &[1_000_000], 10_000_000),
+        rounds: args.rounds,
+        threads: args.threads,
+        seed: args.seed,
+    };
+    let (colour, err) = (console.colour_errors, &mut console.err);
+    // Progress is a courtesy: that it cannot be written is no reason to stop.
+    let progress = |what: &str| _ = writeln!(err, "{}", Paint::Faint.on(what, colour));
+    let rows = bench::run(&plan, progress).map_err(Failure::Bench)?;
+    match args.format {
+        Format::Text => write!(console.out, "{}", bench::to_text(&rows))?,
+        Format::Json => writeln!(console.out, "{}", bench::to_json(&rows))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// A size for the workloads.
+pub(crate) fn size(text: &str) -> Result<u32, String> {
+    const LEAST: u32 = 16;
+    let size = node_count(text).map_err(|error| error.to_string())?;
+    if size < LEAST { Err(format!("{size} nodes are too few to measure; at least {LEAST}")) } else { Ok(size) }
+}

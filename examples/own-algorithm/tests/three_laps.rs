@@ -1,0 +1,48 @@
+//! The foreign algorithm runs with everything that the catalogue's have: both engines, traces, formulas.
+
+use hustings_algorithms::{Algorithm, NoParams};
+use hustings_sim::simulate::{Request, expected, simulate, simulate_traced};
+use hustings_sim::trace::Format;
+use own_algorithm::ThreeLaps;
+
+fn request(nodes: u32, seed: u64) -> Request {
+    Request { nodes: Some(nodes), ids: Some("random".parse().unwrap()), seed, ..Request::default() }
+}
+
+#[test]
+fn the_best_leads_at_the_cost_that_the_formula_gives() {
+    for nodes in [1, 2, 3, 8, 100] {
+        for seed in 0..20 {
+            let scenario = request(nodes, seed).scenario(&ThreeLaps::ABOUT).unwrap().scenario;
+            let outcome = simulate::<ThreeLaps>(&NoParams, &scenario);
+            assert!(outcome.agreement, "{nodes} nodes, seed {seed}: {outcome:?}");
+            let leader = outcome.leader.unwrap();
+            assert_eq!(scenario.ids[leader as usize], *scenario.ids.iter().max().unwrap());
+            assert_eq!(Some(outcome.by_kind), expected::<ThreeLaps>(&NoParams, &scenario));
+        }
+    }
+}
+
+#[test]
+fn any_set_of_starters_and_any_delays_will_do() {
+    for seed in 0..200 {
+        let mut request = request(9, seed);
+        request.initiators = Some("random:4".parse().unwrap());
+        request.delay = "uniform:1-9".parse().unwrap();
+        let scenario = request.scenario(&ThreeLaps::ABOUT).unwrap().scenario;
+        let outcome = simulate::<ThreeLaps>(&NoParams, &scenario);
+        assert!(outcome.agreement && outcome.leaders.len() == 1, "seed {seed}: {outcome:?}");
+    }
+}
+
+#[test]
+fn its_trace_names_its_messages() {
+    let scenario = request(4, 1).scenario(&ThreeLaps::ABOUT).unwrap().scenario;
+    let mut text = Vec::new();
+    let traced = simulate_traced::<ThreeLaps>(&NoParams, &scenario, Format::Text, &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    for kind in ["ask", "find", "tell"] {
+        assert!(text.contains(kind), "{text}");
+    }
+    assert_eq!(traced, simulate::<ThreeLaps>(&NoParams, &scenario));
+}
