@@ -54,7 +54,9 @@ impl Failure {
             // Whoever reads our output has seen enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return Exit::Done,
             Failure::NotReplayed { refusal, .. } => (replay_exit(refusal), None),
-            Failure::Bench(_) | Failure::Output(_) | Failure::Unwritable { .. } | Failure::Unreadable { .. } => (Exit::CouldNot, None),
+            Failure::Bench(_) | Failure::Output(_) | Failure::Unwritable { .. } | Failure::Unreadable { .. } => {
+                (Exit::CouldNot, None)
+            }
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),
             Failure::Refused(refusal) => {

@@ -66,7 +66,7 @@ impl<M> Board<M> {
     }
 
     /// Makes the second messages of links ready to be taken, and empties the count.
-    pub(super) fn open(&mut self) {
+    fn open(&mut self) {
         self.count = 0;
         // Stable, and from the back: the last one of the lowest slot is at the end.
         self.more.sort_by_key(|&(slot, _)| slot);
@@ -99,9 +99,17 @@ pub(super) struct Reader {
     words: [u64; 3],
     at: [usize; 3],
     started: bool,
+    /// Whether any slot holds more than one message.
+    any_more: bool,
 }
 
 impl Reader {
+    /// A reader of these boards, which are opened.
+    pub(super) fn new<M>(boards: &mut [Board<M>]) -> Self {
+        boards.iter_mut().for_each(Board::open);
+        Reader { any_more: boards.iter().any(|board| !board.more.is_empty()), ..Reader::default() }
+    }
+
     /// The next slot below `bound` with mail. Its bit is not taken yet.
     #[inline(always)]
     pub(super) fn next_below<M>(&mut self, boards: &[Board<M>], bound: usize) -> Option<usize> {
@@ -118,15 +126,22 @@ impl Reader {
     /// Takes the first message of the slot that [`Reader::next_below`] gave; the slot stays open while it holds another.
     #[inline(always)]
     pub(super) fn take<M>(&mut self, boards: &mut [Board<M>], slot: usize) -> M {
+        if size_of::<M>() == 0 && !self.any_more {
+            self.words[0] &= self.words[0] - 1; // the boards' own bits are wiped at the end of the tick
+            // SAFETY: a message without bytes needs no memory, and the bit says that there is one.
+            return unsafe { std::ptr::NonNull::<M>::dangling().read() };
+        }
         let bit = 1u64 << (slot % 64);
-        let mut from = 0;
-        // A slot has one sender, so just one of the boards has its mail.
-        while boards[from].levels[0][slot / 64] & bit == 0 {
-            from += 1;
+        // A slot has one sender, so just one of the boards has its mail. Counted, not searched: which one it is cannot be
+        // guessed.
+        let (mut from, mut not_yet) = (0, true);
+        for board in &boards[..boards.len() - 1] {
+            not_yet &= board.levels[0][slot / 64] & bit == 0;
+            from += usize::from(not_yet);
         }
         let board = &mut boards[from];
         // SAFETY: the bit is set, so the slot holds a message: it was written with the bit, and taking it clears the bit or
-        // puts the next one in. A message without bytes needs no memory.
+        // puts the next one in.
         let message = unsafe {
             if size_of::<M>() == 0 {
                 std::ptr::NonNull::<M>::dangling().read()
@@ -134,7 +149,7 @@ impl Reader {
                 board.payloads.get_unchecked(slot).assume_init_read()
             }
         };
-        if board.has_more(slot) {
+        if self.any_more && board.has_more(slot) {
             if let Some((_, next)) = board.more.pop()
                 && size_of::<M>() != 0
             {
@@ -154,7 +169,7 @@ impl Reader {
             boards.iter().fold(0, |word, board| word | board.levels[level].get(at).copied().unwrap_or(0))
         };
         if !self.started {
-            self = Reader { words: [0, 0, word(2, 0)], at: [0; 3], started: true };
+            (self.words[2], self.started) = (word(2, 0), true);
         }
         loop {
             if self.words[1] != 0 {
@@ -177,18 +192,30 @@ impl Reader {
     }
 }
 
-/// Wipes the summary bits of boards that were read to the end.
+/// Wipes the bits of boards that were read to the end.
 pub(super) fn wipe<M>(boards: &mut [Board<M>]) {
     for board in boards {
-        for at in 0..board.levels[2].len() {
-            let mut word = std::mem::take(&mut board.levels[2][at]);
-            while word != 0 {
-                board.levels[1][at * 64 + word.trailing_zeros() as usize] = 0;
-                word &= word - 1;
+        for top in 0..board.levels[2].len() {
+            for middle in ones(std::mem::take(&mut board.levels[2][top])).map(|bit| top * 64 + bit) {
+                for word in ones(std::mem::take(&mut board.levels[1][middle])).map(|bit| middle * 64 + bit) {
+                    debug_assert!(size_of::<M>() == 0 || board.levels[0][word] == 0, "a message was not taken");
+                    board.levels[0][word] = 0;
+                }
             }
         }
-        debug_assert!(board.levels.iter().flatten().all(|&word| word == 0) && board.more.is_empty());
+        debug_assert!(board.more.is_empty());
     }
+}
+
+/// The places of the ones in a word.
+fn ones(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        (word != 0).then(|| {
+            word &= word - 1;
+            bit
+        })
+    })
 }
 
 #[cfg(test)]
@@ -210,8 +237,7 @@ mod tests {
                 plain.push((slot, Box::new(number)));
             }
             plain.sort_by_key(|&(slot, _)| slot);
-            boards.iter_mut().for_each(Board::open);
-            let (mut reader, mut read) = (Reader::default(), Vec::new());
+            let (mut reader, mut read) = (Reader::new(&mut boards), Vec::new());
             for bound in [slots / 2, slots] {
                 while let Some(slot) = reader.next_below(&boards, bound) {
                     read.push((slot, reader.take(&mut boards, slot)));
