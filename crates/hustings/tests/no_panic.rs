@@ -44,8 +44,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("--partition", &["0-1/2-3@2", "0@1", "0-3,5/4@4", "0/0@1", "3-1@2", "0-99@3", "/@1"]),
     ("--delay", &["unit", "uniform:1-4", "uniform:4-1", "exponential:2", "exponential:0", "pareto:1,1.5", "pareto:1"]),
     ("--loss", &["0", "0.3", "1", "1.5", "-0.1", "nan"]),
-    // Copies of copies grow exponentially where a message never dies, so there are few of them.
-    ("--duplicate", &["0", "0.01", "2"]),
+    ("--duplicate", &["0", "0.01", "0.2", "2"]),
     ("--bandwidth", &["1", "3", "0"]),
     ("--medium", &["links", "broadcast", "ether"]),
     ("--seed", &["1", "18446744073709551615", "18446744073709551616"]),
@@ -67,7 +66,12 @@ fn option() -> impl Strategy<Value = Vec<String>> {
         12 => known,
         1 => Just(vec!["--unordered".to_string()]),
         1 => ("--[a-z-]{1,9}", "[ -~]{0,6}").prop_map(|(name, value)| vec![name, value]),
-        1 => ((0..OPTIONS.len()), "\\PC{0,10}").prop_map(|(at, value)| vec![OPTIONS[at].0.to_string(), value]),
+        1 => ((0..OPTIONS.len()), "\\PC{0,10}").prop_map(|(at, value)| {
+            let name = OPTIONS[at].0;
+            // Nothing is to be written where the test happens to run.
+            let value = if name == "--trace-to" { format!("/nonexistent/{value}") } else { value };
+            vec![name.to_string(), value]
+        }),
     ]
 }
 

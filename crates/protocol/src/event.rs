@@ -97,7 +97,7 @@ pub enum Effect<M> {
     SendRange(Range<u32>, M),
     /// A message to a node whose id this one has learnt.
     SendDirect(Id, M),
-    /// A timer, due in so many ticks.
+    /// A timer, due in so many ticks, at least 1.
     SetTimer(u64, Timer),
     /// From now on this node leads.
     Lead,

@@ -20,4 +20,4 @@ mod trace;
 pub use event::{Change, Coins, Effect, Event, Peers, Place, Recorder, Role, Summons, Timer};
 pub use id::{Best, Id, Least, NotFinite, Port, Rank, Ranked, Value};
 pub use protocol::{Context, Message, Protocol};
-pub use trace::{Happening, Loss, Record};
+pub use trace::{Happening, Loss, NoticeKind, Record};

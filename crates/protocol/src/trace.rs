@@ -1,4 +1,13 @@
 //! The trace's types: what happened to whom, when, and because of what.
+//!
+//! As JSON a record is one flat object. This is the third message that record 7 sent, when it arrives:
+//!
+//! ```json
+//! {"number":9,"tick":4,"node":2,"cause":7,"nth":2,"what":"handled",
+//!  "event":{"message":{"from":1,"message":{"candidate":5}}},"peer":1,"effects":["lead"]}
+//! ```
+//!
+//! Whoever writes one by hand may leave out `nth`, `copy`, `coins` and whatever is null.
 
 use alloc::vec::Vec;
 
@@ -18,9 +27,25 @@ pub struct Record<M> {
     /// The record whose effects caused it: the sending of a message, the setting of a timer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<u64>,
+    /// Which message it is, where a message arrives, is lost or comes back: its place, from 0, among all that the cause sent. The
+    /// effects count in their order; a send to several ports is a message for each, by ascending port, also where it is one
+    /// broadcast; a skip is as many messages as it sends again. 0 for everything else.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nth: u32,
+    /// Whether it is the copy of that message that arrives, where messages come twice.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub copy: bool,
     /// What.
     #[serde(flatten)]
     pub what: Happening<M>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// What can happen to a node.
@@ -67,6 +92,36 @@ pub enum Happening<M> {
         /// Which neighbour.
         peer: u32,
     },
+    /// Messages were sent that concern it as a leader and are none of the algorithm's. They come last in their tick.
+    Notice {
+        /// What they say.
+        kind: NoticeKind,
+        /// How many, in this tick.
+        count: u64,
+    },
+}
+
+/// The messages by which nodes notice that their leader is gone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoticeKind {
+    /// Others ask it whether it lives.
+    Poll,
+    /// It answers them.
+    Alive,
+    /// It tells everybody that it lives.
+    Heartbeat,
+}
+
+impl NoticeKind {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            NoticeKind::Poll => "poll",
+            NoticeKind::Alive => "alive",
+            NoticeKind::Heartbeat => "heartbeat",
+        }
+    }
 }
 
 /// Why a message did not arrive.

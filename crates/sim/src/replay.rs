@@ -1,28 +1,30 @@
 //! Replay: a recorded run, applied step by step to the protocol as it is now.
 //!
 //! Only the inputs are taken from the records: start signals, arrivals, losses, returned mail, timers, coins, who went down and came
-//! up. Everything else is worked out anew and compared: that each message was really under way from that sender, sent by
-//! the record that is named as its cause, and that the protocol does exactly what it did then. So a trace that replays is a run of this protocol, and its
+//! up. Everything else is worked out anew and compared: that each message was really under way from that sender, as the message
+//! of that number among those of the record that is named as its cause, and that the protocol does exactly what it did then. So a trace that replays is a run of this protocol, and its
 //! outcome is worked out again, not believed.
 //!
-//! One thing records do not tell: which of several equal messages that one handling sent over the same link was lost. The first is
-//! taken. Where links keep their order that is the right one; on a ring without order a skip may then send again more than
-//! it did.
+//! The messages of a notice are counted from their records: they are believed as far as that many nodes follow that leader, or it could
+//! answer them.
 //!
 //! What is not checked is why the environment did what it did: delays, chance and start signals. A run of another driver with other
 //! delays (a counterexample of a checker) replays as well.
 
+mod check;
 mod error;
 mod letters;
+mod notices;
 
-use hustings_protocol::{Change, Effect, Event, Happening, Loss, Message, Port, Protocol, Rank, Record, Recorder};
+use hustings_protocol::{Effect, Event, Happening, Loss, Message, Port, Protocol, Record, Recorder};
 
 pub use self::error::ReplayError;
-use self::letters::{Letter, Letters, Search, Timers};
+use self::letters::{Envelope, Letters, Search, Timers};
+use self::notices::Notices;
 use crate::engine::books::Books;
 use crate::engine::general::{self, Resends, Routes, Seat, Ticket, Way};
 use crate::outcome::Outcome;
-use crate::scenario::{Medium, Scenario};
+use crate::scenario::{Medium, Notice, Scenario};
 use crate::topology::Network;
 
 /// What must be known of a run beside its records.
@@ -36,6 +38,8 @@ pub struct Setting<'a> {
     pub absent: Vec<u32>,
     /// Whether a message may be delivered twice.
     pub duplicates: bool,
+    /// How a dead leader is noticed.
+    pub notice: Notice,
 }
 
 impl<'a> Setting<'a> {
@@ -46,11 +50,12 @@ impl<'a> Setting<'a> {
             medium: scenario.medium,
             absent: general::absent(scenario),
             duplicates: scenario.duplicate > 0.0,
+            notice: scenario.notice,
         }
     }
 }
 
-/// Replays a whole run. The outcome is that of the run itself, but for the messages of a notice, which leave no records.
+/// Replays a whole run. The outcome is that of the run itself.
 pub fn replay<P: Protocol>(
     protocol: &P,
     ranks: &[P::Rank],
@@ -79,8 +84,12 @@ pub struct Replay<'a, P: Protocol> {
     resends: Resends<P::Message>,
     letters: Letters<P::Message>,
     timers: Timers,
+    notices: Notices,
     effects: Vec<Effect<P::Message>>,
 }
+
+/// What a record says of its cause: which record, which of its messages, whether its copy.
+type Cause = (Option<u64>, u32, bool);
 
 /// What came back: which port, whose, under which ticket.
 type Returned = (Port, u32, Ticket);
@@ -114,13 +123,15 @@ impl<'a, P: Protocol> Replay<'a, P> {
             routes,
             letters: Letters::new(setting.duplicates),
             timers: Timers::default(),
+            notices: Notices::new(setting.notice),
             effects: Vec::new(),
         })
     }
 
     /// Applies one record.
     pub fn step(&mut self, record: Record<P::Message>) -> Result<(), ReplayError> {
-        let Record { number, tick, node, cause, what } = record;
+        let Record { number, tick, node, cause, nth, copy, what } = record;
+        let cause = (cause, nth, copy);
         if number != self.number {
             return Err(ReplayError::Number { expected: self.number, found: number });
         }
@@ -137,6 +148,9 @@ impl<'a, P: Protocol> Replay<'a, P> {
                 self.handled(node, event, cause, peer, &coins, &effects)?;
             }
             Happening::Lost { peer, message, why } => self.lost(node, peer, cause, &message, why)?,
+            Happening::Notice { kind, count } => {
+                self.notices.count(number, tick, node, (kind, count), &self.books)?;
+            }
             Happening::Crashed => self.goes_down(node, "crashes")?,
             Happening::Retired => self.goes_down(node, "retires")?,
             Happening::Recovered => self.comes_up(node, "recovers")?,
@@ -150,7 +164,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
     /// After the last record: what the run came to.
     pub fn finish(mut self) -> Outcome {
         self.books.close_tick(self.tick);
-        self.books.finish(self.ranks, self.letters.is_any_under_way(), Vec::new())
+        self.books.finish(self.ranks, self.letters.is_any_under_way(), self.notices.counts())
     }
 
     fn check_position(&self, at: u32) -> Result<(), ReplayError> {
@@ -181,23 +195,20 @@ impl<'a, P: Protocol> Replay<'a, P> {
         &mut self,
         at: u32,
         peer: u32,
-        cause: Option<u64>,
+        (cause, nth, copy): Cause,
         message: &P::Message,
         why: Loss,
     ) -> Result<(), ReplayError> {
         let number = self.number;
-        let not_under_way = || ReplayError::not_under_way(number, at, Some(peer), cause, message);
-        let search = Search { cause, from: Some(peer), to: Some(at), message };
-        let (letter, is_certain) = self.letters.lose(&search, why).ok_or_else(not_under_way)?;
-        if why == Loss::ReceiverDown && !matches!(letter.way, Way::Nowhere(_)) {
+        let search = Search { cause, nth, copy, from: Some(peer), to: Some(at), message };
+        let lost = self.letters.lose(&search, why);
+        let lost = lost.map_err(|none| ReplayError::not_under_way(number, at, &search, none))?;
+        if why == Loss::ReceiverDown && !matches!(lost.way, Way::Nowhere(_)) {
             if self.books.is_live(at) {
                 return Err(ReplayError::ReceiverUp { number, at });
             }
-        } else if let Way::Link { out, .. } = letter.way
-            && is_certain
-        {
-            // Otherwise it is kept longer than need be, which does no harm.
-            self.resends.settle(letter.from, out, letter.ticket);
+        } else if let Way::Link { out, .. } = lost.way {
+            self.resends.settle(lost.from, out, lost.ticket);
         }
         self.books.lost();
         Ok(())
@@ -207,7 +218,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
         &mut self,
         at: u32,
         event: Event<P::Message>,
-        cause: Option<u64>,
+        cause: Cause,
         peer: Option<u32>,
         coins: &[(u64, u64)],
         effects: &[Effect<P::Message>],
@@ -234,62 +245,6 @@ impl<'a, P: Protocol> Replay<'a, P> {
         Ok(())
     }
 
-    /// Checks that the event could happen, and takes its message or timer off the list.
-    fn check_event(
-        &mut self,
-        at: u32,
-        event: &Event<P::Message>,
-        cause: Option<u64>,
-        peer: Option<u32>,
-    ) -> Result<Option<Returned>, ReplayError> {
-        let number = self.number;
-        match event {
-            Event::Start(_) | Event::Retire => {}
-            Event::Message { message, .. } | Event::Direct { message, .. } => {
-                let sender = peer.and_then(|peer| self.ranks.get(peer as usize)).map(|rank| rank.id());
-                let fits = |way: Way| match (event, way) {
-                    (Event::Message { from, .. }, Way::Link { into, .. }) => *from == into,
-                    (Event::Direct { from, .. }, Way::Direct(_)) => Some(*from) == sender,
-                    _ => false,
-                };
-                let search = Search { cause, from: peer, to: Some(at), message };
-                let not_under_way = || ReplayError::not_under_way(number, at, peer, cause, message);
-                let letter = self.letters.deliver(&search, fits).ok_or_else(not_under_way)?;
-                if let Way::Link { out, .. } = letter.way {
-                    self.resends.settle(letter.from, out, letter.ticket);
-                }
-                self.books.delivered(at, self.tick);
-            }
-            Event::Unreachable { message, .. } | Event::UnreachableDirect { message, .. } => {
-                let life = self.lives[at as usize];
-                let fits = |letter: &Letter<P::Message>| match (event, letter.way) {
-                    (Event::Unreachable { port, .. }, Way::Link { out, .. }) => *port == out && letter.life == life,
-                    (Event::UnreachableDirect { to, .. }, Way::Direct(id)) => *to == id && letter.life == life,
-                    _ => false,
-                };
-                let not_lost = || ReplayError::not_lost(number, at, peer, cause, message);
-                let search = Search { cause, from: Some(at), to: peer, message };
-                let letter = self.letters.give_back(&search, fits).ok_or_else(not_lost)?;
-                if let Way::Link { out, .. } = letter.way {
-                    if self.resends.was_resent(at, out, letter.ticket) {
-                        return Err(not_lost());
-                    }
-                    return Ok(Some((out, letter.to, letter.ticket)));
-                }
-            }
-            Event::Timer(timer) => {
-                if !self.timers.ring(cause, at, self.lives[at as usize], *timer) {
-                    return Err(ReplayError::timer(number, at, *timer, cause));
-                }
-            }
-            Event::Change(Change::LinkUp(port) | Change::LinkDown(port) | Change::PeerRank(port)) => {
-                self.target(at, *port)?;
-            }
-            Event::Change(Change::Reachable(_)) => {}
-        }
-        Ok(None)
-    }
-
     /// Hands the event to the protocol, with the coins that it drew then.
     fn apply(&mut self, at: u32, event: Event<P::Message>, coins: &[(u64, u64)]) -> Result<(), ReplayError> {
         let (mut script, mut wrong) = (coins.iter(), None);
@@ -312,21 +267,6 @@ impl<'a, P: Protocol> Replay<'a, P> {
             0 => Ok(()),
             left => Err(ReplayError::CoinsLeft { number: self.number, left }),
         }
-    }
-
-    fn compare(&self, recorded: &[Effect<P::Message>]) -> Result<(), ReplayError> {
-        if self.effects == recorded {
-            return Ok(());
-        }
-        let same = self.effects.iter().zip(recorded).take_while(|(now, then)| now == then).count();
-        let show =
-            |effect: Option<&Effect<P::Message>>| effect.map_or("nothing".into(), |effect| format!("{effect:?}"));
-        Err(ReplayError::Effect {
-            number: self.number,
-            index: same,
-            recorded: show(recorded.get(same)),
-            now: show(self.effects.get(same)),
-        })
     }
 
     fn carry_out(
@@ -384,7 +324,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
 
     fn post(&mut self, from: u32, to: u32, way: Way, ticket: Ticket, message: P::Message) {
         let life = self.lives[from as usize];
-        self.letters.post(self.number, Letter::new(from, to, way, life, ticket, message));
+        self.letters.post(self.number, Envelope { from, to, way, life, ticket }, message);
     }
 
     fn skip(&mut self, at: u32, port: Port, returned: Option<Returned>) -> Result<(), ReplayError> {

@@ -1,6 +1,7 @@
 //! A [`Scenario`]: everything about one election but the algorithm.
 
 use hustings_protocol::{Best, Value};
+use serde::{Deserialize, Serialize};
 
 use crate::topology::Network;
 
@@ -145,7 +146,8 @@ pub enum Medium {
 }
 
 /// How a dead leader is noticed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Notice {
     /// The initiators simply start.
     #[default]

@@ -4,6 +4,8 @@ use std::fmt::Debug;
 
 use hustings_protocol::{Port, Timer};
 
+use super::letters::{NoLetter, Search};
+
 /// A recorded run that is none of this protocol, with the number of the record at which that shows.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ReplayError {
@@ -80,22 +82,24 @@ pub enum ReplayError {
         state: &'static str,
     },
     /// A message that nobody sent, or that has arrived already.
-    #[error("record {number}: {message} from {from} to node {at}, sent in {cause}, is not under way")]
+    #[error("record {number}: {message} from {} to node {at}, {cause}, is not under way{}", node(*from), hint(*would_do))]
     NotUnderWay {
         /// Which record.
         number: u64,
         /// The receiver.
         at: u32,
         /// The sender, as recorded.
-        from: String,
-        /// The record that sent it, as recorded.
+        from: Option<u32>,
+        /// Which message of which record it is, as recorded.
         cause: String,
         /// What it says.
         message: String,
+        /// Which message of that record would do, if one would.
+        would_do: Option<u32>,
     },
     /// A message comes back that was not lost, or not by this node, or that went to somebody else since.
     #[error(
-        "record {number}: {message} comes back to node {at} from {to}, but no such message, sent in {cause}, was lost there"
+        "record {number}: {message} comes back to node {at} from {}, but no such message, {cause}, was lost there{}", node(*to), hint(*would_do)
     )]
     NotLost {
         /// Which record.
@@ -103,11 +107,13 @@ pub enum ReplayError {
         /// The sender.
         at: u32,
         /// The receiver, as recorded.
-        to: String,
-        /// The record that sent it, as recorded.
+        to: Option<u32>,
+        /// Which message of which record it is, as recorded.
         cause: String,
         /// What it says.
         message: String,
+        /// Which message of that record would do, if one would.
+        would_do: Option<u32>,
     },
     /// A timer that is not set.
     #[error(
@@ -155,6 +161,20 @@ pub enum ReplayError {
         /// What the protocol does.
         now: String,
     },
+    /// More or fewer messages of a notice than there can be.
+    #[error("record {number}: messages `{kind}` about node {at}: {count} recorded, {allowed} possible")]
+    Notice {
+        /// Which record.
+        number: u64,
+        /// The leader that they concern.
+        at: u32,
+        /// What they say.
+        kind: &'static str,
+        /// How many were recorded.
+        count: u64,
+        /// How many there can be.
+        allowed: String,
+    },
     /// A port that the node does not have.
     #[error("record {number}: node {at} has {degree} ports, and there is no port {port}")]
     Port {
@@ -170,20 +190,14 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
-    pub(super) fn not_under_way(
-        number: u64,
-        at: u32,
-        from: Option<u32>,
-        cause: Option<u64>,
-        message: &impl Debug,
-    ) -> Self {
-        let (from, cause, message) = (node(from), record(cause), format!("{message:?}"));
-        ReplayError::NotUnderWay { number, at, from, cause, message }
+    pub(super) fn not_under_way<M: Debug>(number: u64, at: u32, search: &Search<'_, M>, none: NoLetter) -> Self {
+        let (cause, message) = (cause(search), format!("{:?}", search.message));
+        ReplayError::NotUnderWay { number, at, from: search.from, cause, message, would_do: none.would_do }
     }
 
-    pub(super) fn not_lost(number: u64, at: u32, to: Option<u32>, cause: Option<u64>, message: &impl Debug) -> Self {
-        let (to, cause, message) = (node(to), record(cause), format!("{message:?}"));
-        ReplayError::NotLost { number, at, to, cause, message }
+    pub(super) fn not_lost<M: Debug>(number: u64, at: u32, search: &Search<'_, M>, none: NoLetter) -> Self {
+        let (cause, message) = (cause(search), format!("{:?}", search.message));
+        ReplayError::NotLost { number, at, to: search.to, cause, message, would_do: none.would_do }
     }
 
     pub(super) fn timer(number: u64, at: u32, timer: Timer, cause: Option<u64>) -> Self {
@@ -197,4 +211,13 @@ fn node(at: Option<u32>) -> String {
 
 fn record(number: Option<u64>) -> String {
     number.map_or("a record that is not named".into(), |number| format!("record {number}"))
+}
+
+fn cause<M>(search: &Search<'_, M>) -> String {
+    let copy = if search.copy { "the copy of " } else { "" };
+    format!("{copy}message {} of {}", search.nth, record(search.cause))
+}
+
+fn hint(would_do: Option<u32>) -> String {
+    would_do.map_or(String::new(), |nth| format!("; message {nth} of that record would do"))
 }

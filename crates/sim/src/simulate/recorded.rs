@@ -85,6 +85,7 @@ pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Repla
     scenario.ids.clone_from(&header.ids);
     scenario.values.clone_from(&header.values);
     (scenario.best, scenario.seed, scenario.until) = (header.best, header.seed, header.until);
+    scenario.notice = header.notice;
     let (protocol, ranks) = erased::<A>(&params, &scenario);
     let setting = header.setting(&scenario.network);
     let mut replay = Replay::new(&protocol, &ranks, &setting)?;

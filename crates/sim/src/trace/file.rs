@@ -1,5 +1,10 @@
 //! Traces as files: a header line, then a line for each record, all JSON.
 //!
+//! Every record of a message names the record that sent it (`cause`) and which of the messages that that record sent it is (`nth`, left out
+//! if it is 0; `copy` if it is the second delivery), so that a replay takes no guess. Messages of a notice have records of their
+//! own, at the end of their tick. All fields of [`Header`] that have a default, and those of [`Record`], may be left out by whoever
+//! writes a trace by hand.
+//!
 //! [`TraceWriter`] writes one while a run happens; [`TraceFile`] reads one. Whatever is read is bounded: the length of a line, the
 //! number of records.
 
@@ -12,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Observer;
 use crate::engine::general;
 use crate::replay::Setting;
-use crate::scenario::{Medium, Scenario};
+use crate::scenario::{Medium, Notice, Scenario};
 use crate::topology::{Complete, Graph, GraphError, Network, Ring};
 
 /// The version of the form that is written here.
@@ -45,6 +50,9 @@ pub struct Header {
     /// Whether a message may be delivered twice.
     #[serde(default)]
     pub duplicates: bool,
+    /// How a dead leader was noticed.
+    #[serde(default)]
+    pub notice: Notice,
     /// Positions that are down until they join.
     #[serde(default)]
     pub absent: Vec<u32>,
@@ -122,6 +130,7 @@ impl Header {
             network: NetworkForm::of(&scenario.network),
             broadcast: scenario.medium == Medium::Broadcast,
             duplicates: scenario.duplicate > 0.0,
+            notice: scenario.notice,
             absent: general::absent(scenario),
             until: scenario.until,
             seed: scenario.seed,
@@ -133,6 +142,7 @@ impl Header {
         Setting {
             network,
             medium: if self.broadcast { Medium::Broadcast } else { Medium::Links },
+            notice: self.notice,
             absent: self.absent.clone(),
             duplicates: self.duplicates,
         }

@@ -41,4 +41,15 @@ mod tests {
         );
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
+
+    #[test]
+    fn the_place_of_a_message_is_told_unless_it_is_the_first() {
+        let mut record = sample::ring().swap_remove(3);
+        (record.nth, record.copy) = (2, true);
+        let mut out = Vec::new();
+        line(&record, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(r#""cause":2,"nth":2,"copy":true,"what""#), "{text}");
+        assert_eq!(serde_json::from_str::<Record<Word>>(&text).unwrap(), record);
+    }
 }

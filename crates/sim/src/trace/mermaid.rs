@@ -122,7 +122,7 @@ fn note<M: Message>(record: &Record<M>) -> Option<String> {
             }
             words.join(", ")
         }
-        Happening::Lost { .. } => String::new(),
+        Happening::Lost { .. } | Happening::Notice { .. } => String::new(),
         Happening::Crashed => "crashed".to_string(),
         Happening::Recovered => "recovered".to_string(),
         Happening::Joined => "joined".to_string(),
@@ -248,6 +248,8 @@ sequenceDiagram
                     tick: tick_of(number),
                     node: (number % size) as u32,
                     cause: None,
+                    nth: 0,
+                    copy: false,
                     what: Happening::<sample::Word>::Crashed,
                 })
                 .collect();

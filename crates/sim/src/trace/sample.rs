@@ -23,7 +23,7 @@ kinds!(Word: Candidate = "candidate", Elected = "elected", Probe = "probe", Repo
 type Records = Vec<Record<Word>>;
 
 fn push(records: &mut Records, tick: u64, node: u32, cause: Option<u64>, what: Happening<Word>) {
-    records.push(Record { number: records.len() as u64, tick, node, cause, what });
+    records.push(Record { number: records.len() as u64, tick, node, cause, nth: 0, copy: false, what });
 }
 
 fn handled(event: Event<Word>, peer: Option<u32>, effects: Vec<Effect<Word>>) -> Happening<Word> {

@@ -140,7 +140,15 @@ mod tests {
     #[test]
     fn a_long_log_is_cut_and_says_so() {
         let records: Vec<Record<sample::Word>> = (0..3_000)
-            .map(|number| Record { number, tick: number, node: 0, cause: None, what: Happening::Crashed })
+            .map(|number| Record {
+                number,
+                tick: number,
+                node: 0,
+                cause: None,
+                nth: 0,
+                copy: false,
+                what: Happening::Crashed,
+            })
             .collect();
         let text = log(&sample::ring_names(), &records);
         assert_eq!(text.lines().count(), 2 + MOST_EVENTS + 1);

@@ -1,13 +1,15 @@
 //! Records in words, for the formats that people read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use hustings_protocol::{Change, Effect, Event, Happening, Id, Loss, Message, Port, Record, Summons, Timer};
+use hustings_protocol::{
+    Change, Effect, Event, Happening, Id, Loss, Message, NoticeKind, Port, Record, Summons, Timer,
+};
 use serde_json::Value;
 
 use super::Names;
-use crate::topology::Network;
+use crate::engine::general::Routes;
 
 /// The names of messages' kinds and contents: `candidate 7`.
 pub(super) fn message<M: Message>(message: &M) -> String {
@@ -80,14 +82,14 @@ pub(super) struct Words<'a> {
     names: &'a Names,
     /// Where an id lives.
     positions: BTreeMap<u64, u32>,
-    /// For each node, those that it no longer sends to.
-    struck: BTreeMap<u32, BTreeSet<u32>>,
+    /// Who is behind which port by now.
+    routes: Routes<'a>,
 }
 
 impl<'a> Words<'a> {
     pub(super) fn new(names: &'a Names) -> Self {
         let positions = names.ids.iter().zip(0..).map(|(id, at)| (*id, at)).collect();
-        Words { names, positions, struck: BTreeMap::new() }
+        Words { names, positions, routes: Routes::new(&names.network) }
     }
 
     /// What happened and what the node did about it: `candidate 7 from 3 → passes on candidate 7 to 5`.
@@ -96,6 +98,9 @@ impl<'a> Words<'a> {
         match &record.what {
             Happening::Handled { event, peer, coins, effects } => {
                 let mut words = self.event(at, event, *peer);
+                if record.copy {
+                    words.insert_str(0, "copy of ");
+                }
                 for (bound, drawn) in coins {
                     let _ = write!(words, ", draws {drawn} of {bound}");
                 }
@@ -114,6 +119,9 @@ impl<'a> Words<'a> {
             Happening::Retired => "retired".to_string(),
             Happening::LinkCut { peer } => format!("link to {peer} cut"),
             Happening::LinkHealed { peer } => format!("link to {peer} healed"),
+            Happening::Notice { kind: NoticeKind::Poll, count } => format!("is asked whether it lives, by {count}"),
+            Happening::Notice { kind: NoticeKind::Alive, count } => format!("answers that it lives, to {count}"),
+            Happening::Notice { kind: NoticeKind::Heartbeat, count } => format!("tells {count} that it lives"),
         }
     }
 
@@ -161,13 +169,22 @@ impl<'a> Words<'a> {
             Effect::Lead => "leads".to_string(),
             Effect::Follow(leader) => format!("follows {leader}"),
             Effect::Forget => "names nobody".to_string(),
-            Effect::Skip(port) => match peer.or_else(|| self.peer(at, *port)) {
-                Some(dead) => {
-                    self.struck.entry(at).or_default().insert(dead);
-                    format!("skips {dead}")
+            Effect::Skip(port) => {
+                // Whom a message came back from, else whoever is there.
+                let dead = match event {
+                    Event::Unreachable { port: back, .. } if back == port => peer,
+                    _ => None,
+                };
+                match dead.or_else(|| self.peer(at, *port)) {
+                    Some(dead) => {
+                        if at < self.names.network.size() {
+                            self.routes.strike(at, *port, dead);
+                        }
+                        format!("skips {dead}")
+                    }
+                    None => format!("skips port {port}"),
                 }
-                None => format!("skips port {port}"),
-            },
+            }
         }
     }
 
@@ -183,20 +200,10 @@ impl<'a> Words<'a> {
 
     /// The position behind a port; on a ring the first one that was not struck off.
     fn peer(&self, at: u32, port: Port) -> Option<u32> {
-        let network = &self.names.network;
-        if at >= network.size() || port.0 >= network.degree(at) {
+        if at >= self.names.network.size() {
             return None;
         }
-        let mut peer = network.peer(at, port).0;
-        if let (Network::Ring(_), Some(struck)) = (network, self.struck.get(&at)) {
-            for _ in 0..struck.len() {
-                if !struck.contains(&peer) {
-                    break;
-                }
-                peer = network.peer(peer, port).0;
-            }
-        }
-        Some(peer)
+        self.routes.target(at, port).map(|(peer, _)| peer)
     }
 }
 
@@ -242,7 +249,7 @@ mod tests {
     use serde::{Deserialize, Serialize};
 
     use super::*;
-    use crate::topology::Complete;
+    use crate::topology::{Complete, Network, Ring};
     use crate::trace::sample::Word;
 
     #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -289,5 +296,38 @@ mod tests {
         assert_eq!(effect(Effect::SendDirect(Id(41), Word::Wake)), "sends wake directly to id 41");
         let change = Event::<Word>::Change(Change::Reachable(vec![Id(10), Id(40)]));
         assert_eq!(words.event(1, &change, None), "can reach 0 3");
+    }
+    #[test]
+    fn on_a_ring_of_two_each_side_is_struck_apart() {
+        let names = Names::new("", vec![0, 1], Network::Ring(Ring { size: 2 }));
+        let mut words = Words::new(&names);
+        let back = Event::Unreachable { port: Port::NEXT, message: Word::Wake };
+        let mut effect = |effect: Effect<Word>| words.effect(0, &effect, &back, Some(1));
+        assert_eq!(effect(Effect::Skip(Port::NEXT)), "skips 1");
+        assert_eq!(effect(Effect::Send(Port::NEXT, Word::Wake)), "sends wake to 0");
+        assert_eq!(effect(Effect::Send(Port::PREVIOUS, Word::Wake)), "sends wake to 1");
+    }
+
+    #[test]
+    fn copies_and_notices_are_told() {
+        let names = Names::new("", vec![0, 1], Network::Ring(Ring { size: 2 }));
+        let told = |copy, what| {
+            Words::new(&names).happening::<Word>(&Record {
+                number: 4,
+                tick: 2,
+                node: 1,
+                cause: None,
+                nth: 0,
+                copy,
+                what,
+            })
+        };
+        let event = Event::Message { from: Port::PREVIOUS, message: Word::Wake };
+        let came = Happening::Handled { event, peer: Some(0), coins: vec![], effects: vec![] };
+        assert_eq!(told(true, came), "copy of wake from 0");
+        let notice = |kind| told(false, Happening::Notice { kind, count: 3 });
+        assert_eq!(notice(NoticeKind::Poll), "is asked whether it lives, by 3");
+        assert_eq!(notice(NoticeKind::Alive), "answers that it lives, to 3");
+        assert_eq!(notice(NoticeKind::Heartbeat), "tells 3 that it lives");
     }
 }

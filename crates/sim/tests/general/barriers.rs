@@ -9,14 +9,16 @@ use super::*;
 
 /// Node 0 sends the tick to all neighbours and by id to node 2, every tick for ten ticks.
 fn ticking(at: u32, event: &Event<Word>) -> Deeds {
+    let words = |number: u32| {
+        let reply = Word::Reply(100 + u64::from(number));
+        vec![Effect::SendAllBut(None, Word::Say(number.into())), Effect::SendDirect(Id(2), reply)]
+    };
     match event {
         Event::Start(_) if at == 0 => {
-            (0..10).map(|tick| Effect::SetTimer(tick, Timer { kind: 0, token: tick as u32 })).collect()
+            let later = (1..10).map(|tick| Effect::SetTimer(tick, Timer { kind: 0, token: tick as u32 }));
+            words(0).into_iter().chain(later).collect()
         }
-        Event::Timer(Timer { token, .. }) => {
-            let word = Word::Say((*token).into());
-            vec![Effect::SendAllBut(None, word), Effect::SendDirect(Id(2), Word::Reply(100 + u64::from(*token)))]
-        }
+        Event::Timer(Timer { token, .. }) => words(*token),
         _ => Vec::new(),
     }
 }

@@ -148,3 +148,14 @@ fn the_wait_is_by_tick_sender_and_sending_order() {
     let outcome = run(&TokenRing, &Scenario { starts: vec![start(0, 0)], bandwidth: Some(1), ..ring(5) });
     assert_eq!(outcome.time.quiescent, Some(10), "one token is never too much");
 }
+
+#[test]
+fn copies_of_copies_end_a_run_before_they_fill_the_memory() {
+    // A candidate whose owner died circles for ever, and every hop doubles it.
+    let mut scenario = Scenario::new(Network::Ring(Ring { size: 8 })).started_by_all();
+    scenario.faults = vec![Fault { tick: 2, what: FaultKind::Crash(7) }];
+    scenario.duplicate = 1.0;
+    let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
+    let outcome = general::run(&ChangRoberts::protocol::<Id>(&NoParams), &ranks, &scenario, None);
+    assert!(outcome.hung && !outcome.agreement);
+}

@@ -4,6 +4,8 @@ mod barriers;
 mod chance;
 mod counts;
 mod crashes;
+#[path = "../common/gossip.rs"]
+mod gossip;
 mod notice;
 mod puppet;
 mod replays;

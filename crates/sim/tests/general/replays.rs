@@ -2,130 +2,84 @@
 
 use std::collections::BTreeMap;
 
-use hustings_protocol::{Context, Effect, Event, Happening, Id, Loss, Message, Port, Protocol, Summons, Timer, kinds};
+use hustings_protocol::{Effect, Event, Happening, Id, Loss, Message, NoticeKind, Port, Protocol, Summons, Timer};
 use hustings_sim::replay::{Replay, ReplayError, Setting, replay};
-use hustings_sim::scenario::{Delay, FaultKind, Medium};
+use hustings_sim::scenario::{Delay, FaultKind, Medium, Notice};
 use hustings_sim::trace::file::{FileError, Header, HeaderError, Limits, TraceFile, TraceWriter};
 use proptest::prelude::*;
-use serde::{Deserialize, Serialize};
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
+use super::gossip::{self, Gossip};
+use super::puppet::*;
 use super::token::TokenRing;
 use super::*;
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-enum Gossip {
-    Hop(u64),
-    Secret(u64),
-}
-kinds!(Gossip: Hop = "hop", Secret = "secret");
-
-/// Does everything a protocol can do, by the toss of a coin; messages die after some hops.
-struct Gossips;
-
-impl Gossips {
-    fn gossip<C: Context<Self>>(heard: &mut u64, hops: u64, cx: &mut C) {
-        *heard = heard.wrapping_mul(31).wrapping_add(hops);
-        let Some(left) = hops.checked_sub(1) else { return };
-        let port = Port(cx.draw(u64::from(cx.degree().max(1))) as u32);
-        match cx.draw(9) {
-            0 => cx.send_all_but(Some(port), Gossip::Hop(left)),
-            1 => cx.send_range(0..port.0 + 1, Gossip::Hop(left)),
-            2 => {
-                let to = cx.draw(u64::from(cx.size()) + 1);
-                cx.send_direct(Id(to), Gossip::Secret(left));
-            }
-            3 => {
-                let after = cx.draw(5);
-                cx.set_timer(after, Timer { kind: 1, token: left as u32 });
-            }
-            4 => {
-                cx.lead();
-                cx.send(port, Gossip::Hop(left));
-                cx.send(port, Gossip::Hop(left / 2));
-            }
-            5 => {
-                let leader = cx.draw(u64::from(cx.size()));
-                cx.follow(Id(leader));
-                cx.send(port, Gossip::Hop(left));
-            }
-            6 => cx.forget(),
-            _ => cx.send(port, Gossip::Hop(left)),
-        }
-    }
-}
-
-impl Protocol for Gossips {
-    type Rank = Id;
-    type State = u64;
-    type Message = Gossip;
-
-    fn init(&self) -> u64 {
-        0
-    }
-    fn start<C: Context<Self>>(&self, heard: &mut u64, _: Summons, cx: &mut C) {
-        Self::gossip(heard, 12, cx);
-    }
-    fn receive<C: Context<Self>>(&self, heard: &mut u64, _: Port, message: Gossip, cx: &mut C) {
-        let (Gossip::Hop(hops) | Gossip::Secret(hops)) = message;
-        Self::gossip(heard, hops, cx);
-    }
-    fn receive_direct<C: Context<Self>>(&self, heard: &mut u64, _: Id, message: Gossip, cx: &mut C) {
-        let (Gossip::Hop(hops) | Gossip::Secret(hops)) = message;
-        Self::gossip(heard, hops, cx);
-    }
-    fn unreachable<C: Context<Self>>(&self, _: &mut u64, port: Port, _: Gossip, cx: &mut C) {
-        if cx.draw(4) > 0 {
-            cx.skip(port);
-        }
-    }
-    fn timer<C: Context<Self>>(&self, heard: &mut u64, timer: Timer, cx: &mut C) {
-        Self::gossip(heard, timer.token.into(), cx);
-    }
-    fn retire<C: Context<Self>>(&self, _: &mut u64, cx: &mut C) {
-        cx.send_all_but(None, Gossip::Hop(2));
-    }
-}
-
 fn faults(size: u32) -> impl Strategy<Value = Vec<Fault>> {
     let at = 0..size;
+    let link = (at.clone(), at.clone());
     let what = prop_oneof![
         4 => at.clone().prop_map(FaultKind::Crash),
         4 => at.clone().prop_map(FaultKind::Recover),
         1 => at.clone().prop_map(FaultKind::Join),
-        2 => at.clone().prop_map(FaultKind::Retire),
-        1 => (at.clone(), at).prop_map(|(a, b)| FaultKind::Cut(a, b)),
+        2 => at.prop_map(FaultKind::Retire),
+        2 => link.clone().prop_map(|(a, b)| FaultKind::Cut(a, b)),
+        1 => link.prop_map(|(a, b)| FaultKind::Heal(a, b)),
         1 => Just(FaultKind::HealAll),
-        1 => prop::collection::vec(0..2u32, size as usize).prop_map(FaultKind::Partition),
+        2 => prop::collection::vec(0..2u32, size as usize).prop_map(FaultKind::Partition),
     ];
-    prop::collection::vec((0u64..25, what).prop_map(|(tick, what)| Fault { tick, what }), 0..7)
+    prop::collection::vec((0u64..25, what).prop_map(|(tick, what)| Fault { tick, what }), 0..8)
 }
 
-fn scenarios() -> impl Strategy<Value = Scenario> {
-    let network = prop_oneof![
-        2 => (1u32..7).prop_map(ring),
-        1 => (2u32..7).prop_map(complete),
-        1 => Just(graph(6, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (1, 4)])),
-    ];
-    let delay = prop_oneof![
+fn networks() -> impl Strategy<Value = Network> {
+    prop_oneof![
+        3 => (1u32..8).prop_map(|size| Network::Ring(Ring { size })),
+        1 => (2u32..7).prop_map(|size| Network::Complete(Complete { size })),
+        1 => (2..9u32, 0..8u32, any::<u64>()).prop_map(|(size, more, seed)| gossip::graph(size, more, seed)),
+    ]
+}
+
+fn delays() -> impl Strategy<Value = Delay> {
+    prop_oneof![
         Just(Delay::Unit),
         Just(Delay::Uniform(1, 6)),
         Just(Delay::Exponential(4.0)),
         Just(Delay::Pareto { min: 1.0, shape: 1.0 }),
-    ];
-    let chances = (delay, any::<bool>(), prop_oneof![Just(0.0), Just(0.2)], any::<u64>());
-    let rest = (prop_oneof![Just(None), (1u64..4).prop_map(Some)], any::<bool>(), 20u64..400);
-    let with_faults = network.prop_flat_map(|network| {
-        let size = network.network.size();
-        faults(size).prop_map(move |faults| Scenario { faults, ..network.clone().started_by_all() })
-    });
-    (with_faults, chances, rest).prop_map(
-        |(scenario, (delay, unordered, loss, seed), (bandwidth, broadcast, until))| {
-            // Equal messages that one handling sends again over an unordered link cannot be told apart by their records.
-            let unordered = unordered && (scenario.faults.is_empty() || !matches!(scenario.network, Network::Ring(_)));
-            let medium = if broadcast { Medium::Broadcast } else { Medium::Links };
-            Scenario { delay, unordered, loss, seed, bandwidth, medium, until, ..scenario }
-        },
-    )
+    ]
+}
+
+fn notices() -> impl Strategy<Value = Notice> {
+    prop_oneof![
+        2 => Just(Notice::Oracle),
+        1 => (0..9u64).prop_map(Notice::Poll),
+        1 => (0..9u64).prop_map(Notice::Heartbeat),
+        1 => (0..30u64).prop_map(Notice::Term),
+    ]
+}
+
+prop_compose! {
+    /// Everything that a scenario can have, in any combination.
+    fn scenarios()(network in networks())(
+        starts in prop::collection::vec((0..network.size(), 0..20u64), 0..9),
+        faults in faults(network.size()),
+        (delay, unordered) in (delays(), any::<bool>()),
+        (loss, duplicate) in (prop_oneof![Just(0.0), Just(0.2)], prop_oneof![Just(0.0), Just(0.3)]),
+        (bandwidth, broadcast) in (prop_oneof![3 => Just(None), 1 => (0u64..6).prop_map(Some)], any::<bool>()),
+        notice in notices(),
+        until in prop_oneof![1 => 0..30u64, 2 => 30..300u64],
+        (from_all, seed) in any::<(bool, u64)>(),
+        network in Just(network),
+    ) -> Scenario {
+        let scenario = Scenario::new(network);
+        let all = if from_all { scenario.clone().started_by_all().starts } else { Vec::new() };
+        let starts = all.into_iter().chain(starts.into_iter().map(|(at, tick)| start(at, tick))).collect();
+        let medium = if broadcast { Medium::Broadcast } else { Medium::Links };
+        Scenario { starts, faults, delay, unordered, loss, duplicate, bandwidth, medium, notice, seed, until, ..scenario }
+    }
+}
+
+fn gossips() -> impl Strategy<Value = Gossip> {
+    (any::<u64>(), 1..12u8, 0..64u8).prop_map(|(seed, life, talents)| Gossip { seed, life, talents })
 }
 
 fn ranks(scenario: &Scenario) -> Vec<Id> {
@@ -139,29 +93,32 @@ fn replays<P: Protocol<Rank = Id>>(protocol: &P, scenario: &Scenario) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
 
     #[test]
-    fn every_run_replays_to_its_outcome(scenario in scenarios()) {
-        replays(&Gossips, &scenario);
-        if matches!(scenario.network, Network::Ring(_)) {
-            replays(&chang_roberts(), &scenario);
-            replays(&TokenRing, &scenario);
-        }
+    fn every_run_replays_to_its_outcome(scenario in scenarios(), gossip in gossips()) {
+        replays(&gossip, &scenario);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn elections_replay_too(scenario in scenarios()) {
+        // A token that goes round for ever and comes twice now and then becomes millions.
+        let until = if scenario.duplicate > 0.0 { scenario.until.min(25) } else { scenario.until };
+        let network = Network::Ring(Ring { size: scenario.network.size() });
+        let scenario = Scenario { network, until, ..scenario };
+        replays(&chang_roberts(), &scenario);
+        replays(&TokenRing, &scenario);
     }
 
-    /// With copies too, while every message ends in time and equal ones stay in order.
     #[test]
-    fn runs_with_copies_replay(scenario in scenarios()) {
-        let scenario = Scenario { duplicate: 0.3, unordered: false, until: 1 << 40, faults: Vec::new(), ..scenario };
-        replays(&Gossips, &scenario);
-    }
-
-    #[test]
-    fn every_run_replays_from_its_file(scenario in scenarios()) {
-        let header = Header::new("gossips", BTreeMap::new(), &scenario);
+    fn every_run_replays_from_its_file(scenario in scenarios(), gossip in gossips()) {
+        let header = Header::new("gossip", BTreeMap::new(), &scenario);
         let mut writer = TraceWriter::new(Vec::new(), &header).unwrap();
-        let outcome = general::run(&Gossips, &ranks(&scenario), &scenario, Some(&mut writer));
+        let outcome = general::run(&gossip, &ranks(&scenario), &scenario, Some(&mut writer));
         let text = writer.finish().unwrap();
         let mut file = TraceFile::open(&text[..], Limits::default()).unwrap();
         prop_assert_eq!(file.header(), &header);
@@ -169,12 +126,47 @@ proptest! {
         prop_assert_eq!(&network, &scenario.network);
         let setting = file.header().setting(&network);
         let ranks = ranks(&scenario);
-        let mut again = Replay::new(&Gossips, &ranks, &setting).unwrap();
+        let mut again = Replay::new(&gossip, &ranks, &setting).unwrap();
         for record in file.records() {
             again.step(record.unwrap()).unwrap();
         }
         prop_assert_eq!(again.finish(), outcome);
     }
+}
+
+/// Guards the properties above: they would prove little if what they are about did not occur.
+#[test]
+fn random_runs_have_everything_in_them() {
+    let mut runner = TestRunner::deterministic();
+    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+    for _ in 0..400 {
+        let scenario = scenarios().new_tree(&mut runner).unwrap().current();
+        let gossip = gossips().new_tree(&mut runner).unwrap().current();
+        let (outcome, records) = watch(&gossip, &scenario);
+        let mut see = |what, is_so: bool| *seen.entry(what).or_default() += u32::from(is_so);
+        see("hung", outcome.hung);
+        see("poll", outcome.notice.iter().any(|&(kind, count)| kind == "alive" && count > 0));
+        see("heartbeat", outcome.notice.iter().any(|&(kind, count)| kind == "heartbeat" && count > 0));
+        for record in &records {
+            see("later message", record.nth > 2);
+            see("copy", record.copy);
+            match &record.what {
+                Happening::Lost { why, .. } => see(["down", "chance", "cut"][*why as usize % 3], true),
+                Happening::Handled { event: Event::Unreachable { .. }, effects, .. } => {
+                    see("came back", true);
+                    see("skip", effects.iter().any(|effect| matches!(effect, Effect::Skip(_))));
+                }
+                Happening::Handled { event, .. } => {
+                    see("direct came back", matches!(event, Event::UnreachableDirect { .. }));
+                    see("timer", matches!(event, Event::Timer(_)));
+                    see("leader lost", *event == Event::Start(Summons::LeaderLost));
+                    see("retire", *event == Event::Retire);
+                }
+                what => see("join", *what == Happening::Joined),
+            }
+        }
+    }
+    assert!(seen.len() == 15 && seen.values().all(|&count| count > 5), "{seen:?}");
 }
 
 type Words = Vec<Record<<Rules as Protocol>::Message>>;
@@ -260,6 +252,97 @@ fn forged_deaths_and_losses_are_found_out() {
         }
     });
     assert_eq!(coins, ReplayError::CoinsLeft { number: 0, left: 1 });
+}
+
+/// Says the same word three times over a link, two of them to be told apart only by their place.
+fn stammer() -> Puppet {
+    Puppet(|at, event| match event {
+        Event::Start(_) if at == 0 => vec![say(Port::NEXT, 7), say(Port::PREVIOUS, 7), say(Port::NEXT, 7)],
+        _ => Vec::new(),
+    })
+}
+
+/// A trace as somebody might write it by hand: `nth` is left out where it is 0.
+fn by_hand(lines: &[&str]) -> Result<Outcome, ReplayError> {
+    let scenario = Scenario { duplicate: 0.1, ..ring(3) };
+    let start = r#"{"number":0,"tick":0,"node":0,"what":"handled","event":{"start":"start"},
+        "effects":[{"send":[0,{"Say":7}]},{"send":[1,{"Say":7}]},{"send":[0,{"Say":7}]}]}"#;
+    let records = std::iter::once(&start).chain(lines).map(|line| serde_json::from_str(line).expect("it is a record"));
+    replay(&stammer(), &ranks(&scenario), &Setting::of(&scenario), records)
+}
+
+#[test]
+fn a_record_says_which_message_it_means() {
+    let arrival = |number: u64, rest: &str| {
+        format!(
+            r#"{{"number":{number},"tick":{number},"node":1,"cause":0,{rest}"what":"handled","peer":0,
+                "event":{{"message":{{"from":1,"message":{{"Say":7}}}}}},"effects":[]}}"#
+        )
+    };
+    let hear = |rests: &[&str]| {
+        let lines: Vec<String> = (1..).zip(rests).map(|(number, rest)| arrival(number, rest)).collect();
+        by_hand(&lines.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let copy = r#""nth":2,"copy":true,"#;
+    let outcome = hear(&["", copy, r#""nth":2,"#]).expect("the first, the copy of the third, the third");
+    assert!(outcome.hung, "the second is under way");
+    assert_eq!(outcome.load.max, 3);
+    let twice = hear(&["", ""]).expect_err("it has arrived already").to_string();
+    let expected = "record 2: Say(7) from node 0 to node 1, message 0 of record 0, is not under way; \
+                    message 2 of that record would do";
+    assert_eq!(twice, expected);
+    let elsewhere = hear(&[r#""nth":1,"#]).expect_err("it goes to the other side").to_string();
+    assert!(elsewhere.ends_with("message 1 of record 0, is not under way; message 0 of that record would do"));
+    let none = hear(&[r#""nth":3,"#]).expect_err("there are three").to_string();
+    assert!(none.contains("message 3 of record 0, is not under way"), "{none}");
+    let again = hear(&[copy, copy]).expect_err("there is one copy").to_string();
+    assert!(again.contains("the copy of message 2 of record 0, is not under way"), "{again}");
+}
+
+#[test]
+fn the_place_of_a_message_counts_all_sends_of_its_cause() {
+    let protocol = Puppet(|at, event| match event {
+        Event::Start(_) if at == 1 => {
+            let all = Effect::SendAllBut(Some(Port(1)), Word::Say(2));
+            vec![Effect::Lead, say(Port(2), 1), all, Effect::SendDirect(Id(0), Word::Say(3)), say(Port(0), 4)]
+        }
+        _ => Vec::new(),
+    });
+    let scenario = Scenario { starts: vec![start(1, 0)], medium: Medium::Broadcast, ..complete(4) };
+    let (_, records) = watch(&protocol, &scenario);
+    let arrivals: Vec<(u32, u32)> = records[1..].iter().map(|record| (record.node, record.nth)).collect();
+    assert_eq!(arrivals, [(0, 1), (0, 3), (0, 4), (3, 0), (3, 2)]);
+}
+
+#[test]
+fn forged_notices_are_found_out() {
+    // Node 0 leads from tick 0 on, the others follow; polls at 2, 4, …; it dies at 5.
+    let protocol = Puppet(|at, event| match event {
+        Event::Start(Summons::Start) if at == 0 => vec![Effect::Lead, Effect::SendAllBut(None, Word::Say(0))],
+        Event::Message { .. } => vec![Effect::Follow(Id(0))],
+        _ => Vec::new(),
+    });
+    let faults = vec![fault(5, FaultKind::Crash(0))];
+    let scenario = Scenario { starts: vec![start(0, 0)], faults, notice: Notice::Poll(2), until: 6, ..complete(3) };
+    let (outcome, records) = watch(&protocol, &scenario);
+    assert_eq!(outcome.notice, [("poll", 6), ("alive", 2)]);
+    let forged = |forge: fn(&mut NoticeKind, &mut u64), notice| {
+        let mut records = records.clone();
+        let polls = records.iter_mut().find_map(|record| match &mut record.what {
+            Happening::Notice { kind, count } => Some((kind, count)),
+            _ => None,
+        });
+        let (kind, count) = polls.expect("there are polls");
+        forge(kind, count);
+        let setting = Setting { notice, ..Setting::of(&scenario) };
+        match replay(&protocol, &ranks(&scenario), &setting, records) {
+            Err(ReplayError::Notice { kind, count, allowed, .. }) => (kind, count, allowed),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(forged(|_, count| *count = 3, scenario.notice), ("poll", 3, "2".into()));
+    assert_eq!(forged(|kind, _| *kind = NoticeKind::Alive, scenario.notice), ("alive", 2, "none".into()));
+    assert_eq!(forged(|_, _| {}, Notice::Oracle), ("poll", 2, "none".into()));
 }
 
 #[test]

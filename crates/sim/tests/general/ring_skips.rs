@@ -10,7 +10,10 @@ use super::*;
 /// Node 0 sends 0, 1, 2, … to its next, one each tick from the start on; on `unreachable` it skips.
 fn stream(at: u32, event: &Event<Word>) -> Deeds {
     match event {
-        Event::Start(_) if at == 0 => (0..6).map(|tick| Effect::SetTimer(tick, timer(tick as u8))).collect(),
+        Event::Start(_) if at == 0 => {
+            let later = (1..6).map(|tick| Effect::SetTimer(tick, timer(tick as u8)));
+            [say(Port::NEXT, 0)].into_iter().chain(later).collect()
+        }
         Event::Timer(timer) => vec![say(Port::NEXT, timer.kind.into())],
         Event::Unreachable { port, .. } => vec![Effect::Skip(*port)],
         _ => Vec::new(),

@@ -25,13 +25,13 @@ fn timers_are_due_in_order_of_tick_then_of_setting() {
             let timers = [(5, 1), (3, 2), (5, 3), (0, 4), (1000, 5)];
             timers.map(|(after, kind)| Effect::SetTimer(after, timer(kind))).to_vec()
         }
-        // Set at tick 13 for tick 15, after two others; and one for now, set by one for now.
+        // Set at tick 13 for tick 15, after two others; and one for 0 ticks, which is due in one, set by such a one.
         Event::Timer(due) if due.kind == 2 => vec![Effect::SetTimer(2, timer(6))],
         Event::Timer(due) if due.kind == 4 => vec![Effect::SetTimer(0, timer(7))],
         _ => Vec::new(),
     });
     let (outcome, records) = watch(&protocol, &alone(Vec::new()));
-    assert_eq!(rung(&records), [(10, 4), (10, 7), (13, 2), (15, 1), (15, 3), (15, 6), (1010, 5)]);
+    assert_eq!(rung(&records), [(11, 4), (12, 7), (13, 2), (15, 1), (15, 3), (15, 6), (1010, 5)]);
     // The last ones change nothing and do nothing.
     assert_eq!(outcome.time.quiescent, Some(13));
     let cause = |kind| {

@@ -77,6 +77,8 @@ pub fn run_on_links<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], sce
 #[expect(missing_debug_implementations, reason = "it holds millions of states")]
 pub struct Prepared<'a, P: Protocol, Mt>(Driver<'a, P, Mt>);
 
+// There is one for each run: its size does not matter.
+#[allow(clippy::large_enum_variant)]
 enum Driver<'a, P: Protocol, Mt> {
     Ring(ring::Prepared<'a, P, Mt>),
     Complete(slots::Prepared<'a, P, Complete, Mt>),

@@ -26,6 +26,8 @@
 //! - **By id.** A message to an id that nobody has is lost when it is due (its record names the sender twice).
 //! - **Rings.** A node that is struck off stays so, for this neighbour, also when that one recovers. If a message lost at a
 //!   node already struck comes back (links without order), a skip sends it again and strikes nobody else.
+//! - **Too much mail.** A run in which more than a million messages, and 16 for each directed link, are under way at once is
+//!   hung, and ends there.
 //! - **Broadcast.** A send to all neighbours is one message, or none if there is no neighbour to hear it.
 //! - **Notice**: see the rules in the module of that name.
 
@@ -48,6 +50,7 @@ use self::agenda::{Agenda, Alarm, Signal, Turnabout};
 use self::barriers::Barriers;
 use self::calendar::Calendar;
 use self::notice::Watch;
+pub(crate) use self::notice::{followed, kinds as notice_kinds};
 pub(crate) use self::post::Way;
 use self::post::{Mail, Post};
 pub(crate) use self::resends::{NO_TICKET, Resends, Ticket};
@@ -80,6 +83,9 @@ pub fn run<P: Protocol>(
     let mut engine = Engine::new(protocol, ranks, scenario, observer);
     while let Some(tick) = engine.next_tick() {
         engine.tick(tick);
+        if engine.post.is_overfull() {
+            break;
+        }
     }
     engine.books.finish(ranks, engine.post.is_under_way(), engine.watch.counts())
 }
@@ -96,6 +102,23 @@ pub(crate) fn absent(scenario: &Scenario) -> Vec<u32> {
     absent
 }
 
+/// Why something happens, as its record says it.
+#[derive(Clone, Copy, Default)]
+struct Cause {
+    record: Option<u64>,
+    nth: u32,
+    copy: bool,
+}
+
+impl Cause {
+    /// Nothing that a node did.
+    const NONE: Cause = Cause { record: None, nth: 0, copy: false };
+
+    fn of<M>(mail: &Mail<M>) -> Self {
+        Cause { record: Some(mail.cause), nth: mail.nth, copy: mail.copy }
+    }
+}
+
 /// A run under way.
 struct Engine<'a, P: Protocol> {
     protocol: &'a P,
@@ -103,6 +126,8 @@ struct Engine<'a, P: Protocol> {
     observer: Option<&'a mut dyn Observer<P::Message>>,
     /// The number of the next record.
     number: u64,
+    /// How many messages the handling under way has sent.
+    nth: u32,
     now: u64,
     /// What will happen, by tick, and how much of it is over.
     faults: Vec<Fault>,
@@ -132,6 +157,7 @@ struct Engine<'a, P: Protocol> {
     effects: Vec<Effect<P::Message>>,
     drawn: Vec<(u64, u64)>,
     signals: Vec<u32>,
+    notices: Vec<notice::Sent>,
 }
 
 impl<'a, P: Protocol> Engine<'a, P> {
@@ -161,6 +187,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             scenario,
             observer,
             number: 0,
+            nth: 0,
             now: 0,
             faults,
             faults_over: 0,
@@ -184,6 +211,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             effects: Vec::new(),
             drawn: Vec::new(),
             signals: Vec::new(),
+            notices: Vec::new(),
         }
     }
 
@@ -285,7 +313,9 @@ impl<'a, P: Protocol> Engine<'a, P> {
         let Some(before) = before else { return };
         for (at, peer) in self.barriers.changes(&before, fault, &self.scenario.network) {
             let is_cut = self.barriers.bar(at, peer);
-            self.record(at, None, || if is_cut { Happening::LinkCut { peer } } else { Happening::LinkHealed { peer } });
+            self.record(at, Cause::NONE, || {
+                if is_cut { Happening::LinkCut { peer } } else { Happening::LinkHealed { peer } }
+            });
         }
     }
 
@@ -293,15 +323,21 @@ impl<'a, P: Protocol> Engine<'a, P> {
         while let Some(at) = self.retired.pop() {
             self.goes_down(at);
         }
-        self.watch.end_tick(self.now, &self.books, &self.barriers);
+        let mut notices = std::mem::take(&mut self.notices);
+        self.watch.end_tick(self.now, &self.books, &self.barriers, &mut notices);
+        for (leader, kind, count) in notices.drain(..) {
+            self.record(leader, Cause::NONE, || Happening::Notice { kind, count });
+        }
+        self.notices = notices;
         self.books.close_tick(self.now);
     }
 
     /// Tells the observer, if there is one.
     #[inline]
-    fn record(&mut self, node: u32, cause: Option<u64>, what: impl FnOnce() -> Happening<P::Message>) {
+    fn record(&mut self, node: u32, cause: Cause, what: impl FnOnce() -> Happening<P::Message>) {
         if let Some(observer) = &mut self.observer {
-            observer.record(&Record { number: self.number, tick: self.now, node, cause, what: what() });
+            let Cause { record: cause, nth, copy } = cause;
+            observer.record(&Record { number: self.number, tick: self.now, node, cause, nth, copy, what: what() });
             self.number += 1;
         }
     }

@@ -13,9 +13,14 @@
 //! - **Term(K)**: the term of a leader begins when the first of those that name it (itself included) began to, and ends K
 //!   ticks later: the lowest live position that names it gets a signal. If it is still named then, its next term begins at once.
 //!
+//! In a trace its messages are [`Happening::Notice`](hustings_protocol::Happening): for each leader and tick one record of the polls sent to it,
+//! one of its answers, one of its heartbeats.
+//!
 //! A notice with period 0 is taken as one with period 1.
 
 use std::collections::{BTreeMap, VecDeque};
+
+use hustings_protocol::NoticeKind;
 
 use super::barriers::Barriers;
 use crate::engine::books::Books;
@@ -93,27 +98,56 @@ impl Watch {
     }
 
     /// All nodes have acted, the books are not closed yet.
-    pub(crate) fn end_tick(&mut self, tick: u64, books: &Books, barriers: &Barriers) {
+    ///
+    /// Adds what was sent: the leader that it concerns, what, how many.
+    pub(crate) fn end_tick(&mut self, tick: u64, books: &Books, barriers: &Barriers, sent: &mut Vec<Sent>) {
         match self {
             Watch::Oracle => {}
-            Watch::Poll(polls) => polls.end_tick(tick, books, barriers),
-            Watch::Heartbeat(heartbeats) => heartbeats.end_tick(tick, books, barriers),
+            Watch::Poll(polls) => polls.end_tick(tick, books, barriers, sent),
+            Watch::Heartbeat(heartbeats) => heartbeats.end_tick(tick, books, barriers, sent),
             Watch::Term(terms) => terms.end_tick(tick, books),
         }
     }
 
     /// Its messages by kind.
     pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
-        match self {
-            Watch::Oracle | Watch::Term(_) => Vec::new(),
-            Watch::Poll(polls) => vec![("poll", polls.polls), ("alive", polls.answers)],
-            Watch::Heartbeat(heartbeats) => vec![("heartbeat", heartbeats.heartbeats)],
-        }
+        let count = |kind: NoticeKind| match (self, kind) {
+            (Watch::Poll(polls), NoticeKind::Poll) => polls.polls,
+            (Watch::Poll(polls), NoticeKind::Alive) => polls.answers,
+            (Watch::Heartbeat(heartbeats), NoticeKind::Heartbeat) => heartbeats.heartbeats,
+            _ => 0,
+        };
+        let notice = match self {
+            Watch::Oracle => Notice::Oracle,
+            Watch::Poll(polls) => Notice::Poll(polls.every),
+            Watch::Heartbeat(heartbeats) => Notice::Heartbeat(heartbeats.every),
+            Watch::Term(terms) => Notice::Term(terms.length),
+        };
+        kinds(notice).iter().map(|&kind| (kind.name(), count(kind))).collect()
     }
 }
 
+/// Messages of a watch: the leader that they concern, what they say, how many.
+pub(crate) type Sent = (u32, NoticeKind, u64);
+
+/// What the messages of a notice say, in the order of reports.
+pub(crate) fn kinds(notice: Notice) -> &'static [NoticeKind] {
+    match notice {
+        Notice::Oracle | Notice::Term(_) => &[],
+        Notice::Poll(_) => &[NoticeKind::Poll, NoticeKind::Alive],
+        Notice::Heartbeat(_) => &[NoticeKind::Heartbeat],
+    }
+}
+
+/// Adds polls or answers of a round, by leader.
+fn tally<'a>(kind: NoticeKind, polls: impl Iterator<Item = &'a Poll>, sent: &mut Vec<Sent>) {
+    let mut by_leader: BTreeMap<u32, u64> = BTreeMap::new();
+    polls.for_each(|poll| *by_leader.entry(poll.leader).or_default() += 1);
+    sent.extend(by_leader.into_iter().map(|(leader, count)| (leader, kind, count)));
+}
+
 /// The other node that a node names.
-fn followed(books: &Books, at: u32) -> Option<u32> {
+pub(crate) fn followed(books: &Books, at: u32) -> Option<u32> {
     books.named(at).filter(|&leader| leader != at)
 }
 
@@ -156,13 +190,14 @@ impl Polls {
         }
     }
 
-    fn end_tick(&mut self, tick: u64, books: &Books, barriers: &Barriers) {
+    fn end_tick(&mut self, tick: u64, books: &Books, barriers: &Barriers, sent: &mut Vec<Sent>) {
         self.last = tick;
         for (_, round) in self.rounds.iter_mut().filter(|(sent, _)| *sent + 1 == tick) {
             for poll in round.iter_mut() {
                 poll.is_answered = books.leads(poll.leader) && !barriers.part(poll.at, poll.leader);
                 self.answers += u64::from(poll.is_answered);
             }
+            tally(NoticeKind::Alive, round.iter().filter(|poll| poll.is_answered), sent);
         }
         if tick == self.next {
             let polls = (0..books.size()).filter_map(|at| {
@@ -171,6 +206,7 @@ impl Polls {
             });
             let round: Vec<Poll> = polls.collect();
             self.polls += round.len() as u64;
+            tally(NoticeKind::Poll, round.iter(), sent);
             if !round.is_empty() {
                 self.rounds.push_back((tick, round));
             }
@@ -222,7 +258,7 @@ impl Heartbeats {
         }
     }
 
-    fn end_tick(&mut self, tick: u64, books: &Books, barriers: &Barriers) {
+    fn end_tick(&mut self, tick: u64, books: &Books, barriers: &Barriers, sent: &mut Vec<Sent>) {
         if let Some((_, leaders)) = self.under_way.take_if(|(arrival, _)| *arrival == tick) {
             for leader in leaders {
                 let hears = |&at: &u32| followed(books, at) == Some(leader) && !barriers.part(at, leader);
@@ -236,7 +272,9 @@ impl Heartbeats {
         }
         if tick == self.next {
             let leaders: Vec<u32> = (0..books.size()).filter(|&at| books.leads(at)).collect();
-            self.heartbeats += leaders.len() as u64 * u64::from(books.size() - 1);
+            let others = u64::from(books.size() - 1);
+            self.heartbeats += leaders.len() as u64 * others;
+            sent.extend(leaders.iter().map(|&leader| (leader, NoticeKind::Heartbeat, others)).filter(|_| others > 0));
             if !leaders.is_empty() {
                 self.under_way = Some((tick + 1, leaders));
             }

@@ -43,6 +43,8 @@ pub(crate) struct Mail<M> {
     pub(crate) order: u64,
     /// The record of the handling that sent it.
     pub(crate) cause: u64,
+    /// Which of the messages of that handling it is.
+    pub(crate) nth: u32,
     /// Under which its sender keeps it.
     pub(crate) ticket: Ticket,
     pub(crate) message: M,
@@ -61,7 +63,15 @@ pub(crate) struct Post<M> {
     order: u64,
     /// How many messages are under way, copies not included.
     under_way: u64,
+    /// How many are in memory, copies included, and how many may be.
+    held: u64,
+    most: u64,
 }
+
+/// What may be under way on any network, however small.
+const ALWAYS_FITS: u64 = 1_000_000;
+/// And how much more for each directed link.
+const FITS_PER_LINK: u64 = 16;
 
 impl<M: Clone> Post<M> {
     /// No mail yet, on a network of so many directed links.
@@ -75,7 +85,15 @@ impl<M: Clone> Post<M> {
             until: scenario.until,
             order: 0,
             under_way: 0,
+            held: 0,
+            most: ALWAYS_FITS + FITS_PER_LINK * lanes,
         }
+    }
+
+    /// Whether more mail is under way than the network's size explains: copies of copies, or a protocol that never tires.
+    /// The run is hung then, and goes no further: it would only fill the memory.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.held > self.most
     }
 
     /// Whether the delay of a message depends on the one before it on the same link.
@@ -118,6 +136,7 @@ impl<M: Clone> Post<M> {
         self.order += 1;
         // What is due later is never seen; it only counts as under way.
         if tick <= self.until {
+            self.held += 1;
             self.calendar.put(tick, mail);
         }
     }
@@ -146,6 +165,7 @@ impl<M: Clone> Post<M> {
         }
         // They are in order of sending, and the sort is stable. A tick's mail often comes in long sorted runs.
         arrivals.sort_by_key(|mail| u64::from(mail.to) << 32 | u64::from(mail.from));
+        self.held -= arrivals.len() as u64;
         self.under_way -= arrivals.iter().filter(|mail| !mail.copy).count() as u64;
     }
 

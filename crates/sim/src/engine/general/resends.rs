@@ -41,9 +41,14 @@ impl<M> Side<M> {
         Side { first: 0, kept: VecDeque::new() }
     }
 
+    /// Where a message is, if it is kept.
+    fn index(&self, ticket: Ticket) -> Option<usize> {
+        usize::try_from(ticket.checked_sub(self.first)?).ok()
+    }
+
     fn get_mut(&mut self, ticket: Ticket) -> Option<&mut Kept<M>> {
-        let index = ticket.checked_sub(self.first)?;
-        self.kept.get_mut(usize::try_from(index).ok()?)
+        let index = self.index(ticket)?;
+        self.kept.get_mut(index)
     }
 
     fn drop_settled(&mut self) {
@@ -92,10 +97,10 @@ impl<M: Clone> Resends<M> {
     }
 
     /// Whether a message was sent again, to somebody else.
-    pub(crate) fn was_resent(&mut self, at: u32, port: Port, ticket: Ticket) -> bool {
+    pub(crate) fn was_resent(&self, at: u32, port: Port, ticket: Ticket) -> bool {
+        let Some(side) = self.sides.get(at as usize).and_then(|sides| sides.get(port.index())) else { return false };
         // A message that was sent again is settled and may be dropped by now: what is not kept was resent.
-        ticket != NO_TICKET
-            && self.side(at, port).is_some_and(|side| side.get_mut(ticket).is_none_or(|kept| kept.resent))
+        ticket != NO_TICKET && side.index(ticket).and_then(|index| side.kept.get(index)).is_none_or(|kept| kept.resent)
     }
 
     /// Takes what must be sent again, in order: everything that went to `to` from the lost message on.

@@ -5,14 +5,14 @@ use hustings_protocol::{Effect, Event, Happening, Id, Loss, Port, Protocol, Reco
 use super::agenda::{Alarm, Signal, Turnabout, Turns};
 use super::post::{Mail, Way};
 use super::resends::NO_TICKET;
-use super::{Engine, Ticket};
+use super::{Cause, Engine, Ticket};
 use crate::scenario::Medium;
 
 /// Where an event comes from.
 #[derive(Clone, Copy, Default)]
 struct Origin {
     peer: Option<u32>,
-    cause: Option<u64>,
+    cause: Cause,
     /// For what came back along a link: which message it was.
     lost: Option<LostMail>,
 }
@@ -27,7 +27,7 @@ struct LostMail {
 impl<P: Protocol> Engine<'_, P> {
     pub(super) fn turn(&mut self, at: u32, turns: &mut Turns<'_, P::Message>) {
         while let Some(turnabout) = turns.turnabout(at) {
-            self.record(at, None, || match turnabout {
+            self.record(at, Cause::NONE, || match turnabout {
                 Turnabout::Crashed => Happening::Crashed,
                 Turnabout::Recovered => Happening::Recovered,
                 Turnabout::Joined => Happening::Joined,
@@ -67,7 +67,7 @@ impl<P: Protocol> Engine<'_, P> {
         let Some(why) = self.obstacle(&mail) else {
             self.settle(&mail);
             self.books.delivered(mail.to, self.now);
-            let origin = Origin { peer: Some(mail.from), cause: Some(mail.cause), lost: None };
+            let origin = Origin { peer: Some(mail.from), cause: Cause::of(&mail), lost: None };
             let event = match mail.way {
                 Way::Link { into, .. } => Event::Message { from: into, message: mail.message },
                 Way::Direct(_) | Way::Nowhere(_) => {
@@ -81,7 +81,7 @@ impl<P: Protocol> Engine<'_, P> {
             return;
         }
         self.books.lost();
-        self.record(mail.to, Some(mail.cause), || Happening::Lost {
+        self.record(mail.to, Cause::of(&mail), || Happening::Lost {
             peer: mail.from,
             message: mail.message.clone(),
             why,
@@ -122,7 +122,7 @@ impl<P: Protocol> Engine<'_, P> {
         if self.lives[at as usize] != mail.life {
             return;
         }
-        let mut origin = Origin { peer: Some(mail.to), cause: Some(mail.cause), lost: None };
+        let mut origin = Origin { peer: Some(mail.to), cause: Cause::of(&mail), lost: None };
         match mail.way {
             Way::Link { out, .. } => {
                 if self.resends.was_resent(at, out, mail.ticket) {
@@ -143,7 +143,8 @@ impl<P: Protocol> Engine<'_, P> {
             return;
         }
         let before = self.states[alarm.at as usize].clone();
-        let origin = Origin { cause: Some(alarm.cause), ..Origin::default() };
+        let cause = Cause { record: Some(alarm.cause), ..Cause::NONE };
+        let origin = Origin { cause, ..Origin::default() };
         let acted = self.handle(alarm.at, Event::Timer(alarm.timer), origin);
         if acted || self.states[alarm.at as usize] != before {
             self.books.timer_acted(self.now);
@@ -155,7 +156,7 @@ impl<P: Protocol> Engine<'_, P> {
             return;
         }
         self.handle(at, Event::Retire, Origin::default());
-        self.record(at, None, || Happening::Retired);
+        self.record(at, Cause::NONE, || Happening::Retired);
         self.retired.push(at);
     }
 
@@ -181,6 +182,7 @@ impl<P: Protocol> Engine<'_, P> {
             self.record(at, origin.cause, || Happening::Handled { event, peer: origin.peer, coins, effects });
         }
         let acted = !effects.is_empty();
+        self.nth = 0;
         for effect in effects.drain(..) {
             self.carry_out(at, effect, number, origin.lost);
         }
@@ -252,7 +254,9 @@ impl<P: Protocol> Engine<'_, P> {
     }
 
     #[inline]
-    fn mail(&self, from: u32, to: u32, way: Way, message: P::Message, cause: u64) -> Mail<P::Message> {
+    fn mail(&mut self, from: u32, to: u32, way: Way, message: P::Message, cause: u64) -> Mail<P::Message> {
+        let nth = self.nth;
+        self.nth += 1;
         Mail {
             from,
             to,
@@ -263,6 +267,7 @@ impl<P: Protocol> Engine<'_, P> {
             sent: self.now,
             order: 0,
             cause,
+            nth,
             ticket: NO_TICKET,
             message,
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hustings_protocol::{Message, Record};
+use hustings_protocol::{Happening, Message, Record};
 
 use crate::trace::{Names, arrows, grouped};
 
@@ -48,7 +48,9 @@ impl Layout {
         let (mut ticks, mut messages, mut shown) = (BTreeSet::new(), 0, 0);
         for record in records {
             let arrow = arrows::arrow(records, record).filter(|arrow| arrow.from < rows && arrow.to < rows);
-            let new = [Some(record.tick), arrow.as_ref().map(|arrow| arrow.sent)];
+            // What is not drawn needs no room.
+            let own = (!matches!(record.what, Happening::Notice { .. })).then_some(record.tick);
+            let new = [own, arrow.as_ref().map(|arrow| arrow.sent)];
             let more = new.iter().flatten().filter(|tick| !ticks.contains(*tick)).count();
             messages += usize::from(arrow.is_some());
             if ticks.len() + more > MOST_COLUMNS || messages > MOST_ARROWS {

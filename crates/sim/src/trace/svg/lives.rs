@@ -64,7 +64,7 @@ pub(super) fn marks<M: Message>(names: &Names, record: &Record<M>) -> Vec<(Mark,
                 }
             }
         }
-        Happening::Lost { .. } => {}
+        Happening::Lost { .. } | Happening::Notice { .. } => {}
         Happening::Crashed => add(Mark::Crashed, "crashed".to_string()),
         Happening::Retired => add(Mark::Crashed, "retired".to_string()),
         Happening::Recovered => add(Mark::Returned, "recovered".to_string()),
@@ -128,7 +128,15 @@ mod tests {
 
     #[test]
     fn who_joins_was_not_there_before() {
-        let record = Record::<sample::Word> { number: 0, tick: 4, node: 1, cause: None, what: Happening::Joined };
+        let record = Record::<sample::Word> {
+            number: 0,
+            tick: 4,
+            node: 1,
+            cause: None,
+            nth: 0,
+            copy: false,
+            what: Happening::Joined,
+        };
         assert_eq!(phases(&[record], 1), [(None, Phase::Down), (Some(4), Phase::Up)]);
     }
 }

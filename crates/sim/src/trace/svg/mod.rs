@@ -129,7 +129,15 @@ mod tests {
     fn a_large_run_is_bounded_and_says_so() {
         let names = Names::new("large", vec![], Network::Ring(Ring { size: 1_000_000 }));
         let records: Vec<Record<sample::Word>> = (0..50_000)
-            .map(|number| Record { number, tick: number * 1_000, node: 0, cause: None, what: Happening::Recovered })
+            .map(|number| Record {
+                number,
+                tick: number * 1_000,
+                node: 0,
+                cause: None,
+                nth: 0,
+                copy: false,
+                what: Happening::Recovered,
+            })
             .collect();
         let picture = svg(&names, &records);
         elements(&picture);

@@ -1,0 +1,108 @@
+//! Whether what a record tells could happen, and is what the protocol does.
+
+use hustings_protocol::{Change, Effect, Event, Protocol, Rank};
+
+use super::letters::{Envelope, Search};
+use super::{Cause, Replay, ReplayError, Returned};
+use crate::engine::general::Way;
+
+impl<P: Protocol> Replay<'_, P> {
+    /// Checks that the event could happen, and takes its message or timer off the list.
+    pub(super) fn check_event(
+        &mut self,
+        at: u32,
+        event: &Event<P::Message>,
+        cause: Cause,
+        peer: Option<u32>,
+    ) -> Result<Option<Returned>, ReplayError> {
+        match event {
+            Event::Start(_) | Event::Retire | Event::Change(Change::Reachable(_)) => {}
+            Event::Message { message, .. } | Event::Direct { message, .. } => {
+                self.check_arrival(at, event, message, cause, peer)?;
+            }
+            Event::Unreachable { message, .. } | Event::UnreachableDirect { message, .. } => {
+                return self.check_return(at, event, message, cause, peer);
+            }
+            Event::Timer(timer) => {
+                if !self.timers.ring(cause.0, at, self.lives[at as usize], *timer) {
+                    return Err(ReplayError::timer(self.number, at, *timer, cause.0));
+                }
+            }
+            Event::Change(Change::LinkUp(port) | Change::LinkDown(port) | Change::PeerRank(port)) => {
+                self.target(at, *port)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn check_arrival(
+        &mut self,
+        at: u32,
+        event: &Event<P::Message>,
+        message: &P::Message,
+        (cause, nth, copy): Cause,
+        peer: Option<u32>,
+    ) -> Result<(), ReplayError> {
+        let sender = peer.and_then(|peer| self.ranks.get(peer as usize)).map(|rank| rank.id());
+        let fits = |way: Way| match (event, way) {
+            (Event::Message { from, .. }, Way::Link { into, .. }) => *from == into,
+            (Event::Direct { from, .. }, Way::Direct(_)) => Some(*from) == sender,
+            _ => false,
+        };
+        let search = Search { cause, nth, copy, from: peer, to: Some(at), message };
+        let came = self.letters.arrive(&search, fits);
+        let came = came.map_err(|none| ReplayError::not_under_way(self.number, at, &search, none))?;
+        if let Way::Link { out, .. } = came.way
+            && !copy
+        {
+            self.resends.settle(came.from, out, came.ticket);
+        }
+        self.books.delivered(at, self.tick);
+        Ok(())
+    }
+
+    fn check_return(
+        &mut self,
+        at: u32,
+        event: &Event<P::Message>,
+        message: &P::Message,
+        (cause, nth, copy): Cause,
+        peer: Option<u32>,
+    ) -> Result<Option<Returned>, ReplayError> {
+        let life = self.lives[at as usize];
+        let resends = &self.resends;
+        let fits = |sent: &Envelope| {
+            let is_way = match (event, sent.way) {
+                (Event::Unreachable { port, .. }, Way::Link { out, .. }) => {
+                    *port == out && !resends.was_resent(at, out, sent.ticket)
+                }
+                (Event::UnreachableDirect { to, .. }, Way::Direct(id)) => *to == id,
+                _ => false,
+            };
+            is_way && sent.life == life
+        };
+        let search = Search { cause, nth, copy, from: Some(at), to: peer, message };
+        let back = self.letters.give_back(&search, fits);
+        let back = back.map_err(|none| ReplayError::not_lost(self.number, at, &search, none))?;
+        Ok(match back.way {
+            Way::Link { out, .. } => Some((out, back.to, back.ticket)),
+            Way::Direct(_) | Way::Nowhere(_) => None,
+        })
+    }
+
+    /// Compares what the protocol did with what it did then.
+    pub(super) fn compare(&self, recorded: &[Effect<P::Message>]) -> Result<(), ReplayError> {
+        if self.effects == recorded {
+            return Ok(());
+        }
+        let same = self.effects.iter().zip(recorded).take_while(|(now, then)| now == then).count();
+        let show =
+            |effect: Option<&Effect<P::Message>>| effect.map_or("nothing".into(), |effect| format!("{effect:?}"));
+        Err(ReplayError::Effect {
+            number: self.number,
+            index: same,
+            recorded: show(recorded.get(same)),
+            now: show(self.effects.get(same)),
+        })
+    }
+}
