@@ -8,6 +8,8 @@ use std::mem::MaybeUninit;
 
 use hustings_protocol::Id;
 
+use super::pages::{filled, room_for};
+
 /// A message to a node by its id.
 pub(super) struct DirectMail<M> {
     pub(super) receiver: u32,
@@ -32,9 +34,9 @@ impl<M> Board<M> {
     pub(super) fn new(slots: usize) -> Self {
         let words = |bits: usize| bits.div_ceil(64);
         let sizes = [words(slots), words(words(slots)), words(words(words(slots)))];
-        let mut payloads = Vec::with_capacity(slots);
+        let mut payloads = room_for(slots);
         payloads.resize_with(slots, MaybeUninit::uninit);
-        Board { levels: sizes.map(|size| vec![0; size]), payloads, more: Vec::new(), direct: Vec::new(), count: 0 }
+        Board { levels: sizes.map(|size| filled(size, 0)), payloads, more: Vec::new(), direct: Vec::new(), count: 0 }
     }
 
     pub(super) fn memory(&self) -> usize {

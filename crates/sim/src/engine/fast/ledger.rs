@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use hustings_protocol::{Id, Rank};
 
+use super::pages::filled;
 use crate::outcome::Times;
 
 /// Nobody is named.
@@ -29,12 +30,8 @@ pub(super) struct Ledger {
 impl Ledger {
     pub(super) fn new(range: std::ops::Range<u32>) -> Self {
         let size = range.len();
-        // Written, not just zeroed, so that the run does not pay for mapping the memory.
-        let mut names = Vec::with_capacity(size);
-        names.resize(size, u32::MAX);
-        names.fill(NOBODY);
         Ledger {
-            names,
+            names: filled(size, NOBODY),
             named: vec![(None, size as u64)],
             latest: NOBODY,
             entries: HashMap::new(),

@@ -13,6 +13,7 @@ mod lane;
 mod ledger;
 mod links;
 mod meter;
+mod pages;
 mod ring;
 mod slots;
 

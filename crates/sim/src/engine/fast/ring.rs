@@ -15,6 +15,7 @@ use super::core::{Core, Counts, Plan, outcome};
 use super::lane::Lane;
 use super::ledger::Clockwork;
 use super::meter::Meter;
+use super::pages::filled;
 use crate::outcome::Outcome;
 use crate::topology::Ring;
 
@@ -87,7 +88,7 @@ impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
                 returning: None,
                 today: VecDeque::new(),
             },
-            states: vec![protocol.init(); ring.size as usize],
+            states: filled(ring.size as usize, protocol.init()),
             mail: Mail { clockwise: Lane::with_room(room), counter: Lane::with_room(64), seam: Seam::new() },
             until: plan.until,
             meter: PhantomData,

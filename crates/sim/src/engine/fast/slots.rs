@@ -17,6 +17,7 @@ use super::core::{Core, Counts, Plan, outcome};
 use super::ledger::{Clockwork, Ledger};
 use super::links::Links;
 use super::meter::Meter;
+use super::pages::filled;
 use crate::outcome::Outcome;
 
 /// Below so many messages a tick is run by one thread: waking another costs more than it helps.
@@ -66,7 +67,7 @@ impl<'a, P: Protocol, L: Links, Mt: Meter> Prepared<'a, P, L, Mt> {
             Worker {
                 links,
                 books: Core::new::<Mt>(protocol, ranks, plan, range.clone()),
-                states: vec![protocol.init(); range.len()],
+                states: filled(range.len(), protocol.init()),
                 range,
                 inbox: (0..ranges).map(|_| boards(pair)).collect(),
                 outbox: borders.windows(2).map(boards).collect(),

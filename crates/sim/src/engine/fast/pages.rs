@@ -1,0 +1,36 @@
+//! Large arrays on large pages.
+//!
+//! A run over millions of nodes walks through hundreds of megabytes. With the usual small pages the processor spends much of
+//! its time looking up where they lie; so the kernel is asked for large ones, before the memory is touched.
+
+/// An array of so many values, touched: the run does not pay for mapping its memory.
+pub(super) fn filled<T: Clone>(length: usize, value: T) -> Vec<T> {
+    let mut array = room_for(length);
+    array.resize(length, value);
+    array
+}
+
+/// Room for so many values, on large pages where the kernel has them.
+pub(super) fn room_for<T>(length: usize) -> Vec<T> {
+    let array: Vec<T> = Vec::with_capacity(length);
+    ask_for_large_pages(array.as_ptr().cast(), array.capacity() * size_of::<T>());
+    array
+}
+
+#[cfg(target_os = "linux")]
+fn ask_for_large_pages(start: *const u8, bytes: usize) {
+    const PAGE: usize = 4096;
+    const WORTHWHILE: usize = 256 * 1024;
+    if bytes < WORTHWHILE {
+        return;
+    }
+    // Only whole pages that lie within the array.
+    let skipped = start.align_offset(PAGE);
+    let length = bytes.saturating_sub(skipped) / PAGE * PAGE;
+    // SAFETY: the advice concerns memory of the array alone, and changes nothing of what is in it: only how it is mapped.
+    // That a kernel without large pages refuses is no error.
+    _ = unsafe { rustix::mm::madvise(start.add(skipped).cast_mut().cast(), length, rustix::mm::Advice::LinuxHugepage) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_for_large_pages(_: *const u8, _: usize) {}
