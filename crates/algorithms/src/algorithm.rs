@@ -20,8 +20,8 @@ pub trait Algorithm: 'static {
     /// The state machine with these parameters.
     fn protocol<R: Rank>(params: &Self::Params) -> Self::Protocol<R>;
 
-    /// How many messages of each kind this very election takes (links FIFO, delays of one tick, no faults), where that can be
-    /// told without running it. In the order of the message kinds.
+    /// How many messages of each kind this very election takes (links FIFO, delays of one tick, no faults), where that
+    /// can be told without running it. In the order of the message kinds.
     fn expect(params: &Self::Params, instance: &Instance<'_>) -> Option<Vec<u64>> {
         let _ = (params, instance);
         None

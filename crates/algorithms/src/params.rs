@@ -1,5 +1,5 @@
-//! Parameters: a plain struct with defaults that can also be read and written by name, so that the command line, a form and
-//! the docs come from one place.
+//! Parameters: a plain struct with defaults that can also be read and written by name, so that the command line, a form
+//! and the docs come from one place.
 
 use alloc::string::{String, ToString};
 use core::fmt;

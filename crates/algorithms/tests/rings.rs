@@ -204,8 +204,8 @@ fn a_dead_candidate_circles_for_ever() {
     }
 }
 
-/// algorithms.md §2, hirschberg-sinclair: an initiator that passes on a greater probe starts no further phase, though its
-/// own probes are answered.
+/// algorithms.md §2, hirschberg-sinclair: an initiator that passes on a greater probe starts no further phase, though
+/// its own probes are answered.
 #[test]
 fn a_beaten_prober_stops() {
     // 0 (id 9) probes 1, 2, 4, then all 8 each way. 3 starts a tick before the third probe passes it: two probes, two

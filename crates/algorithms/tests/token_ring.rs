@@ -24,8 +24,8 @@ fn a_greater_detector_kills_a_smaller_ones_token() {
     assert_eq!((outcome.agreed_leader(), outcome.by_kind), (Some(7), vec![8, 8]));
 }
 
-/// A detector whose token was killed stops being one when a `coordinator` passes: it can be one again later, and does not
-/// kill anything before that.
+/// A detector whose token was killed stops being one when a `coordinator` passes: it can be one again later, and does
+/// not kill anything before that.
 #[test]
 fn a_detector_stops_being_one_when_a_coordinator_passes() {
     // 2's token dies at 5; 7, elected, dies at tick 30; 1's token must pass 2 in the second election.

@@ -1,4 +1,5 @@
-//! Who a node is ([`Id`]), what it is worth ([`Rank`], [`Value`], [`Ranked`], [`Least`]), and the doors it sees ([`Port`]).
+//! Who a node is ([`Id`]), what it is worth ([`Rank`], [`Value`], [`Ranked`], [`Least`]), and the doors it sees
+//! ([`Port`]).
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -45,8 +46,8 @@ impl fmt::Display for Port {
 
 /// What elections compare: the greatest rank wins. All ranks of one election are different, because each holds an id.
 ///
-/// The plain rank is the [`Id`] itself (8 bytes, the fast case). [`Ranked`] puts a value before it, [`Least`] turns the order
-/// round. A program with ranks of its own (priority, health, id) implements this trait.
+/// The plain rank is the [`Id`] itself (8 bytes, the fast case). [`Ranked`] puts a value before it, [`Least`] turns the
+/// order round. A program with ranks of its own (priority, health, id) implements this trait.
 pub trait Rank:
     Copy + Ord + Hash + fmt::Debug + fmt::Display + Serialize + for<'de> Deserialize<'de> + Send + Sync + 'static
 {

@@ -5,8 +5,8 @@
 //! - [`Id`], [`Rank`], [`Port`]: who a node is, what it is worth, which doors it sees.
 //! - [`Event`], [`Effect`], [`Recorder`]: the same as plain data, for drivers that need to hold it.
 //!
-//! What it is not: it knows nothing of topologies, clocks, sockets or threads. It is `no_std` with `alloc`, so nothing of
-//! the kind can sneak in.
+//! What it is not: it knows nothing of topologies, clocks, sockets or threads. It is `no_std` with `alloc`, so nothing
+//! of the kind can sneak in.
 #![no_std]
 
 extern crate alloc;

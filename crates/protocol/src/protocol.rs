@@ -10,8 +10,8 @@ use crate::{Change, Event, Id, Port, Rank, Summons, Timer};
 
 /// What nodes say to each other.
 ///
-/// Keep it at 16 bytes or less; a payload that grows lives behind a shared handle. [`crate::kinds!`] implements this for an
-/// enum.
+/// Keep it at 16 bytes or less; a payload that grows lives behind a shared handle. [`crate::kinds!`] implements this
+/// for an enum.
 pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<'de> + Send + Sync + 'static {
     /// The names under which messages are counted, in the order of the report.
     const KINDS: &'static [&'static str];
@@ -27,9 +27,9 @@ pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<
 
 /// An election algorithm with its parameters: the rules by which one node turns events into effects.
 ///
-/// The value itself is shared by all nodes and never changes; what a node remembers is its [`Protocol::State`]. There is
-/// no clock to read and no generator to hide: time passes in timers, coins come from [`Context::draw`]. So the very same
-/// value runs in the simulator, in the checker, on a page and on a network.
+/// The value itself is shared by all nodes and never changes; what a node remembers is its [`Protocol::State`]. There
+/// is no clock to read and no generator to hide: time passes in timers, coins come from [`Context::draw`]. So the very
+/// same value runs in the simulator, in the checker, on a page and on a network.
 ///
 /// Handlers are generic over the context and marked `#[inline(always)]` where speed matters: the fast engine melts them
 /// into its loop.
@@ -170,7 +170,8 @@ pub trait Context<P: Protocol + ?Sized> {
     /// Sends to one neighbour.
     fn send(&mut self, port: Port, message: P::Message);
 
-    /// Sends the same to all neighbours but one (or to all), by ascending port. On a broadcast medium it is one message.
+    /// Sends the same to all neighbours but one (or to all), by ascending port. On a broadcast medium it is one
+    /// message.
     #[inline(always)]
     fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
         for port in (0..self.degree()).map(Port).filter(|port| Some(*port) != except) {
@@ -201,8 +202,8 @@ pub trait Context<P: Protocol + ?Sized> {
     /// From now on this node names nobody.
     fn forget(&mut self);
 
-    /// On a ring, from within [`Protocol::unreachable`]: strikes the peer behind the port off for the rest of the run and
-    /// sends everything that was sent to it, from the lost message on and in order, to the next one. (Sending again one by
-    /// one would break FIFO: Dolev–Klawe–Rodeh and Peterson then elect wrong leaders.)
+    /// On a ring, from within [`Protocol::unreachable`]: strikes the peer behind the port off for the rest of the run
+    /// and sends everything that was sent to it, from the lost message on and in order, to the next one. (Sending again
+    /// one by one would break FIFO: Dolev–Klawe–Rodeh and Peterson then elect wrong leaders.)
     fn skip(&mut self, port: Port);
 }

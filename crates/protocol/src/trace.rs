@@ -27,9 +27,9 @@ pub struct Record<M> {
     /// The record whose effects caused it: the sending of a message, the setting of a timer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<u64>,
-    /// Which message it is, where a message arrives, is lost or comes back: its place, from 0, among all that the cause sent. The
-    /// effects count in their order; a send to several ports is a message for each, by ascending port, also where it is one
-    /// broadcast; a skip is as many messages as it sends again. 0 for everything else.
+    /// Which message it is, where a message arrives, is lost or comes back: its place, from 0, among all that the cause
+    /// sent. The effects count in their order; a send to several ports is a message for each, by ascending port, also
+    /// where it is one broadcast; a skip is as many messages as it sends again. 0 for everything else.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nth: u32,
     /// Whether it is the copy of that message that arrives, where messages come twice.

@@ -1,7 +1,7 @@
 //! Any protocol behind one type: [`Erased`] is a [`Protocol`] itself, with boxed states and shared messages.
 //!
-//! The general engine, replay and the traces are large, and need not be fast to the last nanosecond. Through this they are
-//! compiled once, not once for every algorithm and type of rank. The fast engine does without.
+//! The general engine, replay and the traces are large, and need not be fast to the last nanosecond. Through this they
+//! are compiled once, not once for every algorithm and type of rank. The fast engine does without.
 
 use std::any::Any;
 use std::fmt;

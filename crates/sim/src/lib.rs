@@ -1,5 +1,5 @@
-//! The simulator: topologies, a fast engine for delays of one tick, a general one for everything else, traces, and what the
-//! options of the command line mean. [`simulate`] is the place to begin.
+//! The simulator: topologies, a fast engine for delays of one tick, a general one for everything else, traces, and what
+//! the options of the command line mean. [`simulate`] is the place to begin.
 
 pub mod engine;
 pub mod erased;

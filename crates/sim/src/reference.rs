@@ -1,5 +1,5 @@
-//! The yardstick: plain scalar loops over flat arrays, written by hand for one workload each. They know nothing of protocols,
-//! ports or traces, and are what the engine's speed is compared with, in the same process.
+//! The yardstick: plain scalar loops over flat arrays, written by hand for one workload each. They know nothing of
+//! protocols, ports or traces, and are what the engine's speed is compared with, in the same process.
 
 use hustings_protocol::Id;
 

@@ -1,15 +1,16 @@
 //! Replay: a recorded run, applied step by step to the protocol as it is now.
 //!
-//! Only the inputs are taken from the records: start signals, arrivals, losses, returned mail, timers, coins, who went down and came
-//! up. Everything else is worked out anew and compared: that each message was really under way from that sender, as the message
-//! of that number among those of the record that is named as its cause, and that the protocol does exactly what it did then. So a trace that replays is a run of this protocol, and its
-//! outcome is worked out again, not believed.
+//! Only the inputs are taken from the records: start signals, arrivals, losses, returned mail, timers, coins, who went
+//! down and came up. Everything else is worked out anew and compared: that each message was really under way from that
+//! sender, as the message of that number among those of the record that is named as its cause, and that the protocol
+//! does exactly what it did then. So a trace that replays is a run of this protocol, and its outcome is worked out
+//! again, not believed.
 //!
-//! The messages of a notice are counted from their records: they are believed as far as that many nodes follow that leader, or it could
-//! answer them.
+//! The messages of a notice are counted from their records: they are believed as far as that many nodes follow that
+//! leader, or it could answer them.
 //!
-//! What is not checked is why the environment did what it did: delays, chance and start signals. A run of another driver with other
-//! delays (a counterexample of a checker) replays as well.
+//! What is not checked is why the environment did what it did: delays, chance and start signals. A run of another
+//! driver with other delays (a counterexample of a checker) replays as well.
 
 mod check;
 mod error;

@@ -1,8 +1,8 @@
-//! The simulator's random numbers: counter-based, so that the k-th number of a stream depends on (seed, stream, k) and on
-//! nothing else: not on threads, not on who drew before.
+//! The simulator's random numbers: counter-based, so that the k-th number of a stream depends on (seed, stream, k) and
+//! on nothing else: not on threads, not on who drew before.
 //!
-//! The mixer is SplitMix64's finaliser applied to a keyed counter. Its outputs are pinned by a golden test: changing them
-//! changes every seeded result there is.
+//! The mixer is SplitMix64's finaliser applied to a keyed counter. Its outputs are pinned by a golden test: changing
+//! them changes every seeded result there is.
 
 /// What a stream of numbers is for. Streams of one seed are independent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,5 @@
-//! The fast engine and the general one agree event for event: on random protocols, rings, complete networks and graphs, with
-//! crashes, late starts, timers and coins.
+//! The fast engine and the general one agree event for event: on random protocols, rings, complete networks and graphs,
+//! with crashes, late starts, timers and coins.
 
 #[path = "common/gossip.rs"]
 mod gossip;

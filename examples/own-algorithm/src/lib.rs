@@ -1,8 +1,8 @@
 //! An election algorithm in a crate of its own: nothing in Hustings has to change for it.
 //!
-//! **Three laps** is a toy: one node sends a token round that finds the best, a second lap makes sure that nobody better has
-//! come up, a third tells everybody. It costs 3n messages with one starter; with several the best starter's token survives, as
-//! in Chang–Roberts.
+//! **Three laps** is a toy: one node sends a token round that finds the best, a second lap makes sure that nobody
+//! better has come up, a third tells everybody. It costs 3n messages with one starter; with several the best starter's
+//! token survives, as in Chang–Roberts.
 //!
 //! What a researcher does for an algorithm of her own:
 //!

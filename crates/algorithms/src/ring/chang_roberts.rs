@@ -3,7 +3,8 @@
 //! - **Assumes** a directed ring with distinct ids; any delays, any order of messages.
 //! - **Promises** that the greatest *initiator* leads and everybody knows it.
 //! - **Comes from** E. Chang and R. Roberts, 1979; McMaster's slides, "Chang-Roberts Algorithm".
-//! - **Costs** n(n+1)/2 `candidate` at worst (ids falling clockwise), 2n-1 at best (rising), n·H_n on average, and n `elected`.
+//! - **Costs** n(n+1)/2 `candidate` at worst (ids falling clockwise), 2n-1 at best (rising), n·H_n on average, and n
+//!   `elected`.
 
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;

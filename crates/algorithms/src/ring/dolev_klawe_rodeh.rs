@@ -1,7 +1,8 @@
 //! Dolev–Klawe–Rodeh: Franklin's rounds on a directed ring; each active node plays the part of the one before it.
 //!
 //! - **Assumes** a directed ring with distinct ids and FIFO links.
-//! - **Promises** that the greatest *initiator* leads and everybody knows it. The node that finds out is usually another.
+//! - **Promises** that the greatest *initiator* leads and everybody knows it. The node that finds out is usually
+//!   another.
 //! - **Comes from** D. Dolev, M. Klawe and M. Rodeh, 1982 (the first, simple version); McMaster's slides,
 //!   "Dolev-Klawe-Rodeh Algorithm".
 //! - **Costs** exactly n `first` and n `second` a round, the last included, at most ⌊log₂ n⌋+1 rounds, and n `elected`.

@@ -1,6 +1,7 @@
 //! Le Lann: every initiator's id goes all the way round, so every initiator sees them all.
 //!
-//! - **Assumes** a directed ring with distinct ids and FIFO links: when a node's own id is back, it has seen all others.
+//! - **Assumes** a directed ring with distinct ids and FIFO links: when a node's own id is back, it has seen all
+//!   others.
 //! - **Promises** that the greatest *initiator* leads and everybody knows it.
 //! - **Comes from** G. Le Lann, 1977; none of the five texts describes it, Datley's references name it.
 //! - **Costs** k·n `candidate` with k initiators, whatever their order, and n `elected`.

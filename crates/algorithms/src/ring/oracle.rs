@@ -4,8 +4,8 @@ use alloc::{vec, vec::Vec};
 
 use crate::Instance;
 
-/// For each initiator, in the order of positions, how many hops clockwise the next greater one is; for the greatest: all
-/// the way round.
+/// For each initiator, in the order of positions, how many hops clockwise the next greater one is; for the greatest:
+/// all the way round.
 pub(super) fn hops_to_greater(instance: &Instance<'_>) -> Vec<u64> {
     let size = instance.size();
     hops(size, instance.initiators, |at| instance.order[at as usize])
@@ -37,8 +37,8 @@ fn hops(size: u64, starters: &[u32], rank: impl Fn(u32) -> u32) -> Vec<u64> {
     result
 }
 
-/// How many rounds it takes when in each round only those stay who are greater than the nearest others on both sides; the
-/// last round, in which the only one left finds itself, included.
+/// How many rounds it takes when in each round only those stay who are greater than the nearest others on both sides;
+/// the last round, in which the only one left finds itself, included.
 pub(super) fn rounds(instance: &Instance<'_>) -> u64 {
     let mut left: Vec<u32> = instance.initiators.iter().map(|&at| instance.order[at as usize]).collect();
     let mut rounds = u64::from(!left.is_empty());
@@ -51,8 +51,8 @@ pub(super) fn rounds(instance: &Instance<'_>) -> u64 {
     rounds
 }
 
-/// ⌊log₂ n⌋ + 1: no ring of n takes more [`rounds`], because of two neighbours at most one stays; and some ring takes so
-/// many.
+/// ⌊log₂ n⌋ + 1: no ring of n takes more [`rounds`], because of two neighbours at most one stays; and some ring takes
+/// so many.
 pub(super) fn most_rounds(n: u64) -> u64 {
     u64::from(n.max(1).ilog2()) + 1
 }

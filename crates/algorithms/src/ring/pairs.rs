@@ -1,5 +1,6 @@
-//! What Dolev–Klawe–Rodeh and Peterson share: on a directed ring a node cannot see its right neighbour, so each active node
-//! plays the part of its left one. `first` brings it the id whose part it plays, `second` what that id has to beat.
+//! What Dolev–Klawe–Rodeh and Peterson share: on a directed ring a node cannot see its right neighbour, so each active
+//! node plays the part of its left one. `first` brings it the id whose part it plays, `second` what that id has to
+//! beat.
 //!
 //! Links must be FIFO: then messages come in as first, second, first, second, …, each pair from one round, and a node
 //! needs no queue however far its neighbours are ahead.

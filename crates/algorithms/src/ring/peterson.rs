@@ -1,9 +1,11 @@
 //! Peterson: like Dolev–Klawe–Rodeh, but the comparison travels, and the last round ends at the first message.
 //!
 //! - **Assumes** a directed ring with distinct ids and FIFO links.
-//! - **Promises** that the greatest *initiator* leads and everybody knows it. The node that finds out is usually another.
+//! - **Promises** that the greatest *initiator* leads and everybody knows it. The node that finds out is usually
+//!   another.
 //! - **Comes from** G. L. Peterson, 1982 (the first of his two versions); none of the five texts describes it.
-//! - **Costs** exactly n `first` a round, n `second` in all rounds but the last, at most ⌊log₂ n⌋+1 rounds, and n `elected`.
+//! - **Costs** exactly n `first` a round, n `second` in all rounds but the last, at most ⌊log₂ n⌋+1 rounds, and n
+//!   `elected`.
 
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;

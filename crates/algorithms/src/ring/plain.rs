@@ -1,12 +1,13 @@
 //! What the plain ring algorithms share: who is in the race, who only passes messages on, and the lap that tells
 //! everybody the winner.
 //!
-//! An algorithm is a [`Race`]: what an *active* node says first, and what it makes of a message. [`Plain`] turns it into a
-//! protocol:
+//! An algorithm is a [`Race`]: what an *active* node says first, and what it makes of a message. [`Plain`] turns it
+//! into a protocol:
 //!
 //! - a start signal draws an idle node in as active; any later one is ignored;
 //! - a node first reached by a message of others is passive, and passes everything on;
-//! - an active node that knows the winner announces it: `elected` goes once clockwise round, and the announcer drops it;
+//! - an active node that knows the winner announces it: `elected` goes once clockwise round, and the announcer drops
+//!   it;
 //! - a dead neighbour is skipped.
 
 use core::fmt::Debug;

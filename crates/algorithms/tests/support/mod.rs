@@ -1,5 +1,5 @@
-//! A second implementation of the model, as plain as can be: rings only, one sorted list of happenings per tick. It knows
-//! nothing of the simulator, so that the two can be held against each other.
+//! A second implementation of the model, as plain as can be: rings only, one sorted list of happenings per tick. It
+//! knows nothing of the simulator, so that the two can be held against each other.
 
 // Every test file uses its own part of this.
 #![allow(dead_code)]

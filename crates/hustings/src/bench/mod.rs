@@ -3,8 +3,8 @@
 //! - **W1**: Chang–Roberts on a random ring, everybody starts, announcement included.
 //! - **W2**: the echo wave from one position of a random connected graph with degrees 5 to 10.
 //!
-//! Buffers are allocated and touched before the clock starts, for both. One thread is measured in CPU time, which another
-//! process on the machine cannot lengthen much; two threads in wall time, against one thread in wall time.
+//! Buffers are allocated and touched before the clock starts, for both. One thread is measured in CPU time, which
+//! another process on the machine cannot lengthen much; two threads in wall time, against one thread in wall time.
 
 mod clock;
 mod report;

@@ -29,8 +29,8 @@ impl Speeds {
         Speed { best: self.0.iter().copied().fold(0.0, f64::max), median: median(self.0.clone()) }
     }
 
-    /// How many times slower the others are: the middle of the rounds' ratios, so that both sides of a ratio saw the same
-    /// machine.
+    /// How many times slower the others are: the middle of the rounds' ratios, so that both sides of a ratio saw the
+    /// same machine.
     pub fn over(&self, slower: &Speeds) -> f64 {
         median(self.0.iter().zip(&slower.0).map(|(fast, slow)| fast / slow).collect())
     }

@@ -5,7 +5,8 @@
 //!
 //! - A node that is down names nobody and does not lead.
 //! - A node *enters* the leader state when it leads and did not before; leading again changes nothing.
-//! - There is agreement at the end of a tick if every live node names the same position and that one is in leader state.
+//! - There is agreement at the end of a tick if every live node names the same position and that one is in leader
+//!   state.
 
 use hustings_protocol::{Id, Message, Rank};
 

@@ -117,7 +117,8 @@ impl<M: Eq> Letters<M> {
         self.change(search, can_come_back, |letter| letter.fate = Fate::CameBack)
     }
 
-    /// Changes the message that is meant if it can be, and forgets those of its record when nothing can happen to them any more.
+    /// Changes the message that is meant if it can be, and forgets those of its record when nothing can happen to them
+    /// any more.
     fn change(
         &mut self,
         search: &Search<'_, M>,

@@ -23,8 +23,8 @@ impl Notices {
         Notices { notice, counts: BTreeMap::new(), last: BTreeMap::new() }
     }
 
-    /// Counts messages about a leader, if there can be so many: polls from all that follow it, heartbeats to all others, answers to
-    /// those whose poll came in. (A partition, which records do not show, may have stopped some.)
+    /// Counts messages about a leader, if there can be so many: polls from all that follow it, heartbeats to all
+    /// others, answers to those whose poll came in. (A partition, which records do not show, may have stopped some.)
     pub(super) fn count(
         &mut self,
         number: u64,

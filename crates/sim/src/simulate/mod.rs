@@ -41,7 +41,8 @@ pub use request::{Planned, Request};
 
 /// Runs an election: with the fast engine where it suits, else with the general one.
 ///
-/// The fast engine is compiled for the algorithm's own kind of network and for plain ids; the general one only once for all.
+/// The fast engine is compiled for the algorithm's own kind of network and for plain ids; the general one only once for
+/// all.
 pub fn simulate<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Outcome {
     if scenario.values.is_none() && scenario.best == Best::Max && fast::suits(scenario) {
         let (protocol, ranks) = (A::protocol::<Id>(params), plain_ranks(scenario));
@@ -111,8 +112,8 @@ pub fn described<P: Params>(params: &P) -> BTreeMap<String, String> {
     P::DESCRIPTIONS.iter().filter_map(|parameter| value(parameter.name)).collect()
 }
 
-/// The algorithm's protocol with the ranks that the scenario needs: plain ids, [`Ranked`] when values are given, [`Least`] of
-/// either when the least wins.
+/// The algorithm's protocol with the ranks that the scenario needs: plain ids, [`Ranked`] when values are given,
+/// [`Least`] of either when the least wins.
 fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (Erased, Vec<Standing>) {
     fn with<A: Algorithm, R: Rank>(params: &A::Params, ranks: Vec<R>, best: Best) -> (Erased, Vec<Standing>) {
         match best {

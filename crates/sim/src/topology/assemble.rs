@@ -1,9 +1,9 @@
 //! From a generator's links to a flat graph.
 //!
-//! A graph of ten million nodes does not fit in any cache, and a write to a random place costs more than making the link
-//! that is written. So the ends at which links arrive are first dealt out to blocks of positions small enough for
-//! the cache, then each block is filled on its own. All steps but the first work in the memory that the graph itself will
-//! take; what is needed beyond it is 4 bytes a node.
+//! A graph of ten million nodes does not fit in any cache, and a write to a random place costs more than making the
+//! link that is written. So the ends at which links arrive are first dealt out to blocks of positions small enough for
+//! the cache, then each block is filled on its own. All steps but the first work in the memory that the graph itself
+//! will take; what is needed beyond it is 4 bytes a node.
 
 use std::ops::Range;
 
@@ -136,8 +136,9 @@ fn deal_out(starting: &[u32], whole: &Part) -> Vec<u32> {
     pairs
 }
 
-/// Fills in the neighbours, block by block, and says where each position's begin. The second half of `neighbours` holds all
-/// targets: what is written never overtakes what is still to be read, as long as a block's own targets are set aside.
+/// Fills in the neighbours, block by block, and says where each position's begin. The second half of `neighbours` holds
+/// all targets: what is written never overtakes what is still to be read, as long as a block's own targets are set
+/// aside.
 fn fill(
     starting: &[u32],
     into_block: &[u32],

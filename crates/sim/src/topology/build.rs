@@ -87,8 +87,8 @@ impl Shape {
         self.build_in(Some(size), seed)
     }
 
-    /// The network in the size that the shape itself dictates; that of a file is its greatest position + 1. Fails for shapes
-    /// that come in any size.
+    /// The network in the size that the shape itself dictates; that of a file is its greatest position + 1. Fails for
+    /// shapes that come in any size.
     pub fn build_in_own_size(&self, seed: u64) -> Result<Network, BuildError> {
         self.build_in(None, seed)
     }

@@ -1,7 +1,9 @@
-//! `file:PATH`: any graph, from a text of lines `u v`, one for each link; `#` starts a comment, empty lines do not count.
+//! `file:PATH`: any graph, from a text of lines `u v`, one for each link; `#` starts a comment, empty lines do not
+//! count.
 //!
-//! How: the file is read line by line, never more than [`MOST_BYTES`] of it, and its links are kept in a list. A graph of n
-//! nodes that is connected has at least n-1 links, so that a file cannot ask for more memory than its own length warrants.
+//! How: the file is read line by line, never more than [`MOST_BYTES`] of it, and its links are kept in a list. A graph
+//! of n nodes that is connected has at least n-1 links, so that a file cannot ask for more memory than its own length
+//! warrants.
 //!
 //! Guarantee: simple and connected, or an error that names the file and, wherever there is one, the line.
 

@@ -8,9 +8,9 @@ pub trait Generator: Send + Sync {
     /// How many positions.
     fn size(&self) -> u32;
 
-    /// Emits every link that belongs to the positions of `own`, each as `(from, to)` with `from` in `own` and `from` never
-    /// falling. Over any partition of all positions into ranges, each link of the graph is emitted exactly once, in one
-    /// direction.
+    /// Emits every link that belongs to the positions of `own`, each as `(from, to)` with `from` in `own` and `from`
+    /// never falling. Over any partition of all positions into ranges, each link of the graph is emitted exactly once,
+    /// in one direction.
     fn links(&self, own: Range<u32>, emit: &mut dyn FnMut(u32, u32));
 }
 

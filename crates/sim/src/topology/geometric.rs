@@ -1,10 +1,10 @@
 //! `geometric:R`: points in the unit square, linked wherever they are at most R apart: radio nodes in the field.
 //!
-//! How: the square is cut into c×c cells, c² ≤ n, none smaller than R. A snake (left to right, then right to left, row by
-//! row) numbers the cells, and the positions are dealt out to them in order, evenly: so points near each other have near
-//! positions. A point lies anywhere in its cell, as (seed, position) says. Whoever is within R is in the same cell or one of
-//! the eight around it, so a range looks no further. Two positions that follow each other are linked even if they are more
-//! than R apart: that connects the graph whatever R is. They are at most √5 cells apart.
+//! How: the square is cut into c×c cells, c² ≤ n, none smaller than R. A snake (left to right, then right to left, row
+//! by row) numbers the cells, and the positions are dealt out to them in order, evenly: so points near each other have
+//! near positions. A point lies anywhere in its cell, as (seed, position) says. Whoever is within R is in the same cell
+//! or one of the eight around it, so a range looks no further. Two positions that follow each other are linked even if
+//! they are more than R apart: that connects the graph whatever R is. They are at most √5 cells apart.
 //!
 //! Guarantee: simple, connected, every pair within R linked, no other pair linked but consecutive positions.
 

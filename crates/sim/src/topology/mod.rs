@@ -1,7 +1,7 @@
 //! Who is linked to whom: shapes as the command line names them, and the networks that are built from them.
 //!
-//! Every graph is simple and connected, and follows from its shape, size and seed alone. Ranges of positions can be built
-//! apart: see [`Generator`].
+//! Every graph is simple and connected, and follows from its shape, size and seed alone. Ranges of positions can be
+//! built apart: see [`Generator`].
 
 mod assemble;
 mod build;

@@ -1,5 +1,5 @@
-//! The networks that engines run on: a [`Ring`] and a [`Complete`] network need no memory, a [`Graph`] is a flat list of
-//! neighbours.
+//! The networks that engines run on: a [`Ring`] and a [`Complete`] network need no memory, a [`Graph`] is a flat list
+//! of neighbours.
 
 use hustings_protocol::Port;
 

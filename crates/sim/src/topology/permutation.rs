@@ -2,14 +2,15 @@
 //! stands x.
 //!
 //! It is a Feistel network: a number is split in two digits, and each round moves one digit on by a hash of the other,
-//! which is undone by moving it back. The digits span slightly more than n numbers; those beyond n are sent through again
-//! until they fall below n ("cycle walking"), which keeps it one-to-one.
+//! which is undone by moving it back. The digits span slightly more than n numbers; those beyond n are sent through
+//! again until they fall below n ("cycle walking"), which keeps it one-to-one.
 
 use crate::rng::Stream;
 
 const ROUNDS: usize = 6;
 
-/// Digits with few values reach few of the permutations there are, so even the smallest have so many numbers to walk over.
+/// Digits with few values reach few of the permutations there are, so even the smallest have so many numbers to walk
+/// over.
 const LEAST_SPAN: u64 = 256;
 
 /// A seeded bijection of 0..size.

@@ -1,10 +1,10 @@
 //! `scale-free:M`: Barabási and Albert's growing graph: newcomers link to M nodes, likelier to those with many links.
 //!
-//! How: the first M+1 nodes all know each other. Each later node draws M targets from the list of all ends of links before
-//! it: a random end is a random node weighted by its links. The list is never stored. Drawing an end that is itself some
-//! node's target leads to the draw that decided it, and so on back, two steps on average, so that a node's targets follow
-//! from the seed and its number alone. A target that the node has already is drawn again with the next attempt number;
-//! the way back follows first attempts, a deviation that fades as 1/n.
+//! How: the first M+1 nodes all know each other. Each later node draws M targets from the list of all ends of links
+//! before it: a random end is a random node weighted by its links. The list is never stored. Drawing an end that is
+//! itself some node's target leads to the draw that decided it, and so on back, two steps on average, so that a node's
+//! targets follow from the seed and its number alone. A target that the node has already is drawn again with the next
+//! attempt number; the way back follows first attempts, a deviation that fades as 1/n.
 //!
 //! Guarantee: simple, connected, every degree at least M, exactly M(M+1)/2 + M(n-M-1) links; the degrees fall off as a
 //! power law with exponent 3.

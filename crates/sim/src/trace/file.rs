@@ -1,12 +1,12 @@
 //! Traces as files: a header line, then a line for each record, all JSON.
 //!
-//! Every record of a message names the record that sent it (`cause`) and which of the messages that that record sent it is (`nth`, left out
-//! if it is 0; `copy` if it is the second delivery), so that a replay takes no guess. Messages of a notice have records of their
-//! own, at the end of their tick. All fields of [`Header`] that have a default, and those of [`Record`], may be left out by whoever
-//! writes a trace by hand.
+//! Every record of a message names the record that sent it (`cause`) and which of the messages that that record sent it
+//! is (`nth`, left out if it is 0; `copy` if it is the second delivery), so that a replay takes no guess. Messages of a
+//! notice have records of their own, at the end of their tick. All fields of [`Header`] that have a default, and those
+//! of [`Record`], may be left out by whoever writes a trace by hand.
 //!
-//! [`TraceWriter`] writes one while a run happens; [`TraceFile`] reads one. Whatever is read is bounded: the length of a line, the
-//! number of records.
+//! [`TraceWriter`] writes one while a run happens; [`TraceFile`] reads one. Whatever is read is bounded: the length of
+//! a line, the number of records.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};

@@ -1,7 +1,7 @@
 //! A random protocol and random graphs for it.
 //!
-//! The protocol is a gossip whose nodes fold everything they see, in order, into a hash, and let that hash decide what they do and
-//! say. One event out of place, and counts, bytes and times come out different.
+//! The protocol is a gossip whose nodes fold everything they see, in order, into a hash, and let that hash decide what
+//! they do and say. One event out of place, and counts, bytes and times come out different.
 
 use hustings_protocol::{Context, Id, Port, Protocol, Summons, Timer, kinds};
 use hustings_sim::rng::{Purpose, Stream, hash};

@@ -27,7 +27,8 @@ fn streaming(faults: Vec<Fault>) -> Scenario {
 #[test]
 fn everything_from_the_lost_message_on_goes_to_the_next_one_in_order() {
     let (outcome, records) = watch(&Puppet(stream), &streaming(vec![fault(2, FaultKind::Crash(1))]));
-    // 0 arrives at tick 1; 1 is lost at tick 2 and comes back at 3; 2 is lost then too; timer 3 comes after `unreachable`.
+    // 0 arrives at tick 1; 1 is lost at tick 2 and comes back at 3; 2 is lost then too; timer 3 comes after
+    // `unreachable`.
     assert_eq!(returned(&records), [(3, 0, 1)]);
     let heard = heard(&records);
     assert_eq!(heard, [(1, 1, 0), (4, 2, 1), (4, 2, 2), (4, 2, 3), (5, 2, 4), (6, 2, 5)]);
@@ -105,8 +106,8 @@ fn other_networks_know_no_skip() {
 }
 
 proptest! {
-    /// Whatever the delays and whoever dies when: nothing that node 0 sends comes too late for everybody, and a receiver
-    /// that stays up hears the numbers in order.
+    /// Whatever the delays and whoever dies when: nothing that node 0 sends comes too late for everybody, and a
+    /// receiver that stays up hears the numbers in order.
     #[test]
     fn skipping_keeps_the_order_and_loses_nothing(
         seed in any::<u64>(),

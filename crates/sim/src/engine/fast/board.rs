@@ -1,8 +1,9 @@
 //! A board: next tick's mail to a range of positions, put in order by where it lies.
 //!
-//! Every directed link has a *slot*; slots are numbered by receiver, then by sender. A message is a bit at its slot (and a
-//! payload beside it), so reading the bits from the first to the last gives the order that the model asks for, and nothing is
-//! ever sorted. Two levels of summary bits let the reader jump over what is empty: the cost follows the messages.
+//! Every directed link has a *slot*; slots are numbered by receiver, then by sender. A message is a bit at its slot
+//! (and a payload beside it), so reading the bits from the first to the last gives the order that the model asks for,
+//! and nothing is ever sorted. Two levels of summary bits let the reader jump over what is empty: the cost follows the
+//! messages.
 
 use std::mem::MaybeUninit;
 
@@ -125,7 +126,8 @@ impl Reader {
         (slot < bound).then_some(slot)
     }
 
-    /// Takes the first message of the slot that [`Reader::next_below`] gave; the slot stays open while it holds another.
+    /// Takes the first message of the slot that [`Reader::next_below`] gave; the slot stays open while it holds
+    /// another.
     #[inline(always)]
     pub(super) fn take<M>(&mut self, boards: &mut [Board<M>], slot: usize) -> M {
         if size_of::<M>() == 0 && !self.any_more {
@@ -134,16 +136,16 @@ impl Reader {
             return unsafe { std::ptr::NonNull::<M>::dangling().read() };
         }
         let bit = 1u64 << (slot % 64);
-        // A slot has one sender, so just one of the boards has its mail. Counted, not searched: which one it is cannot be
-        // guessed.
+        // A slot has one sender, so just one of the boards has its mail. Counted, not searched: which one it is cannot
+        // be guessed.
         let (mut from, mut not_yet) = (0, true);
         for board in &boards[..boards.len() - 1] {
             not_yet &= board.levels[0][slot / 64] & bit == 0;
             from += usize::from(not_yet);
         }
         let board = &mut boards[from];
-        // SAFETY: the bit is set, so the slot holds a message: it was written with the bit, and taking it clears the bit or
-        // puts the next one in.
+        // SAFETY: the bit is set, so the slot holds a message: it was written with the bit, and taking it clears the
+        // bit or puts the next one in.
         let message = unsafe {
             if size_of::<M>() == 0 {
                 std::ptr::NonNull::<M>::dangling().read()
@@ -164,7 +166,8 @@ impl Reader {
         message
     }
 
-    /// Goes on to the next word that is not empty. By value, so that a reader held in registers need not have an address.
+    /// Goes on to the next word that is not empty. By value, so that a reader held in registers need not have an
+    /// address.
     #[inline(never)]
     fn refilled<M>(mut self, boards: &[Board<M>]) -> Self {
         let word = |level: usize, at: usize| {

@@ -100,8 +100,8 @@ impl<M> Calendar<M> {
         self.down_from.is_empty() || self.down_from[node as usize] > tick
     }
 
-    /// A message sent now, at `tick`, to a node that will be down when it arrives. It is kept even if its sender will be
-    /// down then: until it goes down, the sender may send it again.
+    /// A message sent now, at `tick`, to a node that will be down when it arrives. It is kept even if its sender will
+    /// be down then: until it goes down, the sender may send it again.
     pub(super) fn bring_back(&mut self, tick: u64, message: Return<M>) {
         let due = tick + 2;
         self.returns.entry(due).or_default().push(message);

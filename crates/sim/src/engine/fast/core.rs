@@ -113,8 +113,8 @@ impl<'a, P: Protocol> Core<'a, P> {
         self.lost_last = (self.tick, if self.lost_last.0 == self.tick { self.lost_last.1 + 1 } else { 1 });
     }
 
-    /// What was sent in the very last tick is still under way at the end, wherever it would have gone: it is not lost yet.
-    /// How much that is.
+    /// What was sent in the very last tick is still under way at the end, wherever it would have gone: it is not lost
+    /// yet. How much that is.
     fn not_lost_yet(&self, until: u64) -> u64 {
         if self.lost_last.0 == until { self.lost_last.1 } else { 0 }
     }

@@ -1,8 +1,8 @@
 //! A lane: next tick's mail in the order of its receivers, as a circular queue.
 //!
-//! The reader frees places at the front while the writer fills them at the back, so one buffer serves both this tick's mail
-//! and the next one's. Addresses and messages lie in arrays of their own: read and written as what they are, never as one
-//! record (which costs a stall whenever a message is read soon after it was written).
+//! The reader frees places at the front while the writer fills them at the back, so one buffer serves both this tick's
+//! mail and the next one's. Addresses and messages lie in arrays of their own: read and written as what they are, never
+//! as one record (which costs a stall whenever a message is read soon after it was written).
 
 use std::mem::MaybeUninit;
 
@@ -79,7 +79,8 @@ impl<M> Lane<M> {
 
     #[inline(always)]
     fn pop_any(&mut self) -> (u32, M) {
-        // SAFETY: callers see to it that the lane is not empty, so the place at `head` holds a message, which nobody reads again.
+        // SAFETY: callers see to it that the lane is not empty, so the place at `head` holds a message, which nobody
+        // reads again.
         let first = unsafe {
             (*self.receivers.get_unchecked(self.head), self.messages.get_unchecked(self.head).as_ptr().read())
         };

@@ -127,8 +127,8 @@ impl Ledger {
         self.latest = most.expect("entry 0 is always there") as u32;
     }
 
-    /// Whether all live nodes name the same one. If they do it is the latest named: whoever was last to name, or the last
-    /// crash, made it so.
+    /// Whether all live nodes name the same one. If they do it is the latest named: whoever was last to name, or the
+    /// last crash, made it so.
     #[inline(always)]
     fn is_unanimous(&self) -> bool {
         self.named[self.latest as usize].1 == self.live

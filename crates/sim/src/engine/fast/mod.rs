@@ -1,8 +1,8 @@
-//! The fast engine: delays of one tick, crashes at most. Rounds over flat arrays, nothing allocated per message, nothing
-//! dispatched at run time.
+//! The fast engine: delays of one tick, crashes at most. Rounds over flat arrays, nothing allocated per message,
+//! nothing dispatched at run time.
 //!
-//! There is nothing about any algorithm in here. What is special depends on the network's type: a ring's mail stays in order
-//! by itself ([`ring`]); a graph's is put in order by the number of the link it came over.
+//! There is nothing about any algorithm in here. What is special depends on the network's type: a ring's mail stays in
+//! order by itself ([`ring`]); a graph's is put in order by the number of the link it came over.
 //!
 //! It agrees with the general engine event for event; a property test says so.
 

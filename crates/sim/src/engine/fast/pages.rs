@@ -1,7 +1,7 @@
 //! Large arrays on large pages.
 //!
-//! A run over millions of nodes walks through hundreds of megabytes. With the usual small pages the processor spends much of
-//! its time looking up where they lie; so the kernel is asked for large ones, before the memory is touched.
+//! A run over millions of nodes walks through hundreds of megabytes. With the usual small pages the processor spends
+//! much of its time looking up where they lie; so the kernel is asked for large ones, before the memory is touched.
 
 /// An array of so many values, touched: the run does not pay for mapping its memory.
 pub(super) fn filled<T: Clone>(length: usize, value: T) -> Vec<T> {
@@ -27,8 +27,8 @@ fn ask_for_large_pages(start: *const u8, bytes: usize) {
     // Only whole pages that lie within the array.
     let skipped = start.align_offset(PAGE);
     let length = bytes.saturating_sub(skipped) / PAGE * PAGE;
-    // SAFETY: the advice concerns memory of the array alone, and changes nothing of what is in it: only how it is mapped.
-    // That a kernel without large pages refuses is no error.
+    // SAFETY: the advice concerns memory of the array alone, and changes nothing of what is in it: only how it is
+    // mapped. That a kernel without large pages refuses is no error.
     _ = unsafe { rustix::mm::madvise(start.add(skipped).cast_mut().cast(), length, rustix::mm::Advice::LinuxHugepage) };
 }
 

@@ -1,9 +1,9 @@
 //! The driver for rings.
 //!
-//! Nodes act in the order of their positions and a ring's links lead to neighbours, so mail is sent in the order in which it
-//! will be read: one [`Lane`] clockwise, one counter-clockwise, nothing is ever sorted. Only what crosses the seam between
-//! the last position and the first is out of order, and waits apart. A tick without anything special (a start, a crash, mail
-//! over the seam, …) is a tight loop over the lanes.
+//! Nodes act in the order of their positions and a ring's links lead to neighbours, so mail is sent in the order in
+//! which it will be read: one [`Lane`] clockwise, one counter-clockwise, nothing is ever sorted. Only what crosses the
+//! seam between the last position and the first is out of order, and waits apart. A tick without anything special (a
+//! start, a crash, mail over the seam, …) is a tight loop over the lanes.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -245,8 +245,8 @@ fn special_tick<P: Protocol, Mt: Meter>(
             let summons = core.books.summons(node);
             protocol.start(state, summons, &mut cx!(node));
         }
-        // Mail for nodes that are down at arrival was never put in: all of this is delivered. In the order of its senders:
-        // over the seam from the first position, from below, from above, over the seam from the last position.
+        // Mail for nodes that are down at arrival was never put in: all of this is delivered. In the order of its
+        // senders: over the seam from the first position, from below, from above, over the seam from the last position.
         loop {
             let (from, message) = if let Some((_, message)) = seam_now.counter.pop_front_if(|first| first.0 == node) {
                 (Port::NEXT, message)

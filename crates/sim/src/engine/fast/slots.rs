@@ -1,8 +1,8 @@
 //! The driver for graphs and complete networks: mail lies on [`Board`]s.
 //!
-//! Positions are split in contiguous ranges. Each range has its own books and states, and writes a board for every range;
-//! at the end of a tick the boards change hands. Nothing else is shared, so the result does not depend on how many ranges there
-//! are or which thread runs which.
+//! Positions are split in contiguous ranges. Each range has its own books and states, and writes a board for every
+//! range; at the end of a tick the boards change hands. Nothing else is shared, so the result does not depend on how
+//! many ranges there are or which thread runs which.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -293,8 +293,8 @@ impl<P: Protocol, L: Links> Worker<'_, P, L> {
         loop {
             let slot = mail.reader.next_below(mail.boards, end - base);
             let sender = slot.map(|slot| self.links.receiver(node, (slot + base - first) as u32));
-            // Of one sender's mail, what was sent directly comes in the order of sending only among itself; a protocol that
-            // sends a neighbour both in one tick is for the general engine.
+            // Of one sender's mail, what was sent directly comes in the order of sending only among itself; a protocol
+            // that sends a neighbour both in one tick is for the general engine.
             let direct_first = direct
                 .front()
                 .is_some_and(|head| head.receiver == node && sender.is_none_or(|sender| head.sender < sender));

@@ -1,8 +1,9 @@
 //! Cut links and partitions: what stops a message.
 //!
-//! A message is stopped if its way is barred when it arrives, or was barred anew while it was under way. One that was sent while
-//! the way was barred gets through if the way is mended before it arrives. A cut concerns the messages along that link; a
-//! partition concerns all messages, also those sent by id. A new partition takes the place of the one before.
+//! A message is stopped if its way is barred when it arrives, or was barred anew while it was under way. One that was
+//! sent while the way was barred gets through if the way is mended before it arrives. A cut concerns the messages along
+//! that link; a partition concerns all messages, also those sent by id. A new partition takes the place of the one
+//! before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -87,8 +88,8 @@ impl Barriers {
         cut || self.part(from, to) || meanwhile().any(|(_, groups)| apart(groups, from, to))
     }
 
-    /// The links of the network, from both ends and by position, whose state differs between two moments: those that a fault
-    /// has changed.
+    /// The links of the network, from both ends and by position, whose state differs between two moments: those that a
+    /// fault has changed.
     pub(crate) fn changes(&self, before: &Barriers, fault: &FaultKind, network: &Network) -> Vec<(u32, u32)> {
         let differs = |&(a, b): &(u32, u32)| self.bar(a, b) != before.bar(a, b);
         match fault {

@@ -1,4 +1,5 @@
-//! A [`Calendar`]: things that are due at ticks to come. Near ticks have a place each on a wheel, far ones wait in a tree.
+//! A [`Calendar`]: things that are due at ticks to come. Near ticks have a place each on a wheel, far ones wait in a
+//! tree.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Everything that is left to chance about a message: how long it travels, whether it is lost, whether it comes twice.
 //!
-//! The numbers of a message come from streams of its sender, at the place of the message among all that this node sends: they
-//! depend on nothing else, least of all on what other nodes do.
+//! The numbers of a message come from streams of its sender, at the place of the message among all that this node
+//! sends: they depend on nothing else, least of all on what other nodes do.
 
 use crate::rng::{Purpose, Stream};
 use crate::scenario::{Delay, Scenario};

@@ -1,7 +1,7 @@
 //! The general engine: any delays, losses, crashes, cuts, partitions and bandwidths, for any protocol on any network.
 //!
-//! Time goes in ticks; those in which nothing happens are jumped over. In a tick, cuts and heals come first, then every node
-//! that has something to do takes its turn, by position. In its turn a node
+//! Time goes in ticks; those in which nothing happens are jumped over. In a tick, cuts and heals come first, then every
+//! node that has something to do takes its turn, by position. In its turn a node
 //!
 //! 1. crashes, recovers or joins;
 //! 2. gets its start signals;
@@ -13,21 +13,23 @@
 //!
 //! What the contract leaves open is decided here:
 //!
-//! - **Who is up.** Crashes and recoveries of a tick count from its beginning, whatever the positions: a start signal in the
-//!   tick in which the named leader crashes is a [`Summons::LeaderLost`](hustings_protocol::Summons).
-//! - **Turnabouts.** Crashing a node that is down, or reviving one that is up, does nothing. A position with a `Join` is down
-//!   from the beginning without a word; a start signal that comes too early waits for the join. A recovered node draws its
-//!   coins where it stopped drawing.
-//! - **Chance.** Delay, loss and duplication of a message are drawn from its sender's streams, at the place of the message
-//!   among all that this node sent. On FIFO links a message or copy never arrives before an earlier one on the same link.
-//! - **Copies.** The second delivery of a message is handled like the first, and counts for load and collisions. If it does not
-//!   arrive, nobody hears of it. It does not make a run hung.
-//! - **What stops a message**, in this order: a barrier, bad luck, a receiver that is down. Only the last is `unreachable`.
+//! - **Who is up.** Crashes and recoveries of a tick count from its beginning, whatever the positions: a start signal
+//!   in the tick in which the named leader crashes is a [`Summons::LeaderLost`](hustings_protocol::Summons).
+//! - **Turnabouts.** Crashing a node that is down, or reviving one that is up, does nothing. A position with a `Join`
+//!   is down from the beginning without a word; a start signal that comes too early waits for the join. A recovered
+//!   node draws its coins where it stopped drawing.
+//! - **Chance.** Delay, loss and duplication of a message are drawn from its sender's streams, at the place of the
+//!   message among all that this node sent. On FIFO links a message or copy never arrives before an earlier one on the
+//!   same link.
+//! - **Copies.** The second delivery of a message is handled like the first, and counts for load and collisions. If it
+//!   does not arrive, nobody hears of it. It does not make a run hung.
+//! - **What stops a message**, in this order: a barrier, bad luck, a receiver that is down. Only the last is
+//!   `unreachable`.
 //! - **By id.** A message to an id that nobody has is lost when it is due (its record names the sender twice).
-//! - **Rings.** A node that is struck off stays so, for this neighbour, also when that one recovers. If a message lost at a
-//!   node already struck comes back (links without order), a skip sends it again and strikes nobody else.
-//! - **Too much mail.** A run in which more than a million messages, and 16 for each directed link, are under way at once is
-//!   hung, and ends there.
+//! - **Rings.** A node that is struck off stays so, for this neighbour, also when that one recovers. If a message lost
+//!   at a node already struck comes back (links without order), a skip sends it again and strikes nobody else.
+//! - **Too much mail.** A run in which more than a million messages, and 16 for each directed link, are under way at
+//!   once is hung, and ends there.
 //! - **Broadcast.** A send to all neighbours is one message, or none if there is no neighbour to hear it.
 //! - **Notice**: see the rules in the module of that name.
 
@@ -64,7 +66,8 @@ use crate::trace::Observer;
 
 /// Simulates an election to its end, or to the last tick of the scenario.
 ///
-/// `ranks` has a rank for each position. With an observer, everything that happens is recorded; without one it is faster.
+/// `ranks` has a rank for each position. With an observer, everything that happens is recorded; without one it is
+/// faster.
 ///
 /// # Panics
 /// If there is not just one rank for each position, or the protocol sends to a port that its node does not have.

@@ -1,20 +1,21 @@
 //! How nodes notice that their leader is gone, where they are not simply told to start.
 //!
 //! The traffic of a notice is not the algorithm's: it goes from node to node directly, takes one tick, is lost only at
-//! partitions and at nodes that are down, and is counted apart. It is handled at the end of a tick, after all nodes have acted;
-//! a signal that comes of it is given at the beginning of a node's turn, after a planned start signal.
+//! partitions and at nodes that are down, and is counted apart. It is handled at the end of a tick, after all nodes
+//! have acted; a signal that comes of it is given at the beginning of a node's turn, after a planned start signal.
 //!
-//! - **Poll(K)**: at the end of ticks K, 2K, … every node that names another sends it a `poll`. One tick later the other,
-//!   if it is up and leads, answers `alive`. One more tick later a node without an answer that still names it, without
-//!   a break, gets its signal.
-//! - **Heartbeat(K)**: at the end of ticks K, 2K, … every leader sends a `heartbeat` to all others. A node that has heard none
-//!   from the one it names for 2K+1 ticks (counted from when it began to name it, if that is later, or from its last
-//!   signal) gets its signal.
-//! - **Term(K)**: the term of a leader begins when the first of those that name it (itself included) began to, and ends K
-//!   ticks later: the lowest live position that names it gets a signal. If it is still named then, its next term begins at once.
+//! - **Poll(K)**: at the end of ticks K, 2K, … every node that names another sends it a `poll`. One tick later the
+//!   other, if it is up and leads, answers `alive`. One more tick later a node without an answer that still names it,
+//!   without a break, gets its signal.
+//! - **Heartbeat(K)**: at the end of ticks K, 2K, … every leader sends a `heartbeat` to all others. A node that has
+//!   heard none from the one it names for 2K+1 ticks (counted from when it began to name it, if that is later, or from
+//!   its last signal) gets its signal.
+//! - **Term(K)**: the term of a leader begins when the first of those that name it (itself included) began to, and ends
+//!   K ticks later: the lowest live position that names it gets a signal. If it is still named then, its next term
+//!   begins at once.
 //!
-//! In a trace its messages are [`Happening::Notice`](hustings_protocol::Happening): for each leader and tick one record of the polls sent to it,
-//! one of its answers, one of its heartbeats.
+//! In a trace its messages are [`Happening::Notice`](hustings_protocol::Happening): for each leader and tick one record
+//! of the polls sent to it, one of its answers, one of its heartbeats.
 //!
 //! A notice with period 0 is taken as one with period 1.
 

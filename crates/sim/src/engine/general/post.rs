@@ -90,8 +90,8 @@ impl<M: Clone> Post<M> {
         }
     }
 
-    /// Whether more mail is under way than the network's size explains: copies of copies, or a protocol that never tires.
-    /// The run is hung then, and goes no further: it would only fill the memory.
+    /// Whether more mail is under way than the network's size explains: copies of copies, or a protocol that never
+    /// tires. The run is hung then, and goes no further: it would only fill the memory.
     pub(crate) fn is_overfull(&self) -> bool {
         self.held > self.most
     }
@@ -220,7 +220,8 @@ impl<M> Ord for Due<M> {
 struct Floors {
     /// Links by number, while there are not too many of them.
     lanes: Vec<u64>,
-    /// The other links, and pairs of nodes that reach each other by id. It is only looked up, so its order is never seen.
+    /// The other links, and pairs of nodes that reach each other by id. It is only looked up, so its order is never
+    /// seen.
     others: HashMap<(Option<u64>, u32, u32), u64>,
 }
 

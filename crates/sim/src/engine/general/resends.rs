@@ -1,8 +1,8 @@
 //! What a node on a ring has sent to its neighbours and may have to send again.
 //!
-//! At the first `unreachable` a node strikes its neighbour off and sends to the next one *everything* that it sent to that
-//! neighbour from the lost message on: also what is still under way, and what arrived because the neighbour came back. So a
-//! message is kept until its own fate and that of all earlier ones on that side are known.
+//! At the first `unreachable` a node strikes its neighbour off and sends to the next one *everything* that it sent to
+//! that neighbour from the lost message on: also what is still under way, and what arrived because the neighbour came
+//! back. So a message is kept until its own fate and that of all earlier ones on that side are known.
 
 use std::collections::VecDeque;
 

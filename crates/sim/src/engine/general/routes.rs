@@ -65,8 +65,8 @@ impl<'a> Routes<'a> {
         before + u64::from(port.0)
     }
 
-    /// On a ring: strikes `peer` off on one side if it is the neighbour there. With all others struck off, a node is its
-    /// own neighbour, which cannot be struck. Says whether the port leads to somebody else now.
+    /// On a ring: strikes `peer` off on one side if it is the neighbour there. With all others struck off, a node is
+    /// its own neighbour, which cannot be struck. Says whether the port leads to somebody else now.
     pub(crate) fn strike(&mut self, at: u32, port: Port, peer: u32) -> bool {
         let is_neighbour = self.target(at, port).is_some_and(|(neighbour, _)| neighbour == peer);
         if !self.is_ring() || !is_neighbour || peer == at {

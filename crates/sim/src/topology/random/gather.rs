@@ -1,9 +1,9 @@
 //! Random graphs of few nodes, made in one place.
 //!
-//! How: start with a circulant graph: everybody in a ring linked to the nearest, so that everybody has MIN links (one node
-//! one more where n·MIN is odd). Mix it: again and again two links that are not of the ring swap ends, which keeps all
-//! degrees. Then give each node a target from MIN to MAX and link random pairs that both have room. Last, shuffle the
-//! positions. The ring stays whole, so the graph is connected; a matrix of bits keeps it simple.
+//! How: start with a circulant graph: everybody in a ring linked to the nearest, so that everybody has MIN links (one
+//! node one more where n·MIN is odd). Mix it: again and again two links that are not of the ring swap ends, which keeps
+//! all degrees. Then give each node a target from MIN to MAX and link random pairs that both have room. Last, shuffle
+//! the positions. The ring stays whole, so the graph is connected; a matrix of bits keeps it simple.
 
 use crate::rng::{Purpose, Stream};
 use crate::topology::generator::Listed;
@@ -38,8 +38,8 @@ impl Matrix {
     }
 }
 
-/// A random connected graph with all degrees from `min` to `max`; 2 ≤ min ≤ max < size, min < size - 1, and size·min is even
-/// if the two are the same.
+/// A random connected graph with all degrees from `min` to `max`; 2 ≤ min ≤ max < size, min < size - 1, and size·min is
+/// even if the two are the same.
 pub(in crate::topology) fn gather(size: u32, min: u32, max: u32, seed: u64) -> Listed {
     let mut stream = Stream::new(seed, Purpose::Topology, u64::MAX);
     let mut links: Vec<(u32, u32)> = (0..size).map(|at| (at, (at + 1) % size)).collect();

@@ -1,18 +1,19 @@
 //! Random graphs of many nodes, made range by range.
 //!
 //! How: MAX/2 random permutations each put all nodes in a ring, a *layer*; for an odd MAX one more layer has only every
-//! second link of its ring. A permutation can be asked both ways without memory, so a node knows its links in each layer
-//! from the seed alone. Together everybody has MAX links.
+//! second link of its ring. A permutation can be asked both ways without memory, so a node knows its links in each
+//! layer from the seed alone. Together everybody has MAX links.
 //!
-//! A few links come up in two layers, about MAX²/4 in all, however many nodes there are. A scan finds them. Each is switched
-//! with a random link of its layer: u–v and x–y become x–u and y–v, which keeps the degrees. These exceptions are the only
-//! thing that the whole graph has to know; ranges can be scanned apart ([`Layers::doubles`]) and the finds put together
-//! ([`Layers::repaired`]).
+//! A few links come up in two layers, about MAX²/4 in all, however many nodes there are. A scan finds them. Each is
+//! switched with a random link of its layer: u–v and x–y become x–u and y–v, which keeps the degrees. These exceptions
+//! are the only thing that the whole graph has to know; ranges can be scanned apart ([`Layers::doubles`]) and the finds
+//! put together ([`Layers::repaired`]).
 //!
-//! Then it is thinned out. Layer 0 stays whole: it connects the graph. MAX-MIN is dealt out to the other layers, 2 to those
-//! in which any link may drop, 1 to one where only every second may, so that no node can lose more. Every node has a random
-//! number from 0 to 1, and a link that may drop does so if the sum over its two ends exceeds 1. A node with number b so loses each
-//! of its MAX-MIN links with probability b, and as b is even over 0..1, its degree is even over MIN..=MAX.
+//! Then it is thinned out. Layer 0 stays whole: it connects the graph. MAX-MIN is dealt out to the other layers, 2 to
+//! those in which any link may drop, 1 to one where only every second may, so that no node can lose more. Every node
+//! has a random number from 0 to 1, and a link that may drop does so if the sum over its two ends exceeds 1. A node
+//! with number b so loses each of its MAX-MIN links with probability b, and as b is even over 0..1, its degree is even
+//! over MIN..=MAX.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -89,7 +90,8 @@ impl Layer {
 }
 
 impl Layers {
-    /// A graph with all degrees from `min` to `max`; 2 ≤ min ≤ max, at least 8(max+1) nodes, size·min even if min = max.
+    /// A graph with all degrees from `min` to `max`; 2 ≤ min ≤ max, at least 8(max+1) nodes, size·min even if min =
+    /// max.
     pub(super) fn new(size: u32, min: u32, max: u32, seed: u64) -> Self {
         // A switch finds no partner only if doubles are far more than can be expected. Then other permutations will do.
         (0..)

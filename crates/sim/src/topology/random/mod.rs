@@ -6,8 +6,9 @@
 //! - few nodes (below 64 or 8(MAX+1)): gathered in one place, see [`gather`].
 //! - many nodes: random Hamiltonian cycles laid over each other and thinned out, see [`layers`].
 //!
-//! Guarantee: simple, connected, every degree within the bounds. Degrees are spread over all of MIN..=MAX, evenly for many
-//! nodes from MIN = 2 on, so that their mean is in the middle. Regular graphs (MIN = MAX) exist if n·MIN is even; 1-2 is a ring.
+//! Guarantee: simple, connected, every degree within the bounds. Degrees are spread over all of MIN..=MAX, evenly for
+//! many nodes from MIN = 2 on, so that their mean is in the middle. Regular graphs (MIN = MAX) exist if n·MIN is even;
+//! 1-2 is a ring.
 
 use std::ops::Range;
 
