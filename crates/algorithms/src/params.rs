@@ -126,7 +126,10 @@ macro_rules! choices {
 /// pub struct P { "help" name: Type = default, … } }`.
 #[macro_export]
 macro_rules! params {
-    ( $(#[$meta:meta])* $vis:vis struct $name:ident { $( $help:literal $field:ident : $type:ty = $default:expr ),+ $(,)? } ) => {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident { $( $help:literal $field:ident : $type:ty = $default:expr ),+ $(,)? }
+    ) => {
         $(#[$meta])*
         #[derive(Clone, PartialEq, Eq, Debug)]
         $vis struct $name { $( #[doc = $help] pub $field: $type ),+ }

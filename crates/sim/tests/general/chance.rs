@@ -62,7 +62,11 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_run_and_elections_are_right(seed in any::<u64>(), delay in delays(), unordered: bool) {
+    fn the_same_seed_gives_the_same_run_and_elections_are_right(
+        seed in any::<u64>(),
+        delay in delays(),
+        unordered: bool,
+    ) {
         let scenario = Scenario { seed, delay, unordered, until: 1 << 40, ..ring(12).started_by_all() };
         let scenario = with_ids(scenario, (0..12).map(|at| at * 5 % 12));
         let (outcome, records) = watch(&chang_roberts(), &scenario);
@@ -71,7 +75,8 @@ proptest! {
         prop_assert_eq!(records, same);
         prop_assert!(outcome.agreement && !outcome.hung);
         prop_assert_eq!(outcome.leader.map(|at| scenario.ids[at as usize]), Some(11));
-        let echo = run(&Echo::new(), &Scenario { starts: vec![start(4, 0)], ..Scenario { seed, delay, until: 1 << 40, ..complete(9) } });
+        let scenario = Scenario { starts: vec![start(4, 0)], seed, delay, until: 1 << 40, ..complete(9) };
+        let echo = run(&Echo::new(), &scenario);
         prop_assert_eq!((echo.total(), echo.leader), (72, Some(4)));
     }
 

@@ -74,7 +74,8 @@ prop_compose! {
         let all = if from_all { scenario.clone().started_by_all().starts } else { Vec::new() };
         let starts = all.into_iter().chain(starts.into_iter().map(|(at, tick)| start(at, tick))).collect();
         let medium = if broadcast { Medium::Broadcast } else { Medium::Links };
-        Scenario { starts, faults, delay, unordered, loss, duplicate, bandwidth, medium, notice, seed, until, ..scenario }
+        let scenario = Scenario { loss, duplicate, bandwidth, medium, notice, seed, until, ..scenario };
+        Scenario { starts, faults, delay, unordered, ..scenario }
     }
 }
 

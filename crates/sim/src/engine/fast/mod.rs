@@ -16,6 +16,7 @@ mod meter;
 mod pages;
 mod ring;
 mod slots;
+mod spot;
 
 use hustings_protocol::Protocol;
 

@@ -9,15 +9,16 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-use hustings_protocol::{Context, Id, Port, Protocol, Rank, Timer};
+use hustings_protocol::{Port, Protocol, Timer};
 
 use super::board::{Board, DirectMail, Reader, wipe};
 use super::calendar::{Day, Return, To};
 use super::core::{Core, Counts, Plan, outcome};
 use super::ledger::{Clockwork, Ledger};
-use super::links::Links;
+use super::links::{Links, receiver_of};
 use super::meter::Meter;
 use super::pages::filled;
+use super::spot::Spot;
 use crate::outcome::Outcome;
 
 /// Below so many messages a tick is run by one thread: waking another costs more than it helps.
@@ -213,16 +214,18 @@ impl<P: Protocol, L: Links> Worker<'_, P, L> {
             self.active = true;
             self.books.delivered::<Mt>(node);
             let port = Port((slot - first) as u32);
-            let mut cx = Spot::<P, L, Mt>::new(
+            let mut cx = Spot::<P, L, Mt> {
                 node,
-                first + base,
-                (end - first) as u32,
-                self.links,
-                &mut self.books,
-                &mut self.outbox,
-                &self.borders,
+                first: first + base,
+                degree: (end - first) as u32,
+                links: self.links,
+                books: &mut self.books,
+                outbox: &mut self.outbox,
+                borders: &self.borders,
                 counts,
-            );
+                acted: false,
+                meter: PhantomData,
+            };
             cx.books.protocol.receive(&mut self.states[(node - start) as usize], port, message, &mut cx);
         }
         (mail.reader, mail.node) = (reader, node);
@@ -351,8 +354,18 @@ impl<P: Protocol, L: Links> Worker<'_, P, L> {
         let first = self.links.first(node);
         let degree = (self.links.first(node + 1) - first) as u32;
         let state = &mut self.states[(node - self.range.start) as usize];
-        let mut cx =
-            Spot::new(node, first, degree, self.links, &mut self.books, &mut self.outbox, &self.borders, counts);
+        let mut cx = Spot::<P, L, Mt> {
+            node,
+            first,
+            degree,
+            links: self.links,
+            books: &mut self.books,
+            outbox: &mut self.outbox,
+            borders: &self.borders,
+            counts,
+            acted: false,
+            meter: PhantomData,
+        };
         act(cx.books.protocol, state, &mut cx)
     }
 }
@@ -376,198 +389,5 @@ impl<'a, M> Incoming<'a, M> {
         let mut all: Vec<_> = self.boards.iter_mut().flat_map(|board| std::mem::take(&mut board.direct)).collect();
         all.sort_by_key(|letter| (letter.receiver, letter.sender));
         all.into()
-    }
-}
-
-/// The receiver of a slot, at or after `from`: near ones are found at once, far ones by doubling steps.
-#[inline(always)]
-fn receiver_of<L: Links>(links: &L, slot: usize, from: u32) -> u32 {
-    let mut low = from;
-    for _ in 0..4 {
-        if slot < links.first(low + 1) {
-            return low;
-        }
-        low += 1;
-    }
-    far_receiver_of(links, slot, low)
-}
-
-#[inline(never)]
-fn far_receiver_of<L: Links>(links: &L, slot: usize, from: u32) -> u32 {
-    let (mut low, mut step, size) = (from, 1, links.size());
-    while low + step < size && links.first(low + step) <= slot {
-        low += step;
-        step *= 2;
-    }
-    // The receiver is the last one that begins at or before the slot, below `high`.
-    let mut high = (low + step).min(size);
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if links.first(middle) <= slot { low = middle } else { high = middle }
-    }
-    low
-}
-
-/// What a node sees while it handles an event.
-struct Spot<'a, 'b, P: Protocol, L, Mt> {
-    node: u32,
-    first: usize,
-    degree: u32,
-    links: &'a L,
-    books: &'a mut Core<'b, P>,
-    outbox: &'a mut [Board<P::Message>],
-    borders: &'a [(u32, usize)],
-    counts: &'a mut Counts,
-    /// Whether the handler had any effect. Read after timers only; elsewhere the compiler leaves it out.
-    acted: bool,
-    meter: PhantomData<Mt>,
-}
-
-impl<'a, 'b, P: Protocol, L: Links, Mt: Meter> Spot<'a, 'b, P, L, Mt> {
-    #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "it is the one place where a node's surroundings are put together")]
-    fn new(
-        node: u32,
-        first: usize,
-        degree: u32,
-        links: &'a L,
-        books: &'a mut Core<'b, P>,
-        outbox: &'a mut [Board<P::Message>],
-        borders: &'a [(u32, usize)],
-        counts: &'a mut Counts,
-    ) -> Self {
-        Spot { node, first, degree, links, books, outbox, borders, counts, acted: false, meter: PhantomData }
-    }
-
-    #[inline(always)]
-    fn count(&mut self, message: &P::Message, copies: u64) {
-        self.acted = true;
-        self.counts.sent(message, copies);
-        if Mt::FULL {
-            self.books.gauge.sent(message, copies);
-        }
-    }
-
-    #[inline(always)]
-    fn put(&mut self, port: u32, message: P::Message) {
-        if self.books.calendar.is_rough() && self.comes_back(port, &message) {
-            return;
-        }
-        let slot = self.links.slot(self.node, self.first, port);
-        // Counted, not searched: on a random graph nobody can guess it.
-        let inner = &self.borders[1..self.borders.len() - 1];
-        let to: usize = inner.iter().map(|border| usize::from(slot >= border.1)).sum();
-        self.outbox[to].put(slot - self.borders[to].1, message);
-    }
-
-    /// Books a message whose receiver will be down when it arrives.
-    #[cold]
-    #[inline(never)]
-    fn comes_back(&mut self, port: u32, message: &P::Message) -> bool {
-        let receiver = self.links.receiver(self.node, port);
-        if self.books.calendar.is_up(receiver, self.books.tick + 1) {
-            return false;
-        }
-        self.books.lose();
-        let message = Return { sender: self.node, to: To::Port(Port(port), receiver), message: message.clone() };
-        self.books.calendar.bring_back(self.books.tick, message);
-        true
-    }
-}
-
-impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
-    #[inline(always)]
-    fn rank(&self) -> P::Rank {
-        self.books.ranks[self.node as usize]
-    }
-    #[inline(always)]
-    fn index(&self) -> u32 {
-        self.node
-    }
-    #[inline(always)]
-    fn size(&self) -> u32 {
-        self.links.size()
-    }
-    #[inline(always)]
-    fn degree(&self) -> u32 {
-        self.degree
-    }
-    #[inline(always)]
-    fn peer_rank(&self, port: Port) -> Option<P::Rank> {
-        (L::PEERS_ARE_KNOWN && port.0 < self.degree)
-            .then(|| self.books.ranks[self.links.receiver(self.node, port.0) as usize])
-    }
-    fn draw(&mut self, bound: u64) -> u64 {
-        self.books.draw(self.node, bound)
-    }
-    #[inline(always)]
-    fn send(&mut self, port: Port, message: P::Message) {
-        self.count(&message, 1);
-        self.put(port.0, message);
-    }
-    #[inline(always)]
-    fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
-        match except {
-            Some(except) if except.0 < self.degree => {
-                self.count(&message, u64::from(self.degree) - 1);
-                for port in 0..except.0 {
-                    self.put(port, message.clone());
-                }
-                for port in except.0 + 1..self.degree {
-                    self.put(port, message.clone());
-                }
-            }
-            _ => {
-                self.count(&message, u64::from(self.degree));
-                for port in 0..self.degree {
-                    self.put(port, message.clone());
-                }
-            }
-        }
-    }
-    #[inline(always)]
-    fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
-        self.count(&message, ports.len() as u64);
-        for port in ports {
-            self.put(port, message.clone());
-        }
-    }
-    fn send_direct(&mut self, to: Id, message: P::Message) {
-        self.count(&message, 1);
-        let from = self.rank().id();
-        let Some(receiver) = self.books.position(to) else {
-            self.books.lose();
-            return;
-        };
-        if !self.books.calendar.is_up(receiver, self.books.tick + 1) {
-            self.books.lose();
-            let message = Return { sender: self.node, to: To::Direct(to), message };
-            self.books.calendar.bring_back(self.books.tick, message);
-            return;
-        }
-        let range = self.borders[1..].partition_point(|border| border.0 <= receiver);
-        self.outbox[range].direct.push(DirectMail { receiver, sender: self.node, from, message });
-    }
-    fn set_timer(&mut self, after: u64, timer: Timer) {
-        self.acted = true;
-        self.books.set_timer(self.node, after, timer);
-    }
-    #[inline(always)]
-    fn lead(&mut self) {
-        self.acted = true;
-        let id = self.rank().id();
-        self.books.ledger.lead(self.node, id, self.books.tick);
-    }
-    #[inline(always)]
-    fn follow(&mut self, leader: Id) {
-        self.acted = true;
-        self.books.ledger.follow(self.node, leader);
-    }
-    fn forget(&mut self) {
-        self.acted = true;
-        self.books.ledger.forget(self.node);
-    }
-    fn skip(&mut self, _: Port) {
-        self.acted = true;
     }
 }

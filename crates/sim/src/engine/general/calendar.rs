@@ -84,7 +84,9 @@ mod tests {
     proptest! {
         /// Whatever is put in while time passes comes out by tick, then in the order of putting in.
         #[test]
-        fn nothing_is_lost_and_the_order_is_kept(steps in prop::collection::vec(prop::collection::vec(1u64..700, 0..6), 1..60)) {
+        fn nothing_is_lost_and_the_order_is_kept(
+            steps in prop::collection::vec(prop::collection::vec(1u64..700, 0..6), 1..60),
+        ) {
             let mut calendar = Calendar::new();
             let mut expected: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
             let (mut now, mut count, mut due) = (0, 0, Vec::new());

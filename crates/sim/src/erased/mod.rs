@@ -3,16 +3,20 @@
 //! The general engine, replay and the traces are large, and need not be fast to the last nanosecond. Through this they
 //! are compiled once, not once for every algorithm and type of rank. The fast engine does without.
 
-use std::any::Any;
+mod parcel;
+mod state;
+
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::ops::Range;
-use std::sync::Arc;
 
 use hustings_protocol::{
     Change, Context, Effect, Event, Happening, Id, Message, Port, Protocol, Rank, Record, Summons, Timer,
 };
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
+
+pub use parcel::Parcel;
+pub use state::AnyState;
+use state::Remembered;
 
 /// A protocol of any type, with the ranks of its nodes.
 pub struct Erased {
@@ -112,7 +116,7 @@ impl Protocol for Erased {
     type Message = Parcel;
 
     fn init(&self) -> AnyState {
-        AnyState(self.machine.init())
+        AnyState::new(self.machine.init())
     }
     fn start<C: Context<Self>>(&self, state: &mut AnyState, summons: Summons, cx: &mut C) {
         self.handle(state, Event::Start(summons), cx);
@@ -139,7 +143,7 @@ impl Protocol for Erased {
         self.handle(state, Event::Retire, cx);
     }
     fn handle<C: Context<Self>>(&self, state: &mut AnyState, event: Event<Parcel>, cx: &mut C) {
-        self.machine.handle(&mut *state.0, event, &mut Outer(cx));
+        self.machine.handle(state.inner(), event, &mut Outer(cx));
     }
 }
 
@@ -178,160 +182,7 @@ impl<P: Protocol> Machine for Typed<P> {
 
     fn parse(&self, parcel: &Parcel) -> Result<Parcel, serde_json::Error> {
         let message: P::Message = serde_json::from_value(serde_json::to_value(parcel)?)?;
-        Ok(Parcel(Arc::new(message)))
-    }
-}
-
-/// A message of any type.
-#[derive(Clone)]
-pub struct Parcel(Arc<dyn Spoken>);
-
-trait Spoken: erased_serde::Serialize + fmt::Debug + Send + Sync {
-    fn kind(&self) -> usize;
-    fn kind_name(&self) -> &'static str;
-    fn is(&self, other: &dyn Spoken) -> bool;
-    fn feed(&self, hasher: &mut dyn Hasher);
-    fn as_any(&self) -> &dyn Any;
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
-}
-
-impl<M: Message> Spoken for M {
-    fn kind(&self) -> usize {
-        Message::kind(self)
-    }
-    fn kind_name(&self) -> &'static str {
-        Message::kind_name(self)
-    }
-    fn is(&self, other: &dyn Spoken) -> bool {
-        other.as_any().downcast_ref() == Some(self)
-    }
-    fn feed(&self, mut hasher: &mut dyn Hasher) {
-        self.hash(&mut hasher);
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
-}
-
-impl Parcel {
-    fn typed<M: Message>(self) -> M {
-        let message = self.0.into_any().downcast().expect("a message is given to the protocol that sent it");
-        Arc::unwrap_or_clone(message)
-    }
-}
-
-/// What was read from a file and not adopted yet.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
-struct Unread(serde_json::Value);
-
-impl Message for Unread {
-    const KINDS: &'static [&'static str] = &["message"];
-    fn kind(&self) -> usize {
-        0
-    }
-}
-
-/// As many kinds as a message can have; each message knows the name of its own.
-const ANY_KINDS: &[&str] = &["message"; 16];
-
-impl Message for Parcel {
-    const KINDS: &'static [&'static str] = ANY_KINDS;
-    fn kind(&self) -> usize {
-        self.0.kind()
-    }
-    fn kind_name(&self) -> &'static str {
-        self.0.kind_name()
-    }
-}
-
-impl PartialEq for Parcel {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.is(&*other.0)
-    }
-}
-
-impl Eq for Parcel {}
-
-impl Hash for Parcel {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.feed(state);
-    }
-}
-
-impl fmt::Debug for Parcel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Serialize for Parcel {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        erased_serde::serialize(&*self.0, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Parcel {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Parcel(Arc::new(Unread::deserialize(deserializer)?)))
-    }
-}
-
-/// A state of any type.
-pub struct AnyState(Box<dyn Remembered>);
-
-trait Remembered: fmt::Debug + Send + Sync {
-    fn twin(&self) -> Box<dyn Remembered>;
-    fn is(&self, other: &dyn Remembered) -> bool;
-    fn feed(&self, hasher: &mut dyn Hasher);
-    fn as_any(&self) -> &dyn Any;
-    fn as_any_mut(&mut self) -> &mut dyn Any;
-}
-
-impl<S: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static> Remembered for S {
-    fn twin(&self) -> Box<dyn Remembered> {
-        Box::new(self.clone())
-    }
-    fn is(&self, other: &dyn Remembered) -> bool {
-        other.as_any().downcast_ref() == Some(self)
-    }
-    fn feed(&self, mut hasher: &mut dyn Hasher) {
-        self.hash(&mut hasher);
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-}
-
-impl Clone for AnyState {
-    fn clone(&self) -> Self {
-        AnyState(self.0.twin())
-    }
-}
-
-impl PartialEq for AnyState {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.is(&*other.0)
-    }
-}
-
-impl Eq for AnyState {}
-
-impl Hash for AnyState {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.feed(state);
-    }
-}
-
-impl fmt::Debug for AnyState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        Ok(Parcel::new(message))
     }
 }
 
@@ -409,16 +260,16 @@ impl<P: Protocol> Context<P> for Inner<'_, P::Rank> {
         self.cx.draw(bound)
     }
     fn send(&mut self, port: Port, message: P::Message) {
-        self.cx.act(Effect::Send(port, Parcel(Arc::new(message))));
+        self.cx.act(Effect::Send(port, Parcel::new(message)));
     }
     fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
-        self.cx.act(Effect::SendAllBut(except, Parcel(Arc::new(message))));
+        self.cx.act(Effect::SendAllBut(except, Parcel::new(message)));
     }
     fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
-        self.cx.act(Effect::SendRange(ports, Parcel(Arc::new(message))));
+        self.cx.act(Effect::SendRange(ports, Parcel::new(message)));
     }
     fn send_direct(&mut self, to: Id, message: P::Message) {
-        self.cx.act(Effect::SendDirect(to, Parcel(Arc::new(message))));
+        self.cx.act(Effect::SendDirect(to, Parcel::new(message)));
     }
     fn set_timer(&mut self, after: u64, timer: Timer) {
         self.cx.act(Effect::SetTimer(after, timer));

@@ -1,0 +1,161 @@
+//! What a node of a graph or a complete network sees and does: the context of [`super::slots`].
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use hustings_protocol::{Context, Id, Port, Protocol, Rank, Timer};
+
+use super::board::{Board, DirectMail};
+use super::calendar::{Return, To};
+use super::core::{Core, Counts};
+use super::links::Links;
+use super::meter::Meter;
+
+/// What a node sees while it handles an event.
+pub(super) struct Spot<'a, 'b, P: Protocol, L, Mt> {
+    pub(super) node: u32,
+    pub(super) first: usize,
+    pub(super) degree: u32,
+    pub(super) links: &'a L,
+    pub(super) books: &'a mut Core<'b, P>,
+    pub(super) outbox: &'a mut [Board<P::Message>],
+    pub(super) borders: &'a [(u32, usize)],
+    pub(super) counts: &'a mut Counts,
+    /// Whether the handler had any effect. Read after timers only; elsewhere the compiler leaves it out.
+    pub(super) acted: bool,
+    pub(super) meter: PhantomData<Mt>,
+}
+
+impl<P: Protocol, L: Links, Mt: Meter> Spot<'_, '_, P, L, Mt> {
+    #[inline(always)]
+    fn count(&mut self, message: &P::Message, copies: u64) {
+        self.acted = true;
+        self.counts.sent(message, copies);
+        if Mt::FULL {
+            self.books.gauge.sent(message, copies);
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, port: u32, message: P::Message) {
+        if self.books.calendar.is_rough() && self.comes_back(port, &message) {
+            return;
+        }
+        let slot = self.links.slot(self.node, self.first, port);
+        // Counted, not searched: on a random graph nobody can guess it.
+        let inner = &self.borders[1..self.borders.len() - 1];
+        let to: usize = inner.iter().map(|border| usize::from(slot >= border.1)).sum();
+        self.outbox[to].put(slot - self.borders[to].1, message);
+    }
+
+    /// Books a message whose receiver will be down when it arrives.
+    #[cold]
+    #[inline(never)]
+    fn comes_back(&mut self, port: u32, message: &P::Message) -> bool {
+        let receiver = self.links.receiver(self.node, port);
+        if self.books.calendar.is_up(receiver, self.books.tick + 1) {
+            return false;
+        }
+        self.books.lose();
+        let message = Return { sender: self.node, to: To::Port(Port(port), receiver), message: message.clone() };
+        self.books.calendar.bring_back(self.books.tick, message);
+        true
+    }
+}
+
+impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
+    #[inline(always)]
+    fn rank(&self) -> P::Rank {
+        self.books.ranks[self.node as usize]
+    }
+    #[inline(always)]
+    fn index(&self) -> u32 {
+        self.node
+    }
+    #[inline(always)]
+    fn size(&self) -> u32 {
+        self.links.size()
+    }
+    #[inline(always)]
+    fn degree(&self) -> u32 {
+        self.degree
+    }
+    #[inline(always)]
+    fn peer_rank(&self, port: Port) -> Option<P::Rank> {
+        (L::PEERS_ARE_KNOWN && port.0 < self.degree)
+            .then(|| self.books.ranks[self.links.receiver(self.node, port.0) as usize])
+    }
+    fn draw(&mut self, bound: u64) -> u64 {
+        self.books.draw(self.node, bound)
+    }
+    #[inline(always)]
+    fn send(&mut self, port: Port, message: P::Message) {
+        self.count(&message, 1);
+        self.put(port.0, message);
+    }
+    #[inline(always)]
+    fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
+        match except {
+            Some(except) if except.0 < self.degree => {
+                self.count(&message, u64::from(self.degree) - 1);
+                for port in 0..except.0 {
+                    self.put(port, message.clone());
+                }
+                for port in except.0 + 1..self.degree {
+                    self.put(port, message.clone());
+                }
+            }
+            _ => {
+                self.count(&message, u64::from(self.degree));
+                for port in 0..self.degree {
+                    self.put(port, message.clone());
+                }
+            }
+        }
+    }
+    #[inline(always)]
+    fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
+        self.count(&message, ports.len() as u64);
+        for port in ports {
+            self.put(port, message.clone());
+        }
+    }
+    fn send_direct(&mut self, to: Id, message: P::Message) {
+        self.count(&message, 1);
+        let from = self.rank().id();
+        let Some(receiver) = self.books.position(to) else {
+            self.books.lose();
+            return;
+        };
+        if !self.books.calendar.is_up(receiver, self.books.tick + 1) {
+            self.books.lose();
+            let message = Return { sender: self.node, to: To::Direct(to), message };
+            self.books.calendar.bring_back(self.books.tick, message);
+            return;
+        }
+        let range = self.borders[1..].partition_point(|border| border.0 <= receiver);
+        self.outbox[range].direct.push(DirectMail { receiver, sender: self.node, from, message });
+    }
+    fn set_timer(&mut self, after: u64, timer: Timer) {
+        self.acted = true;
+        self.books.set_timer(self.node, after, timer);
+    }
+    #[inline(always)]
+    fn lead(&mut self) {
+        self.acted = true;
+        let id = self.rank().id();
+        self.books.ledger.lead(self.node, id, self.books.tick);
+    }
+    #[inline(always)]
+    fn follow(&mut self, leader: Id) {
+        self.acted = true;
+        self.books.ledger.follow(self.node, leader);
+    }
+    fn forget(&mut self) {
+        self.acted = true;
+        self.books.ledger.forget(self.node);
+    }
+    fn skip(&mut self, _: Port) {
+        self.acted = true;
+    }
+}
