@@ -191,7 +191,7 @@ pub(super) fn outcome<P: Protocol>(
     let not_lost_yet: u64 = cores.iter().map(|core| core.not_lost_yet(until)).sum();
     let ledgers: Vec<&Ledger> = cores.iter().map(|core| &core.ledger).collect();
     let ranks = cores[0].ranks;
-    let mut leaders: Vec<u32> = ledgers.iter().flat_map(|ledger| ledger.leaders()).map(|&(node, _)| node).collect();
+    let mut leaders: Vec<u32> = ledgers.iter().flat_map(|ledger| ledger.leaders()).map(|(node, _)| node).collect();
     leaders.sort_unstable();
     let gauges: Vec<&Gauge> = cores.iter().map(|core| &core.gauge).collect();
     let (bytes, load, collisions) = summary(&gauges, ranks.len() as u32);

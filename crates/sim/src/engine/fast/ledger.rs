@@ -1,6 +1,6 @@
 //! The ledger: who names whom, who leads, and since when. Constant work per change, no scan.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use hustings_protocol::{Id, Rank};
 
@@ -20,8 +20,10 @@ pub(super) struct Ledger {
     latest: u32,
     /// Where an id's entry is. Never iterated.
     entries: HashMap<Id, u32>,
-    /// Live leaders and since when they lead; hardly ever more than one.
-    leaders: Vec<(u32, u64)>,
+    /// Live leaders and since when they lead.
+    leaders: BTreeMap<u32, u64>,
+    /// A bit for each leader, so that everybody else is told apart at once; empty until somebody leads.
+    leading: Vec<u64>,
     live: u64,
     changed: bool,
     first: u32,
@@ -35,7 +37,8 @@ impl Ledger {
             named: vec![(None, size as u64)],
             latest: NOBODY,
             entries: HashMap::new(),
-            leaders: Vec::new(),
+            leaders: BTreeMap::new(),
+            leading: Vec::new(),
             live: size as u64,
             changed: false,
             first: range.start,
@@ -92,10 +95,19 @@ impl Ledger {
 
     #[inline(always)]
     fn depose(&mut self, node: u32) {
-        if let Some(at) = self.leaders.iter().position(|&(leader, _)| leader == node) {
-            self.leaders.remove(at);
-            self.changed = true;
+        let place = self.place(node);
+        if self.leading.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 != 0) {
+            self.no_longer_leads(node);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn no_longer_leads(&mut self, node: u32) {
+        let place = self.place(node);
+        self.leading[place / 64] &= !(1 << (place % 64));
+        self.leaders.remove(&node);
+        self.changed = true;
     }
 
     #[cold]
@@ -103,10 +115,11 @@ impl Ledger {
     pub(super) fn lead(&mut self, node: u32, id: Id, tick: u64) {
         let entry = self.entry(id);
         self.set(node, entry);
-        if !self.leaders.iter().any(|&(leader, _)| leader == node) {
-            self.leaders.push((node, tick));
-            self.changed = true;
-        }
+        self.leading.resize(self.names.len().div_ceil(64), 0);
+        let place = self.place(node);
+        self.leading[place / 64] |= 1 << (place % 64);
+        self.changed |= !self.leaders.contains_key(&node);
+        self.leaders.entry(node).or_insert(tick);
     }
 
     #[cold]
@@ -149,8 +162,8 @@ impl Ledger {
         self.live
     }
 
-    pub(super) fn leaders(&self) -> &[(u32, u64)] {
-        &self.leaders
+    pub(super) fn leaders(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.leaders.iter().map(|(&node, &since)| (node, since))
     }
 
     /// How many live nodes name this id.
@@ -188,7 +201,7 @@ impl Clockwork {
 
 /// The greatest live leader and since when it leads.
 pub(super) fn final_leader<R: Rank>(ledgers: &[&Ledger], ranks: &[R]) -> Option<(u32, u64)> {
-    ledgers.iter().flat_map(|ledger| ledger.leaders()).copied().max_by_key(|&(node, _)| ranks[node as usize])
+    ledgers.iter().flat_map(|ledger| ledger.leaders()).max_by_key(|&(node, _)| ranks[node as usize])
 }
 
 /// The live leader that every live node names.
