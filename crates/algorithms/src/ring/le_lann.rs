@@ -65,6 +65,14 @@ impl<R: Rank> Race for Rules<R> {
         cx.send(Port::NEXT, message);
         Verdict::Active
     }
+
+    /// An id that is home goes no further, also if it comes a second time: a copy would circle for ever.
+    #[inline(always)]
+    fn pass_on<C: Context<Plain<Self>>>(&self, _: Port, message: Message<R>, cx: &mut C) {
+        if message.rank() != cx.rank() {
+            cx.send(Port::NEXT, message);
+        }
+    }
 }
 
 impl Algorithm for LeLann {

@@ -218,7 +218,7 @@ impl<'a> Plan<'a> {
                     if tick > until {
                         return Err(Refusal::TooLate { option, tick, until });
                     }
-                    if !timeline.is_up(at, tick) {
+                    if !timeline.is_up(at, tick) && !timeline.is_yet_to_join(at, tick) {
                         self.warnings.push(Warning::DeadStarter { at, tick });
                     }
                 }

@@ -143,6 +143,13 @@ impl Timeline {
         let changes = self.changes.get(&at).map_or(&[][..], Vec::as_slice);
         changes.iter().take_while(|(then, _)| *then <= tick).last().map_or(before, |(_, up)| *up)
     }
+
+    /// Whether a node joins after a tick. A start signal that comes too early waits for it.
+    pub(super) fn is_yet_to_join(&self, at: u32, tick: u64) -> bool {
+        let is_new = self.first.get(&at) == Some(&false);
+        let joins = self.changes.get(&at).and_then(|changes| changes.first());
+        is_new && joins.is_some_and(|(then, _)| *then > tick)
+    }
 }
 
 /// Fails if there is no such position.
