@@ -121,7 +121,7 @@ fn what_it_can_do_fits_on_one_screen() {
     let ran = binary(&[]);
     assert_eq!(ran.code, 0);
     assert!(ran.out.lines().count() <= 24 && ran.out.lines().all(|line| line.chars().count() <= 80), "{}", ran.out);
-    for command in ["list", "sim", "completions", "man"] {
+    for command in ["list", "sim", "bench", "completions", "man"] {
         assert!(ran.out.contains(&format!("hustings {command}")), "{command} is missing");
     }
 }
@@ -145,4 +145,26 @@ fn shells_and_man_get_their_pages() {
     }
     assert!(binary(&["man"]).out.contains("hustings"));
     assert!(binary(&["man", "sim"]).out.contains("bandwidth"));
+}
+
+#[test]
+fn a_hung_run_is_no_success_even_if_all_agree() {
+    // The token of the dead detector circles for ever; the other detector has found a leader meanwhile.
+    let ran = binary(&["sim", "token-ring", "--initiators", "7,3", "--crash", "7@4", "--format", "json"]);
+    let object: Value = serde_json::from_str(&ran.out).expect("the output is one object");
+    assert_eq!((&object["agreement"], &object["hung"]), (&json!(true), &json!(true)));
+    assert_eq!(ran.code, 1);
+}
+
+#[test]
+fn an_id_of_le_lann_is_taken_off_the_ring_each_time_it_is_home() {
+    let object = result(&["sim", "le-lann", "--ids", "random", "--duplicate", "0.1"]);
+    assert_eq!((&object["agreement"], &object["hung"]), (&json!(true), &json!(false)));
+}
+
+#[test]
+fn the_start_signal_of_a_node_that_joins_later_waits_for_it() {
+    // No word that the signal does nothing: it does.
+    let object = result(&["sim", "token-ring", "--join", "7@50", "--initiators", "7"]);
+    assert_eq!((&object["leader"]["id"], &object["time"]["quiescent"]), (&json!(7), &json!(66)));
 }

@@ -19,7 +19,7 @@ pub(crate) enum Command {
     List(ListArgs),
     /// One simulated election.
     Sim(Box<SimArgs>),
-    /// The speed of this machine, against plain hand-written loops.
+    /// The speed of this machine, against hand-written loops.
     Bench(BenchArgs),
     /// A script that completes commands and options in a shell.
     Completions {

@@ -75,8 +75,9 @@ fn print(report: &Report<'_>, format: Format, console: &mut Console<'_>) -> Resu
     Ok(verdict(report.outcome))
 }
 
+/// A hung run is no success, even if all agree: a message circles for ever, or the end came too soon.
 fn verdict(outcome: &Outcome) -> Exit {
-    if outcome.agreement { Exit::Done } else { Exit::No }
+    if outcome.agreement && !outcome.hung { Exit::Done } else { Exit::No }
 }
 
 fn replay<A: Algorithm>(path: &Path) -> Result<Replayed<A::Params>, Failure> {
