@@ -208,8 +208,8 @@ impl<'a, P: Protocol> Replay<'a, P> {
             if self.books.is_live(at) {
                 return Err(ReplayError::ReceiverUp { number, at });
             }
-        } else if let Way::Link { out, .. } = lost.way {
-            self.resends.settle(lost.from, out, lost.ticket);
+        } else if let Way::Link { .. } = lost.way {
+            self.resends.settle(lost.from, lost.ticket);
         }
         self.books.lost();
         Ok(())
@@ -240,8 +240,8 @@ impl<'a, P: Protocol> Replay<'a, P> {
             self.carry_out(at, effect, returned)?;
         }
         self.effects = now;
-        if let Some((port, _, ticket)) = returned {
-            self.resends.settle(at, port, ticket);
+        if let Some((_, _, ticket)) = returned {
+            self.resends.settle(at, ticket);
         }
         Ok(())
     }
@@ -339,7 +339,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
         };
         self.routes.strike(at, port, peer);
         let Some((.., ticket)) = returned else { return Ok(()) };
-        for message in self.resends.take(at, port, peer, ticket) {
+        for (port, message) in self.resends.take(at, peer, ticket) {
             self.books.sent(&message, 1);
             self.send(at, port, message)?;
         }

@@ -132,9 +132,7 @@ impl<R: Rank> Race for Rules<R> {
 
 #[inline(always)]
 fn send_both_ways<R: Rank, C: Context<Plain<Rules<R>>>>(cx: &mut C) {
-    let own = Message::Candidate(cx.rank());
-    cx.send(Port::NEXT, own);
-    cx.send(Port::PREVIOUS, own);
+    cx.send_all_but(None, Message::Candidate(cx.rank()));
 }
 
 impl Algorithm for Franklin {

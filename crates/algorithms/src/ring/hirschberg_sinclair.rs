@@ -79,8 +79,7 @@ impl<R: Rank> Rules<R> {
     #[inline(always)]
     fn begin<C: Context<Plain<Self>>>(phase: u8, cx: &mut C) -> Active {
         let probe = Message::Probe { rank: cx.rank(), hops: reach(phase) };
-        cx.send(Port::NEXT, probe);
-        cx.send(Port::PREVIOUS, probe);
+        cx.send_all_but(None, probe);
         Active { phase, answered: 0, beaten: false }
     }
 }

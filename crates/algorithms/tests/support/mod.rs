@@ -314,6 +314,10 @@ impl<'a, P: Protocol> Ring<'a, P> {
             }
             match effect {
                 Effect::Send(port, message) => self.send(at, port, message),
+                Effect::SendAllBut(None, message) => {
+                    self.send(at, Port::NEXT, message.clone());
+                    self.send(at, Port::PREVIOUS, message);
+                }
                 Effect::Skip(_) => self.skip(at, lost.expect("skipping is an answer to unreachable")),
                 Effect::Lead | Effect::Follow(_) => {}
                 other => panic!("a ring algorithm has no use for {other:?}"),

@@ -52,10 +52,10 @@ impl<P: Protocol> Replay<'_, P> {
         let search = Search { cause, nth, copy, from: peer, to: Some(at), message };
         let came = self.letters.arrive(&search, fits);
         let came = came.map_err(|none| ReplayError::not_under_way(self.number, at, &search, none))?;
-        if let Way::Link { out, .. } = came.way
+        if let Way::Link { .. } = came.way
             && !copy
         {
-            self.resends.settle(came.from, out, came.ticket);
+            self.resends.settle(came.from, came.ticket);
         }
         self.books.delivered(at, self.tick);
         Ok(())
@@ -74,7 +74,7 @@ impl<P: Protocol> Replay<'_, P> {
         let fits = |sent: &Envelope| {
             let is_way = match (event, sent.way) {
                 (Event::Unreachable { port, .. }, Way::Link { out, .. }) => {
-                    *port == out && !resends.was_resent(at, out, sent.ticket)
+                    *port == out && !resends.was_resent(at, sent.ticket)
                 }
                 (Event::UnreachableDirect { to, .. }, Way::Direct(id)) => *to == id,
                 _ => false,

@@ -298,14 +298,14 @@ mod tests {
         assert_eq!(words.event(1, &change, None), "can reach 0 3");
     }
     #[test]
-    fn on_a_ring_of_two_each_side_is_struck_apart() {
+    fn on_a_ring_of_two_both_sides_are_struck_at_once() {
         let names = Names::new("", vec![0, 1], Network::Ring(Ring { size: 2 }));
         let mut words = Words::new(&names);
         let back = Event::Unreachable { port: Port::NEXT, message: Word::Wake };
         let mut effect = |effect: Effect<Word>| words.effect(0, &effect, &back, Some(1));
         assert_eq!(effect(Effect::Skip(Port::NEXT)), "skips 1");
         assert_eq!(effect(Effect::Send(Port::NEXT, Word::Wake)), "sends wake to 0");
-        assert_eq!(effect(Effect::Send(Port::PREVIOUS, Word::Wake)), "sends wake to 1");
+        assert_eq!(effect(Effect::Send(Port::PREVIOUS, Word::Wake)), "sends wake to 0");
     }
 
     #[test]

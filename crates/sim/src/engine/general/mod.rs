@@ -9,7 +9,8 @@
 //! 4. gets back, in sending order, what found its receiver down one tick before (`unreachable`);
 //! 5. handles the timers that are due, in the order in which they were set; one set for 0 ticks is due in one, so
 //!    that no protocol can stop time;
-//! 6. retires. It is up until the end of that tick, and its good-byes go out.
+//! 6. retires. It is up until the end of that tick, and its good-byes go out. If it leads, the lowest position that
+//!    names it gets a start signal one tick later: the leader's word that it is gone.
 //!
 //! What the contract leaves open is decided here:
 //!
@@ -28,7 +29,7 @@
 //! - **By id.** A message to an id that nobody has is lost when it is due (its record names the sender twice).
 //! - **Rings.** A node that is struck off stays so, for this neighbour, also when that one recovers. If a message lost
 //!   at a node already struck comes back (links without order), a skip sends it again and strikes nobody else.
-//! - **Too much mail.** A run in which more than a million messages, and 16 for each directed link, are under way at
+//! - **Too much mail.** A run in which more than 250,000 messages, and 16 for each directed link, are under way at
 //!   once is hung, and ends there.
 //! - **Broadcast.** A send to all neighbours is one message, or none if there is no neighbour to hear it.
 //! - **Notice**: see the rules in the module of that name.
@@ -296,6 +297,21 @@ impl<'a, P: Protocol> Engine<'a, P> {
         }
     }
 
+    /// A leader that retires sends word: the lowest position that stays and names it is called to hold an election.
+    fn hand_over(&mut self, leader: u32) {
+        if !self.books.leads(leader) {
+            return;
+        }
+        let stays = |at: &u32| self.books.is_live(*at) && !self.retired.contains(at) && *at != leader;
+        let mut follower = (0..self.books.size()).filter(stays).filter(|&at| self.books.named(at) == Some(leader));
+        if let Some(at) = follower.next() {
+            let start = Start { at, tick: self.now + 1 };
+            let later = |other: &Start| (other.tick, other.at) <= (start.tick, start.at);
+            let place = self.starts_over + self.starts[self.starts_over..].partition_point(later);
+            self.starts.insert(place, start);
+        }
+    }
+
     fn goes_down(&mut self, at: u32) {
         self.books.goes_down(at, self.now);
         self.lives[at as usize] += 1;
@@ -323,6 +339,9 @@ impl<'a, P: Protocol> Engine<'a, P> {
     }
 
     fn end_tick(&mut self) {
+        for place in 0..self.retired.len() {
+            self.hand_over(self.retired[place]);
+        }
         while let Some(at) = self.retired.pop() {
             self.goes_down(at);
         }

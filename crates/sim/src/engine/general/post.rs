@@ -69,7 +69,7 @@ pub(crate) struct Post<M> {
 }
 
 /// What may be under way on any network, however small.
-const ALWAYS_FITS: u64 = 1_000_000;
+const ALWAYS_FITS: u64 = 250_000;
 /// And how much more for each directed link.
 const FITS_PER_LINK: u64 = 16;
 

@@ -39,7 +39,9 @@ impl<'a> Routes<'a> {
             return Some(self.network.peer(at, port));
         };
         let size = u64::from(self.network.size());
-        let away = u64::from(reach[port.index()]);
+        // The two sides are one ring: when they have met, everybody else is struck off.
+        let have_met = u64::from(reach[0]) + u64::from(reach[1]) > size;
+        let away = if have_met { size } else { u64::from(reach[port.index()]) };
         let (steps, into) = match port {
             Port::NEXT => (away, Port::PREVIOUS),
             _ => (size - away, Port::NEXT),
@@ -65,8 +67,8 @@ impl<'a> Routes<'a> {
         before + u64::from(port.0)
     }
 
-    /// On a ring: strikes `peer` off on one side if it is the neighbour there. With all others struck off, a node is
-    /// its own neighbour, which cannot be struck. Says whether the port leads to somebody else now.
+    /// On a ring: strikes `peer` off if it is the neighbour behind that port. With all others struck off, a node is its
+    /// own neighbour on both sides, which cannot be struck. Says whether anybody was struck.
     pub(crate) fn strike(&mut self, at: u32, port: Port, peer: u32) -> bool {
         let is_neighbour = self.target(at, port).is_some_and(|(neighbour, _)| neighbour == peer);
         if !self.is_ring() || !is_neighbour || peer == at {
@@ -97,12 +99,24 @@ mod tests {
             routes.strike(1, Port::NEXT, peer);
         }
         assert_eq!(seen, [2, 3, 0, 1, 1]);
-        assert_eq!(routes.target(1, Port::PREVIOUS), Some((0, Port::NEXT)), "the other side is as it was");
-        routes.strike(1, Port::PREVIOUS, 0);
-        assert_eq!(routes.target(1, Port::PREVIOUS), Some((3, Port::NEXT)));
-        routes.strike(1, Port::PREVIOUS, 0);
-        assert_eq!(routes.target(1, Port::PREVIOUS), Some((3, Port::NEXT)), "struck once only");
+        assert_eq!(routes.target(1, Port::PREVIOUS), Some((1, Port::NEXT)), "the other side has nobody left either");
         assert_eq!(routes.target(1, Port(2)), None);
+    }
+
+    #[test]
+    fn both_sides_are_one_ring() {
+        let network = Network::Ring(Ring { size: 5 });
+        let mut routes = Routes::new(&network);
+        let mut strike = |port, peer, next, previous| {
+            routes.strike(0, port, peer);
+            assert_eq!(routes.target(0, Port::NEXT), Some((next, Port::PREVIOUS)));
+            assert_eq!(routes.target(0, Port::PREVIOUS), Some((previous, Port::NEXT)));
+        };
+        strike(Port::PREVIOUS, 4, 1, 3);
+        strike(Port::PREVIOUS, 4, 1, 3); // struck once only
+        strike(Port::NEXT, 1, 2, 3);
+        strike(Port::NEXT, 2, 3, 3);
+        strike(Port::PREVIOUS, 3, 0, 0);
     }
 
     #[test]

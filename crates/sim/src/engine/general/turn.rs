@@ -110,10 +110,10 @@ impl<P: Protocol> Engine<'_, P> {
     }
 
     fn settle(&mut self, mail: &Mail<P::Message>) {
-        if let Way::Link { out, .. } = mail.way
+        if let Way::Link { .. } = mail.way
             && !mail.copy
         {
-            self.resends.settle(mail.from, out, mail.ticket);
+            self.resends.settle(mail.from, mail.ticket);
         }
     }
 
@@ -125,12 +125,12 @@ impl<P: Protocol> Engine<'_, P> {
         let mut origin = Origin { peer: Some(mail.to), cause: Cause::of(&mail), lost: None };
         match mail.way {
             Way::Link { out, .. } => {
-                if self.resends.was_resent(at, out, mail.ticket) {
+                if self.resends.was_resent(at, mail.ticket) {
                     return;
                 }
                 origin.lost = Some(LostMail { port: out, to: mail.to, ticket: mail.ticket });
                 self.handle(at, Event::Unreachable { port: out, message: mail.message }, origin);
-                self.resends.settle(at, out, mail.ticket);
+                self.resends.settle(at, mail.ticket);
             }
             Way::Direct(to) | Way::Nowhere(to) => {
                 self.handle(at, Event::UnreachableDirect { to, message: mail.message }, origin);
@@ -283,11 +283,15 @@ impl<P: Protocol> Engine<'_, P> {
         let Some(peer) = lost.map(|lost| lost.to).or(self.routes.target(at, port).map(|(peer, _)| peer)) else {
             return;
         };
-        if self.routes.strike(at, port, peer) {
-            self.post.lane_turned(self.routes.lane(at, port));
+        let before = [Port::NEXT, Port::PREVIOUS].map(|side| self.routes.target(at, side));
+        self.routes.strike(at, port, peer);
+        for (side, before) in [Port::NEXT, Port::PREVIOUS].into_iter().zip(before) {
+            if self.routes.target(at, side) != before {
+                self.post.lane_turned(self.routes.lane(at, side));
+            }
         }
         let Some(lost) = lost else { return };
-        for message in self.resends.take(at, port, peer, lost.ticket) {
+        for (port, message) in self.resends.take(at, peer, lost.ticket) {
             self.books.sent(&message, 1);
             self.send(at, port, message, cause);
         }
