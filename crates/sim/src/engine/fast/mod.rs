@@ -15,6 +15,7 @@ mod links;
 mod meter;
 mod pages;
 mod ring;
+mod side;
 mod slots;
 mod spot;
 

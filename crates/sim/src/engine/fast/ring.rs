@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
-use hustings_protocol::{Context, Id, Port, Protocol, Rank, Summons, Timer};
+use hustings_protocol::{Port, Protocol, Summons};
 
 use super::calendar::{Day, Return, To};
 use super::core::{Core, Counts, Plan, outcome};
@@ -16,6 +16,7 @@ use super::lane::Lane;
 use super::ledger::Clockwork;
 use super::meter::Meter;
 use super::pages::filled;
+use super::side::Side;
 use crate::outcome::Outcome;
 use crate::topology::Ring;
 
@@ -27,11 +28,11 @@ struct Mail<M> {
 }
 
 /// Mail between the last position and the first.
-struct Seam<M> {
+pub(super) struct Seam<M> {
     /// From the last live position to the first.
-    clockwise: VecDeque<(u32, M)>,
+    pub(super) clockwise: VecDeque<(u32, M)>,
     /// From the first live position to the last.
-    counter: VecDeque<(u32, M)>,
+    pub(super) counter: VecDeque<(u32, M)>,
 }
 
 impl<M> Seam<M> {
@@ -52,9 +53,9 @@ impl<M> Mail<M> {
 }
 
 /// What a ring needs beside the books of every driver.
-struct RingCore<'a, P: Protocol> {
-    books: Core<'a, P>,
-    size: u32,
+pub(super) struct RingCore<'a, P: Protocol> {
+    pub(super) books: Core<'a, P>,
+    pub(super) size: u32,
     /// Where each side of each node leads, once anybody was struck off; empty before.
     targets: [Vec<u32>; 2],
     /// The peer and the message of the `unreachable` that is being handled.
@@ -191,6 +192,24 @@ fn next_in_lanes<M>(
     }
 }
 
+/// The next message for one node, by sender: over the seam from the first position, from below, from above, over the seam
+/// from the last position.
+fn next_of<M>(
+    node: u32,
+    clockwise: &mut Lane<M>,
+    counter: &mut Lane<M>,
+    left: &mut (usize, usize),
+    seam: &mut Seam<M>,
+) -> Option<(Port, M)> {
+    if let Some((_, message)) = seam.counter.pop_front_if(|first| first.0 == node) {
+        return Some((Port::NEXT, message));
+    }
+    if let Some((_, from, message)) = next_in_lanes(clockwise, counter, left, node + 1) {
+        return Some((from, message));
+    }
+    seam.clockwise.pop_front_if(|first| first.0 == node).map(|(_, message)| (Port::PREVIOUS, message))
+}
+
 /// One tick with everything that a tick may hold, node by node.
 #[inline(never)]
 fn special_tick<P: Protocol, Mt: Meter>(
@@ -245,18 +264,8 @@ fn special_tick<P: Protocol, Mt: Meter>(
             let summons = core.books.summons(node);
             protocol.start(state, summons, &mut cx!(node));
         }
-        // Mail for nodes that are down at arrival was never put in: all of this is delivered. In the order of its
-        // senders: over the seam from the first position, from below, from above, over the seam from the last position.
-        loop {
-            let (from, message) = if let Some((_, message)) = seam_now.counter.pop_front_if(|first| first.0 == node) {
-                (Port::NEXT, message)
-            } else if let Some((_, from, message)) = next_in_lanes(&mut clockwise, &mut counter, &mut left, node + 1) {
-                (from, message)
-            } else if let Some((_, message)) = seam_now.clockwise.pop_front_if(|first| first.0 == node) {
-                (Port::PREVIOUS, message)
-            } else {
-                break;
-            };
+        // Mail for nodes that are down at arrival was never put in: all of this is delivered.
+        while let Some((from, message)) = next_of(node, &mut clockwise, &mut counter, &mut left, &mut seam_now) {
             active = true;
             core.books.delivered::<Mt>(node);
             protocol.receive(state, from, message, &mut cx!(node));
@@ -298,7 +307,7 @@ impl<P: Protocol> RingCore<'_, P> {
     /// Where a message goes when nodes go down: to a neighbour that will be up, or nowhere and back.
     #[cold]
     #[inline(never)]
-    fn route(&mut self, node: u32, port: Port, message: &P::Message) -> Option<u32> {
+    pub(super) fn route(&mut self, node: u32, port: Port, message: &P::Message) -> Option<u32> {
         let to = self.neighbour(node, port);
         if self.books.calendar.is_up(to, self.books.tick + 1) {
             return Some(to);
@@ -316,7 +325,7 @@ impl<P: Protocol> RingCore<'_, P> {
     /// Strikes the peer off and hands out what is to be sent again.
     #[cold]
     #[inline(never)]
-    fn strike(&mut self, node: u32, port: Port) -> Vec<P::Message> {
+    pub(super) fn strike(&mut self, node: u32, port: Port) -> Vec<P::Message> {
         let Some((peer, message)) = self.returning.clone() else { return Vec::new() };
         if self.neighbour(node, port) != peer {
             return Vec::new(); // struck off already, and what was lost is on its way again
@@ -335,120 +344,5 @@ impl<P: Protocol> RingCore<'_, P> {
         again.extend(VecDeque::<Return<P::Message>>::into_iter(mine).map(|back| back.message));
         again.extend(self.books.calendar.take_returns(node, To::Port(port, peer)));
         again
-    }
-}
-
-/// What a node on a ring sees while it handles an event.
-struct Side<'a, 'b, P: Protocol, Mt> {
-    node: u32,
-    size: u32,
-    rough: bool,
-    ranks: &'a [P::Rank],
-    core: &'a mut RingCore<'b, P>,
-    counts: &'a mut Counts,
-    clockwise: &'a mut Lane<P::Message>,
-    counter: &'a mut Lane<P::Message>,
-    seam: &'a mut Seam<P::Message>,
-    /// Whether the handler had any effect. Read after timers only; elsewhere the compiler leaves it out.
-    acted: bool,
-    meter: PhantomData<Mt>,
-}
-
-impl<'a, 'b, P: Protocol, Mt: Meter> Side<'a, 'b, P, Mt> {
-    #[inline(always)]
-    fn new(
-        node: u32,
-        core: &'a mut RingCore<'b, P>,
-        counts: &'a mut Counts,
-        clockwise: &'a mut Lane<P::Message>,
-        counter: &'a mut Lane<P::Message>,
-        seam: &'a mut Seam<P::Message>,
-    ) -> Self {
-        let (size, rough, ranks) = (core.size, core.books.calendar.is_rough(), core.books.ranks);
-        Side { node, size, rough, ranks, core, counts, clockwise, counter, seam, acted: false, meter: PhantomData }
-    }
-}
-
-impl<P: Protocol, Mt: Meter> Context<P> for Side<'_, '_, P, Mt> {
-    #[inline(always)]
-    fn rank(&self) -> P::Rank {
-        self.ranks[self.node as usize]
-    }
-    #[inline(always)]
-    fn index(&self) -> u32 {
-        self.node
-    }
-    #[inline(always)]
-    fn size(&self) -> u32 {
-        self.size
-    }
-    #[inline(always)]
-    fn degree(&self) -> u32 {
-        2
-    }
-    #[inline(always)]
-    fn peer_rank(&self, _: Port) -> Option<P::Rank> {
-        None
-    }
-    fn draw(&mut self, bound: u64) -> u64 {
-        self.core.books.draw(self.node, bound)
-    }
-    #[inline(always)]
-    fn send(&mut self, port: Port, message: P::Message) {
-        self.acted = true;
-        self.counts.sent(&message, 1);
-        if Mt::FULL {
-            self.core.books.gauge.sent(&message, 1);
-        }
-        let plain = if port == Port::NEXT { self.node + 1 } else { self.node.wrapping_sub(1) };
-        let mut to = if plain < self.size {
-            plain
-        } else if port == Port::NEXT {
-            0
-        } else {
-            self.size - 1
-        };
-        if self.rough {
-            match self.core.route(self.node, port, &message) {
-                Some(neighbour) => to = neighbour,
-                None => return,
-            }
-        }
-        if port == Port::NEXT {
-            if to > self.node { self.clockwise.push(to, message) } else { self.seam.clockwise.push_back((to, message)) }
-        } else if to < self.node {
-            self.counter.push(to, message);
-        } else {
-            self.seam.counter.push_back((to, message));
-        }
-    }
-    fn send_direct(&mut self, _: Id, _: P::Message) {
-        self.core.books.unsuited = true;
-    }
-    fn set_timer(&mut self, after: u64, timer: Timer) {
-        self.acted = true;
-        self.core.books.set_timer(self.node, after, timer);
-    }
-    #[inline(always)]
-    fn lead(&mut self) {
-        self.acted = true;
-        let id = self.rank().id();
-        self.core.books.ledger.lead(self.node, id, self.core.books.tick);
-    }
-    #[inline(always)]
-    fn follow(&mut self, leader: Id) {
-        self.acted = true;
-        self.core.books.ledger.follow(self.node, leader);
-    }
-    fn forget(&mut self) {
-        self.acted = true;
-        self.core.books.ledger.forget(self.node);
-    }
-    #[inline(always)]
-    fn skip(&mut self, port: Port) {
-        self.acted = true;
-        for message in self.core.strike(self.node, port) {
-            self.send(port, message);
-        }
     }
 }
