@@ -3,7 +3,7 @@
 use hustings_protocol::{Rank, kinds};
 use serde::{Deserialize, Serialize};
 
-use super::plain::Announce;
+use super::plain::announces;
 
 /// What nodes say.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -15,21 +15,7 @@ pub enum Message<R: Rank> {
     Elected(R),
 }
 kinds!(Message<R>: Candidate = "candidate", Elected = "elected");
-
-impl<R: Rank> Announce<R> for Message<R> {
-    #[inline(always)]
-    fn elected(leader: R) -> Self {
-        Message::Elected(leader)
-    }
-
-    #[inline(always)]
-    fn announced(&self) -> Option<R> {
-        match *self {
-            Message::Elected(leader) => Some(leader),
-            Message::Candidate(_) => None,
-        }
-    }
-}
+announces!(Message);
 
 impl<R: Rank> Message<R> {
     /// The rank in the message, whichever it is.

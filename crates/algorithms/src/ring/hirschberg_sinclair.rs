@@ -12,7 +12,7 @@ use hustings_protocol::{Context, Port, Rank, kinds};
 use serde::{Deserialize, Serialize};
 
 use super::oracle;
-use super::plain::{Announce, DIRECTED_RING, Plain, Race, Verdict, opposite};
+use super::plain::{DIRECTED_RING, Plain, Race, Verdict, announces, opposite};
 use crate::{About, Algorithm, Assumptions, Case, Cost, Direction, Instance, NoParams, Source};
 
 /// The algorithm, for the catalogue.
@@ -51,21 +51,7 @@ pub enum Message<R: Rank> {
     Elected(R),
 }
 kinds!(Message<R>: Probe = "probe", Reply = "reply", Elected = "elected");
-
-impl<R: Rank> Announce<R> for Message<R> {
-    #[inline(always)]
-    fn elected(leader: R) -> Self {
-        Message::Elected(leader)
-    }
-
-    #[inline(always)]
-    fn announced(&self) -> Option<R> {
-        match *self {
-            Message::Elected(leader) => Some(leader),
-            Message::Probe { .. } | Message::Reply(_) => None,
-        }
-    }
-}
+announces!(Message);
 
 const BOTH_SIDES: u8 = 0b11;
 

@@ -8,7 +8,7 @@
 use hustings_protocol::{Context, Port, Rank, kinds};
 use serde::{Deserialize, Serialize};
 
-use super::plain::{Announce, Plain, Race};
+use super::plain::{Plain, Race, announces};
 
 /// What nodes say.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -22,21 +22,7 @@ pub enum Message<R: Rank> {
     Elected(R),
 }
 kinds!(Message<R>: First = "first", Second = "second", Elected = "elected");
-
-impl<R: Rank> Announce<R> for Message<R> {
-    #[inline(always)]
-    fn elected(leader: R) -> Self {
-        Message::Elected(leader)
-    }
-
-    #[inline(always)]
-    fn announced(&self) -> Option<R> {
-        match *self {
-            Message::Elected(leader) => Some(leader),
-            Message::First(_) | Message::Second(_) => None,
-        }
-    }
-}
+announces!(Message);
 
 /// What an active node remembers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

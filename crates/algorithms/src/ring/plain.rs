@@ -60,6 +60,24 @@ pub trait Announce<R>: Message {
     fn announced(&self) -> Option<R>;
 }
 
+/// Implements [`Announce`] for an enum of messages with a variant `Elected`.
+macro_rules! announces {
+    ($message:ident) => {
+        impl<R: Rank> $crate::ring::plain::Announce<R> for $message<R> {
+            #[inline(always)]
+            fn elected(leader: R) -> Self {
+                $message::Elected(leader)
+            }
+
+            #[inline(always)]
+            fn announced(&self) -> Option<R> {
+                if let $message::Elected(leader) = *self { Some(leader) } else { None }
+            }
+        }
+    };
+}
+pub(super) use announces;
+
 /// What a message means for an active node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict<R> {
