@@ -9,9 +9,11 @@ fn main() -> ExitCode {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let mut console = Console {
         out: &mut BufWriter::new(io::stdout().lock()),
-        err: &mut io::stderr().lock(),
+        // Not locked: a progress line is drawn from a thread of its own.
+        err: &mut io::stderr(),
         colour: !plain && io::stdout().is_terminal(),
         colour_errors: !plain && io::stderr().is_terminal(),
+        progress: io::stderr().is_terminal(),
     };
     cli::run(std::env::args_os(), &mut console).into()
 }

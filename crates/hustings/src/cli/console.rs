@@ -2,6 +2,9 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
 
 /// Where a command writes.
 pub struct Console<'a> {
@@ -13,11 +16,37 @@ pub struct Console<'a> {
     pub colour: bool,
     /// Whether errors may be coloured.
     pub colour_errors: bool,
+    /// Whether somebody watches the errors, and would like to see that work goes on.
+    pub progress: bool,
 }
 
 impl std::fmt::Debug for Console<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Console").field("colour", &self.colour).finish_non_exhaustive()
+    }
+}
+
+impl Console<'_> {
+    /// A line that moves while something long is done, if anybody watches; it is gone when it is dropped.
+    pub(crate) fn working(&self, what: String) -> Working {
+        if !self.progress {
+            return Working(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new_spinner().with_message(what);
+        let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Working(bar)
+    }
+}
+
+/// See [`Console::working`].
+#[derive(Debug)]
+pub(crate) struct Working(ProgressBar);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

@@ -38,6 +38,9 @@ pub(crate) fn run(args: &SimArgs, console: &mut Console<'_>) -> Result<Exit, Fai
     outcome.unwrap_or_else(|| Err(Failure::unknown("algorithm", &args.algorithm, [entry.about.name])))
 }
 
+/// From so many nodes on a run may take seconds.
+const LONG: u32 = 500_000;
+
 /// Carries the options to the algorithm that they name.
 struct Simulate<'a, 'b> {
     args: &'a SimArgs,
@@ -58,11 +61,16 @@ impl Visitor for Simulate<'_, '_> {
         let planned = args.request().scenario(&A::ABOUT)?;
         planned.warnings.iter().for_each(|warning| warn(console, warning));
         let scenario = &planned.scenario;
+        // What is over at once needs no sign of life.
+        let long = scenario.network.size() >= LONG;
+        let working =
+            long.then(|| console.working(format!("{} among {} nodes", A::ABOUT.name, scenario.network.size())));
         let (outcome, reported) = elect::<A>(args, &params, scenario, console)?;
         if !reported {
             return Ok(verdict(&outcome));
         }
         let expected = expected::<A>(&params, scenario);
+        drop(working);
         print(&Report::new::<A>(&params, scenario, &outcome, expected), args.format, console)
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn binary(args: &[&str]) -> Ran {
 pub(crate) fn inside<S: AsRef<str>>(args: &[S]) -> Ran {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let args = std::iter::once("hustings").chain(args.iter().map(AsRef::as_ref)).map(Into::into);
-    let mut console = Console { out: &mut out, err: &mut err, colour: false, colour_errors: false };
+    let mut console = Console { out: &mut out, err: &mut err, colour: false, colour_errors: false, progress: false };
     let exit = cli::run(args, &mut console);
     Ran {
         code: exit as i32,

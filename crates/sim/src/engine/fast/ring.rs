@@ -192,8 +192,8 @@ fn next_in_lanes<M>(
     }
 }
 
-/// The next message for one node, by sender: over the seam from the first position, from below, from above, over the seam
-/// from the last position.
+/// The next message for one node, by sender: over the seam from the first position, from below, from above, over the
+/// seam from the last position.
 fn next_of<M>(
     node: u32,
     clockwise: &mut Lane<M>,
