@@ -269,7 +269,9 @@ impl<'a, P: Protocol> Ring<'a, P> {
             }
             Due::Start if self.up[at] => {
                 let named = self.roles[at].names(self.ranks[at]);
-                let lost = (0..self.ranks.len()).any(|other| !self.up[other] && named == Some(self.ranks[other].id()));
+                // Who goes down in this tick is down from its beginning, whatever its position.
+                let down = |&(at, tick): &(usize, u64)| tick <= self.now && named == Some(self.ranks[at].id());
+                let lost = self.setup.crashes.iter().any(down);
                 let sent = self.log[at].len();
                 self.handle(at, Event::Start(if lost { Summons::LeaderLost } else { Summons::Start }), None);
                 if self.log[at].len() > sent {
