@@ -1,6 +1,6 @@
 //! The command line, as a function: arguments in, text out, an [`Exit`] code.
 //!
-//! Arguments come in two levels: what was typed ([`args`]), and what it means, which the library checks.
+//! Arguments come in two levels: what was typed, and what it means, which the library checks.
 
 mod args;
 mod bench;

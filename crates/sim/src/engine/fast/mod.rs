@@ -2,7 +2,7 @@
 //! nothing dispatched at run time.
 //!
 //! There is nothing about any algorithm in here. What is special depends on the network's type: a ring's mail stays in
-//! order by itself ([`ring`]); a graph's is put in order by the number of the link it came over.
+//! order by itself; a graph's is put in order by the number of the link it came over.
 //!
 //! It agrees with the general engine event for event; a property test says so.
 
