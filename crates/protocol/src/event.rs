@@ -6,7 +6,7 @@ use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Context, Id, Port, Protocol, Rank};
+use crate::{Context, Id, Message, Port, Protocol, Rank};
 
 /// A timer's name. A handler sets it with a token of its choice and compares the token when it fires: a stale timer
 /// dies by that comparison, nothing has to be cancelled.
@@ -18,6 +18,17 @@ pub struct Timer {
     pub token: u32,
 }
 
+impl Timer {
+    /// A kind with this bit belongs to traffic that never ends, such as beacons: that such a timer sets another one or
+    /// sends periodic messages does not keep a run from being quiet.
+    pub const PERIODIC: u8 = 0x80;
+
+    /// Whether it belongs to traffic that never ends.
+    pub const fn is_periodic(self) -> bool {
+        self.kind & Timer::PERIODIC != 0
+    }
+}
+
 /// Why a node is asked to hold an election.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -27,6 +38,34 @@ pub enum Summons {
     Start,
     /// The leader that this node names is gone.
     LeaderLost,
+}
+
+/// What a node can find out beside who leads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fact {
+    /// How many nodes there are, or an estimate of it.
+    Size(u64),
+    /// A name of its own, where nodes had none.
+    Name(u64),
+    /// Where it stands in an election; for people who watch.
+    Stage(Stage),
+}
+
+/// Where a node stands in an election, in the words of the texts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// It has a coordinator, or wants none.
+    Normal,
+    /// It asks who could lead.
+    Elect,
+    /// It waits for somebody else's result.
+    Hold,
+    /// It is getting a new group together.
+    Reorganize,
+    /// It stands by to take over from its leader.
+    Subordinate,
 }
 
 /// Something in a node's surroundings changed.
@@ -81,6 +120,8 @@ pub enum Event<M> {
     Timer(Timer),
     /// The surroundings changed.
     Change(Change),
+    /// The node is back from a crash, or has just joined.
+    Rejoin,
     /// The node is about to leave in good order.
     Retire,
 }
@@ -97,6 +138,8 @@ pub enum Effect<M> {
     SendRange(Range<u32>, M),
     /// A message to a node whose id this one has learnt.
     SendDirect(Id, M),
+    /// A message to the member at this place on the map.
+    SendTo(u32, M),
     /// A timer, due in so many ticks, at least 1.
     SetTimer(u64, Timer),
     /// From now on this node leads.
@@ -105,6 +148,8 @@ pub enum Effect<M> {
     Follow(Id),
     /// From now on this node names nobody.
     Forget,
+    /// The node has found something out.
+    Learn(Fact),
     /// The peer behind a ring port is struck off; what was sent to it from the lost message on goes to the next one.
     Skip(Port),
 }
@@ -206,6 +251,9 @@ where
     fn send_direct(&mut self, to: Id, message: P::Message) {
         self.effects.push(Effect::SendDirect(to, message));
     }
+    fn send_to(&mut self, member: u32, message: P::Message) {
+        self.effects.push(Effect::SendTo(member, message));
+    }
     fn set_timer(&mut self, after: u64, timer: Timer) {
         self.effects.push(Effect::SetTimer(after, timer));
     }
@@ -217,6 +265,9 @@ where
     }
     fn forget(&mut self) {
         self.effects.push(Effect::Forget);
+    }
+    fn learn(&mut self, fact: Fact) {
+        self.effects.push(Effect::Learn(fact));
     }
     fn skip(&mut self, port: Port) {
         self.effects.push(Effect::Skip(port));
@@ -234,6 +285,21 @@ pub enum Role {
     Follower(Id),
     /// Itself.
     Leader,
+}
+
+impl<M: Message> Effect<M> {
+    /// Whether it is more than the traffic that never ends: anything but a timer, or a message that is not periodic.
+    pub fn is_news(&self) -> bool {
+        match self {
+            Effect::Send(_, message)
+            | Effect::SendAllBut(_, message)
+            | Effect::SendRange(_, message)
+            | Effect::SendDirect(_, message)
+            | Effect::SendTo(_, message) => !message.is_periodic(),
+            Effect::SetTimer(..) => false,
+            Effect::Lead | Effect::Follow(_) | Effect::Forget | Effect::Learn(_) | Effect::Skip(_) => true,
+        }
+    }
 }
 
 impl Role {

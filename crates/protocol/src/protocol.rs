@@ -6,7 +6,7 @@ use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, Event, Id, Port, Rank, Summons, Timer};
+use crate::{Change, Event, Fact, Id, Port, Rank, Summons, Timer};
 
 /// What nodes say to each other.
 ///
@@ -18,6 +18,12 @@ pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<
 
     /// The index of this message's kind in [`Message::KINDS`].
     fn kind(&self) -> usize;
+
+    /// Whether it belongs to the traffic that never ends (beacons, polls) and says nothing about when a run is quiet.
+    #[inline(always)]
+    fn is_periodic(&self) -> bool {
+        false
+    }
 
     /// The name of this message's kind.
     fn kind_name(&self) -> &'static str {
@@ -87,6 +93,16 @@ pub trait Protocol: Send + Sync + 'static {
     /// The state before anything has happened; also that of a node that recovers.
     fn init(&self) -> Self::State;
 
+    /// Whether nodes are to be told whom they can reach, whenever that changes: [`Change::Reachable`].
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// Whether a node does something as soon as it is back from a crash or has just joined: [`Protocol::rejoin`].
+    fn rejoins(&self) -> bool {
+        false
+    }
+
     /// The node is asked to hold an election.
     fn start<C: Context<Self>>(&self, state: &mut Self::State, summons: Summons, cx: &mut C);
 
@@ -124,6 +140,11 @@ pub trait Protocol: Send + Sync + 'static {
         let _ = (state, change, cx);
     }
 
+    /// The node is back from a crash, with fresh state, or has just joined. Called only where [`Protocol::rejoins`].
+    fn rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+        let _ = (state, cx);
+    }
+
     /// The node leaves in good order after this handler.
     fn retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
         let _ = (state, cx);
@@ -140,6 +161,7 @@ pub trait Protocol: Send + Sync + 'static {
             Event::UnreachableDirect { to, message } => self.unreachable_direct(state, to, message, cx),
             Event::Timer(timer) => self.timer(state, timer, cx),
             Event::Change(change) => self.changed(state, change, cx),
+            Event::Rejoin => self.rejoin(state, cx),
             Event::Retire => self.retire(state, cx),
         }
     }
@@ -190,6 +212,10 @@ pub trait Context<P: Protocol + ?Sized> {
     /// Sends to a node whose id this one has learnt.
     fn send_direct(&mut self, to: Id, message: P::Message);
 
+    /// Sends to a member by its place on the map, for algorithms that are given one (see [`Context::index`]). It
+    /// arrives as what is sent by id does.
+    fn send_to(&mut self, member: u32, message: P::Message);
+
     /// Asks for [`Protocol::timer`] in `after` ticks, at least 1.
     fn set_timer(&mut self, after: u64, timer: Timer);
 
@@ -201,6 +227,9 @@ pub trait Context<P: Protocol + ?Sized> {
 
     /// From now on this node names nobody.
     fn forget(&mut self);
+
+    /// The node has found something out, beside who leads.
+    fn learn(&mut self, fact: Fact);
 
     /// On a ring, from within [`Protocol::unreachable`]: strikes the peer behind the port off for the rest of the run
     /// and sends everything that was sent to it, from the lost message on and in order, to the next one. (Sending again
