@@ -1,9 +1,11 @@
 //! What the catalogue knows of an algorithm: the [`Algorithm`] trait and the vocabulary of its description.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
 use hustings_protocol::{Id, Protocol, Rank};
+use serde::{Deserialize, Serialize};
 
 use crate::Params;
 
@@ -17,8 +19,14 @@ pub trait Algorithm: 'static {
     /// The description.
     const ABOUT: About;
 
-    /// The state machine with these parameters.
-    fn protocol<R: Rank>(params: &Self::Params) -> Self::Protocol<R>;
+    /// The state machine with these parameters, for such an election.
+    fn protocol<R: Rank>(params: &Self::Params, setting: &Setting<'_, R>) -> Self::Protocol<R>;
+
+    /// Fails if these parameters make no sense among so many members.
+    fn check(params: &Self::Params, size: u32) -> Result<(), Misfit> {
+        let _ = (params, size);
+        Ok(())
+    }
 
     /// How many messages of each kind this very election takes (links FIFO, delays of one tick, no faults), where that
     /// can be told without running it. In the order of the message kinds.
@@ -28,6 +36,58 @@ pub trait Algorithm: 'static {
     }
 }
 
+/// What a protocol may take from the election it is made for, beside its parameters. All of it is known before the
+/// election begins; none of it says who is up.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a, R> {
+    /// The rank of each member, by its place on the map.
+    pub ranks: &'a [R],
+    /// The most messages that the whole network delivers per tick.
+    pub bandwidth: Option<u64>,
+    /// Who votes for whom, by place; those who are not listed vote as the algorithm says.
+    pub votes: &'a [(u32, u32)],
+    /// Who cheats, and how, by place.
+    pub cheats: &'a [(u32, Cheat)],
+}
+
+impl<'a, R> Setting<'a, R> {
+    /// An election among these, with nothing else to say about it.
+    pub const fn of(ranks: &'a [R]) -> Self {
+        Setting { ranks, bandwidth: None, votes: &[], cheats: &[] }
+    }
+
+    /// How many ticks a message may take on this network, if it takes one where nothing holds it up: with a bandwidth
+    /// B, everybody's message to everybody may be before it.
+    pub fn travel(&self, unhindered: u64) -> u64 {
+        let size = self.ranks.len() as u64;
+        self.bandwidth.map_or(unhindered, |most| 1 + (size * size).div_ceil(most.max(1)))
+    }
+}
+
+/// How a member may cheat.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cheat {
+    /// It reports a rank that it does not have.
+    Rank,
+    /// It acknowledges before those behind it have.
+    Ack,
+}
+
+/// A parameter that makes no sense among so many members.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("parameter `{name}` cannot be `{value}` with {size} nodes: {problem}")]
+pub struct Misfit {
+    /// Which parameter.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+    /// How many members there are.
+    pub size: u32,
+    /// What is wrong, and what is allowed.
+    pub problem: String,
+}
+
 /// A fault-free election whose starters all start at tick 0, as the formulas see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Instance<'a> {
@@ -35,6 +95,8 @@ pub struct Instance<'a> {
     pub order: &'a [u32],
     /// The positions that start, ascending.
     pub initiators: &'a [u32],
+    /// How many undirected links there are.
+    pub links: u64,
 }
 
 impl Instance<'_> {
@@ -67,10 +129,60 @@ pub struct About {
     pub default_ids: DefaultIds,
     /// Whether a later start, after the leader is lost, holds another election.
     pub repeats: bool,
+    /// What comes of it.
+    pub goal: Goal,
+    /// What it is claimed to survive by itself; a test holds it to that.
+    pub claims: Claims,
+    /// Which inputs it takes beside ids and starts.
+    pub takes: Takes,
     /// What it costs.
     pub costs: &'static [Cost],
     /// Where it comes from.
     pub source: Source,
+}
+
+/// What comes of an algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Goal {
+    /// A leader that everybody names.
+    Leader,
+    /// An estimate of how many nodes there are.
+    Estimate,
+}
+
+/// What an algorithm survives by itself: after the last fault (and, where it needs them, time-outs or a start signal to
+/// those whose leader is gone) there is exactly one leader in each connected part, and everybody there names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Claims {
+    /// Nodes that stop during the election.
+    pub crashes: bool,
+    /// Nodes that come back with fresh state.
+    pub recoveries: bool,
+    /// Links and parts of the network that are cut off and joined again.
+    pub partitions: bool,
+    /// Messages that are lost by chance.
+    pub loss: bool,
+    /// The parameters that it needs for that, as they would be typed.
+    pub with: &'static [&'static str],
+}
+
+impl Claims {
+    /// Every node must stay up.
+    pub const NOTHING: Claims = Claims { crashes: false, recoveries: false, partitions: false, loss: false, with: &[] };
+}
+
+/// Which inputs an algorithm takes beside ids and starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Takes {
+    /// Who votes for whom.
+    pub votes: bool,
+    /// Who cheats.
+    pub cheats: bool,
+}
+
+impl Takes {
+    /// Nothing more.
+    pub const NOTHING: Takes = Takes { votes: false, cheats: false };
 }
 
 /// Families of algorithms: a folder each.
@@ -93,6 +205,8 @@ pub enum Family {
 pub enum NetworkKind {
     /// A ring.
     Ring,
+    /// A ring, and an informer outside it (at the position after the last) that members reach by the map.
+    InformedRing,
     /// A complete network.
     Complete,
     /// A connected graph.

@@ -55,6 +55,21 @@ catalogue![
     crate::ring::Peterson,
     crate::ring::HirschbergSinclair,
     crate::ring::TokenRing,
+    crate::hierarchy::Sun,
+    crate::hierarchy::Divided,
+    crate::hierarchy::SunDivided,
+    crate::complete::Bully,
+    crate::complete::ImprovedBully,
+    crate::complete::Campaigner,
+    crate::complete::Invitation,
+    crate::graph::Tree,
+    crate::graph::EchoExtinction,
+    crate::graph::Aefa,
+    crate::graph::TwoTier,
+    crate::graph::Preference,
+    crate::anonymous::ItaiRodeh,
+    crate::anonymous::AnonymousEcho,
+    crate::anonymous::RingSize,
 ];
 
 /// The line of this name or alias.

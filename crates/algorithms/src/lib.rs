@@ -8,13 +8,18 @@
 extern crate alloc;
 
 mod algorithm;
+pub mod anonymous;
 pub mod catalogue;
+pub mod complete;
 pub mod graph;
+pub mod hierarchy;
+pub mod overlay;
 mod params;
 pub mod ring;
+pub mod runs;
 
 pub use algorithm::{
-    About, Algorithm, Assumptions, Case, Certainty, Cost, DefaultIds, Direction, Family, Identity, Initiators,
-    Instance, NetworkKind, Source, Synchrony,
+    About, Algorithm, Assumptions, Case, Certainty, Cheat, Claims, Cost, DefaultIds, Direction, Family, Goal, Identity,
+    Initiators, Instance, Misfit, NetworkKind, Setting, Source, Synchrony, Takes,
 };
 pub use params::{NoParams, ParamError, ParamValue, Parameter, Params};

@@ -123,12 +123,15 @@ macro_rules! choices {
 }
 
 /// Declares a struct of parameters: `params! { /// doc
-/// pub struct P { "help" name: Type = default, … } }`.
+/// pub struct P { "help" name: Type = default, … } }`. A name that is no Rust name comes before the field:
+/// `"help" "T" as travel: u64 = 1`.
 #[macro_export]
 macro_rules! params {
     (
         $(#[$meta:meta])*
-        $vis:vis struct $name:ident { $( $help:literal $field:ident : $type:ty = $default:expr ),+ $(,)? }
+        $vis:vis struct $name:ident {
+            $( $help:literal $($typed:literal as)? $field:ident : $type:ty = $default:expr ),+ $(,)?
+        }
     ) => {
         $(#[$meta])*
         #[derive(Clone, PartialEq, Eq, Debug)]
@@ -142,20 +145,22 @@ macro_rules! params {
 
         impl $crate::Params for $name {
             const DESCRIPTIONS: &'static [$crate::Parameter] = &[ $( $crate::Parameter {
-                name: stringify!($field),
+                name: $crate::param_name!($($typed)? $field),
                 help: $help,
                 allowed: <$type as $crate::ParamValue>::ALLOWED,
             } ),+ ];
 
             fn get(&self, name: &str) -> Option<alloc::string::String> {
-                $( if name == stringify!($field) { return Some($crate::ParamValue::show(&self.$field)); } )+
+                $( if name == $crate::param_name!($($typed)? $field) {
+                    return Some($crate::ParamValue::show(&self.$field));
+                } )+
                 None
             }
 
             fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::ParamError> {
-                $( if name == stringify!($field) {
+                $( if name == $crate::param_name!($($typed)? $field) {
                     self.$field = $crate::ParamValue::parse(value).ok_or_else(|| $crate::ParamError::BadValue {
-                        name: stringify!($field),
+                        name: $crate::param_name!($($typed)? $field),
                         value: value.into(),
                         allowed: <$type as $crate::ParamValue>::ALLOWED,
                     })?;
@@ -163,10 +168,22 @@ macro_rules! params {
                 } )+
                 Err($crate::ParamError::Unknown {
                     name: name.into(),
-                    allowed: alloc::vec![$( stringify!($field) ),+].join(", "),
+                    allowed: alloc::vec![$( $crate::param_name!($($typed)? $field) ),+].join(", "),
                 })
             }
         }
+    };
+}
+
+/// The name under which a field of [`crate::params!`] is typed.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! param_name {
+    ($typed:literal $field:ident) => {
+        $typed
+    };
+    ($field:ident) => {
+        stringify!($field)
     };
 }
 
@@ -189,16 +206,19 @@ mod tests {
         struct Two {
             "how far" far: u64 = 3,
             "which way" way: Way = Way::Straight,
+            "how steep" "in-percent" as steep: u64 = 0,
         }
     }
 
     #[test]
     fn what_is_set_is_got_and_defaults_are_there() {
         let mut params = Two::default();
-        assert_eq!(params, Two { far: 3, way: Way::Straight });
+        assert_eq!(params, Two { far: 3, way: Way::Straight, steep: 0 });
         params.set("way", "round").unwrap();
         params.set("far", "7").unwrap();
         assert_eq!((params.get("way").as_deref(), params.get("far").as_deref()), (Some("round"), Some("7")));
+        params.set("in-percent", "9").unwrap();
+        assert_eq!((params.steep, params.get("in-percent").as_deref()), (9, Some("9")));
         assert_eq!(Way::default(), Way::Round);
     }
 
@@ -208,7 +228,7 @@ mod tests {
         let error = params.set("way", "back").unwrap_err();
         assert_eq!(error.to_string(), "parameter `way` cannot be `back`; allowed: round, straight");
         let error = params.set("speed", "1").unwrap_err();
-        assert_eq!(error.to_string(), "there is no parameter `speed`; allowed: far, way");
+        assert_eq!(error.to_string(), "there is no parameter `speed`; allowed: far, way, in-percent");
         assert!(params.set("far", "-1").is_err());
         assert_eq!(params, Two::default());
     }

@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use hustings_algorithms::{Case, catalogue};
+use hustings_algorithms::{Case, Family, catalogue};
 use support::{Random, Setup, permutations};
 
 fn log2_floor(n: usize) -> u64 {
@@ -162,7 +162,7 @@ fn token_ring_with_nodes_down_from_the_start() {
 /// The costs in the catalogue, against every ring of up to six.
 #[test]
 fn the_catalogue_tells_the_truth_about_costs() {
-    for entry in catalogue::ENTRIES {
+    for entry in catalogue::ENTRIES.iter().filter(|entry| entry.about.family == Family::Ring) {
         let name = entry.about.name;
         for n in 1..=6usize {
             let run = |ids: Vec<u64>| match name {

@@ -28,8 +28,8 @@
 use std::marker::PhantomData;
 
 use hustings_algorithms::{
-    About, Algorithm, Assumptions, Certainty, Cost, DefaultIds, Direction, Family, Identity, Initiators, Instance,
-    NetworkKind, NoParams, Source, Synchrony,
+    About, Algorithm, Assumptions, Certainty, Claims, Cost, DefaultIds, Direction, Family, Goal, Identity, Initiators,
+    Instance, NetworkKind, NoParams, Setting, Source, Synchrony, Takes,
 };
 use hustings_protocol::{Context, Port, Protocol, Rank, Summons, kinds};
 use serde::{Deserialize, Serialize};
@@ -133,11 +133,14 @@ impl Algorithm for ThreeLaps {
         initiators: Initiators::LowestLive,
         default_ids: DefaultIds::Positions,
         repeats: false,
+        goal: Goal::Leader,
+        claims: Claims::NOTHING,
+        takes: Takes::NOTHING,
         costs: &Cost::always("3n", |n| (3 * n) as f64),
         source: Source { authors: "the Hustings developers", title: "an example", text: "none" },
     };
 
-    fn protocol<R: Rank>(_: &NoParams) -> Rules<R> {
+    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> Rules<R> {
         Rules(PhantomData)
     }
 

@@ -14,7 +14,7 @@ use hustings_protocol::{Context, Port, Rank};
 use super::candidate::Message;
 use super::oracle;
 use super::plain::{DIRECTED_RING, Plain, Race, Verdict};
-use crate::{About, Algorithm, Assumptions, Case, Cost, Instance, NoParams, Source};
+use crate::{About, Algorithm, Assumptions, Case, Cost, Instance, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Algorithm for ChangRoberts {
         ..DIRECTED_RING
     };
 
-    fn protocol<R: Rank>(_: &NoParams) -> Plain<Rules<R>> {
+    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> Plain<Rules<R>> {
         Plain(Rules(PhantomData))
     }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::oracle;
 use super::plain::{DIRECTED_RING, Plain, Race, Verdict, announces, opposite};
-use crate::{About, Algorithm, Assumptions, Case, Cost, Direction, Instance, NoParams, Source};
+use crate::{About, Algorithm, Assumptions, Case, Cost, Direction, Instance, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ impl Algorithm for HirschbergSinclair {
         ..DIRECTED_RING
     };
 
-    fn protocol<R: Rank>(_: &NoParams) -> Plain<Rules<R>> {
+    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> Plain<Rules<R>> {
         Plain(Rules(PhantomData))
     }
 

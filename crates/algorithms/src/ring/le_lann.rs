@@ -14,7 +14,7 @@ use hustings_protocol::{Context, Port, Rank};
 use super::candidate::Message;
 use super::oracle;
 use super::plain::{DIRECTED_RING, Plain, Race, Verdict};
-use crate::{About, Algorithm, Cost, Instance, NoParams, Source};
+use crate::{About, Algorithm, Cost, Instance, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Algorithm for LeLann {
         ..DIRECTED_RING
     };
 
-    fn protocol<R: Rank>(_: &NoParams) -> Plain<Rules<R>> {
+    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> Plain<Rules<R>> {
         Plain(Rules(PhantomData))
     }
 

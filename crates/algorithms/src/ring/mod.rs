@@ -14,8 +14,8 @@ mod le_lann;
 mod oracle;
 mod pairs;
 mod peterson;
-mod plain;
-mod token_ring;
+pub(crate) mod plain;
+pub(crate) mod token_ring;
 
 pub use chang_roberts::ChangRoberts;
 pub use dolev_klawe_rodeh::DolevKlaweRodeh;
@@ -23,4 +23,5 @@ pub use franklin::Franklin;
 pub use hirschberg_sinclair::HirschbergSinclair;
 pub use le_lann::LeLann;
 pub use peterson::Peterson;
+pub(crate) use plain::name;
 pub use token_ring::{Gather, TokenRing, TokenRingParams};

@@ -15,7 +15,7 @@ use hustings_protocol::{Context, Port, Rank};
 use super::oracle;
 use super::pairs::{Active, Message};
 use super::plain::{DIRECTED_RING, Plain, Race, Verdict};
-use crate::{About, Algorithm, Case, Cost, Instance, NoParams, Source};
+use crate::{About, Algorithm, Case, Cost, Instance, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Algorithm for Peterson {
         ..DIRECTED_RING
     };
 
-    fn protocol<R: Rank>(_: &NoParams) -> Plain<Rules<R>> {
+    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> Plain<Rules<R>> {
         Plain(Rules(PhantomData))
     }
 

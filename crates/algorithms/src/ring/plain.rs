@@ -16,7 +16,8 @@ use core::hash::Hash;
 use hustings_protocol::{Context, Message, Port, Protocol, Rank, Summons};
 
 use crate::{
-    About, Assumptions, Certainty, DefaultIds, Direction, Family, Identity, Initiators, NetworkKind, Source, Synchrony,
+    About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, NetworkKind,
+    Source, Synchrony, Takes,
 };
 
 /// The part of a plain ring algorithm that is its own.
@@ -76,7 +77,7 @@ macro_rules! announces {
         }
     };
 }
-pub(super) use announces;
+pub(crate) use announces;
 
 /// What a message means for an active node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -161,7 +162,7 @@ impl<T: Race> Protocol for Plain<T> {
 
 /// Takes the winner for the leader, which may be the node itself.
 #[inline(always)]
-pub(super) fn name<P: Protocol, C: Context<P>>(leader: P::Rank, cx: &mut C) {
+pub(crate) fn name<P: Protocol, C: Context<P>>(leader: P::Rank, cx: &mut C) {
     if leader == cx.rank() {
         cx.lead();
     } else {
@@ -179,7 +180,7 @@ pub(super) const fn opposite(port: Port) -> Port {
 }
 
 /// What most descriptions of ring algorithms have in common; they replace the rest.
-pub(super) const DIRECTED_RING: About = About {
+pub(crate) const DIRECTED_RING: About = About {
     name: "",
     aliases: &[],
     summary: "",
@@ -196,6 +197,9 @@ pub(super) const DIRECTED_RING: About = About {
     initiators: Initiators::All,
     default_ids: DefaultIds::Positions,
     repeats: false,
+    goal: Goal::Leader,
+    claims: Claims::NOTHING,
+    takes: Takes::NOTHING,
     costs: &[],
     source: Source { authors: "", title: "", text: "" },
 };

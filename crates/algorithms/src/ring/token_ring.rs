@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::oracle;
 use super::plain::{DIRECTED_RING, name};
-use crate::{About, Algorithm, Assumptions, Cost, Initiators, Instance, Source};
+use crate::{About, Algorithm, Assumptions, Cost, Initiators, Instance, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -95,6 +95,17 @@ pub enum Numbers<R: Rank> {
     All(Vec<R>),
 }
 
+impl State {
+    /// Whether a node in this state begins an election when it is asked to.
+    pub(crate) fn heeds(self, summons: Summons) -> bool {
+        match self {
+            State::Idle => true,
+            State::Detector | State::Voter => false,
+            State::Settled => summons == Summons::LeaderLost,
+        }
+    }
+}
+
 impl<R: Rank> Token<R> {
     fn new(detector: R, gather: Gather) -> Self {
         let numbers = match gather {
@@ -114,11 +125,36 @@ impl<R: Rank> Token<R> {
         }
     }
 
-    fn winner(&self) -> R {
+    /// The greatest number that it has gathered so far.
+    pub(crate) fn winner(&self) -> R {
         match &self.numbers {
             Numbers::Greatest(greatest) => *greatest,
             Numbers::All(numbers) => numbers.iter().copied().fold(self.detector, R::max),
         }
+    }
+}
+
+/// What algorithms that are made of this one need beside its handlers.
+impl<R: Rank> Rules<R> {
+    /// The rules with tokens that gather so.
+    pub(crate) const fn new(gather: Gather) -> Self {
+        Rules { gather, rank: PhantomData }
+    }
+
+    /// Whether a node with this number stops a token of another one.
+    #[inline(always)]
+    fn kills(state: State, own: R, token: &Token<R>) -> bool {
+        state == State::Detector && own > token.detector
+    }
+
+    /// Adds the node's number to another one's token and passes it on.
+    #[inline(always)]
+    pub(crate) fn pass_on<C: Context<Self>>(&self, state: &mut State, mut token: Arc<Token<R>>, cx: &mut C) {
+        if *state != State::Detector {
+            *state = State::Voter;
+        }
+        Arc::make_mut(&mut token).add(cx.rank(), cx.size());
+        cx.send(Port::NEXT, Message::Election(token));
     }
 }
 
@@ -133,12 +169,7 @@ impl<R: Rank> Protocol for Rules<R> {
 
     #[inline(always)]
     fn start<C: Context<Self>>(&self, state: &mut State, summons: Summons, cx: &mut C) {
-        let wanted = match *state {
-            State::Idle => true,
-            State::Detector | State::Voter => false,
-            State::Settled => summons == Summons::LeaderLost,
-        };
-        if wanted {
+        if state.heeds(summons) {
             *state = State::Detector;
             cx.send(Port::NEXT, Message::Election(Arc::new(Token::new(cx.rank(), self.gather))));
         }
@@ -147,7 +178,7 @@ impl<R: Rank> Protocol for Rules<R> {
     #[inline(always)]
     fn receive<C: Context<Self>>(&self, state: &mut State, _: Port, message: Message<R>, cx: &mut C) {
         match message {
-            Message::Election(mut token) => {
+            Message::Election(token) => {
                 let own = cx.rank();
                 if token.detector == own {
                     // Also when another's `coordinator` came first: those who passed this token on wait for this one's.
@@ -155,12 +186,8 @@ impl<R: Rank> Protocol for Rules<R> {
                     let leader = token.winner();
                     name(leader, cx);
                     cx.send(Port::NEXT, Message::Coordinator { leader, by: cx.index() });
-                } else if *state != State::Detector || own < token.detector {
-                    if *state != State::Detector {
-                        *state = State::Voter;
-                    }
-                    Arc::make_mut(&mut token).add(own, cx.size());
-                    cx.send(Port::NEXT, Message::Election(token));
+                } else if !Self::kills(*state, own, &token) {
+                    self.pass_on(state, token, cx);
                 }
             }
             Message::Coordinator { leader, by } => {
@@ -197,8 +224,8 @@ impl Algorithm for TokenRing {
         ..DIRECTED_RING
     };
 
-    fn protocol<R: Rank>(params: &TokenRingParams) -> Rules<R> {
-        Rules { gather: params.token, rank: PhantomData }
+    fn protocol<R: Rank>(params: &TokenRingParams, _: &Setting<'_, R>) -> Rules<R> {
+        Rules::new(params.token)
     }
 
     /// All tokens start at once, so nobody stops being a detector before the greatest one's token is home: each of the

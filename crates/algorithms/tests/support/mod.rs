@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hustings_algorithms::catalogue::{self, Visitor};
-use hustings_algorithms::{Algorithm, Instance, Params};
+use hustings_algorithms::{Algorithm, Instance, Params, Setting, ring};
 use hustings_protocol::{
     Best, Effect, Event, Id, Least, Message, Peers, Place, Port, Protocol, Rank, Ranked, Recorder, Role, Summons, Value,
 };
@@ -82,12 +82,12 @@ impl Setup {
 
     /// Runs it with the algorithm of this name.
     pub(crate) fn run(&self, name: &str) -> Outcome {
-        catalogue::visit(name, Run(self)).unwrap_or_else(|| panic!("no algorithm is called {name}"))
+        visit_ring(name, Run(self))
     }
 
     /// What the algorithm itself expects.
     pub(crate) fn expect(&self, name: &str) -> Option<Vec<u64>> {
-        catalogue::visit(name, Expect(self)).unwrap_or_else(|| panic!("no algorithm is called {name}"))
+        visit_ring(name, Expect(self))
     }
 
     /// Which of these positions has the greatest id.
@@ -104,6 +104,21 @@ impl Setup {
     }
 }
 
+/// Calls the visitor with the ring algorithm of this name. Not with any of the catalogue: each would be compiled for a
+/// simulator that it cannot run on.
+pub(crate) fn visit_ring<V: Visitor>(name: &str, visitor: V) -> V::Output {
+    let found = catalogue::find(name).unwrap_or_else(|| panic!("no algorithm is called {name}"));
+    macro_rules! choose {
+        ($($algorithm:ident),+) => {
+            match found.about.name {
+                $( name if name == ring::$algorithm::ABOUT.name => visitor.visit::<ring::$algorithm>(), )+
+                other => panic!("{other} is no plain ring algorithm"),
+            }
+        };
+    }
+    choose!(ChangRoberts, LeLann, Franklin, DolevKlaweRodeh, Peterson, HirschbergSinclair, TokenRing)
+}
+
 struct Run<'a>(&'a Setup);
 
 impl Visitor for Run<'_> {
@@ -114,16 +129,16 @@ impl Visitor for Run<'_> {
         match &setup.values {
             None => {
                 let ranks: Vec<Id> = setup.ids.iter().copied().map(Id).collect();
-                Ring::new(&A::protocol::<Id>(&params), &ranks, setup).run()
+                Ring::new(&A::protocol::<Id>(&params, &Setting::of(&ranks)), &ranks, setup).run()
             }
             Some((values, best)) => {
                 let rank = |(id, value): (&u64, &f64)| Ranked { value: Value::new(*value).unwrap(), id: Id(*id) };
                 let ranks: Vec<Ranked> = setup.ids.iter().zip(values).map(rank).collect();
                 match best {
-                    Best::Max => Ring::new(&A::protocol::<Ranked>(&params), &ranks, setup).run(),
+                    Best::Max => Ring::new(&A::protocol::<Ranked>(&params, &Setting::of(&ranks)), &ranks, setup).run(),
                     Best::Min => {
                         let ranks: Vec<Least<Ranked>> = ranks.into_iter().map(Least).collect();
-                        Ring::new(&A::protocol::<Least<Ranked>>(&params), &ranks, setup).run()
+                        Ring::new(&A::protocol::<Least<Ranked>>(&params, &Setting::of(&ranks)), &ranks, setup).run()
                     }
                 }
             }
@@ -140,7 +155,7 @@ impl Visitor for Expect<'_> {
         let order: Vec<u32> =
             setup.ids.iter().map(|id| setup.ids.iter().filter(|other| *other < id).count() as u32).collect();
         let initiators: Vec<u32> = setup.starts.iter().map(|(at, _)| *at as u32).collect();
-        A::expect(&setup.params::<A>(), &Instance { order: &order, initiators: &initiators })
+        A::expect(&setup.params::<A>(), &Instance { order: &order, initiators: &initiators, links: 0 })
     }
 }
 
