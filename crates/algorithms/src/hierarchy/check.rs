@@ -1,0 +1,52 @@
+//! Whether parameters fit a ring of some size.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::layout::{Levels, Points};
+use super::params::{Depth, Fan, Parts};
+use crate::{Misfit, ParamValue};
+
+/// Fails unless the listed lengths add up to the size of the ring and come in so many groups.
+fn listed(parts: &Parts, ends: &[u32], groups_of: u64, size: u32) -> Result<(), Misfit> {
+    let refused = |problem: String| Err(Misfit { name: "parts", value: parts.show(), size, problem });
+    let (count, sum) = (ends.len(), ends.last().copied().unwrap_or(0));
+    if sum != size {
+        return refused(format!("the lengths add up to {sum}, and must add up to {size}"));
+    }
+    if !(count as u64).is_multiple_of(groups_of) {
+        return refused(format!("there are {count} lengths, and must be a multiple of {groups_of} (by u and depth)"));
+    }
+    Ok(())
+}
+
+/// Fails unless the ring can be divided so often into equal pieces.
+fn even(fan: Fan, divisions: u32, size: u32) -> Result<(), Misfit> {
+    let pieces = fan.power(divisions);
+    if u64::from(size).is_multiple_of(pieces) {
+        return Ok(());
+    }
+    let problem = format!(
+        "the ring is divided {divisions} times by {}, so it takes a multiple of {pieces} nodes, or lengths in `parts`",
+        fan.get()
+    );
+    Err(Misfit { name: "u", value: fan.show(), size, problem })
+}
+
+/// Fails unless the levels of sun fit.
+pub(super) fn sun(fan: Fan, depth: Depth, parts: &Parts, size: u32) -> Result<(), Misfit> {
+    let above = Levels::new(size, fan, depth, parts).top - 1;
+    match parts.ends() {
+        Some(ends) => listed(parts, ends, fan.power(above.saturating_sub(1)), size),
+        None => even(fan, depth.times(|| above), size),
+    }
+}
+
+/// Fails unless the points of divided fit, and the levels inside its parts.
+pub(super) fn divided(fan: Fan, depth: Depth, inner: Option<Depth>, parts: &Parts, size: u32) -> Result<(), Misfit> {
+    let points = Points::new(size, fan, depth, inner, parts);
+    match parts.ends() {
+        Some(ends) => listed(parts, ends, fan.power(points.depth - 1), size),
+        None => even(fan, points.depth + inner.map_or(0, |inner| inner.times(|| points.levels - 1)), size),
+    }
+}

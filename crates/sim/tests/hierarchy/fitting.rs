@@ -1,0 +1,77 @@
+//! Which parameters fit which rings; and that the rules work on any ring, as they must among the members of a view.
+
+use hustings_algorithms::Misfit;
+use hustings_sim::simulate;
+
+use super::*;
+
+fn refusal<A: Algorithm>(texts: &str, size: u32) -> String {
+    let refused: Misfit = A::check(&params::<A>(texts), size).expect_err("it does not fit");
+    refused.to_string()
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_what_is_allowed_is_named() {
+    assert_eq!(
+        refusal::<Sun>("u=4 depth=2", 40),
+        "parameter `u` cannot be `4` with 40 nodes: the ring is divided 2 times by 4, so it takes a multiple of 16 \
+         nodes, or lengths in `parts`"
+    );
+    assert!(refusal::<Divided>("u=3", 64).contains("a multiple of 3 nodes"));
+    assert!(refusal::<SunDivided>("u=4 depth=2 sun-depth=2", 64).contains("a multiple of 256 nodes"));
+    assert!(refusal::<Sun>("depth=max", 60).contains("a multiple of 16 nodes"));
+    assert!(refusal::<Sun>("depth=4000000000", 60).contains("a multiple of"));
+    assert_eq!(
+        refusal::<Sun>("parts=3,4,5", 13),
+        "parameter `parts` cannot be `3,4,5` with 13 nodes: the lengths add up to 12, and must add up to 13"
+    );
+    assert!(refusal::<Sun>("u=2 depth=3 parts=3,4,5,6,7,5", 30).contains("a multiple of 4"));
+    assert!(refusal::<Divided>("u=2 depth=2 parts=3,4,5", 12).contains("a multiple of 2"));
+}
+
+#[test]
+fn what_fits_is_taken() {
+    let fits = |size: u32, texts: &str| {
+        Sun::check(&params::<Sun>(texts), size).is_ok() && Divided::check(&params::<Divided>(texts), size).is_ok()
+    };
+    assert!(fits(64, "") && fits(4, "") && fits(3, "depth=max") && fits(64, "depth=max") && fits(64, "u=64"));
+    assert!(fits(13, "parts=3,4,6") && fits(13, "parts=13") && fits(20, "u=2 depth=2 parts=1,9,4,6"));
+    assert!(SunDivided::check(&params::<SunDivided>("depth=2 sun-depth=1"), 64).is_ok());
+    assert!(SunDivided::check(&params::<SunDivided>("parts=7,9"), 16).is_ok());
+}
+
+#[test]
+fn no_other_parameters() {
+    let refused = |texts: &[&str]| {
+        let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+        simulate::params::<Divided>(&texts).expect_err("it is refused").to_string()
+    };
+    assert!(refused(&["u=1"]).contains("a whole number from 2 on"));
+    assert!(refused(&["depth=0"]).contains("a whole number from 1 on, max"));
+    assert!(refused(&["parts=3,0"]).contains("lengths from 1 on"));
+    assert!(refused(&["aggregate=lazy"]).contains("u, depth, parts, backoff"));
+}
+
+/// algorithms.md §6: over the members of a view, however many; the last segment or part is shorter.
+#[test]
+fn any_size_will_do() {
+    fn any<A: Algorithm>(texts: &str, random: &mut Random) {
+        for size in 1..=40 {
+            let ids = random.shuffled((0..u64::from(size)).collect());
+            for starters in [vec![0], vec![random.below(size)], (0..size).collect()] {
+                let scenario = Scenario { ids: ids.clone(), ..ring::<A>(size, &starters) };
+                let outcome = run::<A>(texts, &scenario);
+                assert_elects_the_greatest(&outcome, &scenario);
+                assert!(outcome.time.quiescent < Some(8 * u64::from(size)), "{texts}, {size}: no last resort");
+            }
+        }
+    }
+    let random = &mut Random(3);
+    each!(any, random);
+    any::<Sun>("depth=max", random);
+    any::<Sun>("u=2 depth=2 parts=3,1,9", random);
+    any::<Divided>("depth=max", random);
+    any::<Divided>("u=2 depth=2 parts=3,1,9,5", random);
+    any::<SunDivided>("depth=max sun-depth=max u=2", random);
+    any::<SunDivided>("parts=3,1,9,5,6 u=2 sun-depth=2", random);
+}
