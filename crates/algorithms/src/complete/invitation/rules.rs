@@ -1,0 +1,395 @@
+//! The state machine of invitation.
+
+use alloc::{sync::Arc, vec::Vec};
+use core::marker::PhantomData;
+
+use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Stage as Shown, Summons, Timer};
+
+use super::message::{Call, Message};
+use crate::complete::patience::Patience;
+use crate::complete::{Waits, higher};
+
+/// The protocol.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rules<R> {
+    pub(super) waits: Waits,
+    pub(super) period: u64,
+    pub(super) rank: PhantomData<R>,
+}
+
+/// What a node remembers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct State {
+    stage: Stage,
+    patience: Patience,
+    /// The only timer that counts is the last one that was set.
+    token: u16,
+    /// How many groups it has founded, and the number of the one it is in, as its leader counts.
+    founded: u32,
+    group: u32,
+    /// The port of the leader that it has joined.
+    leader: u32,
+    /// Of a leader.
+    lists: Option<Arc<Lists>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Stage {
+    /// Has not been called yet.
+    Idle,
+    /// Leads its group.
+    Leading,
+    /// Leads, and will call when its time has come, unless it is invited before.
+    Expecting,
+    /// The same, after it has lost its leader.
+    ExpectingLost,
+    /// Leads, and has called.
+    Calling,
+    /// Leads, and has invited.
+    Inviting,
+    /// Has accepted an invitation, and waits for the leader to be ready.
+    Joining,
+    /// In another's group.
+    Member,
+    /// In another's group, and has asked whether the leader is there.
+    Checking(Try),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Try {
+    First,
+    Second,
+    Last,
+}
+
+impl Stage {
+    const fn leads(self) -> bool {
+        matches!(self, Stage::Leading | Stage::Expecting | Stage::ExpectingLost | Stage::Calling | Stage::Inviting)
+    }
+}
+
+/// What a leader keeps lists of: ports, ascending.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+struct Lists {
+    members: Vec<u32>,
+    /// Other leaders that it knows of; while it invites, those who have accepted.
+    found: Vec<u32>,
+}
+
+fn insert(list: &mut Vec<u32>, port: u32) {
+    if let Err(place) = list.binary_search(&port) {
+        list.insert(place, port);
+    }
+}
+
+fn remove(list: &mut Vec<u32>, port: u32) {
+    if let Ok(place) = list.binary_search(&port) {
+        list.remove(place);
+    }
+}
+
+impl State {
+    fn lists(&mut self) -> &mut Lists {
+        Arc::make_mut(self.lists.get_or_insert_default())
+    }
+
+    fn take_found(&mut self) -> Vec<u32> {
+        self.lists.as_mut().map(|lists| core::mem::take(&mut Arc::make_mut(lists).found)).unwrap_or_default()
+    }
+}
+
+/// A timer of a merger, and one of the traffic that never ends.
+const WAIT: u8 = 0;
+const WATCH: u8 = Timer::PERIODIC;
+
+impl<R: Rank> Rules<R> {
+    fn set_timer<C: Context<Self>>(&self, state: &mut State, kind: u8, after: u64, cx: &mut C) {
+        state.token = state.token.wrapping_add(1);
+        cx.set_timer(state.patience.stretch(after), Timer { kind, token: state.token.into() });
+    }
+
+    /// The next periodic call, where there are any.
+    fn watch<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+        state.token = state.token.wrapping_add(1);
+        if self.period > 0 {
+            cx.set_timer(self.period, Timer { kind: WATCH, token: state.token.into() });
+        }
+    }
+
+    fn found_group<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+        state.founded += 1;
+        state.group = state.founded;
+        state.stage = Stage::Leading;
+        state.lists = None;
+        cx.lead();
+    }
+
+    /// Will call when its time has come.
+    fn expect<C: Context<Self>>(&self, state: &mut State, lost: bool, cx: &mut C) {
+        let above = u64::from(higher(cx));
+        if above == 0 {
+            return self.call(state, lost, cx);
+        }
+        state.stage = if lost { Stage::ExpectingLost } else { Stage::Expecting };
+        self.set_timer(state, WAIT, self.waits.answer().saturating_mul(2 * above), cx);
+    }
+
+    fn call<C: Context<Self>>(&self, state: &mut State, lost: bool, cx: &mut C) {
+        state.stage = Stage::Calling;
+        state.patience.asks();
+        cx.learn(Fact::Stage(Shown::Elect));
+        self.call_others(state, lost, false, cx);
+        self.set_timer(state, WAIT, self.waits.answer(), cx);
+    }
+
+    fn call_others<C: Context<Self>>(&self, state: &State, lost: bool, periodic: bool, cx: &mut C) {
+        let message = Message::AreYouCoordinator { call: Call::Others { lost }, periodic };
+        let members = state.lists.as_ref().map_or(&[][..], |lists| &lists.members);
+        if members.is_empty() {
+            return cx.send_all_but(None, message);
+        }
+        let mut next = 0;
+        for &member in members.iter().chain([&cx.degree()]) {
+            if next < member {
+                cx.send_range(next..member, message);
+            }
+            next = member + 1;
+        }
+    }
+
+    /// Everybody that leads has answered by now.
+    fn decide<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+        let own = cx.rank();
+        let is_above = |port: &u32| cx.peer_rank(Port(*port)).is_some_and(|rank| rank > own);
+        let found = state.lists.as_ref().map_or(&[][..], |lists| &lists.found);
+        if found.is_empty() {
+            self.lead_on(state, cx);
+        } else if found.iter().any(is_above) {
+            state.lists().found.retain(|port| !is_above(port));
+            self.expect(state, false, cx);
+        } else {
+            self.invite(state, cx);
+        }
+    }
+
+    /// Invites all leaders that were found.
+    fn invite<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+        state.stage = Stage::Inviting;
+        cx.learn(Fact::Stage(Shown::Reorganize));
+        let message = Message::Invitation { leader: cx.rank(), group: state.group };
+        for port in state.take_found() {
+            cx.send(Port(port), message);
+        }
+        self.set_timer(state, WAIT, self.waits.forwarded(), cx);
+    }
+
+    /// Who was to accept has done so.
+    fn complete<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+        for port in state.take_found() {
+            cx.send(Port(port), Message::Ready(state.group));
+            insert(&mut state.lists().members, port);
+        }
+        self.lead_on(state, cx);
+    }
+
+    fn lead_on<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+        state.stage = Stage::Leading;
+        cx.learn(Fact::Stage(Shown::Normal));
+        self.watch(state, cx);
+    }
+
+    /// A leader has found out that the peer behind this port leads too.
+    fn know<C: Context<Self>>(&self, state: &mut State, other: Port, cx: &mut C) {
+        let is_below = cx.peer_rank(other).is_some_and(|rank| rank < cx.rank());
+        match state.stage {
+            Stage::Leading if is_below => {
+                insert(&mut state.lists().found, other.0);
+                self.invite(state, cx);
+            }
+            Stage::Inviting if is_below => {
+                cx.send(other, Message::Invitation { leader: cx.rank(), group: state.group });
+            }
+            Stage::Expecting | Stage::ExpectingLost | Stage::Calling => insert(&mut state.lists().found, other.0),
+            _ => {}
+        }
+    }
+
+    /// Another leader calls.
+    fn called<C: Context<Self>>(&self, state: &mut State, from: Port, lost: bool, periodic: bool, cx: &mut C) {
+        if state.stage == Stage::Idle {
+            self.found_group(state, cx);
+        }
+        if !state.stage.leads() {
+            if state.stage == Stage::Member && (lost || from.0 == state.leader) {
+                self.check_leader(state, Try::Last, false, cx);
+            }
+            return;
+        }
+        cx.send(from, Message::Yes { periodic });
+        if let Some(lists) = &mut state.lists {
+            remove(&mut Arc::make_mut(lists).members, from.0);
+        }
+        if state.stage == Stage::Leading {
+            insert(&mut state.lists().found, from.0);
+            self.expect(state, false, cx);
+        } else {
+            self.know(state, from, cx);
+        }
+    }
+
+    fn check_leader<C: Context<Self>>(&self, state: &mut State, again: Try, periodic: bool, cx: &mut C) {
+        state.stage = Stage::Checking(again);
+        state.patience.asks();
+        cx.send(Port(state.leader), Message::AreYouCoordinator { call: Call::Own(state.group), periodic });
+        self.set_timer(state, if periodic { WATCH } else { WAIT }, self.waits.answer(), cx);
+    }
+
+    /// The leader is gone: the node is on its own.
+    fn leave<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+        self.found_group(state, cx);
+        self.expect(state, true, cx);
+    }
+
+    fn invited<C: Context<Self>>(&self, state: &mut State, from: Port, leader: R, group: u32, cx: &mut C) {
+        let own = cx.rank();
+        let behind = |port: &Port| cx.peer_rank(*port) == Some(leader);
+        let Some(port) = Some(from).filter(behind).or_else(|| (0..cx.degree()).map(Port).find(behind)) else { return };
+        let is_alone = state.stage == Stage::Idle || state.stage.leads();
+        let present = if is_alone { own } else { cx.peer_rank(Port(state.leader)).unwrap_or(own) };
+        if leader < present {
+            return self.know(state, port, cx);
+        }
+        if let Some(lists) = state.lists.take().filter(|_| state.stage.leads()) {
+            let accepted: &[u32] = if state.stage == Stage::Inviting { &lists.found } else { &[] };
+            for member in lists.members.iter().chain(accepted).filter(|&&member| member != port.0) {
+                cx.send(Port(*member), Message::Invitation { leader, group });
+            }
+        }
+        (state.stage, state.leader, state.group) = (Stage::Joining, port.0, group);
+        state.patience.asks();
+        cx.follow(leader.id());
+        cx.learn(Fact::Stage(Shown::Reorganize));
+        cx.send(port, Message::Accept(group));
+        self.set_timer(state, WAIT, self.waits.coordinator(), cx);
+    }
+
+    fn accepted<C: Context<Self>>(&self, state: &mut State, from: Port, group: u32, cx: &mut C) {
+        if state.stage.leads() {
+            if group != state.group {
+                return;
+            }
+            if state.stage == Stage::Inviting {
+                insert(&mut state.lists().found, from.0);
+            } else {
+                let lists = state.lists();
+                remove(&mut lists.found, from.0);
+                insert(&mut lists.members, from.0);
+                cx.send(from, Message::Ready(group));
+            }
+        } else if let Some(leader) = cx.peer_rank(Port(state.leader)) {
+            // It has joined somebody itself meanwhile.
+            cx.send(from, Message::Invitation { leader, group: state.group });
+        }
+    }
+}
+
+impl<R: Rank> Protocol for Rules<R> {
+    type Rank = R;
+    type State = State;
+    type Message = Message<R>;
+
+    fn init(&self) -> State {
+        State {
+            stage: Stage::Idle,
+            patience: Patience::default(),
+            token: 0,
+            founded: 0,
+            group: 0,
+            leader: u32::MAX,
+            lists: None,
+        }
+    }
+
+    fn rejoins(&self) -> bool {
+        true
+    }
+
+    fn start<C: Context<Self>>(&self, state: &mut State, summons: Summons, cx: &mut C) {
+        let is_lost = summons == Summons::LeaderLost;
+        if state.stage == Stage::Idle || is_lost && !state.stage.leads() {
+            self.found_group(state, cx);
+            self.call(state, is_lost, cx);
+        }
+    }
+
+    fn rejoin<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+        self.start(state, Summons::Start, cx);
+    }
+
+    fn receive<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message<R>, cx: &mut C) {
+        match message {
+            Message::AreYouCoordinator { call: Call::Others { lost }, periodic } => {
+                self.called(state, from, lost, periodic, cx);
+            }
+            Message::AreYouCoordinator { call: Call::Own(group), periodic } => {
+                // A leader that crashed and is back counts its groups from 1 again, but it knows no members.
+                let is_member = state.lists.as_ref().is_some_and(|lists| lists.members.binary_search(&from.0).is_ok());
+                if state.stage.leads() && group == state.group && is_member {
+                    cx.send(from, Message::Yes { periodic });
+                }
+            }
+            Message::Yes { periodic } => match state.stage {
+                Stage::Checking(_) if from.0 == state.leader => {
+                    state.stage = Stage::Member;
+                    self.watch(state, cx);
+                }
+                stage if stage.leads() => {
+                    let is_late = match stage {
+                        Stage::Calling => false,
+                        Stage::ExpectingLost => true,
+                        _ => !periodic,
+                    };
+                    if is_late {
+                        state.patience.grow();
+                    }
+                    self.know(state, from, cx);
+                }
+                _ => {}
+            },
+            Message::Invitation { leader, group } => self.invited(state, from, leader, group, cx),
+            Message::Accept(group) => self.accepted(state, from, group, cx),
+            Message::Ready(group) => {
+                if state.stage == Stage::Joining && (from.0, group) == (state.leader, state.group) {
+                    state.stage = Stage::Member;
+                    cx.learn(Fact::Stage(Shown::Normal));
+                    self.watch(state, cx);
+                } else if state.stage.leads() {
+                    // It was waited for, and came too late; its sender must not count on this node.
+                    state.patience.grow();
+                    cx.send(from, Message::AreYouCoordinator { call: Call::Others { lost: false }, periodic: false });
+                }
+            }
+        }
+    }
+
+    fn timer<C: Context<Self>>(&self, state: &mut State, timer: Timer, cx: &mut C) {
+        if timer.token != u32::from(state.token) {
+            return;
+        }
+        match state.stage {
+            Stage::Idle => {}
+            Stage::Leading => {
+                self.call_others(state, false, true, cx);
+                cx.set_timer(self.period, timer);
+            }
+            Stage::Expecting => self.call(state, false, cx),
+            Stage::ExpectingLost => self.call(state, true, cx),
+            Stage::Calling => self.decide(state, cx),
+            Stage::Inviting => self.complete(state, cx),
+            Stage::Joining | Stage::Checking(Try::Last) => self.leave(state, cx),
+            Stage::Member => self.check_leader(state, Try::First, true, cx),
+            Stage::Checking(Try::First) => self.check_leader(state, Try::Second, true, cx),
+            Stage::Checking(Try::Second) => self.check_leader(state, Try::Last, true, cx),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Complete networks: everybody reaches everybody and knows everybody's rank; who is up is not known.
+//!
+//! What they share is here (whom to send to, the waits, what a node does that comes back), in `canvass` (one node asks,
+//! picks the greatest that answers, and announces it), and in `patience` (waits that grow where they proved too short).
+
+mod bully;
+mod campaigner;
+mod canvass;
+mod improved_bully;
+mod invitation;
+mod patience;
+
+use alloc::string::ToString;
+
+use hustings_protocol::{Context, Port, Protocol};
+
+pub use bully::{Adapt, Bully, BullyParams, Recovery, Tell};
+pub use campaigner::{Campaigner, CampaignerParams};
+pub use canvass::Return;
+pub use improved_bully::{ImprovedBully, ImprovedBullyParams};
+pub use invitation::{Invitation, InvitationParams};
+
+use crate::{
+    About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, Misfit,
+    NetworkKind, Setting, Source, Synchrony, Takes,
+};
+
+crate::choices! {
+    /// What a node does that has nobody to ask.
+    pub enum Highest {
+        /// It waits for an answer all the same.
+        Wait = "wait",
+        /// It wins at once.
+        Announce = "announce",
+    }
+}
+
+/// How long nodes wait for each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Waits {
+    /// How long a message may travel.
+    travel: u64,
+    /// How long it may take to handle one.
+    handling: u64,
+}
+
+impl Waits {
+    /// The waits where messages travel and are handled in so much time; a bandwidth holds them up.
+    fn new<R>(setting: &Setting<'_, R>, travel: u64, handling: u64) -> Self {
+        Waits { travel: setting.travel(travel), handling }
+    }
+
+    /// For the answer to a question.
+    const fn answer(self) -> u64 {
+        self.travel.saturating_mul(2).saturating_add(self.handling)
+    }
+
+    /// For the answer to a question that is passed on once.
+    const fn forwarded(self) -> u64 {
+        self.answer().saturating_add(self.travel).saturating_add(self.handling)
+    }
+
+    /// For the result of an election that somebody else holds.
+    const fn coordinator(self) -> u64 {
+        self.travel.saturating_mul(5).saturating_add(self.handling.saturating_mul(2))
+    }
+
+    /// Fails if no message could travel that fast.
+    fn check(travel: u64, size: u32) -> Result<(), Misfit> {
+        at_least_one("T", travel, size, "a message travels for one tick at least")
+    }
+}
+
+/// Fails if a number that must be 1 or more is 0.
+fn at_least_one(name: &'static str, value: u64, size: u32, problem: &str) -> Result<(), Misfit> {
+    match value {
+        0 => Err(Misfit { name, value: value.to_string(), size, problem: problem.to_string() }),
+        _ => Ok(()),
+    }
+}
+
+/// Sends the same to every peer whose rank is wanted, by ascending port. Says how many there are.
+///
+/// Neighbouring ports go together: where ranks ascend by position, the higher ones are a single range.
+#[inline(always)]
+fn send_where<P: Protocol, C: Context<P>>(cx: &mut C, message: P::Message, wanted: impl Fn(P::Rank) -> bool) -> u32 {
+    let (degree, mut port, mut count) = (cx.degree(), 0, 0);
+    while port < degree {
+        while port < degree && !cx.peer_rank(Port(port)).is_some_and(&wanted) {
+            port += 1;
+        }
+        let first = port;
+        while port < degree && cx.peer_rank(Port(port)).is_some_and(&wanted) {
+            port += 1;
+        }
+        if port > first {
+            cx.send_range(first..port, message.clone());
+            count += port - first;
+        }
+    }
+    count
+}
+
+/// How many peers rank higher than this node.
+fn higher<P: Protocol, C: Context<P>>(cx: &C) -> u32 {
+    let own = cx.rank();
+    let ranks = (0..cx.degree()).filter_map(|port| cx.peer_rank(Port(port)));
+    ranks.filter(|rank| *rank > own).count() as u32
+}
+
+/// How many messages of questions and of answers it takes if each of these asks everybody above: the sum over their
+/// places in the order of all ranks.
+fn all_above(places: impl Iterator<Item = u32>, size: u64) -> u64 {
+    places.map(|place| size - 1 - u64::from(place)).sum()
+}
+
+/// What descriptions of algorithms on complete networks have in common; they replace the rest.
+const COMPLETE: About = About {
+    name: "",
+    aliases: &[],
+    summary: "",
+    family: Family::Complete,
+    network: NetworkKind::Complete,
+    assumptions: Assumptions {
+        direction: Direction::TwoWay,
+        fifo: false,
+        identity: Identity::Unique,
+        synchrony: Synchrony::Synchronous,
+        knows_size: true,
+    },
+    certainty: Certainty::Always,
+    initiators: Initiators::LowestLive,
+    default_ids: DefaultIds::PositionsFromOne,
+    repeats: true,
+    goal: Goal::Leader,
+    claims: Claims { crashes: true, recoveries: true, partitions: false, loss: false, with: &[] },
+    takes: Takes::NOTHING,
+    costs: &[],
+    source: Source { authors: "", title: "", text: "" },
+};
