@@ -1,6 +1,6 @@
 //! The echo wave: one initiator's message floods a connected graph and comes back.
 //!
-//! - **Assumes** a connected graph of two nodes or more, one initiator, any delays.
+//! - **Assumes** a connected graph, one initiator, any delays.
 //! - **Promises** that the initiator decides (here: leads) after every node has taken part.
 //! - **Comes from** E. Chang, 1982; McMaster's slides, "Echo Algorithm". The wave that graph elections are built of.
 //! - **Costs** exactly 2E `wave`, whatever the order of messages.
@@ -9,6 +9,8 @@ use core::marker::PhantomData;
 
 use hustings_protocol::{Context, Port, Protocol, Rank, Summons, kinds};
 use serde::{Deserialize, Serialize};
+
+use super::wave::Wave;
 
 /// The state machine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -21,18 +23,6 @@ impl<R> Echo<R> {
     }
 }
 
-/// What a node remembers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct State {
-    /// How many neighbours it has heard.
-    heard: u32,
-    /// The port of the first one, or one of the marks below.
-    parent: u32,
-}
-
-const NO_PARENT: u32 = u32::MAX;
-const INITIATOR: u32 = u32::MAX - 1;
-
 /// What nodes say.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -42,36 +32,31 @@ pub enum Message {
 }
 kinds!(Message: Wave = "wave");
 
+/// There is one wave, and it gathers nothing.
+fn say((): (), (): ()) -> Message {
+    Message::Wave
+}
+
 impl<R: Rank> Protocol for Echo<R> {
     type Rank = R;
-    type State = State;
+    type State = Wave<(), ()>;
     type Message = Message;
 
-    fn init(&self) -> State {
-        State { heard: 0, parent: NO_PARENT }
+    fn init(&self) -> Self::State {
+        Wave::NONE
     }
 
     #[inline(always)]
-    fn start<C: Context<Self>>(&self, state: &mut State, _: Summons, cx: &mut C) {
-        if state.parent == NO_PARENT {
-            state.parent = INITIATOR;
-            cx.send_all_but(None, Message::Wave);
+    fn start<C: Context<Self>>(&self, wave: &mut Self::State, _: Summons, cx: &mut C) {
+        if wave.tag().is_none() && wave.begin((), say, cx).is_some() {
+            cx.lead();
         }
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut State, from: Port, _: Message, cx: &mut C) {
-        state.heard += 1;
-        if state.parent == NO_PARENT {
-            state.parent = from.0;
-            cx.send_all_but(Some(from), Message::Wave);
-        }
-        if state.heard == cx.degree() {
-            if state.parent == INITIATOR {
-                cx.lead();
-            } else {
-                cx.send(Port(state.parent), Message::Wave);
-            }
+    fn receive<C: Context<Self>>(&self, wave: &mut Self::State, from: Port, _: Message, cx: &mut C) {
+        if wave.hear(from, (), (), say, cx).is_some() {
+            cx.lead();
         }
     }
 }

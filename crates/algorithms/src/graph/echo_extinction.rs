@@ -1,0 +1,117 @@
+//! Echo with extinction: every initiator starts a wave, and only that of the greatest comes back.
+//!
+//! - **Assumes** a connected graph with distinct ids; any delays, any order of messages.
+//! - **Promises** that the greatest *initiator* leads and everybody knows it.
+//! - **Comes from** E. Chang, 1982; McMaster's slides, "Echo Algorithm with Extinction".
+//! - **Costs** exactly 2E `wave` with one initiator, never more than 2E for each; and 2E-(n-1) `elected`.
+
+use alloc::{vec, vec::Vec};
+use core::marker::PhantomData;
+
+use hustings_protocol::{Context, Port, Protocol, Rank, Summons, kinds};
+use serde::{Deserialize, Serialize};
+
+use super::plain::{ANY_GRAPH, Flood};
+use super::wave::Wave;
+use crate::{About, Algorithm, Case, Cost, Instance, NoParams, Setting, Source};
+
+/// The algorithm, for the catalogue.
+#[derive(Debug)]
+pub struct EchoExtinction;
+
+/// Its state machine.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rules<R>(PhantomData<R>);
+
+/// What a node remembers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct State<R> {
+    /// The wave it is in, tagged with its initiator's rank.
+    wave: Wave<R, ()>,
+    told: Flood,
+}
+
+/// What nodes say.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(bound = "", rename_all = "kebab-case")]
+pub enum Message<R: Rank> {
+    /// The wave of this initiator, out or back.
+    Wave(R),
+    /// The winner.
+    Elected(R),
+}
+kinds!(Message<R>: Wave = "wave", Elected = "elected");
+
+fn say<R: Rank>(initiator: R, (): ()) -> Message<R> {
+    Message::Wave(initiator)
+}
+
+impl<R: Rank> State<R> {
+    #[inline(always)]
+    fn announce<C: Context<Rules<R>>>(&mut self, from: Option<Port>, leader: R, cx: &mut C) {
+        self.told.announce(from, leader, Message::Elected(leader), cx);
+    }
+}
+
+impl<R: Rank> Protocol for Rules<R> {
+    type Rank = R;
+    type State = State<R>;
+    type Message = Message<R>;
+
+    fn init(&self) -> State<R> {
+        State { wave: Wave::NONE, told: Flood::QUIET }
+    }
+
+    #[inline(always)]
+    fn start<C: Context<Self>>(&self, state: &mut State<R>, _: Summons, cx: &mut C) {
+        if state.wave.tag().is_none() && state.wave.begin(cx.rank(), say, cx).is_some() {
+            state.announce(None, cx.rank(), cx);
+        }
+    }
+
+    #[inline(always)]
+    fn receive<C: Context<Self>>(&self, state: &mut State<R>, from: Port, message: Message<R>, cx: &mut C) {
+        match message {
+            Message::Wave(initiator) => {
+                if state.wave.hear(from, initiator, (), say, cx).is_some() {
+                    state.announce(None, cx.rank(), cx);
+                }
+            }
+            Message::Elected(leader) => state.announce(Some(from), leader, cx),
+        }
+    }
+}
+
+impl Algorithm for EchoExtinction {
+    type Params = NoParams;
+    type Protocol<R: Rank> = Rules<R>;
+
+    const ABOUT: About = About {
+        name: "echo-extinction",
+        summary: "every initiator starts a wave; greater waves swallow smaller ones, and the one that comes back wins",
+        costs: &[
+            Cost::described(Case::Best, "4E-n+1 with one initiator; others add what their waves take"),
+            Cost::described(Case::Average, "depends on the graph"),
+            Cost::described(Case::Worst, "at most (n+1)·2E-n+1"),
+        ],
+        source: Source {
+            authors: "E. Chang, 1982",
+            title: "Echo algorithms: depth parallel operations on general graphs",
+            text: "McMaster",
+        },
+        ..ANY_GRAPH
+    };
+
+    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> Rules<R> {
+        Rules(PhantomData)
+    }
+
+    /// One wave meets no other. Of several, how far each gets depends on the graph.
+    fn expect(_: &NoParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
+        match instance.initiators {
+            [] => Some(vec![0, 0]),
+            [_] => Some(vec![2 * instance.links, 2 * instance.links + 1 - instance.size()]),
+            _ => None,
+        }
+    }
+}
