@@ -1,0 +1,207 @@
+//! What a diffusing computation brings home: an [`Aggregate`], and those that elections need.
+//!
+//! Every node puts in its own share once, when it is first reached; what comes back from its children is merged into
+//! it; a node that is reached a second time answers with nothing.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Debug;
+use core::hash::Hash;
+
+use hustings_protocol::{Context, Id, Port, Protocol, Rank};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+/// What can be gathered: any plain value.
+pub trait Gathered: Clone + Eq + Hash + Debug + Serialize + DeserializeOwned + Send + Sync + 'static {}
+
+impl<V: Clone + Eq + Hash + Debug + Serialize + DeserializeOwned + Send + Sync + 'static> Gathered for V {}
+
+/// A way to gather something over a whole network, and to tell who wins by it.
+///
+/// Merging must not depend on the order: `merge(a, b)` is `merge(b, a)`, and `nothing` changes nothing.
+pub trait Aggregate<R: Rank>: Debug + Send + Sync + 'static {
+    /// What is gathered. Keep it at 8 bytes for plain ids: it travels in every `ack`.
+    type Value: Gathered;
+
+    /// What a node puts in.
+    fn own<P: Protocol<Rank = R>, C: Context<P>>(&self, cx: &C) -> Self::Value;
+
+    /// What a node answers whose share is counted elsewhere.
+    fn nothing(&self, own: R) -> Self::Value;
+
+    /// Adds what came from a child.
+    fn merge(&self, gathered: &mut Self::Value, more: Self::Value);
+
+    /// Who leads by what was gathered; `source` is the one that gathered it.
+    fn winner(&self, gathered: &Self::Value, source: R) -> R;
+
+    /// Whether this node cheats: it answers as soon as it is asked, before those behind it have.
+    #[inline(always)]
+    fn is_hasty(&self, own: R) -> bool {
+        let _ = own;
+        false
+    }
+}
+
+/// The greatest rank.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Greatest;
+
+impl<R: Rank> Aggregate<R> for Greatest {
+    type Value = R;
+
+    #[inline(always)]
+    fn own<P: Protocol<Rank = R>, C: Context<P>>(&self, cx: &C) -> R {
+        cx.rank()
+    }
+
+    #[inline(always)]
+    fn nothing(&self, own: R) -> R {
+        own
+    }
+
+    #[inline(always)]
+    fn merge(&self, gathered: &mut R, more: R) {
+        *gathered = more.max(*gathered);
+    }
+
+    #[inline(always)]
+    fn winner(&self, gathered: &R, _: R) -> R {
+        *gathered
+    }
+}
+
+/// The greatest few ranks, greatest first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Top {
+    /// How many.
+    pub most: u32,
+}
+
+impl<R: Rank> Aggregate<R> for Top {
+    type Value = Option<Arc<Vec<R>>>;
+
+    fn own<P: Protocol<Rank = R>, C: Context<P>>(&self, cx: &C) -> Self::Value {
+        (self.most > 0).then(|| Arc::new(alloc::vec![cx.rank()]))
+    }
+
+    fn nothing(&self, _: R) -> Self::Value {
+        None
+    }
+
+    fn merge(&self, gathered: &mut Self::Value, more: Self::Value) {
+        let Some(more) = more else { return };
+        let Some(gathered) = gathered else {
+            *gathered = Some(more);
+            return;
+        };
+        let gathered = Arc::make_mut(gathered);
+        gathered.extend_from_slice(&more);
+        gathered.sort_unstable_by(|one, other| other.cmp(one));
+        // A share may come twice where a message is delivered twice.
+        gathered.dedup();
+        gathered.truncate(self.most as usize);
+    }
+
+    fn winner(&self, gathered: &Self::Value, source: R) -> R {
+        gathered.as_ref().and_then(|ranks| ranks.first().copied()).unwrap_or(source)
+    }
+}
+
+/// How many nodes there are. The source itself leads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Size;
+
+impl<R: Rank> Aggregate<R> for Size {
+    type Value = u64;
+
+    fn own<P: Protocol<Rank = R>, C: Context<P>>(&self, _: &C) -> u64 {
+        1
+    }
+
+    fn nothing(&self, _: R) -> u64 {
+        0
+    }
+
+    fn merge(&self, gathered: &mut u64, more: u64) {
+        *gathered += more;
+    }
+
+    fn winner(&self, _: &u64, source: R) -> R {
+        source
+    }
+}
+
+/// Everybody's vote. Most votes win, ties go to the greater rank; only those who took part can win, so a vote for a
+/// node that is down is lost.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Votes<R: Rank> {
+    /// Whom a node votes for, where that was said; everybody else votes for the greatest among itself and its
+    /// neighbours.
+    pub given: BTreeMap<Id, R>,
+}
+
+/// What is known of a candidate.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(bound = "", rename_all = "kebab-case")]
+pub struct Tally<R: Rank> {
+    /// Who.
+    pub candidate: R,
+    /// How many votes it has.
+    pub votes: u32,
+    /// Whether it took part itself.
+    pub present: bool,
+}
+
+impl<R: Rank> Votes<R> {
+    fn vote<P: Protocol<Rank = R>, C: Context<P>>(&self, cx: &C) -> R {
+        let own = cx.rank();
+        let neighbours = (0..cx.degree()).filter_map(|port| cx.peer_rank(Port(port)));
+        self.given.get(&own.id()).copied().unwrap_or_else(|| neighbours.fold(own, R::max))
+    }
+}
+
+impl<R: Rank> Aggregate<R> for Votes<R> {
+    /// Ascending by candidate.
+    type Value = Option<Arc<Vec<Tally<R>>>>;
+
+    fn own<P: Protocol<Rank = R>, C: Context<P>>(&self, cx: &C) -> Self::Value {
+        let (own, choice) = (cx.rank(), self.vote(cx));
+        let mut tallies = alloc::vec![Tally { candidate: own, votes: u32::from(choice == own), present: true }];
+        if choice != own {
+            tallies.push(Tally { candidate: choice, votes: 1, present: false });
+            tallies.sort_unstable_by_key(|tally| tally.candidate);
+        }
+        Some(Arc::new(tallies))
+    }
+
+    fn nothing(&self, _: R) -> Self::Value {
+        None
+    }
+
+    fn merge(&self, gathered: &mut Self::Value, more: Self::Value) {
+        let Some(more) = more else { return };
+        let Some(gathered) = gathered else {
+            *gathered = Some(more);
+            return;
+        };
+        let gathered = Arc::make_mut(gathered);
+        gathered.extend_from_slice(&more);
+        gathered.sort_by_key(|tally| tally.candidate);
+        gathered.dedup_by(|later, first| {
+            let is_same = later.candidate == first.candidate;
+            if is_same {
+                first.votes += later.votes;
+                first.present |= later.present;
+            }
+            is_same
+        });
+    }
+
+    fn winner(&self, gathered: &Self::Value, source: R) -> R {
+        let tallies = gathered.iter().flat_map(|tallies| tallies.iter());
+        let best = tallies.filter(|tally| tally.present).max_by_key(|tally| (tally.votes, tally.candidate));
+        best.map_or(source, |tally| tally.candidate)
+    }
+}

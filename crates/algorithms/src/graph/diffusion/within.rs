@@ -1,0 +1,101 @@
+//! An algorithm inside another: its messages are wrapped, everything else passes through.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::Range;
+
+use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
+
+/// The context of an inner algorithm, made of the outer one's.
+///
+/// Timers pass through too: the two must not use the same kinds.
+pub struct Within<'a, P, C, F> {
+    cx: &'a mut C,
+    wrap: F,
+    outer: PhantomData<P>,
+}
+
+impl<'a, P, C, F> Within<'a, P, C, F> {
+    /// The inner context; `wrap` turns an inner message into one of the outer algorithm.
+    #[inline(always)]
+    pub fn new(cx: &'a mut C, wrap: F) -> Self {
+        Within { cx, wrap, outer: PhantomData }
+    }
+}
+
+impl<P, C, F> fmt::Debug for Within<'_, P, C, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Within").finish_non_exhaustive()
+    }
+}
+
+impl<I, P, C, F, R> Context<I> for Within<'_, P, C, F>
+where
+    R: Rank,
+    I: Protocol<Rank = R>,
+    P: Protocol<Rank = R>,
+    C: Context<P>,
+    F: Fn(I::Message) -> P::Message,
+{
+    #[inline(always)]
+    fn rank(&self) -> R {
+        self.cx.rank()
+    }
+    #[inline(always)]
+    fn index(&self) -> u32 {
+        self.cx.index()
+    }
+    #[inline(always)]
+    fn size(&self) -> u32 {
+        self.cx.size()
+    }
+    #[inline(always)]
+    fn degree(&self) -> u32 {
+        self.cx.degree()
+    }
+    #[inline(always)]
+    fn peer_rank(&self, port: Port) -> Option<R> {
+        self.cx.peer_rank(port)
+    }
+    fn draw(&mut self, bound: u64) -> u64 {
+        self.cx.draw(bound)
+    }
+    #[inline(always)]
+    fn send(&mut self, port: Port, message: I::Message) {
+        self.cx.send(port, (self.wrap)(message));
+    }
+    #[inline(always)]
+    fn send_all_but(&mut self, except: Option<Port>, message: I::Message) {
+        self.cx.send_all_but(except, (self.wrap)(message));
+    }
+    #[inline(always)]
+    fn send_range(&mut self, ports: Range<u32>, message: I::Message) {
+        self.cx.send_range(ports, (self.wrap)(message));
+    }
+    fn send_direct(&mut self, to: Id, message: I::Message) {
+        self.cx.send_direct(to, (self.wrap)(message));
+    }
+    fn send_to(&mut self, member: u32, message: I::Message) {
+        self.cx.send_to(member, (self.wrap)(message));
+    }
+    fn set_timer(&mut self, after: u64, timer: Timer) {
+        self.cx.set_timer(after, timer);
+    }
+    #[inline(always)]
+    fn lead(&mut self) {
+        self.cx.lead();
+    }
+    #[inline(always)]
+    fn follow(&mut self, leader: Id) {
+        self.cx.follow(leader);
+    }
+    fn forget(&mut self) {
+        self.cx.forget();
+    }
+    fn learn(&mut self, fact: Fact) {
+        self.cx.learn(fact);
+    }
+    fn skip(&mut self, port: Port) {
+        self.cx.skip(port);
+    }
+}
