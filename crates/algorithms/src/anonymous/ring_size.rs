@@ -1,0 +1,159 @@
+//! Itai–Rodeh ring size: nodes that are all alike guess how many they are, upwards, until nothing contradicts them.
+//!
+//! - **Assumes** a directed ring of two nodes or more; any delays, any order of messages. Nobody knows how many there
+//!   are.
+//! - **Promises** that it ends with the same estimate everywhere, never above n; it is n with a probability that goes
+//!   to 1 as ids are drawn from more numbers. No node knows when it is over, and nobody leads.
+//! - **Comes from** A. Itai and M. Rodeh, 1990; McMaster's slides, "Itai-Rodeh Ring Size Algorithm".
+//! - **Costs** e messages for every node that comes to an estimate e, and fewer where it was overtaken.
+//!
+//! The text has every node start by itself. One that gets a message before it has started does so then, and handles the
+//! message after that. What is passed on goes before what is one's own.
+
+use alloc::string::{String, ToString};
+use core::cmp::Ordering;
+use core::marker::PhantomData;
+
+use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Summons, kinds};
+use serde::{Deserialize, Serialize};
+
+use crate::ring::plain::DIRECTED_RING;
+use crate::{About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Goal, Identity, Misfit, Setting, Source};
+
+/// The algorithm, for the catalogue.
+#[derive(Debug)]
+pub struct RingSize;
+
+crate::params! {
+    /// The parameters of ring-size.
+    pub struct RingSizeParams {
+        "ids are drawn from 1 to this, at least 1; the more, the surer" "R" as range: u64 = 16,
+    }
+}
+
+/// Its state machine.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rules<R> {
+    range: u64,
+    rank: PhantomData<R>,
+}
+
+/// What a node remembers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct State {
+    /// Its estimate; 0 before it has started.
+    estimate: u32,
+    /// What it drew for that estimate.
+    id: u64,
+}
+
+/// The least that a ring of two or more can be.
+const FIRST: u32 = 2;
+
+/// What nodes say.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Message {
+    /// Somebody's estimate, on its way to the node that would be its sender if the estimate were right.
+    Estimate {
+        /// The id that was drawn for it.
+        id: u64,
+        /// How many nodes there would be.
+        size: u32,
+        /// How far the message has come.
+        hops: u32,
+    },
+}
+kinds!(Message: Estimate = "estimate");
+
+impl<R: Rank> Rules<R> {
+    /// Takes up an estimate: draws an id and sends it off.
+    #[inline(always)]
+    fn estimate<C: Context<Self>>(&self, state: &mut State, size: u32, cx: &mut C) {
+        let id = cx.draw(self.range) + 1;
+        *state = State { estimate: size, id };
+        cx.learn(Fact::Size(size.into()));
+        cx.send(Port::NEXT, Message::Estimate { id, size, hops: 1 });
+    }
+}
+
+impl<R: Rank> Protocol for Rules<R> {
+    type Rank = R;
+    type State = State;
+    type Message = Message;
+
+    fn init(&self) -> State {
+        State { estimate: 0, id: 0 }
+    }
+
+    #[inline(always)]
+    fn start<C: Context<Self>>(&self, state: &mut State, _: Summons, cx: &mut C) {
+        if state.estimate == 0 {
+            self.estimate(state, FIRST, cx);
+        }
+    }
+
+    #[inline(always)]
+    fn receive<C: Context<Self>>(&self, state: &mut State, _: Port, message: Message, cx: &mut C) {
+        let Message::Estimate { id, size, hops } = message;
+        if state.estimate == 0 {
+            self.estimate(state, FIRST, cx);
+        }
+        let order = size.cmp(&state.estimate);
+        let is_at_its_end = hops >= size;
+        if order != Ordering::Less && !is_at_its_end {
+            cx.send(Port::NEXT, Message::Estimate { id, size, hops: hops.saturating_add(1) });
+        }
+        match order {
+            Ordering::Greater if is_at_its_end => self.estimate(state, size.saturating_add(1), cx),
+            Ordering::Greater => self.estimate(state, size, cx),
+            Ordering::Equal if is_at_its_end && id != state.id => self.estimate(state, size.saturating_add(1), cx),
+            Ordering::Equal | Ordering::Less => {}
+        }
+    }
+
+    fn unreachable<C: Context<Self>>(&self, _: &mut State, port: Port, _: Message, cx: &mut C) {
+        cx.skip(port);
+    }
+}
+
+impl Algorithm for RingSize {
+    type Params = RingSizeParams;
+    type Protocol<R: Rank> = Rules<R>;
+
+    const ABOUT: About = About {
+        name: "ring-size",
+        summary: "estimates of the number of nodes grow until everybody finds its own id where it should be",
+        family: Family::Anonymous,
+        assumptions: Assumptions { fifo: false, identity: Identity::Anonymous, ..DIRECTED_RING.assumptions },
+        certainty: Certainty::MonteCarlo,
+        goal: Goal::Estimate,
+        costs: &[
+            Cost::exactly(Case::Best, "2n", |n| (2 * n) as f64),
+            Cost::described(Case::Average, "O(n³)"),
+            Cost::at_most(Case::Worst, "n(n(n+1)/2-1)", |n| (n * (n * (n + 1) / 2).saturating_sub(1)) as f64),
+        ],
+        source: Source {
+            authors: "A. Itai and M. Rodeh, 1990",
+            title: "Symmetry breaking in distributed networks",
+            text: "McMaster",
+        },
+        ..DIRECTED_RING
+    };
+
+    fn protocol<R: Rank>(params: &RingSizeParams, _: &Setting<'_, R>) -> Rules<R> {
+        Rules { range: params.range.max(1), rank: PhantomData }
+    }
+
+    fn check(params: &RingSizeParams, size: u32) -> Result<(), Misfit> {
+        let misfit = |name, value: String, problem: &str| Err(Misfit { name, value, size, problem: problem.into() });
+        if params.range == 0 {
+            return misfit("R", params.range.to_string(), "there must be an id to draw; allowed: 1 or more");
+        }
+        if size < FIRST {
+            let problem = "its first estimate is 2, and no estimate is to be above the truth; allowed: 2 nodes or more";
+            return misfit("nodes", size.to_string(), problem);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,276 @@
+//! What a leader can do next, where nodes had no names and did not know how many they are: hand out names, and count.
+//!
+//! "If there is one leader, all processes can be given a unique id (using a traversal algorithm)", and "when a leader
+//! is known, the network size can be computed using a wave algorithm" (McMaster's slides). On a ring a lap does either:
+//! see [`lap::Lap`]. On a graph a depth-first walk hands out the names, an echo wave counts, and a flood tells the
+//! number: see [`walk::Walk`].
+//!
+//! Both are protocols of their own, whose start signal is that the node leads. [`Followed`] runs them behind any
+//! election; their messages are counted apart, under the kinds `name`, `count` and `size`. What is handed out are the
+//! numbers from 0 on, the leader's being 0; they are reported as [`Fact::Name`](hustings_protocol::Fact), the number of
+//! nodes as [`Fact::Size`](hustings_protocol::Fact). The leader begins as soon as it leads, right behind its
+//! announcement, and only once: what follows a second election would meet what is left of the first one's.
+
+pub mod lap;
+pub mod walk;
+
+use core::marker::PhantomData;
+use core::ops::Range;
+
+use hustings_protocol::{Change, Context, Fact, Id, Port, Protocol, Summons, Timer, kinds};
+use serde::{Deserialize, Serialize};
+
+crate::choices! {
+    /// What follows the election.
+    pub enum Then {
+        /// Nothing.
+        Nothing = "nothing",
+        /// Everybody is given a name.
+        Names = "names",
+        /// Everybody is told how many there are.
+        Size = "size",
+        /// Both.
+        Both = "both",
+    }
+}
+
+impl Then {
+    /// Whether names are handed out.
+    pub const fn names(self) -> bool {
+        matches!(self, Then::Names | Then::Both)
+    }
+
+    /// Whether nodes are counted.
+    pub const fn size(self) -> bool {
+        matches!(self, Then::Size | Then::Both)
+    }
+}
+
+/// What is said after an election.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Message {
+    /// The next name that is free.
+    Name(u32),
+    /// So many were counted so far.
+    Count(u32),
+    /// So many there are.
+    Size(u32),
+}
+kinds!(Message: Name = "name", Count = "count", Size = "size");
+
+/// Messages of an election that can also be those of what follows it.
+pub trait Carry<M>: Sized {
+    /// A message of what follows.
+    fn carrying(message: M) -> Self;
+    /// The message of what follows that this one is, or else itself.
+    fn carried(self) -> Result<M, Self>;
+}
+
+/// Implements [`Carry`] for an enum of messages with the variants of [`Message`].
+macro_rules! carries {
+    ($message:ident) => {
+        impl<R: Rank> $crate::anonymous::sequel::Carry<$crate::anonymous::sequel::Message> for $message<R> {
+            #[inline(always)]
+            fn carrying(message: $crate::anonymous::sequel::Message) -> Self {
+                match message {
+                    $crate::anonymous::sequel::Message::Name(name) => $message::Name(name),
+                    $crate::anonymous::sequel::Message::Count(count) => $message::Count(count),
+                    $crate::anonymous::sequel::Message::Size(size) => $message::Size(size),
+                }
+            }
+
+            #[inline(always)]
+            fn carried(self) -> Result<$crate::anonymous::sequel::Message, Self> {
+                match self {
+                    $message::Name(name) => Ok($crate::anonymous::sequel::Message::Name(name)),
+                    $message::Count(count) => Ok($crate::anonymous::sequel::Message::Count(count)),
+                    $message::Size(size) => Ok($crate::anonymous::sequel::Message::Size(size)),
+                    own => Err(own),
+                }
+            }
+        }
+    };
+}
+pub(crate) use carries;
+
+/// An election `P` and what its leader starts when it leads, `S`. On the outside it speaks the election's messages.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Followed<P, S> {
+    /// The election.
+    pub election: P,
+    /// What follows. It has no timers of its own and reaches nobody by id.
+    pub sequel: S,
+}
+
+impl<P, S> Followed<P, S>
+where
+    P: Protocol,
+    S: Protocol<Rank = P::Rank>,
+    P::Message: Carry<S::Message>,
+{
+    /// Lets the election handle something; if the node leads then, the rest follows.
+    #[inline(always)]
+    fn elect<C: Context<Self>>(
+        &self,
+        state: &mut (P::State, S::State),
+        cx: &mut C,
+        handle: impl FnOnce(&P, &mut P::State, &mut Within<'_, C, Self, fn(P::Message) -> P::Message>),
+    ) {
+        let mut within = Within::new(cx, core::convert::identity as fn(P::Message) -> P::Message);
+        handle(&self.election, &mut state.0, &mut within);
+        if within.leads {
+            self.sequel.start(&mut state.1, Summons::Start, &mut Within::new(cx, P::Message::carrying));
+        }
+    }
+}
+
+impl<P, S> Protocol for Followed<P, S>
+where
+    P: Protocol,
+    S: Protocol<Rank = P::Rank>,
+    P::Message: Carry<S::Message>,
+{
+    type Rank = P::Rank;
+    type State = (P::State, S::State);
+    type Message = P::Message;
+
+    fn init(&self) -> Self::State {
+        (self.election.init(), self.sequel.init())
+    }
+
+    fn watches(&self) -> bool {
+        self.election.watches()
+    }
+
+    #[inline(always)]
+    fn start<C: Context<Self>>(&self, state: &mut Self::State, summons: Summons, cx: &mut C) {
+        self.elect(state, cx, |election, state, cx| election.start(state, summons, cx));
+    }
+
+    #[inline(always)]
+    fn receive<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: P::Message, cx: &mut C) {
+        match message.carried() {
+            Ok(next) => self.sequel.receive(&mut state.1, from, next, &mut Within::new(cx, P::Message::carrying)),
+            Err(own) => self.elect(state, cx, |election, state, cx| election.receive(state, from, own, cx)),
+        }
+    }
+
+    fn receive_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: P::Message, cx: &mut C) {
+        self.elect(state, cx, |election, state, cx| election.receive_direct(state, from, message, cx));
+    }
+
+    fn unreachable<C: Context<Self>>(&self, state: &mut Self::State, port: Port, message: P::Message, cx: &mut C) {
+        match message.carried() {
+            Ok(next) => self.sequel.unreachable(&mut state.1, port, next, &mut Within::new(cx, P::Message::carrying)),
+            Err(own) => self.elect(state, cx, |election, state, cx| election.unreachable(state, port, own, cx)),
+        }
+    }
+
+    fn unreachable_direct<C: Context<Self>>(&self, state: &mut Self::State, to: Id, message: P::Message, cx: &mut C) {
+        self.elect(state, cx, |election, state, cx| election.unreachable_direct(state, to, message, cx));
+    }
+
+    fn timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
+        self.elect(state, cx, |election, state, cx| election.timer(state, timer, cx));
+    }
+
+    fn changed<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
+        self.elect(state, cx, |election, state, cx| election.changed(state, change, cx));
+    }
+
+    fn retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+        self.elect(state, cx, |election, state, cx| election.retire(state, cx));
+    }
+}
+
+/// The context of one of the two, made of the context of both.
+struct Within<'a, C, Q, F> {
+    cx: &'a mut C,
+    /// Makes a message of both out of one of the inner protocol's.
+    wrap: F,
+    /// Whether the inner protocol has just made this node the leader.
+    leads: bool,
+    both: PhantomData<fn() -> Q>,
+}
+
+impl<'a, C, Q, F> Within<'a, C, Q, F> {
+    #[inline(always)]
+    fn new(cx: &'a mut C, wrap: F) -> Self {
+        Within { cx, wrap, leads: false, both: PhantomData }
+    }
+}
+
+impl<P, Q, C, F> Context<P> for Within<'_, C, Q, F>
+where
+    P: Protocol,
+    Q: Protocol<Rank = P::Rank>,
+    C: Context<Q>,
+    F: Fn(P::Message) -> Q::Message,
+{
+    #[inline(always)]
+    fn rank(&self) -> P::Rank {
+        self.cx.rank()
+    }
+    #[inline(always)]
+    fn index(&self) -> u32 {
+        self.cx.index()
+    }
+    #[inline(always)]
+    fn size(&self) -> u32 {
+        self.cx.size()
+    }
+    #[inline(always)]
+    fn degree(&self) -> u32 {
+        self.cx.degree()
+    }
+    fn peer_rank(&self, port: Port) -> Option<P::Rank> {
+        self.cx.peer_rank(port)
+    }
+    #[inline(always)]
+    fn draw(&mut self, bound: u64) -> u64 {
+        self.cx.draw(bound)
+    }
+    #[inline(always)]
+    fn send(&mut self, port: Port, message: P::Message) {
+        self.cx.send(port, (self.wrap)(message));
+    }
+    #[inline(always)]
+    fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
+        self.cx.send_all_but(except, (self.wrap)(message));
+    }
+    #[inline(always)]
+    fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
+        self.cx.send_range(ports, (self.wrap)(message));
+    }
+    fn send_direct(&mut self, to: Id, message: P::Message) {
+        self.cx.send_direct(to, (self.wrap)(message));
+    }
+    fn send_to(&mut self, member: u32, message: P::Message) {
+        self.cx.send_to(member, (self.wrap)(message));
+    }
+    fn set_timer(&mut self, after: u64, timer: Timer) {
+        self.cx.set_timer(after, timer);
+    }
+    #[inline(always)]
+    fn lead(&mut self) {
+        self.leads = true;
+        self.cx.lead();
+    }
+    #[inline(always)]
+    fn follow(&mut self, leader: Id) {
+        self.leads = false;
+        self.cx.follow(leader);
+    }
+    fn forget(&mut self) {
+        self.leads = false;
+        self.cx.forget();
+    }
+    fn learn(&mut self, fact: Fact) {
+        self.cx.learn(fact);
+    }
+    #[inline(always)]
+    fn skip(&mut self, port: Port) {
+        self.cx.skip(port);
+    }
+}

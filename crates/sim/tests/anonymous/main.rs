@@ -1,0 +1,11 @@
+//! Nodes that are alike: algorithms.md §5, topic by topic.
+
+mod elections;
+#[allow(dead_code, reason = "only its graphs are used here")]
+#[path = "../common/gossip.rs"]
+mod gossip;
+mod order;
+mod ring_size;
+#[path = "../common/sample.rs"]
+mod sample;
+mod sequel;
