@@ -1,0 +1,384 @@
+//! Runs: what lets any algorithm survive crashes, recoveries and partitions.
+//!
+//! [`Runs`] is a protocol around a protocol. The inner algorithm is run among the members of a *view*: those who can
+//! reach each other. When that changes, there is a new view and in it a new run; what is left of older ones is dropped.
+//! So the inner algorithm needs to be right only where nobody fails.
+//!
+//! - **Assumes** that every node is told when it comes up ([`Protocol::rejoin`]) and then, and whenever it changes,
+//!   also if it changes back at once, whom it can reach ([`Change::Reachable`]); that what is told is right in the end;
+//!   that mail between two nodes which reach each other all the while arrives; and that no mail from one node to
+//!   another overtakes what was sent before, not even in an earlier life. Nobody has to be told at the same time, and
+//!   nothing is remembered over a crash.
+//! - **Promises** that, when nothing more changes, each connected part has one leader, whom everybody there names, if
+//!   the inner algorithm promises that for members who all stay up and begin one after the other. While things change
+//!   there may be leaders in two parts, and more than one for a moment: there is no promise of safety here.
+//! - **Comes from** the wish of all texts that an election be held anew when somebody fails; numbered views are what
+//!   group communication makes of it.
+//! - **Costs** about m² `view` for a change among m members, and what the inner algorithm costs.
+//!
+//! # The rules
+//!
+//! 1. A view has a [`Number`] and members. The first view is that of all members of the map, with the number ⟨0, 0⟩;
+//!    start signals from outside start its run, and its first message draws others in.
+//! 2. A node that is told it reaches others than the members of its view takes the number ⟨counter+1, own id⟩, where
+//!    `counter` is the greatest it has seen, adopts the view of those it reaches, and sends it to them. A node that
+//!    came up has no view, and does nothing until it is told.
+//! 3. A node adopts a view with a greater number than its own if its members are just those that it reaches itself. If
+//!    not, it keeps the greatest such view, and adopts it instead of taking a number itself if it then loses sight of
+//!    members, and of just those.
+//! 4. Adopting a view, a node forgets its leader and the inner state, and begins a run over the members: their places
+//!    are those on the map, their links an [`Overlay`] of the algorithm's kind of network. It
+//!    starts if it is one of the algorithm's default initiators.
+//! 5. Every message of a run carries the number of its view. One of an older view is dropped; one of a newer view is
+//!    held until that view is adopted.
+//! 6. A view is marked *fresh* to those whom its sender could not reach before (to everybody, if the sender has just
+//!    come up). Somebody who gets a fresh view that is not greater than its own takes another number one tick later,
+//!    unless it has adopted a greater view by then. Only the one who took the number of its own view does so; everybody
+//!    does if that is the sender itself, which has then forgotten about it.
+//!
+//! # Why rule 6
+//!
+//! A node may go down and come up without anybody noticing. The others then are in a view of which it is a member, with
+//! a number greater than any that it can think of, and a run in which it has forgotten its part. That run must end. One
+//! answer is enough, and the one who took the number can be trusted to give it: if it is still there, the newcomer
+//! reaches it and has sent it a fresh view; if it is not, there will be a new view anyhow. The tick's wait is for the
+//! case that many come up or meet at once: all of them take numbers, the greatest wins, and only its owner answers.
+//! Answers are not fresh, so they are not answered.
+//!
+//! # Why it ends well
+//!
+//! Let nothing change any more, and everybody in a part have been told. Everybody's view then has the members of that
+//! part. Take the greatest number among them. Its owner is a member. It took it after everybody there came up for the
+//! last time (else it had to answer a fresh view by a greater number), and none of its mail of that view was lost (else
+//! it was told that somebody was out of reach, and took a greater number). So everybody has got that view and adopted
+//! it or had one with a greater number, which there is not. And the messages of its run have all arrived, since those
+//! who sent them would have been out of reach for the owner as well.
+
+mod envelope;
+mod inside;
+mod number;
+mod state;
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use hustings_protocol::{Change, Context, Id, Port, Protocol, Rank, Summons, Timer};
+
+pub use self::envelope::Envelope;
+use self::inside::Inside;
+pub use self::number::Number;
+pub use self::state::State;
+use self::state::{Mail, Places, Purpose, Run, Word};
+use crate::overlay::Overlay;
+use crate::{About, Initiators, NetworkKind};
+
+/// An algorithm in runs: see the module.
+pub struct Runs<P: Protocol> {
+    inner: P,
+    network: NetworkKind,
+    initiators: Initiators,
+    /// The map: the rank of each member by its place.
+    ranks: Vec<P::Rank>,
+    /// Ids with their places, ascending.
+    places: Vec<(Id, u32)>,
+    all: Places,
+    /// How many coins there are for lives after the first.
+    lives: u64,
+    broken: Option<Rule>,
+}
+
+/// A rule that a test may take away, to see that it is missed.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// A fresh view is answered.
+    Fresh,
+    /// Messages of newer views are held.
+    Hold,
+}
+
+/// How long a node waits before it answers fresh views.
+const PATIENCE: u64 = 1;
+
+type StateOf<P> = State<<P as Protocol>::State, <P as Protocol>::Message>;
+
+impl<P: Protocol> Runs<P> {
+    /// Runs of an algorithm with this description, among members with these ranks.
+    pub fn new(inner: P, about: &About, ranks: &[P::Rank]) -> Self {
+        let mut places: Vec<(Id, u32)> = ranks.iter().zip(0..).map(|(rank, place)| (rank.id(), place)).collect();
+        places.sort_unstable();
+        Runs {
+            inner,
+            network: about.network,
+            initiators: about.initiators,
+            ranks: ranks.to_vec(),
+            places,
+            all: (0..ranks.len() as u32).collect(),
+            lives: u64::from(u32::MAX),
+            broken: None,
+        }
+    }
+
+    /// The same with so many coins for the lives of a node that comes up (see [`Number`]). With 0 none is drawn: for a
+    /// checker, which would try them all.
+    pub fn with_lives(self, lives: u32) -> Self {
+        Runs { lives: u64::from(lives), ..self }
+    }
+
+    /// The same without a rule that it needs.
+    #[doc(hidden)]
+    pub fn without(self, rule: Rule) -> Self {
+        Runs { broken: Some(rule), ..self }
+    }
+
+    /// The algorithm.
+    pub fn inner(&self) -> &P {
+        &self.inner
+    }
+
+    /// Lets the inner algorithm act in the run under way, if there is one.
+    fn inside<C: Context<Self>>(
+        &self,
+        state: &mut StateOf<P>,
+        cx: &mut C,
+        act: impl FnOnce(&P, &mut P::State, &mut Inside<'_, P, C>),
+    ) {
+        let State { run: Some(run), timers, .. } = state else { return };
+        let (view, members, index) = (run.number, run.members.clone(), run.index);
+        act(&self.inner, &mut run.inner, &mut Inside { runs: self, view, members, index, timers, cx });
+    }
+
+    /// Leaves the run under way for a new one.
+    fn enter<C: Context<Self>>(&self, state: &mut StateOf<P>, number: Number, members: Places, cx: &mut C) {
+        let own = self.place(cx.rank().id());
+        let Some(index) = own.and_then(|own| members.binary_search(&own).ok()) else { return };
+        if state.run.is_some() {
+            cx.forget();
+        }
+        state.timers.outlive();
+        if state.pending.as_ref().is_some_and(|(pending, _)| *pending <= number) {
+            state.pending = None;
+        }
+        state.run = Some(Run { number, members, index: index as u32, inner: self.inner.init() });
+    }
+
+    /// Enters the first view, unless the node came up later or is in a view already.
+    fn enter_first<C: Context<Self>>(&self, state: &mut StateOf<P>, cx: &mut C) {
+        if state.run.is_none() && state.word == Word::All {
+            self.enter(state, Number::FIRST, self.all.clone(), cx);
+        }
+    }
+
+    /// Whom the node can reach, if it knows.
+    fn reach<'a>(&'a self, state: &'a StateOf<P>) -> Option<&'a Places> {
+        match &state.word {
+            Word::All => Some(&self.all),
+            Word::Unknown => None,
+            Word::Told(word) => Some(word),
+        }
+    }
+
+    /// Begins the run that the node has entered: starts if that is its part, and takes the mail that came too early.
+    fn begin<C: Context<Self>>(&self, state: &mut StateOf<P>, cx: &mut C) {
+        let Some(Run { number, index, .. }) = state.run else { return };
+        let (mail, is_short) = state.held.take(number);
+        let starts = match self.initiators {
+            Initiators::All => true,
+            Initiators::LowestLive => index == 0,
+        };
+        if starts {
+            self.inside(state, cx, |inner, run, cx| inner.start(run, Summons::Start, cx));
+        }
+        mail.into_iter().for_each(|mail| self.deliver(state, mail, cx));
+        if is_short {
+            self.answer(state, cx);
+        }
+    }
+
+    fn adopt<C: Context<Self>>(&self, state: &mut StateOf<P>, number: Number, members: Places, cx: &mut C) {
+        self.enter(state, number, members, cx);
+        self.begin(state, cx);
+    }
+
+    /// Takes a number for the view of those in reach. It is fresh to the newcomers among them.
+    fn propose<C: Context<Self>>(&self, state: &mut StateOf<P>, newcomers: &[u32], cx: &mut C) {
+        let Some(members) = self.reach(state).cloned() else { return };
+        let id = cx.rank().id();
+        state.counter = state.counter.saturating_add(1);
+        let number = Number { counter: state.counter, id, life: state.life };
+        self.enter(state, number, members.clone(), cx);
+        // Before the first message of the run, so that on ordered links the view comes first.
+        let ids: Arc<[Id]> = self.ids_of(&members).into();
+        for &place in members.iter() {
+            let to = self.ranks[place as usize].id();
+            if to != id {
+                let fresh = newcomers.binary_search(&place).is_ok();
+                cx.send_direct(to, Envelope::View { number, members: ids.clone(), fresh });
+            }
+        }
+        self.begin(state, cx);
+    }
+
+    /// Takes another number in a while, unless the view is another one by then.
+    fn answer<C: Context<Self>>(&self, state: &mut StateOf<P>, cx: &mut C) {
+        let Some(number) = state.number() else { return };
+        let purpose = Purpose::Answer(number);
+        if !state.timers.is_set(purpose) {
+            cx.set_timer(PATIENCE, state.timers.set(purpose));
+        }
+    }
+
+    /// Word of whom the node can reach.
+    fn told<C: Context<Self>>(&self, state: &mut StateOf<P>, reach: &[Id], cx: &mut C) {
+        let Some(own) = self.place(cx.rank().id()) else { return };
+        let mut word = self.places_of(reach);
+        if let Err(at) = word.binary_search(&own) {
+            word.insert(at, own);
+        }
+        let word: Places = word.into();
+        let newcomers: Vec<u32> = match self.reach(state) {
+            None => word.to_vec(),
+            Some(before) => word.iter().copied().filter(|place| before.binary_search(place).is_err()).collect(),
+        };
+        state.word = Word::Told(word.clone());
+        if state.run.as_ref().is_some_and(|run| run.members == word) {
+            return;
+        }
+        // A view that somebody else has seen coming will do, unless there is somebody whom nobody may have told of it.
+        let number = state.number();
+        let foreseen = state.pending.take_if(|(pending, members)| Some(*pending) > number && *members == word);
+        match foreseen {
+            Some((number, members)) if newcomers.is_empty() => self.adopt(state, number, members, cx),
+            _ => self.propose(state, &newcomers, cx),
+        }
+    }
+
+    /// Somebody asks for a view to be adopted.
+    fn asked<C: Context<Self>>(
+        &self,
+        state: &mut StateOf<P>,
+        from: Id,
+        (number, members, fresh): (Number, &[Id], bool),
+        cx: &mut C,
+    ) {
+        let own = cx.rank().id();
+        let is_sound = number.taken_by() == Some(from) && members.contains(&from) && members.contains(&own);
+        let places = self.places_of(members);
+        if !is_sound || places.len() != members.len() {
+            return;
+        }
+        state.counter = state.counter.max(number.counter);
+        if fresh {
+            // Whatever the sender has asked for before, it may have forgotten it.
+            state.pending.take_if(|(pending, _)| pending.taken_by() == Some(from));
+        }
+        if Some(number) > state.number() {
+            if self.reach(state).is_some_and(|reach| **reach == *places) {
+                self.adopt(state, number, places.into(), cx);
+            } else if state.pending.as_ref().is_none_or(|(pending, _)| *pending < number) {
+                state.pending = Some((number, places.into()));
+            }
+        } else if let Some(run) = &state.run {
+            let owner = run.number.taken_by();
+            let is_member = self.place(from).is_some_and(|place| run.members.binary_search(&place).is_ok());
+            let is_due = fresh && is_member && (owner == Some(own) || owner == Some(from));
+            if is_due && self.broken != Some(Rule::Fresh) {
+                self.answer(state, cx);
+            }
+        }
+    }
+
+    /// A message of a run came in.
+    fn heard<C: Context<Self>>(&self, state: &mut StateOf<P>, number: Number, mail: Mail<P::Message>, cx: &mut C) {
+        state.counter = state.counter.max(number.counter);
+        if number == Number::FIRST {
+            self.enter_first(state, cx);
+        }
+        if state.number() == Some(number) {
+            self.deliver(state, mail, cx);
+        } else if Some(number) > state.number() && self.place(mail.0).is_some() && self.broken != Some(Rule::Hold) {
+            state.held.keep(number, mail);
+        }
+    }
+
+    /// Hands mail of the run under way to the inner algorithm, unless it cannot have come that way.
+    fn deliver<C: Context<Self>>(&self, state: &mut StateOf<P>, (from, port, says): Mail<P::Message>, cx: &mut C) {
+        let Some(run) = &state.run else { return };
+        let place = self.place(from);
+        let Some(sender) = place.and_then(|place| run.members.binary_search(&place).ok()) else { return };
+        let overlay = Overlay::new(self.network, run.members.len() as u32);
+        match port {
+            None => self.inside(state, cx, |inner, run, cx| inner.receive_direct(run, from, says, cx)),
+            Some(port) => {
+                if overlay.peer(run.index, port).is_some_and(|(peer, _)| peer == sender as u32) {
+                    self.inside(state, cx, |inner, run, cx| inner.receive(run, port, says, cx));
+                }
+            }
+        }
+    }
+}
+
+impl<P: Protocol> Protocol for Runs<P> {
+    type Rank = P::Rank;
+    type State = State<P::State, P::Message>;
+    type Message = Envelope<P::Message>;
+
+    fn init(&self) -> Self::State {
+        State::new()
+    }
+
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn rejoins(&self) -> bool {
+        true
+    }
+
+    fn start<C: Context<Self>>(&self, state: &mut Self::State, summons: Summons, cx: &mut C) {
+        self.enter_first(state, cx);
+        self.inside(state, cx, |inner, run, cx| inner.start(run, summons, cx));
+    }
+
+    /// Nothing comes in at a port: members reach each other by id.
+    fn receive<C: Context<Self>>(&self, _: &mut Self::State, _: Port, _: Self::Message, _: &mut C) {}
+
+    fn receive_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
+        match message {
+            Envelope::Inner { says, view, port } => self.heard(state, view, (from, port, says), cx),
+            Envelope::View { number, members, fresh } => self.asked(state, from, (number, &members, fresh), cx),
+        }
+    }
+
+    fn timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
+        match state.timers.ring(timer) {
+            Some(Purpose::Inner(timer)) => self.inside(state, cx, |inner, run, cx| inner.timer(run, timer, cx)),
+            Some(Purpose::Answer(number)) if state.number() == Some(number) => self.propose(state, &[], cx),
+            Some(Purpose::Answer(_)) | None => {}
+        }
+    }
+
+    fn changed<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
+        if let Change::Reachable(reach) = change {
+            self.told(state, &reach, cx);
+        }
+    }
+
+    fn rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+        state.word = Word::Unknown;
+        if self.lives > 0 {
+            state.life = 1 + cx.draw(self.lives) as u32;
+        }
+    }
+
+    fn retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+        self.inside(state, cx, |inner, run, cx| inner.retire(run, cx));
+    }
+}
+
+impl<P: Protocol> fmt::Debug for Runs<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runs").field("network", &self.network).field("ranks", &self.ranks).finish_non_exhaustive()
+    }
+}
