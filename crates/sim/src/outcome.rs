@@ -27,6 +27,10 @@ pub struct Outcome {
     pub collisions: Collisions,
     /// The three times.
     pub time: Times,
+    /// How many nodes there are, if every live node found the same number.
+    pub estimate: Option<u64>,
+    /// The names that nodes were given, by position, where they had none of their own.
+    pub names: Vec<(u32, u64)>,
 }
 
 impl Outcome {

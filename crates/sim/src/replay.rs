@@ -17,7 +17,7 @@ mod error;
 mod letters;
 mod notices;
 
-use hustings_protocol::{Effect, Event, Happening, Loss, Message, Port, Protocol, Record, Recorder};
+use hustings_protocol::{Effect, Event, Happening, Id, Loss, Message, Port, Protocol, Rank, Record, Recorder};
 
 pub use self::error::ReplayError;
 use self::letters::{Envelope, Letters, Search, Timers};
@@ -103,7 +103,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
             return Err(ReplayError::Ranks { ranks: ranks.len(), size });
         }
         let routes = Routes::new(setting.network);
-        let mut books = Books::new(ranks, P::Message::KINDS.len());
+        let mut books = Books::new(ranks, setting.network.members(), P::Message::KINDS.len());
         for &at in &setting.absent {
             if at >= size {
                 return Err(ReplayError::Absent { at, size });
@@ -228,11 +228,15 @@ impl<'a, P: Protocol> Replay<'a, P> {
             return Err(ReplayError::Down { number: self.number, at });
         }
         let returned = self.check_event(at, &event, cause, peer)?;
-        let is_timer = matches!(event, Event::Timer(_));
-        let before = is_timer.then(|| self.states[at as usize].clone());
+        let timer = if let Event::Timer(timer) = event { Some(timer) } else { None };
+        let before = timer.map(|timer| (timer, self.states[at as usize].clone()));
         self.apply(at, event, coins)?;
         self.compare(effects)?;
-        if before.is_some_and(|before| !effects.is_empty() || self.states[at as usize] != before) {
+        let is_news = before.is_some_and(|(timer, before)| match timer.is_periodic() {
+            true => effects.iter().any(Effect::is_news),
+            false => !effects.is_empty() || self.states[at as usize] != before,
+        });
+        if is_news {
             self.books.timer_acted(self.tick);
         }
         let mut now = std::mem::take(&mut self.effects);
@@ -302,10 +306,18 @@ impl<'a, P: Protocol> Replay<'a, P> {
                 let way = if found.is_some() { Way::Direct(id) } else { Way::Nowhere(id) };
                 self.post(at, found.unwrap_or(at), way, general::NO_TICKET, message);
             }
+            Effect::SendTo(member, message) => {
+                self.books.sent(&message, 1);
+                let rank = self.ranks.get(member as usize);
+                let way = rank.map_or(Way::Nowhere(Id(u64::MAX)), |rank| Way::Direct(rank.id()));
+                let to = rank.map_or(at, |_| member);
+                self.post(at, to, way, general::NO_TICKET, message);
+            }
             Effect::SetTimer(_, timer) => self.timers.set(self.number, at, self.lives[at as usize], timer),
             Effect::Lead => self.books.leads_now(at, self.tick),
             Effect::Follow(leader) => self.books.follows(at, leader, self.tick),
             Effect::Forget => self.books.forgets(at, self.tick),
+            Effect::Learn(fact) => self.books.learns(at, fact),
             Effect::Skip(port) => self.skip(at, port, returned)?,
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! A [`Scenario`]: everything about one election but the algorithm.
 
+use hustings_algorithms::Cheat;
 use hustings_protocol::{Best, Value};
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +11,14 @@ use crate::topology::Network;
 pub struct Scenario {
     /// Who is linked to whom.
     pub network: Network,
-    /// The id of each position; all different.
+    /// The id of each member; all different.
     pub ids: Vec<u64>,
     /// What is compared before the ids.
     pub values: Option<Vec<Value>>,
+    /// Who votes for whom, by position.
+    pub votes: Vec<(u32, u32)>,
+    /// Who cheats, and how.
+    pub cheats: Vec<(u32, Cheat)>,
     /// Which end of the order wins.
     pub best: Best,
     /// Positions and the ticks of their start signals; ascending by tick, then position.
@@ -34,6 +39,8 @@ pub struct Scenario {
     pub medium: Medium,
     /// How a dead leader is noticed.
     pub notice: Notice,
+    /// Whether the algorithm runs in views of those who reach each other: [`hustings_algorithms::runs`].
+    pub runs: bool,
     /// Decides everything random.
     pub seed: u64,
     /// The last tick that is simulated.
@@ -45,11 +52,13 @@ pub struct Scenario {
 impl Scenario {
     /// An election on this network with positions as ids, nobody starting, nothing going wrong.
     pub fn new(network: Network) -> Self {
-        let size = network.size();
+        let size = network.members();
         Scenario {
             network,
             ids: (0..u64::from(size)).collect(),
             values: None,
+            votes: Vec::new(),
+            cheats: Vec::new(),
             best: Best::Max,
             starts: Vec::new(),
             faults: Vec::new(),
@@ -60,6 +69,7 @@ impl Scenario {
             bandwidth: None,
             medium: Medium::Links,
             notice: Notice::Oracle,
+            runs: false,
             seed: 0,
             until: default_until(size),
             threads: 1,
@@ -68,7 +78,7 @@ impl Scenario {
 
     /// The same with every position starting at tick 0.
     pub fn started_by_all(mut self) -> Self {
-        self.starts = (0..self.network.size()).map(|at| Start { at, tick: 0 }).collect();
+        self.starts = (0..self.network.members()).map(|at| Start { at, tick: 0 }).collect();
         self
     }
 }

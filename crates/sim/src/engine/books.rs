@@ -8,7 +8,9 @@
 //! - There is agreement at the end of a tick if every live node names the same position and that one is in leader
 //!   state.
 
-use hustings_protocol::{Id, Message, Rank};
+use std::collections::BTreeMap;
+
+use hustings_protocol::{Fact, Id, Message, Rank};
 
 use crate::outcome::{Collisions, Load, Outcome, Times};
 
@@ -23,6 +25,8 @@ const NEVER: u64 = u64::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct Books {
     directory: Directory,
+    /// How many positions take part; an informer outside comes after them.
+    members: u32,
     live: Vec<bool>,
     live_count: u32,
     /// No live position is lower than this one.
@@ -46,16 +50,21 @@ pub(crate) struct Books {
     arrivals: Vec<(u64, u64)>,
     collisions: Collisions,
     quiescent: Option<u64>,
+    /// How many nodes there are, as far as each one knows, and the names that they were given; only of those who know.
+    sizes: BTreeMap<u32, u64>,
+    own_names: BTreeMap<u32, u64>,
 }
 
 impl Books {
-    /// Empty books for nodes with these ranks and so many kinds of messages; everybody is up.
-    pub(crate) fn new<R: Rank>(ranks: &[R], kinds: usize) -> Self {
+    /// Empty books for nodes with these ranks and so many kinds of messages; everybody is up. The first `members` of
+    /// them take part in the election.
+    pub(crate) fn new<R: Rank>(ranks: &[R], members: u32, kinds: usize) -> Self {
         let size = ranks.len();
         Books {
-            directory: Directory::new(ranks),
+            directory: Directory::new(&ranks[..members as usize]),
+            members,
             live: vec![true; size],
-            live_count: size as u32,
+            live_count: members,
             lowest_live: 0,
             names: vec![NOBODY; size],
             leading: vec![false; size],
@@ -71,6 +80,8 @@ impl Books {
             arrivals: vec![(NEVER, 0); size],
             collisions: Collisions::default(),
             quiescent: None,
+            sizes: BTreeMap::new(),
+            own_names: BTreeMap::new(),
         }
     }
 
@@ -122,7 +133,9 @@ impl Books {
         if std::mem::replace(&mut self.live[at as usize], false) {
             self.set_role(at, NOBODY, false, tick);
             self.roles_changed = true;
-            self.live_count -= 1;
+            self.sizes.remove(&at);
+            self.own_names.remove(&at);
+            self.live_count -= u32::from(at < self.members);
             while self.live.get(self.lowest_live as usize).is_some_and(|live| !live) {
                 self.lowest_live += 1;
             }
@@ -133,7 +146,7 @@ impl Books {
     pub(crate) fn comes_up(&mut self, at: u32) {
         if !std::mem::replace(&mut self.live[at as usize], true) {
             self.roles_changed = true;
-            self.live_count += 1;
+            self.live_count += u32::from(at < self.members);
             self.lowest_live = self.lowest_live.min(at);
         }
     }
@@ -190,7 +203,7 @@ impl Books {
 
     /// A node handles a message.
     #[inline]
-    pub(crate) fn delivered(&mut self, at: u32, tick: u64) {
+    pub(crate) fn delivered(&mut self, at: u32, tick: u64, is_periodic: bool) {
         self.load[at as usize] += 1;
         let (last, count) = &mut self.arrivals[at as usize];
         if *last == tick {
@@ -200,7 +213,25 @@ impl Books {
             (*last, *count) = (tick, 1);
         }
         self.collisions.max = self.collisions.max.max(*count);
-        self.quiescent = Some(tick);
+        if !is_periodic {
+            self.quiescent = Some(tick);
+        }
+    }
+
+    /// A node finds something out.
+    pub(crate) fn learns(&mut self, at: u32, fact: Fact) {
+        match fact {
+            Fact::Size(size) => self.sizes.insert(at, size),
+            Fact::Name(name) => self.own_names.insert(at, name),
+            Fact::Stage(_) => None,
+        };
+    }
+
+    /// The size that every live node has found.
+    fn estimate(&self) -> Option<u64> {
+        let (_, &first) = self.sizes.first_key_value()?;
+        let all = self.sizes.len() == self.live_count as usize;
+        (all && self.sizes.values().all(|&size| size == first)).then_some(first)
     }
 
     /// A timer did something.
@@ -240,9 +271,10 @@ impl Books {
 
     /// The result. `hung`: mail is still under way.
     pub(crate) fn finish<R: Rank>(self, ranks: &[R], hung: bool, notice: Vec<(&'static str, u64)>) -> Outcome {
-        let leaders: Vec<u32> = (0..self.size()).filter(|&at| self.leading[at as usize]).collect();
+        let leaders: Vec<u32> = (0..self.members).filter(|&at| self.leading[at as usize]).collect();
         let leader = leaders.iter().copied().max_by_key(|&at| ranks[at as usize]);
         let agreement = leader.is_some() && self.agreement() == leader;
+        let estimate = self.estimate();
         let times = Times {
             elected: leader.map(|at| self.since[at as usize]),
             agreed: self.agreed.filter(|&(at, _)| agreement && Some(at) == leader).map(|(_, tick)| tick),
@@ -258,14 +290,17 @@ impl Books {
             notice,
             bytes: self.bytes,
             lost: self.lost,
-            load: load(self.load),
+            load: load(self.load, self.members),
             collisions: self.collisions,
             time: times,
+            estimate,
+            names: self.own_names.into_iter().collect(),
         }
     }
 }
 
-fn load(mut handled: Vec<u64>) -> Load {
+fn load(mut handled: Vec<u64>, members: u32) -> Load {
+    handled.truncate(members as usize);
     if handled.is_empty() {
         return Load::default();
     }
@@ -319,7 +354,7 @@ mod tests {
 
     fn books(ids: &[u64]) -> (Vec<Id>, Books) {
         let ranks: Vec<Id> = ids.iter().copied().map(Id).collect();
-        let books = Books::new(&ranks, 1);
+        let books = Books::new(&ranks, ranks.len() as u32, 1);
         (ranks, books)
     }
 
@@ -385,7 +420,7 @@ mod tests {
     fn load_and_collisions() {
         let (ranks, mut books) = books(&[0, 1, 2, 3]);
         for (at, tick) in [(0, 1), (1, 1), (1, 1), (1, 1), (1, 2), (0, 2)] {
-            books.delivered(at, tick);
+            books.delivered(at, tick, false);
         }
         let outcome = books.finish(&ranks, false, Vec::new());
         assert_eq!(outcome.load, Load { mean: 1.5, max: 4, histogram: vec![(0, 2), (2, 1), (4, 1)] });

@@ -4,3 +4,6 @@
 pub(crate) mod books;
 pub mod fast;
 pub mod general;
+
+/// The most kinds of messages that an algorithm may have.
+pub(crate) const MOST_KINDS: usize = 24;

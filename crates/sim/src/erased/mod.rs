@@ -9,8 +9,9 @@ mod state;
 use std::fmt;
 use std::ops::Range;
 
+use hustings_algorithms::runs::{Envelope, Runs};
 use hustings_protocol::{
-    Change, Context, Effect, Event, Happening, Id, Message, Port, Protocol, Rank, Record, Summons, Timer,
+    Change, Context, Effect, Event, Fact, Happening, Id, Message, Port, Protocol, Rank, Record, Summons, Timer,
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,8 @@ use state::Remembered;
 pub struct Erased {
     machine: Box<dyn Machine>,
     kinds: &'static [&'static str],
+    /// Its kinds with that of views behind them.
+    kinds_in_runs: &'static [&'static str],
 }
 
 /// A rank of any type: its place in the order of all ranks of the election.
@@ -57,8 +60,19 @@ impl Erased {
         sorted.sort_unstable();
         let place = |rank: &P::Rank| sorted.partition_point(|other| other < rank) as u32;
         let standings = ranks.iter().map(|rank| Standing { order: place(rank), id: rank.id() }).collect();
-        let machine = Box::new(Typed { protocol, ranks: sorted });
-        (Erased { machine, kinds: P::Message::KINDS }, standings)
+        let kinds = P::Message::KINDS;
+        let machine = Box::new(Typed { protocol, ranks: sorted, kinds: kinds.len(), open: |_, message| Ok(message) });
+        (Erased { machine, kinds, kinds_in_runs: Envelope::<P::Message>::KINDS }, standings)
+    }
+
+    /// Hides runs of a hidden protocol: so they are compiled once for all algorithms. `ranks` are those of all
+    /// positions, an informer outside included.
+    pub fn in_runs(runs: Runs<Erased>, ranks: &[Standing]) -> Self {
+        let kinds = runs.inner().kinds_in_runs;
+        let mut sorted = ranks.to_vec();
+        sorted.sort_unstable();
+        let machine = Box::new(Typed { protocol: runs, ranks: sorted, kinds: kinds.len(), open: open_inner });
+        Erased { machine, kinds, kinds_in_runs: kinds }
     }
 
     /// The names of the protocol's kinds of messages.
@@ -90,7 +104,7 @@ fn event_message(event: &mut Event<Parcel>) -> Option<&mut Parcel> {
         | Event::Direct { message, .. }
         | Event::Unreachable { message, .. }
         | Event::UnreachableDirect { message, .. } => Some(message),
-        Event::Start(_) | Event::Timer(_) | Event::Change(_) | Event::Retire => None,
+        Event::Start(_) | Event::Timer(_) | Event::Change(_) | Event::Rejoin | Event::Retire => None,
     }
 }
 
@@ -99,8 +113,14 @@ fn effect_message(effect: &mut Effect<Parcel>) -> Option<&mut Parcel> {
         Effect::Send(_, message)
         | Effect::SendAllBut(_, message)
         | Effect::SendRange(_, message)
-        | Effect::SendDirect(_, message) => Some(message),
-        Effect::SetTimer(..) | Effect::Lead | Effect::Follow(_) | Effect::Forget | Effect::Skip(_) => None,
+        | Effect::SendDirect(_, message)
+        | Effect::SendTo(_, message) => Some(message),
+        Effect::SetTimer(..)
+        | Effect::Lead
+        | Effect::Follow(_)
+        | Effect::Forget
+        | Effect::Learn(_)
+        | Effect::Skip(_) => None,
     }
 }
 
@@ -117,6 +137,12 @@ impl Protocol for Erased {
 
     fn init(&self) -> AnyState {
         AnyState::new(self.machine.init())
+    }
+    fn watches(&self) -> bool {
+        self.machine.watches()
+    }
+    fn rejoins(&self) -> bool {
+        self.machine.rejoins()
     }
     fn start<C: Context<Self>>(&self, state: &mut AnyState, summons: Summons, cx: &mut C) {
         self.handle(state, Event::Start(summons), cx);
@@ -142,6 +168,9 @@ impl Protocol for Erased {
     fn retire<C: Context<Self>>(&self, state: &mut AnyState, cx: &mut C) {
         self.handle(state, Event::Retire, cx);
     }
+    fn rejoin<C: Context<Self>>(&self, state: &mut AnyState, cx: &mut C) {
+        self.handle(state, Event::Rejoin, cx);
+    }
     fn handle<C: Context<Self>>(&self, state: &mut AnyState, event: Event<Parcel>, cx: &mut C) {
         self.machine.handle(state.inner(), event, &mut Outer(cx));
     }
@@ -150,6 +179,8 @@ impl Protocol for Erased {
 /// A protocol whose type is hidden.
 trait Machine: Send + Sync {
     fn init(&self) -> Box<dyn Remembered>;
+    fn watches(&self) -> bool;
+    fn rejoins(&self) -> bool;
     fn handle(&self, state: &mut dyn Remembered, event: Event<Parcel>, cx: &mut dyn Surroundings);
     fn parse(&self, parcel: &Parcel) -> Result<Parcel, serde_json::Error>;
 }
@@ -158,11 +189,35 @@ struct Typed<P: Protocol> {
     protocol: P,
     /// All ranks, ascending: a [`Standing`] is a place in it.
     ranks: Vec<P::Rank>,
+    /// How many kinds of messages it has.
+    kinds: usize,
+    open: Open<P>,
+}
+
+/// Reads what is still unread in a message that was read.
+type Open<P> = fn(&P, <P as Protocol>::Message) -> Result<<P as Protocol>::Message, serde_json::Error>;
+
+fn open_inner(runs: &Runs<Erased>, message: Envelope<Parcel>) -> Result<Envelope<Parcel>, serde_json::Error> {
+    match message {
+        Envelope::Inner { says, view, port } => {
+            let says = runs.inner().machine.parse(&says)?;
+            Ok(Envelope::Inner { says, view, port })
+        }
+        view @ Envelope::View { .. } => Ok(view),
+    }
 }
 
 impl<P: Protocol> Machine for Typed<P> {
     fn init(&self) -> Box<dyn Remembered> {
         Box::new(self.protocol.init())
+    }
+
+    fn watches(&self) -> bool {
+        self.protocol.watches()
+    }
+
+    fn rejoins(&self) -> bool {
+        self.protocol.rejoins()
     }
 
     fn handle(&self, state: &mut dyn Remembered, event: Event<Parcel>, cx: &mut dyn Surroundings) {
@@ -175,14 +230,15 @@ impl<P: Protocol> Machine for Typed<P> {
             Event::Start(summons) => Event::Start(summons),
             Event::Timer(timer) => Event::Timer(timer),
             Event::Change(change) => Event::Change(change),
+            Event::Rejoin => Event::Rejoin,
             Event::Retire => Event::Retire,
         };
-        self.protocol.handle(state, event, &mut Inner { cx, ranks: &self.ranks });
+        self.protocol.handle(state, event, &mut Inner { cx, ranks: &self.ranks, kinds: self.kinds });
     }
 
     fn parse(&self, parcel: &Parcel) -> Result<Parcel, serde_json::Error> {
         let message: P::Message = serde_json::from_value(serde_json::to_value(parcel)?)?;
-        Ok(Parcel::new(message))
+        Ok(Parcel::new((self.open)(&self.protocol, message)?, self.kinds))
     }
 }
 
@@ -225,10 +281,12 @@ impl<C: Context<Erased>> Surroundings for Outer<'_, C> {
             Effect::SendAllBut(except, message) => self.0.send_all_but(except, message),
             Effect::SendRange(ports, message) => self.0.send_range(ports, message),
             Effect::SendDirect(to, message) => self.0.send_direct(to, message),
+            Effect::SendTo(member, message) => self.0.send_to(member, message),
             Effect::SetTimer(after, timer) => self.0.set_timer(after, timer),
             Effect::Lead => self.0.lead(),
             Effect::Follow(leader) => self.0.follow(leader),
             Effect::Forget => self.0.forget(),
+            Effect::Learn(fact) => self.0.learn(fact),
             Effect::Skip(port) => self.0.skip(port),
         }
     }
@@ -238,6 +296,7 @@ impl<C: Context<Erased>> Surroundings for Outer<'_, C> {
 struct Inner<'a, R> {
     cx: &'a mut dyn Surroundings,
     ranks: &'a [R],
+    kinds: usize,
 }
 
 impl<P: Protocol> Context<P> for Inner<'_, P::Rank> {
@@ -260,16 +319,19 @@ impl<P: Protocol> Context<P> for Inner<'_, P::Rank> {
         self.cx.draw(bound)
     }
     fn send(&mut self, port: Port, message: P::Message) {
-        self.cx.act(Effect::Send(port, Parcel::new(message)));
+        self.cx.act(Effect::Send(port, Parcel::new(message, self.kinds)));
     }
     fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
-        self.cx.act(Effect::SendAllBut(except, Parcel::new(message)));
+        self.cx.act(Effect::SendAllBut(except, Parcel::new(message, self.kinds)));
     }
     fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
-        self.cx.act(Effect::SendRange(ports, Parcel::new(message)));
+        self.cx.act(Effect::SendRange(ports, Parcel::new(message, self.kinds)));
     }
     fn send_direct(&mut self, to: Id, message: P::Message) {
-        self.cx.act(Effect::SendDirect(to, Parcel::new(message)));
+        self.cx.act(Effect::SendDirect(to, Parcel::new(message, self.kinds)));
+    }
+    fn send_to(&mut self, member: u32, message: P::Message) {
+        self.cx.act(Effect::SendTo(member, Parcel::new(message, self.kinds)));
     }
     fn set_timer(&mut self, after: u64, timer: Timer) {
         self.cx.act(Effect::SetTimer(after, timer));
@@ -282,6 +344,9 @@ impl<P: Protocol> Context<P> for Inner<'_, P::Rank> {
     }
     fn forget(&mut self) {
         self.cx.act(Effect::Forget);
+    }
+    fn learn(&mut self, fact: Fact) {
+        self.cx.act(Effect::Learn(fact));
     }
     fn skip(&mut self, port: Port) {
         self.cx.act(Effect::Skip(port));

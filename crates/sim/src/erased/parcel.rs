@@ -5,16 +5,20 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::engine::MOST_KINDS;
 use hustings_protocol::Message;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A message of any type.
 #[derive(Clone)]
-pub struct Parcel(Arc<dyn Spoken>);
+pub struct Parcel {
+    spoken: Arc<dyn Spoken>,
+    kind: u8,
+}
 
 trait Spoken: erased_serde::Serialize + fmt::Debug + Send + Sync {
-    fn kind(&self) -> usize;
     fn kind_name(&self) -> &'static str;
+    fn is_periodic(&self) -> bool;
     fn is(&self, other: &dyn Spoken) -> bool;
     fn feed(&self, hasher: &mut dyn Hasher);
     fn as_any(&self) -> &dyn Any;
@@ -22,11 +26,11 @@ trait Spoken: erased_serde::Serialize + fmt::Debug + Send + Sync {
 }
 
 impl<M: Message> Spoken for M {
-    fn kind(&self) -> usize {
-        Message::kind(self)
-    }
     fn kind_name(&self) -> &'static str {
         Message::kind_name(self)
+    }
+    fn is_periodic(&self) -> bool {
+        Message::is_periodic(self)
     }
     fn is(&self, other: &dyn Spoken) -> bool {
         other.as_any().downcast_ref() == Some(self)
@@ -43,13 +47,16 @@ impl<M: Message> Spoken for M {
 }
 
 impl Parcel {
-    pub(super) fn new<M: Message>(message: M) -> Self {
-        Parcel(Arc::new(message))
+    /// A message of a protocol with so many kinds. What is beyond them is of the last one: a message that holds a
+    /// parcel does not know how many kinds are in there.
+    pub(super) fn new<M: Message>(message: M, kinds: usize) -> Self {
+        let kind = message.kind().min(kinds.saturating_sub(1)) as u8;
+        Parcel { spoken: Arc::new(message), kind }
     }
 
     /// The message itself. It must be of that type: every protocol is given its own messages only.
     pub(super) fn typed<M: Message>(self) -> M {
-        let message = self.0.into_any().downcast().expect("a message is given to the protocol that sent it");
+        let message = self.spoken.into_any().downcast().expect("a message is given to the protocol that sent it");
         Arc::unwrap_or_clone(message)
     }
 }
@@ -67,21 +74,24 @@ impl Message for Unread {
 }
 
 /// As many kinds as a message can have; each message knows the name of its own.
-const ANY_KINDS: &[&str] = &["message"; 16];
+const ANY_KINDS: &[&str] = &["message"; MOST_KINDS];
 
 impl Message for Parcel {
     const KINDS: &'static [&'static str] = ANY_KINDS;
     fn kind(&self) -> usize {
-        self.0.kind()
+        usize::from(self.kind)
     }
     fn kind_name(&self) -> &'static str {
-        self.0.kind_name()
+        self.spoken.kind_name()
+    }
+    fn is_periodic(&self) -> bool {
+        self.spoken.is_periodic()
     }
 }
 
 impl PartialEq for Parcel {
     fn eq(&self, other: &Self) -> bool {
-        self.0.is(&*other.0)
+        self.spoken.is(&*other.spoken)
     }
 }
 
@@ -89,24 +99,24 @@ impl Eq for Parcel {}
 
 impl Hash for Parcel {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.feed(state);
+        self.spoken.feed(state);
     }
 }
 
 impl fmt::Debug for Parcel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.spoken.fmt(f)
     }
 }
 
 impl Serialize for Parcel {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        erased_serde::serialize(&*self.0, serializer)
+        erased_serde::serialize(&*self.spoken, serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Parcel {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Parcel(Arc::new(Unread::deserialize(deserializer)?)))
+        Ok(Parcel { spoken: Arc::new(Unread::deserialize(deserializer)?), kind: 0 })
     }
 }

@@ -4,6 +4,7 @@
 //! is wrong with it, what is allowed and, where there is one, the nearest allowed text. Nothing here touches files, and
 //! every number and list is bounded.
 
+mod cheats;
 mod faults;
 mod ids;
 mod nearest;
@@ -13,6 +14,7 @@ mod starts;
 use std::fmt;
 use std::str::FromStr;
 
+pub use cheats::CheatAt;
 pub use faults::{Healing, LinkAt, NodeAt, Split};
 pub use ids::{Ids, Values, Votes, numbers_in_file, values_in_file};
 pub use nearest::nearest;

@@ -118,6 +118,7 @@ proptest! {
         check(&text, str::parse::<Ids>);
         check(&text, str::parse::<Values>);
         check(&text, str::parse::<Votes>);
+        check(&text, str::parse::<CheatAt>);
         check(&text, str::parse::<Starts>);
         check(&text, str::parse::<NodeAt>);
         check(&text, str::parse::<LinkAt>);

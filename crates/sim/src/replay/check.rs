@@ -1,6 +1,6 @@
 //! Whether what a record tells could happen, and is what the protocol does.
 
-use hustings_protocol::{Change, Effect, Event, Protocol, Rank};
+use hustings_protocol::{Change, Effect, Event, Id, Message, Protocol, Rank};
 
 use super::letters::{Envelope, Search};
 use super::{Cause, Replay, ReplayError, Returned};
@@ -16,7 +16,8 @@ impl<P: Protocol> Replay<'_, P> {
         peer: Option<u32>,
     ) -> Result<Option<Returned>, ReplayError> {
         match event {
-            Event::Start(_) | Event::Retire | Event::Change(Change::Reachable(_)) => {}
+            Event::Start(_) | Event::Rejoin | Event::Retire => {}
+            Event::Change(Change::Reachable(ids)) => self.check_word(at, ids, cause)?,
             Event::Message { message, .. } | Event::Direct { message, .. } => {
                 self.check_arrival(at, event, message, cause, peer)?;
             }
@@ -33,6 +34,26 @@ impl<P: Protocol> Replay<'_, P> {
             }
         }
         Ok(None)
+    }
+
+    /// Why word came is the environment's business; here it is only looked whether it could be word at all.
+    fn check_word(&self, at: u32, ids: &[Id], cause: Cause) -> Result<(), ReplayError> {
+        let members = self.setting.network.members();
+        let own = self.ranks.get(at as usize).filter(|_| at < members).map(|rank| rank.id());
+        let problem = if !self.protocol.watches() {
+            "its protocol does not watch"
+        } else if cause != (None, 0, false) {
+            "word has no cause"
+        } else if !ids.is_sorted_by(|a, b| a < b) {
+            "the ids are not ascending"
+        } else if own.is_none_or(|own| ids.binary_search(&own).is_err()) {
+            "it is not among them itself"
+        } else if ids.iter().any(|&id| self.books.position(id).is_none()) {
+            "nobody has one of the ids"
+        } else {
+            return Ok(());
+        };
+        Err(ReplayError::Word { number: self.number, at, problem })
     }
 
     fn check_arrival(
@@ -57,7 +78,7 @@ impl<P: Protocol> Replay<'_, P> {
         {
             self.resends.settle(came.from, came.ticket);
         }
-        self.books.delivered(at, self.tick);
+        self.books.delivered(at, self.tick, message.is_periodic());
         Ok(())
     }
 

@@ -115,6 +115,16 @@ pub enum ReplayError {
         /// Which message of that record would do, if one would.
         would_do: Option<u32>,
     },
+    /// Word of who is in reach that cannot be.
+    #[error("record {number}: node {at} is told whom it can reach, but {problem}")]
+    Word {
+        /// Which record.
+        number: u64,
+        /// Who is told.
+        at: u32,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// A timer that is not set.
     #[error(
         "record {number}: timer {kind}/{token} of node {at} is due, but {cause} did not set it, or it has been due already"

@@ -23,7 +23,8 @@ mod timeline;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use hustings_algorithms::{Algorithm, Identity, Instance, NetworkKind, ParamError, Params};
+use hustings_algorithms::runs::Runs;
+use hustings_algorithms::{Algorithm, Goal, Identity, Instance, NetworkKind, ParamError, Params, Setting};
 use hustings_protocol::{Best, Id, Least, Rank, Ranked, Record};
 
 use crate::engine::fast::{self, Full};
@@ -44,20 +45,25 @@ pub use request::{Planned, Request};
 /// The fast engine is compiled for the algorithm's own kind of network and for plain ids; the general one only once for
 /// all.
 pub fn simulate<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Outcome {
-    if scenario.values.is_none() && scenario.best == Best::Max && fast::suits(scenario) {
-        let (protocol, ranks) = (A::protocol::<Id>(params), plain_ranks(scenario));
+    let is_plain = scenario.values.is_none() && scenario.best == Best::Max && !scenario.runs;
+    if is_plain && fast::suits(scenario) {
+        let ranks = plain_ranks(scenario);
+        let protocol = A::protocol::<Id>(params, &setting(scenario, &ranks));
         // It may find on the way that the protocol asks for more than it can do.
         let outcome = if const { matches!(A::ABOUT.network, NetworkKind::Ring) } {
             fast::run_on_ring::<_, Full>(&protocol, &ranks, scenario)
         } else {
             fast::run_on_links::<_, Full>(&protocol, &ranks, scenario)
         };
-        if let Some(outcome) = outcome {
+        if let Some(mut outcome) = outcome {
+            judge::<A>(&mut outcome);
             return outcome;
         }
     }
     let (protocol, ranks) = erased::<A>(params, scenario);
-    observed(&protocol, &ranks, scenario, None)
+    let mut outcome = observed(&protocol, &ranks, scenario, None);
+    judge::<A>(&mut outcome);
+    outcome
 }
 
 /// Runs an election and writes its trace. The line-by-line formats are written while it runs, diagrams at the end. JSON
@@ -72,10 +78,11 @@ pub fn simulate_traced<A: Algorithm>(
         Identity::Unique => scenario.ids.clone(),
         Identity::Anonymous => Vec::new(),
     };
-    let title = format!("{}, {} nodes, seed {}", A::ABOUT.name, scenario.network.size(), scenario.seed);
+    let runs = if scenario.runs { " in runs" } else { "" };
+    let title = format!("{}{runs}, {} nodes, seed {}", A::ABOUT.name, scenario.network.members(), scenario.seed);
     let names = Names::new(title, ids, scenario.network.clone());
     let (protocol, ranks) = erased::<A>(params, scenario);
-    match format {
+    let traced = match format {
         Format::Text => {
             let mut stream = Stream::text(&names, out);
             let outcome = observed(&protocol, &ranks, scenario, Some(&mut stream));
@@ -91,11 +98,22 @@ pub fn simulate_traced<A: Algorithm>(
             let outcome = observed(&protocol, &ranks, scenario, Some(&mut records));
             trace::write(format, &names, &records, out).map(|()| outcome)
         }
+    };
+    traced.map(|mut outcome| {
+        judge::<A>(&mut outcome);
+        outcome
+    })
+}
+
+/// Where no leader is wanted, agreement is that all found the same.
+fn judge<A: Algorithm>(outcome: &mut Outcome) {
+    if A::ABOUT.goal == Goal::Estimate {
+        outcome.agreement = outcome.estimate.is_some();
     }
 }
 
-/// The general engine, on a protocol whose type is hidden.
-fn observed(
+/// The general engine, on a protocol whose type is hidden: compiled once for all.
+pub fn observed(
     protocol: &Erased,
     ranks: &[Standing],
     scenario: &Scenario,
@@ -115,27 +133,51 @@ pub fn described<P: Params>(params: &P) -> BTreeMap<String, String> {
 /// The algorithm's protocol with the ranks that the scenario needs: plain ids, [`Ranked`] when values are given,
 /// [`Least`] of either when the least wins.
 fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (Erased, Vec<Standing>) {
-    fn with<A: Algorithm, R: Rank>(params: &A::Params, ranks: Vec<R>, best: Best) -> (Erased, Vec<Standing>) {
-        match best {
-            Best::Max => Erased::new(A::protocol::<R>(params), &ranks),
+    fn with<A: Algorithm, R: Rank>(params: &A::Params, ranks: &[R], scenario: &Scenario) -> (Erased, Vec<Standing>) {
+        let (protocol, standings) = Erased::new(A::protocol(params, &setting(scenario, ranks)), ranks);
+        if !scenario.runs {
+            return (protocol, standings);
+        }
+        let runs = Runs::new(protocol, &A::ABOUT, &standings[..scenario.network.members() as usize]);
+        (Erased::in_runs(runs, &standings), standings)
+    }
+    fn ends<A: Algorithm, R: Rank>(params: &A::Params, ranks: Vec<R>, scenario: &Scenario) -> (Erased, Vec<Standing>) {
+        match scenario.best {
+            Best::Max => with::<A, R>(params, &ranks, scenario),
             Best::Min => {
                 let ranks: Vec<_> = ranks.into_iter().map(Least).collect();
-                Erased::new(A::protocol::<Least<R>>(params), &ranks)
+                with::<A, Least<R>>(params, &ranks, scenario)
             }
         }
     }
     let ids = plain_ranks(scenario);
     match &scenario.values {
-        None => with::<A, Id>(params, ids, scenario.best),
+        None => ends::<A, Id>(params, ids, scenario),
         Some(values) => {
+            // An informer outside has no value either; nobody asks for it.
+            let values = values.iter().chain(values.first());
             let ranks = ids.into_iter().zip(values).map(|(id, &value)| Ranked { value, id }).collect();
-            with::<A, Ranked>(params, ranks, scenario.best)
+            ends::<A, Ranked>(params, ranks, scenario)
         }
     }
 }
 
+/// What the protocol may take from the election.
+fn setting<'a, R>(scenario: &'a Scenario, ranks: &'a [R]) -> Setting<'a, R> {
+    let members = scenario.network.members() as usize;
+    Setting {
+        ranks: &ranks[..members],
+        bandwidth: scenario.bandwidth,
+        votes: &scenario.votes,
+        cheats: &scenario.cheats,
+    }
+}
+
+/// The id of each position. An informer outside has none of its own: it stands under the first one's, and must not
+/// look at it.
 fn plain_ranks(scenario: &Scenario) -> Vec<Id> {
-    scenario.ids.iter().copied().map(Id).collect()
+    let outside = (scenario.network.size() - scenario.network.members()) as usize;
+    scenario.ids.iter().chain(scenario.ids.iter().take(outside)).copied().map(Id).collect()
 }
 
 /// How many messages of each kind the algorithm's formula gives for this very election; `None` where there is no
@@ -148,13 +190,18 @@ pub fn expected<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Option
         && scenario.bandwidth.is_none()
         && scenario.medium == Medium::Links
         && scenario.notice == Notice::Oracle
+        && !scenario.runs
+        && scenario.votes.is_empty()
+        && scenario.cheats.is_empty()
         && scenario.starts.iter().all(|start| start.tick == 0);
     if !plain {
         return None;
     }
-    let order: Vec<u32> = erased::<A>(params, scenario).1.iter().map(|standing| standing.order()).collect();
+    let members = scenario.network.members() as usize;
+    let standings = erased::<A>(params, scenario).1;
+    let order: Vec<u32> = standings[..members].iter().map(|standing| standing.order()).collect();
     let initiators: Vec<u32> = scenario.starts.iter().map(|start| start.at).collect();
-    A::expect(params, &Instance { order: &order, initiators: &initiators })
+    A::expect(params, &Instance { order: &order, initiators: &initiators, links: scenario.network.links() })
 }
 
 /// The parameters of an algorithm from `name=value` texts.

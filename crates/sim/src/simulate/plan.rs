@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use hustings_algorithms::{About, Initiators, NetworkKind, Synchrony};
+use hustings_algorithms::{About, Cheat, Initiators, NetworkKind, Synchrony};
 use hustings_protocol::Value;
 
 use super::timeline::{Timeline, within};
 use super::{Planned, Refusal, Request, Warning};
-use crate::parse::{Ids, MOST_NODES, ParseError, Starts, Values, numbers_in_file, values_in_file};
+use crate::parse::{CheatAt, Ids, MOST_NODES, ParseError, Starts, Values, Votes, numbers_in_file, values_in_file};
 use crate::rng::{Purpose, Stream};
 use crate::scenario::{Delay, Notice, Scenario, Start, default_until};
 use crate::topology::{Graph, Network, Shape};
@@ -36,7 +36,7 @@ impl<'a> Plan<'a> {
         let listed_ids = self.listed_ids()?;
         let values = self.values()?;
         let network = self.network(self.size(listed_ids.as_deref(), values.as_deref())?)?;
-        let size = network.size();
+        let size = network.members();
         let ids = listed_ids.unwrap_or_else(|| self.ordered_ids(size));
         self.check_ids(&ids)?;
         let until = request.until.unwrap_or_else(|| default_until(size));
@@ -46,6 +46,8 @@ impl<'a> Plan<'a> {
             network,
             ids,
             values,
+            votes: self.votes(size)?,
+            cheats: self.cheats(size)?,
             best: request.best,
             starts,
             faults: timeline.faults,
@@ -56,6 +58,7 @@ impl<'a> Plan<'a> {
             bandwidth: request.bandwidth,
             medium: request.medium,
             notice: request.notice,
+            runs: request.runs,
             seed: request.seed,
             until,
             threads: request.threads,
@@ -65,13 +68,16 @@ impl<'a> Plan<'a> {
 
     fn check_against_the_algorithm(&mut self) -> Result<(), Refusal> {
         let algorithm = self.about.name;
-        if self.request.votes.is_some() {
+        if self.request.votes.is_some() && !self.about.takes.votes {
             return Err(Refusal::NoVotes { algorithm });
+        }
+        if !self.request.cheats.is_empty() && !self.about.takes.cheats {
+            return Err(Refusal::NoCheats { algorithm });
         }
         if self.request.notice != Notice::Oracle && !self.about.repeats {
             return Err(Refusal::OneElection { notice: typed(self.request.notice), algorithm });
         }
-        if self.request.unordered && self.about.assumptions.fifo {
+        if self.request.unordered && (self.about.assumptions.fifo || self.request.runs) {
             self.warnings.push(Warning::NeedsOrder { algorithm });
         }
         if self.request.delay != Delay::Unit && self.about.assumptions.synchrony == Synchrony::Synchronous {
@@ -95,6 +101,25 @@ impl<'a> Plan<'a> {
             Some(Values::File(path)) => read_file("--values", path, values_in_file).map(Some),
             None => Ok(None),
         }
+    }
+
+    fn votes(&self, size: u32) -> Result<Vec<(u32, u32)>, Refusal> {
+        let Some(Votes(votes)) = &self.request.votes else { return Ok(Vec::new()) };
+        for &(voter, choice) in votes {
+            within(&format!("--votes {voter}:{choice}"), voter.max(choice), size)?;
+        }
+        Ok(votes.clone())
+    }
+
+    fn cheats(&self, size: u32) -> Result<Vec<(u32, Cheat)>, Refusal> {
+        let mut cheats: Vec<(u32, Cheat)> = Vec::new();
+        for &CheatAt { at, cheat } in &self.request.cheats {
+            within(&format!("--cheat {}", CheatAt { at, cheat }), at, size)?;
+            if !cheats.contains(&(at, cheat)) {
+                cheats.push((at, cheat));
+            }
+        }
+        Ok(cheats)
     }
 
     /// The number of nodes, on which all options must agree; `None` if it is the topology's file that says it.
@@ -137,7 +162,7 @@ impl<'a> Plan<'a> {
         };
         // Before anything is built: a complete network as a graph may be large.
         let fits = match needs {
-            NetworkKind::Ring => shape == Shape::Ring,
+            NetworkKind::Ring | NetworkKind::InformedRing => shape == Shape::Ring,
             NetworkKind::Complete => shape == Shape::Complete,
             NetworkKind::Graph | NetworkKind::Tree => true,
         };
@@ -159,11 +184,12 @@ impl<'a> Plan<'a> {
             return Err(Refusal::TooManyNodes { option, means, most: MOST_NODES });
         }
         match (needs, &built) {
+            (NetworkKind::InformedRing, Network::Ring(ring)) => Ok(Network::InformedRing(*ring)),
             (NetworkKind::Tree, Network::Graph(graph)) if graph.is_tree() => Ok(built),
             // Without cycles, a complete network has one link at most.
             (NetworkKind::Tree, Network::Complete(complete)) if complete.size <= 2 => Ok(built),
             (NetworkKind::Tree, _) => Err(misfit()),
-            (NetworkKind::Ring | NetworkKind::Complete | NetworkKind::Graph, _) => Ok(built),
+            (_, _) => Ok(built),
         }
     }
 
@@ -231,7 +257,7 @@ impl<'a> Plan<'a> {
 /// What an algorithm runs on when nothing is said.
 fn default_shape(kind: NetworkKind, size: u32) -> Shape {
     let text = match kind {
-        NetworkKind::Ring => "ring",
+        NetworkKind::Ring | NetworkKind::InformedRing => "ring",
         NetworkKind::Complete => "complete",
         NetworkKind::Graph if size <= 10 => "complete",
         NetworkKind::Graph => "random:5-10",
@@ -252,7 +278,7 @@ fn typed(notice: Notice) -> String {
 
 fn describe(kind: NetworkKind) -> &'static str {
     match kind {
-        NetworkKind::Ring => "a ring",
+        NetworkKind::Ring | NetworkKind::InformedRing => "a ring",
         NetworkKind::Complete => "a complete network",
         NetworkKind::Graph => "a connected graph",
         NetworkKind::Tree => "a graph without cycles",
@@ -261,7 +287,7 @@ fn describe(kind: NetworkKind) -> &'static str {
 
 fn fitting(kind: NetworkKind) -> &'static str {
     match kind {
-        NetworkKind::Ring => "ring",
+        NetworkKind::Ring | NetworkKind::InformedRing => "ring",
         NetworkKind::Complete => "complete",
         NetworkKind::Graph => "random:5-10",
         NetworkKind::Tree => "tree:2",

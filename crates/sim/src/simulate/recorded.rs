@@ -5,7 +5,7 @@ use std::io::BufRead;
 use hustings_algorithms::{Algorithm, NetworkKind};
 use hustings_protocol::{Happening, Record};
 
-use super::{Refusal, erased, params};
+use super::{Refusal, erased, judge, params};
 use crate::erased::Parcel;
 use crate::outcome::Outcome;
 use crate::replay::{Replay, ReplayError};
@@ -72,6 +72,7 @@ pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Repla
     let network = header.network.build()?;
     let fits = match (A::ABOUT.network, &network) {
         (NetworkKind::Ring, Network::Ring(ring)) => ring.size > 0,
+        (NetworkKind::InformedRing, Network::InformedRing(ring)) => ring.size > 0,
         (NetworkKind::Complete, Network::Complete(complete)) => complete.size > 0,
         (NetworkKind::Graph, Network::Complete(complete)) => complete.size > 0,
         (NetworkKind::Graph, Network::Graph(graph)) => graph.check_connected().is_ok() && graph.size() > 0,
@@ -85,7 +86,10 @@ pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Repla
     scenario.ids.clone_from(&header.ids);
     scenario.values.clone_from(&header.values);
     (scenario.best, scenario.seed, scenario.until) = (header.best, header.seed, header.until);
-    scenario.notice = header.notice;
+    (scenario.notice, scenario.runs) = (header.notice, header.runs);
+    (scenario.votes, scenario.cheats) = (header.votes.clone(), header.cheats.clone());
+    scenario.bandwidth = header.bandwidth;
+    A::check(&params, scenario.network.members()).map_err(|misfit| ReplayRefusal::Params(misfit.into()))?;
     let (protocol, ranks) = erased::<A>(&params, &scenario);
     let setting = header.setting(&scenario.network);
     let mut replay = Replay::new(&protocol, &ranks, &setting)?;
@@ -106,6 +110,7 @@ pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Repla
     }
     let mut outcome = replay.finish();
     outcome.by_kind.truncate(protocol.kinds().len());
+    judge::<A>(&mut outcome);
     scenario.faults = faults;
     Ok(Replayed { params, scenario, outcome })
 }

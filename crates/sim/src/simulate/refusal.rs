@@ -1,6 +1,6 @@
 //! Why a request is refused ([`Refusal`]), and what is odd about one that is not ([`Warning`]).
 
-use hustings_algorithms::ParamError;
+use hustings_algorithms::{Misfit, ParamError};
 
 use crate::parse::ParseError;
 use crate::topology::{BuildError, FileError};
@@ -170,6 +170,15 @@ pub enum Refusal {
         /// How many could start.
         live: u32,
     },
+    /// Parameters that make no sense among so many nodes.
+    #[error(transparent)]
+    Size(#[from] Box<Misfit>),
+    /// Cheats where the algorithm has no rules for them.
+    #[error("--cheat: {algorithm} says nothing about members that cheat; allowed: only with algorithms that do")]
+    NoCheats {
+        /// Which algorithm.
+        algorithm: &'static str,
+    },
     /// Votes where nobody votes.
     #[error("--votes: in {algorithm} nobody votes; allowed: only with algorithms that take votes")]
     NoVotes {
@@ -218,6 +227,12 @@ pub enum Refusal {
     },
 }
 
+impl From<Misfit> for Refusal {
+    fn from(misfit: Misfit) -> Self {
+        Refusal::Size(Box::new(misfit))
+    }
+}
+
 impl Refusal {
     /// What to type instead, where that can be told.
     pub fn help(&self) -> Option<String> {
@@ -228,6 +243,7 @@ impl Refusal {
             Refusal::TooLate { tick, .. } => Some(format!("say --until {tick} or more")),
             Refusal::TooManyInitiators { live, .. } if *live > 0 => Some(format!("the nearest is random:{live}")),
             Refusal::OneElection { .. } => Some("leave --notice out".to_string()),
+            Refusal::NoCheats { .. } => Some("leave --cheat out; `hustings list` shows who takes it".to_string()),
             Refusal::NoVotes { .. } => Some("leave --votes out; --values ranks nodes before their ids".to_string()),
             Refusal::Contents { error, .. } => error.nearest.as_ref().map(|near| format!("the nearest is {near}")),
             Refusal::Parameter { nearest: Some(nearest), .. } => Some(format!("the nearest is `{nearest}`")),

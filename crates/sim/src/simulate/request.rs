@@ -1,11 +1,11 @@
 //! What was asked for ([`Request`]), and the way from there to a scenario.
 
-use hustings_algorithms::About;
+use hustings_algorithms::{About, Algorithm};
 use hustings_protocol::Best;
 
 use super::plan::Plan;
 use super::{Refusal, Warning};
-use crate::parse::{Healing, Ids, LinkAt, NodeAt, Split, Starts, Values, Votes};
+use crate::parse::{CheatAt, Healing, Ids, LinkAt, NodeAt, Split, Starts, Values, Votes};
 use crate::scenario::{Delay, Medium, Notice, Scenario};
 use crate::topology::Shape;
 
@@ -20,6 +20,8 @@ pub struct Request {
     pub values: Option<Values>,
     /// Who votes for whom.
     pub votes: Option<Votes>,
+    /// Who cheats, and how.
+    pub cheats: Vec<CheatAt>,
     /// Which end of the order wins.
     pub best: Best,
     /// Who is linked to whom. Default: what the algorithm runs on.
@@ -28,6 +30,8 @@ pub struct Request {
     pub initiators: Option<Starts>,
     /// How a dead leader is noticed.
     pub notice: Notice,
+    /// Whether the algorithm runs in views of those who reach each other.
+    pub runs: bool,
     /// Who stops, and when.
     pub crashes: Vec<NodeAt>,
     /// Who comes back.
@@ -69,10 +73,12 @@ impl Default for Request {
             ids: None,
             values: None,
             votes: None,
+            cheats: Vec::new(),
             best: Best::Max,
             topology: None,
             initiators: None,
             notice: Notice::Oracle,
+            runs: false,
             crashes: Vec::new(),
             recoveries: Vec::new(),
             joins: Vec::new(),
@@ -106,5 +112,12 @@ impl Request {
     /// Checks the request against the algorithm and builds everything. Reads the files it names.
     pub fn scenario(&self, about: &About) -> Result<Planned, Refusal> {
         Plan::new(self, about).build()
+    }
+
+    /// The same, checked against the algorithm's parameters too.
+    pub fn scenario_for<A: Algorithm>(&self, params: &A::Params) -> Result<Planned, Refusal> {
+        let planned = self.scenario(&A::ABOUT)?;
+        A::check(params, planned.scenario.network.members())?;
+        Ok(planned)
     }
 }

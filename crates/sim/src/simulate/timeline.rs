@@ -198,7 +198,10 @@ fn checked_link(option: &str, from: u32, to: u32, network: &Network) -> Result<(
 
 fn linked(network: &Network, from: u32, to: u32) -> bool {
     match network {
-        Network::Ring(ring) => from.abs_diff(to) == 1 || from.abs_diff(to) == ring.size - 1,
+        Network::Ring(ring) | Network::InformedRing(ring) => {
+            let apart = from.abs_diff(to);
+            from.max(to) < ring.size && (apart == 1 || apart == ring.size - 1)
+        }
         Network::Complete(_) => from != to,
         Network::Graph(graph) => graph.neighbours(from).binary_search(&to).is_ok(),
     }

@@ -177,6 +177,8 @@ impl Graph {
 pub enum Network {
     /// A ring.
     Ring(Ring),
+    /// A ring, and an informer outside it at the position after the last, reached by the map only.
+    InformedRing(Ring),
     /// A complete network.
     Complete(Complete),
     /// A graph.
@@ -184,19 +186,33 @@ pub enum Network {
 }
 
 impl Network {
-    /// How many positions.
+    /// How many positions, an informer outside included.
     pub fn size(&self) -> u32 {
         match self {
             Network::Ring(ring) => ring.size,
+            Network::InformedRing(ring) => ring.size + 1,
             Network::Complete(complete) => complete.size,
             Network::Graph(graph) => graph.size(),
         }
     }
 
+    /// How many positions take part in the election: all but an informer outside.
+    pub fn members(&self) -> u32 {
+        match self {
+            Network::InformedRing(ring) => ring.size,
+            _ => self.size(),
+        }
+    }
+
+    /// Whether members are on a ring.
+    pub fn is_ring(&self) -> bool {
+        matches!(self, Network::Ring(_) | Network::InformedRing(_))
+    }
+
     /// How many undirected links (a ring of two has one, a ring of one none).
     pub fn links(&self) -> u64 {
         match self {
-            Network::Ring(Ring { size }) => match u64::from(*size) {
+            Network::Ring(Ring { size }) | Network::InformedRing(Ring { size }) => match u64::from(*size) {
                 0 | 1 => 0,
                 2 => 1,
                 n => n,
@@ -210,6 +226,13 @@ impl Network {
     pub fn degree(&self, at: u32) -> u32 {
         match self {
             Network::Ring(_) => 2,
+            Network::InformedRing(ring) => {
+                if at < ring.size {
+                    2
+                } else {
+                    0
+                }
+            }
             Network::Complete(complete) => complete.size - 1,
             Network::Graph(graph) => graph.neighbours(at).len() as u32,
         }
@@ -218,7 +241,7 @@ impl Network {
     /// Who is behind a port, and the port at which a message sent there comes in.
     pub fn peer(&self, at: u32, port: Port) -> (u32, Port) {
         match self {
-            Network::Ring(Ring { size }) => match port {
+            Network::Ring(Ring { size }) | Network::InformedRing(Ring { size }) => match port {
                 Port::NEXT => ((at + 1) % size, Port::PREVIOUS),
                 _ => ((at + size - 1) % size, Port::NEXT),
             },

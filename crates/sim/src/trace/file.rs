@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
 
+use hustings_algorithms::Cheat;
 use hustings_protocol::{Best, Message, Record, Value};
 use serde::{Deserialize, Serialize};
 
@@ -53,9 +54,21 @@ pub struct Header {
     /// How a dead leader was noticed.
     #[serde(default)]
     pub notice: Notice,
+    /// Whether the algorithm ran in views of those who reach each other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runs: bool,
     /// Positions that are down until they join.
     #[serde(default)]
     pub absent: Vec<u32>,
+    /// Who votes for whom.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub votes: Vec<(u32, u32)>,
+    /// Who cheats, and how.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cheats: Vec<(u32, Cheat)>,
+    /// The most messages that were delivered per tick.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<u64>,
     /// The last tick that was simulated.
     pub until: u64,
     /// What decided everything random.
@@ -69,6 +82,11 @@ pub enum NetworkForm {
     /// A ring.
     Ring {
         /// How many positions.
+        size: u32,
+    },
+    /// A ring with an informer outside.
+    InformedRing {
+        /// How many positions are on the ring.
         size: u32,
     },
     /// A complete network.
@@ -90,6 +108,7 @@ impl NetworkForm {
     pub fn of(network: &Network) -> Self {
         match network {
             Network::Ring(ring) => NetworkForm::Ring { size: ring.size },
+            Network::InformedRing(ring) => NetworkForm::InformedRing { size: ring.size },
             Network::Complete(complete) => NetworkForm::Complete { size: complete.size },
             Network::Graph(graph) => {
                 let ends = (0..graph.size()).flat_map(|at| graph.neighbours(at).iter().map(move |&other| (at, other)));
@@ -98,10 +117,13 @@ impl NetworkForm {
         }
     }
 
-    /// How many positions it has.
-    pub fn size(&self) -> u32 {
+    /// How many members it has.
+    pub fn members(&self) -> u32 {
         match self {
-            NetworkForm::Ring { size } | NetworkForm::Complete { size } | NetworkForm::Graph { size, .. } => *size,
+            NetworkForm::Ring { size }
+            | NetworkForm::InformedRing { size }
+            | NetworkForm::Complete { size }
+            | NetworkForm::Graph { size, .. } => *size,
         }
     }
 
@@ -109,6 +131,7 @@ impl NetworkForm {
     pub fn build(&self) -> Result<Network, GraphError> {
         Ok(match self {
             NetworkForm::Ring { size } => Network::Ring(Ring { size: *size }),
+            NetworkForm::InformedRing { size } => Network::InformedRing(Ring { size: *size }),
             NetworkForm::Complete { size } => Network::Complete(Complete { size: *size }),
             NetworkForm::Graph { size, links } => {
                 Network::Graph(Graph::new(*size, |link| links.iter().for_each(|&(from, to)| link(from, to)))?)
@@ -131,7 +154,11 @@ impl Header {
             broadcast: scenario.medium == Medium::Broadcast,
             duplicates: scenario.duplicate > 0.0,
             notice: scenario.notice,
+            runs: scenario.runs,
             absent: general::absent(scenario),
+            votes: scenario.votes.clone(),
+            cheats: scenario.cheats.clone(),
+            bandwidth: scenario.bandwidth,
             until: scenario.until,
             seed: scenario.seed,
         }
@@ -150,7 +177,7 @@ impl Header {
 
     /// Checks what the form alone does not: lengths, the version, ids that are given twice.
     fn check(&self) -> Result<(), HeaderError> {
-        let size = self.network.size();
+        let size = self.network.members();
         if self.version != VERSION {
             return Err(HeaderError::Version(self.version));
         }
@@ -162,6 +189,10 @@ impl Header {
         }
         if let Some(&at) = self.absent.iter().find(|&&at| at >= size) {
             return Err(HeaderError::Absent { at, size });
+        }
+        let named = self.votes.iter().flat_map(|&(voter, choice)| [voter, choice]);
+        if let Some(at) = named.chain(self.cheats.iter().map(|&(at, _)| at)).find(|&at| at >= size) {
+            return Err(HeaderError::Beyond { at, size });
         }
         let mut ids = self.ids.clone();
         ids.sort_unstable();
@@ -191,6 +222,14 @@ pub enum HeaderError {
     /// A position that joins later and is none.
     #[error("`absent` names position {at}, but there are only {size}")]
     Absent {
+        /// Which position.
+        at: u32,
+        /// How many there are.
+        size: u32,
+    },
+    /// A vote or a cheat of a position that is none.
+    #[error("`votes` or `cheats` names position {at}, but there are only {size}")]
+    Beyond {
         /// Which position.
         at: u32,
         /// How many there are.

@@ -109,6 +109,7 @@ fn note<M: Message>(record: &Record<M>) -> Option<String> {
             let mut words = Vec::new();
             match event {
                 Event::Start(_) => words.push("starts".to_string()),
+                Event::Rejoin => words.push("is back".to_string()),
                 Event::Retire => words.push("is to retire".to_string()),
                 _ => {}
             }

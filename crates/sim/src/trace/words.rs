@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use hustings_protocol::{
-    Change, Effect, Event, Happening, Id, Loss, Message, NoticeKind, Port, Record, Summons, Timer,
+    Change, Effect, Event, Fact, Happening, Id, Loss, Message, NoticeKind, Port, Record, Stage, Summons, Timer,
 };
 use serde_json::Value;
 
@@ -25,9 +25,28 @@ pub(super) fn payload<M: Message>(message: &M) -> String {
     match &value {
         // A variant without contents is only a name, and the kind says it already.
         Value::String(name) if same_name(name, message.kind_name()) => String::new(),
-        Value::Object(fields) if fields.len() == 1 => fields.values().map(contents).collect(),
+        Value::Object(fields) if fields.len() == 1 => fields
+            .values()
+            .map(|value| wrapped(value, message.kind_name()).unwrap_or_else(|| contents(value)))
+            .collect(),
         other => contents(other),
     }
+}
+
+/// The contents of a message in a message: the kind is that of the inner one, so it needs no label.
+fn wrapped(value: &Value, kind: &str) -> Option<String> {
+    let Value::Object(mut fields) = value.clone() else { return None };
+    let said = |value: &Value| match value {
+        Value::String(name) if same_name(name, kind) => Some(String::new()),
+        Value::Object(one) if one.len() == 1 => {
+            one.iter().next().filter(|(name, _)| same_name(name, kind)).map(|(_, value)| contents(value))
+        }
+        _ => None,
+    };
+    let (name, said) = fields.iter().find_map(|(name, value)| Some((name.clone(), said(value)?)))?;
+    fields.shift_remove(&name);
+    let rest = contents(&Value::Object(fields));
+    Some(if said.is_empty() { rest } else { format!("{said} {rest}") })
 }
 
 /// `AreYouThere`, `are-you-there` and `areyouthere` are one name.
@@ -149,6 +168,7 @@ impl<'a> Words<'a> {
             Event::Change(Change::Reachable(ids)) => {
                 format!("can reach {}", list(ids.len(), |index| self.owner(ids[index])))
             }
+            Event::Rejoin => "is back".to_string(),
             Event::Retire => "is to retire".to_string(),
         }
     }
@@ -165,10 +185,14 @@ impl<'a> Words<'a> {
                 format!("{} to {}", sends(said, event), list(ports.len(), behind))
             }
             Effect::SendDirect(to, said) => format!("{} directly to {}", sends(said, event), self.owner(*to)),
+            Effect::SendTo(member, said) => format!("{} to {member}", sends(said, event)),
             Effect::SetTimer(after, set) => format!("sets {} for {after}", timer(*set)),
             Effect::Lead => "leads".to_string(),
             Effect::Follow(leader) => format!("follows {leader}"),
             Effect::Forget => "names nobody".to_string(),
+            Effect::Learn(Fact::Size(size)) => format!("counts {size} nodes"),
+            Effect::Learn(Fact::Name(name)) => format!("is given the name {name}"),
+            Effect::Learn(Fact::Stage(stage)) => format!("state {}", word(stage)),
             Effect::Skip(port) => {
                 // Whom a message came back from, else whoever is there.
                 let dead = match event {
@@ -177,7 +201,7 @@ impl<'a> Words<'a> {
                 };
                 match dead.or_else(|| self.peer(at, *port)) {
                     Some(dead) => {
-                        if at < self.names.network.size() {
+                        if at < self.names.network.members() {
                             self.routes.strike(at, *port, dead);
                         }
                         format!("skips {dead}")
@@ -200,11 +224,16 @@ impl<'a> Words<'a> {
 
     /// The position behind a port; on a ring the first one that was not struck off.
     fn peer(&self, at: u32, port: Port) -> Option<u32> {
-        if at >= self.names.network.size() {
+        if at >= self.names.network.members() {
             return None;
         }
         self.routes.target(at, port).map(|(peer, _)| peer)
     }
+}
+
+/// As its serialised form has it.
+fn word(stage: &Stage) -> String {
+    serde_json::to_value(stage).ok().and_then(|value| value.as_str().map(str::to_string)).unwrap_or_default()
 }
 
 /// Why a message did not arrive.
@@ -245,6 +274,7 @@ fn list(count: usize, item: impl Fn(usize) -> String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hustings_algorithms::runs::{Envelope, Number};
     use hustings_protocol::{Ranked, kinds};
     use serde::{Deserialize, Serialize};
 
@@ -269,6 +299,9 @@ mod tests {
         assert_eq!(message(&Shape::Pair(1, None)), "pair 1, -");
         assert_eq!(message(&Shape::Nested { number: (2, 9), rank }), "nested number [2, 9] rank 3.5:7");
         assert_eq!(message(&Word::Label("a\nb".to_string())), "label a\\nb");
+        let wrapped = |says| Envelope::Inner { says, view: Number::FIRST, port: Some(Port(1)) };
+        assert_eq!(message(&wrapped(Shape::Pair(1, Some(2)))), "pair 1, 2 view [0, 0, 0] port 1");
+        assert_eq!(message(&wrapped(Shape::AreYouThere)), "areyouthere view [0, 0, 0] port 1");
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use hustings_protocol::{Id, Message, Protocol, Rank, Summons, Timer};
+use hustings_protocol::{Fact, Id, Message, Protocol, Rank, Summons, Timer};
 
 use super::calendar::{Calendar, Starts};
 use super::ledger::{Clockwork, Ledger, agreement, final_leader};
 use super::meter::{Gauge, Meter, summary};
+use crate::engine::MOST_KINDS;
 use crate::outcome::Outcome;
 use crate::rng::{Purpose, Stream};
 use crate::scenario::{Fault, FaultKind, Scenario};
@@ -43,9 +44,6 @@ impl Plan {
         }
     }
 }
-
-/// The most kinds of messages that an algorithm may have.
-pub(super) const MOST_KINDS: usize = 16;
 
 /// Messages by kind. A fixed array, so that a driver can hold it in registers.
 #[derive(Default)]
@@ -155,9 +153,23 @@ impl<'a, P: Protocol> Core<'a, P> {
         if self.ledger.names(node).is_some_and(is_down) { Summons::LeaderLost } else { Summons::Start }
     }
 
+    /// Traffic that never ends needs the general engine, which knows what it means for a run to be quiet.
+    #[inline(always)]
+    pub(super) fn note_periodic(&mut self, message: &P::Message) {
+        if message.is_periodic() {
+            self.unsuited = true;
+        }
+    }
+
+    /// Only the general engine reports what nodes found out. Where they stand is for those who watch, and nobody does.
+    pub(super) fn learn(&mut self, fact: Fact) {
+        self.unsuited |= !matches!(fact, Fact::Stage(_));
+    }
+
     #[cold]
     #[inline(never)]
     pub(super) fn set_timer(&mut self, node: u32, after: u64, timer: Timer) {
+        self.unsuited |= timer.is_periodic();
         self.calendar.set_timer(self.tick, node, after, timer);
     }
 
@@ -208,5 +220,7 @@ pub(super) fn outcome<P: Protocol>(
         load,
         collisions,
         time: clock.times(&ledgers, ranks),
+        estimate: None,
+        names: Vec::new(),
     }
 }

@@ -16,7 +16,7 @@ pub(super) trait Links: Sync {
 }
 
 impl Links for Graph {
-    const PEERS_ARE_KNOWN: bool = false;
+    const PEERS_ARE_KNOWN: bool = true;
 
     fn size(&self) -> u32 {
         Graph::size(self)

@@ -41,15 +41,21 @@ pub fn suits(scenario: &Scenario) -> bool {
         && only_crashes
         && match &scenario.network {
             Network::Ring(ring) => ring::suits(*ring, scenario.faults.len()),
+            Network::InformedRing(_) => false,
             Network::Complete(complete) => slots::suits(complete),
             Network::Graph(graph) => slots::suits(graph),
         }
 }
 
+/// Only the general engine tells nodes whom they can reach; where nothing happens there is nothing to tell.
+fn serves(protocol: &impl Protocol, scenario: &Scenario) -> bool {
+    suits(scenario) && (scenario.faults.is_empty() || !protocol.watches())
+}
+
 /// Runs a scenario that [`suits`]; `None` if the protocol then asks for something that only the general engine does.
 pub fn run<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
     match scenario.network {
-        Network::Ring(_) => run_on_ring::<P, Mt>(protocol, ranks, scenario),
+        Network::Ring(_) | Network::InformedRing(_) => run_on_ring::<P, Mt>(protocol, ranks, scenario),
         Network::Complete(_) | Network::Graph(_) => run_on_links::<P, Mt>(protocol, ranks, scenario),
     }
 }
@@ -57,7 +63,7 @@ pub fn run<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &S
 /// [`run`] for rings only: nothing else is compiled.
 pub fn run_on_ring<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
     match scenario.network {
-        Network::Ring(ring) if suits(scenario) => {
+        Network::Ring(ring) if serves(protocol, scenario) => {
             ring::Prepared::<P, Mt>::new(protocol, ranks, ring, &Plan::of(scenario)).run()
         }
         _ => None,
@@ -67,8 +73,8 @@ pub fn run_on_ring<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scen
 /// [`run`] for graphs and complete networks only: nothing else is compiled.
 pub fn run_on_links<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
     match &scenario.network {
-        _ if !suits(scenario) => None,
-        Network::Ring(_) => None,
+        _ if !serves(protocol, scenario) => None,
+        Network::Ring(_) | Network::InformedRing(_) => None,
         Network::Complete(complete) => {
             slots::Prepared::<P, _, Mt>::new(protocol, ranks, complete, &Plan::of(scenario)).run()
         }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use hustings_protocol::{Context, Id, Port, Protocol, Rank, Timer};
+use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
 
 use super::core::Counts;
 use super::lane::Lane;
@@ -67,6 +67,7 @@ impl<P: Protocol, Mt: Meter> Context<P> for Side<'_, '_, P, Mt> {
     #[inline(always)]
     fn send(&mut self, port: Port, message: P::Message) {
         self.acted = true;
+        self.core.books.note_periodic(&message);
         self.counts.sent(&message, 1);
         if Mt::FULL {
             self.core.books.gauge.sent(&message, 1);
@@ -96,6 +97,9 @@ impl<P: Protocol, Mt: Meter> Context<P> for Side<'_, '_, P, Mt> {
     fn send_direct(&mut self, _: Id, _: P::Message) {
         self.core.books.unsuited = true;
     }
+    fn send_to(&mut self, _: u32, _: P::Message) {
+        self.core.books.unsuited = true;
+    }
     fn set_timer(&mut self, after: u64, timer: Timer) {
         self.acted = true;
         self.core.books.set_timer(self.node, after, timer);
@@ -114,6 +118,10 @@ impl<P: Protocol, Mt: Meter> Context<P> for Side<'_, '_, P, Mt> {
     fn forget(&mut self) {
         self.acted = true;
         self.core.books.ledger.forget(self.node);
+    }
+    fn learn(&mut self, fact: Fact) {
+        self.acted = true;
+        self.core.books.learn(fact);
     }
     #[inline(always)]
     fn skip(&mut self, port: Port) {

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use hustings_protocol::{Context, Id, Port, Protocol, Rank, Timer};
+use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
 
 use super::board::{Board, DirectMail};
 use super::calendar::{Return, To};
@@ -30,6 +30,7 @@ impl<P: Protocol, L: Links, Mt: Meter> Spot<'_, '_, P, L, Mt> {
     #[inline(always)]
     fn count(&mut self, message: &P::Message, copies: u64) {
         self.acted = true;
+        self.books.note_periodic(message);
         self.counts.sent(message, copies);
         if Mt::FULL {
             self.books.gauge.sent(message, copies);
@@ -121,9 +122,18 @@ impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
         }
     }
     fn send_direct(&mut self, to: Id, message: P::Message) {
+        match self.books.position(to) {
+            Some(receiver) => self.send_to(receiver, message),
+            None => {
+                self.count(&message, 1);
+                self.books.lose();
+            }
+        }
+    }
+    fn send_to(&mut self, receiver: u32, message: P::Message) {
         self.count(&message, 1);
         let from = self.rank().id();
-        let Some(receiver) = self.books.position(to) else {
+        let Some(to) = self.books.ranks.get(receiver as usize).map(|rank| rank.id()) else {
             self.books.lose();
             return;
         };
@@ -154,6 +164,10 @@ impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
     fn forget(&mut self) {
         self.acted = true;
         self.books.ledger.forget(self.node);
+    }
+    fn learn(&mut self, fact: Fact) {
+        self.acted = true;
+        self.books.learn(fact);
     }
     fn skip(&mut self, _: Port) {
         self.acted = true;

@@ -6,6 +6,7 @@ use std::vec::Drain;
 use hustings_protocol::Timer;
 
 use super::post::Mail;
+use super::reach::Word;
 
 /// A timer that was set.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,7 @@ pub(crate) enum Signal {
 pub(crate) struct Agenda<M> {
     pub(crate) turnabouts: Vec<(u32, Turnabout)>,
     pub(crate) signals: Vec<(u32, Signal)>,
+    pub(crate) words: Vec<Word>,
     /// By receiver.
     pub(crate) mail: Vec<Mail<M>>,
     /// By sender.
@@ -53,6 +55,7 @@ impl<M> Default for Agenda<M> {
         Agenda {
             turnabouts: Vec::new(),
             signals: Vec::new(),
+            words: Vec::new(),
             mail: Vec::new(),
             returned: Vec::new(),
             alarms: Vec::new(),
@@ -76,6 +79,7 @@ impl<M> Agenda<M> {
         Turns {
             turnabouts: self.turnabouts.drain(..).peekable(),
             signals: self.signals.drain(..).peekable(),
+            words: self.words.drain(..).peekable(),
             mail: self.mail.drain(..).peekable(),
             returned: self.returned.drain(..).peekable(),
             alarms: self.alarms.drain(..).peekable(),
@@ -89,6 +93,7 @@ impl<M> Agenda<M> {
 pub(crate) struct Turns<'a, M> {
     turnabouts: Peekable<Drain<'a, (u32, Turnabout)>>,
     signals: Peekable<Drain<'a, (u32, Signal)>>,
+    words: Peekable<Drain<'a, Word>>,
     mail: Peekable<Drain<'a, Mail<M>>>,
     returned: Peekable<Drain<'a, Mail<M>>>,
     alarms: Peekable<Drain<'a, Alarm>>,
@@ -103,9 +108,10 @@ impl<M> Turns<'_, M> {
         let alarm = self.alarms.peek().map(|alarm| alarm.at);
         let returned = self.returned.peek().map(|mail| mail.from);
         let signal = self.signals.peek().map(|&(at, _)| at);
+        let word = self.words.peek().map(|word| word.at);
         let turnabout = self.turnabouts.peek().map(|&(at, _)| at);
         let retiring = self.retiring.peek().copied();
-        [mail, alarm, returned, signal, turnabout, retiring].into_iter().flatten().min()
+        [mail, alarm, returned, signal, word, turnabout, retiring].into_iter().flatten().min()
     }
 
     /// The next turnabout of this node; so below.
@@ -115,6 +121,10 @@ impl<M> Turns<'_, M> {
 
     pub(crate) fn signal(&mut self, node: u32) -> Option<Signal> {
         self.signals.next_if(|&(at, _)| at == node).map(|(_, signal)| signal)
+    }
+
+    pub(crate) fn word(&mut self, node: u32) -> Option<Word> {
+        self.words.next_if(|word| word.at == node)
     }
 
     #[inline]

@@ -1,9 +1,9 @@
 //! Cut links and partitions: what stops a message.
 //!
-//! A message is stopped if its way is barred when it arrives, or was barred anew while it was under way. One that was
-//! sent while the way was barred gets through if the way is mended before it arrives. A cut concerns the messages along
-//! that link; a partition concerns all messages, also those sent by id. A new partition takes the place of the one
-//! before.
+//! A message along a link is stopped if the link is barred when it arrives, or was barred anew while it was under way.
+//! One that was sent while the link was barred gets through if it is mended before it arrives. What is sent by id is
+//! stopped if there is no path of links that are not barred when it arrives: see `reach`. A new partition takes the
+//! place of the one before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -77,13 +77,24 @@ impl Barriers {
         self.part(a, b) || self.cuts.get(&link(a, b)).is_some_and(|cut| cut.is_cut)
     }
 
-    /// Whether a message that arrives now and was sent at `sent` is stopped.
+    /// Whether nothing was ever cut or parted.
     #[inline]
-    pub(crate) fn stop(&self, from: u32, to: u32, along_link: bool, sent: u64) -> bool {
-        if self.cuts.is_empty() && self.partitions.is_empty() {
+    pub(crate) fn are_none(&self) -> bool {
+        self.cuts.is_empty() && self.partitions.is_empty()
+    }
+
+    /// Whether something is cut or parted now.
+    pub(crate) fn bar_anything(&self) -> bool {
+        self.parted || self.cuts.values().any(|cut| cut.is_cut)
+    }
+
+    /// Whether a message along a link that arrives now and was sent at `sent` is stopped.
+    #[inline]
+    pub(crate) fn stop(&self, from: u32, to: u32, sent: u64) -> bool {
+        if self.are_none() {
             return false;
         }
-        let cut = along_link && self.cuts.get(&link(from, to)).is_some_and(|cut| cut.is_cut || cut.last > sent);
+        let cut = self.cuts.get(&link(from, to)).is_some_and(|cut| cut.is_cut || cut.last > sent);
         let meanwhile = || self.partitions.iter().rev().take_while(|(tick, _)| *tick > sent);
         cut || self.part(from, to) || meanwhile().any(|(_, groups)| apart(groups, from, to))
     }
@@ -122,25 +133,24 @@ mod tests {
     fn a_cut_stops_what_is_under_way_and_what_arrives_before_the_heal() {
         let mut barriers = Barriers::default();
         barriers.apply(&FaultKind::Cut(4, 3), 10);
-        assert!(barriers.stop(3, 4, true, 9) && barriers.stop(4, 3, true, 12));
-        assert!(!barriers.stop(3, 4, false, 9) && !barriers.stop(3, 5, true, 9));
+        assert!(barriers.stop(3, 4, 9) && barriers.stop(4, 3, 12) && !barriers.stop(3, 5, 9));
         barriers.apply(&FaultKind::Heal(3, 4), 20);
-        assert!(barriers.stop(3, 4, true, 9), "it was under way when the link was cut");
-        assert!(!barriers.stop(3, 4, true, 10), "it was sent after the cut and arrives after the heal");
+        assert!(barriers.stop(3, 4, 9), "it was under way when the link was cut");
+        assert!(!barriers.stop(3, 4, 10), "it was sent after the cut and arrives after the heal");
     }
 
     #[test]
     fn a_partition_takes_the_place_of_the_one_before_and_a_link_can_bridge_it() {
         let mut barriers = Barriers::default();
         barriers.apply(&FaultKind::Partition(vec![0, 0, 1, 1]), 5);
-        assert!(barriers.stop(1, 2, false, 7) && !barriers.stop(0, 1, true, 7));
+        assert!(barriers.stop(1, 2, 7) && !barriers.stop(0, 1, 7));
         barriers.apply(&FaultKind::Heal(2, 1), 8);
-        assert!(!barriers.stop(1, 2, true, 7) && barriers.stop(0, 3, true, 7));
+        assert!(!barriers.stop(1, 2, 7) && barriers.stop(0, 3, 7));
         barriers.apply(&FaultKind::Partition(vec![0, 1, 1, 0]), 9);
-        assert!(!barriers.stop(0, 3, true, 9) && barriers.stop(0, 1, true, 9));
-        assert!(barriers.stop(0, 3, true, 4), "the first partition came while it was under way");
+        assert!(!barriers.stop(0, 3, 9) && barriers.stop(0, 1, 9));
+        assert!(barriers.stop(0, 3, 4), "the first partition came while it was under way");
         barriers.apply(&FaultKind::HealAll, 12);
-        assert!(!barriers.stop(0, 1, true, 9) && barriers.stop(0, 1, true, 8));
+        assert!(!barriers.stop(0, 1, 9) && barriers.stop(0, 1, 8));
     }
 
     #[test]

@@ -3,13 +3,14 @@
 //! Time goes in ticks; those in which nothing happens are jumped over. In a tick, cuts and heals come first, then every
 //! node that has something to do takes its turn, by position. In its turn a node
 //!
-//! 1. crashes, recovers or joins;
+//! 1. crashes, recovers or joins; where its protocol acts on coming up, it is told so;
 //! 2. gets its start signals;
-//! 3. handles its inbox, by sender, then by the sender's sending order;
-//! 4. gets back, in sending order, what found its receiver down one tick before (`unreachable`);
-//! 5. handles the timers that are due, in the order in which they were set; one set for 0 ticks is due in one, so
+//! 3. is told whom it can reach, if its protocol watches and that has changed: see the rules in `reach`;
+//! 4. handles its inbox, by sender, then by the sender's sending order;
+//! 5. gets back, in sending order, what found its receiver down one tick before (`unreachable`);
+//! 6. handles the timers that are due, in the order in which they were set; one set for 0 ticks is due in one, so
 //!    that no protocol can stop time;
-//! 6. retires. It is up until the end of that tick, and its good-byes go out. If it leads, the lowest position that
+//! 7. retires. It is up until the end of that tick, and its good-byes go out. If it leads, the lowest position that
 //!    names it gets a start signal one tick later: the leader's word that it is gone.
 //!
 //! What the contract leaves open is decided here:
@@ -26,7 +27,9 @@
 //!   does not arrive, nobody hears of it. It does not make a run hung.
 //! - **What stops a message**, in this order: a barrier, bad luck, a receiver that is down. Only the last is
 //!   `unreachable`.
-//! - **By id.** A message to an id that nobody has is lost when it is due (its record names the sender twice).
+//! - **By id.** A message to an id that nobody has is lost when it is due (its record names the sender twice). One to
+//!   a member is lost if, when it is due, no path of links that are neither cut nor parted leads there; those on the
+//!   path may be down. One to or from an informer outside is stopped by partitions only.
 //! - **Rings.** A node that is struck off stays so, for this neighbour, also when that one recovers. If a message lost
 //!   at a node already struck comes back (links without order), a skip sends it again and strikes nobody else.
 //! - **Too much mail.** A run in which more than 250,000 messages, and 16 for each directed link, are under way at
@@ -40,6 +43,7 @@ mod calendar;
 mod chances;
 mod notice;
 mod post;
+mod reach;
 mod resends;
 mod routes;
 mod seat;
@@ -47,7 +51,7 @@ mod turn;
 
 use std::collections::BTreeMap;
 
-use hustings_protocol::{Effect, Happening, Message, Protocol, Record};
+use hustings_protocol::{Effect, Happening, Message, Protocol, Rank, Record};
 
 use self::agenda::{Agenda, Alarm, Signal, Turnabout};
 use self::barriers::Barriers;
@@ -56,6 +60,7 @@ use self::notice::Watch;
 pub(crate) use self::notice::{followed, kinds as notice_kinds};
 pub(crate) use self::post::Way;
 use self::post::{Mail, Post};
+use self::reach::{Herald, Parts};
 pub(crate) use self::resends::{NO_TICKET, Resends, Ticket};
 pub(crate) use self::routes::Routes;
 pub(crate) use self::seat::Seat;
@@ -80,7 +85,7 @@ pub fn run<P: Protocol>(
 ) -> Outcome {
     assert_eq!(ranks.len(), scenario.network.size() as usize, "every position needs a rank, and nobody else");
     if ranks.is_empty() {
-        return Books::new(ranks, P::Message::KINDS.len()).finish(ranks, false, Vec::new());
+        return Books::new(ranks, 0, P::Message::KINDS.len()).finish(ranks, false, Vec::new());
     }
     // Behind a reference to mutable data a lifetime cannot shrink by itself.
     let observer = observer.map(|observer| observer as &mut dyn Observer<P::Message>);
@@ -148,6 +153,10 @@ struct Engine<'a, P: Protocol> {
     books: Books,
     routes: Routes<'a>,
     barriers: Barriers,
+    /// What the barriers leave of the network; worked out when somebody asks.
+    parts: Option<Parts>,
+    /// Gives word of who is in reach, where the protocol watches.
+    herald: Option<Herald>,
     post: Post<P::Message>,
     resends: Resends<P::Message>,
     /// Mail that found its receiver down in this tick.
@@ -175,13 +184,15 @@ impl<'a, P: Protocol> Engine<'a, P> {
         let (mut faults, mut starts) = (scenario.faults.clone(), scenario.starts.clone());
         faults.sort_by_key(|fault| fault.tick);
         starts.sort_by_key(|start| (start.tick, start.at));
-        let mut books = Books::new(ranks, P::Message::KINDS.len());
+        let mut books = Books::new(ranks, scenario.network.members(), P::Message::KINDS.len());
         let absent: BTreeMap<u32, bool> = absent(scenario).into_iter().map(|at| (at, false)).collect();
         absent.keys().for_each(|&at| books.goes_down(at, 0));
         let watch = Watch::new(scenario.notice, size);
         if watch.needs_changes() {
             books.list_changes();
         }
+        let ids = ranks.iter().take(scenario.network.members() as usize).map(|rank| rank.id());
+        let herald = protocol.watches().then(|| Herald::new(ids, !absent.is_empty()));
         let routes = Routes::new(&scenario.network);
         let can_be_down =
             |fault: &Fault| matches!(fault.what, FaultKind::Crash(_) | FaultKind::Join(_) | FaultKind::Retire(_));
@@ -206,6 +217,8 @@ impl<'a, P: Protocol> Engine<'a, P> {
             post: Post::new(scenario, routes.lanes()),
             routes,
             barriers: Barriers::default(),
+            parts: None,
+            herald,
             resends: if keeps_mail { Resends::on(size) } else { Resends::off() },
             returned: Vec::new(),
             alarms: Calendar::new(),
@@ -224,7 +237,8 @@ impl<'a, P: Protocol> Engine<'a, P> {
         let fault = self.faults.get(self.faults_over).map(|fault| fault.tick);
         let start = self.starts.get(self.starts_over).map(|start| start.tick);
         let returned = (!self.returned.is_empty()).then_some(self.now + 1);
-        let events = [self.post.next(self.now), self.alarms.next(), returned, fault, start];
+        let word = self.herald.as_ref().and_then(Herald::next);
+        let events = [self.post.next(self.now), self.alarms.next(), returned, fault, start, word];
         let in_time = |tick: &u64| *tick <= self.scenario.until;
         let event = events.into_iter().flatten().min().filter(in_time);
         if event.is_none() && self.watch.is_content(&self.books) {
@@ -250,6 +264,9 @@ impl<'a, P: Protocol> Engine<'a, P> {
         std::mem::swap(&mut self.returned, &mut agenda.returned);
         self.post.take(self.now, &mut agenda.mail);
         self.alarms.take(self.now, &mut agenda.alarms);
+        if let Some(herald) = &mut self.herald {
+            agenda.words = herald.take(self.now);
+        }
         self.begin_faults(agenda);
         self.begin_starts(agenda);
         self.watch.begin_tick(self.now, &self.books, &mut self.signals);
@@ -316,11 +333,17 @@ impl<'a, P: Protocol> Engine<'a, P> {
         self.books.goes_down(at, self.now);
         self.lives[at as usize] += 1;
         self.resends.forget(at);
+        if let Some(herald) = &mut self.herald {
+            herald.changes(self.now);
+        }
     }
 
     fn comes_up(&mut self, at: u32, agenda: &mut Agenda<P::Message>) {
         self.books.comes_up(at);
         self.states[at as usize] = self.protocol.init();
+        if let Some(herald) = &mut self.herald {
+            herald.comes_up(at, self.now);
+        }
         if self.absent.remove(&at) == Some(true) {
             agenda.signals.push((at, Signal::Planned));
         }
@@ -329,6 +352,10 @@ impl<'a, P: Protocol> Engine<'a, P> {
     fn change_links(&mut self, fault: &FaultKind) {
         let before = self.observer.is_some().then(|| self.barriers.clone());
         self.barriers.apply(fault, self.now);
+        self.parts = None;
+        if let Some(herald) = &mut self.herald {
+            herald.changes(self.now);
+        }
         let Some(before) = before else { return };
         for (at, peer) in self.barriers.changes(&before, fault, &self.scenario.network) {
             let is_cut = self.barriers.bar(at, peer);
@@ -344,6 +371,10 @@ impl<'a, P: Protocol> Engine<'a, P> {
         }
         while let Some(at) = self.retired.pop() {
             self.goes_down(at);
+        }
+        if let Some(herald) = &mut self.herald {
+            let parts = || Parts::new(&self.scenario.network, &self.barriers);
+            herald.end_tick(self.now, parts, &self.books, &self.lives, |at| self.seat.id_of(at));
         }
         let mut notices = std::mem::take(&mut self.notices);
         self.watch.end_tick(self.now, &self.books, &self.barriers, &mut notices);

@@ -2,7 +2,7 @@
 
 use std::collections::{BinaryHeap, HashMap};
 
-use hustings_protocol::{Id, Port};
+use hustings_protocol::{Id, Message, Port};
 
 use super::calendar::Calendar;
 use super::chances::{Chances, Draw};
@@ -73,7 +73,7 @@ const ALWAYS_FITS: u64 = 250_000;
 /// And how much more for each directed link.
 const FITS_PER_LINK: u64 = 16;
 
-impl<M: Clone> Post<M> {
+impl<M: Message> Post<M> {
     /// No mail yet, on a network of so many directed links.
     pub(crate) fn new(scenario: &Scenario, lanes: u64) -> Self {
         let ordered = !scenario.unordered && scenario.delay != Delay::Unit;
@@ -104,7 +104,7 @@ impl<M: Clone> Post<M> {
     /// A message leaves. `lane`: the number of its link, if it goes along one.
     #[inline]
     pub(crate) fn send(&mut self, mut mail: Mail<M>, lane: Option<u64>) {
-        self.under_way += 1;
+        self.under_way += u64::from(!mail.message.is_periodic());
         match self.chances.message(mail.from) {
             None => self.put(mail.sent + 1, mail),
             Some(draw) => {
@@ -166,7 +166,7 @@ impl<M: Clone> Post<M> {
         // They are in order of sending, and the sort is stable. A tick's mail often comes in long sorted runs.
         arrivals.sort_by_key(|mail| u64::from(mail.to) << 32 | u64::from(mail.from));
         self.held -= arrivals.len() as u64;
-        self.under_way -= arrivals.iter().filter(|mail| !mail.copy).count() as u64;
+        self.under_way -= arrivals.iter().filter(|mail| !mail.copy && !mail.message.is_periodic()).count() as u64;
     }
 
     /// Whether mail is under way, beside copies.

@@ -20,7 +20,7 @@ impl<'a> Routes<'a> {
 
     /// Whether the network is a ring.
     pub(crate) fn is_ring(&self) -> bool {
-        matches!(self.network, Network::Ring(_))
+        self.network.is_ring()
     }
 
     /// How many ports a node has.
@@ -38,7 +38,7 @@ impl<'a> Routes<'a> {
         let Some(&reach) = self.reach.get(at as usize) else {
             return Some(self.network.peer(at, port));
         };
-        let size = u64::from(self.network.size());
+        let size = u64::from(self.network.members());
         // The two sides are one ring: when they have met, everybody else is struck off.
         let have_met = u64::from(reach[0]) + u64::from(reach[1]) > size;
         let away = if have_met { size } else { u64::from(reach[port.index()]) };
@@ -52,7 +52,7 @@ impl<'a> Routes<'a> {
     /// How many directed links there are.
     pub(crate) fn lanes(&self) -> u64 {
         match self.network {
-            Network::Ring(ring) => 2 * u64::from(ring.size),
+            Network::Ring(ring) | Network::InformedRing(ring) => 2 * u64::from(ring.size),
             network => 2 * network.links(),
         }
     }
@@ -60,7 +60,7 @@ impl<'a> Routes<'a> {
     /// The number of the directed link behind a port, below [`Routes::lanes`].
     pub(crate) fn lane(&self, at: u32, port: Port) -> u64 {
         let before = match self.network {
-            Network::Ring(_) => 2 * u64::from(at),
+            Network::Ring(_) | Network::InformedRing(_) => 2 * u64::from(at),
             Network::Complete(complete) => u64::from(at) * u64::from(complete.size - 1),
             Network::Graph(graph) => u64::from(graph.first()[at as usize]),
         };

@@ -19,11 +19,11 @@ impl<'a, R: Rank> Seat<'a, R> {
     /// The place of a node. There is at least one, and a rank for each.
     pub(crate) fn new(network: &'a Network, ranks: &'a [R]) -> Self {
         let peers = match network {
-            Network::Ring(_) => Peers::Unknown(2),
+            Network::Ring(_) | Network::InformedRing(_) => Peers::Unknown(2),
             Network::Complete(_) => Peers::Known(ranks[1..].to_vec()),
             Network::Graph(_) => Peers::Known(neighbours(network, ranks, 0).collect()),
         };
-        let place = Place { rank: ranks[0], index: 0, size: network.size(), peers };
+        let place = Place { rank: ranks[0], index: 0, size: network.members(), peers };
         Seat { network, ranks, place }
     }
 
@@ -45,6 +45,9 @@ impl<'a, R: Rank> Seat<'a, R> {
         let before = self.place.index as usize;
         self.place.index = at;
         self.place.rank = self.ranks[at as usize];
+        if let Peers::Unknown(degree) = &mut self.place.peers {
+            *degree = self.network.degree(at);
+        }
         let Peers::Known(peers) = &mut self.place.peers else { return };
         let now = at as usize;
         if let Network::Complete(_) = self.network {

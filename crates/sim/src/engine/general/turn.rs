@@ -1,9 +1,10 @@
 //! A node's turn: what it handles in one tick, and what comes of it.
 
-use hustings_protocol::{Effect, Event, Happening, Id, Loss, Port, Protocol, Recorder, Summons};
+use hustings_protocol::{Change, Effect, Event, Happening, Id, Loss, Message, Port, Protocol, Recorder, Summons};
 
 use super::agenda::{Alarm, Signal, Turnabout, Turns};
 use super::post::{Mail, Way};
+use super::reach::{Parts, Word};
 use super::resends::NO_TICKET;
 use super::{Cause, Engine, Ticket};
 use crate::scenario::Medium;
@@ -24,6 +25,25 @@ struct LostMail {
     ticket: Ticket,
 }
 
+/// What a handler did.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Acted {
+    Nothing,
+    /// Only what belongs to traffic that never ends.
+    Again,
+    News,
+}
+
+impl Acted {
+    fn of<M: Message>(effects: &[Effect<M>]) -> Self {
+        match effects {
+            [] => Acted::Nothing,
+            effects if effects.iter().any(Effect::is_news) => Acted::News,
+            _ => Acted::Again,
+        }
+    }
+}
+
 impl<P: Protocol> Engine<'_, P> {
     pub(super) fn turn(&mut self, at: u32, turns: &mut Turns<'_, P::Message>) {
         while let Some(turnabout) = turns.turnabout(at) {
@@ -32,9 +52,15 @@ impl<P: Protocol> Engine<'_, P> {
                 Turnabout::Recovered => Happening::Recovered,
                 Turnabout::Joined => Happening::Joined,
             });
+            if turnabout != Turnabout::Crashed && self.protocol.rejoins() && self.books.is_live(at) {
+                self.handle(at, Event::Rejoin, Origin::default());
+            }
         }
         while let Some(signal) = turns.signal(at) {
             self.start(at, signal);
+        }
+        while let Some(word) = turns.word(at) {
+            self.tell(word);
         }
         while let Some(mail) = turns.mail(at) {
             self.arrive(mail);
@@ -63,10 +89,16 @@ impl<P: Protocol> Engine<'_, P> {
         self.handle(at, Event::Start(summons), Origin::default());
     }
 
+    fn tell(&mut self, Word { at, life, reach }: Word) {
+        if self.books.is_live(at) && self.lives[at as usize] == life {
+            self.handle(at, Event::Change(Change::Reachable(reach.to_vec())), Origin::default());
+        }
+    }
+
     fn arrive(&mut self, mail: Mail<P::Message>) {
         let Some(why) = self.obstacle(&mail) else {
             self.settle(&mail);
-            self.books.delivered(mail.to, self.now);
+            self.books.delivered(mail.to, self.now, mail.message.is_periodic());
             let origin = Origin { peer: Some(mail.from), cause: Cause::of(&mail), lost: None };
             let event = match mail.way {
                 Way::Link { into, .. } => Event::Message { from: into, message: mail.message },
@@ -94,11 +126,13 @@ impl<P: Protocol> Engine<'_, P> {
     }
 
     /// What keeps mail from arriving.
-    fn obstacle(&self, mail: &Mail<P::Message>) -> Option<Loss> {
-        let along_link = matches!(mail.way, Way::Link { .. });
-        if matches!(mail.way, Way::Nowhere(_)) {
-            Some(Loss::ReceiverDown)
-        } else if self.barriers.stop(mail.from, mail.to, along_link, mail.sent) {
+    fn obstacle(&mut self, mail: &Mail<P::Message>) -> Option<Loss> {
+        let is_stopped = match mail.way {
+            Way::Nowhere(_) => return Some(Loss::ReceiverDown),
+            Way::Link { .. } => self.barriers.stop(mail.from, mail.to, mail.sent),
+            Way::Direct(_) => !self.is_way(mail.from, mail.to),
+        };
+        if is_stopped {
             Some(Loss::Cut)
         } else if mail.unlucky {
             Some(Loss::Chance)
@@ -107,6 +141,15 @@ impl<P: Protocol> Engine<'_, P> {
         } else {
             None
         }
+    }
+
+    /// Whether there is now a way for what is sent by id. To an informer outside only a partition bars it.
+    fn is_way(&mut self, from: u32, to: u32) -> bool {
+        if self.barriers.are_none() {
+            return true;
+        }
+        let parts = self.parts.get_or_insert_with(|| Parts::new(&self.scenario.network, &self.barriers));
+        parts.join(from, to).unwrap_or_else(|| !self.barriers.part(from, to))
     }
 
     fn settle(&mut self, mail: &Mail<P::Message>) {
@@ -146,7 +189,12 @@ impl<P: Protocol> Engine<'_, P> {
         let cause = Cause { record: Some(alarm.cause), ..Cause::NONE };
         let origin = Origin { cause, ..Origin::default() };
         let acted = self.handle(alarm.at, Event::Timer(alarm.timer), origin);
-        if acted || self.states[alarm.at as usize] != before {
+        let is_news = if alarm.timer.is_periodic() {
+            acted == Acted::News
+        } else {
+            acted != Acted::Nothing || self.states[alarm.at as usize] != before
+        };
+        if is_news {
             self.books.timer_acted(self.now);
         }
     }
@@ -160,8 +208,8 @@ impl<P: Protocol> Engine<'_, P> {
         self.retired.push(at);
     }
 
-    /// Hands an event to its node and carries out what it does. Says whether it did anything.
-    fn handle(&mut self, at: u32, event: Event<P::Message>, origin: Origin) -> bool {
+    /// Hands an event to its node and carries out what it does. Says what that was.
+    fn handle(&mut self, at: u32, event: Event<P::Message>, origin: Origin) -> Acted {
         let observed = self.observer.is_some().then(|| event.clone());
         let (stream, drawn) = (&mut self.coins[at as usize], &mut self.drawn);
         let is_observed = observed.is_some();
@@ -181,7 +229,7 @@ impl<P: Protocol> Engine<'_, P> {
             let effects = effects.clone();
             self.record(at, origin.cause, || Happening::Handled { event, peer: origin.peer, coins, effects });
         }
-        let acted = !effects.is_empty();
+        let acted = Acted::of(&effects);
         self.nth = 0;
         for effect in effects.drain(..) {
             self.carry_out(at, effect, number, origin.lost);
@@ -217,7 +265,13 @@ impl<P: Protocol> Engine<'_, P> {
             }
             Effect::SendDirect(to, message) => {
                 self.books.sent(&message, 1);
-                self.send_direct(at, to, message, cause);
+                self.send_straight(at, self.books.position(to), to, message, cause);
+            }
+            Effect::SendTo(member, message) => {
+                self.books.sent(&message, 1);
+                let to = Some(member).filter(|&member| member < self.books.size());
+                let id = to.map_or(Id(u64::MAX), |to| self.seat.id_of(to));
+                self.send_straight(at, to, id, message, cause);
             }
             Effect::SetTimer(after, timer) => {
                 let alarm = Alarm { at, life: self.lives[at as usize], cause, timer };
@@ -229,6 +283,7 @@ impl<P: Protocol> Engine<'_, P> {
             Effect::Lead => self.books.leads_now(at, self.now),
             Effect::Follow(leader) => self.books.follows(at, leader, self.now),
             Effect::Forget => self.books.forgets(at, self.now),
+            Effect::Learn(fact) => self.books.learns(at, fact),
             Effect::Skip(port) => self.skip(at, port, cause, lost),
         }
     }
@@ -244,8 +299,8 @@ impl<P: Protocol> Engine<'_, P> {
         self.post.send(Mail { ticket, ..mail }, lane);
     }
 
-    fn send_direct(&mut self, at: u32, id: Id, message: P::Message, cause: u64) {
-        let (to, way) = match self.books.position(id) {
+    fn send_straight(&mut self, at: u32, to: Option<u32>, id: Id, message: P::Message, cause: u64) {
+        let (to, way) = match to {
             Some(to) => (to, Way::Direct(id)),
             None => (at, Way::Nowhere(id)),
         };
