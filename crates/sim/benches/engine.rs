@@ -5,7 +5,7 @@ use criterion::{
 };
 use hustings_algorithms::graph::echo::Echo;
 use hustings_algorithms::ring::ChangRoberts;
-use hustings_algorithms::{Algorithm, NoParams};
+use hustings_algorithms::{Algorithm, NoParams, Setting};
 use hustings_protocol::{Id, Protocol};
 use hustings_sim::engine::fast::{Full, Lean, Meter, Plan, Prepared, Starts};
 use hustings_sim::engine::general;
@@ -30,7 +30,8 @@ fn engine<P: Protocol<Rank = Id>, M: Meter>(
 fn ring(criterion: &mut Criterion) {
     let mut ids: Vec<Id> = (0..u64::from(SIZE)).map(Id).collect();
     Stream::new(1, Purpose::Ids, 0).shuffle(&mut ids);
-    let (network, rules) = (Network::Ring(Ring { size: SIZE }), ChangRoberts::protocol::<Id>(&NoParams));
+    let (network, rules) =
+        (Network::Ring(Ring { size: SIZE }), ChangRoberts::protocol::<Id>(&NoParams, &Setting::of(&[])));
     let mut plain = reference::ChangRoberts::new(ids.len());
     let mut group = criterion.benchmark_group("W1 chang-roberts on a ring");
     group.throughput(Throughput::Elements(plain.run(&ids).messages)).sample_size(10);

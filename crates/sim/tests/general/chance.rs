@@ -161,6 +161,6 @@ fn copies_of_copies_end_a_run_before_they_fill_the_memory() {
     scenario.faults = vec![Fault { tick: 2, what: FaultKind::Crash(7) }];
     scenario.duplicate = 1.0;
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-    let outcome = general::run(&ChangRoberts::protocol::<Id>(&NoParams), &ranks, &scenario, None);
+    let outcome = general::run(&ChangRoberts::protocol::<Id>(&NoParams, &Setting::of(&[])), &ranks, &scenario, None);
     assert!(outcome.hung && !outcome.agreement);
 }

@@ -1,6 +1,6 @@
 //! Crashes, recoveries, joins and retirements, to the tick.
 
-use hustings_protocol::{Effect, Event, Happening, Id, Loss, Port, Summons};
+use hustings_protocol::{Context, Effect, Event, Happening, Id, Loss, Port, Summons};
 use hustings_sim::scenario::FaultKind::{Crash, Join, Recover, Retire};
 
 use super::puppet::*;
@@ -152,4 +152,45 @@ fn nodes_act_by_position_and_lists_of_faults_need_no_care() {
         watch(&Puppet(call), &Scenario { starts: vec![start(1, 3), start(50, 3)], ..calling(3, faults) });
     let order: Vec<u32> = records.iter().filter(|record| record.tick == 3).map(|record| record.node).collect();
     assert_eq!(order, [0, 0, 1, 2]);
+}
+
+/// A node that wants to be told when it is up again, and says so to all neighbours.
+struct Returner;
+
+impl Protocol for Returner {
+    type Rank = Id;
+    type State = u32;
+    type Message = Word;
+
+    fn init(&self) -> u32 {
+        0
+    }
+    fn rejoins(&self) -> bool {
+        true
+    }
+    fn start<C: Context<Self>>(&self, _: &mut u32, _: Summons, cx: &mut C) {
+        cx.send_all_but(None, Word::Say(1));
+    }
+    fn receive<C: Context<Self>>(&self, heard: &mut u32, _: Port, _: Word, _: &mut C) {
+        *heard += 1;
+    }
+    fn rejoin<C: Context<Self>>(&self, _: &mut u32, cx: &mut C) {
+        cx.send_all_but(None, Word::Reply(2));
+    }
+}
+
+#[test]
+fn who_comes_up_is_told_before_its_start_signal_where_the_protocol_asks_for_it() {
+    let faults = vec![
+        fault(0, FaultKind::Crash(1)),
+        fault(4, FaultKind::Recover(1)),
+        fault(6, FaultKind::Join(2)),
+        fault(8, FaultKind::Crash(0)),
+    ];
+    let (outcome, records) = watch(&Returner, &Scenario { starts: vec![start(1, 4)], faults, ..complete(3) });
+    let told: Vec<(u64, u32, Event<Word>)> =
+        handled(&records).into_iter().filter(|(.., event)| matches!(event, Event::Rejoin | Event::Start(_))).collect();
+    let comes = [(4, 1, Event::Rejoin), (4, 1, Event::Start(Summons::Start)), (6, 2, Event::Rejoin)];
+    assert_eq!(told, comes);
+    assert_eq!(outcome.by_kind, [2, 4]);
 }

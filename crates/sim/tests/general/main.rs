@@ -6,6 +6,7 @@ mod counts;
 mod crashes;
 #[path = "../common/gossip.rs"]
 mod gossip;
+mod members;
 mod notice;
 mod puppet;
 mod replays;
@@ -14,9 +15,9 @@ mod timers;
 mod token;
 
 use hustings_algorithms::ring::ChangRoberts;
-use hustings_algorithms::{Algorithm, NoParams};
+use hustings_algorithms::{Algorithm, NoParams, Setting};
 use hustings_protocol::{Id, Protocol, Record};
-use hustings_sim::engine::general;
+use hustings_sim::engine::{fast, general};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::topology::{Complete, Graph, Network, Ring};
@@ -24,7 +25,7 @@ use hustings_sim::topology::{Complete, Graph, Network, Ring};
 type Rules = <ChangRoberts as Algorithm>::Protocol<Id>;
 
 fn chang_roberts() -> Rules {
-    ChangRoberts::protocol(&NoParams)
+    ChangRoberts::protocol(&NoParams, &Setting::of(&[]))
 }
 
 fn ring(size: u32) -> Scenario {

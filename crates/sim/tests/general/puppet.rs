@@ -23,6 +23,8 @@ impl Puppet {
                 Effect::SendAllBut(except, word) => cx.send_all_but(except, word),
                 Effect::SendRange(ports, word) => cx.send_range(ports, word),
                 Effect::SendDirect(to, word) => cx.send_direct(to, word),
+                Effect::SendTo(member, word) => cx.send_to(member, word),
+                Effect::Learn(fact) => cx.learn(fact),
                 Effect::SetTimer(after, timer) => cx.set_timer(after, timer),
                 Effect::Lead => cx.lead(),
                 Effect::Follow(leader) => cx.follow(leader),

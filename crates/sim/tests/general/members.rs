@@ -1,0 +1,144 @@
+//! Members by the map, an informer outside the ring, what nodes find out, and traffic that never ends.
+
+use hustings_protocol::{Context, Effect, Event, Fact, Id, Port, Protocol, Stage, Summons, Timer, kinds};
+use hustings_sim::scenario::FaultKind;
+use hustings_sim::topology::{Network, Ring};
+use serde::{Deserialize, Serialize};
+
+use super::puppet::*;
+use super::*;
+
+/// A ring of four with an informer at position 4.
+fn informed() -> Scenario {
+    Scenario { starts: vec![start(1, 0)], ..Scenario::new(Network::InformedRing(Ring { size: 4 })) }
+}
+
+/// There is a rank for the informer too, which nobody looks at.
+fn ranks() -> Vec<Id> {
+    [0, 1, 2, 3, 0].map(Id).to_vec()
+}
+
+fn watch_informed(protocol: &Puppet, scenario: &Scenario) -> (Outcome, Vec<Record<Word>>) {
+    let mut records = Vec::new();
+    let outcome = general::run(protocol, &ranks(), scenario, Some(&mut records));
+    (outcome, records)
+}
+
+/// Position 1 asks the informer, which tells everybody; they follow 3, and 3 leads.
+fn ask(at: u32, event: &Event<Word>) -> Deeds {
+    match (at, event) {
+        (1, Event::Start(_)) => vec![Effect::SendTo(4, Word::Say(9))],
+        (4, Event::Direct { .. }) => (0..4).map(|member| Effect::SendTo(member, Word::Reply(member.into()))).collect(),
+        (3, Event::Direct { .. }) => vec![Effect::Lead],
+        (0..=2, Event::Direct { .. }) => vec![Effect::Follow(Id(3))],
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn an_informer_outside_is_reached_by_the_map_and_does_not_count() {
+    let (outcome, records) = watch_informed(&Puppet(ask), &informed());
+    assert_eq!(heard(&records), [(1, 4, 9), (2, 0, 0), (2, 1, 1), (2, 2, 2), (2, 3, 3)]);
+    assert!(outcome.agreement, "the informer names nobody, and nobody minds");
+    assert_eq!((outcome.leader, outcome.live, outcome.by_kind.as_slice()), (Some(3), 4, &[1, 4][..]));
+    assert_eq!((outcome.load.mean, outcome.load.max), (1.0, 1), "its load is not the members'");
+    assert_eq!((informed().network.links(), informed().network.members()), (4, 4));
+}
+
+#[test]
+fn a_dead_informer_is_unreachable_like_anybody_else() {
+    let scenario = Scenario { faults: vec![fault(0, FaultKind::Crash(4))], ..informed() };
+    let (outcome, records) = watch_informed(&Puppet(ask), &scenario);
+    assert_eq!(returned(&records), [(2, 1, 9)]);
+    assert_eq!((outcome.live, outcome.lost, outcome.agreement), (4, 1, false));
+}
+
+#[test]
+fn ring_neighbours_are_skipped_as_if_there_were_no_informer() {
+    let protocol = Puppet(|at, event| match (at, event) {
+        (2, Event::Start(_)) => vec![say(Port::NEXT, 5)],
+        (2, Event::Unreachable { port, .. }) => vec![Effect::Skip(*port)],
+        _ => Vec::new(),
+    });
+    let faults = vec![fault(0, FaultKind::Crash(3))];
+    let (_, records) = watch_informed(&protocol, &Scenario { starts: vec![start(2, 0)], faults, ..informed() });
+    assert_eq!(heard(&records), [(3, 0, 5)], "the next one after 3 is 0, not the informer");
+}
+
+#[test]
+fn a_place_that_is_not_on_the_map_is_nowhere() {
+    let protocol = Puppet(|_, event| match event {
+        Event::Start(_) => vec![Effect::SendTo(17, Word::Say(1))],
+        _ => Vec::new(),
+    });
+    let (outcome, records) = watch_informed(&protocol, &informed());
+    assert_eq!((outcome.lost, outcome.total(), heard(&records).len()), (1, 1, 0));
+}
+
+#[test]
+fn a_size_is_found_when_every_live_node_has_found_the_same() {
+    fn outcome(protocol: &Puppet, faults: Vec<Fault>) -> Outcome {
+        run(protocol, &Scenario { faults, ..ring(3) }.started_by_all())
+    }
+    let all = Puppet(|at, _| vec![Effect::Learn(Fact::Size(3)), Effect::Learn(Fact::Name(u64::from(at) + 7))]);
+    let found = outcome(&all, Vec::new());
+    assert_eq!((found.estimate, found.names), (Some(3), vec![(0, 7), (1, 8), (2, 9)]));
+    let two_ways = Puppet(|at, _| vec![Effect::Learn(Fact::Size(at.min(1).into()))]);
+    assert_eq!(outcome(&two_ways, Vec::new()).estimate, None);
+    let not_all = Puppet(|at, _| match at {
+        0 => vec![Effect::Learn(Fact::Stage(Stage::Hold))],
+        _ => vec![Effect::Learn(Fact::Size(2))],
+    });
+    assert_eq!(outcome(&not_all, Vec::new()).estimate, None);
+    let without = outcome(&not_all, vec![fault(5, FaultKind::Crash(0))]);
+    assert_eq!(without.estimate, Some(2), "who is down knows nothing, and need not");
+}
+
+/// The starter beacons every third tick, for ever, and calls once at the third beacon.
+struct Lighthouse;
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+enum Light {
+    Beacon,
+    Call,
+}
+kinds!(Light: Beacon = "beacon", Call = "call"; periodic Beacon);
+
+const AGAIN: u8 = Timer::PERIODIC | 1;
+
+impl Protocol for Lighthouse {
+    type Rank = Id;
+    type State = u32;
+    type Message = Light;
+
+    fn init(&self) -> u32 {
+        0
+    }
+    fn start<C: Context<Self>>(&self, _: &mut u32, _: Summons, cx: &mut C) {
+        cx.set_timer(3, Timer { kind: AGAIN, token: 0 });
+    }
+    fn receive<C: Context<Self>>(&self, _: &mut u32, _: Port, _: Light, _: &mut C) {}
+    fn timer<C: Context<Self>>(&self, beacons: &mut u32, timer: Timer, cx: &mut C) {
+        *beacons += 1;
+        cx.send(Port::NEXT, Light::Beacon);
+        if *beacons == 3 {
+            cx.send(Port::NEXT, Light::Call);
+        }
+        cx.set_timer(3, timer);
+    }
+}
+
+#[test]
+fn traffic_that_never_ends_says_nothing_about_when_a_run_is_quiet() {
+    let ids: Vec<Id> = (0..4).map(Id).collect();
+    let until = |until| Scenario { starts: vec![start(0, 0)], until, ..ring(4) };
+    let outcome = general::run(&Lighthouse, &ids, &until(30), None);
+    assert_eq!((outcome.by_kind.as_slice(), outcome.time.quiescent), (&[10, 1][..], Some(10)));
+    assert!(!outcome.hung, "the beacon of tick 30 is under way, and does not count");
+    assert!(general::run(&Lighthouse, &ids, &until(9), None).hung, "the call is under way");
+    assert_eq!(
+        fast::run_on_ring::<_, fast::Full>(&Lighthouse, &ids, &until(30)),
+        None,
+        "only the general engine knows"
+    );
+}

@@ -1,0 +1,156 @@
+//! `--runs` (algorithms.md §6) in the simulator: what it costs where nothing happens, its traces and their replay.
+
+#[path = "common/parts.rs"]
+mod parts;
+#[path = "common/sweep.rs"]
+mod sweep;
+#[path = "common/waves.rs"]
+#[allow(dead_code)]
+mod waves;
+
+use hustings_algorithms::ring::{ChangRoberts, TokenRing};
+use hustings_algorithms::{Algorithm, NetworkKind};
+use hustings_protocol::{Best, Record};
+use hustings_sim::erased::Parcel;
+use hustings_sim::outcome::Outcome;
+use hustings_sim::replay::{self, Setting};
+use hustings_sim::simulate::{ReplayRefusal, Request, replayed, simulate, simulate_traced};
+use hustings_sim::trace::Format;
+use hustings_sim::trace::file::{Limits, TraceFile};
+
+use sweep::{Case, subjects};
+
+fn in_runs(request: &Request) -> Request {
+    Request { runs: true, ..request.clone() }
+}
+
+/// The overlay of a view is the network that the algorithm gets when nothing is said.
+#[test]
+fn where_nothing_happens_runs_cost_nothing_and_change_nothing() {
+    for subject in subjects() {
+        let name = subject.about.name;
+        let case = |size: u32| Case::of(&subject).with("-n", size).with("--ids", "random").with("--seed", 3);
+        let sizes: Vec<u32> = (1..=10).filter(|&size| subject.takes(&Case::of(&subject), size)).collect();
+        assert!(!sizes.is_empty() || subject.takes(&Case::of(&subject), 16), "{name}: no size was tried");
+        for size in sizes {
+            let plain = subject.watched(&case(size), None);
+            let wrapped = subject.watched(&case(size).with("--runs", ""), None);
+            let (views, inner) = wrapped.by_kind.split_last().expect("there is a kind for views");
+            assert_eq!(*views, 0, "{name} of {size}");
+            assert_eq!((wrapped.leader, wrapped.agreement), (plain.leader, plain.agreement), "{name} of {size}");
+            // Inside a view there is no informer.
+            if subject.about.network != NetworkKind::InformedRing {
+                assert_eq!(inner, plain.by_kind, "{name} of {size}");
+                assert_eq!(wrapped.time.agreed, plain.time.agreed, "{name} of {size}");
+            }
+        }
+    }
+}
+
+/// Crashes, recoveries, a partition and its healing.
+fn eventful(case: Case) -> Case {
+    let case = case.with("--crash", "2@3").with("--recover", "2@9").with("--crash", "3@12");
+    case.with("--partition", "0-1/2-3@15").with("--heal", "all@30")
+}
+
+#[test]
+fn every_algorithm_replays_in_runs() {
+    for subject in subjects() {
+        let case = eventful(subject.small(Case::of(&subject).with("--runs", "")).0);
+        let mut records: Vec<Record<Parcel>> = Vec::new();
+        let outcome = subject.watched(&case, Some(&mut records));
+        assert!(outcome.agreement && outcome.by_kind.last() > Some(&0), "{case}: {outcome:?}");
+        let (scenario, protocol, ranks) = subject.prepared(&case);
+        // As they are read from a file.
+        let read = |record: &Record<Parcel>| {
+            let text = serde_json::to_string(record).expect("a record can be written");
+            protocol.adopt(serde_json::from_str(&text).expect("and read")).expect("it is one of the algorithm's")
+        };
+        let replayed = replay::replay(&protocol, &ranks, &Setting::of(&scenario), records.iter().map(read));
+        let mut replayed = replayed.unwrap_or_else(|error| panic!("{case}: {error}"));
+        replayed.by_kind.truncate(protocol.kinds().len());
+        assert_eq!(replayed, outcome, "{case}");
+    }
+}
+
+fn faulty() -> Request {
+    Request {
+        nodes: Some(6),
+        crashes: vec!["2@3".parse().unwrap(), "5@12".parse().unwrap()],
+        recoveries: vec!["2@9".parse().unwrap()],
+        joins: vec!["4@6".parse().unwrap()],
+        retirements: vec!["0@40".parse().unwrap()],
+        partitions: vec!["0-2/3-5@15".parse().unwrap()],
+        heals: vec!["all@30".parse().unwrap()],
+        delay: "uniform:1-3".parse().unwrap(),
+        seed: 5,
+        ..in_runs(&Request::default())
+    }
+}
+
+fn trace<A: Algorithm>(request: &Request) -> (Outcome, Vec<u8>) {
+    let params = A::Params::default();
+    let scenario = request.scenario_for::<A>(&params).expect("the request is sound").scenario;
+    let mut file = Vec::new();
+    let outcome = simulate_traced::<A>(&params, &scenario, Format::Jsonl, &mut file).expect("memory takes it");
+    assert_eq!(outcome, simulate::<A>(&params, &scenario), "watching changes nothing");
+    (outcome, file)
+}
+
+fn replayed_from<A: Algorithm>(file: &[u8]) -> Result<Outcome, ReplayRefusal> {
+    let file = TraceFile::open(file, Limits::default())?;
+    replayed::<A>(file).map(|replayed| replayed.outcome)
+}
+
+fn replays<A: Algorithm>(request: &Request) {
+    let (outcome, file) = trace::<A>(request);
+    assert!(outcome.agreement && outcome.by_kind.last() > Some(&0), "{}: {outcome:?}", A::ABOUT.name);
+    assert_eq!(replayed_from::<A>(&file).expect("what was recorded replays"), outcome, "{}", A::ABOUT.name);
+}
+
+#[test]
+fn a_recorded_run_replays_whatever_happened_in_it() {
+    replays::<ChangRoberts>(&faulty());
+    replays::<TokenRing>(&faulty());
+    replays::<TokenRing>(&Request { best: Best::Min, ..faulty() });
+    replays::<ChangRoberts>(&Request { values: "3,1,2,3,1,2".parse().ok(), ..faulty() });
+}
+
+#[test]
+fn the_header_says_that_it_was_in_runs() {
+    let (_, file) = trace::<TokenRing>(&faulty());
+    let text = String::from_utf8(file).expect("it is text");
+    let header = text.lines().next().unwrap_or_default();
+    assert!(header.contains(r#""runs":true"#), "{header}");
+    let plainly = text.replacen(r#""runs":true,"#, "", 1);
+    let refusal =
+        replayed_from::<TokenRing>(plainly.as_bytes()).expect_err("plain token-ring says nothing of the kind");
+    assert!(matches!(refusal, ReplayRefusal::Message { .. }), "{refusal}");
+    let (_, plain) = trace::<TokenRing>(&Request { nodes: Some(4), ..Request::default() });
+    assert!(!String::from_utf8(plain).expect("it is text").contains("runs"), "where it is not so, nothing is said");
+}
+
+#[test]
+fn a_message_that_is_none_is_refused_also_inside_an_envelope() {
+    let (_, file) = trace::<TokenRing>(&faulty());
+    let text = String::from_utf8(file).expect("it is text").replace("coordinator", "co-ordinator");
+    let refusal = replayed_from::<TokenRing>(text.as_bytes()).expect_err("there is no such message");
+    assert!(matches!(refusal, ReplayRefusal::Message { .. }), "{refusal}");
+}
+
+#[test]
+fn a_trace_reads_well() {
+    let request = Request { nodes: Some(3), crashes: vec!["2@0".parse().unwrap()], ..in_runs(&Request::default()) };
+    let scenario = request.scenario(&TokenRing::ABOUT).expect("the request is sound").scenario;
+    let mut out = Vec::new();
+    simulate_traced::<TokenRing>(&Default::default(), &scenario, Format::Text, &mut out).expect("memory takes it");
+    let text = String::from_utf8(out).expect("it is text");
+    let expected = [
+        "   0  node 0 (id 0)  starts → sends election detector 0 numbers (greatest 0) view [0, 0, 0] port 1 directly to 1",
+        "   2  node 1 (id 1)  can reach 0 1 → names nobody; sends view number [1, 1, 0] members [0, 1] directly to 0",
+        "   3  node 0 (id 0)  view number [1, 1, 0] members [0, 1] directly from 1 → names nobody; sends election detector 0 numbers (greatest 0) view [1, 1, 0] port 1 directly to 1",
+    ];
+    for line in expected {
+        assert!(text.lines().any(|told| told == line), "missing: {line}\n{text}");
+    }
+}
