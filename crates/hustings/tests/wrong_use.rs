@@ -82,6 +82,19 @@ const SIM: &[(&str, i32, &str)] = &[
          help: leave --votes out; --values ranks nodes before their ids",
     ),
     (
+        "cr --cheat 1:rank",
+        2,
+        "error: --cheat: chang-roberts says nothing about members that cheat; allowed: only with algorithms that do\n\
+         help: leave --cheat out; `hustings list` shows who takes it",
+    ),
+    (
+        "cr --cheat 1:ackk",
+        2,
+        "error: --cheat 1:ackk: `ackk` is not known here; allowed: a position and what it does, `rank` or `ack`, such as \
+         `3:rank`\n\
+         help: the nearest is `1:ack`",
+    ),
+    (
         "cr --best mix",
         2,
         "error: --best mix: `mix` is not known here; allowed: `max` or `min`\n\
@@ -353,7 +366,7 @@ const OTHERS: &[(&str, i32, &str)] = &[
     ("lst", 2, "error: unrecognized subcommand 'lst'"),
     ("sim", 2, "error: the following required arguments were not provided:"),
     ("sim cr --crsh 1@2", 2, "error: unexpected argument '--crsh' found"),
-    ("sim cr --runs", 2, "error: unexpected argument '--runs' found"),
+    ("sim cr --rounds-off", 2, "error: unexpected argument '--rounds-off' found"),
     ("sim cr --ids", 2, "error: a value is required for '--ids <IDS>' but none was supplied"),
     ("sim cr -n 3 -n 4", 2, "error: the argument '--nodes <N>' cannot be used multiple times"),
     ("sim cr --trace-to x", 2, "error: the following required arguments were not provided:"),

@@ -2,7 +2,7 @@
 
 use hustings_algorithms::graph::echo::Echo;
 use hustings_algorithms::ring::ChangRoberts;
-use hustings_algorithms::{Algorithm, NoParams};
+use hustings_algorithms::{Algorithm, NoParams, Setting};
 use hustings_protocol::{Id, Protocol};
 use hustings_sim::engine::fast::{Lean, Plan as EnginePlan, Prepared, Starts};
 use hustings_sim::reference::{self, Counted};
@@ -18,7 +18,7 @@ pub(super) fn ring(size: u32, plan: &Plan) -> Row {
     let ids = random_ids(size, plan.seed);
     let network = Network::Ring(Ring { size });
     let mut plain = reference::ChangRoberts::new(ids.len());
-    let rules = ChangRoberts::protocol::<Id>(&NoParams);
+    let rules = ChangRoberts::protocol::<Id>(&NoParams, &Setting::of(&[]));
     let work = Work {
         name: "W1",
         what: "chang-roberts, random ring",
@@ -44,7 +44,7 @@ pub(super) fn graph(size: u32, plan: &Plan) -> Result<Row, BuildError> {
             work.measure(plan, || plain.run(graph, 0))
         }
         // Of up to 11 nodes the shape is a complete network, which the reference does not know.
-        Network::Ring(_) | Network::Complete(_) => {
+        Network::Ring(_) | Network::InformedRing(_) | Network::Complete(_) => {
             work.measure(plan, || Counted { messages: 2 * network.links(), quiescent: 3 })
         }
     })

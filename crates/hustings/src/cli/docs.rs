@@ -4,14 +4,15 @@ use std::fmt::Write;
 
 use hustings_algorithms::catalogue::{ENTRIES, Entry};
 use hustings_algorithms::{
-    Assumptions, Case, Certainty, Cost, Direction, Family, Identity, Initiators, NetworkKind, Synchrony,
+    Assumptions, Case, Certainty, Claims, Cost, Direction, Family, Goal, Identity, Initiators, NetworkKind, Synchrony,
 };
 
 /// The catalogue as a page of Markdown: `docs/algorithms.md` is this text, and a test compares the two.
 pub fn markdown() -> String {
     let mut page = String::from(
         "# The algorithms\n\n\
-         This page is made from the catalogue; do not edit it. Messages include the announcement of the leader.\n\n\
+         This page is made from the catalogue; do not edit it. Messages are those of the default starters and\n\
+         parameters, the announcement of the leader included.\n\n\
          | Name | Network | Needs | Messages: best | average | worst | Comes from |\n\
          |---|---|---|---|---|---|---|\n",
     );
@@ -57,6 +58,16 @@ pub(crate) fn facts(entry: &Entry) -> Vec<(&'static str, String)> {
     facts.push(("started by", initiators(about.initiators).to_string()));
     let again = if about.repeats { "yes" } else { "no, one election only" };
     facts.push(("again after its leader is lost", again.to_string()));
+    facts.push(("survives by itself", survives(about.claims)));
+    if about.takes.votes {
+        facts.push(("takes", "--votes".to_string()));
+    }
+    if about.takes.cheats {
+        facts.push(("takes", "--cheat".to_string()));
+    }
+    if about.goal == Goal::Estimate {
+        facts.push(("finds", "an estimate of the number of nodes, no leader".to_string()));
+    }
     facts.push(("kinds of messages", entry.kinds.join(", ")));
     let costs: Vec<String> = about.costs.iter().map(ToString::to_string).collect();
     facts.push(("messages", costs.join("; ")));
@@ -89,6 +100,7 @@ pub(crate) fn family(family: Family) -> &'static str {
 pub(crate) fn network(kind: NetworkKind) -> &'static str {
     match kind {
         NetworkKind::Ring => "ring",
+        NetworkKind::InformedRing => "ring with informer",
         NetworkKind::Complete => "complete",
         NetworkKind::Graph => "graph",
         NetworkKind::Tree => "tree",
@@ -107,6 +119,22 @@ pub(crate) fn initiators(initiators: Initiators) -> &'static str {
     match initiators {
         Initiators::All => "every live node",
         Initiators::LowestLive => "the lowest live position",
+    }
+}
+
+/// What it survives without help. With `--runs` every elector survives crashes, recoveries and partitions.
+pub(crate) fn survives(claims: Claims) -> String {
+    let claimed = [
+        (claims.crashes, "crashes"),
+        (claims.recoveries, "recoveries"),
+        (claims.partitions, "partitions"),
+        (claims.loss, "lost messages"),
+    ];
+    let words: Vec<&str> = claimed.iter().filter(|(is_claimed, _)| *is_claimed).map(|(_, word)| *word).collect();
+    match (words.join(", "), claims.with.join(" -p ")) {
+        (words, _) if words.is_empty() => "nothing during the election".to_string(),
+        (words, with) if with.is_empty() => words,
+        (words, with) => format!("{words}, with -p {with}"),
     }
 }
 

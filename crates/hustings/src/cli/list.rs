@@ -66,7 +66,11 @@ fn all(console: &mut Console<'_>) -> std::io::Result<()> {
         let line = if number == 0 { Paint::Strong.on(line, console.colour) } else { line.to_string() };
         writeln!(console.out, "{line}")?;
     }
-    writeln!(console.out, "\nMessages include the announcement. `hustings list NAME` tells all about one.")
+    writeln!(
+        console.out,
+        "\nMessages are those of the default starters and parameters, announcement included. `hustings list NAME` tells all about\n\
+         one."
+    )
 }
 
 fn one(entry: &Entry, console: &mut Console<'_>) -> std::io::Result<()> {
@@ -104,6 +108,8 @@ fn describe(entry: &Entry) -> Value {
         "answer": docs::certainty(about.certainty),
         "initiators": docs::initiators(about.initiators),
         "repeats": about.repeats,
+        "survives": docs::survives(about.claims),
+        "takes": {"votes": about.takes.votes, "cheats": about.takes.cheats},
         "kinds": entry.kinds,
         "costs": costs,
         "parameters": parameters,

@@ -58,13 +58,13 @@ impl Visitor for Simulate<'_, '_> {
             return print(&report, args.format, console);
         }
         let params = params::<A>(&args.params)?;
-        let planned = args.request().scenario(&A::ABOUT)?;
+        let planned = args.request().scenario_for::<A>(&params)?;
         planned.warnings.iter().for_each(|warning| warn(console, warning));
         let scenario = &planned.scenario;
         // What is over at once needs no sign of life.
-        let long = scenario.network.size() >= LONG;
+        let long = scenario.network.members() >= LONG;
         let working =
-            long.then(|| console.working(format!("{} among {} nodes", A::ABOUT.name, scenario.network.size())));
+            long.then(|| console.working(format!("{} among {} nodes", A::ABOUT.name, scenario.network.members())));
         let (outcome, reported) = elect::<A>(args, &params, scenario, console)?;
         if !reported {
             return Ok(verdict(&outcome));

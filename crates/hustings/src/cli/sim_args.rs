@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use hustings_protocol::Best;
-use hustings_sim::parse::{self, Healing, Ids, LinkAt, NodeAt, Split, Starts, Values, Votes};
+use hustings_sim::parse::{self, CheatAt, Healing, Ids, LinkAt, NodeAt, Split, Starts, Values, Votes};
 use hustings_sim::scenario::{Delay, Medium, Notice};
 use hustings_sim::simulate::Request;
 use hustings_sim::topology::Shape;
@@ -43,6 +43,9 @@ pub(crate) struct SimArgs {
     /// Who votes for whom, by position.
     #[arg(long, value_name = "P:Q,…", value_parser = read(Votes::from_str), help_heading = "Nodes")]
     votes: Option<Votes>,
+    /// A member that cheats: 3:rank (reports a rank that it has not) | 3:ack (acknowledges too early). Repeatable.
+    #[arg(long, value_name = "P:KIND", value_parser = read(CheatAt::from_str), help_heading = "Nodes")]
+    cheat: Vec<CheatAt>,
     /// Which end of the order wins: max | min.
     #[arg(long, value_name = "END", value_parser = one_of(&["max", "min"], parse::best), default_value = "max", hide_possible_values = true, help_heading = "Nodes")]
     best: Best,
@@ -81,6 +84,10 @@ pub(crate) struct SimArgs {
     /// How a dead leader is noticed: oracle | poll:K | heartbeat:K | term:K.
     #[arg(long, value_name = "HOW", value_parser = read(Notice::from_str), default_value = "oracle", help_heading = "Faults, each repeatable")]
     notice: Notice,
+    /// Holds the election anew among those who reach each other, whenever that changes: any algorithm then survives
+    /// crashes, recoveries and partitions.
+    #[arg(long, help_heading = "Faults, each repeatable")]
+    runs: bool,
 
     /// How long messages travel: unit | uniform:A-B | exponential:MEAN | pareto:MIN,SHAPE.
     #[arg(long, value_name = "DELAY", value_parser = read(Delay::from_str), default_value = "unit", help_heading = "Messages")]
@@ -140,10 +147,12 @@ impl SimArgs {
             ids: self.ids.clone(),
             values: self.values.clone(),
             votes: self.votes.clone(),
+            cheats: self.cheat.clone(),
             best: self.best,
             topology: self.topology.clone(),
             initiators: self.initiators.clone(),
             notice: self.notice,
+            runs: self.runs,
             crashes: self.crash.clone(),
             recoveries: self.recover.clone(),
             joins: self.join.clone(),

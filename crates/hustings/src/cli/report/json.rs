@@ -1,5 +1,6 @@
 //! The report as one JSON object. The order of its keys is part of its form.
 
+use hustings_algorithms::Goal;
 use serde_json::{Map, Value, json};
 
 use super::Report;
@@ -13,7 +14,7 @@ pub(crate) fn render(report: &Report<'_>) -> Value {
         report.kinds.iter().zip(&outcome.by_kind).map(|(kind, count)| ((*kind).to_string(), json!(count))).collect();
     let mut object = json!({
         "algorithm": report.algorithm,
-        "nodes": report.scenario.network.size(),
+        "nodes": report.scenario.network.members(),
         "edges": report.scenario.network.links(),
         "seed": report.scenario.seed,
         "params": params,
@@ -36,6 +37,12 @@ pub(crate) fn render(report: &Report<'_>) -> Value {
             "quiescent": outcome.time.quiescent,
         },
     });
+    if report.goal == Goal::Estimate || outcome.estimate.is_some() {
+        object["estimate"] = json!(outcome.estimate);
+    }
+    if !outcome.names.is_empty() {
+        object["names"] = outcome.names.iter().map(|(at, name)| json!({"position": at, "name": name})).collect();
+    }
     if !outcome.notice.is_empty() {
         let notice: Map<String, Value> =
             outcome.notice.iter().map(|(kind, count)| ((*kind).to_string(), json!(count))).collect();

@@ -4,7 +4,8 @@ pub(crate) mod json;
 mod picture;
 pub(crate) mod text;
 
-use hustings_algorithms::{Algorithm, Identity, Params};
+use hustings_algorithms::runs::Envelope;
+use hustings_algorithms::{Algorithm, Goal, Identity, Params};
 use hustings_protocol::{Id, Message, Protocol};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
@@ -14,6 +15,8 @@ pub(crate) struct Report<'a> {
     pub(crate) algorithm: &'static str,
     /// Whether nodes have ids that may be shown.
     pub(crate) named: bool,
+    /// What was wanted.
+    pub(crate) goal: Goal,
     pub(crate) kinds: &'static [&'static str],
     /// All parameters, as they would be typed.
     pub(crate) params: Vec<(&'static str, String)>,
@@ -34,7 +37,12 @@ impl<'a> Report<'a> {
         Report {
             algorithm: A::ABOUT.name,
             named: A::ABOUT.assumptions.identity == Identity::Unique,
-            kinds: <<A::Protocol<Id> as Protocol>::Message as Message>::KINDS,
+            goal: A::ABOUT.goal,
+            kinds: if scenario.runs {
+                <Envelope<<A::Protocol<Id> as Protocol>::Message>>::KINDS
+            } else {
+                <<A::Protocol<Id> as Protocol>::Message>::KINDS
+            },
             params: described.map(|one| (one.name, params.get(one.name).unwrap_or_default())).collect(),
             scenario,
             outcome,

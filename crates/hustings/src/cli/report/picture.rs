@@ -16,7 +16,7 @@ const MOST_DIGITS: usize = 6;
 
 /// The picture, if the network is a ring and small enough.
 pub(crate) fn draw(report: &Report<'_>, colour: bool) -> Option<String> {
-    let Network::Ring(ring) = report.scenario.network else { return None };
+    let (Network::Ring(ring) | Network::InformedRing(ring)) = report.scenario.network else { return None };
     let names: Vec<String> = (0..ring.size.min(MOST_NODES + 1))
         .map(|at| report.id(at).map_or_else(|| at.to_string(), |id| id.to_string()))
         .collect();

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use hustings_algorithms::Goal;
 use hustings_sim::topology::Network;
 
 use super::{Report, picture};
@@ -15,7 +16,11 @@ pub(crate) fn render(report: &Report<'_>, colour: bool) -> String {
     if let Some(picture) = picture::draw(report, colour) {
         let _ = write!(text, "\n{picture}");
     }
-    let _ = writeln!(text, "\n{}", leader(report, colour));
+    let _ = writeln!(text);
+    if report.goal == Goal::Leader {
+        let _ = writeln!(text, "{}", leader(report, colour));
+    }
+    found(&mut text, report, colour);
     if report.outcome.hung {
         let told = format!("not over at tick {}: messages were still under way", report.scenario.until);
         line(&mut text, "hung", &Paint::Bad.on(&told, colour));
@@ -40,6 +45,23 @@ pub(crate) fn render(report: &Report<'_>, colour: bool) -> String {
     text
 }
 
+/// What nodes found out beside who leads.
+fn found(text: &mut String, report: &Report<'_>, colour: bool) {
+    let outcome = report.outcome;
+    match (outcome.estimate, report.goal) {
+        (Some(size), _) => line(text, "estimate", &Paint::Good.on(&format!("{size} nodes, say all of them"), colour)),
+        (None, Goal::Estimate) => line(text, "estimate", &Paint::Bad.on("none that all agree on", colour)),
+        (None, Goal::Leader) => {}
+    }
+    if !outcome.names.is_empty() {
+        let mut names: Vec<u64> = outcome.names.iter().map(|(_, name)| *name).collect();
+        names.sort_unstable();
+        names.dedup();
+        let count = names.len() as u64;
+        line(text, "names", &format!("{count} different name{} for {} nodes", plural(count), outcome.names.len()));
+    }
+}
+
 fn line(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "{name:<11} {value}");
 }
@@ -50,13 +72,16 @@ fn plural(count: u64) -> &'static str {
 
 fn headline(report: &Report<'_>, colour: bool) -> String {
     let network = &report.scenario.network;
-    let size = u64::from(network.size());
+    let size = u64::from(network.members());
     let on = match network {
         Network::Ring(_) => "a ring".to_string(),
+        Network::InformedRing(_) => "a ring with an informer outside".to_string(),
         Network::Complete(_) => "a complete network".to_string(),
         Network::Graph(graph) => format!("a graph with {} link{}", graph.links(), plural(graph.links())),
     };
-    let mut line = format!("{} on {on} of {size} node{}", Paint::Strong.on(report.algorithm, colour), plural(size));
+    let algorithm = Paint::Strong.on(report.algorithm, colour);
+    let runs = if report.scenario.runs { " in runs" } else { "" };
+    let mut line = format!("{algorithm}{runs} on {on} of {size} node{}", plural(size));
     if !report.params.is_empty() {
         let params: Vec<String> = report.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let _ = write!(line, " ({})", params.join(", "));
