@@ -16,7 +16,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use hustings_algorithms::ring::ChangRoberts;
-use hustings_algorithms::{Algorithm, NoParams, catalogue};
+use hustings_algorithms::{Algorithm, NoParams, Setting, catalogue};
 use hustings_protocol::{Effect, Event, Id, Peers, Place, Protocol, Recorder, Summons};
 
 /// Runs the sole member of a ring until it says no more, as a device without an operating system would. Returns how
@@ -26,7 +26,7 @@ pub extern "C" fn hustings_elect_alone(id: u64) -> u64 {
     if catalogue::find(ChangRoberts::ABOUT.name).is_none() {
         return 0;
     }
-    let rules = ChangRoberts::protocol::<Id>(&NoParams);
+    let rules = ChangRoberts::protocol::<Id>(&NoParams, &Setting::of(&[Id(id)]));
     let place = Place { rank: Id(id), index: 0, size: 1, peers: Peers::Unknown(2) };
     let (mut state, mut leads, mut sent) = (rules.init(), false, 0);
     let mut events = Vec::from([Event::Start(Summons::Start)]);
