@@ -315,7 +315,7 @@ fn load(mut handled: Vec<u64>, members: u32) -> Load {
 
 /// Finds positions by id.
 #[derive(Clone, Debug)]
-enum Directory {
+pub(crate) enum Directory {
     /// Every id is its position plus this.
     Shifted { by: u64, size: u64 },
     /// Ids with their positions, ascending.
@@ -323,7 +323,7 @@ enum Directory {
 }
 
 impl Directory {
-    fn new<R: Rank>(ranks: &[R]) -> Self {
+    pub(crate) fn new<R: Rank>(ranks: &[R]) -> Self {
         let by = ranks.first().map_or(0, |rank| rank.id().0);
         if ranks.iter().enumerate().all(|(at, rank)| rank.id().0.wrapping_sub(by) == at as u64) {
             return Directory::Shifted { by, size: ranks.len() as u64 };
@@ -334,7 +334,7 @@ impl Directory {
     }
 
     #[inline]
-    fn position(&self, Id(id): Id) -> Option<u32> {
+    pub(crate) fn position(&self, Id(id): Id) -> Option<u32> {
         match self {
             Directory::Shifted { by, size } => {
                 let at = id.wrapping_sub(*by);

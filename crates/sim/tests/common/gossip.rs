@@ -3,19 +3,29 @@
 //! The protocol is a gossip whose nodes fold everything they see, in order, into a hash, and let that hash decide what
 //! they do and say. One event out of place, and counts, bytes and times come out different.
 
-use hustings_protocol::{Context, Id, Port, Protocol, Summons, Timer, kinds};
+use std::marker::PhantomData;
+
+use hustings_protocol::{Context, Id, Message, Port, Protocol, Summons, Timer, kinds};
 use hustings_sim::rng::{Purpose, Stream, hash};
 use hustings_sim::topology::{Graph, Network};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gossip {
+pub(crate) struct Gossip<W = Rumour> {
     /// Decides what it does.
     pub(crate) seed: u64,
     /// How often a rumour is passed on at most.
     pub(crate) life: u8,
     /// What it may do, as bits.
     pub(crate) talents: u8,
+    /// In which words.
+    pub(crate) words: PhantomData<W>,
+}
+
+impl<W> Gossip<W> {
+    pub(crate) const fn new(seed: u64, life: u8, talents: u8) -> Self {
+        Gossip { seed, life, talents, words: PhantomData }
+    }
 }
 
 /// Sends by id.
@@ -30,6 +40,15 @@ pub(crate) const COINS: u8 = 8;
 pub(crate) const STUTTERS: u8 = 16;
 /// Skips somebody for no reason.
 pub(crate) const RASH: u8 = 32;
+/// Sends by the map.
+pub(crate) const MAP: u8 = 64;
+
+/// What a gossip says. Engines keep small messages and large ones in different ways.
+pub(crate) trait Word: Message {
+    fn new(choice: u64, life: u8, seen: u64) -> Self;
+    fn life(&self) -> u8;
+    fn digest(&self) -> u64;
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) enum Rumour {
@@ -39,7 +58,15 @@ pub(crate) enum Rumour {
 }
 kinds!(Rumour: Quiet = "quiet", Loud = "loud", Told = "told");
 
-impl Rumour {
+impl Word for Rumour {
+    fn new(choice: u64, life: u8, seen: u64) -> Self {
+        match choice & 3 {
+            0 | 1 => Rumour::Quiet { life, seen: seen as u16 },
+            2 => Rumour::Loud { life, seen },
+            _ => Rumour::Told(std::sync::Arc::new(seen), life),
+        }
+    }
+
     fn life(&self) -> u8 {
         match self {
             Rumour::Quiet { life, .. } | Rumour::Loud { life, .. } | Rumour::Told(_, life) => *life,
@@ -55,7 +82,31 @@ impl Rumour {
     }
 }
 
-impl Gossip {
+/// A word of one byte: a life below 16 and a bit of what was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Hint(u8);
+
+impl Message for Hint {
+    const KINDS: &'static [&'static str] = &["hint", "nudge"];
+
+    fn kind(&self) -> usize {
+        usize::from(self.0 >> 7)
+    }
+}
+
+impl Word for Hint {
+    fn new(choice: u64, life: u8, seen: u64) -> Self {
+        Hint(life | (seen as u8 & 7) << 4 | (choice as u8 & 1) << 7)
+    }
+    fn life(&self) -> u8 {
+        self.0 & 15
+    }
+    fn digest(&self) -> u64 {
+        u64::from(self.0)
+    }
+}
+
+impl<W: Word> Gossip<W> {
     fn act<C: Context<Self>>(&self, seen: &mut u64, what: u64, life: u8, cx: &mut C) {
         *seen = hash(self.seed, *seen, what ^ (u64::from(cx.index()) << 32));
         if self.talents & COINS != 0 && seen.is_multiple_of(5) {
@@ -65,11 +116,12 @@ impl Gossip {
         let mut choices = *seen;
         for _ in 0..choices % 3 {
             choices = hash(choices, 0, 0);
-            let rumour = match choices >> 8 & 3 {
-                0 | 1 => Rumour::Quiet { life, seen: *seen as u16 },
-                2 => Rumour::Loud { life, seen: *seen },
-                _ => Rumour::Told(std::sync::Arc::new(*seen), life),
-            };
+            let rumour = W::new(choices >> 8, life, *seen);
+            if cx.degree() == 0 {
+                // An informer outside has the map and nothing else.
+                cx.send_to((choices >> 32) as u32 % (cx.size() + 2), rumour);
+                continue;
+            }
             let port = Port((choices >> 16) as u32 % cx.degree());
             match choices >> 24 & 15 {
                 0 => cx.send_all_but(Some(port), rumour),
@@ -84,6 +136,7 @@ impl Gossip {
                 6 | 7 if self.talents & TIMERS != 0 => {
                     cx.set_timer(choices >> 32 & 7, Timer { kind: life, token: choices as u32 & 1 });
                 }
+                12 | 13 if self.talents & MAP != 0 => cx.send_to((choices >> 32) as u32 % (cx.size() + 2), rumour),
                 11 if self.talents & RASH != 0 => cx.skip(port),
                 _ => cx.send(port, rumour),
             }
@@ -91,31 +144,33 @@ impl Gossip {
     }
 }
 
-impl Protocol for Gossip {
+impl<W: Word> Protocol for Gossip<W> {
     type Rank = Id;
     type State = u64;
-    type Message = Rumour;
+    type Message = W;
 
     fn init(&self) -> u64 {
         0
     }
     fn start<C: Context<Self>>(&self, seen: &mut u64, summons: Summons, cx: &mut C) {
         self.act(seen, 100 + summons as u64, self.life, cx);
-        cx.send(Port::NEXT, Rumour::Loud { life: self.life, seen: *seen });
+        if cx.degree() > 0 {
+            cx.send(Port::NEXT, W::new(2, self.life, *seen));
+        }
     }
-    fn receive<C: Context<Self>>(&self, seen: &mut u64, from: Port, rumour: Rumour, cx: &mut C) {
+    fn receive<C: Context<Self>>(&self, seen: &mut u64, from: Port, rumour: W, cx: &mut C) {
         self.act(seen, hash(200, u64::from(from.0), rumour.digest()), rumour.life(), cx);
     }
-    fn receive_direct<C: Context<Self>>(&self, seen: &mut u64, from: Id, rumour: Rumour, cx: &mut C) {
+    fn receive_direct<C: Context<Self>>(&self, seen: &mut u64, from: Id, rumour: W, cx: &mut C) {
         self.act(seen, hash(300, from.0, rumour.digest()), rumour.life(), cx);
     }
-    fn unreachable<C: Context<Self>>(&self, seen: &mut u64, port: Port, rumour: Rumour, cx: &mut C) {
+    fn unreachable<C: Context<Self>>(&self, seen: &mut u64, port: Port, rumour: W, cx: &mut C) {
         if self.talents & SKIPS != 0 {
             cx.skip(port);
         }
         self.act(seen, hash(400, u64::from(port.0), rumour.digest()), rumour.life().min(1), cx);
     }
-    fn unreachable_direct<C: Context<Self>>(&self, seen: &mut u64, to: Id, rumour: Rumour, cx: &mut C) {
+    fn unreachable_direct<C: Context<Self>>(&self, seen: &mut u64, to: Id, rumour: W, cx: &mut C) {
         self.act(seen, hash(500, to.0, rumour.digest()), rumour.life().min(1), cx);
     }
     fn timer<C: Context<Self>>(&self, seen: &mut u64, timer: Timer, cx: &mut C) {

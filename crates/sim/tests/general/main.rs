@@ -4,6 +4,7 @@ mod barriers;
 mod chance;
 mod counts;
 mod crashes;
+#[allow(dead_code, reason = "only its tiny messages and graphs are used here")]
 #[path = "../common/gossip.rs"]
 mod gossip;
 mod members;

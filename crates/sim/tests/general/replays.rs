@@ -80,7 +80,7 @@ prop_compose! {
 }
 
 fn gossips() -> impl Strategy<Value = Gossip> {
-    (any::<u64>(), 1..12u8, 0..64u8).prop_map(|(seed, life, talents)| Gossip { seed, life, talents })
+    (any::<u64>(), 1..12u8, 0..64u8).prop_map(|(seed, life, talents)| Gossip::new(seed, life, talents))
 }
 
 fn ranks(scenario: &Scenario) -> Vec<Id> {

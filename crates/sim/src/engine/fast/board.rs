@@ -6,52 +6,46 @@
 //! messages.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
-use hustings_protocol::Id;
+use hustings_protocol::Port;
 
-use super::pages::{filled, room_for};
-
-/// A message to a node by its id.
-pub(super) struct DirectMail<M> {
-    pub(super) receiver: u32,
-    pub(super) sender: u32,
-    pub(super) from: Id,
-    pub(super) message: M,
-}
+use super::direct::Direct;
+use super::links::{Links, receiver_of};
+use super::mailbox::{Arrival, Bound, Came, Mailbox, Way};
+use super::pages::{filled, touched};
 
 /// Mail from one range of positions to one range of positions.
 pub(super) struct Board<M> {
+    /// The first slot on it.
+    first: usize,
     /// A bit per slot; a bit per word of the level below; and once more.
     levels: [Vec<u64>; 3],
     payloads: Vec<MaybeUninit<M>>,
     /// What is sent over a link that has a message already: slot and message, in sending order.
     more: Vec<(usize, M)>,
-    pub(super) direct: Vec<DirectMail<M>>,
-    /// How many messages are on it.
+    direct: Direct<M>,
+    /// How many messages are on it, those sent by id left out.
     count: usize,
 }
 
 impl<M> Board<M> {
-    pub(super) fn new(slots: usize) -> Self {
+    fn of(slots: Range<usize>) -> Self {
         let words = |bits: usize| bits.div_ceil(64);
-        let sizes = [words(slots), words(words(slots)), words(words(words(slots)))];
-        let mut payloads = room_for(slots);
-        payloads.resize_with(slots, MaybeUninit::uninit);
-        Board { levels: sizes.map(|size| filled(size, 0)), payloads, more: Vec::new(), direct: Vec::new(), count: 0 }
-    }
-
-    pub(super) fn memory(&self) -> usize {
-        let words: usize = self.levels.iter().map(Vec::len).sum();
-        words * size_of::<u64>() + self.payloads.len() * size_of::<M>()
-    }
-
-    #[inline(always)]
-    pub(super) fn count(&self) -> usize {
-        self.count
+        let count = slots.len();
+        let sizes = [words(count), words(words(count)), words(words(words(count)))];
+        Board {
+            first: slots.start,
+            levels: sizes.map(|size| filled(size, 0)),
+            payloads: touched(count),
+            more: Vec::new(),
+            direct: Direct::new(),
+            count: 0,
+        }
     }
 
     #[inline(always)]
-    pub(super) fn put(&mut self, slot: usize, message: M) {
+    fn put_at(&mut self, slot: usize, message: M) {
         self.count += 1;
         let word = &mut self.levels[0][slot / 64];
         let (old, bit) = (*word, 1 << (slot % 64));
@@ -82,6 +76,101 @@ impl<M> Board<M> {
     }
 }
 
+impl<M: Send> Mailbox<M> for Board<M> {
+    type Reader = Reader;
+    type Pool = ();
+
+    fn new<L: Links>(links: &L, _: Range<u32>, to: Range<u32>) -> Self {
+        Board::of(links.first(to.start)..links.first(to.end))
+    }
+
+    fn pool<L: Links>(_: &L, _: Range<u32>) {}
+
+    fn memory(&self) -> usize {
+        let words: usize = self.levels.iter().map(Vec::len).sum();
+        words * size_of::<u64>() + self.payloads.len() * size_of::<M>()
+    }
+
+    fn len(&self) -> usize {
+        self.count + self.direct.len()
+    }
+
+    #[inline(always)]
+    fn put(&mut self, (): &mut (), way: Way, message: M) {
+        self.put_at(way.slot - self.first, message);
+    }
+
+    fn put_direct(&mut self, (): &mut (), sender: u32, receiver: u32, message: M) {
+        self.direct.put(sender, receiver, message);
+    }
+
+    fn open<L: Links>(boards: &mut [Self], links: &L, to: Range<u32>) -> Reader {
+        Reader {
+            node: to.start,
+            first: boards[0].first,
+            end: links.first(to.start + 1),
+            has_direct: Direct::open(boards.iter_mut().map(|board| &mut board.direct)),
+            ..Reader::new(boards)
+        }
+    }
+
+    #[inline(always)]
+    fn next<L: Links>(
+        boards: &mut [Self],
+        (): &mut (),
+        reader: &mut Reader,
+        links: &L,
+        bound: Bound,
+    ) -> Option<Arrival<M>> {
+        let base = boards[0].first;
+        let slot = reader.next_below(boards, bound.slot - base);
+        if reader.has_direct
+            && let Some(letter) = next_direct(boards, *reader, slot.map(|slot| slot + base), links, bound.node)
+        {
+            return Some(letter);
+        }
+        let slot = slot?;
+        let message = reader.take(boards, slot);
+        let slot = slot + base;
+        if slot >= reader.end {
+            reader.node = receiver_of(links, slot, reader.node + 1);
+            (reader.first, reader.end) = (links.first(reader.node), links.first(reader.node + 1));
+        }
+        Some(Arrival {
+            node: reader.node,
+            first: reader.first,
+            degree: (reader.end - reader.first) as u32,
+            came: Came::Through(Port((slot - reader.first) as u32)),
+            message,
+        })
+    }
+
+    fn close(boards: &mut [Self]) -> bool {
+        wipe(boards);
+        boards[0].direct.close()
+    }
+}
+
+/// What was sent by id and comes before the mail at this slot.
+#[cold]
+#[inline(never)]
+fn next_direct<M: Send, L: Links>(
+    boards: &mut [Board<M>],
+    reader: Reader,
+    slot: Option<usize>,
+    links: &L,
+    bound: u32,
+) -> Option<Arrival<M>> {
+    let over_link = slot.map(|slot| {
+        let node = receiver_of(links, slot, reader.node);
+        let first = links.first(node);
+        (node, links.receiver(node, first, (slot - first) as u32))
+    });
+    let (node, sender, message) = boards[0].direct.next(over_link, bound)?;
+    let (first, end) = (links.first(node), links.first(node + 1));
+    Some(Arrival { node, first, degree: (end - first) as u32, came: Came::From(sender), message })
+}
+
 impl<M> Drop for Board<M> {
     fn drop(&mut self) {
         if std::mem::needs_drop::<M>() {
@@ -104,18 +193,24 @@ pub(super) struct Reader {
     started: bool,
     /// Whether any slot holds more than one message.
     any_more: bool,
+    /// Whether anything was sent by id.
+    has_direct: bool,
+    /// The last node that had mail over a link, its first slot, and that of the next one.
+    node: u32,
+    first: usize,
+    end: usize,
 }
 
 impl Reader {
     /// A reader of these boards, which are opened.
-    pub(super) fn new<M>(boards: &mut [Board<M>]) -> Self {
+    fn new<M>(boards: &mut [Board<M>]) -> Self {
         boards.iter_mut().for_each(Board::open);
         Reader { any_more: boards.iter().any(|board| !board.more.is_empty()), ..Reader::default() }
     }
 
     /// The next slot below `bound` with mail. Its bit is not taken yet.
     #[inline(always)]
-    pub(super) fn next_below<M>(&mut self, boards: &[Board<M>], bound: usize) -> Option<usize> {
+    fn next_below<M>(&mut self, boards: &[Board<M>], bound: usize) -> Option<usize> {
         if self.words[0] == 0 {
             *self = self.refilled(boards);
             if self.words[0] == 0 {
@@ -129,7 +224,7 @@ impl Reader {
     /// Takes the first message of the slot that [`Reader::next_below`] gave; the slot stays open while it holds
     /// another.
     #[inline(always)]
-    pub(super) fn take<M>(&mut self, boards: &mut [Board<M>], slot: usize) -> M {
+    fn take<M>(&mut self, boards: &mut [Board<M>], slot: usize) -> M {
         if size_of::<M>() == 0 && !self.any_more {
             self.words[0] &= self.words[0] - 1; // the boards' own bits are wiped at the end of the tick
             // SAFETY: a message without bytes needs no memory, and the bit says that there is one.
@@ -198,7 +293,7 @@ impl Reader {
 }
 
 /// Wipes the bits of boards that were read to the end.
-pub(super) fn wipe<M>(boards: &mut [Board<M>]) {
+fn wipe<M>(boards: &mut [Board<M>]) {
     for board in boards {
         for top in 0..board.levels[2].len() {
             for middle in ones(std::mem::take(&mut board.levels[2][top])).map(|bit| top * 64 + bit) {
@@ -234,11 +329,11 @@ mod tests {
         for round in 0..200u64 {
             let slots = 1 + stream.below(20_000) as usize;
             // Even slots are written by one range, odd ones by the other.
-            let mut boards = [Board::new(slots), Board::new(slots)];
+            let mut boards = [Board::of(0..slots), Board::of(0..slots)];
             let mut plain = Vec::new();
             for number in 0..stream.below(1 + round * 10) {
                 let slot = stream.below(slots as u64) as usize;
-                boards[slot % 2].put(slot, Box::new(number));
+                boards[slot % 2].put_at(slot, Box::new(number));
                 plain.push((slot, Box::new(number)));
             }
             plain.sort_by_key(|&(slot, _)| slot);
@@ -256,8 +351,8 @@ mod tests {
     #[test]
     fn what_is_left_is_dropped() {
         let kept = std::sync::Arc::new(());
-        let mut board = Board::new(100);
-        [3, 3, 99].iter().for_each(|&slot| board.put(slot, std::sync::Arc::clone(&kept)));
+        let mut board = Board::of(0..100);
+        [3, 3, 99].iter().for_each(|&slot| board.put_at(slot, std::sync::Arc::clone(&kept)));
         assert_eq!(std::sync::Arc::strong_count(&kept), 4);
         drop(board);
         assert_eq!(std::sync::Arc::strong_count(&kept), 1);

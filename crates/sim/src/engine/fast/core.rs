@@ -1,14 +1,14 @@
 //! What all fast drivers keep beside the mail: counts, ledger, calendar, gauge, coins.
 
-use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use hustings_protocol::{Fact, Id, Message, Protocol, Rank, Summons, Timer};
+use hustings_protocol::{Fact, Id, Message, Protocol, Summons, Timer};
 
 use super::calendar::{Calendar, Starts};
 use super::ledger::{Clockwork, Ledger, agreement, final_leader};
 use super::meter::{Gauge, Meter, summary};
 use crate::engine::MOST_KINDS;
+use crate::engine::books::Directory;
 use crate::outcome::Outcome;
 use crate::rng::{Purpose, Stream};
 use crate::scenario::{Fault, FaultKind, Scenario};
@@ -80,14 +80,23 @@ pub(super) struct Core<'a, P: Protocol> {
     /// The protocol asked for something that this driver cannot do: the run is given up.
     pub(super) unsuited: bool,
     seed: u64,
-    /// Where an id is; made when the first one is looked up. Never iterated.
-    positions: Option<HashMap<Id, u32>>,
-    /// How many coins each node drew; only those that drew any.
-    coins: BTreeMap<u32, u64>,
+    /// How many take part in the election: all but an informer outside, who comes last.
+    members: u32,
+    /// Where an id is; made when the first one is looked up.
+    directory: Option<Directory>,
+    /// How many coins each node of the range drew; empty until somebody draws.
+    coins: Vec<u32>,
+    range: Range<u32>,
 }
 
 impl<'a, P: Protocol> Core<'a, P> {
-    pub(super) fn new<Mt: Meter>(protocol: &'a P, ranks: &'a [P::Rank], plan: &Plan, range: Range<u32>) -> Self {
+    pub(super) fn new<Mt: Meter>(
+        protocol: &'a P,
+        ranks: &'a [P::Rank],
+        plan: &Plan,
+        range: Range<u32>,
+        members: u32,
+    ) -> Self {
         Core {
             protocol,
             ranks,
@@ -95,13 +104,15 @@ impl<'a, P: Protocol> Core<'a, P> {
             counts: Counts::default(),
             lost: 0,
             lost_last: (0, 0),
-            ledger: Ledger::new(range.clone()),
+            ledger: Ledger::new(range.start.min(members)..range.end.min(members)),
             calendar: Calendar::new(range.clone(), ranks.len() as u32, &plan.starts, &plan.crashes),
-            gauge: Gauge::new::<Mt>(range),
+            gauge: Gauge::new::<Mt>(range.clone()),
             unsuited: false,
             seed: plan.seed,
-            positions: None,
-            coins: BTreeMap::new(),
+            members,
+            directory: None,
+            coins: Vec::new(),
+            range,
         }
     }
 
@@ -119,8 +130,7 @@ impl<'a, P: Protocol> Core<'a, P> {
 
     /// The bytes of what is kept for every node.
     pub(super) fn memory(&self) -> usize {
-        let range = self.ledger.memory() / size_of::<u32>();
-        range * size_of::<P::Rank>() + self.ledger.memory() + self.gauge.memory()
+        self.range.len() * size_of::<P::Rank>() + self.ledger.memory() + self.gauge.memory()
     }
 
     #[inline(always)]
@@ -141,16 +151,23 @@ impl<'a, P: Protocol> Core<'a, P> {
         }
     }
 
+    /// A node goes down.
+    pub(super) fn crash(&mut self, node: u32) {
+        if node < self.members {
+            self.ledger.crash(node);
+        }
+    }
+
     /// What a start signal is at this moment: if the leader that the node names is down, it says so.
-    pub(super) fn summons(&self, node: u32) -> Summons {
-        if !self.calendar.is_rough() {
+    pub(super) fn summons(&mut self, node: u32) -> Summons {
+        if !self.calendar.is_rough() || node >= self.members {
             return Summons::Start;
         }
-        let is_down = |id: Id| {
-            let position = self.ranks.iter().position(|rank| rank.id() == id);
-            position.is_none_or(|position| !self.calendar.is_up(position as u32, self.tick))
-        };
-        if self.ledger.names(node).is_some_and(is_down) { Summons::LeaderLost } else { Summons::Start }
+        let Some(leader) = self.ledger.names(node) else { return Summons::Start };
+        match self.position(leader) {
+            Some(position) if self.calendar.is_up(position, self.tick) => Summons::Start,
+            _ => Summons::LeaderLost,
+        }
     }
 
     /// Traffic that never ends needs the general engine, which knows what it means for a run to be quiet.
@@ -177,18 +194,18 @@ impl<'a, P: Protocol> Core<'a, P> {
     #[cold]
     #[inline(never)]
     pub(super) fn position(&mut self, id: Id) -> Option<u32> {
-        let ranks = self.ranks;
-        let all = || ranks.iter().zip(0..).map(|(rank, position)| (rank.id(), position)).collect();
-        self.positions.get_or_insert_with(all).get(&id).copied()
+        let members = &self.ranks[..self.members as usize];
+        self.directory.get_or_insert_with(|| Directory::new(members)).position(id)
     }
 
     #[cold]
     #[inline(never)]
     pub(super) fn draw(&mut self, node: u32, bound: u64) -> u64 {
-        let drawn = self.coins.entry(node).or_insert(0);
-        let mut stream = Stream::new(self.seed, Purpose::Coins, u64::from(node)).skip_to(*drawn);
+        self.coins.resize(self.range.len(), 0);
+        let drawn = &mut self.coins[(node - self.range.start) as usize];
+        let mut stream = Stream::new(self.seed, Purpose::Coins, u64::from(node)).skip_to(u64::from(*drawn));
         let number = stream.below(bound);
-        *drawn = stream.position();
+        *drawn = stream.position() as u32;
         number
     }
 }
@@ -202,11 +219,11 @@ pub(super) fn outcome<P: Protocol>(
 ) -> Outcome {
     let not_lost_yet: u64 = cores.iter().map(|core| core.not_lost_yet(until)).sum();
     let ledgers: Vec<&Ledger> = cores.iter().map(|core| &core.ledger).collect();
-    let ranks = cores[0].ranks;
+    let (ranks, members) = (cores[0].ranks, cores[0].members);
     let mut leaders: Vec<u32> = ledgers.iter().flat_map(|ledger| ledger.leaders()).map(|(node, _)| node).collect();
     leaders.sort_unstable();
     let gauges: Vec<&Gauge> = cores.iter().map(|core| &core.gauge).collect();
-    let (bytes, load, collisions) = summary(&gauges, ranks.len() as u32);
+    let (bytes, load, collisions) = summary(&gauges, members);
     Outcome {
         leader: final_leader(&ledgers, ranks).map(|(node, _)| node),
         leaders,

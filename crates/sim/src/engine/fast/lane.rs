@@ -6,7 +6,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::pages::{filled, room_for};
+use super::pages::{filled, touched};
 
 /// Mail in flight, first in first out.
 pub(super) struct Lane<M> {
@@ -21,13 +21,7 @@ impl<M> Lane<M> {
     /// An empty lane with room for so many messages; the memory is touched now, so that the run does not pay for it.
     pub(super) fn with_room(room: usize) -> Self {
         let room = room.max(4) + 1;
-        let mut messages: Vec<MaybeUninit<M>> = room_for(room);
-        messages.resize_with(room, MaybeUninit::uninit);
-        let page = 4096usize.div_ceil(size_of::<M>().max(1)).max(1);
-        for place in messages.iter_mut().step_by(page) {
-            // SAFETY: the bytes of an uninitialised message may be anything.
-            unsafe { place.as_mut_ptr().cast::<u8>().write_bytes(0, size_of::<M>()) };
-        }
+        let messages = touched(room);
         let receivers = filled(room, u32::MAX);
         Lane { receivers, messages, head: 0, tail: 0 }
     }

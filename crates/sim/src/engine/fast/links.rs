@@ -1,16 +1,25 @@
-//! The links of a network as slots: see [`super::board`].
+//! The links of a network, numbered.
 
-use crate::topology::{Complete, Graph};
+use hustings_protocol::Port;
+
+use crate::topology::{Complete, Graph, Ring};
 
 /// A network whose directed links are numbered by receiver, then by sender.
 pub(super) trait Links: Sync {
     /// Whether a node knows the ranks of its peers.
     const PEERS_ARE_KNOWN: bool;
+    /// Whether it is a ring, whose nodes may strike each other off; and there may be an informer outside.
+    const IS_RING: bool = false;
+    /// How many positions, an informer outside included.
     fn size(&self) -> u32;
+    /// How many positions take part in the election: all but an informer outside.
+    fn members(&self) -> u32 {
+        self.size()
+    }
     /// The first slot of a receiver; that of `size` is the number of slots.
     fn first(&self, receiver: u32) -> usize;
-    /// Who is behind a port.
-    fn receiver(&self, node: u32, port: u32) -> u32;
+    /// Who is behind a port. `first` is the node's own first slot.
+    fn receiver(&self, node: u32, first: usize, port: u32) -> u32;
     /// The slot of the link that a port leads to. `first` is the node's own first slot.
     fn slot(&self, node: u32, first: usize, port: u32) -> usize;
 }
@@ -26,8 +35,8 @@ impl Links for Graph {
         Graph::first(self)[receiver as usize] as usize
     }
     #[inline(always)]
-    fn receiver(&self, node: u32, port: u32) -> u32 {
-        self.slots()[Links::first(self, node) + port as usize]
+    fn receiver(&self, _: u32, first: usize, port: u32) -> u32 {
+        self.slots()[first + port as usize]
     }
     #[inline(always)]
     fn slot(&self, _: u32, first: usize, port: u32) -> usize {
@@ -46,13 +55,49 @@ impl Links for Complete {
         receiver as usize * (self.size as usize - 1)
     }
     #[inline(always)]
-    fn receiver(&self, node: u32, port: u32) -> u32 {
+    fn receiver(&self, node: u32, _: usize, port: u32) -> u32 {
         port + u32::from(port >= node)
     }
     #[inline(always)]
-    fn slot(&self, node: u32, _: usize, port: u32) -> usize {
-        let receiver = self.receiver(node, port);
+    fn slot(&self, node: u32, first: usize, port: u32) -> usize {
+        let receiver = self.receiver(node, first, port);
         Links::first(self, receiver) + (node - u32::from(node > receiver)) as usize
+    }
+}
+
+/// A ring whose members may reach each other across, by the map; perhaps with an informer outside.
+pub(super) struct Chords {
+    pub(super) ring: Ring,
+    pub(super) has_informer: bool,
+}
+
+impl Links for Chords {
+    const PEERS_ARE_KNOWN: bool = false;
+    const IS_RING: bool = true;
+
+    fn size(&self) -> u32 {
+        self.ring.size + u32::from(self.has_informer)
+    }
+    fn members(&self) -> u32 {
+        self.ring.size
+    }
+    #[inline(always)]
+    fn first(&self, receiver: u32) -> usize {
+        2 * receiver.min(self.ring.size) as usize
+    }
+    #[inline(always)]
+    fn receiver(&self, node: u32, _: usize, port: u32) -> u32 {
+        match Port(port) {
+            Port::NEXT if node + 1 < self.ring.size => node + 1,
+            Port::NEXT => 0,
+            _ if node > 0 => node - 1,
+            _ => self.ring.size - 1,
+        }
+    }
+    #[inline(always)]
+    fn slot(&self, node: u32, first: usize, port: u32) -> usize {
+        let into = if Port(port) == Port::NEXT { Port::PREVIOUS } else { Port::NEXT };
+        Links::first(self, self.receiver(node, first, port)) + into.index()
     }
 }
 

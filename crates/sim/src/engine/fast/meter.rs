@@ -81,10 +81,11 @@ pub(crate) fn encoded_len<M: Message>(message: &M) -> u64 {
     postcard::experimental::serialized_size(message).map_or(0, |length| length as u64)
 }
 
-/// Adds up the gauges of all ranges.
-pub(super) fn summary(gauges: &[&Gauge], size: u32) -> (u64, Load, Collisions) {
+/// Adds up the gauges of all ranges; an informer outside, after the members, has no load.
+pub(super) fn summary(gauges: &[&Gauge], members: u32) -> (u64, Load, Collisions) {
     let bytes = gauges.iter().map(|gauge| gauge.bytes).sum();
-    let load = Load::of(gauges.iter().flat_map(|gauge| gauge.handled.iter().copied()), size);
+    let handled = gauges.iter().flat_map(|gauge| gauge.handled.iter().copied());
+    let load = Load::of(handled.take(members as usize), members);
     let collisions = Collisions {
         total: gauges.iter().map(|gauge| gauge.collisions.total).sum(),
         max: gauges.iter().map(|gauge| gauge.collisions.max).max().unwrap_or(0),

@@ -6,27 +6,38 @@
 //!
 //! It agrees with the general engine event for event; a property test says so.
 
+mod bins;
 mod board;
 mod calendar;
 mod core;
+mod direct;
 mod lane;
 mod ledger;
 mod links;
+mod mailbox;
 mod meter;
 mod pages;
+mod ranges;
 mod ring;
+mod sheet;
 mod side;
-mod slots;
 mod spot;
+
+use std::marker::PhantomData;
 
 use hustings_protocol::Protocol;
 
+use self::bins::Bins;
+use self::board::Board;
 pub use self::calendar::Starts;
 pub use self::core::Plan;
+use self::links::{Chords, Links};
+use self::mailbox::Mailbox;
 pub use self::meter::{Full, Lean, Meter};
+use self::sheet::Sheet;
 use crate::outcome::Outcome;
 use crate::scenario::{Delay, FaultKind, Medium, Notice, Scenario};
-use crate::topology::{Complete, Graph, Network};
+use crate::topology::Network;
 
 /// Whether the fast engine serves this scenario.
 pub fn suits(scenario: &Scenario) -> bool {
@@ -40,10 +51,9 @@ pub fn suits(scenario: &Scenario) -> bool {
     plain
         && only_crashes
         && match &scenario.network {
-            Network::Ring(ring) => ring::suits(*ring, scenario.faults.len()),
-            Network::InformedRing(_) => false,
-            Network::Complete(complete) => slots::suits(complete),
-            Network::Graph(graph) => slots::suits(graph),
+            Network::Ring(_) | Network::InformedRing(_) => scenario.network.members() >= 1,
+            Network::Complete(complete) => ranges::suits(complete),
+            Network::Graph(graph) => ranges::suits(graph),
         }
 }
 
@@ -55,78 +65,123 @@ fn serves(protocol: &impl Protocol, scenario: &Scenario) -> bool {
 /// Runs a scenario that [`suits`]; `None` if the protocol then asks for something that only the general engine does.
 pub fn run<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
     match scenario.network {
-        Network::Ring(_) | Network::InformedRing(_) => run_on_ring::<P, Mt>(protocol, ranks, scenario),
+        Network::Ring(_) | Network::InformedRing(_) => {
+            run_on_ring::<P, Mt>(protocol, ranks, scenario).or_else(|| run_by_map::<P, Mt>(protocol, ranks, scenario))
+        }
         Network::Complete(_) | Network::Graph(_) => run_on_links::<P, Mt>(protocol, ranks, scenario),
     }
 }
 
-/// [`run`] for rings only: nothing else is compiled.
+/// [`run`] for rings whose members talk to their neighbours only: nothing else is compiled.
 pub fn run_on_ring<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
     match scenario.network {
-        Network::Ring(ring) if serves(protocol, scenario) => {
+        Network::Ring(ring) if serves(protocol, scenario) && ring::suits(ring, scenario.faults.len()) => {
             ring::Prepared::<P, Mt>::new(protocol, ranks, ring, &Plan::of(scenario)).run()
         }
         _ => None,
     }
 }
 
+/// [`run`] for rings whose members have a map, and perhaps an informer outside: nothing else is compiled.
+pub fn run_by_map<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
+    let links = chords(&scenario.network).filter(|_| serves(protocol, scenario))?;
+    ranges::Prepared::<P, _, Bins<_>, Mt>::new(protocol, ranks, &links, &Plan::of(scenario)).run()
+}
+
 /// [`run`] for graphs and complete networks only: nothing else is compiled.
 pub fn run_on_links<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
+    let plan = serves(protocol, scenario).then(|| Plan::of(scenario))?;
     match &scenario.network {
-        _ if !serves(protocol, scenario) => None,
         Network::Ring(_) | Network::InformedRing(_) => None,
-        Network::Complete(complete) => {
-            slots::Prepared::<P, _, Mt>::new(protocol, ranks, complete, &Plan::of(scenario)).run()
+        Network::Complete(complete) if const { is_tiny::<P>() } => {
+            ranges::Prepared::<P, _, Sheet<_>, Mt>::new(protocol, ranks, complete, &plan).run()
         }
-        Network::Graph(graph) => slots::Prepared::<P, _, Mt>::new(protocol, ranks, graph, &Plan::of(scenario)).run(),
+        Network::Complete(complete) => {
+            ranges::Prepared::<P, _, Bins<_>, Mt>::new(protocol, ranks, complete, &plan).run()
+        }
+        Network::Graph(graph) if const { is_tiny::<P>() } => {
+            ranges::Prepared::<P, _, Board<_>, Mt>::new(protocol, ranks, graph, &plan).run()
+        }
+        Network::Graph(graph) => ranges::Prepared::<P, _, Bins<_>, Mt>::new(protocol, ranks, graph, &plan).run(),
+    }
+}
+
+/// Whether messages are so small that a place for each of them is better than a bin for many.
+const fn is_tiny<P: Protocol>() -> bool {
+    size_of::<P::Message>() <= 1
+}
+
+/// A ring with a map.
+fn chords(network: &Network) -> Option<Chords> {
+    match *network {
+        Network::Ring(ring) => Some(Chords { ring, has_informer: false }),
+        Network::InformedRing(ring) => Some(Chords { ring, has_informer: true }),
+        Network::Complete(_) | Network::Graph(_) => None,
     }
 }
 
 /// A run that is ready to start: everything it will need is allocated and touched, so that its time can be measured.
 #[expect(missing_debug_implementations, reason = "it holds millions of states")]
-pub struct Prepared<'a, P: Protocol, Mt>(Driver<'a, P, Mt>);
+pub struct Prepared<'a, P, Mt>(Box<dyn Ready + 'a>, PhantomData<(P, Mt)>);
 
-// There is one for each run: its size does not matter.
-#[allow(clippy::large_enum_variant)]
-enum Driver<'a, P: Protocol, Mt> {
-    Ring(ring::Prepared<'a, P, Mt>),
-    Complete(slots::Prepared<'a, P, Complete, Mt>),
-    Graph(slots::Prepared<'a, P, Graph, Mt>),
+/// A driver that is ready to start. What it is for is hidden, so that only what is needed is compiled.
+trait Ready {
+    fn memory(&self) -> usize;
+    fn run(self: Box<Self>) -> Option<Outcome>;
+}
+
+impl<P: Protocol, Mt: Meter> Ready for ring::Prepared<'_, P, Mt> {
+    fn memory(&self) -> usize {
+        ring::Prepared::memory(self)
+    }
+    fn run(self: Box<Self>) -> Option<Outcome> {
+        ring::Prepared::run(*self)
+    }
+}
+
+impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Ready for ranges::Prepared<'_, P, L, B, Mt> {
+    fn memory(&self) -> usize {
+        ranges::Prepared::memory(self)
+    }
+    fn run(self: Box<Self>) -> Option<Outcome> {
+        ranges::Prepared::run(*self)
+    }
 }
 
 impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
     /// Sets up a plan on a network; `None` if it needs the general engine.
     pub fn new(protocol: &'a P, ranks: &'a [P::Rank], network: &'a Network, plan: &Plan) -> Option<Self> {
-        let driver = match network {
+        type Run<'a, P, L, B, Mt> = ranges::Prepared<'a, P, L, B, Mt>;
+        let driver: Box<dyn Ready + 'a> = match network {
             Network::Ring(ring) if ring::suits(*ring, plan.crashes.len()) => {
-                Driver::Ring(ring::Prepared::new(protocol, ranks, *ring, plan))
+                Box::new(ring::Prepared::<P, Mt>::new(protocol, ranks, *ring, plan))
             }
-            Network::Complete(complete) if slots::suits(complete) => {
-                Driver::Complete(slots::Prepared::new(protocol, ranks, complete, plan))
+            Network::Complete(complete) if ranges::suits(complete) => {
+                if const { is_tiny::<P>() } {
+                    Box::new(Run::<P, _, Sheet<_>, Mt>::new(protocol, ranks, complete, plan))
+                } else {
+                    Box::new(Run::<P, _, Bins<_>, Mt>::new(protocol, ranks, complete, plan))
+                }
             }
-            Network::Graph(graph) if slots::suits(graph) => {
-                Driver::Graph(slots::Prepared::new(protocol, ranks, graph, plan))
+            Network::Graph(graph) if ranges::suits(graph) => {
+                if const { is_tiny::<P>() } {
+                    Box::new(Run::<P, _, Board<_>, Mt>::new(protocol, ranks, graph, plan))
+                } else {
+                    Box::new(Run::<P, _, Bins<_>, Mt>::new(protocol, ranks, graph, plan))
+                }
             }
             _ => return None,
         };
-        Some(Prepared(driver))
+        Some(Prepared(driver, PhantomData))
     }
 
     /// How many bytes the run holds: ranks, states, books and room for mail; the network itself left out.
     pub fn memory(&self) -> usize {
-        match &self.0 {
-            Driver::Ring(ring) => ring.memory(),
-            Driver::Complete(complete) => complete.memory(),
-            Driver::Graph(graph) => graph.memory(),
-        }
+        self.0.memory()
     }
 
     /// Runs it; `None` if the protocol then asks for something that only the general engine does.
     pub fn run(self) -> Option<Outcome> {
-        match self.0 {
-            Driver::Ring(ring) => ring.run(),
-            Driver::Complete(complete) => complete.run(),
-            Driver::Graph(graph) => graph.run(),
-        }
+        self.0.run()
     }
 }

@@ -3,11 +3,25 @@
 //! A run over millions of nodes walks through hundreds of megabytes. With the usual small pages the processor spends
 //! much of its time looking up where they lie; so the kernel is asked for large ones, before the memory is touched.
 
+use std::mem::MaybeUninit;
+
 /// An array of so many values, touched: the run does not pay for mapping its memory.
 pub(super) fn filled<T: Clone>(length: usize, value: T) -> Vec<T> {
     let mut array = room_for(length);
     array.resize(length, value);
     array
+}
+
+/// So many places for values, touched.
+pub(super) fn touched<T>(length: usize) -> Vec<MaybeUninit<T>> {
+    let mut places: Vec<MaybeUninit<T>> = room_for(length);
+    places.resize_with(length, MaybeUninit::uninit);
+    let page = 4096usize.div_ceil(size_of::<T>().max(1)).max(1);
+    for place in places.iter_mut().step_by(page) {
+        // SAFETY: the bytes of an uninitialised value may be anything.
+        unsafe { place.as_mut_ptr().cast::<u8>().write_bytes(0, size_of::<T>()) };
+    }
+    places
 }
 
 /// Room for so many values, on large pages where the kernel has them.

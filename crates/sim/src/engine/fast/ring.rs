@@ -83,7 +83,7 @@ impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
         let room = if plan.starts == super::Starts::All { ring.size as usize + 1 } else { 64 };
         Prepared {
             core: RingCore {
-                books: Core::new::<Mt>(protocol, ranks, plan, 0..ring.size),
+                books: Core::new::<Mt>(protocol, ranks, plan, 0..ring.size, ring.size),
                 size: ring.size,
                 targets: [Vec::new(), Vec::new()],
                 returning: None,
@@ -253,7 +253,7 @@ fn special_tick<P: Protocol, Mt: Meter>(
         }
         let Some(node) = special else { break };
         if crashes.pop_front_if(|first| *first == node).is_some() {
-            core.books.ledger.crash(node);
+            core.books.crash(node);
         }
         let mut starts_now = starts.pop_front_if(|first| *first == node).is_some();
         if next_to_start == node {

@@ -1,24 +1,25 @@
-//! What a node of a graph or a complete network sees and does: the context of [`super::slots`].
+//! What a node sees and does: the context of [`super::ranges`].
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
 use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
 
-use super::board::{Board, DirectMail};
 use super::calendar::{Return, To};
 use super::core::{Core, Counts};
 use super::links::Links;
+use super::mailbox::{Mailbox, Way};
 use super::meter::Meter;
 
 /// What a node sees while it handles an event.
-pub(super) struct Spot<'a, 'b, P: Protocol, L, Mt> {
+pub(super) struct Spot<'a, 'b, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
     pub(super) node: u32,
     pub(super) first: usize,
     pub(super) degree: u32,
     pub(super) links: &'a L,
     pub(super) books: &'a mut Core<'b, P>,
-    pub(super) outbox: &'a mut [Board<P::Message>],
+    pub(super) outbox: &'a mut [B],
+    pub(super) pool: &'a mut B::Pool,
     pub(super) borders: &'a [(u32, usize)],
     pub(super) counts: &'a mut Counts,
     /// Whether the handler had any effect. Read after timers only; elsewhere the compiler leaves it out.
@@ -26,7 +27,7 @@ pub(super) struct Spot<'a, 'b, P: Protocol, L, Mt> {
     pub(super) meter: PhantomData<Mt>,
 }
 
-impl<P: Protocol, L: Links, Mt: Meter> Spot<'_, '_, P, L, Mt> {
+impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Spot<'_, '_, P, L, B, Mt> {
     #[inline(always)]
     fn count(&mut self, message: &P::Message, copies: u64) {
         self.acted = true;
@@ -39,32 +40,34 @@ impl<P: Protocol, L: Links, Mt: Meter> Spot<'_, '_, P, L, Mt> {
 
     #[inline(always)]
     fn put(&mut self, port: u32, message: P::Message) {
-        if self.books.calendar.is_rough() && self.comes_back(port, &message) {
-            return;
+        let receiver = self.links.receiver(self.node, self.first, port);
+        if !self.books.calendar.is_up(receiver, self.books.tick + 1) {
+            return self.bring_back(port, receiver, message);
         }
         let slot = self.links.slot(self.node, self.first, port);
         // Counted, not searched: on a random graph nobody can guess it.
         let inner = &self.borders[1..self.borders.len() - 1];
         let to: usize = inner.iter().map(|border| usize::from(slot >= border.1)).sum();
-        self.outbox[to].put(slot - self.borders[to].1, message);
+        self.outbox[to].put(self.pool, Way { sender: self.node, receiver, slot }, message);
+    }
+
+    /// What an informer outside says of leaders counts for nothing.
+    #[inline(always)]
+    fn is_member(&self) -> bool {
+        !L::IS_RING || self.node < self.links.members()
     }
 
     /// Books a message whose receiver will be down when it arrives.
     #[cold]
     #[inline(never)]
-    fn comes_back(&mut self, port: u32, message: &P::Message) -> bool {
-        let receiver = self.links.receiver(self.node, port);
-        if self.books.calendar.is_up(receiver, self.books.tick + 1) {
-            return false;
-        }
+    fn bring_back(&mut self, port: u32, receiver: u32, message: P::Message) {
         self.books.lose();
-        let message = Return { sender: self.node, to: To::Port(Port(port), receiver), message: message.clone() };
+        let message = Return { sender: self.node, to: To::Port(Port(port), receiver), message };
         self.books.calendar.bring_back(self.books.tick, message);
-        true
     }
 }
 
-impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
+impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Context<P> for Spot<'_, '_, P, L, B, Mt> {
     #[inline(always)]
     fn rank(&self) -> P::Rank {
         self.books.ranks[self.node as usize]
@@ -75,7 +78,7 @@ impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
     }
     #[inline(always)]
     fn size(&self) -> u32 {
-        self.links.size()
+        self.links.members()
     }
     #[inline(always)]
     fn degree(&self) -> u32 {
@@ -84,7 +87,7 @@ impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
     #[inline(always)]
     fn peer_rank(&self, port: Port) -> Option<P::Rank> {
         (L::PEERS_ARE_KNOWN && port.0 < self.degree)
-            .then(|| self.books.ranks[self.links.receiver(self.node, port.0) as usize])
+            .then(|| self.books.ranks[self.links.receiver(self.node, self.first, port.0) as usize])
     }
     fn draw(&mut self, bound: u64) -> u64 {
         self.books.draw(self.node, bound)
@@ -132,7 +135,6 @@ impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
     }
     fn send_to(&mut self, receiver: u32, message: P::Message) {
         self.count(&message, 1);
-        let from = self.rank().id();
         let Some(to) = self.books.ranks.get(receiver as usize).map(|rank| rank.id()) else {
             self.books.lose();
             return;
@@ -144,7 +146,7 @@ impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
             return;
         }
         let range = self.borders[1..].partition_point(|border| border.0 <= receiver);
-        self.outbox[range].direct.push(DirectMail { receiver, sender: self.node, from, message });
+        self.outbox[range].put_direct(self.pool, self.node, receiver, message);
     }
     fn set_timer(&mut self, after: u64, timer: Timer) {
         self.acted = true;
@@ -154,16 +156,22 @@ impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
     fn lead(&mut self) {
         self.acted = true;
         let id = self.rank().id();
-        self.books.ledger.lead(self.node, id, self.books.tick);
+        if self.is_member() {
+            self.books.ledger.lead(self.node, id, self.books.tick);
+        }
     }
     #[inline(always)]
     fn follow(&mut self, leader: Id) {
         self.acted = true;
-        self.books.ledger.follow(self.node, leader);
+        if self.is_member() {
+            self.books.ledger.follow(self.node, leader);
+        }
     }
     fn forget(&mut self) {
         self.acted = true;
-        self.books.ledger.forget(self.node);
+        if self.is_member() {
+            self.books.ledger.forget(self.node);
+        }
     }
     fn learn(&mut self, fact: Fact) {
         self.acted = true;
@@ -171,5 +179,6 @@ impl<P: Protocol, L: Links, Mt: Meter> Context<P> for Spot<'_, '_, P, L, Mt> {
     }
     fn skip(&mut self, _: Port) {
         self.acted = true;
+        self.books.unsuited |= L::IS_RING;
     }
 }

@@ -1,21 +1,20 @@
-//! The driver for graphs and complete networks: mail lies on [`Board`]s.
+//! The driver for every network: mail lies in [`Mailbox`]es.
 //!
-//! Positions are split in contiguous ranges. Each range has its own books and states, and writes a board for every
-//! range; at the end of a tick the boards change hands. Nothing else is shared, so the result does not depend on how
-//! many ranges there are or which thread runs which.
+//! Positions are split in contiguous ranges. Each range has its own books and states, and writes a mailbox for every
+//! range; at the end of a tick they change hands. Nothing else is shared, so the result does not depend on how many
+//! ranges there are or which thread runs which.
 
-use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-use hustings_protocol::{Port, Protocol, Timer};
+use hustings_protocol::{Protocol, Rank, Timer};
 
-use super::board::{Board, DirectMail, Reader, wipe};
 use super::calendar::{Day, Return, To};
 use super::core::{Core, Counts, Plan, outcome};
 use super::ledger::{Clockwork, Ledger};
-use super::links::{Links, receiver_of};
+use super::links::Links;
+use super::mailbox::{Arrival, Bound, Came, Mailbox};
 use super::meter::Meter;
 use super::pages::filled;
 use super::spot::Spot;
@@ -24,10 +23,10 @@ use crate::outcome::Outcome;
 /// Below so many messages a tick is run by one thread: waking another costs more than it helps.
 const WORTH_A_THREAD: usize = 50_000;
 
-/// Every range has a board for every range, so there are not too many.
+/// Every range has a mailbox for every range, so there are not too many.
 const MOST_RANGES: usize = 16;
 
-/// Boards of a complete network grow with the square of its size: beyond this many slots the general engine takes less.
+/// The links of a complete network grow with the square of its size: beyond this many the general engine takes less.
 const MOST_SLOTS: usize = 1 << 30;
 
 /// Whether this driver serves a network.
@@ -36,15 +35,16 @@ pub(super) fn suits(links: &impl Links) -> bool {
 }
 
 /// One range of positions.
-struct Worker<'a, P: Protocol, L> {
+struct Worker<'a, P: Protocol, L, B: Mailbox<P::Message>> {
     links: &'a L,
     books: Core<'a, P>,
     range: Range<u32>,
     states: Vec<P::State>,
     /// Mail to this range, from each range.
-    inbox: Vec<Board<P::Message>>,
+    inbox: Vec<B>,
     /// Mail from this range, to each range.
-    outbox: Vec<Board<P::Message>>,
+    outbox: Vec<B>,
+    pool: B::Pool,
     /// Where the ranges begin, in positions and in slots; one more entry than ranges.
     borders: Arc<[(u32, usize)]>,
     /// Whether this tick held a delivery, or a timer that did something.
@@ -52,37 +52,34 @@ struct Worker<'a, P: Protocol, L> {
 }
 
 /// A run that is ready to start.
-pub(super) struct Prepared<'a, P: Protocol, L, Mt> {
-    workers: Vec<Worker<'a, P, L>>,
+pub(super) struct Prepared<'a, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
+    workers: Vec<Worker<'a, P, L, B>>,
     until: u64,
     meter: PhantomData<Mt>,
 }
 
-impl<'a, P: Protocol, L: Links, Mt: Meter> Prepared<'a, P, L, Mt> {
+impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Prepared<'a, P, L, B, Mt> {
     pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], links: &'a L, plan: &Plan) -> Self {
         let borders: Arc<[(u32, usize)]> = borders(links, plan.threads).into();
-        let ranges = borders.len() - 1;
-        let boards = |lengths: &[(u32, usize)]| Board::new(lengths[1].1 - lengths[0].1);
-        let worker = |pair: &[(u32, usize)]| {
-            let range = pair[0].0..pair[1].0;
-            Worker {
-                links,
-                books: Core::new::<Mt>(protocol, ranks, plan, range.clone()),
-                states: filled(range.len(), protocol.init()),
-                range,
-                inbox: (0..ranges).map(|_| boards(pair)).collect(),
-                outbox: borders.windows(2).map(boards).collect(),
-                borders: Arc::clone(&borders),
-                active: false,
-            }
+        let ranges = || borders.windows(2).map(|pair| pair[0].0..pair[1].0);
+        let worker = |range: Range<u32>| Worker {
+            links,
+            books: Core::new::<Mt>(protocol, ranks, plan, range.clone(), links.members()),
+            states: filled(range.len(), protocol.init()),
+            inbox: ranges().map(|from| B::new(links, from, range.clone())).collect(),
+            outbox: ranges().map(|to| B::new(links, range.clone(), to)).collect(),
+            pool: B::pool(links, range.clone()),
+            range,
+            borders: Arc::clone(&borders),
+            active: false,
         };
-        Prepared { workers: borders.windows(2).map(worker).collect(), until: plan.until, meter: PhantomData }
+        Prepared { workers: ranges().map(worker).collect(), until: plan.until, meter: PhantomData }
     }
 
     pub(super) fn memory(&self) -> usize {
-        let worker = |worker: &Worker<'_, P, L>| {
-            let boards = worker.inbox.iter().chain(&worker.outbox).map(Board::memory).sum::<usize>();
-            boards + worker.books.memory() + worker.states.len() * size_of::<P::State>()
+        let worker = |worker: &Worker<'_, P, L, B>| {
+            let mail = worker.inbox.iter().chain(&worker.outbox).map(B::memory).sum::<usize>();
+            mail + worker.books.memory() + worker.states.len() * size_of::<P::State>()
         };
         self.workers.iter().map(worker).sum()
     }
@@ -90,7 +87,7 @@ impl<'a, P: Protocol, L: Links, Mt: Meter> Prepared<'a, P, L, Mt> {
     /// Runs it; `None` if the protocol turns out to need the general engine.
     pub(super) fn run(mut self) -> Option<Outcome> {
         let mut clock = Clockwork::default();
-        let mail_is_left = run_ticks::<P, L, Mt>(&mut self.workers, &mut clock, self.until);
+        let mail_is_left = run_ticks::<P, L, B, Mt>(&mut self.workers, &mut clock, self.until);
         let books: Vec<Core<'_, P>> = self.workers.into_iter().map(|worker| worker.books).collect();
         if books.iter().any(|books| books.unsuited) {
             return None;
@@ -119,8 +116,8 @@ fn borders(links: &impl Links, threads: usize) -> Vec<(u32, usize)> {
 }
 
 /// Runs tick after tick; whether mail is left at the end.
-fn run_ticks<P: Protocol, L: Links, Mt: Meter>(
-    workers: &mut [Worker<'_, P, L>],
+fn run_ticks<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter>(
+    workers: &mut [Worker<'_, P, L, B>],
     clock: &mut Clockwork,
     until: u64,
 ) -> bool {
@@ -160,107 +157,107 @@ fn run_ticks<P: Protocol, L: Links, Mt: Meter>(
 }
 
 /// How many messages are in the inboxes.
-fn waiting<P: Protocol, L>(workers: &[Worker<'_, P, L>]) -> usize {
-    let boards = workers.iter().flat_map(|worker| &worker.inbox);
-    boards.map(|board| board.count() + board.direct.len()).sum()
+fn waiting<P: Protocol, L, B: Mailbox<P::Message>>(workers: &[Worker<'_, P, L, B>]) -> usize {
+    workers.iter().flat_map(|worker| &worker.inbox).map(B::len).sum()
 }
 
-/// The end of a tick: what every range wrote for a range becomes its inbox, and the empty boards go back.
-fn exchange<P: Protocol, L>(workers: &mut [Worker<'_, P, L>]) {
+/// The end of a tick: what every range wrote for a range becomes its inbox, and the empty mailboxes go back.
+fn exchange<P: Protocol, L, B: Mailbox<P::Message>>(workers: &mut [Worker<'_, P, L, B>]) {
     for to in 0..workers.len() {
-        for from in 0..workers.len() {
-            let mut written = std::mem::replace(&mut workers[from].outbox[to], Board::new(0));
-            std::mem::swap(&mut written, &mut workers[to].inbox[from]);
-            workers[from].outbox[to] = written;
+        for from in 0..to {
+            if let Ok([from_there, to_there]) = workers.get_disjoint_mut([from, to]) {
+                std::mem::swap(&mut from_there.outbox[to], &mut to_there.inbox[from]);
+                std::mem::swap(&mut to_there.outbox[from], &mut from_there.inbox[to]);
+            }
         }
+        let Worker { inbox, outbox, .. } = &mut workers[to];
+        std::mem::swap(&mut outbox[to], &mut inbox[to]);
     }
 }
 
-impl<P: Protocol, L: Links> Worker<'_, P, L> {
+impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
     #[inline(never)]
     fn tick<Mt: Meter>(&mut self, tick: u64) {
         self.books.tick = tick;
-        let mut boards = std::mem::take(&mut self.inbox);
-        let mut mail = Incoming::new(&mut boards, self.range.start);
-        let has_direct = mail.boards.iter().any(|board| !board.direct.is_empty());
+        let mut inbox = std::mem::take(&mut self.inbox);
+        let mut reader = B::open(&mut inbox, self.links, self.range.clone());
         let mut counts = Counts::default();
-        if has_direct || self.books.calendar.next() <= tick {
-            self.special::<Mt>(&mut mail, &mut counts);
+        if self.books.calendar.next() <= tick {
+            self.special::<Mt>(&mut inbox, &mut reader, &mut counts);
         } else {
-            self.deliver::<Mt>(&mut mail, self.range.end, &mut counts);
+            self.deliver::<Mt>(&mut inbox, &mut reader, self.range.end, &mut counts);
         }
         self.books.counts.add(&counts);
-        wipe(mail.boards);
-        self.inbox = boards;
+        if !B::close(&mut inbox) {
+            self.books.unsuited = true;
+        }
+        self.inbox = inbox;
         if Mt::FULL {
             self.books.gauge.end_of_tick();
         }
     }
 
-    /// Delivers all mail on the boards for positions below `bound`.
-    #[inline(always)]
-    fn deliver<Mt: Meter>(&mut self, mail: &mut Incoming<'_, P::Message>, bound: u32, counts: &mut Counts) {
-        let (base, start) = (self.borders_of_range(), self.range.start);
-        let bound = self.links.first(bound) - base;
-        let mut reader = mail.reader;
-        let (mut node, mut first) = (mail.node, self.links.first(mail.node) - base);
-        let mut end = self.links.first(node + 1) - base;
-        while let Some(slot) = reader.next_below(mail.boards, bound) {
-            let message = reader.take(mail.boards, slot);
-            if slot >= end {
-                node = receiver_of(self.links, slot + base, node + 1);
-                (first, end) = (self.links.first(node) - base, self.links.first(node + 1) - base);
-            }
+    /// Delivers all mail for positions below `bound`. Not inlined: the handlers are melted in here, and only here.
+    #[inline(never)]
+    fn deliver<Mt: Meter>(&mut self, inbox: &mut [B], reader: &mut B::Reader, bound: u32, counts: &mut Counts) {
+        let bound = Bound { node: bound, slot: self.links.first(bound) };
+        let (start, mut local) = (self.range.start, *reader);
+        while let Some(Arrival { node, first, degree, came, message }) =
+            B::next(inbox, &mut self.pool, &mut local, self.links, bound)
+        {
             self.active = true;
             self.books.delivered::<Mt>(node);
-            let port = Port((slot - first) as u32);
-            let mut cx = Spot::<P, L, Mt> {
+            let mut cx = Spot::<P, L, B, Mt> {
                 node,
-                first: first + base,
-                degree: (end - first) as u32,
+                first,
+                degree,
                 links: self.links,
                 books: &mut self.books,
                 outbox: &mut self.outbox,
+                pool: &mut self.pool,
                 borders: &self.borders,
                 counts,
                 acted: false,
                 meter: PhantomData,
             };
-            cx.books.protocol.receive(&mut self.states[(node - start) as usize], port, message, &mut cx);
+            let (protocol, state) = (cx.books.protocol, &mut self.states[(node - start) as usize]);
+            match came {
+                Came::Through(port) => protocol.receive(state, port, message, &mut cx),
+                Came::From(sender) => {
+                    let from = cx.books.ranks[sender as usize].id();
+                    protocol.receive_direct(state, from, message, &mut cx);
+                }
+            }
         }
-        (mail.reader, mail.node) = (reader, node);
-    }
-
-    fn borders_of_range(&self) -> usize {
-        self.links.first(self.range.start)
+        *reader = local;
     }
 
     /// A tick with everything that it may hold, node by node.
     #[inline(never)]
-    fn special<Mt: Meter>(&mut self, mail: &mut Incoming<'_, P::Message>, counts: &mut Counts) {
+    fn special<Mt: Meter>(&mut self, inbox: &mut [B], reader: &mut B::Reader, counts: &mut Counts) {
         let tick = self.books.tick;
         let day = self.books.calendar.open(tick);
         let Day { everybody_starts, mut starts, mut crashes, mut returns, mut timers } = day;
-        let mut direct = mail.take_direct();
         let mut next_to_start = if everybody_starts { self.range.start } else { self.range.end };
         loop {
             let heads = [
                 starts.front().copied(),
                 crashes.front().copied(),
-                direct.front().map(|head| head.receiver),
                 returns.front().map(|head| head.sender),
                 timers.front().map(|head| head.0),
             ];
             let special = heads.into_iter().flatten().min();
             let bound = special.unwrap_or(self.range.end);
+            // Before the next node with something special: nodes that only start (nobody has mail then), or only have
+            // mail.
             while next_to_start < bound {
                 self.start::<Mt>(next_to_start, counts);
                 next_to_start += 1;
             }
-            self.deliver::<Mt>(mail, bound, counts);
+            self.deliver::<Mt>(inbox, reader, bound, counts);
             let Some(node) = special else { break };
             if crashes.pop_front_if(|first| *first == node).is_some() {
-                self.books.ledger.crash(node);
+                self.books.crash(node);
             }
             let mut starts_now = starts.pop_front_if(|first| *first == node).is_some();
             if next_to_start == node {
@@ -269,7 +266,8 @@ impl<P: Protocol, L: Links> Worker<'_, P, L> {
             if starts_now && self.books.calendar.is_up(node, tick) {
                 self.start::<Mt>(node, counts);
             }
-            self.deliver_to::<Mt>(node, mail, &mut direct, counts);
+            // Mail for nodes that are down at arrival was never put in: all of this is delivered.
+            self.deliver::<Mt>(inbox, reader, node + 1, counts);
             while let Some(lost) = returns.pop_front_if(|first| first.sender == node) {
                 if self.books.calendar.is_up(node, tick) {
                     self.hand_back::<Mt>(lost, counts);
@@ -280,45 +278,6 @@ impl<P: Protocol, L: Links> Worker<'_, P, L> {
                     self.active |= self.fire::<Mt>(node, timer, counts);
                 }
             }
-        }
-    }
-
-    /// Delivers a node's mail and what came to it directly, by sender.
-    fn deliver_to<Mt: Meter>(
-        &mut self,
-        node: u32,
-        mail: &mut Incoming<'_, P::Message>,
-        direct: &mut VecDeque<DirectMail<P::Message>>,
-        counts: &mut Counts,
-    ) {
-        let (base, first) = (self.borders_of_range(), self.links.first(node));
-        let end = self.links.first(node + 1);
-        loop {
-            let slot = mail.reader.next_below(mail.boards, end - base);
-            let sender = slot.map(|slot| self.links.receiver(node, (slot + base - first) as u32));
-            // Of one sender's mail, what was sent directly comes in the order of sending only among itself; a protocol
-            // that sends a neighbour both in one tick is for the general engine.
-            let direct_first = direct
-                .front()
-                .is_some_and(|head| head.receiver == node && sender.is_none_or(|sender| head.sender < sender));
-            if direct_first {
-                if let Some(letter) = direct.pop_front() {
-                    self.at::<Mt, _>(node, counts, |protocol, state, cx| {
-                        protocol.receive_direct(state, letter.from, letter.message, cx);
-                    });
-                }
-            } else if let Some(slot) = slot {
-                if direct.front().is_some_and(|head| head.receiver == node && Some(head.sender) == sender) {
-                    self.books.unsuited = true;
-                }
-                let message = mail.reader.take(mail.boards, slot);
-                let port = Port((slot + base - first) as u32);
-                self.at::<Mt, _>(node, counts, |protocol, state, cx| protocol.receive(state, port, message, cx));
-            } else {
-                return;
-            }
-            self.active = true;
-            self.books.delivered::<Mt>(node);
         }
     }
 
@@ -349,45 +308,24 @@ impl<P: Protocol, L: Links> Worker<'_, P, L> {
         &mut self,
         node: u32,
         counts: &mut Counts,
-        act: impl FnOnce(&P, &mut P::State, &mut Spot<'_, '_, P, L, Mt>) -> T,
+        act: impl FnOnce(&P, &mut P::State, &mut Spot<'_, '_, P, L, B, Mt>) -> T,
     ) -> T {
         let first = self.links.first(node);
         let degree = (self.links.first(node + 1) - first) as u32;
         let state = &mut self.states[(node - self.range.start) as usize];
-        let mut cx = Spot::<P, L, Mt> {
+        let mut cx = Spot::<P, L, B, Mt> {
             node,
             first,
             degree,
             links: self.links,
             books: &mut self.books,
             outbox: &mut self.outbox,
+            pool: &mut self.pool,
             borders: &self.borders,
             counts,
             acted: false,
             meter: PhantomData,
         };
         act(cx.books.protocol, state, &mut cx)
-    }
-}
-
-/// The mail of this tick, as far as it was read.
-struct Incoming<'a, M> {
-    boards: &'a mut [Board<M>],
-    reader: Reader,
-    /// The last node that had mail.
-    node: u32,
-}
-
-impl<'a, M> Incoming<'a, M> {
-    fn new(boards: &'a mut [Board<M>], node: u32) -> Self {
-        let reader = Reader::new(boards);
-        Incoming { boards, reader, node }
-    }
-
-    /// What was sent by id, by receiver, then sender, then in sending order.
-    fn take_direct(&mut self) -> VecDeque<DirectMail<M>> {
-        let mut all: Vec<_> = self.boards.iter_mut().flat_map(|board| std::mem::take(&mut board.direct)).collect();
-        all.sort_by_key(|letter| (letter.receiver, letter.sender));
-        all.into()
     }
 }
