@@ -17,6 +17,7 @@ pub mod overlay;
 mod params;
 pub mod ring;
 pub mod runs;
+pub mod within;
 
 pub use algorithm::{
     About, Algorithm, Assumptions, Case, Certainty, Cheat, Claims, Cost, DefaultIds, Direction, Family, Goal, Identity,

@@ -1,12 +1,11 @@
 //! Rings with levels or divisions: Shirali's "novel schemes" that make token-ring faster, and fall back on it.
 //!
 //! What they share is in `layout` (where levels, parts and points are), `wheel` (segments), `run` (the numbers of
-//! elections and the last resort), `embed` (token-ring inside another protocol), `params` and `check`.
+//! elections and the last resort), `params` and `check`.
 
 mod backoff;
 mod check;
 mod divided;
-mod embed;
 mod layout;
 mod params;
 mod run;

@@ -2,8 +2,9 @@
 
 use crate::waves::{predicted, started, wave};
 use hustings_algorithms::graph::diffusion::{
-    Aggregate, Diffusion, Gathered, Greatest, Message, News, Size, State, Top, Value, Within,
+    Aggregate, Diffusion, Gathered, Greatest, Message, News, Size, State, Top, Value,
 };
+use hustings_algorithms::within::Within;
 use hustings_protocol::{
     Context, Effect, Event, Fact, Happening, Id, Peers, Place, Port, Protocol, Record, Recorder, Summons,
 };

@@ -14,11 +14,10 @@
 pub mod lap;
 pub mod walk;
 
-use core::marker::PhantomData;
-use core::ops::Range;
-
-use hustings_protocol::{Change, Context, Fact, Id, Port, Protocol, Summons, Timer, kinds};
+use hustings_protocol::{Change, Context, Id, Port, Protocol, Summons, Timer, kinds};
 use serde::{Deserialize, Serialize};
+
+use crate::within::Within;
 
 crate::choices! {
     /// What follows the election.
@@ -115,11 +114,11 @@ where
         &self,
         state: &mut (P::State, S::State),
         cx: &mut C,
-        handle: impl FnOnce(&P, &mut P::State, &mut Within<'_, C, Self, fn(P::Message) -> P::Message>),
+        handle: impl FnOnce(&P, &mut P::State, &mut Within<'_, Self, C, fn(P::Message) -> P::Message>),
     ) {
         let mut within = Within::new(cx, core::convert::identity as fn(P::Message) -> P::Message);
         handle(&self.election, &mut state.0, &mut within);
-        if within.leads {
+        if within.leads() {
             self.sequel.start(&mut state.1, Summons::Start, &mut Within::new(cx, P::Message::carrying));
         }
     }
@@ -181,96 +180,5 @@ where
 
     fn retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
         self.elect(state, cx, |election, state, cx| election.retire(state, cx));
-    }
-}
-
-/// The context of one of the two, made of the context of both.
-struct Within<'a, C, Q, F> {
-    cx: &'a mut C,
-    /// Makes a message of both out of one of the inner protocol's.
-    wrap: F,
-    /// Whether the inner protocol has just made this node the leader.
-    leads: bool,
-    both: PhantomData<fn() -> Q>,
-}
-
-impl<'a, C, Q, F> Within<'a, C, Q, F> {
-    #[inline(always)]
-    fn new(cx: &'a mut C, wrap: F) -> Self {
-        Within { cx, wrap, leads: false, both: PhantomData }
-    }
-}
-
-impl<P, Q, C, F> Context<P> for Within<'_, C, Q, F>
-where
-    P: Protocol,
-    Q: Protocol<Rank = P::Rank>,
-    C: Context<Q>,
-    F: Fn(P::Message) -> Q::Message,
-{
-    #[inline(always)]
-    fn rank(&self) -> P::Rank {
-        self.cx.rank()
-    }
-    #[inline(always)]
-    fn index(&self) -> u32 {
-        self.cx.index()
-    }
-    #[inline(always)]
-    fn size(&self) -> u32 {
-        self.cx.size()
-    }
-    #[inline(always)]
-    fn degree(&self) -> u32 {
-        self.cx.degree()
-    }
-    fn peer_rank(&self, port: Port) -> Option<P::Rank> {
-        self.cx.peer_rank(port)
-    }
-    #[inline(always)]
-    fn draw(&mut self, bound: u64) -> u64 {
-        self.cx.draw(bound)
-    }
-    #[inline(always)]
-    fn send(&mut self, port: Port, message: P::Message) {
-        self.cx.send(port, (self.wrap)(message));
-    }
-    #[inline(always)]
-    fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
-        self.cx.send_all_but(except, (self.wrap)(message));
-    }
-    #[inline(always)]
-    fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
-        self.cx.send_range(ports, (self.wrap)(message));
-    }
-    fn send_direct(&mut self, to: Id, message: P::Message) {
-        self.cx.send_direct(to, (self.wrap)(message));
-    }
-    fn send_to(&mut self, member: u32, message: P::Message) {
-        self.cx.send_to(member, (self.wrap)(message));
-    }
-    fn set_timer(&mut self, after: u64, timer: Timer) {
-        self.cx.set_timer(after, timer);
-    }
-    #[inline(always)]
-    fn lead(&mut self) {
-        self.leads = true;
-        self.cx.lead();
-    }
-    #[inline(always)]
-    fn follow(&mut self, leader: Id) {
-        self.leads = false;
-        self.cx.follow(leader);
-    }
-    fn forget(&mut self) {
-        self.leads = false;
-        self.cx.forget();
-    }
-    fn learn(&mut self, fact: Fact) {
-        self.cx.learn(fact);
-    }
-    #[inline(always)]
-    fn skip(&mut self, port: Port) {
-        self.cx.skip(port);
     }
 }

@@ -9,10 +9,12 @@
 //! # An algorithm on top of it
 //!
 //! [`Diffusion`] is a [`Protocol`] of its own. An outer algorithm holds a [`State`] in its own state, a [`Message`]
-//! as a variant of its own messages, and hands on what is not its own, in a context that wraps ([`Within`]):
+//! as a variant of its own messages, and hands on what is not its own, in a context that wraps
+//! ([`Within`](crate::within::Within)):
 //!
 //! ```
-//! use hustings_algorithms::graph::diffusion::{Diffusion, Message, News, State, Top, Value, Within};
+//! use hustings_algorithms::graph::diffusion::{Diffusion, Message, News, State, Top, Value};
+//! use hustings_algorithms::within::Within;
 //! use hustings_protocol::{Context, Event, Id, Message as _, Port, Protocol, Rank, Summons, Timer};
 //! # use serde::{Deserialize, Serialize};
 //!
@@ -101,7 +103,6 @@ mod reach;
 mod state;
 mod trouble;
 mod wave;
-mod within;
 
 use core::marker::PhantomData;
 
@@ -113,7 +114,6 @@ pub use message::{Message, Prober};
 pub use ports::Ports;
 use state::{Computation, Purpose};
 pub use state::{News, State};
-pub use within::Within;
 
 /// The kinds of timers.
 const PROBE: u8 = 0;

@@ -10,7 +10,8 @@ use super::clique::{Clique, Verdict, say};
 use super::message::Sorted;
 use super::roll::{Number, Roll, Word};
 use super::{Diffused, Inner, Message, Rules};
-use crate::graph::diffusion::{self, News, Within};
+use crate::graph::diffusion::{self, News};
+use crate::within::Within;
 
 /// What a node remembers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

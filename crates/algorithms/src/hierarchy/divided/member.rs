@@ -6,11 +6,11 @@ use alloc::sync::Arc;
 use hustings_protocol::{Context, Id, Port, Protocol, Rank, Summons, Timer};
 
 use super::{Desk, Message, Rules, State, roller};
-use crate::hierarchy::embed::Inside;
 use crate::hierarchy::run::{Run, Watch, patience};
 use crate::hierarchy::wheel::{self, Wheel, Word};
 use crate::ring::plain::name;
 use crate::ring::token_ring;
+use crate::within::Within;
 
 impl<R: Rank, const SUN: bool> Rules<R, SUN> {
     /// Joins a newer election. Says whether this one is the newest.
@@ -41,7 +41,7 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         let point = points.at(at).filter(|_| !run.is_resort());
         let told = point.is_some_and(|point| points.is_top(point));
         let wrap = |message| wrapped(run, at, told, message);
-        self.ring.start(&mut state.ring, Summons::Start, &mut Inside::new(cx, wrap));
+        self.ring.start(&mut state.ring, Summons::Start, &mut Within::new(cx, wrap));
         if point.is_some() {
             state.seat(cx.rank()).sent = true;
         }
@@ -79,7 +79,7 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
             passed |= matches!(message, token_ring::Message::Election(_));
             wrapped(run, start, told || tells, message)
         };
-        let mut inside = Inside::new(cx, wrap);
+        let mut inside = Within::new(cx, wrap);
         if is_relied_on && token.detector != own {
             self.ring.pass_on(&mut state.ring, token, &mut inside);
         } else {
@@ -99,7 +99,7 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
     fn take_lap<C: Context<Self>>(&self, state: &mut State<R>, by: u32, leader: R, cx: &mut C) {
         let run = state.run;
         let message = token_ring::Message::Coordinator { leader, by };
-        let mut inside = Inside::new(cx, |message| wrapped(run, by, true, message));
+        let mut inside = Within::new(cx, |message| wrapped(run, by, true, message));
         self.ring.receive(&mut state.ring, Port::PREVIOUS, message, &mut inside);
         self.note_end(state, false);
     }

@@ -21,7 +21,6 @@ use alloc::{sync::Arc, vec, vec::Vec};
 
 use hustings_protocol::{Context, Id, Port, Protocol, Rank, Summons, Timer};
 
-use super::embed::Inside;
 use super::layout::Levels;
 use super::params::{Aggregate, Depth, Fan, Parts};
 use super::run::{Run, Watch, patience};
@@ -29,6 +28,7 @@ use super::wheel::{self, Phase, Wheel, Word};
 use super::{SHIRALI, check};
 use crate::ring::plain::{DIRECTED_RING, name};
 use crate::ring::{Gather, token_ring};
+use crate::within::Within;
 use crate::{About, Algorithm, Assumptions, Cost, Family, Initiators, Instance, Misfit, Setting, Source};
 
 use message::Message;
@@ -270,8 +270,8 @@ impl<R: Rank> Rules<R> {
 fn inside<R: Rank, C: Context<Rules<R>>>(
     run: Run,
     cx: &mut C,
-) -> Inside<'_, Rules<R>, C, impl FnMut(token_ring::Message<R>) -> Message<R>> {
-    Inside::new(cx, move |message| Message::of_ring(run, message))
+) -> Within<'_, Rules<R>, C, impl Fn(token_ring::Message<R>) -> Message<R>> {
+    Within::new(cx, move |message| Message::of_ring(run, message))
 }
 
 impl<R: Rank> Protocol for Rules<R> {

@@ -1,4 +1,8 @@
 //! An algorithm inside another: its messages are wrapped, everything else passes through.
+//!
+//! Whatever embeds another algorithm uses this: the last resort of sun and divided, two-tier around a diffusing
+//! computation, what follows an anonymous election. (Runs lay a network of their own over the members, and have their
+//! own.)
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -12,14 +16,21 @@ use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
 pub struct Within<'a, P, C, F> {
     cx: &'a mut C,
     wrap: F,
-    outer: PhantomData<P>,
+    leads: bool,
+    outer: PhantomData<fn(P)>,
 }
 
 impl<'a, P, C, F> Within<'a, P, C, F> {
     /// The inner context; `wrap` turns an inner message into one of the outer algorithm.
     #[inline(always)]
     pub fn new(cx: &'a mut C, wrap: F) -> Self {
-        Within { cx, wrap, outer: PhantomData }
+        Within { cx, wrap, leads: false, outer: PhantomData }
+    }
+
+    /// Whether the inner algorithm has just made this node the leader.
+    #[inline(always)]
+    pub fn leads(&self) -> bool {
+        self.leads
     }
 }
 
@@ -35,7 +46,7 @@ where
     I: Protocol<Rank = R>,
     P: Protocol<Rank = R>,
     C: Context<P>,
-    F: Fn(I::Message) -> P::Message,
+    F: FnMut(I::Message) -> P::Message,
 {
     #[inline(always)]
     fn rank(&self) -> R {
@@ -57,44 +68,54 @@ where
     fn peer_rank(&self, port: Port) -> Option<R> {
         self.cx.peer_rank(port)
     }
+    #[inline(always)]
     fn draw(&mut self, bound: u64) -> u64 {
         self.cx.draw(bound)
     }
     #[inline(always)]
     fn send(&mut self, port: Port, message: I::Message) {
-        self.cx.send(port, (self.wrap)(message));
+        let message = (self.wrap)(message);
+        self.cx.send(port, message);
     }
     #[inline(always)]
     fn send_all_but(&mut self, except: Option<Port>, message: I::Message) {
-        self.cx.send_all_but(except, (self.wrap)(message));
+        let message = (self.wrap)(message);
+        self.cx.send_all_but(except, message);
     }
     #[inline(always)]
     fn send_range(&mut self, ports: Range<u32>, message: I::Message) {
-        self.cx.send_range(ports, (self.wrap)(message));
+        let message = (self.wrap)(message);
+        self.cx.send_range(ports, message);
     }
     fn send_direct(&mut self, to: Id, message: I::Message) {
-        self.cx.send_direct(to, (self.wrap)(message));
+        let message = (self.wrap)(message);
+        self.cx.send_direct(to, message);
     }
     fn send_to(&mut self, member: u32, message: I::Message) {
-        self.cx.send_to(member, (self.wrap)(message));
+        let message = (self.wrap)(message);
+        self.cx.send_to(member, message);
     }
     fn set_timer(&mut self, after: u64, timer: Timer) {
         self.cx.set_timer(after, timer);
     }
     #[inline(always)]
     fn lead(&mut self) {
+        self.leads = true;
         self.cx.lead();
     }
     #[inline(always)]
     fn follow(&mut self, leader: Id) {
+        self.leads = false;
         self.cx.follow(leader);
     }
     fn forget(&mut self) {
+        self.leads = false;
         self.cx.forget();
     }
     fn learn(&mut self, fact: Fact) {
         self.cx.learn(fact);
     }
+    #[inline(always)]
     fn skip(&mut self, port: Port) {
         self.cx.skip(port);
     }
