@@ -1,0 +1,5 @@
+//! Experiments of many elections, and the published figures they are held against.
+//!
+//! - [`table`]: results, a row for each election; what everything else here hands around.
+
+pub mod table;
