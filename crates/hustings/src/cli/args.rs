@@ -48,19 +48,26 @@ pub(crate) struct ListArgs {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  hustings bench                                 rings of 10^6 and 10^7, a graph of 10^6
-  hustings bench --large                         also a ring of 10^8 and a graph of 10^7
-  hustings bench --rings 100000 --graphs 100000 --rounds 9 --format json
+  hustings bench                                 everything: rings and graphs of 10^6, bully among 4,000
+  hustings bench bully aefa                      these two
+  hustings bench --large                         also a ring of 10^8 and graphs of 10^7
+  hustings bench --rings 100000 --graphs 100000 --complete 1000 --rounds 9 --format json
 
-W1 is Chang–Roberts on a random ring, W2 an echo on a random graph with degrees 5 to 10. The engine and the loop run in
-turn, in the same process; read the ratios, not the seconds, on a machine that does other work too.")]
+The engine and a hand-written loop run in turn, in the same process; read the ratios, not the seconds, on a machine that
+does other work too.")]
 pub(crate) struct BenchArgs {
+    /// What to measure; everything by default.
+    #[arg(value_enum, value_name = "WHAT")]
+    pub(crate) what: Vec<crate::bench::Workload>,
     /// Sizes of the rings.
     #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = super::bench::size)]
     pub(crate) rings: Vec<u32>,
     /// Sizes of the graphs.
     #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = super::bench::size)]
     pub(crate) graphs: Vec<u32>,
+    /// Sizes of the complete networks.
+    #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = super::bench::complete_size)]
+    pub(crate) complete: Vec<u32>,
     /// The largest sizes too: about 5 GB of memory and some minutes.
     #[arg(long)]
     pub(crate) large: bool,
