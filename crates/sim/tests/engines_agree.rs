@@ -17,7 +17,8 @@ fn network() -> impl Strategy<Value = Network> {
     prop_oneof![
         2 => (1..40u32).prop_map(|size| Network::Ring(Ring { size })),
         1 => (1..40u32).prop_map(|size| Network::InformedRing(Ring { size })),
-        2 => (2..40u32).prop_map(|size| Network::Complete(Complete { size })),
+        2 => (2..12u32).prop_map(|size| Network::Complete(Complete { size })),
+        1 => (17..30u32).prop_map(|size| Network::Complete(Complete { size })),
         2 => (2..40u32, 0..60u32, any::<u64>()).prop_map(|(size, more, seed)| graph(size, more, seed)),
     ]
 }
@@ -77,6 +78,8 @@ proptest! {
         is_tiny in any::<bool>(),
     ) {
         let talents = talents.0 | talents.1;
+        // Where everybody tells so many, a rumour must not be told on for long.
+        let life = if matches!(scenario.network, Network::Complete(Complete { size: 17.. })) { life.min(2) } else { life };
         if is_tiny {
             agree(&Gossip::<Hint>::new(seed, life, talents), scenario)?;
         } else {
