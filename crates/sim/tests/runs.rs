@@ -41,7 +41,8 @@ fn where_nothing_happens_runs_cost_nothing_and_change_nothing() {
             // Inside a view there is no informer.
             if subject.about.network != NetworkKind::InformedRing {
                 assert_eq!(inner, plain.by_kind, "{name} of {size}");
-                assert_eq!(wrapped.time.agreed, plain.time.agreed, "{name} of {size}");
+                // Not even a timer that is stale, and does nothing, makes it look busy for longer.
+                assert_eq!(wrapped.time, plain.time, "{name} of {size}");
             }
         }
     }

@@ -365,6 +365,16 @@ impl<P: Protocol> Protocol for Runs<P> {
         }
     }
 
+    /// A timer is the inner algorithm's, or leads to another view. That it leaves the list is nothing.
+    fn acted(&self, before: &Self::State, after: &Self::State) -> bool {
+        match (&before.run, &after.run) {
+            (Some(before), Some(after)) if before.number == after.number => {
+                self.inner.acted(&before.inner, &after.inner)
+            }
+            _ => before.number() != after.number(),
+        }
+    }
+
     fn rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
         state.word = Word::Unknown;
         if self.lives > 0 {
