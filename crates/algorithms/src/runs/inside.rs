@@ -8,13 +8,16 @@ use super::state::{Places, Purpose, Timers};
 use super::{Envelope, Number, Runs};
 use crate::overlay::Overlay;
 
+/// How long mail takes to one who is down and back.
+const RETURN: u64 = 2;
+
 /// The inner algorithm's context in a view.
 pub(super) struct Inside<'a, P: Protocol, C> {
     pub(super) runs: &'a Runs<P>,
     pub(super) view: Number,
     pub(super) members: Places,
     pub(super) index: u32,
-    pub(super) timers: &'a mut Timers,
+    pub(super) timers: &'a mut Timers<P::Message>,
     pub(super) cx: &'a mut C,
 }
 
@@ -62,10 +65,13 @@ impl<P: Protocol, C: Context<Runs<P>>> Context<P> for Inside<'_, P, C> {
             self.post(rank.id(), Some(into), message);
         }
     }
-    /// Outside the view there is nobody.
+    /// Whoever is outside the view is down, as far as the inner algorithm can tell: its mail comes back. That does not
+    /// depend on the network, which may say nothing of mail that it loses, or deliver it.
     fn send_direct(&mut self, to: Id, message: P::Message) {
         if self.runs.place(to).is_some_and(|place| self.members.binary_search(&place).is_ok()) {
             self.post(to, None, message);
+        } else {
+            self.cx.set_timer(RETURN, self.timers.set(Purpose::Return(to, message)));
         }
     }
     fn send_to(&mut self, member: u32, message: P::Message) {

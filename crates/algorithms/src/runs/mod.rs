@@ -30,7 +30,8 @@
 //!    are those on the map, their links an [`Overlay`] of the algorithm's kind of network. It
 //!    starts if it is one of the algorithm's default initiators.
 //! 5. Every message of a run carries the number of its view. One of an older view is dropped; one of a newer view is
-//!    held until that view is adopted.
+//!    held until that view is adopted. What the inner algorithm sends by id to one outside the view is not sent, and
+//!    comes back two ticks later, as from one who is down.
 //! 6. A view is marked *fresh* to those whom its sender could not reach before (to everybody, if the sender has just
 //!    come up). Somebody who gets a fresh view that is not greater than its own takes another number one tick later,
 //!    unless it has adopted a greater view by then. Only the one who took the number of its own view does so; everybody
@@ -223,9 +224,8 @@ impl<P: Protocol> Runs<P> {
     /// Takes another number in a while, unless the view is another one by then.
     fn answer<C: Context<Self>>(&self, state: &mut StateOf<P>, cx: &mut C) {
         let Some(number) = state.number() else { return };
-        let purpose = Purpose::Answer(number);
-        if !state.timers.is_set(purpose) {
-            cx.set_timer(PATIENCE, state.timers.set(purpose));
+        if !state.timers.is_to_answer(number) {
+            cx.set_timer(PATIENCE, state.timers.set(Purpose::Answer(number)));
         }
     }
 
@@ -354,6 +354,9 @@ impl<P: Protocol> Protocol for Runs<P> {
     fn timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
         match state.timers.ring(timer) {
             Some(Purpose::Inner(timer)) => self.inside(state, cx, |inner, run, cx| inner.timer(run, timer, cx)),
+            Some(Purpose::Return(to, message)) => {
+                self.inside(state, cx, |inner, run, cx| inner.unreachable_direct(run, to, message, cx));
+            }
             Some(Purpose::Answer(number)) if state.number() == Some(number) => self.propose(state, &[], cx),
             Some(Purpose::Answer(_)) | None => {}
         }
