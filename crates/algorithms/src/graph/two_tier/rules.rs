@@ -51,7 +51,8 @@ impl<R: Rank> Rules<R> {
         if news.is_nothing() {
             return;
         }
-        if state.clique.is_some() || state.doubt.is_any() || news.contains(News::CONFIRMED) {
+        let is_end = news.contains(News::CONFIRMED) || news.contains(News::ENDED);
+        if is_end || state.clique.is_some() || state.doubt.is_any() {
             self.heed(state, news, cx);
         }
         if let Some(election) = election
@@ -70,6 +71,13 @@ impl<R: Rank> Rules<R> {
             self.heed(state, news, cx);
         } else {
             self.elect(state, cx);
+        }
+    }
+
+    /// At the source of an election that has ended: whether the winner, which has been told, can hear it at all.
+    fn look_for_winner<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
+        if let Some(winner) = self.awaited_winner(state).filter(|winner| state.gone.contains(*winner)) {
+            self.winner_is_silent(state, winner, cx);
         }
     }
 
@@ -104,6 +112,9 @@ impl<R: Rank> Rules<R> {
         {
             let subordinates = self.roster.pick(self.choice, self.subordinates, &[], &state.gone, cx);
             self.form(state, counter, subordinates, cx);
+        }
+        if news.contains(News::ENDED) {
+            self.look_for_winner(state, cx);
         }
     }
 
@@ -263,9 +274,7 @@ impl<R: Rank> Rules<R> {
         let inner = &mut Within::new(cx, Message::Diffused);
         let news = self.diffusion.reach(&mut state.diffusion, is_there, inner);
         self.heed(state, news, cx);
-        if let Some(winner) = self.awaited_winner(state).filter(|winner| state.gone.contains(*winner)) {
-            self.winner_is_silent(state, winner, cx);
-        }
+        self.look_for_winner(state, cx);
         self.look(state, cx);
     }
 }
