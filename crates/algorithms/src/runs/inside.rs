@@ -1,10 +1,11 @@
 //! What the inner algorithm sees of a view: members instead of nodes, the overlay instead of the network.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
 
-use super::state::{Places, Purpose, Timers};
+use super::state::{Places, Purpose, Reach, Timers};
 use super::{Envelope, Number, Runs};
 use crate::overlay::Overlay;
 
@@ -106,19 +107,20 @@ impl<P: Protocol> Runs<P> {
         Some(self.places[index].1)
     }
 
-    /// The places of ids on the map, ascending. Ids that are not on it are left out.
-    pub(super) fn places_of(&self, ids: &[Id]) -> Vec<u32> {
-        let mut places: Vec<u32> = ids.iter().filter_map(|&id| self.place(id)).collect();
+    /// Whom word names that is on the map, and the node itself. Word that is as it should be is kept as it is: those who
+    /// share it then see at a glance that they reach the same.
+    pub(super) fn reach_of(&self, word: Arc<[Id]>, own: u32) -> Reach {
+        let mut places: Vec<u32> = word.iter().filter_map(|&id| self.place(id)).collect();
         places.sort_unstable();
         places.dedup();
-        places
-    }
-
-    /// The ids of places on the map, ascending.
-    pub(super) fn ids_of(&self, places: &[u32]) -> Vec<Id> {
-        let mut ids: Vec<Id> =
-            places.iter().filter_map(|&place| self.ranks.get(place as usize)).map(|rank| rank.id()).collect();
+        let is_whole = places.len() == word.len() && word.is_sorted();
+        match places.binary_search(&own) {
+            Ok(_) if is_whole => return Reach { ids: word, places: places.into() },
+            Ok(_) => {}
+            Err(at) => places.insert(at, own),
+        }
+        let mut ids: Vec<Id> = places.iter().map(|&place| self.ranks[place as usize].id()).collect();
         ids.sort_unstable();
-        ids
+        Reach { ids: ids.into(), places: places.into() }
     }
 }

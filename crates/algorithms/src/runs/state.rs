@@ -12,6 +12,14 @@ use super::Number;
 /// Members by their places on the map, ascending.
 pub(super) type Places = Arc<[u32]>;
 
+/// Whom a node can reach, itself included.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Reach {
+    /// Ascending.
+    pub(super) ids: Arc<[Id]>,
+    pub(super) places: Places,
+}
+
 /// What a node remembers: of views, and of the run in its own.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct State<S, M> {
@@ -24,7 +32,7 @@ pub struct State<S, M> {
     /// The run that it takes part in.
     pub(super) run: Option<Run<S>>,
     /// The greatest view among those that it was asked to adopt and could not, because it reaches others.
-    pub(super) pending: Option<(Number, Places)>,
+    pub(super) pending: Option<(Number, Arc<[Id]>)>,
     pub(super) held: Held<M>,
     pub(super) timers: Timers<M>,
 }
@@ -37,7 +45,7 @@ pub(super) enum Word {
     /// It was not told anything since it came up, and must be told before it can do anything.
     Unknown,
     /// What it was last told.
-    Told(Places),
+    Told(Reach),
 }
 
 /// A view and the run in it.

@@ -91,7 +91,7 @@ impl<P: Protocol> Engine<'_, P> {
 
     fn tell(&mut self, Word { at, life, reach }: Word) {
         if self.books.is_live(at) && self.lives[at as usize] == life {
-            self.handle(at, Event::Change(Change::Reachable(reach.to_vec())), Origin::default());
+            self.handle(at, Event::Change(Change::Reachable(reach)), Origin::default());
         }
     }
 
