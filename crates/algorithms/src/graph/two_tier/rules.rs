@@ -6,9 +6,8 @@ use hustings_protocol::{Change, Context, Event, Fact, Id, Port, Protocol, Rank, 
 
 use super::cheat::{Doubt, passed_over};
 use super::choice::{Choice, Gone};
-use super::clique::{Clique, Verdict, say};
-use super::message::Sorted;
-use super::roll::{Number, Roll, Word};
+use super::clique::{Clique, Verdict};
+use super::roll::{Number, Roll};
 use super::{Diffused, Inner, Message, Rules};
 use crate::graph::diffusion::{self, News};
 use crate::within::Within;
@@ -26,11 +25,6 @@ impl<R: Rank> State<R> {
     /// The clique that the node belongs to, as it knows it.
     pub fn roll(&self) -> Option<&Roll<R>> {
         self.clique.as_ref().map(|clique| &**clique.roll())
-    }
-
-    /// Whether the node leads a clique that stands: everybody in it has what the leader knows.
-    pub fn is_in_office(&self) -> bool {
-        self.clique.as_ref().is_some_and(|clique| clique.leads() && clique.is_complete())
     }
 }
 
@@ -202,7 +196,7 @@ impl<R: Rank> Rules<R> {
         }
         let is_ours = named == Some(roll.leader) || named == roll.predecessor;
         if state.clique.as_ref().is_some_and(|clique| clique.leads()) || !is_ours && named.is_some() {
-            return say(cx, from, Word::Decline(roll.number));
+            return cx.send_direct(from, Message::Decline(roll.number));
         }
         if let Some(clique) = &state.clique {
             let (here, there) = ((clique.roll().number, clique.roll().leader), (roll.number, roll.leader));
@@ -228,27 +222,28 @@ impl<R: Rank> Rules<R> {
         }
     }
 
-    /// A word of the clique.
-    fn hear<C: Context<Self>>(&self, state: &mut State<R>, from: Id, word: Word<R>, cx: &mut C) {
-        match word {
-            Word::Invite(roll) => self.invited(state, from, roll, cx),
-            Word::Ping(number) => {
+    /// A message by id.
+    fn hear<C: Context<Self>>(&self, state: &mut State<R>, from: Id, message: Message<R>, cx: &mut C) {
+        match message {
+            Message::Diffused(message) => self.diffuse(state, Event::Direct { from, message }, cx),
+            Message::Invite(roll) => self.invited(state, from, roll, cx),
+            Message::Ping(number) => {
                 let is_known = state.clique.as_ref().is_some_and(|clique| clique.roll().number == number);
-                say(cx, from, Word::Pong(if is_known { number } else { number.unknown() }));
+                cx.send_direct(from, Message::Pong(if is_known { number } else { number.unknown() }));
             }
-            Word::Decline(_) => self.declined(state, from, cx),
-            Word::Pong(_) | Word::Confirm(_) | Word::Failed(_) | Word::Agree(_) => {
+            Message::Decline(_) => self.declined(state, from, cx),
+            Message::Pong(_) | Message::Confirm(_) | Message::Failed(_) | Message::Agree(_) => {
                 let Some(clique) = &mut state.clique else {
-                    if let Word::Failed(number) = word {
+                    if let Message::Failed(number) = message {
                         // It has forgotten that it stood by, and has nothing against it.
-                        say(cx, from, Word::Agree(number));
+                        cx.send_direct(from, Message::Agree(number));
                     }
                     return;
                 };
-                if matches!(word, Word::Failed(_)) && clique.roll().leader.id() == from {
+                if matches!(message, Message::Failed(_)) && clique.roll().leader.id() == from {
                     state.gone.insert(from);
                 }
-                let verdict = clique.hear(from, &word, &state.gone, self, cx);
+                let verdict = clique.hear(from, &message, &state.gone, self, cx);
                 self.settle(state, verdict, cx);
             }
         }
@@ -316,10 +311,7 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     fn receive_direct<C: Context<Self>>(&self, state: &mut State<R>, from: Id, message: Message<R>, cx: &mut C) {
-        match message.sorted() {
-            Sorted::Diffused(message) => self.diffuse(state, Event::Direct { from, message }, cx),
-            Sorted::Word(word) => self.hear(state, from, word, cx),
-        }
+        self.hear(state, from, message, cx);
     }
 
     fn unreachable<C: Context<Self>>(&self, state: &mut State<R>, port: Port, message: Message<R>, cx: &mut C) {
@@ -329,14 +321,14 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     fn unreachable_direct<C: Context<Self>>(&self, state: &mut State<R>, to: Id, message: Message<R>, cx: &mut C) {
-        match message.sorted() {
-            Sorted::Diffused(Diffused::Notify { counter, .. }) => {
+        match message {
+            Message::Diffused(Diffused::Notify { counter, .. }) => {
                 if self.awaited_winner(state) == Some(to) && state.diffusion.counter() == counter {
                     self.winner_is_silent(state, to, cx);
                 }
             }
-            Sorted::Diffused(message) => self.diffuse(state, Event::UnreachableDirect { to, message }, cx),
-            Sorted::Word(_) => {
+            Message::Diffused(message) => self.diffuse(state, Event::UnreachableDirect { to, message }, cx),
+            _ => {
                 if state.clique.is_some() {
                     state.gone.insert(to);
                     self.look(state, cx);
@@ -376,7 +368,7 @@ impl<R: Rank> Protocol for Rules<R> {
         if let Some(clique) = state.clique.as_ref().filter(|clique| clique.leads())
             && let Some(first) = clique.live_fellows(cx.rank().id(), &state.gone).first()
         {
-            say(cx, first.id(), Word::Failed(clique.roll().number));
+            cx.send_direct(first.id(), Message::Failed(clique.roll().number));
         }
     }
 }
