@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use hustings_algorithms::catalogue::{ENTRIES, Entry};
 use hustings_algorithms::{
-    Assumptions, Case, Certainty, Claims, Cost, Direction, Family, Goal, Identity, Initiators, NetworkKind, Synchrony,
+    Assumptions, Case, Certainty, Claims, Cost, Direction, Family, Goal, Identity, Initiators, Knowledge, NetworkKind,
+    Synchrony,
 };
 
 /// The catalogue as a page of Markdown: `docs/algorithms.md` is this text, and a test compares the two.
@@ -151,8 +152,10 @@ pub(crate) fn needs(assumptions: Assumptions, certainty: Certainty) -> Vec<&'sta
         Identity::Unique => "ids",
         Identity::Anonymous => "no ids",
     });
-    if assumptions.knows_size {
-        needs.push("n known");
+    match assumptions.knows {
+        Knowledge::Neighbours => {}
+        Knowledge::Size => needs.push("n known"),
+        Knowledge::Members => needs.push("all members known"),
     }
     if assumptions.synchrony == Synchrony::Synchronous {
         needs.push("bounded delays");
