@@ -107,8 +107,8 @@ impl<P: Protocol> Runs<P> {
         Some(self.places[index].1)
     }
 
-    /// Whom word names that is on the map, and the node itself. Word that is as it should be is kept as it is: those who
-    /// share it then see at a glance that they reach the same.
+    /// Whom word names that is on the map, and the node itself. Word that is as it should be is kept as it is: those
+    /// who share it then see at a glance that they reach the same.
     pub(super) fn reach_of(&self, word: Arc<[Id]>, own: u32) -> Reach {
         let mut places: Vec<u32> = word.iter().filter_map(|&id| self.place(id)).collect();
         places.sort_unstable();

@@ -14,7 +14,8 @@
 //!   there may be leaders in two parts, and more than one for a moment: there is no promise of safety here.
 //! - **Comes from** the wish of all texts that an election be held anew when somebody fails; numbered views are what
 //!   group communication makes of it.
-//! - **Costs** about m² `view` for a change among m members, and what the inner algorithm costs.
+//! - **Costs** about m² `view` for a change among m members, each with m ids in it, and what the inner algorithm costs,
+//!   once for every view that is adopted on the way.
 //!
 //! # The rules
 //!
@@ -109,10 +110,7 @@ impl<P: Protocol> Runs<P> {
     pub fn new(inner: P, about: &About, ranks: &[P::Rank]) -> Self {
         let mut places: Vec<(Id, u32)> = ranks.iter().zip(0..).map(|(rank, place)| (rank.id(), place)).collect();
         places.sort_unstable();
-        let all = Reach {
-            ids: places.iter().map(|&(id, _)| id).collect(),
-            places: (0..ranks.len() as u32).collect(),
-        };
+        let all = Reach { ids: places.iter().map(|&(id, _)| id).collect(), places: (0..ranks.len() as u32).collect() };
         Runs {
             inner,
             network: about.network,
