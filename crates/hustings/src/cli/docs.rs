@@ -60,6 +60,9 @@ pub(crate) fn facts(entry: &Entry) -> Vec<(&'static str, String)> {
     let again = if about.repeats { "yes" } else { "no, one election only" };
     facts.push(("again after its leader is lost", again.to_string()));
     facts.push(("survives by itself", survives(about.claims)));
+    if about.network == NetworkKind::InformedRing {
+        facts.push(("in runs", "there is no informer: it elects as token-ring does".to_string()));
+    }
     if about.takes.votes {
         facts.push(("takes", "--votes".to_string()));
     }
