@@ -226,8 +226,19 @@ pub struct Assumptions {
     pub identity: Identity,
     /// Whether time-outs must be right.
     pub synchrony: Synchrony,
-    /// Whether nodes know how many they are.
-    pub knows_size: bool,
+    /// What nodes know of each other beforehand.
+    pub knows: Knowledge,
+}
+
+/// What nodes know of each other beforehand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Knowledge {
+    /// Their neighbours at most.
+    Neighbours,
+    /// How many they are.
+    Size,
+    /// Everybody's rank; but not who is up.
+    Members,
 }
 
 /// Which way messages go.

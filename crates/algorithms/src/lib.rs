@@ -21,6 +21,6 @@ pub mod within;
 
 pub use algorithm::{
     About, Algorithm, Assumptions, Case, Certainty, Cheat, Claims, Cost, DefaultIds, Direction, Family, Goal, Identity,
-    Initiators, Instance, Misfit, NetworkKind, Setting, Source, Synchrony, Takes,
+    Initiators, Instance, Knowledge, Misfit, NetworkKind, Setting, Source, Synchrony, Takes,
 };
 pub use params::{NoParams, ParamError, ParamValue, Parameter, Params};

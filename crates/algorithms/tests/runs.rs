@@ -146,7 +146,7 @@ impl<A: Algorithm> World<A> {
             }
             Step::Word(at) => {
                 let reach = self.nodes[at].words.pop_front().expect("there is word");
-                self.handle(at, Event::Change(Change::Reachable(reach)));
+                self.handle(at, Event::Change(Change::Reachable(reach.into())));
             }
             Step::Timer(at, place) => {
                 let timer = self.nodes[at].timers.remove(place);
@@ -306,7 +306,7 @@ fn event() -> impl Strategy<Value = Event<Mail<Franklin>>> {
         8 => (from.clone(), envelope()).prop_map(|(from, message)| Event::Direct { from, message }),
         1 => envelope().prop_map(|message| Event::Message { from: Port(0), message }),
         1 => (from, envelope()).prop_map(|(to, message)| Event::UnreachableDirect { to, message }),
-        2 => reach.prop_map(|ids| Event::Change(Change::Reachable(ids))),
+        2 => reach.prop_map(|ids| Event::Change(Change::Reachable(ids.into()))),
         1 => (0..3u8, 0..4u32).prop_map(|(kind, token)| Event::Timer(Timer { kind, token })),
         1 => Just(Event::Start(Summons::LeaderLost)),
         1 => Just(Event::Rejoin),

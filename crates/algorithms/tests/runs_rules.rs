@@ -3,7 +3,7 @@
 use hustings_algorithms::runs::{Envelope, Number, Runs};
 use hustings_algorithms::{About, Algorithm, NetworkKind, ring::TokenRing};
 use hustings_protocol::{
-    Change, Context, Effect, Event, Id, Peers, Place, Port, Protocol, Recorder, Summons, Timer, kinds,
+    Change, Context, Effect, Event, Fact, Id, Peers, Place, Port, Protocol, Recorder, Summons, Timer, kinds,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,8 +38,14 @@ impl Protocol for Shown {
         }
         cx.send_to(cx.size() - 1, Word::Thanks);
     }
-    fn receive_direct<C: Context<Self>>(&self, _: &mut u32, from: Id, _: Word, cx: &mut C) {
+    fn receive_direct<C: Context<Self>>(&self, _: &mut u32, from: Id, word: Word, cx: &mut C) {
         cx.follow(from);
+        if let Word::Count(id) = word {
+            cx.send_direct(Id(u64::from(id)), Word::Thanks);
+        }
+    }
+    fn unreachable_direct<C: Context<Self>>(&self, _: &mut u32, to: Id, _: Word, cx: &mut C) {
+        cx.learn(Fact::Name(to.0));
     }
     fn timer<C: Context<Self>>(&self, _: &mut u32, timer: Timer, cx: &mut C) {
         assert_eq!(timer, Timer { kind: 2, token: 77 }, "it is the timer that was set");
@@ -231,4 +237,39 @@ fn a_timer_of_a_run_that_is_over_does_nothing() {
     assert_eq!(node.handle(Event::Timer(old)), []);
     assert_eq!(node.handle(Event::Timer(new)), [Effect::Lead]);
     assert_eq!(node.handle(Event::Timer(new)), [], "it was due once");
+}
+
+#[test]
+fn a_stale_timer_is_no_sign_of_life() {
+    let mut node = Node::new();
+    let old = timer(&node.handle(Event::Start(Summons::Start)));
+    node.told(&[10, 11, 12]);
+    let before = node.state.clone();
+    assert_eq!(node.handle(Event::Timer(old)), []);
+    assert_ne!(node.state, before, "its place on the list is free");
+    assert!(!node.runs.acted(&before, &node.state), "but nothing has happened");
+    node.hears(10, number(1, 11), Some(0));
+    assert!(node.runs.acted(&before, &node.state), "the inner algorithm has heard something");
+}
+
+/// Who is outside the view is down for the inner algorithm, whether it is on the map or not.
+#[test]
+fn mail_by_id_to_somebody_outside_the_view_comes_back() {
+    for outside in [13, 77] {
+        let mut node = Node::new();
+        node.told(&[10, 11, 12]);
+        let own = number(1, 11);
+        let asks = |id| Event::Direct {
+            from: Id(12),
+            message: Envelope::Inner { says: Word::Count(id), view: own, port: None },
+        };
+        assert_eq!(node.handle(asks(10)), [Effect::Follow(Id(12)), says(10, Word::Thanks, own, None)]);
+        let deeds = node.handle(asks(outside));
+        assert!(matches!(deeds[..], [Effect::Follow(Id(12)), Effect::SetTimer(2, _)]), "{deeds:?}");
+        let back = timer(&deeds);
+        let mut later = Node { runs: Node::new().runs, state: node.state.clone() };
+        assert_eq!(node.handle(Event::Timer(back)), [Effect::Learn(Fact::Name(outside.into()))]);
+        later.told(&[11, 12]);
+        assert_eq!(later.handle(Event::Timer(back)), [], "the run is over");
+    }
 }

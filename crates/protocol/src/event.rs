@@ -1,5 +1,6 @@
 //! What happens to a node ([`Event`]), what it does about it ([`Effect`]), and the recorder between the two.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
@@ -78,8 +79,9 @@ pub enum Change {
     LinkDown(Port),
     /// The peer behind this port has another rank now.
     PeerRank(Port),
-    /// These are all the nodes that can now be reached, this one included, ascending.
-    Reachable(Vec<Id>),
+    /// These are all the nodes that can now be reached, this one included, ascending. Nodes that are told the same
+    /// share it.
+    Reachable(Arc<[Id]>),
 }
 
 /// One input of a node.

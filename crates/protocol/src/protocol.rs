@@ -135,6 +135,12 @@ pub trait Protocol: Send + Sync + 'static {
         let _ = (state, timer, cx);
     }
 
+    /// Whether a timer that led from one state to the other, and had no effects, did something: then the node was not
+    /// quiet. One that keeps account of its timers in its state leaves that out.
+    fn acted(&self, before: &Self::State, after: &Self::State) -> bool {
+        before != after
+    }
+
     /// The surroundings changed.
     fn changed<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
         let _ = (state, change, cx);

@@ -8,13 +8,16 @@ mod sweep;
 #[allow(dead_code)]
 mod waves;
 
+use hustings_algorithms::hierarchy::Divided;
 use hustings_algorithms::ring::{ChangRoberts, TokenRing};
 use hustings_algorithms::{Algorithm, NetworkKind};
 use hustings_protocol::{Best, Record};
 use hustings_sim::erased::Parcel;
 use hustings_sim::outcome::Outcome;
+use hustings_sim::parse::NodeAt;
 use hustings_sim::replay::{self, Setting};
-use hustings_sim::simulate::{ReplayRefusal, Request, replayed, simulate, simulate_traced};
+use hustings_sim::simulate::{Refusal, ReplayRefusal, Request, replayed, simulate, simulate_traced};
+use hustings_sim::topology::{Network, Ring};
 use hustings_sim::trace::Format;
 use hustings_sim::trace::file::{Limits, TraceFile};
 
@@ -41,10 +44,25 @@ fn where_nothing_happens_runs_cost_nothing_and_change_nothing() {
             // Inside a view there is no informer.
             if subject.about.network != NetworkKind::InformedRing {
                 assert_eq!(inner, plain.by_kind, "{name} of {size}");
-                assert_eq!(wrapped.time.agreed, plain.time.agreed, "{name} of {size}");
+                // Not even a timer that is stale, and does nothing, makes it look busy for longer.
+                assert_eq!(wrapped.time, plain.time, "{name} of {size}");
             }
         }
     }
+}
+
+/// Inside a view nobody is outside the ring: so there is no position for an informer, and nothing can happen to it.
+#[test]
+fn there_is_no_informer_in_runs() {
+    let crash = |at: u32| Request { nodes: Some(16), crashes: vec![NodeAt { at, tick: 5 }], ..Request::default() };
+    assert!(crash(16).scenario(&Divided::ABOUT).is_ok(), "without runs it can go down");
+    match in_runs(&crash(16)).scenario(&Divided::ABOUT) {
+        Err(Refusal::Beyond { at: 16, last: 15, .. }) => {}
+        other => panic!("it is refused: {other:?}"),
+    }
+    let planned = in_runs(&crash(15)).scenario(&Divided::ABOUT).expect("the request is sound");
+    assert!(matches!(planned.scenario.network, Network::Ring(Ring { size: 16 })));
+    replays::<Divided>(&in_runs(&crash(15)));
 }
 
 /// Crashes, recoveries, a partition and its healing.

@@ -75,7 +75,7 @@ fn words(scenario: &Scenario) -> Vec<(u64, u32, Vec<u64>)> {
         Happening::Handled { event: Event::Change(Change::Reachable(ids)), peer, effects, .. } => {
             assert_eq!((record.cause, peer), (None, None), "a word has no cause");
             assert_eq!(effects, [Effect::Forget], "what a node does about it is carried out");
-            Some((record.tick, record.node, ids.into_iter().map(|Id(id)| id).collect()))
+            Some((record.tick, record.node, ids.iter().map(|Id(id)| *id).collect()))
         }
         _ => None,
     });
@@ -209,9 +209,9 @@ fn word_that_cannot_be_does_not_replay() {
         let Happening::Handled { event: Event::Change(Change::Reachable(ids)), .. } = &word.what else {
             panic!("the last record is word: {word:?}");
         };
-        let mut ids = ids.clone();
+        let mut ids = ids.to_vec();
         forge(&mut word, &mut ids);
-        let event = Event::Change(Change::Reachable(ids));
+        let event = Event::Change(Change::Reachable(ids.into()));
         word.what = Happening::Handled { event, peer: None, coins: vec![], effects: vec![Effect::Forget] };
         let ranks: Vec<Id> = (0..4).map(Id).collect();
         records.push(word);

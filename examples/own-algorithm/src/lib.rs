@@ -29,7 +29,7 @@ use std::marker::PhantomData;
 
 use hustings_algorithms::{
     About, Algorithm, Assumptions, Certainty, Claims, Cost, DefaultIds, Direction, Family, Goal, Identity, Initiators,
-    Instance, NetworkKind, NoParams, Setting, Source, Synchrony, Takes,
+    Instance, Knowledge, NetworkKind, NoParams, Setting, Source, Synchrony, Takes,
 };
 use hustings_protocol::{Context, Port, Protocol, Rank, Summons, kinds};
 use serde::{Deserialize, Serialize};
@@ -127,7 +127,7 @@ impl Algorithm for ThreeLaps {
             fifo: false,
             identity: Identity::Unique,
             synchrony: Synchrony::Asynchronous,
-            knows_size: false,
+            knows: Knowledge::Neighbours,
         },
         certainty: Certainty::Always,
         initiators: Initiators::LowestLive,

@@ -20,7 +20,7 @@ use super::sequel::walk::Walk;
 use super::sequel::{Followed, Then, carries};
 use crate::graph::plain::{ANY_GRAPH, Flood};
 use crate::graph::wave::{Nodes, Wave};
-use crate::{About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Identity, Setting, Source};
+use crate::{About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Identity, Knowledge, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl Algorithm for AnonymousEcho {
         name: "anonymous-echo",
         summary: "each draws an id and starts a wave; a wave that comes home from fewer than all nodes starts again",
         family: Family::Anonymous,
-        assumptions: Assumptions { identity: Identity::Anonymous, knows_size: true, ..ANY_GRAPH.assumptions },
+        assumptions: Assumptions { identity: Identity::Anonymous, knows: Knowledge::Size, ..ANY_GRAPH.assumptions },
         certainty: Certainty::LasVegas,
         costs: &[
             Cost::described(Case::Best, "4E-n+1 with one initiator; others add what their waves take"),

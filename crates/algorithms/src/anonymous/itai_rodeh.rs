@@ -23,7 +23,9 @@ use serde::{Deserialize, Serialize};
 use super::sequel::lap::Lap;
 use super::sequel::{Followed, Then, carries};
 use crate::ring::plain::{DIRECTED_RING, Plain, Race, Verdict, announces};
-use crate::{About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Identity, ParamValue, Setting, Source};
+use crate::{
+    About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Identity, Knowledge, ParamValue, Setting, Source,
+};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -193,7 +195,7 @@ impl Algorithm for ItaiRodeh {
         assumptions: Assumptions {
             fifo: false,
             identity: Identity::Anonymous,
-            knows_size: true,
+            knows: Knowledge::Size,
             ..DIRECTED_RING.assumptions
         },
         certainty: Certainty::LasVegas,

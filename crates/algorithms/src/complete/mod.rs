@@ -21,8 +21,8 @@ pub use improved_bully::{ImprovedBully, ImprovedBullyParams};
 pub use invitation::{Invitation, InvitationParams};
 
 use crate::{
-    About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, Misfit,
-    NetworkKind, Setting, Source, Synchrony, Takes,
+    About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, Knowledge,
+    Misfit, NetworkKind, Setting, Source, Synchrony, Takes,
 };
 
 crate::choices! {
@@ -126,7 +126,7 @@ const COMPLETE: About = About {
         fifo: false,
         identity: Identity::Unique,
         synchrony: Synchrony::Synchronous,
-        knows_size: true,
+        knows: Knowledge::Members,
     },
     certainty: Certainty::Always,
     initiators: Initiators::LowestLive,

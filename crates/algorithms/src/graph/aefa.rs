@@ -28,10 +28,8 @@ use alloc::vec::Vec;
 use hustings_protocol::Rank;
 
 use super::diffusion::{Diffusion, Greatest};
-use crate::{
-    About, Algorithm, Assumptions, Case, Certainty, Claims, Cost, DefaultIds, Direction, Family, Goal, Identity,
-    Initiators, Instance, NetworkKind, Setting, Source, Synchrony, Takes,
-};
+use super::plain::ANY_GRAPH;
+use crate::{About, Algorithm, Case, Claims, Cost, Initiators, Instance, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -48,22 +46,9 @@ crate::params! {
 /// The description, which others on the same computation take over.
 pub(super) const ABOUT: About = About {
     name: "aefa",
-    aliases: &[],
     summary: "a tree grows from the source and shrinks back with the greatest; the winner tells everybody likewise",
-    family: Family::Graph,
-    network: NetworkKind::Graph,
-    assumptions: Assumptions {
-        direction: Direction::TwoWay,
-        fifo: false,
-        identity: Identity::Unique,
-        synchrony: Synchrony::Asynchronous,
-        knows_size: false,
-    },
-    certainty: Certainty::Always,
     initiators: Initiators::LowestLive,
-    default_ids: DefaultIds::Positions,
     repeats: true,
-    goal: Goal::Leader,
     claims: Claims {
         crashes: true,
         recoveries: true,
@@ -72,7 +57,6 @@ pub(super) const ABOUT: About = About {
         // Longer than a message takes there and back, or the living are struck off as well.
         with: &["probe=25", "beacon=25"],
     },
-    takes: Takes::NOTHING,
     costs: &[
         Cost::described(Case::Best, "4(2E-(n-1))"),
         Cost::described(Case::Average, "4(2E-(n-1)) + 1"),
@@ -83,6 +67,7 @@ pub(super) const ABOUT: About = About {
         title: "Design and analysis of a leader election algorithm for mobile ad hoc networks (2004)",
         text: "Adams",
     },
+    ..ANY_GRAPH
 };
 
 impl Algorithm for Aefa {

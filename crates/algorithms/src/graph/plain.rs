@@ -6,8 +6,8 @@ use hustings_protocol::{Context, Port, Protocol};
 
 use crate::ring::name;
 use crate::{
-    About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, NetworkKind,
-    Source, Synchrony, Takes,
+    About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, Knowledge,
+    NetworkKind, Source, Synchrony, Takes,
 };
 
 /// News on its way to everybody: from whoever has it to all neighbours, and by everyone else on first receipt to all
@@ -63,7 +63,7 @@ pub(crate) const ANY_GRAPH: About = About {
         fifo: false,
         identity: Identity::Unique,
         synchrony: Synchrony::Asynchronous,
-        knows_size: false,
+        knows: Knowledge::Neighbours,
     },
     certainty: Certainty::Always,
     initiators: Initiators::All,

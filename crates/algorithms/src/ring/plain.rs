@@ -16,8 +16,8 @@ use core::hash::Hash;
 use hustings_protocol::{Context, Message, Port, Protocol, Rank, Summons};
 
 use crate::{
-    About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, NetworkKind,
-    Source, Synchrony, Takes,
+    About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, Knowledge,
+    NetworkKind, Source, Synchrony, Takes,
 };
 
 /// The part of a plain ring algorithm that is its own.
@@ -191,7 +191,7 @@ pub(crate) const DIRECTED_RING: About = About {
         fifo: true,
         identity: Identity::Unique,
         synchrony: Synchrony::Asynchronous,
-        knows_size: false,
+        knows: Knowledge::Neighbours,
     },
     certainty: Certainty::Always,
     initiators: Initiators::All,

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::oracle;
 use super::plain::{DIRECTED_RING, name};
-use crate::{About, Algorithm, Assumptions, Cost, Initiators, Instance, Setting, Source};
+use crate::{About, Algorithm, Assumptions, Cost, Initiators, Instance, Knowledge, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -212,7 +212,7 @@ impl Algorithm for TokenRing {
     const ABOUT: About = About {
         name: "token-ring",
         summary: "a token goes round and gathers the numbers; home again, its sender announces the greatest",
-        assumptions: Assumptions { fifo: false, knows_size: true, ..DIRECTED_RING.assumptions },
+        assumptions: Assumptions { fifo: false, knows: Knowledge::Size, ..DIRECTED_RING.assumptions },
         initiators: Initiators::LowestLive,
         repeats: true,
         costs: &Cost::always("2n", |n| (2 * n) as f64),

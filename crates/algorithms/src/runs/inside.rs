@@ -1,12 +1,16 @@
 //! What the inner algorithm sees of a view: members instead of nodes, the overlay instead of the network.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
 
-use super::state::{Places, Purpose, Timers};
+use super::state::{Places, Purpose, Reach, Timers};
 use super::{Envelope, Number, Runs};
 use crate::overlay::Overlay;
+
+/// How long mail takes to one who is down and back.
+const RETURN: u64 = 2;
 
 /// The inner algorithm's context in a view.
 pub(super) struct Inside<'a, P: Protocol, C> {
@@ -14,7 +18,7 @@ pub(super) struct Inside<'a, P: Protocol, C> {
     pub(super) view: Number,
     pub(super) members: Places,
     pub(super) index: u32,
-    pub(super) timers: &'a mut Timers,
+    pub(super) timers: &'a mut Timers<P::Message>,
     pub(super) cx: &'a mut C,
 }
 
@@ -62,10 +66,13 @@ impl<P: Protocol, C: Context<Runs<P>>> Context<P> for Inside<'_, P, C> {
             self.post(rank.id(), Some(into), message);
         }
     }
-    /// Outside the view there is nobody.
+    /// Whoever is outside the view is down, as far as the inner algorithm can tell: its mail comes back. That does not
+    /// depend on the network, which may say nothing of mail that it loses, or deliver it.
     fn send_direct(&mut self, to: Id, message: P::Message) {
         if self.runs.place(to).is_some_and(|place| self.members.binary_search(&place).is_ok()) {
             self.post(to, None, message);
+        } else {
+            self.cx.set_timer(RETURN, self.timers.set(Purpose::Return(to, message)));
         }
     }
     fn send_to(&mut self, member: u32, message: P::Message) {
@@ -100,19 +107,20 @@ impl<P: Protocol> Runs<P> {
         Some(self.places[index].1)
     }
 
-    /// The places of ids on the map, ascending. Ids that are not on it are left out.
-    pub(super) fn places_of(&self, ids: &[Id]) -> Vec<u32> {
-        let mut places: Vec<u32> = ids.iter().filter_map(|&id| self.place(id)).collect();
+    /// Whom word names that is on the map, and the node itself. Word that is as it should be is kept as it is: those
+    /// who share it then see at a glance that they reach the same.
+    pub(super) fn reach_of(&self, word: Arc<[Id]>, own: u32) -> Reach {
+        let mut places: Vec<u32> = word.iter().filter_map(|&id| self.place(id)).collect();
         places.sort_unstable();
         places.dedup();
-        places
-    }
-
-    /// The ids of places on the map, ascending.
-    pub(super) fn ids_of(&self, places: &[u32]) -> Vec<Id> {
-        let mut ids: Vec<Id> =
-            places.iter().filter_map(|&place| self.ranks.get(place as usize)).map(|rank| rank.id()).collect();
+        let is_whole = places.len() == word.len() && word.is_sorted();
+        match places.binary_search(&own) {
+            Ok(_) if is_whole => return Reach { ids: word, places: places.into() },
+            Ok(_) => {}
+            Err(at) => places.insert(at, own),
+        }
+        let mut ids: Vec<Id> = places.iter().map(|&place| self.ranks[place as usize].id()).collect();
         ids.sort_unstable();
-        ids
+        Reach { ids: ids.into(), places: places.into() }
     }
 }

@@ -14,7 +14,8 @@
 //!   there may be leaders in two parts, and more than one for a moment: there is no promise of safety here.
 //! - **Comes from** the wish of all texts that an election be held anew when somebody fails; numbered views are what
 //!   group communication makes of it.
-//! - **Costs** about m² `view` for a change among m members, and what the inner algorithm costs.
+//! - **Costs** about m² `view` for a change among m members, each with m ids in it, and what the inner algorithm costs,
+//!   once for every view that is adopted on the way.
 //!
 //! # The rules
 //!
@@ -30,7 +31,8 @@
 //!    are those on the map, their links an [`Overlay`] of the algorithm's kind of network. It
 //!    starts if it is one of the algorithm's default initiators.
 //! 5. Every message of a run carries the number of its view. One of an older view is dropped; one of a newer view is
-//!    held until that view is adopted.
+//!    held until that view is adopted. What the inner algorithm sends by id to one outside the view is not sent, and
+//!    comes back two ticks later, as from one who is down.
 //! 6. A view is marked *fresh* to those whom its sender could not reach before (to everybody, if the sender has just
 //!    come up). Somebody who gets a fresh view that is not greater than its own takes another number one tick later,
 //!    unless it has adopted a greater view by then. Only the one who took the number of its own view does so; everybody
@@ -69,7 +71,7 @@ pub use self::envelope::Envelope;
 use self::inside::Inside;
 pub use self::number::Number;
 pub use self::state::State;
-use self::state::{Mail, Places, Purpose, Run, Word};
+use self::state::{Mail, Places, Purpose, Reach, Run, Word};
 use crate::overlay::Overlay;
 use crate::{About, Initiators, NetworkKind};
 
@@ -82,7 +84,7 @@ pub struct Runs<P: Protocol> {
     ranks: Vec<P::Rank>,
     /// Ids with their places, ascending.
     places: Vec<(Id, u32)>,
-    all: Places,
+    all: Reach,
     /// How many coins there are for lives after the first.
     lives: u64,
     broken: Option<Rule>,
@@ -108,13 +110,14 @@ impl<P: Protocol> Runs<P> {
     pub fn new(inner: P, about: &About, ranks: &[P::Rank]) -> Self {
         let mut places: Vec<(Id, u32)> = ranks.iter().zip(0..).map(|(rank, place)| (rank.id(), place)).collect();
         places.sort_unstable();
+        let all = Reach { ids: places.iter().map(|&(id, _)| id).collect(), places: (0..ranks.len() as u32).collect() };
         Runs {
             inner,
             network: about.network,
             initiators: about.initiators,
             ranks: ranks.to_vec(),
             places,
-            all: (0..ranks.len() as u32).collect(),
+            all,
             lives: u64::from(u32::MAX),
             broken: None,
         }
@@ -166,12 +169,12 @@ impl<P: Protocol> Runs<P> {
     /// Enters the first view, unless the node came up later or is in a view already.
     fn enter_first<C: Context<Self>>(&self, state: &mut StateOf<P>, cx: &mut C) {
         if state.run.is_none() && state.word == Word::All {
-            self.enter(state, Number::FIRST, self.all.clone(), cx);
+            self.enter(state, Number::FIRST, self.all.places.clone(), cx);
         }
     }
 
     /// Whom the node can reach, if it knows.
-    fn reach<'a>(&'a self, state: &'a StateOf<P>) -> Option<&'a Places> {
+    fn reach<'a>(&'a self, state: &'a StateOf<P>) -> Option<&'a Reach> {
         match &state.word {
             Word::All => Some(&self.all),
             Word::Unknown => None,
@@ -203,13 +206,12 @@ impl<P: Protocol> Runs<P> {
 
     /// Takes a number for the view of those in reach. It is fresh to the newcomers among them.
     fn propose<C: Context<Self>>(&self, state: &mut StateOf<P>, newcomers: &[u32], cx: &mut C) {
-        let Some(members) = self.reach(state).cloned() else { return };
+        let Some(Reach { ids, places: members }) = self.reach(state).cloned() else { return };
         let id = cx.rank().id();
         state.counter = state.counter.saturating_add(1);
         let number = Number { counter: state.counter, id, life: state.life };
         self.enter(state, number, members.clone(), cx);
         // Before the first message of the run, so that on ordered links the view comes first.
-        let ids: Arc<[Id]> = self.ids_of(&members).into();
         for &place in members.iter() {
             let to = self.ranks[place as usize].id();
             if to != id {
@@ -223,49 +225,47 @@ impl<P: Protocol> Runs<P> {
     /// Takes another number in a while, unless the view is another one by then.
     fn answer<C: Context<Self>>(&self, state: &mut StateOf<P>, cx: &mut C) {
         let Some(number) = state.number() else { return };
-        let purpose = Purpose::Answer(number);
-        if !state.timers.is_set(purpose) {
-            cx.set_timer(PATIENCE, state.timers.set(purpose));
+        if !state.timers.is_to_answer(number) {
+            cx.set_timer(PATIENCE, state.timers.set(Purpose::Answer(number)));
         }
     }
 
     /// Word of whom the node can reach.
-    fn told<C: Context<Self>>(&self, state: &mut StateOf<P>, reach: &[Id], cx: &mut C) {
+    fn told<C: Context<Self>>(&self, state: &mut StateOf<P>, word: Arc<[Id]>, cx: &mut C) {
         let Some(own) = self.place(cx.rank().id()) else { return };
-        let mut word = self.places_of(reach);
-        if let Err(at) = word.binary_search(&own) {
-            word.insert(at, own);
-        }
-        let word: Places = word.into();
+        let reach = self.reach_of(word, own);
         let newcomers: Vec<u32> = match self.reach(state) {
-            None => word.to_vec(),
-            Some(before) => word.iter().copied().filter(|place| before.binary_search(place).is_err()).collect(),
+            None => reach.places.to_vec(),
+            Some(before) => {
+                let is_new = |place: &u32| before.places.binary_search(place).is_err();
+                reach.places.iter().copied().filter(is_new).collect()
+            }
         };
-        state.word = Word::Told(word.clone());
-        if state.run.as_ref().is_some_and(|run| run.members == word) {
+        state.word = Word::Told(reach.clone());
+        if state.run.as_ref().is_some_and(|run| run.members == reach.places) {
             return;
         }
         // A view that somebody else has seen coming will do, unless there is somebody whom nobody may have told of it.
         let number = state.number();
-        let foreseen = state.pending.take_if(|(pending, members)| Some(*pending) > number && *members == word);
+        let foreseen = state.pending.take_if(|(pending, members)| Some(*pending) > number && *members == reach.ids);
         match foreseen {
-            Some((number, members)) if newcomers.is_empty() => self.adopt(state, number, members, cx),
+            Some((number, _)) if newcomers.is_empty() => self.adopt(state, number, reach.places, cx),
             _ => self.propose(state, &newcomers, cx),
         }
     }
 
-    /// Somebody asks for a view to be adopted.
+    /// Somebody asks for a view to be adopted. A change among m members makes m² of these, so nothing is done here for
+    /// every member: the ids are only compared with those in reach, and not even that if both are the same word.
     fn asked<C: Context<Self>>(
         &self,
         state: &mut StateOf<P>,
         from: Id,
-        (number, members, fresh): (Number, &[Id], bool),
+        (number, members, fresh): (Number, Arc<[Id]>, bool),
         cx: &mut C,
     ) {
         let own = cx.rank().id();
-        let is_sound = number.taken_by() == Some(from) && members.contains(&from) && members.contains(&own);
-        let places = self.places_of(members);
-        if !is_sound || places.len() != members.len() {
+        let is_member = |id: Id| members.binary_search(&id).is_ok();
+        if number.taken_by() != Some(from) || !is_member(from) || !is_member(own) {
             return;
         }
         state.counter = state.counter.max(number.counter);
@@ -274,10 +274,11 @@ impl<P: Protocol> Runs<P> {
             state.pending.take_if(|(pending, _)| pending.taken_by() == Some(from));
         }
         if Some(number) > state.number() {
-            if self.reach(state).is_some_and(|reach| **reach == *places) {
-                self.adopt(state, number, places.into(), cx);
+            if let Some(reach) = self.reach(state).filter(|reach| reach.ids == members) {
+                let members = reach.places.clone();
+                self.adopt(state, number, members, cx);
             } else if state.pending.as_ref().is_none_or(|(pending, _)| *pending < number) {
-                state.pending = Some((number, places.into()));
+                state.pending = Some((number, members));
             }
         } else if let Some(run) = &state.run {
             let owner = run.number.taken_by();
@@ -347,21 +348,34 @@ impl<P: Protocol> Protocol for Runs<P> {
     fn receive_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
         match message {
             Envelope::Inner { says, view, port } => self.heard(state, view, (from, port, says), cx),
-            Envelope::View { number, members, fresh } => self.asked(state, from, (number, &members, fresh), cx),
+            Envelope::View { number, members, fresh } => self.asked(state, from, (number, members, fresh), cx),
         }
     }
 
     fn timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
         match state.timers.ring(timer) {
             Some(Purpose::Inner(timer)) => self.inside(state, cx, |inner, run, cx| inner.timer(run, timer, cx)),
+            Some(Purpose::Return(to, message)) => {
+                self.inside(state, cx, |inner, run, cx| inner.unreachable_direct(run, to, message, cx));
+            }
             Some(Purpose::Answer(number)) if state.number() == Some(number) => self.propose(state, &[], cx),
             Some(Purpose::Answer(_)) | None => {}
         }
     }
 
+    /// A timer is the inner algorithm's, or leads to another view. That it leaves the list is nothing.
+    fn acted(&self, before: &Self::State, after: &Self::State) -> bool {
+        match (&before.run, &after.run) {
+            (Some(before), Some(after)) if before.number == after.number => {
+                self.inner.acted(&before.inner, &after.inner)
+            }
+            _ => before.number() != after.number(),
+        }
+    }
+
     fn changed<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
-        if let Change::Reachable(reach) = change {
-            self.told(state, &reach, cx);
+        if let Change::Reachable(word) = change {
+            self.told(state, word, cx);
         }
     }
 

@@ -5,12 +5,20 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem;
 
-use hustings_protocol::{Id, Port, Timer};
+use hustings_protocol::{Id, Message, Port, Timer};
 
 use super::Number;
 
 /// Members by their places on the map, ascending.
 pub(super) type Places = Arc<[u32]>;
+
+/// Whom a node can reach, itself included.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Reach {
+    /// Ascending.
+    pub(super) ids: Arc<[Id]>,
+    pub(super) places: Places,
+}
 
 /// What a node remembers: of views, and of the run in its own.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -24,9 +32,9 @@ pub struct State<S, M> {
     /// The run that it takes part in.
     pub(super) run: Option<Run<S>>,
     /// The greatest view among those that it was asked to adopt and could not, because it reaches others.
-    pub(super) pending: Option<(Number, Places)>,
+    pub(super) pending: Option<(Number, Arc<[Id]>)>,
     pub(super) held: Held<M>,
-    pub(super) timers: Timers,
+    pub(super) timers: Timers<M>,
 }
 
 /// What a node knows of whom it can reach.
@@ -37,7 +45,7 @@ pub(super) enum Word {
     /// It was not told anything since it came up, and must be told before it can do anything.
     Unknown,
     /// What it was last told.
-    Told(Places),
+    Told(Reach),
 }
 
 /// A view and the run in it.
@@ -110,50 +118,53 @@ impl<M> Held<M> {
 }
 
 /// What a timer is for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Purpose {
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Purpose<M> {
     /// The inner algorithm set it.
     Inner(Timer),
     /// To take another number if the view is still this one.
     Answer(Number),
+    /// To give back to the inner algorithm what it sent to one outside the view.
+    Return(Id, M),
 }
 
 /// The timers that are set. The place in the list is the token of the timer that the environment is given: it is used
 /// again when that timer has been due, not before, so that a stale one is never taken for another.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Timers(Vec<Slot>);
+pub(super) struct Timers<M>(Vec<Slot<M>>);
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Slot {
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Slot<M> {
     /// No timer.
     Free,
     /// One of a run that is over.
     Stale,
-    Set(Purpose),
+    Set(Purpose<M>),
 }
 
-impl Timers {
+impl<M: Message> Timers<M> {
     /// The timer to ask the environment for.
-    pub(super) fn set(&mut self, purpose: Purpose) -> Timer {
+    pub(super) fn set(&mut self, purpose: Purpose<M>) -> Timer {
         let place = self.0.iter().position(|slot| *slot == Slot::Free).unwrap_or_else(|| {
             self.0.push(Slot::Free);
             self.0.len() - 1
         });
+        let kind = kind(&purpose);
         self.0[place] = Slot::Set(purpose);
-        Timer { kind: kind(purpose), token: place as u32 }
+        Timer { kind, token: place as u32 }
     }
 
-    /// Whether a timer is set for that.
-    pub(super) fn is_set(&self, purpose: Purpose) -> bool {
-        self.0.contains(&Slot::Set(purpose))
+    /// Whether a timer is set to answer in this view.
+    pub(super) fn is_to_answer(&self, number: Number) -> bool {
+        self.0.iter().any(|slot| matches!(slot, Slot::Set(Purpose::Answer(set)) if *set == number))
     }
 
     /// A timer is due: what it is for, unless it is stale.
-    pub(super) fn ring(&mut self, timer: Timer) -> Option<Purpose> {
+    pub(super) fn ring(&mut self, timer: Timer) -> Option<Purpose<M>> {
         let slot = mem::replace(self.0.get_mut(timer.token as usize)?, Slot::Free);
         while self.0.pop_if(|slot| *slot == Slot::Free).is_some() {}
         match slot {
-            Slot::Set(purpose) if kind(purpose) == timer.kind => Some(purpose),
+            Slot::Set(purpose) if kind(&purpose) == timer.kind => Some(purpose),
             _ => None,
         }
     }
@@ -164,11 +175,12 @@ impl Timers {
     }
 }
 
-/// As the environment sees it. The inner kind tells it which timers never end.
-fn kind(purpose: Purpose) -> u8 {
+/// As the environment sees it: by this it knows which timers never end.
+fn kind<M: Message>(purpose: &Purpose<M>) -> u8 {
     match purpose {
         Purpose::Inner(timer) => timer.kind,
-        Purpose::Answer(_) => 0,
+        Purpose::Return(_, message) if message.is_periodic() => Timer::PERIODIC,
+        Purpose::Answer(_) | Purpose::Return(..) => 0,
     }
 }
 
@@ -177,6 +189,7 @@ mod tests {
     use alloc::vec;
 
     use super::*;
+    use crate::graph::echo;
 
     fn number(counter: u64) -> Number {
         Number { counter, ..Number::FIRST }
@@ -184,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_token_is_used_again_only_after_its_timer_was_due() {
-        let mut timers = Timers(Vec::new());
+        let mut timers: Timers<echo::Message> = Timers(Vec::new());
         let inner = |token| Purpose::Inner(Timer { kind: 3, token });
         let (first, second) = (timers.set(inner(7)), timers.set(inner(8)));
         assert_eq!((first.token, second.token, first.kind), (0, 1, 3));

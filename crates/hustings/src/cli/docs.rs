@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use hustings_algorithms::catalogue::{ENTRIES, Entry};
 use hustings_algorithms::{
-    Assumptions, Case, Certainty, Claims, Cost, Direction, Family, Goal, Identity, Initiators, NetworkKind, Synchrony,
+    Assumptions, Case, Certainty, Claims, Cost, Direction, Family, Goal, Identity, Initiators, Knowledge, NetworkKind,
+    Synchrony,
 };
 
 /// The catalogue as a page of Markdown: `docs/algorithms.md` is this text, and a test compares the two.
@@ -59,6 +60,9 @@ pub(crate) fn facts(entry: &Entry) -> Vec<(&'static str, String)> {
     let again = if about.repeats { "yes" } else { "no, one election only" };
     facts.push(("again after its leader is lost", again.to_string()));
     facts.push(("survives by itself", survives(about.claims)));
+    if about.network == NetworkKind::InformedRing {
+        facts.push(("in runs", "there is no informer: it elects as token-ring does".to_string()));
+    }
     if about.takes.votes {
         facts.push(("takes", "--votes".to_string()));
     }
@@ -151,8 +155,10 @@ pub(crate) fn needs(assumptions: Assumptions, certainty: Certainty) -> Vec<&'sta
         Identity::Unique => "ids",
         Identity::Anonymous => "no ids",
     });
-    if assumptions.knows_size {
-        needs.push("n known");
+    match assumptions.knows {
+        Knowledge::Neighbours => {}
+        Knowledge::Size => needs.push("n known"),
+        Knowledge::Members => needs.push("all members known"),
     }
     if assumptions.synchrony == Synchrony::Synchronous {
         needs.push("bounded delays");

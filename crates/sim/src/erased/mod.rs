@@ -162,6 +162,9 @@ impl Protocol for Erased {
     fn timer<C: Context<Self>>(&self, state: &mut AnyState, timer: Timer, cx: &mut C) {
         self.handle(state, Event::Timer(timer), cx);
     }
+    fn acted(&self, before: &AnyState, after: &AnyState) -> bool {
+        self.machine.acted(before.inner(), after.inner())
+    }
     fn changed<C: Context<Self>>(&self, state: &mut AnyState, change: Change, cx: &mut C) {
         self.handle(state, Event::Change(change), cx);
     }
@@ -172,7 +175,7 @@ impl Protocol for Erased {
         self.handle(state, Event::Rejoin, cx);
     }
     fn handle<C: Context<Self>>(&self, state: &mut AnyState, event: Event<Parcel>, cx: &mut C) {
-        self.machine.handle(state.inner(), event, &mut Outer(cx));
+        self.machine.handle(state.inner_mut(), event, &mut Outer(cx));
     }
 }
 
@@ -181,6 +184,7 @@ trait Machine: Send + Sync {
     fn init(&self) -> Box<dyn Remembered>;
     fn watches(&self) -> bool;
     fn rejoins(&self) -> bool;
+    fn acted(&self, before: &dyn Remembered, after: &dyn Remembered) -> bool;
     fn handle(&self, state: &mut dyn Remembered, event: Event<Parcel>, cx: &mut dyn Surroundings);
     fn parse(&self, parcel: &Parcel) -> Result<Parcel, serde_json::Error>;
 }
@@ -193,6 +197,9 @@ struct Typed<P: Protocol> {
     kinds: usize,
     open: Open<P>,
 }
+
+/// Why a state is of the type that a protocol expects.
+const OWN_STATE: &str = "a state was made by the protocol that it is given to";
 
 /// Reads what is still unread in a message that was read.
 type Open<P> = fn(&P, <P as Protocol>::Message) -> Result<<P as Protocol>::Message, serde_json::Error>;
@@ -220,8 +227,13 @@ impl<P: Protocol> Machine for Typed<P> {
         self.protocol.rejoins()
     }
 
+    fn acted(&self, before: &dyn Remembered, after: &dyn Remembered) -> bool {
+        let [before, after] = [before, after].map(|state| state.as_any().downcast_ref().expect(OWN_STATE));
+        self.protocol.acted(before, after)
+    }
+
     fn handle(&self, state: &mut dyn Remembered, event: Event<Parcel>, cx: &mut dyn Surroundings) {
-        let state = state.as_any_mut().downcast_mut().expect("a state was made by the protocol that it is given to");
+        let state = state.as_any_mut().downcast_mut().expect(OWN_STATE);
         let event = match event {
             Event::Message { from, message } => Event::Message { from, message: message.typed() },
             Event::Direct { from, message } => Event::Direct { from, message: message.typed() },

@@ -38,7 +38,11 @@ impl AnyState {
         AnyState(state)
     }
 
-    pub(super) fn inner(&mut self) -> &mut dyn Remembered {
+    pub(super) fn inner(&self) -> &dyn Remembered {
+        &*self.0
+    }
+
+    pub(super) fn inner_mut(&mut self) -> &mut dyn Remembered {
         &mut *self.0
     }
 }

@@ -184,7 +184,8 @@ impl<'a> Plan<'a> {
             return Err(Refusal::TooManyNodes { option, means, most: MOST_NODES });
         }
         match (needs, &built) {
-            (NetworkKind::InformedRing, Network::Ring(ring)) => Ok(Network::InformedRing(*ring)),
+            // There is no informer inside a view: so nothing can happen to one.
+            (NetworkKind::InformedRing, Network::Ring(ring)) if !self.request.runs => Ok(Network::InformedRing(*ring)),
             (NetworkKind::Tree, Network::Graph(graph)) if graph.is_tree() => Ok(built),
             // Without cycles, a complete network has one link at most.
             (NetworkKind::Tree, Network::Complete(complete)) if complete.size <= 2 => Ok(built),

@@ -72,7 +72,8 @@ pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Repla
     let network = header.network.build()?;
     let fits = match (A::ABOUT.network, &network) {
         (NetworkKind::Ring, Network::Ring(ring)) => ring.size > 0,
-        (NetworkKind::InformedRing, Network::InformedRing(ring)) => ring.size > 0,
+        (NetworkKind::InformedRing, Network::InformedRing(ring)) => ring.size > 0 && !header.runs,
+        (NetworkKind::InformedRing, Network::Ring(ring)) => ring.size > 0 && header.runs,
         (NetworkKind::Complete, Network::Complete(complete)) => complete.size > 0,
         (NetworkKind::Graph, Network::Complete(complete)) => complete.size > 0,
         (NetworkKind::Graph, Network::Graph(graph)) => graph.check_connected().is_ok() && graph.size() > 0,

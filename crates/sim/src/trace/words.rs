@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(effect(Effect::Send(Port(3), Word::Wake)), "sends wake to port 3");
         assert_eq!(effect(Effect::SendDirect(Id(40), Word::Wake)), "sends wake directly to 3");
         assert_eq!(effect(Effect::SendDirect(Id(41), Word::Wake)), "sends wake directly to id 41");
-        let change = Event::<Word>::Change(Change::Reachable(vec![Id(10), Id(40)]));
+        let change = Event::<Word>::Change(Change::Reachable([Id(10), Id(40)].into()));
         assert_eq!(words.event(1, &change, None), "can reach 0 3");
     }
     #[test]

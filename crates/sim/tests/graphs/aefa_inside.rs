@@ -65,9 +65,9 @@ impl<A: Aggregate<Id>> Protocol for Outer<A> {
     fn receive_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
         self.inner(state, Event::Direct { from, message: message.0 }, cx);
     }
-    /// Whoever could not be reached is taken for gone.
+    /// Whoever could not be reached is taken for gone, and nobody else.
     fn unreachable<C: Context<Self>>(&self, state: &mut Self::State, port: Port, _: Self::Message, cx: &mut C) {
-        let _news = self.inner.gone(state, port, &mut Within::new(cx, Wrapped));
+        let _news = self.inner.reach(state, |other, _| other != port, &mut Within::new(cx, Wrapped));
     }
 }
 
@@ -185,11 +185,15 @@ fn who_is_back_is_written_to_again() {
         effects.iter().flat_map(ports_of).collect::<Vec<_>>()
     };
     assert_eq!(written_to(&mut state), [0, 1, 2]);
-    let mut effects = Vec::new();
-    let news = rules.gone(&mut state, Port(1), &mut Recorder::new(&place, |_| 0, &mut effects));
-    assert!(news.is_nothing() && effects.is_empty());
+    let reach = |state: &mut State<Id, Id>, gone: Option<Port>| {
+        let mut effects = Vec::new();
+        let context = &mut Recorder::new(&place, |_| 0, &mut effects);
+        assert!(rules.reach(state, |port, _| Some(port) != gone, context).is_nothing());
+        effects.iter().flat_map(ports_of).collect::<Vec<_>>()
+    };
+    assert_eq!(reach(&mut state, Some(Port(1))), [0; 0]);
     assert_eq!(written_to(&mut state), [0, 2]);
-    rules.back(&mut state, Port(1));
+    assert_eq!(reach(&mut state, None), [1], "it is told of the election");
     assert_eq!(written_to(&mut state), [0, 1, 2]);
 }
 

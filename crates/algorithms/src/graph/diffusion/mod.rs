@@ -91,8 +91,8 @@
 //!
 //! [`Diffusion::step`] tells by [`News`] what has come to pass; [`State::leader`], [`State::result`] and so on say the
 //! rest. The outer algorithm can call [`Diffusion::elect`] and [`Diffusion::spread`] whenever it likes (both take the
-//! next counter, so they prevail over what went before), and says with [`Diffusion::gone`] and [`Diffusion::back`] what
-//! it knows of neighbours: those that are gone are not written to any more.
+//! next counter, so they prevail over what went before), and says with [`Diffusion::reach`] what it knows of
+//! neighbours: those that are gone are not written to any more.
 
 mod aggregate;
 mod beacon;
@@ -151,11 +151,6 @@ impl<R: Rank, A: Aggregate<R>> Diffusion<R, A> {
     #[inline(always)]
     fn looks_out(&self) -> bool {
         self.probe | self.beacon != 0
-    }
-
-    /// The aggregate.
-    pub const fn aggregate(&self) -> &A {
-        &self.aggregate
     }
 
     /// Handles any event, and tells what came of it.

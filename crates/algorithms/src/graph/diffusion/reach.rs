@@ -11,8 +11,8 @@ impl<R: Rank, A: Aggregate<R>> Diffusion<R, A> {
         self.spread_after(state, counter.wrapping_sub(1), nothing, cx)
     }
 
-    /// It is known of every neighbour whether it can be reached. Those that are gone are struck off, as by
-    /// [`Diffusion::gone`]; those that are back are told of the computation that this node is in.
+    /// It is known of every neighbour whether it can be reached. Of those that are gone nothing more is expected, and
+    /// nothing is sent to them until they are back; then they are told of the computation that this node is in.
     pub fn reach<C: Context<Self>>(
         &self,
         state: &mut State<R, A::Value>,

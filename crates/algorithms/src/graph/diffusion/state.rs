@@ -158,11 +158,6 @@ impl<R: Rank, V> State<R, V> {
         self.part.as_ref().is_some_and(|part| part.purpose.leads() && part.done)
     }
 
-    /// Whether it leads, and every `leader` is acknowledged.
-    pub fn is_confirmed(&self) -> bool {
-        self.part.as_ref().is_some_and(|part| part.purpose.leads() && part.parent == ROOT && part.done)
-    }
-
     /// What was gathered: at the source when the election has ended there, and at the winner from then on.
     pub fn result(&self) -> Option<&V> {
         self.part

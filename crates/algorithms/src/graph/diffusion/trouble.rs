@@ -45,20 +45,6 @@ impl<R: Rank, A: Aggregate<R>> Diffusion<R, A> {
         }
     }
 
-    /// The neighbour behind this port is gone: nothing more is expected of it, and nothing more is sent to it until it
-    /// is [`Diffusion::back`].
-    pub fn gone<C: Context<Self>>(&self, state: &mut State<R, A::Value>, port: Port, cx: &mut C) -> News {
-        state.rough().absent.insert(port);
-        self.struck(state, port, cx)
-    }
-
-    /// The neighbour behind this port is there again.
-    pub fn back(&self, state: &mut State<R, A::Value>, port: Port) {
-        if let Some(rough) = &mut state.rough {
-            rough.absent.remove(port);
-        }
-    }
-
     /// A neighbour is struck off the computation under way. A child that is gone has nothing more to say. Without its
     /// parent a node knows of nobody who would tell it the winner, and holds an election of its own.
     pub(super) fn struck<C: Context<Self>>(&self, state: &mut State<R, A::Value>, port: Port, cx: &mut C) -> News {

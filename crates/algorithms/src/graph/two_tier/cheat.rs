@@ -23,6 +23,8 @@
 //! - `rank`, if the greatest is there: what the liar says happens to be true. A rank holds its owner's id, so that a
 //!   liar can help another one to win, or nobody, but never itself; pings and pongs find no wrong rank for this reason.
 //! - `ack`, if nobody behind the cheat is greater than the winner: the right one leads, only sooner.
+//! - `rank`, if the greatest is up but out of reach, together with so many others that a source that belongs to no
+//!   clique keeps no list of them. That can be from some 2,900 nodes on.
 //! - `ack` of `leader`: the clique is formed while some have not heard of the leader yet. They will.
 
 use alloc::{boxed::Box, vec::Vec};

@@ -23,13 +23,17 @@ crate::choices! {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Roster<R> {
     ranks: Arc<[R]>,
+    /// Their ids, ascending.
+    ids: Arc<[Id]>,
     /// Whether it can be seen in which order one node's messages of one tick leave.
     is_ordered: bool,
 }
 
 impl<R: Rank> Roster<R> {
     pub(super) fn new(ranks: &[R], bandwidth: Option<u64>) -> Self {
-        Roster { ranks: ranks.into(), is_ordered: bandwidth.is_some() }
+        let mut ids: Vec<Id> = ranks.iter().map(|rank| rank.id()).collect();
+        ids.sort_unstable();
+        Roster { ranks: ranks.into(), ids: ids.into(), is_ordered: bandwidth.is_some() }
     }
 
     /// Puts receivers in the order in which messages are to leave: by position. Where nobody can tell, they stay as
@@ -99,20 +103,24 @@ impl<R: Rank> Roster<R> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Gone(Option<Arc<Vec<Id>>>);
 
-/// A node that belongs to no clique keeps no longer list than this: with a network in two halves, everybody would keep
-/// half of it.
+/// How many members all nodes together keep in their lists, if they belong to no clique. With a network in two halves
+/// everybody would keep half of it, which is too much where there are very many.
+const ALL_KEPT: usize = 1 << 23;
+/// What each of them may keep all the same.
 const MOST_KEPT: usize = 256;
 
 impl Gone {
-    /// After a word that these, ascending, can be reached.
+    /// After a word that these, ascending, can be reached. Everybody gets the word, so it is read once, side by side
+    /// with the list of members.
     pub(super) fn after<R: Rank>(reachable: &[Id], roster: &Roster<R>, is_member: bool) -> Self {
-        let ids = roster.ranks.iter().map(|rank| rank.id());
-        let mut gone: Vec<Id> = ids.filter(|id| reachable.binary_search(id).is_err()).collect();
-        if gone.is_empty() || gone.len() > MOST_KEPT && !is_member {
-            return Gone(None);
-        }
-        gone.sort_unstable();
-        Gone(Some(Arc::new(gone)))
+        let mut there = reachable.iter().peekable();
+        let is_gone = |id: &&Id| {
+            while there.next_if(|other| other < id).is_some() {}
+            there.next_if_eq(id).is_none()
+        };
+        let gone: Vec<Id> = roster.ids.iter().filter(is_gone).copied().collect();
+        let most = MOST_KEPT.max(ALL_KEPT / roster.ids.len().max(1));
+        if gone.is_empty() || gone.len() > most && !is_member { Gone(None) } else { Gone(Some(Arc::new(gone))) }
     }
 
     pub(super) fn contains(&self, id: Id) -> bool {
@@ -124,5 +132,33 @@ impl Gone {
         if let Err(place) = gone.binary_search(&id) {
             gone.insert(place, id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_not_in_the_word_is_gone() {
+        let roster = Roster::new(&[Id(5), Id(2), Id(9), Id(7)], None);
+        let gone = |ids: &[u64]| {
+            let there: Vec<Id> = ids.iter().copied().map(Id).collect();
+            Gone::after(&there, &roster, false).0.map(|gone| gone.to_vec())
+        };
+        assert_eq!(gone(&[2, 5, 7, 9]), None);
+        assert_eq!(gone(&[5, 7]), Some(alloc::vec![Id(2), Id(9)]));
+        assert_eq!(gone(&[1, 2, 6, 9, 11]), Some(alloc::vec![Id(5), Id(7)]), "strangers count for nothing");
+        assert_eq!(gone(&[]), Some(alloc::vec![Id(2), Id(5), Id(7), Id(9)]));
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_is_kept_in_a_clique_only() {
+        let ranks: Vec<Id> = (0..1 << 16).map(Id).collect();
+        let (roster, few) = (Roster::new(&ranks, None), &ranks[..ranks.len() - 300]);
+        assert_eq!(Gone::after(few, &roster, false), Gone(None));
+        assert!(Gone::after(few, &roster, true).contains(Id((1 << 16) - 1)));
+        let small = Roster::new(&ranks[..2000], None);
+        assert!(Gone::after(&ranks[..1000], &small, false).contains(Id(1999)), "everybody has room for that");
     }
 }

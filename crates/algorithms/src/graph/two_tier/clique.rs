@@ -13,9 +13,9 @@ use alloc::{sync::Arc, vec::Vec};
 
 use hustings_protocol::{Context, Id, Rank, Timer};
 
-use super::Rules;
 use super::choice::Gone;
-use super::roll::{Number, Roll, Word};
+use super::roll::{Number, Roll};
+use super::{Message, Rules};
 
 /// How often something is asked again before the silent one is given up.
 const MOST_TRIES: u8 = 3;
@@ -133,7 +133,7 @@ impl<R: Rank> Clique<R> {
     /// The same roll once more, from a leader that has not heard the answer.
     pub(super) fn invited_again<C: Context<Rules<R>>>(&self, rules: &Rules<R>, cx: &mut C) {
         if self.awaited.is_empty() {
-            say(cx, self.roll.leader.id(), Word::Confirm(self.roll.number));
+            cx.send_direct(self.roll.leader.id(), Message::Confirm(self.roll.number));
         } else {
             self.ping(rules, cx);
         }
@@ -143,17 +143,17 @@ impl<R: Rank> Clique<R> {
     pub(super) fn hear<C: Context<Rules<R>>>(
         &mut self,
         from: Id,
-        word: &Word<R>,
+        message: &Message<R>,
         gone: &Gone,
         rules: &Rules<R>,
         cx: &mut C,
     ) -> Verdict {
-        match *word {
-            Word::Pong(number) => self.hear_pong(from, number, cx),
-            Word::Confirm(number) => self.answered(from, number, Duty::Leads, cx),
-            Word::Agree(number) => self.answered(from, number, Duty::Claims, cx),
-            Word::Failed(number) => self.hear_claim(from, number, gone, rules, cx),
-            Word::Invite(_) | Word::Ping(_) | Word::Decline(_) => Verdict::Nothing,
+        match *message {
+            Message::Pong(number) => self.hear_pong(from, number, cx),
+            Message::Confirm(number) => self.answered(from, number, Duty::Leads, cx),
+            Message::Agree(number) => self.answered(from, number, Duty::Claims, cx),
+            Message::Failed(number) => self.hear_claim(from, number, gone, rules, cx),
+            Message::Diffused(_) | Message::Invite(_) | Message::Ping(_) | Message::Decline(_) => Verdict::Nothing,
         }
     }
 
@@ -188,7 +188,7 @@ impl<R: Rank> Clique<R> {
             Duty::Leads => Verdict::Stands,
             Duty::Claims => Verdict::TakesOver,
             Duty::StandsBy => {
-                say(cx, self.roll.leader.id(), Word::Confirm(self.roll.number));
+                cx.send_direct(self.roll.leader.id(), Message::Confirm(self.roll.number));
                 Verdict::Nothing
             }
             Duty::Waits | Duty::Checks(_) | Duty::Agreed(_) => Verdict::Nothing,
@@ -217,7 +217,7 @@ impl<R: Rank> Clique<R> {
             Duty::StandsBy | Duty::Checks(_) if gone.contains(leader) => self.agree(from, number, rules, cx),
             Duty::StandsBy => {
                 self.wait_for(Duty::Checks(from), rules, cx);
-                say(cx, leader, Word::Ping(self.roll.number));
+                cx.send_direct(leader, Message::Ping(self.roll.number));
                 Verdict::Nothing
             }
             Duty::Checks(_) => Verdict::Nothing,
@@ -225,7 +225,7 @@ impl<R: Rank> Clique<R> {
     }
 
     fn agree<C: Context<Rules<R>>>(&mut self, with: Id, number: Number, rules: &Rules<R>, cx: &mut C) -> Verdict {
-        say(cx, with, Word::Agree(number));
+        cx.send_direct(with, Message::Agree(number));
         self.awaited.clear();
         self.wait_for(Duty::Agreed(with), rules, cx);
         Verdict::Nothing
@@ -327,25 +327,20 @@ impl<R: Rank> Clique<R> {
         }
         self.wait(rules.patience, cx);
         for id in rules.roster.in_order(self.awaited.clone()) {
-            say(cx, id, Word::Invite(Arc::clone(&self.roll)));
+            cx.send_direct(id, Message::Invite(Arc::clone(&self.roll)));
         }
     }
 
     fn ping<C: Context<Rules<R>>>(&self, rules: &Rules<R>, cx: &mut C) {
         for id in rules.roster.in_order(self.awaited.clone()) {
-            say(cx, id, Word::Ping(self.roll.number));
+            cx.send_direct(id, Message::Ping(self.roll.number));
         }
     }
 
     fn ask<C: Context<Rules<R>>>(&mut self, rules: &Rules<R>, cx: &mut C) {
         self.wait(rules.patience, cx);
         for id in rules.roster.in_order(self.awaited.clone()) {
-            say(cx, id, Word::Failed(self.roll.number));
+            cx.send_direct(id, Message::Failed(self.roll.number));
         }
     }
-}
-
-/// Says something to a member.
-pub(super) fn say<R: Rank, C: Context<Rules<R>>>(cx: &mut C, to: Id, word: Word<R>) {
-    cx.send_direct(to, word.into());
 }

@@ -6,7 +6,7 @@ use hustings_protocol::Rank;
 use serde::{Deserialize, Serialize};
 
 use super::Diffused;
-use super::roll::{Number, Roll, Word};
+use super::roll::{Number, Roll};
 
 /// What nodes say. 16 bytes for plain ids: the clique's words have their place in that of the others.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -68,45 +68,6 @@ impl<R: Rank> hustings_protocol::Message for Message<R> {
     #[inline(always)]
     fn is_periodic(&self) -> bool {
         matches!(self, Message::Diffused(message) if message.is_periodic())
-    }
-}
-
-impl<R: Rank> From<Word<R>> for Message<R> {
-    fn from(word: Word<R>) -> Self {
-        match word {
-            Word::Invite(roll) => Message::Invite(roll),
-            Word::Ping(number) => Message::Ping(number),
-            Word::Pong(number) => Message::Pong(number),
-            Word::Confirm(number) => Message::Confirm(number),
-            Word::Decline(number) => Message::Decline(number),
-            Word::Failed(number) => Message::Failed(number),
-            Word::Agree(number) => Message::Agree(number),
-        }
-    }
-}
-
-/// A message, by whom it is for.
-pub(super) enum Sorted<R: Rank> {
-    /// For the diffusing computation.
-    Diffused(Diffused<R>),
-    /// For the clique.
-    Word(Word<R>),
-}
-
-impl<R: Rank> Message<R> {
-    #[inline(always)]
-    pub(super) fn sorted(self) -> Sorted<R> {
-        let word = match self {
-            Message::Diffused(message) => return Sorted::Diffused(message),
-            Message::Invite(roll) => Word::Invite(roll),
-            Message::Ping(number) => Word::Ping(number),
-            Message::Pong(number) => Word::Pong(number),
-            Message::Confirm(number) => Word::Confirm(number),
-            Message::Decline(number) => Word::Decline(number),
-            Message::Failed(number) => Word::Failed(number),
-            Message::Agree(number) => Word::Agree(number),
-        };
-        Sorted::Word(word)
     }
 }
 

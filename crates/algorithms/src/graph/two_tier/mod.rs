@@ -1,8 +1,8 @@
 //! Two-tier: after an election the leader forms a clique with a few subordinates; when it is lost, one of them takes
 //! over, and nobody else has to vote.
 //!
-//! - **Assumes** a connected graph whose nodes reach those whose ids they know directly; any delays. Members are told
-//!   whom they can reach when that changes.
+//! - **Assumes** a connected graph whose nodes reach those whose ids they know directly, and know the ranks of all
+//!   members; any delays. Members are told whom they can reach when that changes.
 //! - **Promises** what [AEFA](super::Aefa) promises; then, after the loss of a leader, that the first live subordinate
 //!   leads and everybody knows it; with the whole clique lost, that whoever is told to start holds an election.
 //!   With `probe` and `beacon` it survives crashes, recoveries, cuts, partitions and losses by itself; without them,
@@ -37,7 +37,7 @@ use hustings_protocol::Rank;
 
 use super::diffusion::{self, Diffusion};
 use super::{Aefa, AefaParams};
-use crate::{About, Algorithm, Case, Cost, Instance, Misfit, Setting, Source, Takes};
+use crate::{About, Algorithm, Assumptions, Case, Cost, Instance, Knowledge, Misfit, Setting, Source, Takes};
 
 pub use cheat::Gather;
 pub use choice::Choice;
@@ -94,7 +94,7 @@ impl Algorithm for TwoTier {
         name: "two-tier",
         aliases: &["2-tier"],
         summary: "an election as in aefa; then the leader's subordinates stand by, and one takes over when it is lost",
-        claims: Aefa::ABOUT.claims,
+        assumptions: Assumptions { knows: Knowledge::Members, ..Aefa::ABOUT.assumptions },
         takes: Takes { cheats: true, ..Takes::NOTHING },
         costs: &[
             Cost::described(Case::Best, "4(2E-(n-1)) + s(s+3)"),

@@ -1,4 +1,4 @@
-//! Who belongs to a clique ([`Roll`]), and what its members say to each other ([`Word`]).
+//! Who belongs to a clique: its [`Roll`].
 
 use alloc::{sync::Arc, vec::Vec};
 
@@ -49,23 +49,4 @@ impl<R: Rank> Roll<R> {
     pub(super) fn fellows(&self, own: Id) -> impl Iterator<Item = Id> {
         self.subordinates.iter().map(|rank| rank.id()).filter(move |id| *id != own)
     }
-}
-
-/// What members of a clique say to each other, by id.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Word<R: Rank> {
-    /// The leader's: you stand by in this clique.
-    Invite(Arc<Roll<R>>),
-    /// Do you hear me?
-    Ping(Number),
-    /// I do.
-    Pong(Number),
-    /// A subordinate's: all that I had to verify hear me, and I keep what you know.
-    Confirm(Number),
-    /// The answer of one that has another leader.
-    Decline(Number),
-    /// A subordinate's: the leader is gone, and I want to follow it.
-    Failed(Number),
-    /// The others' answer: so it is.
-    Agree(Number),
 }

@@ -6,9 +6,8 @@ use hustings_protocol::{Change, Context, Event, Fact, Id, Port, Protocol, Rank, 
 
 use super::cheat::{Doubt, passed_over};
 use super::choice::{Choice, Gone};
-use super::clique::{Clique, Verdict, say};
-use super::message::Sorted;
-use super::roll::{Number, Roll, Word};
+use super::clique::{Clique, Verdict};
+use super::roll::{Number, Roll};
 use super::{Diffused, Inner, Message, Rules};
 use crate::graph::diffusion::{self, News};
 use crate::within::Within;
@@ -26,11 +25,6 @@ impl<R: Rank> State<R> {
     /// The clique that the node belongs to, as it knows it.
     pub fn roll(&self) -> Option<&Roll<R>> {
         self.clique.as_ref().map(|clique| &**clique.roll())
-    }
-
-    /// Whether the node leads a clique that stands: everybody in it has what the leader knows.
-    pub fn is_in_office(&self) -> bool {
-        self.clique.as_ref().is_some_and(|clique| clique.leads() && clique.is_complete())
     }
 }
 
@@ -51,7 +45,8 @@ impl<R: Rank> Rules<R> {
         if news.is_nothing() {
             return;
         }
-        if state.clique.is_some() || state.doubt.is_any() || news.contains(News::CONFIRMED) {
+        let is_end = news.contains(News::CONFIRMED) || news.contains(News::ENDED);
+        if is_end || state.clique.is_some() || state.doubt.is_any() {
             self.heed(state, news, cx);
         }
         if let Some(election) = election
@@ -70,6 +65,13 @@ impl<R: Rank> Rules<R> {
             self.heed(state, news, cx);
         } else {
             self.elect(state, cx);
+        }
+    }
+
+    /// At the source of an election that has ended: whether the winner, which has been told, can hear it at all.
+    fn look_for_winner<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
+        if let Some(winner) = self.awaited_winner(state).filter(|winner| state.gone.contains(*winner)) {
+            self.winner_is_silent(state, winner, cx);
         }
     }
 
@@ -104,6 +106,9 @@ impl<R: Rank> Rules<R> {
         {
             let subordinates = self.roster.pick(self.choice, self.subordinates, &[], &state.gone, cx);
             self.form(state, counter, subordinates, cx);
+        }
+        if news.contains(News::ENDED) {
+            self.look_for_winner(state, cx);
         }
     }
 
@@ -191,7 +196,7 @@ impl<R: Rank> Rules<R> {
         }
         let is_ours = named == Some(roll.leader) || named == roll.predecessor;
         if state.clique.as_ref().is_some_and(|clique| clique.leads()) || !is_ours && named.is_some() {
-            return say(cx, from, Word::Decline(roll.number));
+            return cx.send_direct(from, Message::Decline(roll.number));
         }
         if let Some(clique) = &state.clique {
             let (here, there) = ((clique.roll().number, clique.roll().leader), (roll.number, roll.leader));
@@ -217,27 +222,28 @@ impl<R: Rank> Rules<R> {
         }
     }
 
-    /// A word of the clique.
-    fn hear<C: Context<Self>>(&self, state: &mut State<R>, from: Id, word: Word<R>, cx: &mut C) {
-        match word {
-            Word::Invite(roll) => self.invited(state, from, roll, cx),
-            Word::Ping(number) => {
+    /// A message by id.
+    fn hear<C: Context<Self>>(&self, state: &mut State<R>, from: Id, message: Message<R>, cx: &mut C) {
+        match message {
+            Message::Diffused(message) => self.diffuse(state, Event::Direct { from, message }, cx),
+            Message::Invite(roll) => self.invited(state, from, roll, cx),
+            Message::Ping(number) => {
                 let is_known = state.clique.as_ref().is_some_and(|clique| clique.roll().number == number);
-                say(cx, from, Word::Pong(if is_known { number } else { number.unknown() }));
+                cx.send_direct(from, Message::Pong(if is_known { number } else { number.unknown() }));
             }
-            Word::Decline(_) => self.declined(state, from, cx),
-            Word::Pong(_) | Word::Confirm(_) | Word::Failed(_) | Word::Agree(_) => {
+            Message::Decline(_) => self.declined(state, from, cx),
+            Message::Pong(_) | Message::Confirm(_) | Message::Failed(_) | Message::Agree(_) => {
                 let Some(clique) = &mut state.clique else {
-                    if let Word::Failed(number) = word {
+                    if let Message::Failed(number) = message {
                         // It has forgotten that it stood by, and has nothing against it.
-                        say(cx, from, Word::Agree(number));
+                        cx.send_direct(from, Message::Agree(number));
                     }
                     return;
                 };
-                if matches!(word, Word::Failed(_)) && clique.roll().leader.id() == from {
+                if matches!(message, Message::Failed(_)) && clique.roll().leader.id() == from {
                     state.gone.insert(from);
                 }
-                let verdict = clique.hear(from, &word, &state.gone, self, cx);
+                let verdict = clique.hear(from, &message, &state.gone, self, cx);
                 self.settle(state, verdict, cx);
             }
         }
@@ -263,9 +269,7 @@ impl<R: Rank> Rules<R> {
         let inner = &mut Within::new(cx, Message::Diffused);
         let news = self.diffusion.reach(&mut state.diffusion, is_there, inner);
         self.heed(state, news, cx);
-        if let Some(winner) = self.awaited_winner(state).filter(|winner| state.gone.contains(*winner)) {
-            self.winner_is_silent(state, winner, cx);
-        }
+        self.look_for_winner(state, cx);
         self.look(state, cx);
     }
 }
@@ -307,10 +311,7 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     fn receive_direct<C: Context<Self>>(&self, state: &mut State<R>, from: Id, message: Message<R>, cx: &mut C) {
-        match message.sorted() {
-            Sorted::Diffused(message) => self.diffuse(state, Event::Direct { from, message }, cx),
-            Sorted::Word(word) => self.hear(state, from, word, cx),
-        }
+        self.hear(state, from, message, cx);
     }
 
     fn unreachable<C: Context<Self>>(&self, state: &mut State<R>, port: Port, message: Message<R>, cx: &mut C) {
@@ -320,14 +321,14 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     fn unreachable_direct<C: Context<Self>>(&self, state: &mut State<R>, to: Id, message: Message<R>, cx: &mut C) {
-        match message.sorted() {
-            Sorted::Diffused(Diffused::Notify { counter, .. }) => {
+        match message {
+            Message::Diffused(Diffused::Notify { counter, .. }) => {
                 if self.awaited_winner(state) == Some(to) && state.diffusion.counter() == counter {
                     self.winner_is_silent(state, to, cx);
                 }
             }
-            Sorted::Diffused(message) => self.diffuse(state, Event::UnreachableDirect { to, message }, cx),
-            Sorted::Word(_) => {
+            Message::Diffused(message) => self.diffuse(state, Event::UnreachableDirect { to, message }, cx),
+            _ => {
                 if state.clique.is_some() {
                     state.gone.insert(to);
                     self.look(state, cx);
@@ -367,7 +368,7 @@ impl<R: Rank> Protocol for Rules<R> {
         if let Some(clique) = state.clique.as_ref().filter(|clique| clique.leads())
             && let Some(first) = clique.live_fellows(cx.rank().id(), &state.gone).first()
         {
-            say(cx, first.id(), Word::Failed(clique.roll().number));
+            cx.send_direct(first.id(), Message::Failed(clique.roll().number));
         }
     }
 }

@@ -43,7 +43,8 @@ use super::{SHIRALI, check};
 use crate::ring::plain::DIRECTED_RING;
 use crate::ring::{Gather, token_ring};
 use crate::{
-    About, Algorithm, Assumptions, Case, Cost, Family, Initiators, Instance, Misfit, NetworkKind, Setting, Source,
+    About, Algorithm, Assumptions, Case, Cost, Family, Initiators, Instance, Knowledge, Misfit, NetworkKind, Setting,
+    Source,
 };
 use informer::Informer;
 use message::Message;
@@ -144,7 +145,7 @@ fn roller<'a, R: Rank, C: Context<Rules<R, SUN>>, const SUN: bool>(
 const DIVIDED_RING: About = About {
     family: Family::Hierarchy,
     network: NetworkKind::InformedRing,
-    assumptions: Assumptions { fifo: false, knows_size: true, ..DIRECTED_RING.assumptions },
+    assumptions: Assumptions { fifo: false, knows: Knowledge::Size, ..DIRECTED_RING.assumptions },
     initiators: Initiators::LowestLive,
     repeats: true,
     ..DIRECTED_RING

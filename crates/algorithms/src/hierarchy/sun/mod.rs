@@ -29,7 +29,7 @@ use super::{SHIRALI, check};
 use crate::ring::plain::{DIRECTED_RING, name};
 use crate::ring::{Gather, token_ring};
 use crate::within::Within;
-use crate::{About, Algorithm, Assumptions, Cost, Family, Initiators, Instance, Misfit, Setting, Source};
+use crate::{About, Algorithm, Assumptions, Cost, Family, Initiators, Instance, Knowledge, Misfit, Setting, Source};
 
 use message::Message;
 
@@ -335,7 +335,7 @@ impl Algorithm for Sun {
         name: "sun",
         summary: "inner rings of every u-th node: a token goes round the innermost and sends others down the stretches",
         family: Family::Hierarchy,
-        assumptions: Assumptions { fifo: false, knows_size: true, ..DIRECTED_RING.assumptions },
+        assumptions: Assumptions { fifo: false, knows: Knowledge::Size, ..DIRECTED_RING.assumptions },
         initiators: Initiators::LowestLive,
         repeats: true,
         costs: &Cost::always("2(L₁+…+L_r) + L_r, as it stands 11n/4", |n| (2 * n + 3 * n.div_ceil(4)) as f64),

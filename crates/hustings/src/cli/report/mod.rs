@@ -5,7 +5,7 @@ mod picture;
 pub(crate) mod text;
 
 use hustings_algorithms::runs::Envelope;
-use hustings_algorithms::{Algorithm, Goal, Identity, Params};
+use hustings_algorithms::{Algorithm, Goal, Identity, NetworkKind, Params};
 use hustings_protocol::{Id, Message, Protocol};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
@@ -13,6 +13,8 @@ use hustings_sim::scenario::Scenario;
 /// Everything a report may say.
 pub(crate) struct Report<'a> {
     pub(crate) algorithm: &'static str,
+    /// What it is meant for.
+    pub(crate) network: NetworkKind,
     /// Whether nodes have ids that may be shown.
     pub(crate) named: bool,
     /// What was wanted.
@@ -36,6 +38,7 @@ impl<'a> Report<'a> {
         let described = <A::Params as Params>::DESCRIPTIONS.iter();
         Report {
             algorithm: A::ABOUT.name,
+            network: A::ABOUT.network,
             named: A::ABOUT.assumptions.identity == Identity::Unique,
             goal: A::ABOUT.goal,
             kinds: if scenario.runs {

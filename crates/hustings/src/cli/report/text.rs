@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hustings_algorithms::Goal;
+use hustings_algorithms::{Goal, NetworkKind};
 use hustings_sim::topology::Network;
 
 use super::{Report, picture};
@@ -80,7 +80,11 @@ fn headline(report: &Report<'_>, colour: bool) -> String {
         Network::Graph(graph) => format!("a graph with {} link{}", graph.links(), plural(graph.links())),
     };
     let algorithm = Paint::Strong.on(report.algorithm, colour);
-    let runs = if report.scenario.runs { " in runs" } else { "" };
+    let runs = match (report.scenario.runs, report.network) {
+        (false, _) => "",
+        (true, NetworkKind::InformedRing) => " in runs (there is no informer: as token-ring)",
+        (true, _) => " in runs",
+    };
     let mut line = format!("{algorithm}{runs} on {on} of {size} node{}", plural(size));
     if !report.params.is_empty() {
         let params: Vec<String> = report.params.iter().map(|(name, value)| format!("{name}={value}")).collect();

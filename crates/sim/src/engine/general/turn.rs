@@ -91,7 +91,7 @@ impl<P: Protocol> Engine<'_, P> {
 
     fn tell(&mut self, Word { at, life, reach }: Word) {
         if self.books.is_live(at) && self.lives[at as usize] == life {
-            self.handle(at, Event::Change(Change::Reachable(reach.to_vec())), Origin::default());
+            self.handle(at, Event::Change(Change::Reachable(reach)), Origin::default());
         }
     }
 
@@ -192,7 +192,7 @@ impl<P: Protocol> Engine<'_, P> {
         let is_news = if alarm.timer.is_periodic() {
             acted == Acted::News
         } else {
-            acted != Acted::Nothing || self.states[alarm.at as usize] != before
+            acted != Acted::Nothing || self.protocol.acted(&before, &self.states[alarm.at as usize])
         };
         if is_news {
             self.books.timer_acted(self.now);

@@ -94,6 +94,52 @@ fn a_winner_that_does_not_answer_twice_is_not_believed_in() {
     }
 }
 
+/// The same in runs, where the lie is about somebody outside the view: mail to it comes back. Guards against a view
+/// that waits for it for ever.
+#[test]
+fn a_winner_outside_the_view_is_not_believed_in() {
+    for size in [5, 12] {
+        for liar in 0..size - 1 {
+            for tick in [0, 3, 40] {
+                let scenario = started(shaped("complete", size, 0), 0);
+                let scenario = with_faults(scenario, &[(tick, FaultKind::Crash(size - 1))]);
+                let scenario = Scenario { runs: true, ..cheated(scenario, &[(liar, Cheat::Rank)]) };
+                let outcome = run(&two(), &scenario);
+                assert_eq!(
+                    (&outcome.leaders, outcome.agreement, outcome.hung),
+                    (&vec![size - 2], true, false),
+                    "{size} nodes, {liar} lies, crash at {tick}"
+                );
+            }
+        }
+    }
+}
+
+/// The lie is about somebody who is up, but out of reach: no mail to it comes back, but who is gone is known when the
+/// election ends. Guards against elections for ever.
+#[test]
+fn a_winner_that_is_out_of_reach_is_not_believed_in() {
+    let careful = params(&[("subordinates", "2"), ("probe", "25"), ("beacon", "25")]);
+    for (size, tick) in [5, 6].into_iter().flat_map(|size| (0..12).map(move |tick| (size, tick))) {
+        let groups = (0..size).map(|at| u32::from(at == size - 1)).collect();
+        let cuts: Vec<_> = (0..size - 1).map(|at| (tick, FaultKind::Cut(at, size - 1))).collect();
+        for faults in [vec![(tick, FaultKind::Partition(groups))], cuts] {
+            for liar in 0..size - 1 {
+                let scenario = with_faults(started(shaped("complete", size, 0), 0), &faults);
+                let scenario = Scenario { until: 3000, ..cheated(scenario, &[(liar, Cheat::Rank)]) };
+                let mut outcome = run(&careful, &scenario);
+                outcome.leaders.retain(|leader| *leader != size - 1);
+                // Later a subordinate takes over, and there is no election.
+                let is_elected = tick > 3 || outcome.leaders == [size - 2];
+                let context = format!("{size} nodes, {liar} lies, parted at {tick}: {outcome:?}");
+                assert!(is_elected && outcome.leaders.len() == 1, "{context}");
+                let quiet = outcome.time.quiescent.expect("something happened");
+                assert!(quiet < tick + 400, "{context}");
+            }
+        }
+    }
+}
+
 /// A liar whose lie is the truth is not seen, and does no harm.
 #[test]
 fn a_lie_that_is_true_changes_nothing() {
