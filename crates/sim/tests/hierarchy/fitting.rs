@@ -74,4 +74,22 @@ fn any_size_will_do() {
     any::<Divided>("u=2 depth=2 parts=3,1,9,5", random);
     any::<SunDivided>("depth=max sun-depth=max u=2", random);
     any::<SunDivided>("parts=3,1,9,5,6 u=2 sun-depth=2", random);
+/// With fewer than two top points the informer divides nothing, and the formula knows it: `run` compares the two.
+#[test]
+fn one_top_point_divides_nothing() {
+    fn counts<A: Algorithm>(texts: &str, size: u32) {
+        for starter in 0..size {
+            let scenario = ring::<A>(size, &[starter]);
+            assert!(expected::<A>(&params::<A>(texts), &scenario).is_some(), "{texts}: there is a formula");
+            let outcome = run::<A>(texts, &scenario);
+            assert_elects_the_greatest(&outcome, &scenario);
+            assert_eq!(outcome.by_kind[..8], [size.into(), size.into(), 1, 1, 1, 0, 0, 0], "{texts}, {starter}");
+        }
+    }
+    counts::<Divided>("parts=16", 16);
+    counts::<Divided>("parts=4,6 u=2 depth=2", 10);
+    counts::<SunDivided>("parts=16", 16);
+    counts::<SunDivided>("parts=4,6 u=2 depth=2 aggregate=eager", 10);
+}
+
 }
