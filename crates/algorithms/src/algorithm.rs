@@ -7,7 +7,7 @@ use core::fmt;
 use hustings_protocol::{Id, Protocol, Rank};
 use serde::{Deserialize, Serialize};
 
-use crate::Params;
+use crate::{Instance, Params};
 
 /// An algorithm, as a type: its description, its parameters, and the protocol it becomes for a type of rank.
 pub trait Algorithm: 'static {
@@ -86,24 +86,8 @@ pub struct Misfit {
     pub size: u32,
     /// What is wrong, and what is allowed.
     pub problem: String,
-}
-
-/// A fault-free election whose starters all start at tick 0, as the formulas see it.
-#[derive(Clone, Copy, Debug)]
-pub struct Instance<'a> {
-    /// The place of every position's rank in the order of all ranks: a permutation of `0..n`, greatest wins.
-    pub order: &'a [u32],
-    /// The positions that start, ascending.
-    pub initiators: &'a [u32],
-    /// How many undirected links there are.
-    pub links: u64,
-}
-
-impl Instance<'_> {
-    /// How many nodes there are.
-    pub fn size(&self) -> u64 {
-        self.order.len() as u64
-    }
+    /// What to type instead, where something near would fit.
+    pub instead: Option<String>,
 }
 
 /// The description of an algorithm.

@@ -191,7 +191,6 @@ pub fn expected<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Option
         && scenario.medium == Medium::Links
         && scenario.notice == Notice::Oracle
         && !scenario.runs
-        && scenario.votes.is_empty()
         && scenario.cheats.is_empty()
         && scenario.starts.iter().all(|start| start.tick == 0);
     if !plain {
@@ -201,7 +200,9 @@ pub fn expected<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Option
     let standings = erased::<A>(params, scenario).1;
     let order: Vec<u32> = standings[..members].iter().map(|standing| standing.order()).collect();
     let initiators: Vec<u32> = scenario.starts.iter().map(|start| start.at).collect();
-    A::expect(params, &Instance { order: &order, initiators: &initiators, links: scenario.network.links() })
+    let network = &scenario.network;
+    let (links, votes) = (network.links(), &scenario.votes[..]);
+    A::expect(params, &Instance { order: &order, initiators: &initiators, links, neighbours: network, votes })
 }
 
 /// The parameters of an algorithm from `name=value` texts.
