@@ -123,6 +123,11 @@ pub struct About {
     pub costs: &'static [Cost],
     /// Where it comes from.
     pub source: Source,
+    /// How few nodes it takes.
+    pub fewest: u32,
+    /// How many ticks it may take among so many nodes where a message takes one, if that is more than a few laps: a
+    /// run is given so much more time.
+    pub slow: Option<fn(u64) -> u64>,
 }
 
 /// What comes of an algorithm.
@@ -146,13 +151,19 @@ pub struct Claims {
     pub partitions: bool,
     /// Messages that are lost by chance.
     pub loss: bool,
+    /// Nodes that are down from the start.
+    pub down: bool,
     /// The parameters that it needs for that, as they would be typed.
     pub with: &'static [&'static str],
 }
 
 impl Claims {
-    /// Every node must stay up.
-    pub const NOTHING: Claims = Claims { crashes: false, recoveries: false, partitions: false, loss: false, with: &[] };
+    /// Every node must be up, and stay so.
+    pub const NOTHING: Claims =
+        Claims { down: false, crashes: false, recoveries: false, partitions: false, loss: false, with: &[] };
+
+    /// Nodes may be down from the start; the others must stay up.
+    pub const DOWN: Claims = Claims { down: true, ..Claims::NOTHING };
 }
 
 /// Which inputs an algorithm takes beside ids and starts.

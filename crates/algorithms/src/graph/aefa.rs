@@ -64,7 +64,10 @@ pub(super) const ABOUT: About = About {
     default_ids: DefaultIds::Positions,
     repeats: true,
     goal: Goal::Leader,
+    fewest: 1,
+    slow: None,
     claims: Claims {
+        down: true,
         crashes: true,
         recoveries: true,
         partitions: true,

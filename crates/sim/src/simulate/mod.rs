@@ -105,9 +105,11 @@ pub fn simulate_traced<A: Algorithm>(
     })
 }
 
-/// Where no leader is wanted, agreement is that all found the same.
+/// Where no leader is wanted, agreement is that all found the same. Fewer than the algorithm takes find nothing: what
+/// they say goes without them.
 fn judge<A: Algorithm>(outcome: &mut Outcome) {
     if A::ABOUT.goal == Goal::Estimate {
+        outcome.estimate = outcome.estimate.filter(|_| outcome.live >= A::ABOUT.fewest);
         outcome.agreement = outcome.estimate.is_some();
     }
 }

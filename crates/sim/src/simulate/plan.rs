@@ -39,8 +39,9 @@ impl<'a> Plan<'a> {
         let size = network.members();
         let ids = listed_ids.unwrap_or_else(|| self.ordered_ids(size));
         self.check_ids(&ids)?;
-        let until = request.until.unwrap_or_else(|| default_until(size));
+        let until = request.until.unwrap_or_else(|| self.default_until(size));
         let timeline = Timeline::new(request, &network, until)?;
+        self.check_the_living(size, &timeline)?;
         let starts = self.starts(size, until, &timeline)?;
         let scenario = Scenario {
             network,
@@ -89,6 +90,18 @@ impl<'a> Plan<'a> {
     /// The ids that are written down somewhere.
     fn listed_ids(&self) -> Result<Option<Vec<u64>>, Refusal> {
         match &self.request.ids {
+    /// Time enough for any run that is not held up.
+    fn default_until(&self, size: u32) -> u64 {
+        default_until(size) + self.about.slow.map_or(0, |slow| slow(size.into()))
+    }
+
+    fn check_the_living(&self, size: u32, timeline: &Timeline) -> Result<(), Refusal> {
+        let (algorithm, fewest) = (self.about.name, self.about.fewest);
+        let live = (0..size).filter(|&at| timeline.is_up(at, 0)).take(fewest as usize).count() as u32;
+        // Where one is enough, none is allowed as well: then nothing happens.
+        if fewest > 1 && live < fewest { Err(Refusal::TooFew { algorithm, fewest, live }) } else { Ok(()) }
+    }
+
             Some(Ids::List(ids)) => Ok(Some(ids.clone())),
             Some(Ids::File(path)) => read_file("--ids", path, numbers_in_file).map(Some),
             Some(Ids::Ascending | Ids::Descending | Ids::Random) | None => Ok(None),

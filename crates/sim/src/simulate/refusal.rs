@@ -173,6 +173,16 @@ pub enum Refusal {
     /// Parameters that make no sense among so many nodes.
     #[error(transparent)]
     Size(#[from] Box<Misfit>),
+    /// Fewer nodes than the algorithm takes.
+    #[error("{algorithm} takes {fewest} nodes or more, and {live} would be up at tick 0")]
+    TooFew {
+        /// Which algorithm.
+        algorithm: &'static str,
+        /// How few it takes.
+        fewest: u32,
+        /// How many there are.
+        live: u32,
+    },
     /// Cheats where the algorithm has no rules for them.
     #[error("--cheat: {algorithm} says nothing about members that cheat; allowed: only with algorithms that do")]
     NoCheats {

@@ -60,7 +60,7 @@ pub struct Request {
     pub medium: Medium,
     /// Decides everything random.
     pub seed: u64,
-    /// The last tick. Default: `100·n + 10,000`.
+    /// The last tick. Default: `100·n + 10,000`, and more for algorithms that are slower than a few laps.
     pub until: Option<u64>,
     /// How many threads may work on it.
     pub threads: usize,

@@ -121,6 +121,19 @@ fn echo_is_the_same_wave_without_an_announcement() {
         let scenario = started_by(shaped(shape, size), [0]);
         let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
         let outcome = general::run(&Echo::new(), &ranks, &scenario, None);
+/// Not claimed: a wave waits for the answer of everybody.
+#[test]
+fn with_a_node_down_from_the_start_nobody_leads() {
+    for shape in ["complete", "line", "star", "grid:2x3", "tree:2"] {
+        for at in 0..6 {
+            let faults = vec![Fault { tick: 0, what: FaultKind::Crash(at) }];
+            let starters = (0..6).filter(|&starter| starter != at);
+            let outcome = elect(&Scenario { faults, ..started_by(shaped(shape, 6), starters) });
+            assert_eq!((outcome.leaders, outcome.hung), (vec![], false), "{shape} without {at}");
+        }
+    }
+}
+
         assert_eq!((outcome.by_kind, outcome.leaders), (vec![2 * scenario.network.links()], vec![0]), "{shape}");
         assert_eq!(outcome.time.elected, elect(&scenario).time.elected, "{shape}");
     }

@@ -5,7 +5,7 @@ use hustings_algorithms::{Algorithm, NoParams};
 use hustings_protocol::{Best, Port};
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::rng::{Purpose, Stream};
-use hustings_sim::scenario::{Delay, Scenario, Start};
+use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::{Request, expected, simulate};
 use hustings_sim::topology::{Graph, Network, Shape};
 use proptest::prelude::*;
@@ -139,6 +139,34 @@ fn a_node_alone_leads_at_once_and_nobody_starts_nothing() {
     scenario = all_start("tree:2", 5);
     scenario.starts.clear();
     let outcome = elect(&scenario);
+fn crash(at: u32, tick: u64) -> Fault {
+    Fault { tick, what: FaultKind::Crash(at) }
+}
+
+/// Not claimed: everybody waits for all its neighbours.
+#[test]
+fn with_a_node_down_from_the_start_nobody_leads() {
+    for (shape, size) in [("tree:2", 7), ("line", 5), ("star", 6), ("line", 2)] {
+        for at in 0..size {
+            let outcome = elect(&Scenario { faults: vec![crash(at, 0)], ..all_start(shape, size) });
+            assert_eq!((outcome.leaders, outcome.hung), (vec![], false), "{shape} of {size} without {at}");
+        }
+    }
+}
+
+/// Not claimed either: whoever leads is the greatest of all, but some never hear of it, and it may be dead.
+#[test]
+fn a_crash_on_the_way_may_leave_nobody_or_not_all_know() {
+    let (mut nobody, mut not_all) = (0, 0);
+    for (at, tick) in (0..7).flat_map(|at| (1..8).map(move |tick| (at, tick))) {
+        let outcome = elect(&Scenario { faults: vec![crash(at, tick)], ..all_start("tree:2", 7) });
+        assert!(!outcome.hung && outcome.leaders.iter().all(|&leader| leader == 6), "{at} at {tick}: {outcome:?}");
+        nobody += u32::from(outcome.leaders.is_empty());
+        not_all += u32::from(!outcome.leaders.is_empty() && !outcome.agreement);
+    }
+    assert!(nobody > 0 && not_all > 0, "{nobody} times nobody, {not_all} times not all");
+}
+
     assert_eq!((outcome.total(), outcome.leader), (0, None));
 }
 
