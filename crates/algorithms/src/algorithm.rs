@@ -28,6 +28,13 @@ pub trait Algorithm: 'static {
         Ok(())
     }
 
+    /// For how many ticks it trusts a message to travel at most, if nothing holds it up; `None` if it trusts nothing.
+    /// Where messages take longer, it may elect wrongly.
+    fn trusts(params: &Self::Params) -> Option<u64> {
+        let _ = params;
+        None
+    }
+
     /// How many messages of each kind this very election takes (links FIFO, delays of one tick, no faults), where that
     /// can be told without running it. In the order of the message kinds.
     fn expect(params: &Self::Params, instance: &Instance<'_>) -> Option<Vec<u64>> {
@@ -56,11 +63,12 @@ impl<'a, R> Setting<'a, R> {
         Setting { ranks, bandwidth: None, votes: &[], cheats: &[] }
     }
 
-    /// How many ticks a message may take on this network, if it takes one where nothing holds it up: with a bandwidth
-    /// B, everybody's message to everybody may be before it.
+    /// How many ticks a message may take on this network, if it takes so many where nothing holds it up: with a
+    /// bandwidth B, everybody's message to everybody may be before it.
     pub fn travel(&self, unhindered: u64) -> u64 {
         let size = self.ranks.len() as u64;
-        self.bandwidth.map_or(unhindered, |most| 1 + (size * size).div_ceil(most.max(1)))
+        let held_up = self.bandwidth.map_or(0, |most| (size * size).div_ceil(most.max(1)));
+        unhindered.saturating_add(held_up)
     }
 }
 

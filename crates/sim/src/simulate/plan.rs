@@ -11,7 +11,7 @@ use super::timeline::{Timeline, within};
 use super::{Planned, Refusal, Request, Warning};
 use crate::parse::{CheatAt, Ids, MOST_NODES, ParseError, Starts, Values, Votes, numbers_in_file, values_in_file};
 use crate::rng::{Purpose, Stream};
-use crate::scenario::{Delay, Notice, Scenario, Start, default_until};
+use crate::scenario::{Notice, Scenario, Start, default_until};
 use crate::topology::{Graph, Network, Shape};
 
 /// The longest file of ids or values: twenty digits and a comma for every node would be twice that.
@@ -80,9 +80,6 @@ impl<'a> Plan<'a> {
         }
         if self.request.unordered && (self.about.assumptions.fifo || self.request.runs) {
             self.warnings.push(Warning::NeedsOrder { algorithm });
-        }
-        if self.request.delay != Delay::Unit && self.about.assumptions.synchrony == Synchrony::Synchronous {
-            self.warnings.push(Warning::NeedsBound { algorithm });
         }
         Ok(())
     }

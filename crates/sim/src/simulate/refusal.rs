@@ -280,9 +280,14 @@ pub enum Warning {
         /// Which algorithm.
         algorithm: &'static str,
     },
-    /// Delays are random, and the algorithm's time-outs are not made for it.
-    #[error("--delay: {algorithm} relies on time-outs that assume bounded delays; it may elect wrongly")]
-    NeedsBound {
+    /// Messages may take longer than the algorithm's time-outs allow for.
+    #[error(
+        "--delay: {algorithm} counts on messages that travel for {trusted} tick{} at most, and here {}; \
+         it may elect wrongly",
+        if *trusted == 1 { "" } else { "s" },
+        longest.map_or_else(|| "there is no bound".to_string(), |longest| format!("some take {longest}"))
+    )]
+    TooSlow {
         /// Which algorithm.
         algorithm: &'static str,
     },
@@ -295,3 +300,7 @@ pub enum Warning {
         tick: u64,
     },
 }
+        /// How many ticks it allows for.
+        trusted: u64,
+        /// How many a message may take, if there is a bound.
+        longest: Option<u64>,
