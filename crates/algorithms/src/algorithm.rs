@@ -123,6 +123,11 @@ pub struct About {
     pub repeats: bool,
     /// What comes of it.
     pub goal: Goal,
+    /// How few nodes it takes.
+    pub fewest: u32,
+    /// How many ticks it may take among so many nodes where a message takes one, if that is more than a few laps: a
+    /// run is given so much more time.
+    pub slow: Option<fn(u64) -> u64>,
     /// What it is claimed to survive by itself; a test holds it to that.
     pub claims: Claims,
     /// Which inputs it takes beside ids and starts.
@@ -131,11 +136,6 @@ pub struct About {
     pub costs: &'static [Cost],
     /// Where it comes from.
     pub source: Source,
-    /// How few nodes it takes.
-    pub fewest: u32,
-    /// How many ticks it may take among so many nodes where a message takes one, if that is more than a few laps: a
-    /// run is given so much more time.
-    pub slow: Option<fn(u64) -> u64>,
 }
 
 /// What comes of an algorithm.
@@ -151,6 +151,8 @@ pub enum Goal {
 /// those whose leader is gone) there is exactly one leader in each connected part, and everybody there names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Claims {
+    /// Nodes that are down from the start.
+    pub down: bool,
     /// Nodes that stop during the election.
     pub crashes: bool,
     /// Nodes that come back with fresh state.
@@ -159,8 +161,6 @@ pub struct Claims {
     pub partitions: bool,
     /// Messages that are lost by chance.
     pub loss: bool,
-    /// Nodes that are down from the start.
-    pub down: bool,
     /// The parameters that it needs for that, as they would be typed.
     pub with: &'static [&'static str],
 }

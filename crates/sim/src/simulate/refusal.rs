@@ -258,6 +258,7 @@ impl Refusal {
             Refusal::Contents { error, .. } => error.nearest.as_ref().map(|near| format!("the nearest is {near}")),
             Refusal::Parameter { nearest: Some(nearest), .. } => Some(format!("the nearest is `{nearest}`")),
             _ => None,
+            Refusal::Size(misfit) => misfit.instead.as_ref().map(|instead| format!("say {instead}")),
         }
     }
 
