@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use hustings_algorithms::{About, Cheat, Initiators, NetworkKind, Synchrony};
-use hustings_protocol::Value;
+use hustings_algorithms::{About, Cheat, Identity, Initiators, NetworkKind};
+use hustings_protocol::{Best, Value};
 
 use super::timeline::{Timeline, within};
 use super::{Planned, Refusal, Request, Warning};
@@ -69,6 +69,12 @@ impl<'a> Plan<'a> {
 
     fn check_against_the_algorithm(&mut self) -> Result<(), Refusal> {
         let algorithm = self.about.name;
+        if self.about.assumptions.identity == Identity::Anonymous {
+            let given = [(self.request.values.is_some(), "--values"), (self.request.best != Best::Max, "--best")];
+            if let Some((_, option)) = given.into_iter().find(|(is_given, _)| *is_given) {
+                return Err(Refusal::NothingToCompare { option, algorithm });
+            }
+        }
         if self.request.votes.is_some() && !self.about.takes.votes {
             return Err(Refusal::NoVotes { algorithm });
         }
@@ -84,9 +90,6 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// The ids that are written down somewhere.
-    fn listed_ids(&self) -> Result<Option<Vec<u64>>, Refusal> {
-        match &self.request.ids {
     /// Time enough for any run that is not held up.
     fn default_until(&self, size: u32) -> u64 {
         default_until(size) + self.about.slow.map_or(0, |slow| slow(size.into()))
@@ -99,6 +102,9 @@ impl<'a> Plan<'a> {
         if fewest > 1 && live < fewest { Err(Refusal::TooFew { algorithm, fewest, live }) } else { Ok(()) }
     }
 
+    /// The ids that are written down somewhere.
+    fn listed_ids(&self) -> Result<Option<Vec<u64>>, Refusal> {
+        match &self.request.ids {
             Some(Ids::List(ids)) => Ok(Some(ids.clone())),
             Some(Ids::File(path)) => read_file("--ids", path, numbers_in_file).map(Some),
             Some(Ids::Ascending | Ids::Descending | Ids::Random) | None => Ok(None),

@@ -195,6 +195,14 @@ pub enum Refusal {
         /// Which algorithm.
         algorithm: &'static str,
     },
+    /// Ranks where nodes are alike.
+    #[error("{option}: in {algorithm} nodes are alike and compare nothing; allowed: only with algorithms that do")]
+    NothingToCompare {
+        /// Which option.
+        option: &'static str,
+        /// Which algorithm.
+        algorithm: &'static str,
+    },
     /// Noticing a dead leader where there is one election only.
     #[error(
         "--notice {notice}: {algorithm} holds one election only, so nobody looks after its leader; allowed: oracle"
@@ -250,15 +258,16 @@ impl Refusal {
             Refusal::Sizes { means, .. } => Some(format!("leave --nodes out, or say --nodes {means}")),
             Refusal::Beyond { last, .. } => Some(format!("the nearest position is {last}")),
             Refusal::Misfit { nearest, .. } => Some(format!("leave --topology out, or say --topology {nearest}")),
+            Refusal::Size(misfit) => misfit.instead.as_ref().map(|instead| format!("say {instead}")),
             Refusal::TooLate { tick, .. } => Some(format!("say --until {tick} or more")),
             Refusal::TooManyInitiators { live, .. } if *live > 0 => Some(format!("the nearest is random:{live}")),
             Refusal::OneElection { .. } => Some("leave --notice out".to_string()),
+            Refusal::NothingToCompare { option, .. } => Some(format!("leave {option} out")),
             Refusal::NoCheats { .. } => Some("leave --cheat out; `hustings list` shows who takes it".to_string()),
             Refusal::NoVotes { .. } => Some("leave --votes out; --values ranks nodes before their ids".to_string()),
             Refusal::Contents { error, .. } => error.nearest.as_ref().map(|near| format!("the nearest is {near}")),
             Refusal::Parameter { nearest: Some(nearest), .. } => Some(format!("the nearest is `{nearest}`")),
             _ => None,
-            Refusal::Size(misfit) => misfit.instead.as_ref().map(|instead| format!("say {instead}")),
         }
     }
 
@@ -291,6 +300,10 @@ pub enum Warning {
     TooSlow {
         /// Which algorithm.
         algorithm: &'static str,
+        /// How many ticks it allows for.
+        trusted: u64,
+        /// How many a message may take, if there is a bound.
+        longest: Option<u64>,
     },
     /// A start signal for a node that is down.
     #[error("--initiators: position {at} is down at tick {tick}, so its start signal does nothing")]
@@ -301,7 +314,3 @@ pub enum Warning {
         tick: u64,
     },
 }
-        /// How many ticks it allows for.
-        trusted: u64,
-        /// How many a message may take, if there is a bound.
-        longest: Option<u64>,

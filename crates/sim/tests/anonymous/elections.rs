@@ -1,12 +1,14 @@
 //! Elections among nodes that are alike: itai-rodeh and anonymous-echo, over and over.
 
-use hustings_algorithms::anonymous::{AnonymousEcho, AnonymousEchoParams, IdRange, ItaiRodeh, ItaiRodehParams};
-use hustings_algorithms::{Algorithm, Params, Setting};
-use hustings_protocol::{Best, Id, Value};
+use hustings_algorithms::anonymous::{
+    AnonymousEcho, AnonymousEchoParams, IdRange, ItaiRodeh, ItaiRodehParams, RingSize,
+};
+use hustings_algorithms::{About, Algorithm, Params, Setting};
+use hustings_protocol::{Best, Happening, Id, Record, Value};
 use hustings_sim::engine::{fast, general};
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::scenario::{Delay, Scenario, Start};
-use hustings_sim::simulate::simulate;
+use hustings_sim::simulate::{Request, simulate};
 use hustings_sim::topology::{Complete, Network, Ring};
 use proptest::prelude::*;
 
@@ -237,6 +239,20 @@ prop_compose! {
     ) -> Vec<Start> {
         let mut starts: Vec<Start> = starts.into_iter().map(|(at, tick)| Start { at, tick }).collect();
         starts.sort_by_key(|start| (start.tick, start.at));
+/// So what is to be compared is refused, as votes are where nobody votes.
+#[test]
+fn what_would_be_compared_is_refused() {
+    let refused = |request: Request, about: &About| request.scenario(about).expect_err("it is refused").to_string();
+    let least = || Request { best: Best::Min, ..Request::default() };
+    let valued = Request { values: Some("3,2,1".parse().expect("these are values")), ..least() };
+    let says = |option, name| {
+        format!("{option}: in {name} nodes are alike and compare nothing; allowed: only with algorithms that do")
+    };
+    assert_eq!(refused(valued, &ItaiRodeh::ABOUT), says("--values", "itai-rodeh"));
+    assert_eq!(refused(least(), &AnonymousEcho::ABOUT), says("--best", "anonymous-echo"));
+    assert_eq!(refused(least(), &RingSize::ABOUT), says("--best", "ring-size"));
+}
+
         starts
     }
 }
