@@ -2,13 +2,15 @@
 
 use hustings_algorithms::graph::Tree;
 use hustings_algorithms::{Algorithm, NoParams};
-use hustings_protocol::{Best, Port};
+use hustings_protocol::Best;
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::{Request, expected, simulate};
 use hustings_sim::topology::{Graph, Network, Shape};
 use proptest::prelude::*;
+
+use crate::waves::neighbours;
 
 fn elect(scenario: &Scenario) -> Outcome {
     simulate::<Tree>(&NoParams, scenario)
@@ -38,20 +40,15 @@ fn counts(size: u64) -> [u64; 3] {
 struct Asking<'a>(&'a Network);
 
 impl Asking<'_> {
-    fn neighbours(&self, at: u32) -> Vec<u32> {
-        (0..self.0.degree(at)).map(|port| self.0.peer(at, Port(port)).0).collect()
-    }
-
     /// When `at` would ask `parent`: when the last of its other neighbours has asked.
     fn asks(&self, at: u32, parent: u32) -> u64 {
-        let others = self.neighbours(at).into_iter().filter(|&peer| peer != parent);
+        let others = neighbours(self.0, at).filter(|&peer| peer != parent);
         others.map(|peer| self.asks(peer, at) + 1).max().unwrap_or(1)
     }
 
     /// Whom it asks: the one that would be the last to ask it; at the same tick, the highest position.
     fn parent(&self, at: u32) -> u32 {
-        let neighbours = self.neighbours(at);
-        neighbours.into_iter().max_by_key(|&peer| (self.asks(peer, at), peer)).expect("two nodes are linked")
+        neighbours(self.0, at).max_by_key(|&peer| (self.asks(peer, at), peer)).expect("two nodes are linked")
     }
 
     /// When everybody knows: the two that ask each other when both have, the others as far later as they are away.
@@ -139,6 +136,9 @@ fn a_node_alone_leads_at_once_and_nobody_starts_nothing() {
     scenario = all_start("tree:2", 5);
     scenario.starts.clear();
     let outcome = elect(&scenario);
+    assert_eq!((outcome.total(), outcome.leader), (0, None));
+}
+
 fn crash(at: u32, tick: u64) -> Fault {
     Fault { tick, what: FaultKind::Crash(at) }
 }
@@ -165,9 +165,6 @@ fn a_crash_on_the_way_may_leave_nobody_or_not_all_know() {
         not_all += u32::from(!outcome.leaders.is_empty() && !outcome.agreement);
     }
     assert!(nobody > 0 && not_all > 0, "{nobody} times nobody, {not_all} times not all");
-}
-
-    assert_eq!((outcome.total(), outcome.leader), (0, None));
 }
 
 prop_compose! {
