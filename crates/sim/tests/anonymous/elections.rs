@@ -158,8 +158,6 @@ fn a_hundred_thousand_times_anonymous_echo() {
                 waves.margin()
             );
             assert!(waves.mean() > 2.0 * links as f64 && rounds.mean() > 1.0);
-            // Those who share the greatest id may keep out of each other's way, but at worst all of them draw again.
-            assert!(rounds.mean() - rounds.margin() <= expected_rounds(size.into(), size.into()), "{size}, {name}");
         }
     }
 }
