@@ -7,7 +7,7 @@ use core::fmt;
 use hustings_protocol::{Id, Protocol, Rank};
 use serde::{Deserialize, Serialize};
 
-use crate::Params;
+use crate::{Instance, Params};
 
 /// An algorithm, as a type: its description, its parameters, and the protocol it becomes for a type of rank.
 pub trait Algorithm: 'static {
@@ -26,6 +26,13 @@ pub trait Algorithm: 'static {
     fn check(params: &Self::Params, size: u32) -> Result<(), Misfit> {
         let _ = (params, size);
         Ok(())
+    }
+
+    /// For how many ticks it trusts a message to travel at most, if nothing holds it up; `None` if it trusts nothing.
+    /// Where messages take longer, it may elect wrongly.
+    fn trusts(params: &Self::Params) -> Option<u64> {
+        let _ = params;
+        None
     }
 
     /// How many messages of each kind this very election takes (links FIFO, delays of one tick, no faults), where that
@@ -56,11 +63,12 @@ impl<'a, R> Setting<'a, R> {
         Setting { ranks, bandwidth: None, votes: &[], cheats: &[] }
     }
 
-    /// How many ticks a message may take on this network, if it takes one where nothing holds it up: with a bandwidth
-    /// B, everybody's message to everybody may be before it.
+    /// How many ticks a message may take on this network, if it takes so many where nothing holds it up: with a
+    /// bandwidth B, everybody's message to everybody may be before it.
     pub fn travel(&self, unhindered: u64) -> u64 {
         let size = self.ranks.len() as u64;
-        self.bandwidth.map_or(unhindered, |most| 1 + (size * size).div_ceil(most.max(1)))
+        let held_up = self.bandwidth.map_or(0, |most| (size * size).div_ceil(most.max(1)));
+        unhindered.saturating_add(held_up)
     }
 }
 
@@ -86,24 +94,8 @@ pub struct Misfit {
     pub size: u32,
     /// What is wrong, and what is allowed.
     pub problem: String,
-}
-
-/// A fault-free election whose starters all start at tick 0, as the formulas see it.
-#[derive(Clone, Copy, Debug)]
-pub struct Instance<'a> {
-    /// The place of every position's rank in the order of all ranks: a permutation of `0..n`, greatest wins.
-    pub order: &'a [u32],
-    /// The positions that start, ascending.
-    pub initiators: &'a [u32],
-    /// How many undirected links there are.
-    pub links: u64,
-}
-
-impl Instance<'_> {
-    /// How many nodes there are.
-    pub fn size(&self) -> u64 {
-        self.order.len() as u64
-    }
+    /// What to type instead, where something near would fit.
+    pub instead: Option<String>,
 }
 
 /// The description of an algorithm.
@@ -131,6 +123,11 @@ pub struct About {
     pub repeats: bool,
     /// What comes of it.
     pub goal: Goal,
+    /// How few nodes it takes.
+    pub fewest: u32,
+    /// How many ticks it may take among so many nodes where a message takes one, if that is more than a few laps: a
+    /// run is given so much more time.
+    pub slow: Option<fn(u64) -> u64>,
     /// What it is claimed to survive by itself; a test holds it to that.
     pub claims: Claims,
     /// Which inputs it takes beside ids and starts.
@@ -154,6 +151,8 @@ pub enum Goal {
 /// those whose leader is gone) there is exactly one leader in each connected part, and everybody there names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Claims {
+    /// Nodes that are down from the start.
+    pub down: bool,
     /// Nodes that stop during the election.
     pub crashes: bool,
     /// Nodes that come back with fresh state.
@@ -167,8 +166,12 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Every node must stay up.
-    pub const NOTHING: Claims = Claims { crashes: false, recoveries: false, partitions: false, loss: false, with: &[] };
+    /// Every node must be up, and stay so.
+    pub const NOTHING: Claims =
+        Claims { down: false, crashes: false, recoveries: false, partitions: false, loss: false, with: &[] };
+
+    /// Nodes may be down from the start; the others must stay up.
+    pub const DOWN: Claims = Claims { down: true, ..Claims::NOTHING };
 }
 
 /// Which inputs an algorithm takes beside ids and starts.

@@ -13,6 +13,7 @@ pub mod catalogue;
 pub mod complete;
 pub mod graph;
 pub mod hierarchy;
+mod instance;
 pub mod overlay;
 mod params;
 pub mod ring;
@@ -21,6 +22,7 @@ pub mod within;
 
 pub use algorithm::{
     About, Algorithm, Assumptions, Case, Certainty, Cheat, Claims, Cost, DefaultIds, Direction, Family, Goal, Identity,
-    Initiators, Instance, Knowledge, Misfit, NetworkKind, Setting, Source, Synchrony, Takes,
+    Initiators, Knowledge, Misfit, NetworkKind, Setting, Source, Synchrony, Takes,
 };
+pub use instance::{Instance, Neighbours};
 pub use params::{NoParams, ParamError, ParamValue, Parameter, Params};

@@ -3,6 +3,7 @@
 
 use alloc::string::{String, ToString};
 use core::fmt;
+use core::num::NonZeroU64;
 
 /// One parameter, described.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +61,17 @@ pub trait ParamValue: Sized {
 
 impl ParamValue for u64 {
     const ALLOWED: &'static str = "a whole number from 0 on";
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// A number that must not be 0: nothing else checks it.
+impl ParamValue for NonZeroU64 {
+    const ALLOWED: &'static str = "a whole number from 1 on";
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
@@ -202,18 +214,19 @@ mod tests {
     }
 
     crate::params! {
-        /// Two of them.
-        struct Two {
+        /// Four of them.
+        struct Four {
             "how far" far: u64 = 3,
             "which way" way: Way = Way::Straight,
             "how steep" "in-percent" as steep: u64 = 0,
+            "how often" times: NonZeroU64 = NonZeroU64::MIN,
         }
     }
 
     #[test]
     fn what_is_set_is_got_and_defaults_are_there() {
-        let mut params = Two::default();
-        assert_eq!(params, Two { far: 3, way: Way::Straight, steep: 0 });
+        let mut params = Four::default();
+        assert_eq!(params, Four { far: 3, way: Way::Straight, steep: 0, times: NonZeroU64::MIN });
         params.set("way", "round").unwrap();
         params.set("far", "7").unwrap();
         assert_eq!((params.get("way").as_deref(), params.get("far").as_deref()), (Some("round"), Some("7")));
@@ -224,12 +237,15 @@ mod tests {
 
     #[test]
     fn what_is_refused_says_why_and_changes_nothing() {
-        let mut params = Two::default();
+        let mut params = Four::default();
         let error = params.set("way", "back").unwrap_err();
         assert_eq!(error.to_string(), "parameter `way` cannot be `back`; allowed: round, straight");
         let error = params.set("speed", "1").unwrap_err();
-        assert_eq!(error.to_string(), "there is no parameter `speed`; allowed: far, way, in-percent");
+        assert_eq!(error.to_string(), "there is no parameter `speed`; allowed: far, way, in-percent, times");
         assert!(params.set("far", "-1").is_err());
-        assert_eq!(params, Two::default());
+        let error = params.set("times", "0").unwrap_err();
+        assert_eq!(error.to_string(), "parameter `times` cannot be `0`; allowed: a whole number from 1 on");
+        assert_eq!(Four::DESCRIPTIONS[3].allowed, "a whole number from 1 on", "lists say the same");
+        assert_eq!(params, Four::default());
     }
 }

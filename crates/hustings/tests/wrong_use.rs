@@ -95,6 +95,38 @@ const SIM: &[(&str, i32, &str)] = &[
          help: the nearest is `1:ack`",
     ),
     (
+        "itai-rodeh --values 3,2,1",
+        2,
+        "error: --values: in itai-rodeh nodes are alike and compare nothing; allowed: only with algorithms that do\n\
+         help: leave --values out",
+    ),
+    (
+        "ring-size --best min",
+        2,
+        "error: --best: in ring-size nodes are alike and compare nothing; allowed: only with algorithms that do\n\
+         help: leave --best out",
+    ),
+    ("ring-size -n 1", 2, "error: ring-size takes 2 nodes or more, and 1 would be up at tick 0"),
+    (
+        "two-tier -n 3",
+        2,
+        "error: parameter `subordinates` cannot be `3` with 3 nodes: a leader and its subordinates are all different nodes\n\
+         help: say -p subordinates=2",
+    ),
+    (
+        "sun -n 5",
+        2,
+        "error: parameter `u` cannot be `4` with 5 nodes: the ring is divided 1 times by 4, so it takes a multiple of 4 nodes, or lengths in `parts`\n\
+         help: say --nodes 4 or --nodes 8",
+    ),
+    (
+        "sun-divided -n 8",
+        2,
+        "error: parameter `u` cannot be `4` with 8 nodes: the ring is divided 2 times by 4, so it takes a multiple of 16 nodes, or lengths in `parts`\n\
+         help: say --nodes 16",
+    ),
+    ("bully -p T=0", 2, "error: -p T=0: parameter `T` cannot be `0`; allowed: a whole number from 1 on"),
+    (
         "cr --best mix",
         2,
         "error: --best mix: `mix` is not known here; allowed: `max` or `min`\n\
@@ -398,6 +430,10 @@ fn what_is_only_odd_is_run_with_a_warning() {
     let ran = binary(&["sim", "franklin", "--unordered"]);
     let warning = "warning: --unordered: franklin needs links that keep the order of messages; it may elect wrongly or never end\n";
     assert_eq!((ran.code, ran.err.as_str()), (0, warning));
+    let ran = binary(&["sim", "bully", "--delay", "uniform:1-2"]);
+    let warning = "warning: --delay: bully counts on messages that travel for 1 tick at most, and here some take 2; it may elect wrongly\n";
+    assert_eq!(ran.err, warning);
+    assert_eq!(binary(&["sim", "bully", "--delay", "uniform:1-2", "-p", "T=2"]).err, "");
     let ran = binary(&["sim", "cr", "-n", "4", "--initiators", "0,1@5", "--crash", "1@2"]);
     assert_eq!(ran.err, "warning: --initiators: position 1 is down at tick 5, so its start signal does nothing\n");
 }

@@ -145,6 +145,17 @@ pub enum Delay {
     },
 }
 
+impl Delay {
+    /// The longest that a message may travel, if there is a bound.
+    pub const fn longest(self) -> Option<u64> {
+        match self {
+            Delay::Unit => Some(1),
+            Delay::Uniform(_, longest) => Some(longest),
+            Delay::Exponential(_) | Delay::Pareto { .. } => None,
+        }
+    }
+}
+
 /// What a send to all neighbours costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Medium {

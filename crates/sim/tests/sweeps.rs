@@ -136,6 +136,19 @@ fn runs_without_a_rule_are_found_out() {
     }
 }
 
+/// Who is said to do without nodes that are down from the start does, and the others do not.
+#[test]
+fn some_algorithms_do_without_nodes_that_are_down_from_the_start() {
+    for subject in subjects() {
+        let (small, size) = subject.small(by_itself(&subject));
+        for at in 0..size {
+            let case = small.clone().with("--crash", format!("{at}@0"));
+            let verdict = subject.run(&case).1;
+            assert_eq!(verdict.is_ok(), subject.about.claims.down, "{case}: {verdict:?}");
+        }
+    }
+}
+
 #[test]
 fn what_an_algorithm_claims_to_survive_by_itself_it_survives() {
     let mut tally = Tally::default();

@@ -3,6 +3,8 @@
 //! - **Assumes** a connected graph whose nodes know how many they are; any delays, any order of messages.
 //! - **Promises** that just one initiator leads and everybody knows it, with probability 1. Which one is up to the
 //!   coins.
+//! - **Does not survive** nodes that are down: waves wait for their answer. If one is down from the start, nobody leads
+//!   and all is quiet soon; if one goes down on the way, there is one leader at most, and some may not hear of it.
 //! - **Comes from** McMaster's slides, "Election in Arbitrary Anonymous Networks".
 //! - **Costs** 2E `wave` for each wave at most, and 2E-(n-1) `elected`.
 //!

@@ -5,6 +5,9 @@
 //! - **Promises** that just one initiator leads and everybody knows it, with probability 1. Which one is up to the
 //!   coins. With one id to draw from (`ids=1`) there are no coins, and several initiators stay alike for ever: the
 //!   theorem that no election among nodes that are alike always ends, as a run.
+//! - **Does not survive** nodes that are down: with fewer than n nodes in the ring no message comes home after n hops.
+//!   If one is down from the start, or goes down before somebody has won, messages circle for ever and nobody leads.
+//!   Who goes down later is skipped, as everywhere on a ring. There are never two leaders.
 //! - **Comes from** A. Itai and M. Rodeh, 1990; McMaster's slides, "Itai-Rodeh Election Algorithm".
 //! - **Costs** O(n log n) `candidate` on average, and n `elected`.
 //!
@@ -24,7 +27,8 @@ use super::sequel::lap::Lap;
 use super::sequel::{Followed, Then, carries};
 use crate::ring::plain::{DIRECTED_RING, Plain, Race, Verdict, announces};
 use crate::{
-    About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Identity, Knowledge, ParamValue, Setting, Source,
+    About, Algorithm, Assumptions, Case, Certainty, Claims, Cost, Family, Identity, Knowledge, ParamValue, Setting,
+    Source,
 };
 
 /// The algorithm, for the catalogue.
@@ -199,6 +203,7 @@ impl Algorithm for ItaiRodeh {
             ..DIRECTED_RING.assumptions
         },
         certainty: Certainty::LasVegas,
+        claims: Claims::NOTHING,
         costs: &[
             Cost::exactly(Case::Best, "3n-1", |n| (3 * n).saturating_sub(1) as f64),
             Cost::described(Case::Average, "O(n log n)"),

@@ -4,37 +4,42 @@
 //!   are.
 //! - **Promises** that it ends with the same estimate everywhere, never above n; it is n with a probability that goes
 //!   to 1 as ids are drawn from more numbers. No node knows when it is over, and nobody leads.
+//! - **Skips** nodes that are down from the start: the estimate is that of the others, of which there must be two. It
+//!   does not survive a crash on the way: messages then come home too early, and the estimate may end up too great, or
+//!   not be the same everywhere.
 //! - **Comes from** A. Itai and M. Rodeh, 1990; McMaster's slides, "Itai-Rodeh Ring Size Algorithm".
 //! - **Costs** e messages for every node that comes to an estimate e, and fewer where it was overtaken.
 //!
 //! The text has every node start by itself. One that gets a message before it has started does so then, and handles the
 //! message after that. What is passed on goes before what is one's own.
 
-use alloc::string::{String, ToString};
 use core::cmp::Ordering;
 use core::marker::PhantomData;
+use core::num::NonZeroU64;
 
 use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Summons, kinds};
 use serde::{Deserialize, Serialize};
 
 use crate::ring::plain::DIRECTED_RING;
-use crate::{About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Goal, Identity, Misfit, Setting, Source};
+use crate::{About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Goal, Identity, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
 pub struct RingSize;
 
+const RANGE: NonZeroU64 = NonZeroU64::new(16).expect("it is not 0");
+
 crate::params! {
     /// The parameters of ring-size.
     pub struct RingSizeParams {
-        "ids are drawn from 1 to this, at least 1; the more, the surer" "R" as range: u64 = 16,
+        "ids are drawn from 1 to this; the more, the surer" "R" as range: NonZeroU64 = RANGE,
     }
 }
 
 /// Its state machine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules<R> {
-    range: u64,
+    range: NonZeroU64,
     rank: PhantomData<R>,
 }
 
@@ -70,7 +75,7 @@ impl<R: Rank> Rules<R> {
     /// Takes up an estimate: draws an id and sends it off.
     #[inline(always)]
     fn estimate<C: Context<Self>>(&self, state: &mut State, size: u32, cx: &mut C) {
-        let id = cx.draw(self.range) + 1;
+        let id = cx.draw(self.range.get()) + 1;
         *state = State { estimate: size, id };
         cx.learn(Fact::Size(size.into()));
         cx.send(Port::NEXT, Message::Estimate { id, size, hops: 1 });
@@ -128,6 +133,9 @@ impl Algorithm for RingSize {
         assumptions: Assumptions { fifo: false, identity: Identity::Anonymous, ..DIRECTED_RING.assumptions },
         certainty: Certainty::MonteCarlo,
         goal: Goal::Estimate,
+        fewest: FIRST,
+        // An estimate e is held against the ring for e ticks; the next one follows.
+        slow: Some(|n| n * (n + 1) / 2),
         costs: &[
             Cost::exactly(Case::Best, "2n", |n| (2 * n) as f64),
             Cost::described(Case::Average, "O(n³)"),
@@ -142,18 +150,6 @@ impl Algorithm for RingSize {
     };
 
     fn protocol<R: Rank>(params: &RingSizeParams, _: &Setting<'_, R>) -> Rules<R> {
-        Rules { range: params.range.max(1), rank: PhantomData }
-    }
-
-    fn check(params: &RingSizeParams, size: u32) -> Result<(), Misfit> {
-        let misfit = |name, value: String, problem: &str| Err(Misfit { name, value, size, problem: problem.into() });
-        if params.range == 0 {
-            return misfit("R", params.range.to_string(), "there must be an id to draw; allowed: 1 or more");
-        }
-        if size < FIRST {
-            let problem = "its first estimate is 2, and no estimate is to be above the truth; allowed: 2 nodes or more";
-            return misfit("nodes", size.to_string(), problem);
-        }
-        Ok(())
+        Rules { range: params.range, rank: PhantomData }
     }
 }

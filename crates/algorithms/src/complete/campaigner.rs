@@ -15,12 +15,13 @@
 
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;
+use core::num::NonZeroU64;
 
 use hustings_protocol::{Context, Port, Rank};
 
-use super::canvass::{Canvass, Electorate, Message, Return};
-use super::{COMPLETE, Highest, Waits, higher, send_where};
-use crate::{About, Algorithm, Case, Cost, Instance, Misfit, Setting, Source};
+use super::canvass::{Canvass, Electorate, Message};
+use super::{COMPLETE, Highest, Return, Waits, higher, send_where};
+use crate::{About, Algorithm, Case, Cost, Instance, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -31,7 +32,8 @@ crate::params! {
     pub struct CampaignerParams {
         "what a node does that has nobody to ask: wait for an answer all the same, or go on at once"
             highest: Highest = Highest::Wait,
-        "the most ticks that a message travels; with a bandwidth it is worked out" "T" as travel: u64 = 1,
+        "the most ticks that a message travels; a bandwidth adds what it holds messages up" "T" as travel: NonZeroU64 =
+            NonZeroU64::MIN,
         "the most ticks that it takes to handle a message" "M" as handling: u64 = 0,
         "what a node does that recovers or joins: hold an election, or announce itself if it is the highest"
             recovery: Return = Return::Announce,
@@ -105,8 +107,8 @@ impl Algorithm for Campaigner {
         Canvass { waits, highest: params.highest, recovery: params.recovery, types: PhantomData }
     }
 
-    fn check(params: &CampaignerParams, size: u32) -> Result<(), Misfit> {
-        Waits::check(params.travel, size)
+    fn trusts(params: &CampaignerParams) -> Option<u64> {
+        Some(params.travel.get())
     }
 
     /// Every starter asks the campaigners, or those above it if it is one, and all of them answer.

@@ -15,18 +15,9 @@ use core::marker::PhantomData;
 use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Stage, Summons, Timer, kinds};
 use serde::{Deserialize, Serialize};
 
-use super::{Highest, Waits, higher};
+use super::clock::Clock;
+use super::{Highest, Return, Waits};
 use crate::ring::name;
-
-crate::choices! {
-    /// What a node does that recovers or joins.
-    pub enum Return {
-        /// It holds an election.
-        Elect = "elect",
-        /// It announces itself at once if its id is the highest of all; else it holds an election.
-        Announce = "announce",
-    }
-}
 
 /// Whom a node asks.
 pub trait Electorate: Clone + Debug + Send + Sync + 'static {
@@ -49,8 +40,7 @@ pub struct State {
     phase: Phase,
     /// Which question is out.
     round: u8,
-    /// The only timer that counts is the last one that was set.
-    token: u16,
+    clock: Clock,
     /// The port of the greatest that answered.
     greatest: Option<Port>,
 }
@@ -80,12 +70,10 @@ pub enum Message<R: Rank> {
 }
 kinds!(Message<R>: Election = "election", Number = "number", Coordinator = "coordinator");
 
-impl<R: Rank, E: Electorate> Canvass<R, E> {
-    fn set_timer<C: Context<Self>>(&self, state: &mut State, after: u64, cx: &mut C) {
-        state.token = state.token.wrapping_add(1);
-        cx.set_timer(after, Timer { kind: 0, token: state.token.into() });
-    }
+/// The only kind of timer.
+const WAIT: u8 = 0;
 
+impl<R: Rank, E: Electorate> Canvass<R, E> {
     fn elect<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
         state.phase = Phase::Elect;
         cx.learn(Fact::Stage(Stage::Elect));
@@ -98,7 +86,7 @@ impl<R: Rank, E: Electorate> Canvass<R, E> {
         match E::ask(round, cx) {
             None => self.announce(state, cx.rank(), cx),
             Some(0) if self.highest == Highest::Announce => self.ask(state, round + 1, cx),
-            Some(_) => self.set_timer(state, self.waits.answer(), cx),
+            Some(_) => state.clock.set(WAIT, self.waits.answer(), cx),
         }
     }
 
@@ -120,7 +108,7 @@ impl<R: Rank, E: Electorate> Protocol for Canvass<R, E> {
     type Message = Message<R>;
 
     fn init(&self) -> State {
-        State { phase: Phase::Idle, round: 0, token: 0, greatest: None }
+        State { phase: Phase::Idle, round: 0, clock: Clock::default(), greatest: None }
     }
 
     fn rejoins(&self) -> bool {
@@ -134,7 +122,7 @@ impl<R: Rank, E: Electorate> Protocol for Canvass<R, E> {
     }
 
     fn rejoin<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
-        if self.recovery == Return::Announce && higher(cx) == 0 {
+        if self.recovery.announces(cx) {
             self.announce(state, cx.rank(), cx);
         } else {
             self.elect(state, cx);
@@ -149,7 +137,7 @@ impl<R: Rank, E: Electorate> Protocol for Canvass<R, E> {
                 if let Phase::Idle | Phase::Settled = state.phase {
                     state.phase = Phase::Hold;
                     cx.learn(Fact::Stage(Stage::Hold));
-                    self.set_timer(state, self.waits.coordinator(), cx);
+                    state.clock.set(WAIT, self.waits.coordinator(), cx);
                 }
             }
             Message::Number(number) => {
@@ -168,7 +156,7 @@ impl<R: Rank, E: Electorate> Protocol for Canvass<R, E> {
     }
 
     fn timer<C: Context<Self>>(&self, state: &mut State, timer: Timer, cx: &mut C) {
-        if timer.token != u32::from(state.token) {
+        if !state.clock.is_due(timer) {
             return;
         }
         match (state.phase, state.greatest.and_then(|port| cx.peer_rank(port))) {

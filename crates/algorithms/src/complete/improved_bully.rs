@@ -13,12 +13,13 @@
 
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;
+use core::num::NonZeroU64;
 
 use hustings_protocol::{Context, Rank};
 
-use super::canvass::{Canvass, Electorate, Message, Return};
-use super::{COMPLETE, Highest, Waits, all_above, send_where};
-use crate::{About, Algorithm, Case, Cost, Instance, Misfit, Setting, Source};
+use super::canvass::{Canvass, Electorate, Message};
+use super::{COMPLETE, Highest, Return, Waits, all_above, send_where};
+use crate::{About, Algorithm, Case, Cost, Instance, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -29,7 +30,8 @@ crate::params! {
     pub struct ImprovedBullyParams {
         "what a node does that has nobody to ask: wait for an answer all the same, or win at once"
             highest: Highest = Highest::Wait,
-        "the most ticks that a message travels; with a bandwidth it is worked out" "T" as travel: u64 = 1,
+        "the most ticks that a message travels; a bandwidth adds what it holds messages up" "T" as travel: NonZeroU64 =
+            NonZeroU64::MIN,
         "the most ticks that it takes to handle a message" "M" as handling: u64 = 0,
         "what a node does that recovers or joins: hold an election, or announce itself if it is the highest"
             recovery: Return = Return::Elect,
@@ -73,8 +75,8 @@ impl Algorithm for ImprovedBully {
         Canvass { waits, highest: params.highest, recovery: params.recovery, types: PhantomData }
     }
 
-    fn check(params: &ImprovedBullyParams, size: u32) -> Result<(), Misfit> {
-        Waits::check(params.travel, size)
+    fn trusts(params: &ImprovedBullyParams) -> Option<u64> {
+        Some(params.travel.get())
     }
 
     /// Every starter asks all above it, and all of them answer.

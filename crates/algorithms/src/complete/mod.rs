@@ -1,28 +1,29 @@
 //! Complete networks: everybody reaches everybody and knows everybody's rank; who is up is not known.
 //!
 //! What they share is here (whom to send to, the waits, what a node does that comes back), in `canvass` (one node asks,
-//! picks the greatest that answers, and announces it), and in `patience` (waits that grow where they proved too short).
+//! picks the greatest that answers, and announces it), in `clock` (timers of which only the last one counts), and in
+//! `patience` (waits that grow where they proved too short).
 
 mod bully;
 mod campaigner;
 mod canvass;
+mod clock;
 mod improved_bully;
 mod invitation;
 mod patience;
 
-use alloc::string::ToString;
+use core::num::NonZeroU64;
 
 use hustings_protocol::{Context, Port, Protocol};
 
 pub use bully::{Adapt, Bully, BullyParams, Recovery, Tell};
 pub use campaigner::{Campaigner, CampaignerParams};
-pub use canvass::Return;
 pub use improved_bully::{ImprovedBully, ImprovedBullyParams};
 pub use invitation::{Invitation, InvitationParams};
 
 use crate::{
     About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, Knowledge,
-    Misfit, NetworkKind, Setting, Source, Synchrony, Takes,
+    NetworkKind, Setting, Source, Synchrony, Takes,
 };
 
 crate::choices! {
@@ -32,6 +33,23 @@ crate::choices! {
         Wait = "wait",
         /// It wins at once.
         Announce = "announce",
+    }
+}
+
+crate::choices! {
+    /// What a node does that recovers or joins.
+    pub enum Return {
+        /// It holds an election.
+        Elect = "elect",
+        /// It announces itself at once if its id is the highest of all; else it holds an election.
+        Announce = "announce",
+    }
+}
+
+impl Return {
+    /// Whether this node announces itself at once.
+    fn announces<P: Protocol, C: Context<P>>(self, cx: &C) -> bool {
+        self == Return::Announce && higher(cx) == 0
     }
 }
 
@@ -46,8 +64,8 @@ pub(crate) struct Waits {
 
 impl Waits {
     /// The waits where messages travel and are handled in so much time; a bandwidth holds them up.
-    fn new<R>(setting: &Setting<'_, R>, travel: u64, handling: u64) -> Self {
-        Waits { travel: setting.travel(travel), handling }
+    fn new<R>(setting: &Setting<'_, R>, travel: NonZeroU64, handling: u64) -> Self {
+        Waits { travel: setting.travel(travel.get()), handling }
     }
 
     /// For the answer to a question.
@@ -63,19 +81,6 @@ impl Waits {
     /// For the result of an election that somebody else holds.
     const fn coordinator(self) -> u64 {
         self.travel.saturating_mul(5).saturating_add(self.handling.saturating_mul(2))
-    }
-
-    /// Fails if no message could travel that fast.
-    fn check(travel: u64, size: u32) -> Result<(), Misfit> {
-        at_least_one("T", travel, size, "a message travels for one tick at least")
-    }
-}
-
-/// Fails if a number that must be 1 or more is 0.
-fn at_least_one(name: &'static str, value: u64, size: u32, problem: &str) -> Result<(), Misfit> {
-    match value {
-        0 => Err(Misfit { name, value: value.to_string(), size, problem: problem.to_string() }),
-        _ => Ok(()),
     }
 }
 
@@ -133,7 +138,9 @@ const COMPLETE: About = About {
     default_ids: DefaultIds::PositionsFromOne,
     repeats: true,
     goal: Goal::Leader,
-    claims: Claims { crashes: true, recoveries: true, partitions: false, loss: false, with: &[] },
+    fewest: 1,
+    slow: None,
+    claims: Claims { crashes: true, recoveries: true, ..Claims::DOWN },
     takes: Takes::NOTHING,
     costs: &[],
     source: Source { authors: "", title: "", text: "" },

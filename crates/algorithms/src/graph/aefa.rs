@@ -50,6 +50,7 @@ pub(super) const ABOUT: About = About {
     initiators: Initiators::LowestLive,
     repeats: true,
     claims: Claims {
+        down: true,
         crashes: true,
         recoveries: true,
         partitions: true,

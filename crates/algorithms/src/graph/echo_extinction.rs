@@ -2,6 +2,8 @@
 //!
 //! - **Assumes** a connected graph with distinct ids; any delays, any order of messages.
 //! - **Promises** that the greatest *initiator* leads and everybody knows it.
+//! - **Does not survive** nodes that are down: waves wait for their answer. If one is down from the start, nobody leads
+//!   and all is quiet soon; if one goes down on the way, there is one leader at most, and some may not hear of it.
 //! - **Comes from** E. Chang, 1982; McMaster's slides, "Echo Algorithm with Extinction".
 //! - **Costs** exactly 2E `wave` with one initiator, never more than 2E for each; and 2E-(n-1) `elected`.
 

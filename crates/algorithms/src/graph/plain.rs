@@ -70,6 +70,8 @@ pub(crate) const ANY_GRAPH: About = About {
     default_ids: DefaultIds::Positions,
     repeats: false,
     goal: Goal::Leader,
+    fewest: 1,
+    slow: None,
     claims: Claims::NOTHING,
     takes: Takes::NOTHING,
     costs: &[],

@@ -11,11 +11,14 @@
 //! The computation itself is in [`super::diffusion`]. Where two leaders meet after a partition, the one of the greater
 //! rank stays, whatever the votes: those of two elections cannot be compared.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use hustings_protocol::Rank;
 
-use super::aefa::{ABOUT, AefaParams};
+use super::aefa::{ABOUT, Aefa, AefaParams};
 use super::diffusion::{Diffusion, Votes};
-use crate::{About, Algorithm, Setting, Source, Takes};
+use crate::{About, Algorithm, Instance, Setting, Source, Takes};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -44,4 +47,36 @@ impl Algorithm for Preference {
         let given = setting.votes.iter().filter_map(vote).collect();
         Diffusion::new(Votes { given }).looking_out(params.probe, params.beacon)
     }
+
+    /// As in aefa; but the source is told of the winner of the votes, unless that is itself.
+    fn expect(params: &AefaParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
+        let mut counts = Aefa::expect(params, instance)?;
+        counts[NOTIFY] = u64::from(!instance.initiators.contains(&winner(instance)));
+        Some(counts)
+    }
+}
+
+/// The place of `notify` among the kinds of messages.
+const NOTIFY: usize = 2;
+
+/// The position with most votes, the greater of two with as many. Who is not said to vote for anybody votes for the
+/// greatest among itself and its neighbours.
+fn winner(instance: &Instance<'_>) -> u32 {
+    let order = |at: u32| instance.order[at as usize];
+    let positions = 0..instance.order.len() as u32;
+    let mut choices: Vec<u32> = positions.clone().collect();
+    for at in positions.clone() {
+        let choice = &mut choices[at as usize];
+        instance.neighbours.each(at, &mut |peer| {
+            if order(peer) > order(*choice) {
+                *choice = peer;
+            }
+        });
+    }
+    for &(voter, choice) in instance.votes {
+        choices[voter as usize] = choice;
+    }
+    let mut votes = vec![0u32; choices.len()];
+    choices.iter().for_each(|&choice| votes[choice as usize] += 1);
+    positions.max_by_key(|&at| (votes[at as usize], order(at))).unwrap_or(0)
 }

@@ -2,6 +2,9 @@
 //!
 //! - **Assumes** a connected graph without cycles, distinct ids; any delays, any order of messages.
 //! - **Promises** that the greatest of *all* nodes leads and everybody knows it, whoever starts.
+//! - **Does not survive** nodes that are down: everybody waits for all its neighbours. If one is down from the start,
+//!   nobody leads; if one goes down on the way, nobody but the greatest of all ever leads, but perhaps nobody does, or
+//!   not all hear of it.
 //! - **Comes from** McMaster's slides, "Leader Election in Trees".
 //! - **Costs** exactly 2(n-1) `wakeup`, n `parent`, n-2 `info`; nothing for one node alone. There is no other
 //!   announcement.

@@ -1,7 +1,8 @@
 //! Whether parameters fit a ring of some size.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::layout::{Levels, Points};
 use super::params::{Depth, Fan, Parts};
@@ -9,13 +10,15 @@ use crate::{Misfit, ParamValue};
 
 /// Fails unless the listed lengths add up to the size of the ring and come in so many groups.
 fn listed(parts: &Parts, ends: &[u32], groups_of: u64, size: u32) -> Result<(), Misfit> {
-    let refused = |problem: String| Err(Misfit { name: "parts", value: parts.show(), size, problem });
+    let refused = |problem: String, instead| Err(Misfit { name: "parts", value: parts.show(), size, problem, instead });
     let (count, sum) = (ends.len(), ends.last().copied().unwrap_or(0));
     if sum != size {
-        return refused(format!("the lengths add up to {sum}, and must add up to {size}"));
+        let problem = format!("the lengths add up to {sum}, and must add up to {size}");
+        return refused(problem, Some(format!("--nodes {sum}")));
     }
     if !(count as u64).is_multiple_of(groups_of) {
-        return refused(format!("there are {count} lengths, and must be a multiple of {groups_of} (by u and depth)"));
+        let problem = format!("there are {count} lengths, and must be a multiple of {groups_of} (by u and depth)");
+        return refused(problem, None);
     }
     Ok(())
 }
@@ -26,11 +29,21 @@ fn even(fan: Fan, divisions: u32, size: u32) -> Result<(), Misfit> {
     if u64::from(size).is_multiple_of(pieces) {
         return Ok(());
     }
-    let problem = format!(
-        "the ring is divided {divisions} times by {}, so it takes a multiple of {pieces} nodes, or lengths in `parts`",
-        fan.get()
-    );
-    Err(Misfit { name: "u", value: fan.show(), size, problem })
+    let takes = match u32::try_from(pieces) {
+        Ok(_) => format!("so it takes a multiple of {pieces} nodes, or lengths in `parts`"),
+        Err(_) => "and no ring is so long".to_string(),
+    };
+    let problem = format!("the ring is divided {divisions} times by {}, {takes}", fan.get());
+    Err(Misfit { name: "u", value: fan.show(), size, problem, instead: multiples_near(size, pieces) })
+}
+
+/// How many nodes would do instead, as it is typed: the multiple below and the one above.
+fn multiples_near(size: u32, pieces: u64) -> Option<String> {
+    let below = u64::from(size) / pieces * pieces;
+    let near = [below, below.saturating_add(pieces)];
+    let fitting = near.into_iter().filter(|&nodes| nodes > 0 && nodes <= u32::MAX.into());
+    let typed: Vec<String> = fitting.map(|nodes| format!("--nodes {nodes}")).collect();
+    (!typed.is_empty()).then(|| typed.join(" or "))
 }
 
 /// Fails unless the levels of sun fit.

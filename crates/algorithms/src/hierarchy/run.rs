@@ -31,6 +31,25 @@ impl Run {
         self.0 & 1 == 1
     }
 
+    /// Takes over the number of a newer election, which then has its time and is entered. Says whether this one is the
+    /// newest now.
+    #[inline(always)]
+    pub(super) fn join<P: Protocol, C: Context<P>>(
+        &mut self,
+        other: Run,
+        watch: &mut Watch,
+        backoff: u64,
+        cx: &mut C,
+        enter: impl FnOnce(),
+    ) -> bool {
+        if self.yields_to(other) {
+            *self = other;
+            enter();
+            watch.prolong(patience(cx.size(), backoff), cx);
+        }
+        *self == other
+    }
+
     /// Whether the other one is newer.
     #[inline(always)]
     pub(super) fn yields_to(self, other: Run) -> bool {

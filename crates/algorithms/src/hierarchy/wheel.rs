@@ -5,7 +5,7 @@
 //! for the results that end at it. So all that it remembers is the greatest number it has heard, on which levels a
 //! result is in, and whether something waits.
 
-use hustings_protocol::Rank;
+use hustings_protocol::{Context, Port, Protocol, Rank};
 
 use super::params::Aggregate;
 
@@ -23,6 +23,23 @@ pub(super) enum Word {
 /// Sends a word with a number to the next node on a level.
 pub(super) trait Roll<R>: FnMut(Word, u32, R) {}
 impl<R, F: FnMut(Word, u32, R)> Roll<R> for F {}
+
+/// Sends to the next node on a level, in the words of an algorithm: along the ring on the first level, by the map on
+/// the others.
+#[inline(always)]
+pub(super) fn roller<'a, P: Protocol, C: Context<P>>(
+    cx: &'a mut C,
+    next: impl Fn(u32) -> u32 + 'a,
+    say: impl Fn(Word, u32, P::Rank) -> P::Message + 'a,
+) -> impl FnMut(Word, u32, P::Rank) + 'a {
+    move |word, level, number| {
+        let message = say(word, level, number);
+        match level {
+            1 => cx.send(Port::NEXT, message),
+            _ => cx.send_to(next(level), message),
+        }
+    }
+}
 
 /// How far a node is with one election.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

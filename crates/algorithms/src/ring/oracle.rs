@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_small_ring_by_hand() {
-        let instance = Instance { order: &[2, 0, 3, 1, 4], initiators: &[0, 1, 3], links: 0 };
+        let instance = Instance::of(&[2, 0, 3, 1, 4], &[0, 1, 3]);
         // 2 . 1: position 1 (rank 0) meets 3 after two hops, 3 (rank 1) meets 0 after two, 0 is the greatest.
         assert_eq!(hops_to_greater(&instance), [5, 2, 2]);
         assert_eq!(hops_back_to_greater(&instance), [5, 1, 3]);
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn nobody_takes_no_rounds_and_one_takes_one() {
-        assert_eq!(rounds(&Instance { order: &[0, 1], initiators: &[], links: 0 }), 0);
-        assert_eq!(rounds(&Instance { order: &[0, 1], initiators: &[0], links: 0 }), 1);
-        assert_eq!(hops_to_greater(&Instance { order: &[0], initiators: &[0], links: 0 }), [1]);
+        assert_eq!(rounds(&Instance::of(&[0, 1], &[])), 0);
+        assert_eq!(rounds(&Instance::of(&[0, 1], &[0])), 1);
+        assert_eq!(hops_to_greater(&Instance::of(&[0], &[0])), [1]);
     }
 }

@@ -155,7 +155,7 @@ impl Visitor for Expect<'_> {
         let order: Vec<u32> =
             setup.ids.iter().map(|id| setup.ids.iter().filter(|other| *other < id).count() as u32).collect();
         let initiators: Vec<u32> = setup.starts.iter().map(|(at, _)| *at as u32).collect();
-        A::expect(&setup.params::<A>(), &Instance { order: &order, initiators: &initiators, links: 0 })
+        A::expect(&setup.params::<A>(), &Instance::of(&order, &initiators))
     }
 }
 

@@ -222,7 +222,7 @@ fn expected<A: Algorithm>(params: &A::Params, ids: &[Id], starts: &Starts, links
         Starts::All => (0..order.len() as u32).collect(),
         Starts::At(starts) => starts.iter().map(|start| start.at).collect::<Vec<_>>(),
     };
-    let counts = A::expect(params, &Instance { order: &order, initiators: &initiators, links })?;
+    let counts = A::expect(params, &Instance { links, ..Instance::of(&order, &initiators) })?;
     Some(counts.iter().sum())
 }
 

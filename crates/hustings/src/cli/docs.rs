@@ -136,7 +136,10 @@ pub(crate) fn survives(claims: Claims) -> String {
     ];
     let words: Vec<&str> = claimed.iter().filter(|(is_claimed, _)| *is_claimed).map(|(_, word)| *word).collect();
     match (words.join(", "), claims.with.join(" -p ")) {
-        (words, _) if words.is_empty() => "nothing during the election".to_string(),
+        (words, _) if words.is_empty() && claims.down => {
+            "nodes that are down from the start, nothing later".to_string()
+        }
+        (words, _) if words.is_empty() => "nothing: all nodes must be up, and stay so".to_string(),
         (words, with) if with.is_empty() => words,
         (words, with) => format!("{words}, with -p {with}"),
     }

@@ -111,7 +111,7 @@ pub(crate) struct SimArgs {
     /// Decides everything random.
     #[arg(long, value_name = "S", value_parser = read(parse::seed), default_value = "0", allow_negative_numbers = true, help_heading = "Run")]
     seed: u64,
-    /// The last tick [default: 100·n + 10,000].
+    /// The last tick [default: 100·n + 10,000; ring-size gets n(n+1)/2 more].
     #[arg(long, value_name = "T", value_parser = read(parse::tick), allow_negative_numbers = true, help_heading = "Run")]
     until: Option<u64>,
     /// How many threads may work on it; the result is the same for any number.

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use hustings_algorithms::{About, Cheat, Initiators, NetworkKind, Synchrony};
-use hustings_protocol::Value;
+use hustings_algorithms::{About, Cheat, Identity, Initiators, NetworkKind};
+use hustings_protocol::{Best, Value};
 
 use super::timeline::{Timeline, within};
 use super::{Planned, Refusal, Request, Warning};
 use crate::parse::{CheatAt, Ids, MOST_NODES, ParseError, Starts, Values, Votes, numbers_in_file, values_in_file};
 use crate::rng::{Purpose, Stream};
-use crate::scenario::{Delay, Notice, Scenario, Start, default_until};
+use crate::scenario::{Notice, Scenario, Start, default_until};
 use crate::topology::{Graph, Network, Shape};
 
 /// The longest file of ids or values: twenty digits and a comma for every node would be twice that.
@@ -39,8 +39,9 @@ impl<'a> Plan<'a> {
         let size = network.members();
         let ids = listed_ids.unwrap_or_else(|| self.ordered_ids(size));
         self.check_ids(&ids)?;
-        let until = request.until.unwrap_or_else(|| default_until(size));
+        let until = request.until.unwrap_or_else(|| self.default_until(size));
         let timeline = Timeline::new(request, &network, until)?;
+        self.check_the_living(size, &timeline)?;
         let starts = self.starts(size, until, &timeline)?;
         let scenario = Scenario {
             network,
@@ -68,6 +69,12 @@ impl<'a> Plan<'a> {
 
     fn check_against_the_algorithm(&mut self) -> Result<(), Refusal> {
         let algorithm = self.about.name;
+        if self.about.assumptions.identity == Identity::Anonymous {
+            let given = [(self.request.values.is_some(), "--values"), (self.request.best != Best::Max, "--best")];
+            if let Some((_, option)) = given.into_iter().find(|(is_given, _)| *is_given) {
+                return Err(Refusal::NothingToCompare { option, algorithm });
+            }
+        }
         if self.request.votes.is_some() && !self.about.takes.votes {
             return Err(Refusal::NoVotes { algorithm });
         }
@@ -80,10 +87,19 @@ impl<'a> Plan<'a> {
         if self.request.unordered && (self.about.assumptions.fifo || self.request.runs) {
             self.warnings.push(Warning::NeedsOrder { algorithm });
         }
-        if self.request.delay != Delay::Unit && self.about.assumptions.synchrony == Synchrony::Synchronous {
-            self.warnings.push(Warning::NeedsBound { algorithm });
-        }
         Ok(())
+    }
+
+    /// Time enough for any run that is not held up.
+    fn default_until(&self, size: u32) -> u64 {
+        default_until(size) + self.about.slow.map_or(0, |slow| slow(size.into()))
+    }
+
+    fn check_the_living(&self, size: u32, timeline: &Timeline) -> Result<(), Refusal> {
+        let (algorithm, fewest) = (self.about.name, self.about.fewest);
+        let live = (0..size).filter(|&at| timeline.is_up(at, 0)).take(fewest as usize).count() as u32;
+        // Where one is enough, none is allowed as well: then nothing happens.
+        if fewest > 1 && live < fewest { Err(Refusal::TooFew { algorithm, fewest, live }) } else { Ok(()) }
     }
 
     /// The ids that are written down somewhere.

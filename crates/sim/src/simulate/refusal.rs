@@ -173,6 +173,16 @@ pub enum Refusal {
     /// Parameters that make no sense among so many nodes.
     #[error(transparent)]
     Size(#[from] Box<Misfit>),
+    /// Fewer nodes than the algorithm takes.
+    #[error("{algorithm} takes {fewest} nodes or more, and {live} would be up at tick 0")]
+    TooFew {
+        /// Which algorithm.
+        algorithm: &'static str,
+        /// How few it takes.
+        fewest: u32,
+        /// How many there are.
+        live: u32,
+    },
     /// Cheats where the algorithm has no rules for them.
     #[error("--cheat: {algorithm} says nothing about members that cheat; allowed: only with algorithms that do")]
     NoCheats {
@@ -182,6 +192,14 @@ pub enum Refusal {
     /// Votes where nobody votes.
     #[error("--votes: in {algorithm} nobody votes; allowed: only with algorithms that take votes")]
     NoVotes {
+        /// Which algorithm.
+        algorithm: &'static str,
+    },
+    /// Ranks where nodes are alike.
+    #[error("{option}: in {algorithm} nodes are alike and compare nothing; allowed: only with algorithms that do")]
+    NothingToCompare {
+        /// Which option.
+        option: &'static str,
         /// Which algorithm.
         algorithm: &'static str,
     },
@@ -240,9 +258,11 @@ impl Refusal {
             Refusal::Sizes { means, .. } => Some(format!("leave --nodes out, or say --nodes {means}")),
             Refusal::Beyond { last, .. } => Some(format!("the nearest position is {last}")),
             Refusal::Misfit { nearest, .. } => Some(format!("leave --topology out, or say --topology {nearest}")),
+            Refusal::Size(misfit) => misfit.instead.as_ref().map(|instead| format!("say {instead}")),
             Refusal::TooLate { tick, .. } => Some(format!("say --until {tick} or more")),
             Refusal::TooManyInitiators { live, .. } if *live > 0 => Some(format!("the nearest is random:{live}")),
             Refusal::OneElection { .. } => Some("leave --notice out".to_string()),
+            Refusal::NothingToCompare { option, .. } => Some(format!("leave {option} out")),
             Refusal::NoCheats { .. } => Some("leave --cheat out; `hustings list` shows who takes it".to_string()),
             Refusal::NoVotes { .. } => Some("leave --votes out; --values ranks nodes before their ids".to_string()),
             Refusal::Contents { error, .. } => error.nearest.as_ref().map(|near| format!("the nearest is {near}")),
@@ -270,11 +290,20 @@ pub enum Warning {
         /// Which algorithm.
         algorithm: &'static str,
     },
-    /// Delays are random, and the algorithm's time-outs are not made for it.
-    #[error("--delay: {algorithm} relies on time-outs that assume bounded delays; it may elect wrongly")]
-    NeedsBound {
+    /// Messages may take longer than the algorithm's time-outs allow for.
+    #[error(
+        "--delay: {algorithm} counts on messages that travel for {trusted} tick{} at most, and here {}; \
+         it may elect wrongly",
+        if *trusted == 1 { "" } else { "s" },
+        longest.map_or_else(|| "there is no bound".to_string(), |longest| format!("some take {longest}"))
+    )]
+    TooSlow {
         /// Which algorithm.
         algorithm: &'static str,
+        /// How many ticks it allows for.
+        trusted: u64,
+        /// How many a message may take, if there is a bound.
+        longest: Option<u64>,
     },
     /// A start signal for a node that is down.
     #[error("--initiators: position {at} is down at tick {tick}, so its start signal does nothing")]

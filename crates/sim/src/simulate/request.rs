@@ -60,7 +60,7 @@ pub struct Request {
     pub medium: Medium,
     /// Decides everything random.
     pub seed: u64,
-    /// The last tick. Default: `100·n + 10,000`.
+    /// The last tick. Default: `100·n + 10,000`, and more for algorithms that are slower than a few laps.
     pub until: Option<u64>,
     /// How many threads may work on it.
     pub threads: usize,
@@ -116,8 +116,13 @@ impl Request {
 
     /// The same, checked against the algorithm's parameters too.
     pub fn scenario_for<A: Algorithm>(&self, params: &A::Params) -> Result<Planned, Refusal> {
-        let planned = self.scenario(&A::ABOUT)?;
+        let mut planned = self.scenario(&A::ABOUT)?;
         A::check(params, planned.scenario.network.members())?;
+        if let (Some(trusted), longest) = (A::trusts(params), self.delay.longest())
+            && longest.is_none_or(|longest| longest > trusted)
+        {
+            planned.warnings.push(Warning::TooSlow { algorithm: A::ABOUT.name, trusted, longest });
+        }
         Ok(planned)
     }
 }

@@ -1,6 +1,7 @@
 //! The networks that engines run on: a [`Ring`] and a [`Complete`] network need no memory, a [`Graph`] is a flat list
 //! of neighbours.
 
+use hustings_algorithms::Neighbours;
 use hustings_protocol::Port;
 
 use super::{
@@ -183,6 +184,12 @@ pub enum Network {
     Complete(Complete),
     /// A graph.
     Graph(Graph),
+}
+
+impl Neighbours for Network {
+    fn each(&self, at: u32, call: &mut dyn FnMut(u32)) {
+        (0..self.degree(at)).for_each(|port| call(self.peer(at, Port(port)).0));
+    }
 }
 
 impl Network {

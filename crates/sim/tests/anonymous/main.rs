@@ -1,5 +1,6 @@
 //! Nodes that are alike: algorithms.md §5, topic by topic.
 
+mod crashes;
 mod elections;
 #[allow(dead_code, reason = "only its graphs are used here")]
 #[path = "../common/gossip.rs"]

@@ -1,11 +1,14 @@
 //! The ring size algorithm: nodes that are alike estimate how many they are.
 
+use std::num::NonZeroU64;
+
 use hustings_algorithms::anonymous::{RingSize, RingSizeParams};
 use hustings_algorithms::{Algorithm, Setting};
 use hustings_protocol::{Effect, Event, Fact, Id, Peers, Place, Port, Protocol, Recorder, Summons};
 use hustings_sim::outcome::{Outcome, Times};
+use hustings_sim::parse::NodeAt;
 use hustings_sim::scenario::{Delay, Scenario, Start};
-use hustings_sim::simulate::{Request, simulate};
+use hustings_sim::simulate::{Request, params, simulate};
 use hustings_sim::topology::{Network, Ring};
 use proptest::prelude::*;
 
@@ -15,8 +18,13 @@ fn ring(size: u32) -> Scenario {
     Scenario::new(Network::Ring(Ring { size })).started_by_all()
 }
 
+/// Ids from 1 to this.
+fn ids(range: u64) -> RingSizeParams {
+    RingSizeParams { range: NonZeroU64::new(range).expect("there is an id to draw") }
+}
+
 fn estimate(range: u64, scenario: &Scenario) -> Outcome {
-    simulate::<RingSize>(&RingSizeParams { range }, scenario)
+    simulate::<RingSize>(&ids(range), scenario)
 }
 
 /// How often a ring of four ends with less than four.
@@ -33,7 +41,7 @@ fn error_among_four(range: u64) -> f64 {
 /// tossed is noted.
 fn in_lock_step(range: u64, coins: &mut Vec<u64>) -> u64 {
     let ranks = [Id(0); 4];
-    let rules = RingSize::protocol::<Id>(&RingSizeParams { range }, &Setting::of(&ranks));
+    let rules = RingSize::protocol::<Id>(&ids(range), &Setting::of(&ranks));
     let mut states = ranks.map(|_| rules.init());
     let (mut sizes, mut tossed) = ([0; 4], 0);
     let mut inboxes: [Vec<Event<_>>; 4] = ranks.map(|_| vec![Event::Start(Summons::Start)]);
@@ -148,13 +156,36 @@ fn nobody_leads() {
 
 #[test]
 fn one_node_or_no_id_is_refused() {
-    let asked = |nodes, range| {
-        let request = Request { nodes: Some(nodes), ..Request::default() };
-        request.scenario_for::<RingSize>(&RingSizeParams { range }).map(|_| ()).map_err(|error| error.to_string())
+    let down = |at: u32| NodeAt { at, tick: 0 };
+    let asked = |nodes, crashes: &[u32]| {
+        let crashes = crashes.iter().copied().map(down).collect();
+        let request = Request { nodes: Some(nodes), crashes, ..Request::default() };
+        request.scenario(&RingSize::ABOUT).map(|_| ()).map_err(|error| error.to_string())
     };
-    assert_eq!(asked(2, 1), Ok(()));
-    assert!(asked(1, 16).is_err_and(|problem| problem.contains("2 nodes or more")));
-    assert!(asked(5, 0).is_err_and(|problem| problem.contains("`R` cannot be `0`")));
+    let refused = Err("ring-size takes 2 nodes or more, and 1 would be up at tick 0".to_string());
+    assert_eq!((asked(2, &[]), asked(4, &[1, 3])), (Ok(()), Ok(())));
+    assert_eq!(asked(1, &[]), refused);
+    assert_eq!(asked(4, &[1, 2, 3]), refused, "its first estimate is 2, which would be too great");
+    assert!(params::<RingSize>(&["R=0".to_string()]).is_err_and(|error| error.to_string().contains("from 1 on")));
+}
+
+/// Of two nodes one is left, alone in its view: no estimate of two any more.
+#[test]
+fn whoever_is_left_alone_has_no_estimate() {
+    let request =
+        Request { nodes: Some(2), runs: true, crashes: vec![NodeAt { at: 1, tick: 50 }], ..Request::default() };
+    let outcome = estimate(16, &request.scenario(&RingSize::ABOUT).expect("it is sound").scenario);
+    assert_eq!((outcome.live, outcome.estimate, outcome.agreement), (1, None, false));
+}
+
+/// About n²/2 ticks are more than a few laps: the last tick is later by default.
+#[test]
+fn a_large_ring_has_time_enough_by_default() {
+    let request = Request { nodes: Some(250), ..Request::default() };
+    let scenario = request.scenario(&RingSize::ABOUT).expect("it is sound").scenario;
+    assert_eq!(scenario.until, 100 * 250 + 10_000 + 250 * 251 / 2);
+    let outcome = estimate(16, &scenario);
+    assert_eq!((outcome.hung, outcome.estimate), (false, Some(250)));
 }
 
 proptest! {

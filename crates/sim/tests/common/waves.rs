@@ -18,9 +18,9 @@ pub(crate) fn neighbours(network: &Network, at: u32) -> impl Iterator<Item = u32
     (0..network.degree(at)).map(move |port| network.peer(at, Port(port)).0)
 }
 
-pub(crate) fn wave(network: &Network, source: u32) -> Wave {
-    let size = network.size() as usize;
-    let (mut distance, mut order) = (vec![u64::MAX; size], vec![source]);
+/// How far everybody is from a source; and who is reached, from there outwards.
+pub(crate) fn distances(network: &Network, source: u32) -> (Vec<u64>, Vec<u32>) {
+    let (mut distance, mut order) = (vec![u64::MAX; network.size() as usize], vec![source]);
     distance[source as usize] = 0;
     let mut next = 0;
     while let Some(&at) = order.get(next) {
@@ -32,9 +32,14 @@ pub(crate) fn wave(network: &Network, source: u32) -> Wave {
             }
         }
     }
+    (distance, order)
+}
+
+pub(crate) fn wave(network: &Network, source: u32) -> Wave {
+    let (distance, order) = distances(network, source);
     // A node is first reached by the lowest of its neighbours that are nearer to the source.
     let parent = |at: u32| neighbours(network, at).find(|&peer| distance[peer as usize] + 1 == distance[at as usize]);
-    let mut answers = vec![0; size];
+    let mut answers = vec![0; distance.len()];
     for &at in order.iter().rev() {
         let reached = distance[at as usize];
         let answer = |peer: u32| if parent(peer) == Some(at) { answers[peer as usize] + 1 } else { reached + 2 };

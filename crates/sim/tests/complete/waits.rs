@@ -3,7 +3,7 @@
 use hustings_algorithms::Algorithm;
 use hustings_algorithms::complete::{Bully, Campaigner, ImprovedBully, Invitation};
 use hustings_sim::scenario::{Delay, FaultKind, Scenario};
-use hustings_sim::simulate::params;
+use hustings_sim::simulate::{Request, params};
 
 use super::{fault, greatest_down, network, run, start, times};
 
@@ -100,13 +100,50 @@ fn a_bandwidth_lengthens_the_wait_by_the_formula() {
     assert_eq!(run::<Bully>(&[], &scenario).time.elected, Some(2 + 25 + 10));
 }
 
+/// A `T` that is given counts with a bandwidth too: what holds messages up comes on top.
+#[test]
+fn a_bandwidth_adds_to_the_time_that_messages_travel() {
+    let scenario = Scenario { bandwidth: Some(1), ..greatest_down(2, 1) };
+    for travel in 1..5 {
+        let outcome = run::<Bully>(&[&format!("T={travel}")], &scenario);
+        assert_eq!(times(&outcome), [Some(2 * (travel + 4)); 3], "T={travel}, n = 2, B = 1");
+    }
+}
+
+/// The warning goes by what the algorithm counts on, not by whether delays are random.
+#[test]
+fn only_delays_beyond_t_are_pointed_out() {
+    fn warnings<A: Algorithm>(texts: &[&str], delay: &str) -> Vec<String> {
+        let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+        let request = Request { delay: delay.parse().expect("it is a delay"), ..Request::default() };
+        let planned =
+            request.scenario_for::<A>(&params::<A>(&texts).expect("they are parameters")).expect("it is sound");
+        planned.warnings.iter().map(ToString::to_string).collect()
+    }
+    let says = |counts: &str| {
+        vec![format!("--delay: bully counts on messages that travel for {counts}; it may elect wrongly")]
+    };
+    assert_eq!(warnings::<Bully>(&[], "uniform:1-2"), says("1 tick at most, and here some take 2"));
+    assert_eq!(warnings::<Bully>(&["T=3"], "exponential:2"), says("3 ticks at most, and here there is no bound"));
+    for fine in [
+        warnings::<Bully>(&[], "unit"),
+        warnings::<Bully>(&["T=2"], "uniform:1-2"),
+        warnings::<Bully>(&["adapt=on"], "pareto:1,1.5"),
+        warnings::<ImprovedBully>(&["T=9"], "uniform:3-9"),
+        warnings::<Invitation>(&[], "uniform:1-9"),
+    ] {
+        assert_eq!(fine, Vec::<String>::new());
+    }
+    assert_eq!(warnings::<ImprovedBully>(&["T=8"], "uniform:3-9").len(), 1);
+    assert_eq!(warnings::<Campaigner>(&["T=8"], "uniform:3-9").len(), 1);
+}
+
 #[test]
 fn waits_that_make_no_sense_are_refused() {
-    let bully = params::<Bully>(&["T=0".to_string()]).expect("it is a number");
-    let refused = Bully::check(&bully, 5).expect_err("nothing travels in no time").to_string();
-    assert_eq!(refused, "parameter `T` cannot be `0` with 5 nodes: a message travels for one tick at least");
-    let bully = params::<Bully>(&["period=0".to_string()]).expect("it is a number");
-    assert!(Bully::check(&bully, 5).is_err());
+    let refused = |text: &str| params::<Bully>(&[text.to_string()]).expect_err("it is refused").to_string();
+    assert_eq!(refused("T=0"), "-p T=0: parameter `T` cannot be `0`; allowed: a whole number from 1 on");
+    assert_eq!(refused("T=-1"), "-p T=-1: parameter `T` cannot be `-1`; allowed: a whole number from 1 on");
+    assert_eq!(refused("period=0"), "-p period=0: parameter `period` cannot be `0`; allowed: a whole number from 1 on");
     for outcome in [
         run::<Bully>(&["T=18446744073709551615", "M=18446744073709551615", "prepare=9999999"], &greatest_down(4, 1)),
         run::<Invitation>(&["T=18446744073709551615"], &greatest_down(4, 1)),

@@ -103,7 +103,7 @@ proptest! {
         let starts = initiators.iter().map(|&at| start(at, 0)).collect();
         let scenario = with_ids(Scenario { starts, ..ring(9) }, order.iter().map(|&id| u64::from(id)));
         let outcome = run(&chang_roberts(), &scenario);
-        let instance = Instance { order: &order, initiators: &initiators, links: 0 };
+        let instance = Instance::of(&order, &initiators);
         prop_assert_eq!(Some(outcome.by_kind), ChangRoberts::expect(&NoParams, &instance));
         prop_assert_eq!(outcome.leader, initiators.iter().copied().max_by_key(|&at| order[at as usize]));
         prop_assert!(outcome.agreement);

@@ -3,7 +3,7 @@
 use hustings_algorithms::NoParams;
 use hustings_algorithms::graph::EchoExtinction;
 use hustings_algorithms::graph::echo::Echo;
-use hustings_protocol::{Best, Id, Port, Protocol};
+use hustings_protocol::{Best, Id, Protocol};
 use hustings_sim::engine::general;
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
@@ -12,6 +12,7 @@ use hustings_sim::topology::Network;
 use proptest::prelude::*;
 
 use crate::gossip::graph;
+use crate::waves::{distances, neighbours};
 
 fn elect(scenario: &Scenario) -> Outcome {
     simulate::<EchoExtinction>(&NoParams, scenario)
@@ -28,38 +29,16 @@ fn shaped(shape: &str, size: u32) -> Network {
     shape.build(size, 1).expect("it can be built")
 }
 
-fn neighbours(network: &Network, at: u32) -> Vec<u32> {
-    (0..network.degree(at)).map(|port| network.peer(at, Port(port)).0).collect()
-}
-
-/// How far everybody is.
-fn distances(network: &Network, root: u32) -> Vec<u64> {
-    let mut distance = vec![u64::MAX; network.size() as usize];
-    distance[root as usize] = 0;
-    let mut queue = std::collections::VecDeque::from([root]);
-    while let Some(at) = queue.pop_front() {
-        for peer in neighbours(network, at) {
-            if distance[peer as usize] == u64::MAX {
-                distance[peer as usize] = distance[at as usize] + 1;
-                queue.push_back(peer);
-            }
-        }
-    }
-    distance
-}
-
 /// The three times of a single wave and its announcement, from distances alone: a node is reached after as many ticks
 /// as it is far, by the lowest of those before it; it answers when the last of its neighbours has passed the wave on or
 /// answered.
 fn times(network: &Network, root: u32) -> Times {
-    let distance = distances(network, root);
+    let (distance, outwards) = distances(network, root);
     let far = |at: u32| distance[at as usize];
-    let parent = |at: u32| neighbours(network, at).into_iter().find(|&peer| far(peer) + 1 == far(at));
+    let parent = |at: u32| neighbours(network, at).find(|&peer| far(peer) + 1 == far(at));
     let mut answered = distance.clone();
-    let mut outermost: Vec<u32> = (0..network.size()).collect();
-    outermost.sort_by_key(|&at| std::cmp::Reverse(far(at)));
-    for &at in &outermost {
-        let heard = neighbours(network, at).into_iter().map(|peer| match peer {
+    for &at in outwards.iter().rev() {
+        let heard = neighbours(network, at).map(|peer| match peer {
             peer if parent(at) == Some(peer) => far(at),
             peer if parent(peer) == Some(at) => answered[peer as usize] + 1,
             peer => far(peer) + 1,
@@ -68,7 +47,7 @@ fn times(network: &Network, root: u32) -> Times {
     }
     let elected = answered[root as usize];
     let agreed = elected + distance.iter().max().expect("the root is there");
-    let passes_on = |at: &u32| neighbours(network, *at).len() > usize::from(*at != root);
+    let passes_on = |at: &u32| network.degree(*at) > u32::from(*at != root);
     let last = (0..network.size()).filter(passes_on).map(|at| elected + far(at) + 1).max();
     Times { elected: Some(elected), agreed: Some(agreed), quiescent: last }
 }
@@ -140,6 +119,19 @@ fn who_is_drawn_in_does_not_start() {
     assert_eq!(elect(&scenario).leaders, [0]);
     scenario.starts[1].tick = 8;
     assert_eq!(elect(&scenario).leaders, [8]);
+}
+
+/// Not claimed: a wave waits for the answer of everybody.
+#[test]
+fn with_a_node_down_from_the_start_nobody_leads() {
+    for shape in ["complete", "line", "star", "grid:2x3", "tree:2"] {
+        for at in 0..6 {
+            let faults = vec![Fault { tick: 0, what: FaultKind::Crash(at) }];
+            let starters = (0..6).filter(|&starter| starter != at);
+            let outcome = elect(&Scenario { faults, ..started_by(shaped(shape, 6), starters) });
+            assert_eq!((outcome.leaders, outcome.hung), (vec![], false), "{shape} without {at}");
+        }
+    }
 }
 
 prop_compose! {

@@ -6,12 +6,12 @@ use hustings_algorithms::graph::{AefaParams, Preference};
 use hustings_protocol::Best;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
-use hustings_sim::simulate::{Request, simulate};
+use hustings_sim::simulate::{self, Request};
 use hustings_sim::topology::{Network, Shape};
 use proptest::prelude::*;
 
 fn run(scenario: &Scenario) -> Outcome {
-    simulate::<Preference>(&AefaParams::default(), scenario)
+    simulate::simulate::<Preference>(&AefaParams::default(), scenario)
 }
 
 /// Who should win: counted by hand, node by node.
@@ -45,6 +45,8 @@ proptest! {
         let (by_kind, times) = predicted(&network, source % size, expected);
         let outcome = run(&scenario);
         prop_assert_eq!((&outcome.leaders, outcome.agreement), (&vec![expected], true));
+        let formula = simulate::expected::<Preference>(&AefaParams::default(), &scenario);
+        prop_assert_eq!(formula.as_ref(), Some(&by_kind), "the report shows the same");
         prop_assert_eq!((outcome.by_kind, outcome.time), (by_kind, times));
     }
 }

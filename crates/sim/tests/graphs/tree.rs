@@ -2,13 +2,15 @@
 
 use hustings_algorithms::graph::Tree;
 use hustings_algorithms::{Algorithm, NoParams};
-use hustings_protocol::{Best, Port};
+use hustings_protocol::Best;
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::rng::{Purpose, Stream};
-use hustings_sim::scenario::{Delay, Scenario, Start};
+use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::{Request, expected, simulate};
 use hustings_sim::topology::{Graph, Network, Shape};
 use proptest::prelude::*;
+
+use crate::waves::neighbours;
 
 fn elect(scenario: &Scenario) -> Outcome {
     simulate::<Tree>(&NoParams, scenario)
@@ -38,20 +40,15 @@ fn counts(size: u64) -> [u64; 3] {
 struct Asking<'a>(&'a Network);
 
 impl Asking<'_> {
-    fn neighbours(&self, at: u32) -> Vec<u32> {
-        (0..self.0.degree(at)).map(|port| self.0.peer(at, Port(port)).0).collect()
-    }
-
     /// When `at` would ask `parent`: when the last of its other neighbours has asked.
     fn asks(&self, at: u32, parent: u32) -> u64 {
-        let others = self.neighbours(at).into_iter().filter(|&peer| peer != parent);
+        let others = neighbours(self.0, at).filter(|&peer| peer != parent);
         others.map(|peer| self.asks(peer, at) + 1).max().unwrap_or(1)
     }
 
     /// Whom it asks: the one that would be the last to ask it; at the same tick, the highest position.
     fn parent(&self, at: u32) -> u32 {
-        let neighbours = self.neighbours(at);
-        neighbours.into_iter().max_by_key(|&peer| (self.asks(peer, at), peer)).expect("two nodes are linked")
+        neighbours(self.0, at).max_by_key(|&peer| (self.asks(peer, at), peer)).expect("two nodes are linked")
     }
 
     /// When everybody knows: the two that ask each other when both have, the others as far later as they are away.
@@ -140,6 +137,34 @@ fn a_node_alone_leads_at_once_and_nobody_starts_nothing() {
     scenario.starts.clear();
     let outcome = elect(&scenario);
     assert_eq!((outcome.total(), outcome.leader), (0, None));
+}
+
+fn crash(at: u32, tick: u64) -> Fault {
+    Fault { tick, what: FaultKind::Crash(at) }
+}
+
+/// Not claimed: everybody waits for all its neighbours.
+#[test]
+fn with_a_node_down_from_the_start_nobody_leads() {
+    for (shape, size) in [("tree:2", 7), ("line", 5), ("star", 6), ("line", 2)] {
+        for at in 0..size {
+            let outcome = elect(&Scenario { faults: vec![crash(at, 0)], ..all_start(shape, size) });
+            assert_eq!((outcome.leaders, outcome.hung), (vec![], false), "{shape} of {size} without {at}");
+        }
+    }
+}
+
+/// Not claimed either: whoever leads is the greatest of all, but some never hear of it, and it may be dead.
+#[test]
+fn a_crash_on_the_way_may_leave_nobody_or_not_all_know() {
+    let (mut nobody, mut not_all) = (0, 0);
+    for (at, tick) in (0..7).flat_map(|at| (1..8).map(move |tick| (at, tick))) {
+        let outcome = elect(&Scenario { faults: vec![crash(at, tick)], ..all_start("tree:2", 7) });
+        assert!(!outcome.hung && outcome.leaders.iter().all(|&leader| leader == 6), "{at} at {tick}: {outcome:?}");
+        nobody += u32::from(outcome.leaders.is_empty());
+        not_all += u32::from(!outcome.leaders.is_empty() && !outcome.agreement);
+    }
+    assert!(nobody > 0 && not_all > 0, "{nobody} times nobody, {not_all} times not all");
 }
 
 prop_compose! {

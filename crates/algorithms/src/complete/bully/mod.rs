@@ -29,14 +29,16 @@
 
 mod rules;
 
+use alloc::string::String;
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;
+use core::num::NonZeroU64;
 
 use hustings_protocol::Rank;
 
 use self::rules::Rules;
-use super::{COMPLETE, Highest, Waits, all_above, at_least_one};
-use crate::{About, Algorithm, Case, Cost, Instance, Misfit, Setting, Source};
+use super::{COMPLETE, Highest, Return, Waits, all_above};
+use crate::{About, Algorithm, Case, Cost, Instance, ParamValue, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -52,15 +54,27 @@ crate::choices! {
     }
 }
 
-crate::choices! {
-    /// What a node does that recovers or joins.
-    pub enum Recovery {
-        /// It holds an election.
-        Elect = "elect",
-        /// It announces itself at once if its id is the highest of all; else it holds an election.
-        Announce = "announce",
-        /// It asks who leads, and holds an election only if that is nobody above it.
-        Defer = "defer",
+/// What a node does that recovers or joins.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Recovery {
+    /// It comes back like any other.
+    Return(Return),
+    /// It asks who leads, and holds an election only if that is nobody above it.
+    Defer,
+}
+
+impl ParamValue for Recovery {
+    const ALLOWED: &'static str = "elect, announce, defer";
+
+    fn parse(text: &str) -> Option<Self> {
+        if text == "defer" { Some(Recovery::Defer) } else { Return::parse(text).map(Recovery::Return) }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Recovery::Return(way) => way.show(),
+            Recovery::Defer => "defer".into(),
+        }
     }
 }
 
@@ -74,6 +88,8 @@ crate::choices! {
     }
 }
 
+const PERIOD: NonZeroU64 = NonZeroU64::new(10).expect("it is not 0");
+
 crate::params! {
     /// The parameters of bully.
     pub struct BullyParams {
@@ -81,12 +97,13 @@ crate::params! {
             highest: Highest = Highest::Wait,
         "whom the winner tells: all others, or those with lower ids" tell: Tell = Tell::All,
         "for how many ticks the winner collects state before it announces itself" prepare: u64 = 0,
-        "the most ticks that a message travels; with a bandwidth it is worked out" "T" as travel: u64 = 1,
+        "the most ticks that a message travels; a bandwidth adds what it holds messages up" "T" as travel: NonZeroU64 =
+            NonZeroU64::MIN,
         "the most ticks that it takes to handle a message" "M" as handling: u64 = 0,
         "what a node does that recovers or joins: hold an election, announce itself if it is the highest, or ask first"
-            recovery: Recovery = Recovery::Elect,
+            recovery: Recovery = Recovery::Return(Return::Elect),
         "whether it copes with partitions and with answers that are late" adapt: Adapt = Adapt::Off,
-        "with adapt=on: every how many ticks a leader says that it leads" period: u64 = 10,
+        "with adapt=on: every how many ticks a leader says that it leads" period: NonZeroU64 = PERIOD,
     }
 }
 
@@ -115,15 +132,14 @@ impl Algorithm for Bully {
         Rules { waits, params: params.clone(), rank: PhantomData }
     }
 
-    fn check(params: &BullyParams, size: u32) -> Result<(), Misfit> {
-        Waits::check(params.travel, size)?;
-        at_least_one("period", params.period, size, "time passes between two messages")
+    fn trusts(params: &BullyParams) -> Option<u64> {
+        (params.adapt == Adapt::Off).then(|| params.travel.get())
     }
 
     /// Everybody from the lowest starter on holds one election, all are up, and the greatest tells everybody in time.
     fn expect(params: &BullyParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
         let BullyParams { highest, prepare, travel, handling, adapt, .. } = *params;
-        let in_time = prepare <= travel.saturating_mul(3).saturating_add(handling);
+        let in_time = prepare <= travel.get().saturating_mul(3).saturating_add(handling);
         if highest != Highest::Wait || adapt != Adapt::Off || !in_time {
             return None;
         }
@@ -136,5 +152,18 @@ impl Algorithm for Bully {
             }
             None => vec![0; 5],
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recovery_that_is_allowed_is_understood_and_shown() {
+        for word in Recovery::ALLOWED.split(", ") {
+            assert_eq!(Recovery::parse(word).map(|recovery| recovery.show()).as_deref(), Some(word));
+        }
+        assert_eq!(Recovery::parse("retire"), None);
     }
 }

@@ -6,8 +6,9 @@ use hustings_protocol::{Context, Port, Protocol, Rank, Summons, Timer};
 use serde::{Deserialize, Serialize};
 
 use super::{Adapt, BullyParams, Recovery, Tell};
+use crate::complete::clock::Clock;
 use crate::complete::patience::Patience;
-use crate::complete::{Highest, Waits, higher, send_where};
+use crate::complete::{Highest, Waits, send_where};
 
 /// Whoever does not hear its leader for so many periods gives it up.
 const PERIODS_OF_SILENCE: u64 = 6;
@@ -25,8 +26,7 @@ pub struct Rules<R> {
 pub struct State {
     stage: Stage,
     patience: Patience,
-    /// The only timer that counts is the last one that was set.
-    token: u16,
+    clock: Clock,
     /// The port of the leader that was accepted last; for the adapted version.
     leader: u32,
 }
@@ -106,8 +106,7 @@ impl<R: Rank> Rules<R> {
     }
 
     fn set_timer<C: Context<Self>>(&self, state: &mut State, kind: u8, after: u64, cx: &mut C) {
-        state.token = state.token.wrapping_add(1);
-        cx.set_timer(state.patience.stretch(after), Timer { kind, token: state.token.into() });
+        state.clock.set(kind, state.patience.stretch(after), cx);
     }
 
     fn hold<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
@@ -127,8 +126,7 @@ impl<R: Rank> Rules<R> {
             return self.announce(state, cx);
         }
         state.stage = Stage::Preparing;
-        state.token = state.token.wrapping_add(1);
-        cx.set_timer(self.params.prepare, Timer { kind: WAIT, token: state.token.into() });
+        state.clock.set(WAIT, self.params.prepare, cx);
     }
 
     fn announce<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
@@ -136,8 +134,7 @@ impl<R: Rank> Rules<R> {
         cx.lead();
         self.tell(Message::Coordinator, cx);
         if self.adapts() {
-            state.token = state.token.wrapping_add(1);
-            cx.set_timer(self.params.period, Timer { kind: WATCH, token: state.token.into() });
+            state.clock.set(WATCH, self.params.period.get(), cx);
         }
     }
 
@@ -157,7 +154,7 @@ impl<R: Rank> Rules<R> {
         state.leader = leader.0;
         cx.follow(rank.id());
         if self.adapts() {
-            self.set_timer(state, WATCH, self.params.period.saturating_mul(PERIODS_OF_SILENCE), cx);
+            self.set_timer(state, WATCH, self.params.period.get().saturating_mul(PERIODS_OF_SILENCE), cx);
         }
     }
 
@@ -196,7 +193,7 @@ impl<R: Rank> Protocol for Rules<R> {
     type Message = Message;
 
     fn init(&self) -> State {
-        State { stage: Stage::Idle, patience: Patience::default(), token: 0, leader: u32::MAX }
+        State { stage: Stage::Idle, patience: Patience::default(), clock: Clock::default(), leader: u32::MAX }
     }
 
     fn rejoins(&self) -> bool {
@@ -213,8 +210,8 @@ impl<R: Rank> Protocol for Rules<R> {
 
     fn rejoin<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
         match self.params.recovery {
-            Recovery::Announce if higher(cx) == 0 => self.announce(state, cx),
-            Recovery::Elect | Recovery::Announce => self.hold(state, cx),
+            Recovery::Return(way) if way.announces(cx) => self.announce(state, cx),
+            Recovery::Return(_) => self.hold(state, cx),
             Recovery::Defer => {
                 state.stage = Stage::Returning;
                 cx.send_all_but(None, Message::Query);
@@ -259,7 +256,7 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     fn timer<C: Context<Self>>(&self, state: &mut State, timer: Timer, cx: &mut C) {
-        if timer.token != u32::from(state.token) {
+        if !state.clock.is_due(timer) {
             return;
         }
         match state.stage {
@@ -268,7 +265,7 @@ impl<R: Rank> Protocol for Rules<R> {
             Stage::Preparing => self.announce(state, cx),
             Stage::Leading if self.adapts() => {
                 self.tell(Message::StillCoordinator, cx);
-                cx.set_timer(self.params.period, timer);
+                cx.set_timer(self.params.period.get(), timer);
             }
             Stage::Following if self.adapts() => self.hold(state, cx),
             Stage::Idle | Stage::Leading | Stage::Following => {}

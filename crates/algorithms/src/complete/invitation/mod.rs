@@ -28,12 +28,13 @@ mod rules;
 
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;
+use core::num::NonZeroU64;
 
 use hustings_protocol::Rank;
 
 use self::rules::Rules;
 use super::{COMPLETE, Waits};
-use crate::{About, Algorithm, Assumptions, Case, Claims, Cost, Instance, Misfit, Setting, Source, Synchrony};
+use crate::{About, Algorithm, Assumptions, Case, Claims, Cost, Instance, Setting, Source, Synchrony};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -42,7 +43,7 @@ pub struct Invitation;
 crate::params! {
     /// The parameters of invitation.
     pub struct InvitationParams {
-        "for how many ticks a message is expected to travel" "T" as travel: u64 = 1,
+        "for how many ticks a message is expected to travel" "T" as travel: NonZeroU64 = NonZeroU64::MIN,
         "how many ticks it is expected to take to handle a message" "M" as handling: u64 = 0,
         "every how many ticks leaders call others and members ask for their leader; 0: never" period: u64 = 0,
     }
@@ -73,10 +74,6 @@ impl Algorithm for Invitation {
     fn protocol<R: Rank>(params: &InvitationParams, setting: &Setting<'_, R>) -> Rules<R> {
         let waits = Waits::new(setting, params.travel, params.handling);
         Rules { waits, period: params.period, rank: PhantomData }
-    }
-
-    fn check(params: &InvitationParams, size: u32) -> Result<(), Misfit> {
-        Waits::check(params.travel, size)
     }
 
     /// The starters call, and the greatest if it is not one of them; all answer; the greatest invites all.

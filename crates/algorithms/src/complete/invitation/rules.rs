@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Stage as Shown, Summons, Timer};
 
 use super::message::{Call, Message};
+use crate::complete::clock::Clock;
 use crate::complete::patience::Patience;
 use crate::complete::{Waits, higher};
 
@@ -22,8 +23,7 @@ pub struct Rules<R> {
 pub struct State {
     stage: Stage,
     patience: Patience,
-    /// The only timer that counts is the last one that was set.
-    token: u16,
+    clock: Clock,
     /// How many groups it has founded, and the number of the one it is in, as its leader counts.
     founded: u32,
     group: u32,
@@ -104,15 +104,14 @@ const WATCH: u8 = Timer::PERIODIC;
 
 impl<R: Rank> Rules<R> {
     fn set_timer<C: Context<Self>>(&self, state: &mut State, kind: u8, after: u64, cx: &mut C) {
-        state.token = state.token.wrapping_add(1);
-        cx.set_timer(state.patience.stretch(after), Timer { kind, token: state.token.into() });
+        state.clock.set(kind, state.patience.stretch(after), cx);
     }
 
     /// The next periodic call, where there are any.
     fn watch<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
-        state.token = state.token.wrapping_add(1);
-        if self.period > 0 {
-            cx.set_timer(self.period, Timer { kind: WATCH, token: state.token.into() });
+        match self.period {
+            0 => state.clock.stop(),
+            period => state.clock.set(WATCH, period, cx),
         }
     }
 
@@ -302,7 +301,7 @@ impl<R: Rank> Protocol for Rules<R> {
         State {
             stage: Stage::Idle,
             patience: Patience::default(),
-            token: 0,
+            clock: Clock::default(),
             founded: 0,
             group: 0,
             leader: u32::MAX,
@@ -373,7 +372,7 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     fn timer<C: Context<Self>>(&self, state: &mut State, timer: Timer, cx: &mut C) {
-        if timer.token != u32::from(state.token) {
+        if !state.clock.is_due(timer) {
             return;
         }
         match state.stage {

@@ -30,14 +30,18 @@ mod message;
 mod roll;
 mod rules;
 
-use alloc::string::ToString;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::num::NonZeroU64;
 
 use hustings_protocol::Rank;
 
 use super::diffusion::{self, Diffusion};
 use super::{Aefa, AefaParams};
-use crate::{About, Algorithm, Assumptions, Case, Cost, Instance, Knowledge, Misfit, Setting, Source, Takes};
+use crate::{
+    About, Algorithm, Assumptions, Case, Cost, Instance, Knowledge, Misfit, ParamValue, Setting, Source, Takes,
+};
 
 pub use cheat::Gather;
 pub use choice::Choice;
@@ -55,15 +59,28 @@ crate::params! {
     pub struct TwoTierParams {
         "how many subordinates stand by" subordinates: u64 = 3,
         "by what they are chosen" choice: Choice = Choice::Neighbours,
-        "how many bytes the leader knows that its successor needs" "state" as bytes: u64 = 0,
-        "how many subordinates notice the leader's loss at once" noticing: u64 = 1,
+        "how many bytes the leader knows that its successor needs" "state" as bytes: Bytes = Bytes(0),
+        "how many subordinates notice the leader's loss at once" noticing: NonZeroU64 = NonZeroU64::MIN,
         "ticks between two probes, as in aefa; 0: none" probe: u64 = 0,
         "ticks between two beacons, as in aefa; 0: none" beacon: u64 = 0,
     }
 }
 
-/// The most bytes that a leader may know.
-const MOST_BYTES: u64 = 1 << 24;
+/// How many bytes a leader knows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Bytes(u32);
+
+impl ParamValue for Bytes {
+    const ALLOWED: &'static str = "a whole number from 0 to 16777216";
+
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().filter(|&bytes| bytes <= 1 << 24).map(Bytes)
+    }
+
+    fn show(&self) -> String {
+        self.0.to_string()
+    }
+}
 
 type Inner<R> = Diffusion<R, Gather<R>>;
 type Diffused<R> = diffusion::Message<R, R>;
@@ -112,8 +129,8 @@ impl Algorithm for TwoTier {
             roster: Roster::new(setting.ranks, setting.bandwidth),
             choice: params.choice,
             subordinates: capped(params.subordinates, setting.ranks.len() as u64),
-            bytes: capped(params.bytes, MOST_BYTES),
-            noticing: capped(params.noticing, setting.ranks.len() as u64),
+            bytes: params.bytes.0 as usize,
+            noticing: capped(params.noticing.get(), setting.ranks.len() as u64),
             patience: setting.travel(1).saturating_mul(PATIENCE),
             // First its clique has to stand, whoever is silent in it; then a wave has to cross the network.
             announcement: setting.travel(1).saturating_mul(8 * PATIENCE + setting.ranks.len() as u64),
@@ -121,23 +138,16 @@ impl Algorithm for TwoTier {
     }
 
     fn check(params: &TwoTierParams, size: u32) -> Result<(), Misfit> {
-        let misfit = |name, value: u64, problem: &str| Misfit {
-            name,
-            value: value.to_string(),
+        if params.subordinates < u64::from(size) {
+            return Ok(());
+        }
+        Err(Misfit {
+            name: "subordinates",
+            value: params.subordinates.to_string(),
             size,
-            problem: problem.to_string(),
-        };
-        if params.subordinates >= u64::from(size) {
-            let problem = "a leader and its subordinates are all different nodes";
-            return Err(misfit("subordinates", params.subordinates, problem));
-        }
-        if params.noticing == 0 {
-            return Err(misfit("noticing", 0, "somebody has to notice the loss of a leader"));
-        }
-        if params.bytes > MOST_BYTES {
-            return Err(misfit("state", params.bytes, "at most 16777216 bytes"));
-        }
-        Ok(())
+            problem: "a leader and its subordinates are all different nodes".to_string(),
+            instead: size.checked_sub(1).map(|others| format!("-p subordinates={others}")),
+        })
     }
 
     /// The clique adds the same to every election.

@@ -25,6 +25,9 @@ pub(super) struct Informer<R> {
 /// The kind of the timer that ends the wait for answers.
 const ANSWERS: u8 = 1;
 
+/// So many top points have to answer: one alone divides nothing.
+pub(super) const ENOUGH: usize = 2;
+
 impl<R: Rank, const SUN: bool> Rules<R, SUN> {
     /// The informer heard something.
     pub(super) fn inform<C: Context<Self>>(&self, state: &mut State<R>, message: Message<R, SUN>, cx: &mut C) {
@@ -79,7 +82,7 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         informer.probing = false;
         let points = self.points(cx.size());
         let answered = informer.points.len();
-        let is_enough = answered >= 2 && (points.depth == 1 || answered == points.tops().count());
+        let is_enough = answered >= ENOUGH && (points.depth == 1 || answered == points.tops().count());
         if !is_enough {
             return;
         }

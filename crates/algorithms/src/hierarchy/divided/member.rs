@@ -16,11 +16,8 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
     /// Joins a newer election. Says whether this one is the newest.
     #[inline(always)]
     fn join<C: Context<Self>>(&self, state: &mut State<R>, run: Run, cx: &mut C) -> bool {
-        if state.run.yields_to(run) {
-            (state.run, state.ring, state.desk) = (run, token_ring::State::Voter, None);
-            state.watch.prolong(patience(cx.size(), self.backoff), cx);
-        }
-        state.run == run
+        let State { run: newest, watch, ring, desk } = state;
+        newest.join(run, watch, self.backoff, cx, || (*ring, *desk) = (token_ring::State::Voter, None))
     }
 
     /// The leader is known.

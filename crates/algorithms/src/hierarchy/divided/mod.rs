@@ -32,13 +32,13 @@ mod point;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use hustings_protocol::{Context, Port, Rank};
+use hustings_protocol::{Context, Rank};
 
 use super::backoff::Hesitant;
 use super::layout::Points;
 use super::params::{Aggregate, Depth, Fan, Parts};
 use super::run::{Run, Watch};
-use super::wheel::{Wheel, Word};
+use super::wheel::{self, Wheel, Word};
 use super::{SHIRALI, check};
 use crate::ring::plain::DIRECTED_RING;
 use crate::ring::{Gather, token_ring};
@@ -124,7 +124,7 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
     }
 }
 
-/// Sends to the next node on a level of a part: along the ring on the first, by the map on the others.
+/// Sends to the next node on a level of a part.
 #[inline(always)]
 fn roller<'a, R: Rank, C: Context<Rules<R, SUN>>, const SUN: bool>(
     run: Run,
@@ -132,13 +132,8 @@ fn roller<'a, R: Rank, C: Context<Rules<R, SUN>>, const SUN: bool>(
     cx: &'a mut C,
 ) -> impl FnMut(Word, u32, R) + 'a {
     let at = cx.index();
-    move |word, level, number| {
-        let message = Message::wheeled(run, at, word, level, number);
-        match level {
-            1 => cx.send(Port::NEXT, message),
-            _ => cx.send_to(points.next(at, level), message),
-        }
-    }
+    let next = move |level| points.next(at, level);
+    wheel::roller(cx, next, move |word, level, number| Message::wheeled(run, at, word, level, number))
 }
 
 /// What both descriptions have in common.

@@ -3,6 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::informer::ENOUGH;
 use crate::Instance;
 use crate::hierarchy::layout::Points;
 use crate::hierarchy::params::Aggregate;
@@ -25,10 +26,13 @@ fn stopped(points: &Points<'_>, detector: u32, size: u32) -> Option<u32> {
     })
 }
 
-/// One of each point, and what the informer needs beside it.
-fn around(points: &Points<'_>) -> [u64; 6] {
-    let (all, tops) = (u64::from(points.count()), points.tops().count() as u64);
-    [1, tops, tops, all, all, all]
+/// How many messages go around the ring's own, and whether they divide it: one of each point, and what the informer
+/// needs beside it. With fewer than [`ENOUGH`] answers it leaves it at that.
+fn around(points: &Points<'_>) -> ([u64; 6], bool) {
+    let (all, tops) = (u64::from(points.count()), points.tops().count());
+    let (is_divided, asked) = (tops >= ENOUGH, tops as u64);
+    let all = if is_divided { all } else { 0 };
+    ([1, asked, asked, all, all, all], is_divided)
 }
 
 /// The counts with one detector, where the parts have no levels.
@@ -38,9 +42,13 @@ pub(super) fn divided(points: &Points<'_>, instance: &Instance<'_>) -> Option<Ve
     let Some((to_point, _)) = points.ahead(detector) else {
         return Some(vec![size.into(), size.into(), 0, 0, 0, 0, 0, 0]);
     };
-    stopped(points, detector, size)?;
-    let mut counts = vec![u64::from(size) + u64::from(to_point), size.into()];
-    counts.extend(around(points));
+    let (around, is_divided) = around(points);
+    let mut counts = vec![size.into(), size.into()];
+    if is_divided {
+        stopped(points, detector, size)?;
+        counts[0] += u64::from(to_point);
+    }
+    counts.extend(around);
     Some(counts)
 }
 
@@ -51,10 +59,17 @@ pub(super) fn sun_divided(points: &Points<'_>, aggregate: Aggregate, instance: &
     if points.count() == 0 {
         return Some(vec![size.into(), size.into(), 0, 0, 0, 0, 0, 0, 0]);
     }
+    let (around, is_divided) = around(points);
+    if !is_divided {
+        let mut counts = vec![size.into(), size.into()];
+        counts.extend(around);
+        counts.push(0);
+        return Some(counts);
+    }
     let lengths = |from: u32| (from..=points.levels).map(|level| points.length(level)).sum::<u64>();
     let hops = stopped(points, detector, size)?;
     let mut counts = vec![lengths(1) + u64::from(hops), lengths(1)];
-    counts.extend(around(points));
+    counts.extend(around);
     counts.push(if aggregate == Aggregate::Eager { lengths(2) } else { 0 });
     Some(counts)
 }

@@ -81,7 +81,7 @@ enum Course<R> {
     Ring(token_ring::State),
 }
 
-/// Sends to the next node on a level: along the ring on the first, by the map on the others.
+/// Sends to the next node on a level.
 #[inline(always)]
 fn roller<'a, R: Rank, C: Context<Rules<R>>>(
     run: Run,
@@ -90,13 +90,8 @@ fn roller<'a, R: Rank, C: Context<Rules<R>>>(
     cx: &'a mut C,
 ) -> impl FnMut(Word, u32, R) + 'a {
     let at = cx.index();
-    move |word, level, number| {
-        let message = Message::wheeled(run, informer, word, level, number);
-        match level {
-            1 => cx.send(Port::NEXT, message),
-            _ => cx.send_to(levels.next(at, level), message),
-        }
-    }
+    let next = move |level| levels.next(at, level);
+    wheel::roller(cx, next, move |word, level, number| Message::wheeled(run, informer, word, level, number))
 }
 
 impl<R: Rank> Rules<R> {
@@ -134,12 +129,10 @@ impl<R: Rank> Rules<R> {
     /// Joins a newer election. Says whether this one is the newest.
     #[inline(always)]
     fn join<C: Context<Self>>(&self, state: &mut State<R>, run: Run, cx: &mut C) -> bool {
-        if state.run.yields_to(run) {
-            state.run = run;
-            state.course = if run.is_resort() { Course::Ring(token_ring::State::Idle) } else { Course::Climbing };
-            state.watch.prolong(patience(cx.size(), 0), cx);
-        }
-        state.run == run
+        let State { run: newest, watch, course, .. } = state;
+        newest.join(run, watch, 0, cx, || {
+            *course = if run.is_resort() { Course::Ring(token_ring::State::Idle) } else { Course::Climbing };
+        })
     }
 
     /// The wheel of this informer, if the node serves no greater one.

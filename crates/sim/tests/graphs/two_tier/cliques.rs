@@ -1,8 +1,8 @@
 //! The clique after an election: counts, times, who is chosen, what travels.
 
-use hustings_algorithms::Algorithm;
 use hustings_algorithms::graph::two_tier::{Message, Roll, TwoTierParams};
 use hustings_algorithms::graph::{Aefa, AefaParams};
+use hustings_algorithms::{Algorithm, Params};
 use hustings_protocol::{Best, Effect, Happening, Id, Value};
 use hustings_sim::scenario::{Delay, Medium, Scenario};
 use hustings_sim::simulate::{expected, simulate};
@@ -83,8 +83,11 @@ fn subordinates_are_at_most_everybody_else() {
         error,
         "parameter `subordinates` cannot be `3` with 3 nodes: a leader and its subordinates are all different nodes"
     );
-    assert!(TwoTier::check(&params(&[("noticing", "0")]), 9).is_err());
-    assert!(TwoTier::check(&params(&[("state", "16777217")]), 9).is_err());
+    let mut params = TwoTierParams::default();
+    for (name, value) in [("noticing", "0"), ("state", "16777217")] {
+        assert!(params.set(name, value).is_err(), "{name}={value}");
+    }
+    assert!(params.set("state", "16777216").is_ok());
 }
 
 /// algorithms.md §4, two-tier: `choice=neighbours` by position, then the others by position.
