@@ -1,5 +1,7 @@
 //! Experiments of many elections, and the published figures they are held against.
 //!
+//! - [`formula`]: arithmetic over named numbers;
 //! - [`table`]: results, a row for each election; what everything else here hands around.
 
+pub mod formula;
 pub mod table;
