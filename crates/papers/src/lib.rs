@@ -1,5 +1,7 @@
 //! Experiments of many elections, and the published figures they are held against.
 //!
 //! - [`table`]: results, a row for each election; what everything else here hands around.
+//! - [`plot`]: charts of results.
 
+pub mod plot;
 pub mod table;
