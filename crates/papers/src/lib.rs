@@ -2,6 +2,11 @@
 //!
 //! - [`formula`]: arithmetic over named numbers;
 //! - [`table`]: results, a row for each election; what everything else here hands around.
+//! - [`plot`]: charts of results.
 
+<<<<<<< HEAD
 pub mod formula;
+=======
+pub mod plot;
+>>>>>>> plot
 pub mod table;
