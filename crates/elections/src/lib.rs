@@ -19,10 +19,11 @@ use hustings_algorithms::catalogue::{Visitor, visit};
 use hustings_algorithms::runs::Envelope;
 use hustings_algorithms::{About, Algorithm, Params};
 use hustings_protocol::{Id, Message, Protocol};
+use hustings_sim::erased::Parcel;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
 use hustings_sim::simulate::{self, Planned, Refusal, ReplayRefusal, Request};
-use hustings_sim::trace::Format;
+use hustings_sim::trace::{Format, Observer};
 use hustings_sim::trace::file::TraceFile;
 
 /// An algorithm with its parameters, ready to hold elections.
@@ -39,6 +40,8 @@ pub trait Election: Send + Sync {
     fn run(&self, scenario: &Scenario) -> Outcome;
     /// The same, writing its trace: [`simulate::simulate_traced`].
     fn traced(&self, scenario: &Scenario, format: Format, out: &mut dyn Write) -> io::Result<Outcome>;
+    /// The same, showing every record to an observer: [`simulate::simulate_observed`].
+    fn observed(&self, scenario: &Scenario, observer: &mut dyn Observer<Parcel>) -> Outcome;
     /// What the formula gives, by kind: [`simulate::expected`].
     fn expected(&self, scenario: &Scenario) -> Option<Vec<u64>>;
 }
@@ -114,6 +117,10 @@ impl<A: Algorithm> Election for Of<A> {
 
     fn traced(&self, scenario: &Scenario, format: Format, out: &mut dyn Write) -> io::Result<Outcome> {
         simulate::simulate_traced::<A>(&self.0, scenario, format, out)
+    }
+
+    fn observed(&self, scenario: &Scenario, observer: &mut dyn Observer<Parcel>) -> Outcome {
+        simulate::simulate_observed::<A>(&self.0, scenario, observer)
     }
 
     fn expected(&self, scenario: &Scenario) -> Option<Vec<u64>> {

@@ -1,12 +1,15 @@
 //! Experiments of many elections, and the published figures they are held against.
 //!
 //! - [`formula`]: arithmetic over named numbers;
-//! - [`table`]: results, a row for each election; what everything else here hands around.
-//! - [`plot`]: charts of results.
+//! - [`table`]: results, a row for each election; what everything else here hands around;
+//! - [`plot`]: charts of results;
+//! - [`texts`]: what five texts print and claim, where, and what is held against it;
+//! - [`findings`]: what was measured, beside what is printed, and why the two differ;
+//! - [`report`]: findings for people: a page, tables for LaTeX, files of data.
 
-<<<<<<< HEAD
+pub mod findings;
 pub mod formula;
-=======
 pub mod plot;
->>>>>>> plot
+pub mod report;
 pub mod table;
+pub mod texts;

@@ -105,6 +105,18 @@ pub fn simulate_traced<A: Algorithm>(
     })
 }
 
+/// Runs an election with the general engine and shows every record to an observer.
+pub fn simulate_observed<A: Algorithm>(
+    params: &A::Params,
+    scenario: &Scenario,
+    observer: &mut dyn Observer<Parcel>,
+) -> Outcome {
+    let (protocol, ranks) = erased::<A>(params, scenario);
+    let mut outcome = observed(&protocol, &ranks, scenario, Some(observer));
+    judge::<A>(&mut outcome);
+    outcome
+}
+
 /// Where no leader is wanted, agreement is that all found the same.
 fn judge<A: Algorithm>(outcome: &mut Outcome) {
     if A::ABOUT.goal == Goal::Estimate {

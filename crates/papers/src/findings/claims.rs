@@ -1,0 +1,161 @@
+//! Claims in words, each turned into a measured yes or no.
+
+use std::collections::BTreeMap;
+
+use super::rows::{parse, select, values};
+use super::{Because, Finding, Laboratory, Results, Shown, StudyError, Verdict, number};
+use crate::stats::{Summary, linear_fit, scale_fit};
+use crate::texts::model::Where;
+use crate::texts::{Claim, Item, Side, Test};
+
+pub(super) fn findings(item: &Item, laboratory: &Laboratory) -> Result<Vec<Finding>, StudyError> {
+    let finding = |claim: &Claim| {
+        let name = claim.experiment.as_deref().or(item.experiment.as_deref());
+        finding(claim, name, laboratory).map_err(|error| StudyError {
+            place: format!("claim `{}`: {}", claim.says, error.place),
+            problem: error.problem,
+        })
+    };
+    item.claims.iter().map(finding).collect()
+}
+
+/// The experiments that a claim names.
+pub(super) fn experiments(claim: &Claim) -> Vec<&Option<String>> {
+    let sides = match &claim.test {
+        Test::Ratio { of, to, .. } => vec![&of.experiment, &to.experiment],
+        _ => Vec::new(),
+    };
+    std::iter::once(&claim.experiment).chain(sides).collect()
+}
+
+/// An answer, with what it rests on.
+struct Answered {
+    holds: bool,
+    measured: Shown,
+    /// What it had to be.
+    wanted: String,
+}
+
+fn finding(claim: &Claim, name: Option<&str>, laboratory: &Laboratory) -> Result<Finding, StudyError> {
+    let answered = answer(&claim.test, name, laboratory)?;
+    // A reason for a no that is a yes explains nothing: it is as open as a no without one.
+    let (verdict, reasons) = match (answered.holds, &claim.because) {
+        (true, None) => (Verdict::Yes, Vec::new()),
+        (false, Some(says)) => (Verdict::No, vec![because(says)]),
+        (false, None) => (Verdict::Open, vec![because("the claim does not hold, and no reason is given")]),
+        (true, Some(_)) => (Verdict::Open, vec![because("the claim holds, and yet a reason against it is given")]),
+    };
+    Ok(Finding {
+        label: claim.says.clone(),
+        published: Some(Shown::words(answered.wanted)),
+        formula: None,
+        measured: Some(answered.measured),
+        verdict,
+        reasons,
+    })
+}
+
+fn because(says: &str) -> Because {
+    Because { kind: None, says: says.to_string(), amount: None }
+}
+
+fn answer(test: &Test, name: Option<&str>, laboratory: &Laboratory) -> Result<Answered, StudyError> {
+    let results = |own: Option<&str>| match own.or(name) {
+        Some(name) => laboratory.results(name),
+        None => Err(StudyError::new("test", "no experiment is named")),
+    };
+    let measured = |y: &str, narrowed: &Where| {
+        let results = results(None)?;
+        let rows = select(&results, &[narrowed])?;
+        values(&results.table, &rows, &parse(y)?)
+    };
+    match test {
+        Test::Mean { y, narrowed, within } => Ok(mean(&measured(y, narrowed)?, *within)),
+        Test::Max { y, narrowed, within } => {
+            let most = measured(y, narrowed)?.into_iter().fold(f64::NEG_INFINITY, f64::max);
+            Ok(bounded("the most", Shown::value(most), most, *within))
+        }
+        Test::Min { y, narrowed, within } => {
+            let least = measured(y, narrowed)?.into_iter().fold(f64::INFINITY, f64::min);
+            Ok(bounded("the least", Shown::value(least), least, *within))
+        }
+        Test::Ratio { y, of, to, within } => {
+            let side = |side: &Side| {
+                let results = results(side.experiment.as_deref())?;
+                let rows = select(&results, &[&side.narrowed])?;
+                values(&results.table, &rows, &parse(side.y.as_ref().unwrap_or(y))?)
+            };
+            ratio(&side(of)?, &side(to)?, *within)
+        }
+        Test::Power { y, x, narrowed, within } => {
+            let logs = |values: Vec<f64>| values.into_iter().map(f64::ln).collect::<Vec<_>>();
+            power(&logs(measured(x, narrowed)?), &logs(measured(y, narrowed)?), *within)
+        }
+        Test::Falls { y, x, by, narrowed } => falls(&*results(None)?, y, x, by.as_deref(), narrowed),
+        Test::Fit { y, f, narrowed, within } => {
+            let fit = scale_fit(&measured(f, narrowed)?, &measured(y, narrowed)?);
+            let fit = fit.ok_or_else(|| StudyError::new("fit", "there is nothing to fit"))?;
+            Ok(bounded("c", Shown::mean(fit.scale, fit.interval), fit.scale, *within))
+        }
+    }
+}
+
+fn mean(values: &[f64], within: [f64; 2]) -> Answered {
+    let summary = Summary::of(values);
+    bounded("the mean", Shown::mean(summary.mean, summary.interval()), summary.mean, within)
+}
+
+fn bounded(what: &str, measured: Shown, value: f64, [from, to]: [f64; 2]) -> Answered {
+    let wanted = if from == to { format!("{what} is {}", number(from)) } else { bounds(what, from, to) };
+    Answered { holds: from - 1e-9 <= value && value <= to + 1e-9, measured, wanted }
+}
+
+fn bounds(what: &str, from: f64, to: f64) -> String {
+    // Such a bound is none.
+    const FAR: f64 = 1e8;
+    match (from <= -FAR, to >= FAR) {
+        (true, _) => format!("{what} is at most {}", number(to)),
+        (_, true) => format!("{what} is at least {}", number(from)),
+        _ => format!("{what} is {} to {}", number(from), number(to)),
+    }
+}
+
+fn ratio(of: &[f64], to: &[f64], within: [f64; 2]) -> Result<Answered, StudyError> {
+    if of.len() != to.len() {
+        return Err(StudyError::new("ratio", format!("{} runs against {}", of.len(), to.len())));
+    }
+    let ratios: Vec<f64> = of.iter().zip(to).map(|(of, to)| of / to).collect();
+    let summary = Summary::of(&ratios);
+    Ok(bounded("the ratio", Shown::mean(summary.mean, summary.interval()), summary.mean, within))
+}
+
+fn power(x: &[f64], y: &[f64], within: [f64; 2]) -> Result<Answered, StudyError> {
+    let fit = linear_fit(x, y).ok_or_else(|| StudyError::new("power", "there is nothing to fit"))?;
+    Ok(bounded("the power", Shown::mean(fit.slope, fit.interval), fit.slope, within))
+}
+
+fn falls(results: &Results, y: &str, x: &str, by: Option<&str>, narrowed: &Where) -> Result<Answered, StudyError> {
+    let rows = select(results, &[narrowed])?;
+    let measured = values(&results.table, &rows, &parse(y)?)?;
+    let steps = values(&results.table, &rows, &parse(x)?)?;
+    let mut groups: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+    for ((row, x), y) in rows.iter().zip(steps).zip(measured) {
+        let group = by.map_or_else(String::new, |column| results.table.cell(*row, column).to_string());
+        groups.entry(group).or_default().push((x, y));
+    }
+    let (mut falling, mut pairs) = (0, 0);
+    for points in groups.values_mut() {
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let means: Vec<f64> = points
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|chunk| chunk.iter().map(|point| point.1).sum::<f64>() / chunk.len() as f64)
+            .collect();
+        pairs += means.len().saturating_sub(1);
+        falling += means.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    }
+    Ok(Answered {
+        holds: falling == pairs && pairs > 0,
+        measured: Shown::words(format!("falls at {falling} of {pairs} steps")),
+        wanted: format!("falls at every step of {x}"),
+    })
+}
