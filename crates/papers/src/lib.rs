@@ -13,3 +13,4 @@ pub mod plot;
 pub mod report;
 pub mod table;
 pub mod texts;
+pub mod variants;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::rows::{parse, select, values};
 use super::{Because, Finding, Laboratory, Results, Shown, StudyError, Verdict, number};
-use crate::stats::{Summary, linear_fit, scale_fit};
+use crate::stats::{Estimate, Summary, factor_fit, linear_fit, paired_ratio};
 use crate::texts::model::Where;
 use crate::texts::{Claim, Item, Side, Test};
 
@@ -70,7 +70,10 @@ fn answer(test: &Test, name: Option<&str>, laboratory: &Laboratory) -> Result<An
         values(&results.table, &rows, &parse(y)?)
     };
     match test {
-        Test::Mean { y, narrowed, within } => Ok(mean(&measured(y, narrowed)?, *within)),
+        Test::Mean { y, narrowed, within } => {
+            let summary = Summary::of(measured(y, narrowed)?);
+            estimated("the mean", summary.map(|summary| Estimate { value: summary.mean, margin: summary.margin }), *within)
+        }
         Test::Max { y, narrowed, within } => {
             let most = measured(y, narrowed)?.into_iter().fold(f64::NEG_INFINITY, f64::max);
             Ok(bounded("the most", Shown::value(most), most, *within))
@@ -85,24 +88,29 @@ fn answer(test: &Test, name: Option<&str>, laboratory: &Laboratory) -> Result<An
                 let rows = select(&results, &[&side.narrowed])?;
                 values(&results.table, &rows, &parse(side.y.as_ref().unwrap_or(y))?)
             };
-            ratio(&side(of)?, &side(to)?, *within)
+            let (of, to) = (side(of)?, side(to)?);
+            if of.len() != to.len() {
+                return Err(StudyError::new("ratio", format!("{} runs against {}", of.len(), to.len())));
+            }
+            let pairs: Vec<(f64, f64)> = of.into_iter().zip(to).collect();
+            estimated("the ratio", paired_ratio(&pairs), *within)
         }
         Test::Power { y, x, narrowed, within } => {
-            let logs = |values: Vec<f64>| values.into_iter().map(f64::ln).collect::<Vec<_>>();
-            power(&logs(measured(x, narrowed)?), &logs(measured(y, narrowed)?), *within)
+            let pairs = measured(x, narrowed)?.into_iter().zip(measured(y, narrowed)?);
+            let logs: Vec<(f64, f64)> = pairs.map(|(x, y)| (x.ln(), y.ln())).collect();
+            estimated("the power", linear_fit(&logs).map(|line| line.slope), *within)
         }
         Test::Falls { y, x, by, narrowed } => falls(&*results(None)?, y, x, by.as_deref(), narrowed),
         Test::Fit { y, f, narrowed, within } => {
-            let fit = scale_fit(&measured(f, narrowed)?, &measured(y, narrowed)?);
-            let fit = fit.ok_or_else(|| StudyError::new("fit", "there is nothing to fit"))?;
-            Ok(bounded("c", Shown::mean(fit.scale, fit.interval), fit.scale, *within))
+            let pairs: Vec<(f64, f64)> = measured(f, narrowed)?.into_iter().zip(measured(y, narrowed)?).collect();
+            estimated("c", factor_fit(&pairs).map(|fit| fit.factor), *within)
         }
     }
 }
 
-fn mean(values: &[f64], within: [f64; 2]) -> Answered {
-    let summary = Summary::of(values);
-    bounded("the mean", Shown::mean(summary.mean, summary.interval()), summary.mean, within)
+fn estimated(what: &str, estimate: Option<Estimate>, within: [f64; 2]) -> Result<Answered, StudyError> {
+    let estimate = estimate.ok_or_else(|| StudyError::new(what, "there is nothing to work it out from"))?;
+    Ok(bounded(what, Shown::mean(estimate.value, estimate.margin.map(|_| estimate.interval())), estimate.value, within))
 }
 
 fn bounded(what: &str, measured: Shown, value: f64, [from, to]: [f64; 2]) -> Answered {
@@ -118,20 +126,6 @@ fn bounds(what: &str, from: f64, to: f64) -> String {
         (_, true) => format!("{what} is at least {}", number(from)),
         _ => format!("{what} is {} to {}", number(from), number(to)),
     }
-}
-
-fn ratio(of: &[f64], to: &[f64], within: [f64; 2]) -> Result<Answered, StudyError> {
-    if of.len() != to.len() {
-        return Err(StudyError::new("ratio", format!("{} runs against {}", of.len(), to.len())));
-    }
-    let ratios: Vec<f64> = of.iter().zip(to).map(|(of, to)| of / to).collect();
-    let summary = Summary::of(&ratios);
-    Ok(bounded("the ratio", Shown::mean(summary.mean, summary.interval()), summary.mean, within))
-}
-
-fn power(x: &[f64], y: &[f64], within: [f64; 2]) -> Result<Answered, StudyError> {
-    let fit = linear_fit(x, y).ok_or_else(|| StudyError::new("power", "there is nothing to fit"))?;
-    Ok(bounded("the power", Shown::mean(fit.slope, fit.interval), fit.slope, within))
 }
 
 fn falls(results: &Results, y: &str, x: &str, by: Option<&str>, narrowed: &Where) -> Result<Answered, StudyError> {

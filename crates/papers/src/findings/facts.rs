@@ -97,7 +97,7 @@ mod tests {
         let mut records: Vec<Record<Parcel>> = Vec::new();
         let outcome = election.observed(&scenario, &mut records);
         let (sent, sides) = sent(&records);
-        let facts = Facts::of(&sent, sides, scenario.network.members(), outcome.times.elected);
+        let facts = Facts::of(&sent, sides, scenario.network.members(), outcome.time.elected);
         (sent, facts)
     }
 

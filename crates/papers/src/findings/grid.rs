@@ -88,7 +88,7 @@ impl Place<'_> {
         let traced = all.flat_map(Formula::names).any(|name| name.starts_with("trace."));
         let facts = if traced { Some(laboratory.facts(&results, rows[0])?) } else { None };
         let scope =
-            |beside| Scope { table: &results.table, row: rows[0], facts: facts.as_deref(), beside };
+            |beside| Scope { table: &results.table, row: rows[0], facts: facts.as_ref(), beside };
         let measure = self.measure(&results, &rows, &value, &scope(&[]), traced)?;
         let measured = measure.value.unwrap_or(f64::NAN);
         let plain = scope(&[]);
@@ -128,8 +128,8 @@ impl Place<'_> {
             Take::Max => Shown::value(all.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
             Take::Min => Shown::value(all.iter().copied().fold(f64::INFINITY, f64::min)),
             Take::Mean => {
-                let summary = Summary::of(&all);
-                Shown::mean(summary.mean, summary.interval())
+                let summary = Summary::of(all).ok_or_else(|| StudyError::new(value.text(), "no run has a value"))?;
+                Shown::mean(summary.mean, summary.margin.map(|_| summary.interval()))
             }
         })
     }

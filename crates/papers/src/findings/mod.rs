@@ -18,8 +18,9 @@ use std::fmt;
 
 pub use example::Drawing;
 pub use figures::Figure;
-pub use laboratory::{Laboratory, Progress, Results};
+pub use laboratory::{Laboratory, Results};
 pub use number::number;
+pub use search::MADE;
 pub use winners::WinnersTable;
 
 use crate::texts::{Item, ReasonKind, Text};

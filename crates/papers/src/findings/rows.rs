@@ -25,7 +25,8 @@ pub(super) fn select(results: &Results, wheres: &[&Where]) -> Result<Vec<usize>,
         }
         wanted.push((column, text(value)));
     }
-    let fits = |row: &usize| wanted.iter().all(|(column, text)| results.table.cell(*row, column).to_string() == *text);
+    let table = &results.table;
+    let fits = |row: &usize| wanted.iter().all(|(column, text)| table.cell(*row, column).to_string() == *text);
     let rows: Vec<usize> = (0..results.table.rows()).filter(fits).collect();
     if rows.is_empty() {
         return Err(StudyError::new(&results.name, format!("no row has {wanted:?}")));

@@ -42,7 +42,7 @@ fn table(winners: &Winners, item: &Item, laboratory: &Laboratory) -> Result<Winn
             let value = Scope { table: &results.table, row, facts: None, beside: &[] }.eval(&formula)?;
             all.entry((down, whole(&winners.columns))).or_default().push(value);
         }
-        let means = all.into_iter().map(|(place, values)| (place, Summary::of(&values).mean));
+        let means = all.into_iter().filter_map(|(place, values)| Some((place, Summary::of(values)?.mean)));
         scores.push((&line.label, means.collect()));
     }
     let places = || scores.iter().flat_map(|(_, scores)| scores.keys());
