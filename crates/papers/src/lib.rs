@@ -1,7 +1,9 @@
 //! Experiments of many elections, and the published figures they are held against.
 //!
-//! - [`table`]: results, a row for each election; what everything else here hands around.
+//! - [`formula`]: arithmetic over named numbers;
+//! - [`table`]: results, a row for each election; what everything else here hands around;
 //! - [`plot`]: charts of results.
 
+pub mod formula;
 pub mod plot;
 pub mod table;
