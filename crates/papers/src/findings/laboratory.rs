@@ -15,6 +15,7 @@ use super::StudyError;
 use super::facts::{Facts, Sent, sent};
 use super::search;
 use crate::experiment::Experiment;
+use crate::experiment::phase::Known;
 use crate::sweep;
 use crate::table::Table;
 use crate::texts;
@@ -108,8 +109,18 @@ fn look_closely(results: &Results, row: usize) -> Result<Run, StudyError> {
     let point = &experiment.points()[row / repetitions];
     let seed = point.seed((row % repetitions) as u32);
     let mut prepared = experiment.prepare(point).map_err(|mistake| wrong(&mistake))?;
-    let scenario = prepared.scenario(seed).map_err(|mistake| wrong(&mistake))?;
+    prepared.request.seed = seed;
     let election = &*prepared.election;
+    let mut scenario = election.plan(&prepared.request).map_err(|refusal| wrong(&refusal))?.scenario;
+    if prepared.has_two_phases() {
+        let outcome = election.run(&scenario);
+        let (Some(leader), Some(quiet)) = (outcome.leader, outcome.time.quiescent) else {
+            return Err(wrong(&"its first phase has no leader or no end"));
+        };
+        let second = prepared.second(seed, &scenario.starts, Known { leader, quiet });
+        let request = second.map_err(|trouble| wrong(&trouble.problem))?;
+        scenario = election.plan(&request).map_err(|refusal| wrong(&refusal))?.scenario;
+    }
     let mut records: Vec<Record<Parcel>> = Vec::new();
     let outcome = election.observed(&scenario, &mut records);
     let (sent, sides) = sent(&records);
