@@ -1,7 +1,14 @@
 //! Experiments of many elections, and the published figures they are held against.
 //!
+//! - [`table`]: results, a row for each election; what everything else here hands around;
 //! - [`formula`]: arithmetic over named numbers;
-//! - [`table`]: results, a row for each election; what everything else here hands around.
+//! - [`experiment`]: what to run, from a file;
+//! - [`sweep`]: running it;
+//! - [`plot`]: charts of results.
 
+pub mod experiment;
+pub mod files;
 pub mod formula;
+pub mod plot;
+pub mod sweep;
 pub mod table;

@@ -1,0 +1,5 @@
+//! Charts of results: a table and what to draw from it, made into a picture.
+
+mod spec;
+
+pub use spec::{Filter, Log, NoAxes, Overlay, PlotSpec};
