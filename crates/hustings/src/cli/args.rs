@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::sim_args::SimArgs;
+use super::papers::PapersArgs;
 use super::sweep::SweepArgs;
 
 /// Elects leaders; a laboratory for the published algorithms.
@@ -22,6 +23,8 @@ pub(crate) enum Command {
     Sim(Box<SimArgs>),
     /// Many simulated elections: an experiment from a file, its results as CSV and Parquet.
     Sweep(SweepArgs),
+    /// Published tables, figures and claims against what is measured.
+    Papers(PapersArgs),
     /// The speed of this machine, against hand-written loops.
     Bench(BenchArgs),
     /// A script that completes commands and options in a shell.

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use hustings_papers::findings::StudyError;
+use hustings_papers::report::ReportError;
 use hustings_papers::sweep::SweepError;
 use hustings_sim::parse::{nearest, short};
 use hustings_sim::simulate::{Refusal, ReplayRefusal};
@@ -43,6 +45,12 @@ pub(crate) enum Failure {
     /// A sweep that came to no end.
     #[error(transparent)]
     Sweep(#[from] SweepError),
+    /// A text that could not be gone through.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// A report that could not be written.
+    #[error("--out: cannot write {0}")]
+    Report(#[from] ReportError),
     /// Ctrl-C could not be listened for.
     #[error("cannot listen for signals: {0}")]
     Signals(io::Error),
@@ -69,6 +77,8 @@ impl Failure {
             | Failure::Unwritable { .. }
             | Failure::Unreadable { .. }
             | Failure::Experiment { .. }
+            | Failure::Study(_)
+            | Failure::Report(_)
             | Failure::Signals(_) => (Exit::CouldNot, None),
             Failure::Sweep(error) => sweep_exit(error),
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
@@ -113,7 +123,11 @@ fn sweep_exit(error: &SweepError) -> (Exit, Option<String>) {
 }
 
 fn unknown_help(what: &str, nearest: Option<&str>) -> Option<String> {
-    let list = if what == "algorithm" { "`hustings list` shows all" } else { "`hustings` shows all" };
+    let list = match what {
+        "algorithm" => "`hustings list` shows all",
+        "text" => "`hustings papers` shows all",
+        _ => "`hustings` shows all",
+    };
     Some(nearest.map_or_else(|| list.to_string(), |nearest| format!("the nearest is `{nearest}`; {list}")))
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Sent {
 
 /// What is known of one run beside its row of results.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Facts {
+pub(super) struct Facts {
     numbers: BTreeMap<String, f64>,
 }
 
