@@ -1,5 +1,18 @@
 //! Charts of results: a table and what to draw from it, made into a picture.
 
+mod build;
+mod chart;
+mod error;
+mod levels;
+mod measure;
+mod overlay;
 mod spec;
+#[cfg(test)]
+mod tests;
 
+pub use chart::{
+    Axis, Chart, Curve, GREATEST, Line, MOST_OVERLAYS, MOST_PANELS, MOST_POINTS, MOST_SERIES, MOST_WORDS, Panel, Point,
+    Scale,
+};
+pub use error::PlotError;
 pub use spec::{Filter, Log, NoAxes, Overlay, PlotSpec};
