@@ -210,3 +210,6 @@ pub fn experiments(item: &Item) -> Vec<String> {
     }
     names
 }
+
+#[cfg(test)]
+mod tests;
