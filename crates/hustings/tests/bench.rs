@@ -5,7 +5,7 @@ mod common;
 use serde_json::Value;
 
 fn bench(more: &[&str]) -> common::Ran {
-    let sizes = ["bench", "--rings", "2000", "--graphs", "3000", "--rounds", "2", "--seed", "5"];
+    let sizes = ["bench", "--rings", "2000", "--graphs", "3000", "--rounds", "2", "--seed", "5", "--elections", "500"];
     common::inside(&sizes.iter().chain(more).map(|word| (*word).to_string()).collect::<Vec<_>>())
 }
 
@@ -19,6 +19,8 @@ fn both_workloads_are_told_as_one_object() {
     assert_eq!(of("workload"), ["W1", "W2"]);
     assert_eq!(of("nodes"), [2000, 3000]);
     assert_eq!(of("rounds"), [2, 2]);
+    assert_eq!(told["elections"]["runs"], 500);
+    assert!(told["elections"]["per_second"].as_f64().unwrap() > 0.0, "{}", told["elections"]);
     for row in rows {
         assert!(row["ratio"].as_f64().unwrap() > 0.0 && row["thread_gain"].as_f64().unwrap() > 0.0, "{row}");
         assert!(row["messages"].as_u64().unwrap() > 10_000, "{row}");
@@ -31,7 +33,7 @@ fn both_workloads_are_told_as_one_object() {
 fn a_table_has_a_line_for_each_and_says_what_it_measures() {
     let ran = bench(&["--threads", "1"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    for word in ["W1", "W2", "loop", "engine", "bytes a node", "CPU time"] {
+    for word in ["W1", "W2", "loop", "engine", "bytes a node", "CPU time", "that a sweep holds in a second"] {
         assert!(ran.out.contains(word), "{word}: {}", ran.out);
     }
     assert!(ran.err.contains("n = 2000") && ran.err.contains("n = 3000"), "{}", ran.err);

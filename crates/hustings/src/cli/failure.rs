@@ -2,6 +2,7 @@
 
 use std::io;
 
+use hustings_papers::sweep::SweepError;
 use hustings_sim::parse::{nearest, short};
 use hustings_sim::simulate::{Refusal, ReplayRefusal};
 use hustings_sim::topology::BuildError;
@@ -36,6 +37,15 @@ pub(crate) enum Failure {
     /// A file that could not be written.
     #[error("{option}: cannot write `{path}`: {error}")]
     Unwritable { option: &'static str, path: String, error: io::Error },
+    /// An experiment file that could not be read.
+    #[error("cannot read `{path}`: {error}")]
+    Experiment { path: String, error: io::Error },
+    /// A sweep that came to no end.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
+    /// Ctrl-C could not be listened for.
+    #[error("cannot listen for signals: {0}")]
+    Signals(io::Error),
     /// The output itself could not be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -54,9 +64,13 @@ impl Failure {
             // Whoever reads our output has seen enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return Exit::Done,
             Failure::NotReplayed { refusal, .. } => (replay_exit(refusal), None),
-            Failure::Bench(_) | Failure::Output(_) | Failure::Unwritable { .. } | Failure::Unreadable { .. } => {
-                (Exit::CouldNot, None)
-            }
+            Failure::Bench(_)
+            | Failure::Output(_)
+            | Failure::Unwritable { .. }
+            | Failure::Unreadable { .. }
+            | Failure::Experiment { .. }
+            | Failure::Signals(_) => (Exit::CouldNot, None),
+            Failure::Sweep(error) => sweep_exit(error),
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),
             Failure::Refused(refusal) => {
@@ -79,6 +93,22 @@ fn replay_exit(refusal: &ReplayRefusal) -> Exit {
         ReplayRefusal::Differs(_) => Exit::No,
         ReplayRefusal::File(FileError::Io { .. }) => Exit::CouldNot,
         _ => Exit::WrongUse,
+    }
+}
+
+fn sweep_exit(error: &SweepError) -> (Exit, Option<String>) {
+    match error {
+        SweepError::Mistake(mistake) => (Exit::WrongUse, mistake.help()),
+        SweepError::Exists { .. } => {
+            (Exit::WrongUse, Some("--out DIR writes elsewhere, --force replaces it".to_string()))
+        }
+        SweepError::Unfinished { .. } => {
+            (Exit::WrongUse, Some("--resume goes on with it, --force begins anew".to_string()))
+        }
+        SweepError::Foreign { .. } => {
+            (Exit::WrongUse, Some("--out DIR writes elsewhere, --force instead of --resume begins anew".to_string()))
+        }
+        SweepError::File { .. } | SweepError::Busy { .. } | SweepError::Table(_) => (Exit::CouldNot, None),
     }
 }
 
