@@ -1,6 +1,7 @@
 //! The figures of an item: plots of its experiments.
 
 use super::{Laboratory, StudyError};
+use crate::plot::{Chart, svg};
 use crate::texts::Item;
 
 /// A figure.
@@ -29,7 +30,6 @@ fn one(name: &str, item: &Item, laboratory: &Laboratory<'_>) -> Result<Figure, S
     let Some(spec) = plots.into_iter().find(|spec| spec.name == plot) else {
         return Err(StudyError::new(experiment, format!("it has no plot `{plot}`")));
     };
-    let svg = String::new();
-    let _ = spec;
-    Ok(Figure { name: format!("{experiment}-{plot}"), experiment: experiment.to_string(), svg })
+    let chart = Chart::from_table(&results.table, spec).map_err(|error| StudyError::new(name, error))?;
+    Ok(Figure { name: format!("{experiment}-{plot}"), experiment: experiment.to_string(), svg: svg(&chart) })
 }
