@@ -23,8 +23,8 @@ use hustings_sim::erased::Parcel;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
 use hustings_sim::simulate::{self, Planned, Refusal, ReplayRefusal, Request};
-use hustings_sim::trace::{Format, Observer};
 use hustings_sim::trace::file::TraceFile;
+use hustings_sim::trace::{Format, Observer};
 
 /// An algorithm with its parameters, ready to hold elections.
 pub trait Election: Send + Sync {

@@ -2,8 +2,8 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::sim_args::SimArgs;
 use super::papers::PapersArgs;
+use super::sim_args::SimArgs;
 use super::sweep::SweepArgs;
 
 /// Elects leaders; a laboratory for the published algorithms.

@@ -75,8 +75,7 @@ pub(crate) fn run(args: &PapersArgs, console: &mut Console<'_>) -> Result<Exit, 
         bar.set_message(experiment.to_string());
     };
     let laboratory = Laboratory::new(threads, &watch);
-    let studied: Result<Vec<Study>, _> =
-        chosen.iter().map(|text| Study::of(text, &laboratory, args.large)).collect();
+    let studied: Result<Vec<Study>, _> = chosen.iter().map(|text| Study::of(text, &laboratory, args.large)).collect();
     bar.finish_and_clear();
     let studies = studied?;
     if let Some(folder) = &args.out {
@@ -207,8 +206,7 @@ fn lines(table: &Table, console: &mut Console<'_>) -> Result<(), Failure> {
 }
 
 fn summary(studies: &[Study], console: &mut Console<'_>) -> Result<(), Failure> {
-    let verdicts =
-        [Verdict::Equal, Verdict::Explained, Verdict::Yes, Verdict::No, Verdict::Shown, Verdict::Open];
+    let verdicts = [Verdict::Equal, Verdict::Explained, Verdict::Yes, Verdict::No, Verdict::Shown, Verdict::Open];
     for study in studies {
         let counts: Vec<String> = verdicts
             .into_iter()

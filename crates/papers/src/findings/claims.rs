@@ -72,7 +72,11 @@ fn answer(test: &Test, name: Option<&str>, laboratory: &Laboratory) -> Result<An
     match test {
         Test::Mean { y, narrowed, within } => {
             let summary = Summary::of(measured(y, narrowed)?);
-            estimated("the mean", summary.map(|summary| Estimate { value: summary.mean, margin: summary.margin }), *within)
+            estimated(
+                "the mean",
+                summary.map(|summary| Estimate { value: summary.mean, margin: summary.margin }),
+                *within,
+            )
         }
         Test::Max { y, narrowed, within } => {
             let most = measured(y, narrowed)?.into_iter().fold(f64::NEG_INFINITY, f64::max);

@@ -18,10 +18,7 @@ pub struct Drawing {
     pub text: String,
 }
 
-pub(super) fn findings(
-    item: &Item,
-    laboratory: &Laboratory,
-) -> Result<(Vec<Finding>, Option<Drawing>), StudyError> {
+pub(super) fn findings(item: &Item, laboratory: &Laboratory) -> Result<(Vec<Finding>, Option<Drawing>), StudyError> {
     let Some(example) = &item.example else { return Ok((Vec::new(), None)) };
     let Some(name) = example.experiment.as_ref().or(item.experiment.as_ref()) else {
         return Err(StudyError::new("example", "no experiment is named"));
@@ -45,7 +42,11 @@ pub(super) fn findings(
             formula: None,
             measured: Some(Shown::words(format!("{} messages", run.sent.len()))),
             verdict: if more.is_empty() { Verdict::Equal } else { Verdict::Open },
-            reasons: if more.is_empty() { Vec::new() } else { vec![because(format!("also sent: {}", more.join("; ")))] },
+            reasons: if more.is_empty() {
+                Vec::new()
+            } else {
+                vec![because(format!("also sent: {}", more.join("; ")))]
+            },
         });
     }
     let drawing = Drawing { name: name.clone(), svg: run.svg.clone(), text: run.text.clone() };
@@ -91,9 +92,18 @@ fn held_against<'a>(step: &Step, all: &'a [Sent], ids: &[u64]) -> Result<(Findin
         label: format!("{}: {}", step.place, step.says),
         published: Some(Shown::words(step.sends.join("; "))),
         formula: None,
-        measured: Some(Shown::words(format!("tick {}: {} of {}", step.tick, measured.intersection(&wanted).count(), wanted.len()))),
+        measured: Some(Shown::words(format!(
+            "tick {}: {} of {}",
+            step.tick,
+            measured.intersection(&wanted).count(),
+            wanted.len()
+        ))),
         verdict: if equal { Verdict::Equal } else { Verdict::Open },
-        reasons: if equal { Vec::new() } else { vec![because(format!("sent at tick {}: {}", step.tick, list(&measured)))] },
+        reasons: if equal {
+            Vec::new()
+        } else {
+            vec![because(format!("sent at tick {}: {}", step.tick, list(&measured)))]
+        },
     };
     Ok((finding, here))
 }

@@ -107,7 +107,8 @@ mod tests {
         let (sent, facts) = run("dolev-klawe-rodeh", &Request { ids, ..Request::default() });
         let first = Sent { tick: 0, from: 0, to: 1, kind: "first".into(), word: "3".into() };
         assert_eq!((sent.len(), &sent[0]), (20, &first));
-        let wanted = [("kinds", 3.0), ("wheels", 3.0), ("first.first", 0.0), ("first.second", 1.0), ("coin_sides", 0.0)];
+        let wanted =
+            [("kinds", 3.0), ("wheels", 3.0), ("first.first", 0.0), ("first.second", 1.0), ("coin_sides", 0.0)];
         for (name, value) in wanted {
             assert_eq!(facts.get(name), Some(value), "{name}");
         }

@@ -87,8 +87,7 @@ impl Place<'_> {
         let all = formulas.into_iter().flatten().chain(amounts.iter().map(|(_, amount)| amount));
         let traced = all.flat_map(Formula::names).any(|name| name.starts_with("trace."));
         let facts = if traced { Some(laboratory.facts(&results, rows[0])?) } else { None };
-        let scope =
-            |beside| Scope { table: &results.table, row: rows[0], facts: facts.as_ref(), beside };
+        let scope = |beside| Scope { table: &results.table, row: rows[0], facts: facts.as_ref(), beside };
         let measure = self.measure(&results, &rows, &value, &scope(&[]), traced)?;
         let measured = measure.value.unwrap_or(f64::NAN);
         let plain = scope(&[]);
@@ -170,8 +169,7 @@ impl Place<'_> {
     fn amounts(&self) -> Result<Vec<(Because, Formula)>, StudyError> {
         let about = |labels: &[String], label: &String| labels.is_empty() || labels.contains(label);
         let here = self.grid.reasons.iter();
-        let here =
-            here.filter(|one| about(&one.rows, &self.row.label) && about(&one.columns, &self.column.label));
+        let here = here.filter(|one| about(&one.rows, &self.row.label) && about(&one.columns, &self.column.label));
         here.map(|reason| {
             let because = Because { kind: Some(reason.kind), says: reason.says.clone(), amount: None };
             Ok((because, parse(&reason.amount)?))

@@ -1,8 +1,8 @@
 //! Rows of results: which ones, and what a formula gives in them.
 
+use super::StudyError;
 use super::facts::Facts;
 use super::laboratory::Results;
-use super::StudyError;
 use crate::formula::Formula;
 use crate::table::{Cell, Table};
 use crate::texts::model::{Wanted, Where};

@@ -31,7 +31,8 @@ fn table(columns: &[(&str, &str, Vec<i64>)]) -> Result<Table, StudyError> {
     let mut table = Table::default();
     for (name, about, numbers) in columns {
         let values = Values::Integers(numbers.iter().copied().map(Some).collect());
-        table.push(Heading { name: (*name).into(), about: (*about).into() }, values)
+        table
+            .push(Heading { name: (*name).into(), about: (*about).into() }, values)
             .map_err(|error| StudyError::new(*name, error))?;
     }
     Ok(table)
@@ -109,7 +110,8 @@ struct Climb {
 impl Climb {
     fn run(n: u32, number: u64) -> Result<Climb, StudyError> {
         // A path to begin with: it is connected, and whatever keeps it connected may be tried.
-        let mut climb = Climb { n, links: (1..n).map(|at| (at - 1, at)).collect(), ids: (0..u64::from(n)).collect(), cost: 0 };
+        let mut climb =
+            Climb { n, links: (1..n).map(|at| (at - 1, at)).collect(), ids: (0..u64::from(n)).collect(), cost: 0 };
         climb.cost = climb.measure()?;
         for step in 0..TRIES {
             let coin = |purpose: u64, bound: u64| rng::hash(u64::from(n) << 32 | number, step, purpose) % bound.max(1);
@@ -150,7 +152,13 @@ impl Climb {
         let mut open = vec![0];
         while let Some(at) = open.pop() {
             for &(a, b) in &self.links {
-                let next = if a == at { b } else if b == at { a } else { continue };
+                let next = if a == at {
+                    b
+                } else if b == at {
+                    a
+                } else {
+                    continue;
+                };
                 if !std::mem::replace(&mut reached[next as usize], true) {
                     open.push(next);
                 }

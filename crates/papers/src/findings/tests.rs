@@ -31,7 +31,8 @@ const COLUMNS: &[(&str, &[i64])] = &[("nodes", &[5, 6]), ("messages", &[5, 6]), 
 
 #[test]
 fn a_difference_is_explained_only_by_reasons_that_add_up_to_it() {
-    let reason = |amount: &str| format!("{GRID}[[grid.reason]]\nkind = 'counting'\nsays = 'why'\namount = '{amount}'\n");
+    let reason =
+        |amount: &str| format!("{GRID}[[grid.reason]]\nkind = 'counting'\nsays = 'why'\namount = '{amount}'\n");
     let cases = [
         ("lost", [Verdict::Explained, Verdict::Explained]),
         ("measured - published", [Verdict::Explained, Verdict::Explained]),
@@ -106,12 +107,24 @@ fn a_claim_that_does_not_hold_needs_a_reason_and_one_that_holds_has_none() {
 #[test]
 fn what_is_wrong_with_a_file_is_told() {
     let cases = [
-        ("[grid]\nvalue = 'messages'\nrows = [{ label = 'a', where = { knots = 5 } }]\ncolumns = [{ label = '' }]\n", "there is no column `knots`"),
-        ("[grid]\nvalue = 'messages'\nrows = [{ label = 'a', where = { nodes = 9 } }]\ncolumns = [{ label = '' }]\n", "no row has"),
-        ("[grid]\nvalue = 'nobody'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n", "`nobody` has no value here"),
+        (
+            "[grid]\nvalue = 'messages'\nrows = [{ label = 'a', where = { knots = 5 } }]\ncolumns = [{ label = '' }]\n",
+            "there is no column `knots`",
+        ),
+        (
+            "[grid]\nvalue = 'messages'\nrows = [{ label = 'a', where = { nodes = 9 } }]\ncolumns = [{ label = '' }]\n",
+            "no row has",
+        ),
+        (
+            "[grid]\nvalue = 'nobody'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n",
+            "`nobody` has no value here",
+        ),
         ("[grid]\nvalue = 'n +'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n", "column"),
         ("[grid]\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n", "none is given"),
-        ("[grid]\nvalue = 'n'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\npublished = [[1, 2]]\n", "lists do not have 1 rows of 1"),
+        (
+            "[grid]\nvalue = 'n'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\npublished = [[1, 2]]\n",
+            "lists do not have 1 rows of 1",
+        ),
         ("figures = ['messages']\n", "it has no plot `messages`"),
         ("figures = ['nothing/messages']\n", "there is no such experiment"),
     ];
@@ -125,12 +138,8 @@ fn what_is_wrong_with_a_file_is_told() {
 fn the_best_is_found_for_every_row_and_column() {
     let item = "[[winners]]\ntitle = 'least'\ny = 'messages'\nrows = 'nodes'\ncolumns = 'u'\n\
                 candidates = [{ label = 'a', where = { kind = 1 } }, { label = 'b', where = { kind = 2 } }]\n";
-    let columns: [(&str, &[i64]); 4] = [
-        ("kind", &[1, 1, 2, 2]),
-        ("nodes", &[4, 8, 4, 8]),
-        ("u", &[2, 2, 2, 2]),
-        ("messages", &[10, 30, 10, 20]),
-    ];
+    let columns: [(&str, &[i64]); 4] =
+        [("kind", &[1, 1, 2, 2]), ("nodes", &[4, 8, 4, 8]), ("u", &[2, 2, 2, 2]), ("messages", &[10, 30, 10, 20])];
     let table = &answer(item, &columns).unwrap().winners[0];
     assert_eq!(table.columns, ["2"]);
     let wanted = [("4".to_string(), vec!["a, b (10)".to_string()]), ("8".to_string(), vec!["b (20)".to_string()])];

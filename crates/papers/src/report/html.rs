@@ -32,7 +32,9 @@ pub fn page(studies: &[Study]) -> String {
 }
 
 fn contents(out: &mut String, studies: &[Study]) {
-    out.push_str("<nav aria-label=\"Contents\">\n<p class=\"brand\"><a href=\"#top\">Hustings · papers</a></p>\n<ol>\n");
+    out.push_str(
+        "<nav aria-label=\"Contents\">\n<p class=\"brand\"><a href=\"#top\">Hustings · papers</a></p>\n<ol>\n",
+    );
     for study in studies {
         let name = &study.text.name;
         let _ = write!(out, "<li><a href=\"#{name}\">{}</a>\n<ol>\n", capital(name));
@@ -127,7 +129,9 @@ fn article(out: &mut String, text: &str, answer: &Answer) {
     let data: Vec<String> = answer
         .experiments
         .iter()
-        .map(|name| format!("{name} (<a href=\"data/{name}.csv\">csv</a>, <a href=\"data/{name}.parquet\">parquet</a>)"))
+        .map(|name| {
+            format!("{name} (<a href=\"data/{name}.csv\">csv</a>, <a href=\"data/{name}.parquet\">parquet</a>)")
+        })
         .collect();
     if !data.is_empty() {
         let _ = writeln!(out, "<p class=\"data\">measured by {}</p>", data.join(", "));
@@ -187,7 +191,12 @@ fn figure(out: &mut String, figure: &Figure) {
 }
 
 fn winners(out: &mut String, table: &WinnersTable) {
-    let _ = write!(out, "<div class=\"scroll\"><table class=\"winners\">\n<caption>{}</caption>\n<thead><tr><th scope=\"col\">{}</th>", escaped(&table.title), escaped(&table.axes.0));
+    let _ = write!(
+        out,
+        "<div class=\"scroll\"><table class=\"winners\">\n<caption>{}</caption>\n<thead><tr><th scope=\"col\">{}</th>",
+        escaped(&table.title),
+        escaped(&table.axes.0)
+    );
     for column in &table.columns {
         let _ = write!(out, "<th scope=\"col\">{} = {column}</th>", escaped(&table.axes.1));
     }

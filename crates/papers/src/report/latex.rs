@@ -24,7 +24,13 @@ pub fn tables(study: &Study) -> String {
 fn one(out: &mut String, study: &Study, answer: &Answer) {
     let notes = notes(answer);
     let _ = writeln!(out, "\\begin{{table}}\n  \\centering\\small");
-    let _ = writeln!(out, "  \\caption{{{} ({}, {})}}", escaped(&answer.item.title), study.text.name, escaped(&answer.item.place));
+    let _ = writeln!(
+        out,
+        "  \\caption{{{} ({}, {})}}",
+        escaped(&answer.item.title),
+        study.text.name,
+        escaped(&answer.item.place)
+    );
     let _ = writeln!(out, "  \\label{{tab:{}-{}}}", study.text.name, answer.item.id);
     let _ = writeln!(out, "  \\begin{{tabularx}}{{\\linewidth}}{{Xrrrl}}\n    \\toprule");
     let _ = writeln!(out, "     & published & formula & measured & \\\\\n    \\midrule");
@@ -36,7 +42,8 @@ fn one(out: &mut String, study: &Study, answer: &Answer) {
         }
         let (published, formula) = (cell(&finding.published), cell(&finding.formula));
         let measured = cell(&finding.measured);
-        let _ = writeln!(out, "    {} & {published} & {formula} & {measured} & {verdict} \\\\", escaped(&finding.label));
+        let _ =
+            writeln!(out, "    {} & {published} & {formula} & {measured} & {verdict} \\\\", escaped(&finding.label));
     }
     let _ = writeln!(out, "    \\bottomrule\n  \\end{{tabularx}}");
     for (because, number) in notes.iter().zip(1..) {

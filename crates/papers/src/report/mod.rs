@@ -74,7 +74,8 @@ pub fn write(studies: &[Study], laboratory: &Laboratory<'_>, folder: &Path) -> R
         let path = folder.join(format!("{name}.csv"));
         write_whole(&path, |out| csv::write(table, out)).map_err(|error| failed(&path, error))?;
         let path = folder.join(format!("{name}.parquet"));
-        write_whole(&path, |out| parquet::write(table, out).map_err(io::Error::other)).map_err(|error| failed(&path, error))?;
+        write_whole(&path, |out| parquet::write(table, out).map_err(io::Error::other))
+            .map_err(|error| failed(&path, error))?;
     }
     Ok(())
 }

@@ -32,7 +32,14 @@ fn study() -> Study {
 #[test]
 fn the_page_has_anchors_escapes_text_and_tells_each_reason_once() {
     let page = html::page(&[study()]);
-    for part in ["id=\"datley-table-1\"", "href=\"#datley-table-1\"", "a &lt; b", "n² = 5", "5.500 (5 to 6)", "+1.500<sup>1</sup>"] {
+    for part in [
+        "id=\"datley-table-1\"",
+        "href=\"#datley-table-1\"",
+        "a &lt; b",
+        "n² = 5",
+        "5.500 (5 to 6)",
+        "+1.500<sup>1</sup>",
+    ] {
         assert!(page.contains(part), "`{part}` is not on the page");
     }
     assert_eq!(page.matches("1 &lt; 2 &amp; so on").count(), 1);
@@ -46,7 +53,13 @@ fn the_page_has_anchors_escapes_text_and_tells_each_reason_once() {
 #[test]
 fn latex_has_a_table_for_each_item() {
     let tex = latex::tables(&study());
-    for part in ["\\toprule", "\\label{tab:datley-table-1}", "a $<$ b & 4 &", "explained +1.500$^{1}$", "$^{1}$ 1 $<$ 2 \\& so on"] {
+    for part in [
+        "\\toprule",
+        "\\label{tab:datley-table-1}",
+        "a $<$ b & 4 &",
+        "explained +1.500$^{1}$",
+        "$^{1}$ 1 $<$ 2 \\& so on",
+    ] {
         assert!(tex.contains(part), "`{part}` is not in:\n{tex}");
     }
 }

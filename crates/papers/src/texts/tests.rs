@@ -14,7 +14,10 @@ fn every_text_is_read_and_its_items_have_names_of_their_own() {
         }
         assert_eq!(find(&text.name), Some(text));
     }
-    assert_eq!(all().iter().map(|text| text.name.as_str()).collect::<Vec<_>>(), TEXTS.iter().map(|file| file.name).collect::<Vec<_>>());
+    assert_eq!(
+        all().iter().map(|text| text.name.as_str()).collect::<Vec<_>>(),
+        TEXTS.iter().map(|file| file.name).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -22,7 +25,11 @@ fn every_experiment_that_is_named_is_there_and_every_one_there_is_named() {
     let mut named = BTreeSet::new();
     for item in all().iter().flat_map(|text| &text.items) {
         for name in crate::findings::experiments(item) {
-            assert!(experiment(&name).is_some() || MADE.contains(&name.as_str()), "{}: no experiment `{name}`", item.id);
+            assert!(
+                experiment(&name).is_some() || MADE.contains(&name.as_str()),
+                "{}: no experiment `{name}`",
+                item.id
+            );
             named.insert(name);
         }
     }
