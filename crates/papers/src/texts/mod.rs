@@ -29,7 +29,7 @@ const EXPERIMENTS: &[File] = files!("experiments":
     "shirali-sun-starters" "shirali-divided" "shirali-divided-backoff" "shirali-divided-parts"
     "shirali-divided-informer" "shirali-sun-divided"
     "adams-startup" "adams-failover" "adams-topologies" "adams-complete" "adams-links" "adams-medium"
-    "adams-partitions" "adams-correlated" "adams-state" "adams-large"
+    "adams-partitions" "adams-correlated" "adams-state" "adams-large" "adams-clique" "adams-tree"
     "datley-best" "datley-worst" "datley-revival" "datley-example" "datley-campaigners-down"
     "mcmaster-chang-roberts" "mcmaster-chang-roberts-average" "mcmaster-rounds" "mcmaster-sorted"
     "mcmaster-worst-rings" "mcmaster-dkr-example" "mcmaster-franklin-example" "mcmaster-chang-roberts-example"
