@@ -37,7 +37,9 @@ pub(super) fn sent<M: Message>(records: &[Record<M>]) -> (Vec<Sent>, u64) {
 /// The message that arrives or is lost here. Records are numbered from 0, so the cause is found by its number.
 fn arrived<M: Message>(record: &Record<M>, records: &[Record<M>]) -> Option<Sent> {
     let (message, from) = match &record.what {
-        Happening::Handled { event: Event::Message { message, .. }, peer, .. } => (message, (*peer)?),
+        Happening::Handled { event: Event::Message { message, .. } | Event::Direct { message, .. }, peer, .. } => {
+            (message, (*peer)?)
+        }
         Happening::Lost { message, peer, .. } => (message, *peer),
         _ => return None,
     };

@@ -1,8 +1,7 @@
 //! Printed numbers against measured ones.
 
-use super::number::pretty;
 use super::rows::{Scope, parse, select, values};
-use super::{Because, Finding, Laboratory, Results, Shown, StudyError, Verdict};
+use super::{Because, Finding, Laboratory, Results, Shown, StudyError, Verdict, number};
 use crate::formula::Formula;
 use crate::stats::Summary;
 use crate::texts::model::Formulas;
@@ -198,7 +197,7 @@ impl Known<'_> {
         if !reasons.is_empty() && (difference - sum).abs() <= EPSILON * difference.abs().max(1.0) {
             return Ok((Verdict::Explained, reasons));
         }
-        let rest = pretty(&format!("{difference} is the difference, {sum} of it is explained"));
+        let rest = format!("{} is the difference, {} of it is explained", number(difference), number(sum));
         Ok((Verdict::Open, vec![Because { kind: None, says: rest, amount: None }]))
     }
 }

@@ -64,9 +64,39 @@ impl Shown {
     }
 }
 
-/// A formula as it is set in a text: `·` for `*`, raised squares, and no backquotes.
+/// A formula as it is set in a text: `·` for `*`, raised squares, `⌈ ⌉` for `ceil( )`, and no backquotes.
 pub(super) fn pretty(formula: &str) -> String {
-    formula.replace('`', "").replace("^2", "²").replace('*', "·")
+    let mut out = String::new();
+    // What closes each open parenthesis.
+    let mut open: Vec<char> = Vec::new();
+    let mut rest = formula;
+    while let Some(sign) = rest.chars().next() {
+        let brackets = [("ceil(", "⌈", '⌉'), ("floor(", "⌊", '⌋'), ("log2(", "log₂(", ')'), ("^2", "²", ' ')];
+        let longer =
+            rest.strip_prefix("^2").is_some_and(|more| more.starts_with(|c: char| c.is_ascii_digit() || c == '.'));
+        let word = brackets.into_iter().find(|(word, ..)| rest.starts_with(word) && !longer);
+        if let Some((word, shown, close)) = word {
+            out.push_str(shown);
+            if word.ends_with('(') {
+                open.push(close);
+            }
+            rest = &rest[word.len()..];
+            continue;
+        }
+        match sign {
+            '`' => {}
+            '*' => out.push('·'),
+            '-' => out.push('−'),
+            '(' => {
+                open.push(')');
+                out.push('(');
+            }
+            ')' => out.push(open.pop().unwrap_or(')')),
+            _ => out.push(sign),
+        }
+        rest = &rest[sign.len_utf8()..];
+    }
+    out
 }
 
 #[cfg(test)]
@@ -76,7 +106,7 @@ mod tests {
     #[test]
     fn numbers_have_the_digits_that_count() {
         let shown = [0.0, 7.0, -3.0, 1234.0, 12345.0, 0.5, 0.503_712, 1.0 / 3.0, 12_345.678, 1e-12, -0.000_012_3];
-        let texts = ["0", "7", "−3", "1234", "12,345", "0.5000", "0.5037", "0.3333", "12,346", "0", "−0.000012"];
+        let texts = ["0", "7", "−3", "1234", "12,345", "0.5000", "0.5037", "0.3333", "12,346", "0", "−0.00001230"];
         assert_eq!(shown.map(number), texts.map(str::to_string));
         assert_eq!(number(f64::NAN), "–");
         assert_eq!(number(2.5e-8), "0.000000025");
@@ -85,6 +115,8 @@ mod tests {
     #[test]
     fn formulas_and_intervals_stand_beside_their_numbers() {
         assert_eq!(Shown::formula("n^2*`p.u`", 25.0).text, "n²·p.u = 25");
+        assert_eq!(Shown::formula("2*ceil(n/2)-(1+n)", 0.0).text, "2·⌈n/2⌉−(1+n) = 0");
+        assert_eq!(Shown::formula("floor(log2(n)) + 1", 4.0).text, "⌊log₂(n)⌋ + 1 = 4");
         assert_eq!(Shown::formula("25", 25.0).text, "25");
         assert_eq!(Shown::mean(0.5, Some((0.25, 0.75))).text, "0.5000 (0.2500 to 0.7500)");
         assert_eq!(Shown::mean(4.0, Some((4.0, 4.0))).text, "4");

@@ -54,7 +54,7 @@ const VERDICTS: [Verdict; 6] =
 fn opening(out: &mut String, studies: &[Study]) {
     out.push_str(
         "<header id=\"top\">\n<h1>Published figures against measured ones</h1>\n\
-         <p>Five texts on leader election; every table, figure, worked example, formula and claim, held against simulated \
+         <p>Texts on leader election: every table, figure, worked example, formula and claim is held against simulated \
          runs. Where print and measurement differ the reasons stand below the table, each with the part of the \
          difference that it makes out: only when these parts add up is a number called <em>explained</em>.</p>\n",
     );
@@ -149,16 +149,20 @@ fn findings(out: &mut String, id: &str, answer: &Answer) {
     ];
     let columns: Vec<_> = columns.into_iter().filter(|(_, of)| has(*of)).collect();
     out.push_str("<div class=\"scroll\"><table class=\"findings\">\n<thead><tr><th scope=\"col\"></th>");
-    for (name, _) in &columns {
-        let _ = write!(out, "<th scope=\"col\">{name}</th>");
+    let is_words = |finding: &Finding, of: fn(&Finding) -> &Option<Shown>| {
+        of(finding).as_ref().is_some_and(|shown| shown.value.is_none())
+    };
+    for (name, of) in &columns {
+        let words = answer.findings.iter().all(|finding| is_words(finding, *of));
+        let class = if words { " class=\"words\"" } else { "" };
+        let _ = write!(out, "<th scope=\"col\"{class}>{name}</th>");
     }
     out.push_str("<th scope=\"col\">verdict</th></tr></thead>\n<tbody>\n");
     for finding in &answer.findings {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escaped(&finding.label));
         for (_, of) in &columns {
             let shown = of(finding).as_ref();
-            let words = shown.is_some_and(|shown| shown.value.is_none());
-            let class = if words { " class=\"words\"" } else { "" };
+            let class = if is_words(finding, *of) { " class=\"words\"" } else { "" };
             let _ = write!(out, "<td{class}>{}</td>", shown.map_or_else(String::new, |shown| escaped(&shown.text)));
         }
         let mut verdict = badge(finding.verdict);
