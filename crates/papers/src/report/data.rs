@@ -5,9 +5,12 @@ use std::sync::Arc;
 use crate::findings::{Finding, Shown, Study};
 use crate::table::{Heading, Table, TableError, Values};
 
+/// A finding with where it belongs: its study, and the name and place of its item.
+type Row<'a> = (&'a Study, &'a str, &'a str, &'a Finding);
+
 /// A row for each finding.
 pub fn findings(studies: &[Study]) -> Result<Table, TableError> {
-    let all: Vec<(&Study, &str, &str, &Finding)> = studies
+    let all: Vec<Row<'_>> = studies
         .iter()
         .flat_map(|study| study.answers.iter().map(move |answer| (study, answer)))
         .flat_map(|(study, answer)| {
@@ -16,7 +19,7 @@ pub fn findings(studies: &[Study]) -> Result<Table, TableError> {
         })
         .collect();
     let mut table = Table::default();
-    let mut texts = |name: &str, about: &str, of: &dyn Fn(&(&Study, &str, &str, &Finding)) -> Option<String>| {
+    let mut texts = |name: &str, about: &str, of: &dyn Fn(&Row<'_>) -> Option<String>| {
         let values = all.iter().map(|row| of(row).map(Arc::from)).collect();
         table.push(Heading { name: name.into(), about: about.into() }, Values::Texts(values))
     };

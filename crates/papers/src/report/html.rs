@@ -139,19 +139,20 @@ fn article(out: &mut String, text: &str, answer: &Answer) {
     out.push_str("</article>\n");
 }
 
+/// What stands in one column of a table of findings.
+type Part = fn(&Finding) -> &Option<Shown>;
+
 fn findings(out: &mut String, id: &str, answer: &Answer) {
     let notes = notes(answer);
-    let has = |of: fn(&Finding) -> &Option<Shown>| answer.findings.iter().any(|finding| of(finding).is_some());
-    let columns: [(&str, fn(&Finding) -> &Option<Shown>); 3] = [
+    let has = |of: Part| answer.findings.iter().any(|finding| of(finding).is_some());
+    let columns: [(&str, Part); 3] = [
         ("published", |finding| &finding.published),
         ("formula", |finding| &finding.formula),
         ("measured", |finding| &finding.measured),
     ];
     let columns: Vec<_> = columns.into_iter().filter(|(_, of)| has(*of)).collect();
     out.push_str("<div class=\"scroll\"><table class=\"findings\">\n<thead><tr><th scope=\"col\"></th>");
-    let is_words = |finding: &Finding, of: fn(&Finding) -> &Option<Shown>| {
-        of(finding).as_ref().is_some_and(|shown| shown.value.is_none())
-    };
+    let is_words = |finding: &Finding, of: Part| of(finding).as_ref().is_some_and(|shown| shown.value.is_none());
     for (name, of) in &columns {
         let words = answer.findings.iter().all(|finding| is_words(finding, *of));
         let class = if words { " class=\"words\"" } else { "" };
