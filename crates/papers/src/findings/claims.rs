@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::number::pretty;
 use super::rows::{parse, select, values};
 use super::{Because, Finding, Laboratory, Results, Shown, StudyError, Verdict, number};
 use crate::stats::{Estimate, Summary, factor_fit, linear_fit, paired_ratio};
@@ -80,11 +81,11 @@ fn answer(test: &Test, name: Option<&str>, laboratory: &Laboratory) -> Result<An
         }
         Test::Max { y, narrowed, within } => {
             let most = measured(y, narrowed)?.into_iter().fold(f64::NEG_INFINITY, f64::max);
-            Ok(bounded("the most", Shown::value(most), most, *within))
+            Ok(bounded(&format!("greatest {}", pretty(y)), Shown::value(most), most, *within))
         }
         Test::Min { y, narrowed, within } => {
             let least = measured(y, narrowed)?.into_iter().fold(f64::INFINITY, f64::min);
-            Ok(bounded("the least", Shown::value(least), least, *within))
+            Ok(bounded(&format!("least {}", pretty(y)), Shown::value(least), least, *within))
         }
         Test::Ratio { y, of, to, within } => {
             let side = |side: &Side| {
@@ -97,17 +98,25 @@ fn answer(test: &Test, name: Option<&str>, laboratory: &Laboratory) -> Result<An
                 return Err(StudyError::new("ratio", format!("{} runs against {}", of.len(), to.len())));
             }
             let pairs: Vec<(f64, f64)> = of.into_iter().zip(to).collect();
-            estimated("the ratio", paired_ratio(&pairs), *within)
+            estimated(&format!("ratio of {}", pretty(y)), paired_ratio(&pairs), *within)
         }
         Test::Power { y, x, narrowed, within } => {
             let pairs = measured(x, narrowed)?.into_iter().zip(measured(y, narrowed)?);
             let logs: Vec<(f64, f64)> = pairs.map(|(x, y)| (x.ln(), y.ln())).collect();
-            estimated("the power", linear_fit(&logs).map(|line| line.slope), *within)
+            estimated(
+                &format!("{} grows with {} to the power", pretty(y), pretty(x)),
+                linear_fit(&logs).map(|line| line.slope),
+                *within,
+            )
         }
         Test::Falls { y, x, by, narrowed } => falls(&*results(None)?, y, x, by.as_deref(), narrowed),
         Test::Fit { y, f, narrowed, within } => {
             let pairs: Vec<(f64, f64)> = measured(f, narrowed)?.into_iter().zip(measured(y, narrowed)?).collect();
-            estimated("c", factor_fit(&pairs).map(|fit| fit.factor), *within)
+            estimated(
+                &format!("c in {} = c·{}", pretty(y), pretty(f)),
+                factor_fit(&pairs).map(|fit| fit.factor),
+                *within,
+            )
         }
     }
 }
@@ -118,18 +127,15 @@ fn estimated(what: &str, estimate: Option<Estimate>, within: [f64; 2]) -> Result
 }
 
 fn bounded(what: &str, measured: Shown, value: f64, [from, to]: [f64; 2]) -> Answered {
-    let wanted = if from == to { format!("{what} is {}", number(from)) } else { bounds(what, from, to) };
-    Answered { holds: from - 1e-9 <= value && value <= to + 1e-9, measured, wanted }
-}
-
-fn bounds(what: &str, from: f64, to: f64) -> String {
     // Such a bound is none.
     const FAR: f64 = 1e8;
-    match (from <= -FAR, to >= FAR) {
-        (true, _) => format!("{what} is at most {}", number(to)),
-        (_, true) => format!("{what} is at least {}", number(from)),
-        _ => format!("{what} is {} to {}", number(from), number(to)),
-    }
+    let wanted = match (from, to) {
+        _ if from == to => format!("{what} = {}", number(from)),
+        _ if from <= -FAR => format!("{what} ≤ {}", number(to)),
+        _ if to >= FAR => format!("{what} ≥ {}", number(from)),
+        _ => format!("{what}: {} to {}", number(from), number(to)),
+    };
+    Answered { holds: from - 1e-9 <= value && value <= to + 1e-9, measured, wanted }
 }
 
 fn falls(results: &Results, y: &str, x: &str, by: Option<&str>, narrowed: &Where) -> Result<Answered, StudyError> {
@@ -154,6 +160,6 @@ fn falls(results: &Results, y: &str, x: &str, by: Option<&str>, narrowed: &Where
     Ok(Answered {
         holds: falling == pairs && pairs > 0,
         measured: Shown::words(format!("falls at {falling} of {pairs} steps")),
-        wanted: format!("falls at every step of {x}"),
+        wanted: format!("{} falls at every step of {}", pretty(y), pretty(x)),
     })
 }

@@ -67,6 +67,15 @@ fn shown(sent: &Sent, ids: &[u64], with_word: bool) -> String {
     format!("{} {}{word} {}", named(sent.from, ids), sent.kind, named(sent.to, ids))
 }
 
+/// `4 election 5 6` as it is read: `election: 4 → 5, 6`.
+fn drawn(line: &str) -> String {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words.as_slice() {
+        [from, kind, to @ ..] => format!("{kind}: {from} → {}", to.join(", ")),
+        _ => line.to_string(),
+    }
+}
+
 /// A step against everything of its senders and kinds that was sent at its tick.
 fn held_against<'a>(step: &Step, all: &'a [Sent], ids: &[u64]) -> Result<(Finding, Vec<&'a Sent>), StudyError> {
     let mut wanted = BTreeSet::new();
@@ -90,7 +99,7 @@ fn held_against<'a>(step: &Step, all: &'a [Sent], ids: &[u64]) -> Result<(Findin
     let list = |texts: &BTreeSet<String>| texts.iter().cloned().collect::<Vec<_>>().join("; ");
     let finding = Finding {
         label: format!("{}: {}", step.place, step.says),
-        published: Some(Shown::words(step.sends.join("; "))),
+        published: Some(Shown::words(step.sends.iter().map(|line| drawn(line)).collect::<Vec<_>>().join("; "))),
         formula: None,
         measured: Some(Shown::words(format!(
             "tick {}: {} of {}",

@@ -12,8 +12,9 @@ pub fn number(value: f64) -> String {
     }
     let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{value:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     // What rounds to nothing is told by its size.
-    if text.trim_matches(['-', '0', '.']).is_empty() { format!("{value:.1e}") } else { grouped(&text) }
+    if text.trim_matches(['-', '0', '.']).is_empty() { format!("{value:.1e}") } else { grouped(text) }
 }
 
 /// Thousands apart from ten thousand on.
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn numbers_have_the_digits_that_count() {
         let shown = [0.0, 7.0, -3.0, 1234.0, 12345.0, 0.5, 0.503_712, 1.0 / 3.0, 12_345.678, 1e-12, -0.000_012_3];
-        let texts = ["0", "7", "−3", "1234", "12,345", "0.5000", "0.5037", "0.3333", "12,346", "0", "−0.00001230"];
+        let texts = ["0", "7", "−3", "1234", "12,345", "0.5", "0.5037", "0.3333", "12,346", "0", "−0.0000123"];
         assert_eq!(shown.map(number), texts.map(str::to_string));
         assert_eq!(number(f64::NAN), "–");
         assert_eq!(number(2.5e-8), "0.000000025");
@@ -118,7 +119,7 @@ mod tests {
         assert_eq!(Shown::formula("2*ceil(n/2)-(1+n)", 0.0).text, "2·⌈n/2⌉−(1+n) = 0");
         assert_eq!(Shown::formula("floor(log2(n)) + 1", 4.0).text, "⌊log₂(n)⌋ + 1 = 4");
         assert_eq!(Shown::formula("25", 25.0).text, "25");
-        assert_eq!(Shown::mean(0.5, Some((0.25, 0.75))).text, "0.5000 (0.2500 to 0.7500)");
+        assert_eq!(Shown::mean(0.5, Some((0.25, 0.75))).text, "0.5 (0.25 to 0.75)");
         assert_eq!(Shown::mean(4.0, Some((4.0, 4.0))).text, "4");
     }
 }

@@ -101,6 +101,9 @@ fn escaped(text: &str) -> String {
                 out.push_str(if inside { "``" } else { "''" });
             }
             '…' => out.push_str("\\ldots{}"),
+            '→' => out.push_str("$\\to$"),
+            '≥' => out.push_str("$\\ge$"),
+            '₂' => out.push_str("$_2$"),
             _ => out.push(sign),
         }
     }
