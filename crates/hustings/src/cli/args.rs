@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::plot::PlotArgs;
 use super::sim_args::SimArgs;
 use super::sweep::SweepArgs;
 
@@ -22,6 +23,8 @@ pub(crate) enum Command {
     Sim(Box<SimArgs>),
     /// Many simulated elections: an experiment from a file, its results as CSV and Parquet.
     Sweep(SweepArgs),
+    /// Charts of a sweep's results, as SVG or PNG.
+    Plot(Box<PlotArgs>),
     /// The speed of this machine, against hand-written loops.
     Bench(BenchArgs),
     /// A script that completes commands and options in a shell.

@@ -2,7 +2,9 @@
 
 use std::io;
 
+use hustings_papers::plot::{PlotError, PngError};
 use hustings_papers::sweep::SweepError;
+use hustings_papers::table::file::ResultsError;
 use hustings_sim::parse::{nearest, short};
 use hustings_sim::simulate::{Refusal, ReplayRefusal};
 use hustings_sim::topology::BuildError;
@@ -43,6 +45,15 @@ pub(crate) enum Failure {
     /// A sweep that came to no end.
     #[error(transparent)]
     Sweep(#[from] SweepError),
+    /// Results that could not be read.
+    #[error("{path}: {error}")]
+    Results { path: String, error: ResultsError },
+    /// A chart that cannot be made of the results.
+    #[error("{}{error}", if name.is_empty() { String::new() } else { format!("plot `{name}`: ") })]
+    Plot { name: String, error: PlotError },
+    /// A picture that could not be turned into pixels.
+    #[error("--png: {0}")]
+    Png(PngError),
     /// Ctrl-C could not be listened for.
     #[error("cannot listen for signals: {0}")]
     Signals(io::Error),
@@ -69,7 +80,10 @@ impl Failure {
             | Failure::Unwritable { .. }
             | Failure::Unreadable { .. }
             | Failure::Experiment { .. }
+            | Failure::Results { error: ResultsError::Io(_), .. }
+            | Failure::Png(_)
             | Failure::Signals(_) => (Exit::CouldNot, None),
+            Failure::Results { .. } | Failure::Plot { .. } => (Exit::WrongUse, None),
             Failure::Sweep(error) => sweep_exit(error),
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),
@@ -113,7 +127,11 @@ fn sweep_exit(error: &SweepError) -> (Exit, Option<String>) {
 }
 
 fn unknown_help(what: &str, nearest: Option<&str>) -> Option<String> {
-    let list = if what == "algorithm" { "`hustings list` shows all" } else { "`hustings` shows all" };
+    let list = match what {
+        "algorithm" => "`hustings list` shows all",
+        "plot" => "those there are stand in the experiment's [[plot]] blocks",
+        _ => "`hustings` shows all",
+    };
     Some(nearest.map_or_else(|| list.to_string(), |nearest| format!("the nearest is `{nearest}`; {list}")))
 }
 

@@ -10,6 +10,8 @@ mod failure;
 mod files;
 mod list;
 mod overview;
+mod plot;
+mod plot_json;
 mod read;
 mod report;
 mod sim;
@@ -37,6 +39,7 @@ fn perform(cli: Cli, console: &mut Console<'_>) -> Result<Exit, Failure> {
         Some(Command::List(args)) => list::run(&args, console),
         Some(Command::Sim(args)) => sim::run(&args, console),
         Some(Command::Sweep(args)) => sweep::run(&args, console),
+        Some(Command::Plot(args)) => plot::run(&args, console),
         Some(Command::Bench(args)) => bench::run(&args, console),
         Some(Command::Completions { shell }) => {
             // The generator panics if it cannot write, so it writes to memory.
