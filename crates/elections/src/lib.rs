@@ -1,8 +1,8 @@
 //! From the name of an algorithm to its elections.
 //!
 //! The simulator is generic over the algorithm, so its engines are compiled for each one. That happens here and nowhere
-//! else: whoever knows an algorithm by name only asks for an [`Election`], whose types are hidden. A crate of its own, so
-//! that the engines are not compiled again when a command line or a report changes.
+//! else: whoever knows an algorithm by name only asks for an [`Election`], whose types are hidden. A crate of its own,
+//! so that the engines are not compiled again when a command line or a report changes.
 //!
 //! ```
 //! use hustings_sim::simulate::Request;

@@ -145,14 +145,16 @@ fn what_is_wrong_is_named() {
             vec!["sweep", &wrong],
             2,
             format!(
-                "error: {wrong}, line 8: vary.nodes = 0: `0` is less than 1; allowed: a whole number from 1 to 100000000\nhelp: the nearest is `1`"
+                "error: {wrong}, line 8: vary.nodes = 0: `0` is less than 1; allowed: a whole number from 1 \
+                 to 100000000\nhelp: the nearest is `1`"
             ),
         ),
         (
             vec!["sweep", &misfit],
             2,
             format!(
-                "error: {misfit}, line 10: vary.topology = star: where algorithm = chang-roberts, nodes = 5: --topology star: chang-roberts runs on a ring"
+                "error: {misfit}, line 10: vary.topology = star: where algorithm = chang-roberts, nodes = 5: \
+                 --topology star: chang-roberts runs on a ring"
             ),
         ),
         (

@@ -1,8 +1,8 @@
 //! Arithmetic over named numbers: `n*(n-1)`, `floor(log2(n)) + 1`, `p.k * H(n)`, `n > 500`.
 //!
 //! What may be written, from what binds least to what binds most: `or`, `and`, comparisons (1 if they hold, else 0),
-//! `+ -`, `* / %`, a minus before a term, `^`. `%` is never negative. A name is a letter, then letters, digits and `_`, with
-//! dots inside; any other name stands in backquotes: `` `messages.are-you-there` ``.
+//! `+ -`, `* / %`, a minus before a term, `^`. `%` is never negative. A name is a letter, then letters, digits and `_`,
+//! with dots inside; any other name stands in backquotes: `` `messages.are-you-there` ``.
 
 mod parse;
 

@@ -3,7 +3,9 @@
 use criterion::{
     BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
+use hustings_algorithms::complete::{Bully, BullyParams};
 use hustings_algorithms::graph::echo::Echo;
+use hustings_algorithms::graph::{Aefa, AefaParams};
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, NoParams, Setting};
 use hustings_protocol::{Id, Protocol};
@@ -12,7 +14,7 @@ use hustings_sim::engine::general;
 use hustings_sim::reference;
 use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::{Scenario, Start};
-use hustings_sim::topology::{Network, Ring, Shape};
+use hustings_sim::topology::{Complete, Network, Ring, Shape};
 
 const SIZE: u32 = 100_000;
 
@@ -20,9 +22,9 @@ fn engine<P: Protocol<Rank = Id>, M: Meter>(
     group: &mut BenchmarkGroup<'_, WallTime>,
     name: &str,
     (rules, ids, network): (&P, &[Id], &Network),
-    starts: Starts,
+    (starts, crashes): (Starts, Vec<(u64, u32)>),
 ) {
-    let plan = Plan { starts, crashes: Vec::new(), seed: 0, until: u64::MAX >> 1, threads: 1 };
+    let plan = Plan { starts, crashes, seed: 0, until: u64::MAX >> 1, threads: 1 };
     let prepare = || Prepared::<P, M>::new(rules, ids, network, &plan).expect("the workload suits the fast engine");
     group.bench_function(name, |bencher| bencher.iter_batched(prepare, |ready| ready.run(), BatchSize::PerIteration));
 }
@@ -33,30 +35,63 @@ fn ring(criterion: &mut Criterion) {
     let (network, rules) =
         (Network::Ring(Ring { size: SIZE }), ChangRoberts::protocol::<Id>(&NoParams, &Setting::of(&[])));
     let mut plain = reference::ChangRoberts::new(ids.len());
-    let mut group = criterion.benchmark_group("W1 chang-roberts on a ring");
+    let mut group = criterion.benchmark_group("chang-roberts on a ring");
     group.throughput(Throughput::Elements(plain.run(&ids).messages)).sample_size(10);
     group.bench_function("loop", |bencher| bencher.iter(|| plain.run(&ids)));
-    engine::<_, Lean>(&mut group, "fast, counts and times", (&rules, &ids, &network), Starts::All);
-    engine::<_, Full>(&mut group, "fast, all measurements", (&rules, &ids, &network), Starts::All);
+    engine::<_, Lean>(&mut group, "fast, counts and times", (&rules, &ids, &network), (Starts::All, Vec::new()));
+    engine::<_, Full>(&mut group, "fast, all measurements", (&rules, &ids, &network), (Starts::All, Vec::new()));
     let mut scenario = Scenario::new(network).started_by_all();
     scenario.ids = ids.iter().map(|id| id.0).collect();
     group.bench_function("general", |bencher| bencher.iter(|| general::run(&rules, &ids, &scenario, None)));
     group.finish();
 }
 
-fn graph(criterion: &mut Criterion) {
+fn wave(criterion: &mut Criterion) {
     let network = Shape::Random { min: 5, max: 10 }.build(SIZE, 1).expect("such graphs exist");
     let Network::Graph(graph) = &network else { unreachable!("of so many nodes it is a graph") };
     let ids: Vec<Id> = (0..u64::from(SIZE)).map(Id).collect();
     let mut plain = reference::Echo::new(graph);
-    let mut group = criterion.benchmark_group("W2 echo on a graph");
+    let mut group = criterion.benchmark_group("echo on a graph");
     group.throughput(Throughput::Elements(plain.run(graph, 0).messages)).sample_size(10);
     group.bench_function("loop", |bencher| bencher.iter(|| plain.run(graph, 0)));
-    let starts = Starts::At(vec![Start { at: 0, tick: 0 }]);
-    engine::<_, Lean>(&mut group, "fast, counts and times", (&Echo::new(), &ids, &network), starts.clone());
-    engine::<_, Full>(&mut group, "fast, all measurements", (&Echo::new(), &ids, &network), starts);
+    engine::<_, Lean>(&mut group, "fast, counts and times", (&Echo::new(), &ids, &network), from_the_first());
+    engine::<_, Full>(&mut group, "fast, all measurements", (&Echo::new(), &ids, &network), from_the_first());
     group.finish();
 }
 
-criterion_group!(benches, ring, graph);
+fn election(criterion: &mut Criterion) {
+    let network = Shape::Random { min: 5, max: 10 }.build(SIZE, 1).expect("such graphs exist");
+    let Network::Graph(graph) = &network else { unreachable!("of so many nodes it is a graph") };
+    let ids: Vec<Id> = (0..u64::from(SIZE)).map(Id).collect();
+    let rules = Aefa::protocol::<Id>(&AefaParams::default(), &Setting::of(&ids));
+    let mut plain = reference::Aefa::new(graph);
+    let mut run = || plain.run(graph, &ids, 0, |id| id.0 as u32);
+    let mut group = criterion.benchmark_group("aefa on a graph");
+    group.throughput(Throughput::Elements(run().messages)).sample_size(10);
+    group.bench_function("loop", |bencher| bencher.iter(&mut run));
+    engine::<_, Lean>(&mut group, "fast, counts and times", (&rules, &ids, &network), from_the_first());
+    group.finish();
+}
+
+fn clique(criterion: &mut Criterion) {
+    const SIZE: u32 = 1000;
+    let network = Network::Complete(Complete { size: SIZE });
+    let ids: Vec<Id> = (0..u64::from(SIZE)).map(Id).collect();
+    let rules = Bully::protocol::<Id>(&BullyParams::default(), &Setting::of(&ids));
+    let mut plain = reference::Bully::new(ids.len());
+    let mut run = || plain.run(&ids, SIZE - 1, 0);
+    let mut group = criterion.benchmark_group("bully, the greatest down");
+    group.throughput(Throughput::Elements(run().messages)).sample_size(10);
+    group.bench_function("loop", |bencher| bencher.iter(&mut run));
+    let plan = (from_the_first().0, vec![(0, SIZE - 1)]);
+    engine::<_, Lean>(&mut group, "fast, counts and times", (&rules, &ids, &network), plan);
+    group.finish();
+}
+
+/// The first position starts; nobody crashes.
+fn from_the_first() -> (Starts, Vec<(u64, u32)>) {
+    (Starts::At(vec![Start { at: 0, tick: 0 }]), Vec::new())
+}
+
+criterion_group!(benches, ring, wave, election, clique);
 criterion_main!(benches);

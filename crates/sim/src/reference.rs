@@ -126,3 +126,175 @@ impl Echo {
         Counted { messages, quiescent: tick }
     }
 }
+
+/// AEFA from one source: a wave that gathers the greatest id, and one from the winner.
+#[derive(Debug)]
+pub struct Aefa {
+    parent: Vec<u32>,
+    awaited: Vec<u32>,
+    greatest: Vec<Id>,
+    /// Receiver, sender (marked if it answers), and what an answer gathered: of this tick, and of the next one.
+    now: Vec<(u32, u32, Id)>,
+    next: Vec<(u32, u32, Id)>,
+}
+
+/// Marks the sender of an answer.
+const ANSWERS: u32 = 1 << 31;
+
+impl Aefa {
+    /// Buffers for this graph, touched.
+    pub fn new(graph: &Graph) -> Self {
+        let (size, most) = (graph.size() as usize, 2 * graph.links() as usize + 1);
+        let mail = vec![(1, 1, Id(1)); most];
+        Aefa {
+            parent: vec![1; size],
+            awaited: vec![1; size],
+            greatest: vec![Id(1); size],
+            now: mail.clone(),
+            next: mail,
+        }
+    }
+
+    /// One election. `ids[at]` is the id of a position, and `at(id)` the position of an id.
+    pub fn run(&mut self, graph: &Graph, ids: &[Id], source: u32, at: impl Fn(Id) -> u32) -> Counted {
+        let election = self.wave(graph, ids, source);
+        let winner = at(self.greatest[source as usize]);
+        let notify = u64::from(winner != source);
+        let announcement = self.wave(graph, ids, winner);
+        Counted {
+            messages: election.messages + notify + announcement.messages,
+            quiescent: election.quiescent + notify + announcement.quiescent,
+        }
+    }
+
+    fn wave(&mut self, graph: &Graph, ids: &[Id], source: u32) -> Counted {
+        const NONE: u32 = u32::MAX;
+        let (first, neighbours) = (graph.first(), graph.slots());
+        self.parent.fill(NONE);
+        self.greatest.copy_from_slice(ids);
+        self.parent[source as usize] = source;
+        self.awaited[source as usize] = graph.neighbours(source).len() as u32;
+        let mut length = 0;
+        for &to in graph.neighbours(source) {
+            self.now[length] = (to, source, Id(0));
+            length += 1;
+        }
+        let (mut messages, mut tick) = (0u64, 0u64);
+        while length > 0 {
+            tick += 1;
+            messages += length as u64;
+            let mut kept = 0;
+            for &(at, from, gathered) in &self.now[..length] {
+                let here = at as usize;
+                if from & ANSWERS == 0 {
+                    if self.parent[here] != NONE {
+                        self.next[kept] = (from, at | ANSWERS, ids[here]);
+                        kept += 1;
+                        continue;
+                    }
+                    let (begin, end) = (first[here], first[here + 1]);
+                    self.parent[here] = from;
+                    self.awaited[here] = end - begin - 1;
+                    for &to in &neighbours[begin as usize..end as usize] {
+                        self.next[kept] = (to, at, Id(0));
+                        kept += usize::from(to != from);
+                    }
+                } else {
+                    self.awaited[here] -= 1;
+                    self.greatest[here] = self.greatest[here].max(gathered);
+                }
+                if self.awaited[here] == 0 && at != source {
+                    self.next[kept] = (self.parent[here], at | ANSWERS, self.greatest[here]);
+                    kept += 1;
+                }
+            }
+            length = kept;
+            std::mem::swap(&mut self.now, &mut self.next);
+        }
+        Counted { messages, quiescent: tick }
+    }
+}
+
+/// Bully among nodes of which one is down; waits of two ticks for an answer.
+#[derive(Debug)]
+pub struct Bully {
+    asks: Vec<bool>,
+    hears: Vec<bool>,
+    /// Receiver, and what it is told by whom: of this tick, and of the next one.
+    now: Vec<(u32, Said)>,
+    next: Vec<(u32, Said)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Said {
+    Election(u32),
+    Ok,
+    Coordinator,
+}
+
+impl Bully {
+    /// Buffers for so many nodes, touched.
+    pub fn new(size: usize) -> Self {
+        let mail = vec![(1, Said::Ok); size * size / 2 + 2 * size];
+        Bully { asks: vec![true; size], hears: vec![true; size], now: mail.clone(), next: mail }
+    }
+
+    /// One election: `down` is down, `detector` detects it.
+    pub fn run(&mut self, ids: &[Id], down: u32, detector: u32) -> Counted {
+        self.asks.fill(false);
+        self.hears.fill(false);
+        let (mut messages, mut length, mut tick, mut quiescent) = (0, 0, 0, 0);
+        // Who began to ask in the last three ticks.
+        let mut asked = [vec![detector], Vec::new(), Vec::new()];
+        self.asks[detector as usize] = true;
+        ask(ids, down, detector, &mut self.now, &mut length, &mut messages);
+        while length > 0 || asked.iter().any(|list| !list.is_empty()) {
+            tick += 1;
+            quiescent = if length > 0 { tick } else { quiescent };
+            asked.rotate_right(1);
+            asked[0].clear();
+            let mut kept = 0;
+            for &(at, said) in &self.now[..length] {
+                match said {
+                    Said::Election(from) => {
+                        self.next[kept] = (from, Said::Ok);
+                        kept += 1;
+                        messages += 1;
+                        if !std::mem::replace(&mut self.asks[at as usize], true) {
+                            asked[0].push(at);
+                            ask(ids, down, at, &mut self.next, &mut kept, &mut messages);
+                        }
+                    }
+                    Said::Ok => self.hears[at as usize] = true,
+                    Said::Coordinator => self.asks[at as usize] = false,
+                }
+            }
+            for &at in &asked[2] {
+                if !self.hears[at as usize] {
+                    quiescent = tick;
+                    messages += ids.len() as u64 - 1;
+                    for to in (0..ids.len() as u32).filter(|&to| to != at && to != down) {
+                        self.next[kept] = (to, Said::Coordinator);
+                        kept += 1;
+                    }
+                }
+            }
+            length = kept;
+            std::mem::swap(&mut self.now, &mut self.next);
+        }
+        Counted { messages, quiescent }
+    }
+}
+
+/// Sends `election` to every higher id.
+fn ask(ids: &[Id], down: u32, from: u32, mail: &mut [(u32, Said)], length: &mut usize, messages: &mut u64) {
+    for (to, &id) in (0..).zip(ids) {
+        if id > ids[from as usize] {
+            *messages += 1;
+            if to != down {
+                mail[*length] = (to, Said::Election(from));
+                *length += 1;
+            }
+        }
+    }
+}

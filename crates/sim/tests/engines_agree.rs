@@ -17,7 +17,7 @@ fn network() -> impl Strategy<Value = Network> {
     prop_oneof![
         2 => (1..40u32).prop_map(|size| Network::Ring(Ring { size })),
         1 => (1..40u32).prop_map(|size| Network::InformedRing(Ring { size })),
-        2 => (2..12u32).prop_map(|size| Network::Complete(Complete { size })),
+        2 => (2..40u32).prop_map(|size| Network::Complete(Complete { size })),
         2 => (2..40u32, 0..60u32, any::<u64>()).prop_map(|(size, more, seed)| graph(size, more, seed)),
     ]
 }
@@ -25,7 +25,7 @@ fn network() -> impl Strategy<Value = Network> {
 prop_compose! {
     fn scenario()(network in network())(
         starts in proptest::collection::btree_set((0..9u64, 0..network.size()), 1..12),
-        crashes in proptest::collection::btree_map(0..network.size(), 0..15u64, 0..4),
+        crashes in proptest::collection::vec((0..network.size(), 0..15u64), 0..5),
         seed in any::<u64>(),
         until in prop_oneof![9 => Just(5_000), 1 => 0..20u64],
         network in Just(network),

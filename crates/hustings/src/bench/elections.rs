@@ -44,7 +44,8 @@ impl Elections {
     pub fn to_text(&self) -> String {
         let several = self.threads.map(|(threads, speed)| format!(", {speed:.0} on {threads} threads"));
         format!(
-            "Elections of chang-roberts among {NODES} nodes that a sweep holds in a second, wall time: {:.0} on one thread{}.\n",
+            "Elections of chang-roberts among {NODES} nodes that a sweep holds in a second, wall time: {:.0} on one \
+             thread{}.\n",
             self.one_thread,
             several.unwrap_or_default()
         )

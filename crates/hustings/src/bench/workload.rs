@@ -1,105 +1,234 @@
-//! The workloads: each runs the reference and the engine in turn, and checks that they counted the same.
+//! The workloads: which algorithm, on which network, against which loop.
 
+use hustings_algorithms::anonymous::ItaiRodeh;
+use hustings_algorithms::complete::Bully;
 use hustings_algorithms::graph::echo::Echo;
+use hustings_algorithms::graph::{Aefa, TwoTier};
+use hustings_algorithms::hierarchy::{Divided, Sun};
 use hustings_algorithms::ring::ChangRoberts;
-use hustings_algorithms::{Algorithm, NoParams, Setting};
+use hustings_algorithms::{Algorithm, Instance, NetworkKind, Setting};
 use hustings_protocol::{Id, Protocol};
-use hustings_sim::engine::fast::{Lean, Plan as EnginePlan, Prepared, Starts};
-use hustings_sim::reference::{self, Counted};
+use hustings_sim::engine::fast::Starts;
+use hustings_sim::reference;
+use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::Start;
-use hustings_sim::topology::{BuildError, Network, Ring, Shape};
+use hustings_sim::topology::{BuildError, Complete, Network, Ring, Shape};
 
-use super::clock::{Took, time};
-use super::report::{Row, Speeds};
-use super::{Plan, random_ids};
+use super::Plan;
+use super::measure::Work;
+use super::report::Row;
 
-/// W1.
-pub(super) fn ring(size: u32, plan: &Plan) -> Row {
-    let ids = random_ids(size, plan.seed);
-    let network = Network::Ring(Ring { size });
-    let mut plain = reference::ChangRoberts::new(ids.len());
-    let rules = ChangRoberts::protocol::<Id>(&NoParams, &Setting::of(&[]));
-    let work = Work {
-        name: "W1",
-        what: "chang-roberts, random ring",
-        rules: &rules,
-        ids: &ids,
-        network: &network,
-        starts: Starts::All,
-    };
-    work.measure(plan, || plain.run(&ids))
+/// What can be measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Workload {
+    /// On a random ring where everybody starts, announcement included.
+    ChangRoberts,
+    /// A wave from one position of a random graph with degrees 5 to 10.
+    Echo,
+    /// The greatest of a complete network is down, and the lowest detects it.
+    Bully,
+    /// From one position of a random graph with degrees 5 to 10.
+    Aefa,
+    /// The same with subordinates; against AEFA's loop.
+    TwoTier,
+    /// A ring with division points; against Chang–Roberts' loop.
+    Sun,
+    /// A divided ring; against Chang–Roberts' loop.
+    Divided,
+    /// On an anonymous ring where everybody starts; against Chang–Roberts' loop.
+    ItaiRodeh,
 }
 
-/// W2.
-pub(super) fn graph(size: u32, plan: &Plan) -> Result<Row, BuildError> {
-    let network = Shape::Random { min: 5, max: 10 }.build(size, plan.seed)?;
-    let ids: Vec<Id> = (0..u64::from(size)).map(Id).collect();
-    let rules = Echo::new();
-    let starts = Starts::At(vec![Start { at: 0, tick: 0 }]);
-    let work =
-        Work { name: "W2", what: "echo, random graph 5-10", rules: &rules, ids: &ids, network: &network, starts };
-    Ok(match &network {
-        Network::Graph(graph) => {
-            let mut plain = reference::Echo::new(graph);
-            work.measure(plan, || plain.run(graph, 0))
+/// What a workload runs on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ground {
+    /// A ring.
+    Ring,
+    /// A random graph.
+    Graph,
+    /// A complete network.
+    Complete,
+}
+
+impl Workload {
+    /// All, in the order in which they are measured.
+    pub const ALL: [Workload; 8] = [
+        Workload::ChangRoberts,
+        Workload::Echo,
+        Workload::Bully,
+        Workload::Aefa,
+        Workload::TwoTier,
+        Workload::Sun,
+        Workload::Divided,
+        Workload::ItaiRodeh,
+    ];
+
+    /// The name of the algorithm.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::ChangRoberts => "chang-roberts",
+            Workload::Echo => "echo",
+            Workload::Bully => "bully",
+            Workload::Aefa => "aefa",
+            Workload::TwoTier => "two-tier",
+            Workload::Sun => "sun",
+            Workload::Divided => "divided",
+            Workload::ItaiRodeh => "itai-rodeh",
         }
-        // Of up to 11 nodes the shape is a complete network, which the reference does not know.
-        Network::Ring(_) | Network::InformedRing(_) | Network::Complete(_) => {
-            work.measure(plan, || Counted { messages: 2 * network.links(), quiescent: 3 })
+    }
+
+    /// What is run.
+    pub fn what(self) -> &'static str {
+        match self {
+            Workload::ChangRoberts => "random ring, all start",
+            Workload::Echo => "random graph 5-10",
+            Workload::Bully => "greatest down, lowest detects",
+            Workload::Aefa => "random graph 5-10, one source",
+            Workload::TwoTier => "random graph 5-10, start-up",
+            Workload::Sun | Workload::Divided => "random ring, one detector",
+            Workload::ItaiRodeh => "anonymous ring, all start",
         }
-    })
-}
+    }
 
-struct Work<'a, P: Protocol<Rank = Id>> {
-    name: &'static str,
-    what: &'static str,
-    rules: &'a P,
-    ids: &'a [Id],
-    network: &'a Network,
-    starts: Starts,
-}
+    /// Whose hand-written loop it is compared with.
+    pub fn yardstick(self) -> Workload {
+        match self {
+            Workload::TwoTier => Workload::Aefa,
+            Workload::Sun | Workload::Divided | Workload::ItaiRodeh => Workload::ChangRoberts,
+            own => own,
+        }
+    }
 
-impl<P: Protocol<Rank = Id>> Work<'_, P> {
-    fn measure(&self, plan: &Plan, mut plain: impl FnMut() -> Counted) -> Row {
-        let (mut reference, mut engine) = (Speeds::default(), Speeds::default());
-        let (mut one_thread, mut threads) = (Speeds::default(), Speeds::default());
-        let (mut messages, mut bytes) = (0, 0);
-        for _ in 0..plan.rounds.max(1) {
-            let (counted, took) = time(&mut plain);
-            messages = counted.messages;
-            reference.add(counted.messages, took.cpu);
-            let (memory, took) = self.engine(1, counted);
-            bytes = memory;
-            engine.add(counted.messages, took.cpu);
-            one_thread.add(counted.messages, took.wall);
-            if plan.threads > 1 {
-                threads.add(counted.messages, self.engine(plan.threads, counted).1.wall);
+    /// What it runs on.
+    pub fn ground(self) -> Ground {
+        match self {
+            Workload::ChangRoberts | Workload::Sun | Workload::Divided | Workload::ItaiRodeh => Ground::Ring,
+            Workload::Echo | Workload::Aefa | Workload::TwoTier => Ground::Graph,
+            Workload::Bully => Ground::Complete,
+        }
+    }
+
+    /// Fewer nodes are not worth measuring.
+    pub const LEAST: u32 = 16;
+
+    /// The sizes that are measured unless others are asked for, and those that take a while.
+    pub fn sizes(self, large: bool) -> &'static [u32] {
+        const MILLION: u32 = 1_000_000;
+        match (self, large) {
+            (Workload::ChangRoberts, false) => &[MILLION, 10 * MILLION],
+            (Workload::ChangRoberts, true) => &[MILLION, 10 * MILLION, 100 * MILLION],
+            (Workload::Echo | Workload::Aefa, true) => &[MILLION, 10 * MILLION],
+            (Workload::Bully, _) => &[4000],
+            _ => &[MILLION],
+        }
+    }
+
+    /// Runs it as often as planned.
+    pub(super) fn measure(self, size: u32, plan: &Plan) -> Result<Row, BuildError> {
+        let size = size.max(Self::LEAST);
+        let start = |at| Starts::At(vec![Start { at, tick: 0 }]);
+        match self {
+            Workload::ChangRoberts => Ok(self.on_ring::<ChangRoberts>(size, Starts::All, false, plan)),
+            Workload::Sun => Ok(self.on_ring::<Sun>(size, start(0), true, plan)),
+            Workload::Divided => Ok(self.on_ring::<Divided>(size, start(0), true, plan)),
+            Workload::ItaiRodeh => Ok(self.on_ring::<ItaiRodeh>(size, Starts::All, false, plan)),
+            Workload::Echo => self.on_graph(size, &Echo::new(), None, plan),
+            Workload::Aefa => self.elect_on_graph::<Aefa>(size, plan),
+            Workload::TwoTier => self.elect_on_graph::<TwoTier>(size, plan),
+            Workload::Bully => Ok(self.bully(size, plan)),
+        }
+    }
+
+    fn on_ring<A: Algorithm>(self, size: u32, starts: Starts, by_map: bool, plan: &Plan) -> Row {
+        // The hierarchies by default divide by 4; a ring that cannot be divided is made a little larger.
+        let size = if by_map { size.next_multiple_of(4) } else { size };
+        let network = match A::ABOUT.network {
+            NetworkKind::InformedRing => Network::InformedRing(Ring { size }),
+            _ => Network::Ring(Ring { size }),
+        };
+        let mut ids = random_ids(size, plan.seed);
+        // An informer outside has an id as well, which nobody asks for.
+        ids.extend_from_within(..(network.size() - size) as usize);
+        let members = &ids[..size as usize];
+        let params = A::Params::default();
+        let rules = A::protocol::<Id>(&params, &Setting::of(members));
+        let mut plain = reference::ChangRoberts::new(members.len());
+        let expected = expected::<A>(&params, members, &starts, network.links());
+        let work =
+            Work { workload: self, rules: &rules, ids: &ids, network: &network, starts, down: None, by_map, expected };
+        match self.yardstick() == self {
+            true => work.against_own(plan, || plain.run(members)),
+            false => work.against_other(plan, || plain.run(members)),
+        }
+    }
+
+    fn elect_on_graph<A: Algorithm>(self, size: u32, plan: &Plan) -> Result<Row, BuildError> {
+        let ids = random_ids(size, plan.seed);
+        let rules = A::protocol::<Id>(&A::Params::default(), &Setting::of(&ids));
+        self.on_graph(size, &rules, Some(&ids), plan)
+    }
+
+    fn on_graph<P: Protocol<Rank = Id>>(
+        self,
+        size: u32,
+        rules: &P,
+        ids: Option<&[Id]>,
+        plan: &Plan,
+    ) -> Result<Row, BuildError> {
+        let network = Shape::Random { min: 5, max: 10 }.build(size, plan.seed)?;
+        let positions: Vec<Id> = (0..u64::from(size)).map(Id).collect();
+        let ids = ids.unwrap_or(&positions);
+        let starts = Starts::At(vec![Start { at: 0, tick: 0 }]);
+        let network = &network;
+        let work = Work { workload: self, rules, ids, network, starts, down: None, by_map: false, expected: None };
+        let Network::Graph(graph) = network else { unreachable!("of so many nodes it is a graph") };
+        Ok(match self.yardstick() {
+            Workload::Aefa => {
+                let mut places = vec![0; ids.len()];
+                ids.iter().zip(0..).for_each(|(id, at)| places[id.0 as usize] = at);
+                let mut plain = reference::Aefa::new(graph);
+                let mut run = || plain.run(graph, ids, 0, |id| places[id.0 as usize]);
+                if self == Workload::Aefa { work.against_own(plan, run) } else { work.against_other(plan, &mut run) }
             }
-        }
-        Row {
-            workload: self.name,
-            what: self.what,
-            nodes: self.network.size(),
-            messages,
-            bytes_per_node: bytes as f64 / f64::from(self.network.size().max(1)),
-            reference,
-            engine,
-            one_thread,
-            threads: (plan.threads > 1).then_some((plan.threads, threads)),
-        }
+            _ => {
+                let mut plain = reference::Echo::new(graph);
+                work.against_own(plan, || plain.run(graph, 0))
+            }
+        })
     }
 
-    /// One run of the engine; it must count what the reference counted.
-    fn engine(&self, threads: usize, counted: Counted) -> (usize, Took) {
-        let plan =
-            EnginePlan { starts: self.starts.clone(), crashes: Vec::new(), seed: 0, until: u64::MAX >> 1, threads };
-        let prepared = Prepared::<P, Lean>::new(self.rules, self.ids, self.network, &plan);
-        let prepared = prepared.expect("rings from 3 nodes on and graphs suit the fast engine");
-        let memory = prepared.memory();
-        let (outcome, took) = time(|| prepared.run());
-        let outcome = outcome.expect("neither workload asks for more than the fast engine does");
-        let got = Counted { messages: outcome.total(), quiescent: outcome.time.quiescent.unwrap_or(0) };
-        assert_eq!(got, counted, "the engine and the reference must count the same");
-        (memory, took)
+    fn bully(self, size: u32, plan: &Plan) -> Row {
+        let ids: Vec<Id> = (1..=u64::from(size)).map(Id).collect();
+        let rules = Bully::protocol::<Id>(&Default::default(), &Setting::of(&ids));
+        let mut plain = reference::Bully::new(ids.len());
+        let work = Work {
+            workload: self,
+            rules: &rules,
+            ids: &ids,
+            network: &Network::Complete(Complete { size }),
+            starts: Starts::At(vec![Start { at: 0, tick: 0 }]),
+            down: Some(size - 1),
+            by_map: false,
+            expected: Some(u64::from(size) * u64::from(size - 1)),
+        };
+        work.against_own(plan, || plain.run(&ids, size - 1, 0))
     }
+}
+
+/// What the catalogue's formula says of a ring.
+fn expected<A: Algorithm>(params: &A::Params, ids: &[Id], starts: &Starts, links: u64) -> Option<u64> {
+    let order: Vec<u32> = ids.iter().map(|id| id.0 as u32).collect();
+    let initiators = match starts {
+        Starts::All => (0..order.len() as u32).collect(),
+        Starts::At(starts) => starts.iter().map(|start| start.at).collect::<Vec<_>>(),
+    };
+    let counts = A::expect(params, &Instance { order: &order, initiators: &initiators, links })?;
+    Some(counts.iter().sum())
+}
+
+/// Ids 0..n in random order.
+fn random_ids(size: u32, seed: u64) -> Vec<Id> {
+    let mut ids: Vec<Id> = (0..u64::from(size)).map(Id).collect();
+    Stream::new(seed, Purpose::Ids, 0).shuffle(&mut ids);
+    ids
 }

@@ -54,19 +54,26 @@ pub(crate) struct ListArgs {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  hustings bench                                 rings of 10^6 and 10^7, a graph of 10^6
-  hustings bench --large                         also a ring of 10^8 and a graph of 10^7
-  hustings bench --rings 100000 --graphs 100000 --rounds 9 --format json
+  hustings bench                                 everything: rings and graphs of 10^6, bully among 4,000
+  hustings bench bully aefa                      these two
+  hustings bench --large                         also a ring of 10^8 and graphs of 10^7
+  hustings bench --rings 100000 --graphs 100000 --complete 1000 --rounds 9 --format json
 
-W1 is Chang–Roberts on a random ring, W2 an echo on a random graph with degrees 5 to 10. The engine and the loop run in
-turn, in the same process; read the ratios, not the seconds, on a machine that does other work too.")]
+The engine and a hand-written loop run in turn, in the same process; read the ratios, not the seconds, on a machine that
+does other work too.")]
 pub(crate) struct BenchArgs {
+    /// What to measure; everything by default.
+    #[arg(value_enum, value_name = "WHAT")]
+    pub(crate) what: Vec<crate::bench::Workload>,
     /// Sizes of the rings.
     #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = super::bench::size)]
     pub(crate) rings: Vec<u32>,
     /// Sizes of the graphs.
     #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = super::bench::size)]
     pub(crate) graphs: Vec<u32>,
+    /// Sizes of the complete networks.
+    #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = super::bench::complete_size)]
+    pub(crate) complete: Vec<u32>,
     /// The largest sizes too: about 5 GB of memory and some minutes.
     #[arg(long)]
     pub(crate) large: bool,
@@ -76,9 +83,9 @@ pub(crate) struct BenchArgs {
     /// How many threads are compared with one; 1 leaves that out.
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = hustings_sim::parse::thread_count)]
     pub(crate) threads: usize,
-    /// How many small elections (chang-roberts, 100 nodes) a sweep holds; 0 leaves that out.
-    #[arg(long, default_value_t = 200_000, value_name = "E", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
-    pub(crate) elections: u32,
+    /// How many small elections (chang-roberts, 100 nodes) a sweep holds [default: 200000, or none with WHAT].
+    #[arg(long, value_name = "E", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub(crate) elections: Option<u32>,
     /// Decides the rings and graphs.
     #[arg(long, default_value_t = 1, value_name = "S")]
     pub(crate) seed: u64,

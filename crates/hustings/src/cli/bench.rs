@@ -5,31 +5,29 @@ use hustings_sim::parse::node_count;
 use super::args::{BenchArgs, Format};
 use super::console::{Console, Exit, Paint};
 use super::failure::Failure;
-use crate::bench::{self, Elections, Plan};
+use crate::bench::{self, Elections, Ground, Plan, Workload};
 
 pub(crate) fn run(args: &BenchArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let sizes = |given: &[u32], usual: &[u32], large: u32| {
-        let mut sizes = if given.is_empty() { usual.to_vec() } else { given.to_vec() };
-        if args.large && given.is_empty() {
-            sizes.push(large);
-        }
-        sizes
+    let asked = if args.what.is_empty() { &Workload::ALL[..] } else { &args.what };
+    let sizes = |workload: Workload| {
+        let given = match workload.ground() {
+            Ground::Ring => &args.rings,
+            Ground::Graph => &args.graphs,
+            Ground::Complete => &args.complete,
+        };
+        if given.is_empty() { workload.sizes(args.large) } else { given }
     };
-    let plan = Plan {
-        ring_sizes: sizes(&args.rings, &[1_000_000, 10_000_000], 100_000_000),
-        graph_sizes: sizes(&args.graphs, &[1_000_000], 10_000_000),
-        rounds: args.rounds,
-        threads: args.threads,
-        seed: args.seed,
-    };
+    let work = asked.iter().flat_map(|&workload| sizes(workload).iter().map(move |&size| (workload, size)));
+    let plan = Plan { work: work.collect(), rounds: args.rounds, threads: args.threads, seed: args.seed };
     let (colour, err) = (console.colour_errors, &mut console.err);
     // Progress is a courtesy: that it cannot be written is no reason to stop.
     let progress = |what: &str| _ = writeln!(err, "{}", Paint::Faint.on(what, colour));
     let rows = bench::run(&plan, progress).map_err(Failure::Bench)?;
-    let elections = (args.elections > 0).then(|| {
-        let what = format!("sweep: {} elections of chang-roberts, n = 100", args.elections);
+    let count = args.elections.unwrap_or(if args.what.is_empty() { 200_000 } else { 0 });
+    let elections = (count > 0).then(|| {
+        let what = format!("sweep: {count} elections of chang-roberts, n = 100");
         _ = writeln!(console.err, "{}", Paint::Faint.on(&what, colour));
-        Elections::measure(args.elections, args.threads, args.seed)
+        Elections::measure(count, args.threads, args.seed)
     });
     match args.format {
         Format::Text => {
@@ -45,9 +43,16 @@ pub(crate) fn run(args: &BenchArgs, console: &mut Console<'_>) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-/// A size for the workloads.
+/// A size for rings and graphs.
 pub(crate) fn size(text: &str) -> Result<u32, String> {
-    const LEAST: u32 = 16;
+    const LEAST: u32 = Workload::LEAST;
     let size = node_count(text).map_err(|error| error.to_string())?;
     if size < LEAST { Err(format!("{size} nodes are too few to measure; at least {LEAST}")) } else { Ok(size) }
+}
+
+/// A size for complete networks, whose mail grows with its square.
+pub(crate) fn complete_size(text: &str) -> Result<u32, String> {
+    const MOST: u32 = 20_000;
+    let size = size(text)?;
+    if size > MOST { Err(format!("{size} nodes have too many links to measure; at most {MOST}")) } else { Ok(size) }
 }

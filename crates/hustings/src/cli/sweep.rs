@@ -69,7 +69,8 @@ pub(crate) struct SweepArgs {
 pub(crate) fn run(args: &SweepArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let experiment = load(&args.file)?;
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    sweep::check(&experiment).map_err(SweepError::from)?;
+    let warnings = sweep::check(&experiment).map_err(SweepError::from)?;
+    warnings.iter().for_each(|warning| warn(console, warning));
     if args.dry_run {
         return dry_run(&experiment, threads, args.format, console);
     }

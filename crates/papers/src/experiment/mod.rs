@@ -28,12 +28,13 @@
 //! formula = [{ label = "H(n)", y = "H(n)" }]
 //! ```
 //!
-//! - "none" (for `initiators`, where that is a word: "default") leaves an option out. `runs` and `unordered` take true or false.
+//! - "none" (for `initiators`, where that is a word: "default") leaves an option out. `runs` and `unordered` take true
+//!   or false.
 //! - A parameter applies to the algorithms that have it. Points that come to the same are run once.
 //! - Faults and later starters may name `leader`, `other` (the lowest position that does not lead) and `quiet` of a run
 //!   without them: `crash = "leader@quiet+1"`. See [`crate::sweep`] for what is measured then.
-//! - A point's identity is the sorted list of its settings, not its place in the grid; seeds come from it. So another point
-//!   changes no seed.
+//! - A point's identity is the sorted list of its settings, not its place in the grid; seeds come from it. So another
+//!   point changes no seed.
 
 mod document;
 mod grid;

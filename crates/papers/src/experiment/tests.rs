@@ -1,5 +1,6 @@
 use super::*;
 
+mod random;
 mod wrong;
 
 fn experiment(vary: &str) -> Experiment {
@@ -48,7 +49,8 @@ fn values_have_one_text_however_they_are_written() {
 #[test]
 fn none_is_absent() {
     let experiment = experiment(
-        "algorithm = 'cr'\ncrash = ['none', '1@0']\nbandwidth = 'none'\nunordered = false\ninitiators = ['none', 'default']",
+        "algorithm = 'cr'\ncrash = ['none', '1@0']\nbandwidth = 'none'\nunordered = false\n\
+         initiators = ['none', 'default']",
     );
     assert_eq!(
         points(&experiment),
@@ -59,7 +61,8 @@ fn none_is_absent() {
 #[test]
 fn braces_hold_formulas() {
     let experiment = experiment(
-        "algorithm = 'sun'\nlet.u = [2, 4]\nlet.k = '{u-1}'\nnodes = '{u*8}'\np.u = '{u}'\ncrash = '{n-1}@0, {n/k}@{10*k}'",
+        "algorithm = 'sun'\nlet.u = [2, 4]\nlet.k = '{u-1}'\nnodes = '{u*8}'\np.u = '{u}'\n\
+         crash = '{n-1}@0, {n/k}@{10*k}'",
     );
     assert_eq!(points(&experiment), ["sun 2 1 16 2 15@0,16@10", "sun 4 3 32 4 31@0,10@30"]);
     let sized = super::tests::experiment("algorithm = 'aefa'\ntopology = 'grid:4x5'\ncrash = '{n-1}@0'");
@@ -136,7 +139,8 @@ fn the_fingerprint_tells_what_changes_results() {
 
 #[test]
 fn plots_are_read() {
-    let plot = "[[plot]]\nname = 'messages'\ntitle = 'Messages'\nx = 'nodes'\ny = 'messages / (n * `p.sun-depth`)'\nby = ['algorithm']\n\
+    let plot = "[[plot]]\nname = 'messages'\ntitle = 'Messages'\nx = 'nodes'\n\
+                y = 'messages / (n * `p.sun-depth`)'\nby = ['algorithm']\n\
                 facet = 'let.u'\nlog = 'xy'\nwhere = { algorithm = 'sun-divided', let.u = [2, 3] }\n\
                 formula = [{ label = 'n', y = 'n' }, { label = 'H', y = 'H(nodes)' }]";
     let experiment = with("algorithm = 'sun-divided'\nnodes = 64\nlet.u = [2, 4]\np.sun-depth = 1", plot);

@@ -1,7 +1,7 @@
 //! Runs on several threads.
 //!
-//! Missing runs are cut into chunks; whoever is free takes the next one. A run depends on its number alone, so the results do
-//! not depend on who ran what when.
+//! Missing runs are cut into chunks; whoever is free takes the next one. A run depends on its number alone, so the
+//! results do not depend on who ran what when.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,19 +26,32 @@ pub struct Progress {
     pub left: Option<Duration>,
 }
 
-/// Points with more nodes are not built only to be checked.
-const MOST_CHECKED: f64 = 50_000.0;
+/// So many nodes are built only to be checked; what is wrong with points beyond that shows when they are run.
+const MOST_CHECKED: f64 = 5_000_000.0;
 
-/// Checks every point against its algorithm before anything is run.
-pub fn check(experiment: &Experiment) -> Result<(), Mistake> {
+/// The most warnings that are told.
+const MOST_WARNINGS: usize = 10;
+
+/// Checks every point against its algorithm before anything is run. Tells what is allowed, but perhaps not meant.
+pub fn check(experiment: &Experiment) -> Result<Vec<String>, Mistake> {
+    let mut warnings: Vec<String> = Vec::new();
+    let mut checked = 0.0;
     for point in experiment.points() {
         let mut prepared = experiment.prepare(point)?;
-        if estimate::size(experiment, point) <= MOST_CHECKED {
-            prepared.request.seed = point.seed(0);
+        checked += estimate::size(experiment, point);
+        if checked > MOST_CHECKED {
+            continue;
+        }
+        prepared.request.seed = point.seed(0);
+        let planned =
             prepared.election.plan(&prepared.request).map_err(|refusal| experiment.refused(point, &refusal))?;
+        for warning in planned.warnings.iter().map(ToString::to_string) {
+            if warnings.len() < MOST_WARNINGS && !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
         }
     }
-    Ok(())
+    Ok(warnings)
 }
 
 /// A run that failed.
@@ -192,8 +205,8 @@ pub(super) fn once(
     })
 }
 
-/// About so many nodes are simulated in one chunk, and at most so many runs: long enough that handing out costs nothing, short
-/// enough that all threads end together and little is lost by a sudden end.
+/// About so many nodes are simulated in one chunk, and at most so many runs: long enough that handing out costs nothing,
+/// short enough that all threads end together and little is lost by a sudden end.
 const CHUNK_NODES: f64 = 65_536.0;
 const CHUNK_RUNS: f64 = 512.0;
 

@@ -73,7 +73,7 @@ impl Store {
         if begin == Begin::Resume && self.parquet.exists() {
             return self.check_results(experiment).map(|()| None);
         }
-        if begin == Begin::Fresh {
+        if begin != Begin::Anew {
             self.check_free()?;
         }
         if let Some(folder) = self.log.parent() {

@@ -349,8 +349,8 @@ fn a_file_says_its_version_and_its_name() {
     );
     assert_eq!(
         told("version = 1\nname = '../a'\n[vary]\nalgorithm = 'cr'"),
-        "wrong.toml, line 2: name = ../a: this cannot be part of a file's name; allowed: letters a to z, digits, - and _, not \
-         beginning with -"
+        "wrong.toml, line 2: name = ../a: this cannot be part of a file's name; allowed: letters a to z, digits, - and _, \
+         not beginning with -"
     );
     let long = " ".repeat(super::super::MOST_BYTES + 1);
     assert_eq!(told(&long), "wrong.toml, line 1: the file has 1048577 bytes; allowed: at most 1048576");
@@ -365,7 +365,8 @@ fn what_the_simulator_refuses_is_told_at_its_line() {
     for (vary, wanted) in [
         (
             "algorithm = ['aefa', 'cr']\nnodes = 12\ntopology = 'grid:3x4'",
-            "line 6: vary.topology = grid:3x4: where algorithm = chang-roberts: --topology grid:3x4: chang-roberts runs on a ring",
+            "line 6: vary.topology = grid:3x4: where algorithm = chang-roberts: --topology grid:3x4: \
+             chang-roberts runs on a ring",
         ),
         (
             "algorithm = 'cr'\nnodes = [3, 4]\ncrash = '3@0'",
@@ -373,7 +374,8 @@ fn what_the_simulator_refuses_is_told_at_its_line() {
         ),
         (
             "algorithm = 'sun'\nnodes = 16\np.aggregate = 'lazzy'",
-            "line 6: vary.p.aggregate = lazzy: -p aggregate=lazzy: parameter `aggregate` cannot be `lazzy`; allowed: lazy, eager",
+            "line 6: vary.p.aggregate = lazzy: -p aggregate=lazzy: parameter `aggregate` cannot be `lazzy`; \
+             allowed: lazy, eager",
         ),
     ] {
         assert_eq!(told(vary), format!("wrong.toml, {wanted}"));

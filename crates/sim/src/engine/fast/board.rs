@@ -27,6 +27,15 @@ pub(super) struct Board<M> {
     direct: Direct<M>,
     /// How many messages are on it, those sent by id left out.
     count: usize,
+    cursor: Cursor,
+}
+
+/// Which words of the upper levels are open, as far as they were not read yet; the first board keeps it for all.
+#[derive(Clone, Copy, Default)]
+struct Cursor {
+    words: [u64; 3],
+    at: [usize; 3],
+    started: bool,
 }
 
 impl<M> Board<M> {
@@ -41,6 +50,7 @@ impl<M> Board<M> {
             more: Vec::new(),
             direct: Direct::new(),
             count: 0,
+            cursor: Cursor::default(),
         }
     }
 
@@ -64,15 +74,10 @@ impl<M> Board<M> {
 
     /// Makes the second messages of links ready to be taken, and empties the count.
     fn open(&mut self) {
-        self.count = 0;
+        (self.count, self.cursor) = (0, Cursor::default());
         // Stable, and from the back: the last one of the lowest slot is at the end.
         self.more.sort_by_key(|&(slot, _)| slot);
         self.more.reverse();
-    }
-
-    #[inline(always)]
-    fn has_more(&self, slot: usize) -> bool {
-        self.more.last().is_some_and(|&(other, _)| other == slot)
     }
 }
 
@@ -80,20 +85,26 @@ impl<M: Send> Mailbox<M> for Board<M> {
     type Reader = Reader;
     type Pool = ();
 
-    fn new<L: Links>(links: &L, _: Range<u32>, to: Range<u32>) -> Self {
+    fn new<L: Links>(links: L, _: Range<u32>, to: Range<u32>) -> Self {
         Board::of(links.first(to.start)..links.first(to.end))
     }
 
-    fn pool<L: Links>(_: &L, _: Range<u32>) {}
+    fn pool<L: Links>(_: L, _: Range<u32>) {}
 
     fn memory(&self) -> usize {
         let words: usize = self.levels.iter().map(Vec::len).sum();
         words * size_of::<u64>() + self.payloads.len() * size_of::<M>()
     }
 
+    fn pool_memory((): &()) -> usize {
+        0
+    }
+
     fn len(&self) -> usize {
         self.count + self.direct.len()
     }
+
+    const ASKS_FOR_RECEIVERS: bool = false;
 
     #[inline(always)]
     fn put(&mut self, (): &mut (), way: Way, message: M) {
@@ -104,13 +115,17 @@ impl<M: Send> Mailbox<M> for Board<M> {
         self.direct.put(sender, receiver, message);
     }
 
-    fn open<L: Links>(boards: &mut [Self], links: &L, to: Range<u32>) -> Reader {
+    fn open<L: Links>(boards: &mut [Self], links: L, to: Range<u32>) -> Reader {
+        boards.iter_mut().for_each(Board::open);
+        let has_direct = Direct::open(boards.iter_mut().map(|board| &mut board.direct));
         Reader {
+            word: 0,
+            low: 0,
             node: to.start,
-            first: boards[0].first,
+            first: links.first(to.start),
             end: links.first(to.start + 1),
-            has_direct: Direct::open(boards.iter_mut().map(|board| &mut board.direct)),
-            ..Reader::new(boards)
+            is_rough: has_direct || boards.iter().any(|board| !board.more.is_empty()),
+            is_direct: false,
         }
     }
 
@@ -119,19 +134,22 @@ impl<M: Send> Mailbox<M> for Board<M> {
         boards: &mut [Self],
         (): &mut (),
         reader: &mut Reader,
-        links: &L,
+        links: L,
         bound: Bound,
-    ) -> Option<Arrival<M>> {
-        let base = boards[0].first;
-        let slot = reader.next_below(boards, bound.slot - base);
-        if reader.has_direct
-            && let Some(letter) = next_direct(boards, *reader, slot.map(|slot| slot + base), links, bound.node)
+    ) -> Option<Arrival> {
+        if reader.word == 0 {
+            (reader.word, reader.low) = next_word(boards);
+        }
+        if reader.is_rough
+            && let Some(letter) = next_direct(boards, *reader, links, bound.node)
         {
+            reader.is_direct = true;
             return Some(letter);
         }
-        let slot = slot?;
-        let message = reader.take(boards, slot);
-        let slot = slot + base;
+        let slot = reader.slot();
+        if reader.word == 0 || slot >= bound.slot {
+            return None;
+        }
         if slot >= reader.end {
             reader.node = receiver_of(links, slot, reader.node + 1);
             (reader.first, reader.end) = (links.first(reader.node), links.first(reader.node + 1));
@@ -141,8 +159,25 @@ impl<M: Send> Mailbox<M> for Board<M> {
             first: reader.first,
             degree: (reader.end - reader.first) as u32,
             came: Came::Through(Port((slot - reader.first) as u32)),
-            message,
         })
+    }
+
+    #[inline(always)]
+    fn message(boards: &mut [Self], reader: &mut Reader) -> M {
+        if reader.is_rough {
+            let (message, is_last) = rough_message(boards, *reader);
+            reader.word &= reader.word.wrapping_sub(u64::from(is_last));
+            reader.is_direct = false;
+            return message;
+        }
+        let slot = reader.slot();
+        reader.word &= reader.word - 1;
+        if size_of::<M>() == 0 {
+            // SAFETY: a message without bytes needs no memory, and the bit says that there is one. (The boards' own
+            // bits are wiped at the end of the tick.)
+            return unsafe { std::ptr::NonNull::<M>::dangling().read() };
+        }
+        take(boards, slot)
     }
 
     fn close(boards: &mut [Self]) -> bool {
@@ -151,24 +186,66 @@ impl<M: Send> Mailbox<M> for Board<M> {
     }
 }
 
-/// What was sent by id and comes before the mail at this slot.
+/// What was sent by id and comes before the mail at the reader's slot.
 #[cold]
 #[inline(never)]
-fn next_direct<M: Send, L: Links>(
-    boards: &mut [Board<M>],
-    reader: Reader,
-    slot: Option<usize>,
-    links: &L,
-    bound: u32,
-) -> Option<Arrival<M>> {
-    let over_link = slot.map(|slot| {
-        let node = receiver_of(links, slot, reader.node);
+fn next_direct<M, L: Links>(boards: &mut [Board<M>], reader: Reader, links: L, bound: u32) -> Option<Arrival> {
+    let over_link = (reader.word != 0).then(|| {
+        let node = receiver_of(links, reader.slot(), reader.node);
         let first = links.first(node);
-        (node, links.receiver(node, first, (slot - first) as u32))
+        (node, links.receiver(node, first, (reader.slot() - first) as u32))
     });
-    let (node, sender, message) = boards[0].direct.next(over_link, bound)?;
+    let (node, sender) = boards[0].direct.next(over_link, bound)?;
     let (first, end) = (links.first(node), links.first(node + 1));
-    Some(Arrival { node, first, degree: (end - first) as u32, came: Came::From(sender), message })
+    Some(Arrival { node, first, degree: (end - first) as u32, came: Came::From(sender) })
+}
+
+/// The next message where there is mail by id, or more than one message at a slot; and whether the slot is empty then.
+#[cold]
+#[inline(never)]
+fn rough_message<M>(boards: &mut [Board<M>], reader: Reader) -> (M, bool) {
+    if reader.is_direct {
+        return (boards[0].direct.take(), false);
+    }
+    let slot = reader.slot();
+    let message = take(boards, slot);
+    // A slot has one sender, so the next message is on the same board as this one was.
+    for board in boards {
+        let place = slot - board.first;
+        if let Some((_, next)) = board.more.pop_if(|(other, _)| *other == place) {
+            board.levels[0][place / 64] |= 1 << (place % 64);
+            if size_of::<M>() != 0 {
+                board.payloads[place].write(next);
+            }
+            return (message, false);
+        }
+    }
+    (message, true)
+}
+
+/// Takes a message whose bit is set.
+#[inline(always)]
+fn take<M>(boards: &mut [Board<M>], slot: usize) -> M {
+    let slot = slot - boards[0].first;
+    let bit = 1u64 << (slot % 64);
+    // A slot has one sender, so just one of the boards has its mail. Counted, not searched: which one it is cannot be
+    // guessed.
+    let (mut from, mut not_yet) = (0, true);
+    for board in &boards[..boards.len() - 1] {
+        not_yet &= board.levels[0][slot / 64] & bit == 0;
+        from += usize::from(not_yet);
+    }
+    let board = &mut boards[from];
+    assert!(board.levels[0][slot / 64] & bit != 0, "there is a message at this slot");
+    board.levels[0][slot / 64] &= !bit;
+    // SAFETY: the bit was set, so the slot holds a message: it was written with the bit. Nobody reads it again.
+    unsafe {
+        if size_of::<M>() == 0 {
+            std::ptr::NonNull::<M>::dangling().read()
+        } else {
+            board.payloads.get_unchecked(slot).assume_init_read()
+        }
+    }
 }
 
 impl<M> Drop for Board<M> {
@@ -185,111 +262,61 @@ impl<M> Drop for Board<M> {
 }
 
 /// Reads the boards that all ranges wrote for one range, in the order of the slots.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Reader {
-    /// What is left of the words that are open, and where they are, per level.
-    words: [u64; 3],
-    at: [usize; 3],
-    started: bool,
-    /// Whether any slot holds more than one message.
-    any_more: bool,
-    /// Whether anything was sent by id.
-    has_direct: bool,
+    /// What is left of the word that is open, and the slot of its lowest bit.
+    word: u64,
+    low: usize,
     /// The last node that had mail over a link, its first slot, and that of the next one.
     node: u32,
     first: usize,
     end: usize,
+    /// Whether any slot holds more than one message, or anything was sent by id.
+    is_rough: bool,
+    /// Whether what comes next was sent by id.
+    is_direct: bool,
 }
 
 impl Reader {
-    /// A reader of these boards, which are opened.
-    fn new<M>(boards: &mut [Board<M>]) -> Self {
-        boards.iter_mut().for_each(Board::open);
-        Reader { any_more: boards.iter().any(|board| !board.more.is_empty()), ..Reader::default() }
-    }
-
-    /// The next slot below `bound` with mail. Its bit is not taken yet.
+    /// The slot that comes next, if the word is not empty.
     #[inline(always)]
-    fn next_below<M>(&mut self, boards: &[Board<M>], bound: usize) -> Option<usize> {
-        if self.words[0] == 0 {
-            *self = self.refilled(boards);
-            if self.words[0] == 0 {
-                return None;
-            }
-        }
-        let slot = self.at[0] * 64 + self.words[0].trailing_zeros() as usize;
-        (slot < bound).then_some(slot)
+    fn slot(&self) -> usize {
+        self.low + self.word.trailing_zeros() as usize
     }
+}
 
-    /// Takes the first message of the slot that [`Reader::next_below`] gave; the slot stays open while it holds
-    /// another.
-    #[inline(always)]
-    fn take<M>(&mut self, boards: &mut [Board<M>], slot: usize) -> M {
-        if size_of::<M>() == 0 && !self.any_more {
-            self.words[0] &= self.words[0] - 1; // the boards' own bits are wiped at the end of the tick
-            // SAFETY: a message without bytes needs no memory, and the bit says that there is one.
-            return unsafe { std::ptr::NonNull::<M>::dangling().read() };
-        }
-        let bit = 1u64 << (slot % 64);
-        // A slot has one sender, so just one of the boards has its mail. Counted, not searched: which one it is cannot
-        // be guessed.
-        let (mut from, mut not_yet) = (0, true);
-        for board in &boards[..boards.len() - 1] {
-            not_yet &= board.levels[0][slot / 64] & bit == 0;
-            from += usize::from(not_yet);
-        }
-        let board = &mut boards[from];
-        // SAFETY: the bit is set, so the slot holds a message: it was written with the bit, and taking it clears the
-        // bit or puts the next one in.
-        let message = unsafe {
-            if size_of::<M>() == 0 {
-                std::ptr::NonNull::<M>::dangling().read()
-            } else {
-                board.payloads.get_unchecked(slot).assume_init_read()
-            }
-        };
-        if self.any_more && board.has_more(slot) {
-            if let Some((_, next)) = board.more.pop()
-                && size_of::<M>() != 0
-            {
-                board.payloads[slot].write(next);
-            }
-        } else {
-            self.words[0] &= self.words[0] - 1;
-            board.levels[0][slot / 64] &= !bit;
-        }
-        message
+/// The next word that is not empty, and the slot of its lowest bit.
+#[inline(never)]
+fn next_word<M>(boards: &mut [Board<M>]) -> (u64, usize) {
+    let Cursor { mut words, mut at, started } = boards[0].cursor;
+    let word = |level: usize, at: usize| {
+        boards.iter().fold(0, |word, board| word | board.levels[level].get(at).copied().unwrap_or(0))
+    };
+    if !started {
+        words[2] = word(2, 0);
     }
-
-    /// Goes on to the next word that is not empty. By value, so that a reader held in registers need not have an
-    /// address.
-    #[inline(never)]
-    fn refilled<M>(mut self, boards: &[Board<M>]) -> Self {
-        let word = |level: usize, at: usize| {
-            boards.iter().fold(0, |word, board| word | board.levels[level].get(at).copied().unwrap_or(0))
-        };
-        if !self.started {
-            (self.words[2], self.started) = (word(2, 0), true);
+    words[0] = 0;
+    while words[0] == 0 {
+        if words[1] != 0 {
+            at[0] = at[1] * 64 + words[1].trailing_zeros() as usize;
+            words[1] &= words[1] - 1;
+            words[0] = word(0, at[0]);
+            continue;
         }
-        loop {
-            if self.words[1] != 0 {
-                self.at[0] = self.at[1] * 64 + self.words[1].trailing_zeros() as usize;
-                self.words[1] &= self.words[1] - 1;
-                self.words[0] = word(0, self.at[0]);
-                return self;
-            }
-            while self.words[2] == 0 {
-                self.at[2] += 1;
-                if self.at[2] >= boards[0].levels[2].len() {
-                    return self;
-                }
-                self.words[2] = word(2, self.at[2]);
-            }
-            self.at[1] = self.at[2] * 64 + self.words[2].trailing_zeros() as usize;
-            self.words[2] &= self.words[2] - 1;
-            self.words[1] = word(1, self.at[1]);
+        while words[2] == 0 && at[2] + 1 < boards[0].levels[2].len() {
+            at[2] += 1;
+            words[2] = word(2, at[2]);
         }
+        if words[2] == 0 {
+            break;
+        }
+        at[1] = at[2] * 64 + words[2].trailing_zeros() as usize;
+        words[2] &= words[2] - 1;
+        words[1] = word(1, at[1]);
     }
+    let low = boards[0].first + at[0] * 64;
+    boards[0].cursor = Cursor { words, at, started: true };
+    (words[0], low)
 }
 
 /// Wipes the bits of boards that were read to the end.
@@ -337,10 +364,16 @@ mod tests {
                 plain.push((slot, Box::new(number)));
             }
             plain.sort_by_key(|&(slot, _)| slot);
-            let (mut reader, mut read) = (Reader::new(&mut boards), Vec::new());
-            for bound in [slots / 2, slots] {
-                while let Some(slot) = reader.next_below(&boards, bound) {
-                    read.push((slot, reader.take(&mut boards, slot)));
+            let mut read = Vec::new();
+            boards.iter_mut().for_each(Board::open);
+            loop {
+                let (word, low) = next_word(&mut boards);
+                if word == 0 {
+                    break;
+                }
+                let mut reader = Reader { word, low, node: 0, first: 0, end: 0, is_rough: true, is_direct: false };
+                while reader.word != 0 {
+                    read.push((reader.slot(), Board::message(&mut boards, &mut reader)));
                 }
             }
             assert_eq!(read, plain);

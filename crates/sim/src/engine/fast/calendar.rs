@@ -61,7 +61,10 @@ impl<M> Calendar<M> {
                 down_from[node as usize] = down_from[node as usize].min(tick);
             }
         }
+        // Who is down cannot go down again: of several crashes of a node the first is one.
         let mut own: Vec<(u64, u32)> = crashes.iter().copied().filter(|(_, node)| range.contains(node)).collect();
+        own.sort_unstable_by_key(|&(tick, node)| (node, tick));
+        own.dedup_by_key(|&mut (_, node)| node);
         own.sort_unstable();
         let listed = match starts {
             Starts::All => VecDeque::new(),

@@ -41,9 +41,9 @@ impl<M> Direct<M> {
         !first.letters.is_empty()
     }
 
-    /// The next letter for a position below `bound`, if it comes before the mail over a link that is next: its
-    /// receiver and its sender.
-    pub(super) fn next(&mut self, over_link: Option<(u32, u32)>, bound: u32) -> Option<(u32, u32, M)> {
+    /// The receiver and the sender of the next letter for a position below `bound`, if it comes before the mail over a
+    /// link that is next.
+    pub(super) fn next(&mut self, over_link: Option<(u32, u32)>, bound: u32) -> Option<(u32, u32)> {
         let place = self.letters.front().map(|letter| (letter.receiver, letter.sender))?;
         if over_link == Some(place) {
             self.muddled = true;
@@ -51,7 +51,12 @@ impl<M> Direct<M> {
         if place.0 >= bound || over_link.is_some_and(|other| other <= place) {
             return None;
         }
-        self.letters.pop_front().map(|letter| (letter.receiver, letter.sender, letter.message))
+        Some(place)
+    }
+
+    /// What that letter says.
+    pub(super) fn take(&mut self) -> M {
+        self.letters.pop_front().expect("it was just announced").message
     }
 
     /// Whether all of it came out in order.

@@ -1,11 +1,14 @@
 //! The links of a network, numbered.
 
+use std::ops::Range;
+
 use hustings_protocol::Port;
 
+use super::mailbox::Way;
 use crate::topology::{Complete, Graph, Ring};
 
 /// A network whose directed links are numbered by receiver, then by sender.
-pub(super) trait Links: Sync {
+pub(super) trait Links: Copy + Send + Sync {
     /// Whether a node knows the ranks of its peers.
     const PEERS_ARE_KNOWN: bool;
     /// Whether it is a ring, whose nodes may strike each other off; and there may be an informer outside.
@@ -22,9 +25,18 @@ pub(super) trait Links: Sync {
     fn receiver(&self, node: u32, first: usize, port: u32) -> u32;
     /// The slot of the link that a port leads to. `first` is the node's own first slot.
     fn slot(&self, node: u32, first: usize, port: u32) -> usize;
+    /// Both, for a range of ports.
+    #[inline(always)]
+    fn ways(&self, node: u32, first: usize, ports: Range<u32>) -> impl Iterator<Item = Way> {
+        ports.map(move |port| Way {
+            sender: node,
+            receiver: self.receiver(node, first, port),
+            slot: self.slot(node, first, port),
+        })
+    }
 }
 
-impl Links for Graph {
+impl Links for &Graph {
     const PEERS_ARE_KNOWN: bool = true;
 
     fn size(&self) -> u32 {
@@ -41,6 +53,12 @@ impl Links for Graph {
     #[inline(always)]
     fn slot(&self, _: u32, first: usize, port: u32) -> usize {
         self.reverse()[first + port as usize] as usize
+    }
+    #[inline(always)]
+    fn ways(&self, node: u32, first: usize, ports: Range<u32>) -> impl Iterator<Item = Way> {
+        let places = first + ports.start as usize..first + ports.end as usize;
+        let (receivers, slots) = (&self.slots()[places.clone()], &self.reverse()[places]);
+        receivers.iter().zip(slots).map(move |(&receiver, &slot)| Way { sender: node, receiver, slot: slot as usize })
     }
 }
 
@@ -66,6 +84,7 @@ impl Links for Complete {
 }
 
 /// A ring whose members may reach each other across, by the map; perhaps with an informer outside.
+#[derive(Clone, Copy)]
 pub(super) struct Chords {
     pub(super) ring: Ring,
     pub(super) has_informer: bool,
@@ -103,7 +122,7 @@ impl Links for Chords {
 
 /// The receiver of a slot, at or after `from`: near ones are found at once, far ones by doubling steps.
 #[inline(always)]
-pub(super) fn receiver_of<L: Links>(links: &L, slot: usize, from: u32) -> u32 {
+pub(super) fn receiver_of<L: Links>(links: L, slot: usize, from: u32) -> u32 {
     let mut low = from;
     for _ in 0..4 {
         if slot < links.first(low + 1) {
@@ -115,7 +134,7 @@ pub(super) fn receiver_of<L: Links>(links: &L, slot: usize, from: u32) -> u32 {
 }
 
 #[inline(never)]
-fn far_receiver_of<L: Links>(links: &L, slot: usize, from: u32) -> u32 {
+fn far_receiver_of<L: Links>(links: L, slot: usize, from: u32) -> u32 {
     let (mut low, mut step, size) = (from, 1, links.size());
     while low + step < size && links.first(low + step) <= slot {
         low += step;

@@ -52,14 +52,19 @@ pub fn suits(scenario: &Scenario) -> bool {
         && only_crashes
         && match &scenario.network {
             Network::Ring(_) | Network::InformedRing(_) => scenario.network.members() >= 1,
-            Network::Complete(complete) => ranges::suits(complete),
+            Network::Complete(complete) => ranges::suits(*complete),
             Network::Graph(graph) => ranges::suits(graph),
         }
 }
 
-/// Only the general engine tells nodes whom they can reach; where nothing happens there is nothing to tell.
-fn serves(protocol: &impl Protocol, scenario: &Scenario) -> bool {
-    suits(scenario) && (scenario.faults.is_empty() || !protocol.watches())
+/// Only the general engine tells nodes whom they can reach; where nobody crashes there is nothing to tell.
+fn needs_word(protocol: &impl Protocol, plan: &Plan) -> bool {
+    protocol.watches() && !plan.crashes.is_empty()
+}
+
+/// What there is to do, if the fast engine can do it.
+fn plan(protocol: &impl Protocol, scenario: &Scenario) -> Option<Plan> {
+    suits(scenario).then(|| Plan::of(scenario)).filter(|plan| !needs_word(protocol, plan))
 }
 
 /// Runs a scenario that [`suits`]; `None` if the protocol then asks for something that only the general engine does.
@@ -74,9 +79,10 @@ pub fn run<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &S
 
 /// [`run`] for rings whose members talk to their neighbours only: nothing else is compiled.
 pub fn run_on_ring<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
+    let plan = plan(protocol, scenario)?;
     match scenario.network {
-        Network::Ring(ring) if serves(protocol, scenario) && ring::suits(ring, scenario.faults.len()) => {
-            ring::Prepared::<P, Mt>::new(protocol, ranks, ring, &Plan::of(scenario)).run()
+        Network::Ring(ring) if ring::suits(ring, plan.crashes.len()) => {
+            ring::Prepared::<P, Mt>::new(protocol, ranks, ring, &plan).run()
         }
         _ => None,
     }
@@ -84,20 +90,20 @@ pub fn run_on_ring<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scen
 
 /// [`run`] for rings whose members have a map, and perhaps an informer outside: nothing else is compiled.
 pub fn run_by_map<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
-    let links = chords(&scenario.network).filter(|_| serves(protocol, scenario))?;
-    ranges::Prepared::<P, _, Bins<_>, Mt>::new(protocol, ranks, &links, &Plan::of(scenario)).run()
+    let (links, plan) = (chords(&scenario.network)?, plan(protocol, scenario)?);
+    ranges::Prepared::<P, _, Bins<_>, Mt>::new(protocol, ranks, links, &plan).run()
 }
 
 /// [`run`] for graphs and complete networks only: nothing else is compiled.
 pub fn run_on_links<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
-    let plan = serves(protocol, scenario).then(|| Plan::of(scenario))?;
+    let plan = plan(protocol, scenario)?;
     match &scenario.network {
         Network::Ring(_) | Network::InformedRing(_) => None,
         Network::Complete(complete) if const { is_tiny::<P>() } => {
-            ranges::Prepared::<P, _, Sheet<_>, Mt>::new(protocol, ranks, complete, &plan).run()
+            ranges::Prepared::<P, _, Sheet<_>, Mt>::new(protocol, ranks, *complete, &plan).run()
         }
         Network::Complete(complete) => {
-            ranges::Prepared::<P, _, Bins<_>, Mt>::new(protocol, ranks, complete, &plan).run()
+            ranges::Prepared::<P, _, Bins<_>, Mt>::new(protocol, ranks, *complete, &plan).run()
         }
         Network::Graph(graph) if const { is_tiny::<P>() } => {
             ranges::Prepared::<P, _, Board<_>, Mt>::new(protocol, ranks, graph, &plan).run()
@@ -152,15 +158,18 @@ impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
     /// Sets up a plan on a network; `None` if it needs the general engine.
     pub fn new(protocol: &'a P, ranks: &'a [P::Rank], network: &'a Network, plan: &Plan) -> Option<Self> {
         type Run<'a, P, L, B, Mt> = ranges::Prepared<'a, P, L, B, Mt>;
+        if needs_word(protocol, plan) {
+            return None;
+        }
         let driver: Box<dyn Ready + 'a> = match network {
             Network::Ring(ring) if ring::suits(*ring, plan.crashes.len()) => {
                 Box::new(ring::Prepared::<P, Mt>::new(protocol, ranks, *ring, plan))
             }
-            Network::Complete(complete) if ranges::suits(complete) => {
+            Network::Complete(complete) if ranges::suits(*complete) => {
                 if const { is_tiny::<P>() } {
-                    Box::new(Run::<P, _, Sheet<_>, Mt>::new(protocol, ranks, complete, plan))
+                    Box::new(Run::<P, _, Sheet<_>, Mt>::new(protocol, ranks, *complete, plan))
                 } else {
-                    Box::new(Run::<P, _, Bins<_>, Mt>::new(protocol, ranks, complete, plan))
+                    Box::new(Run::<P, _, Bins<_>, Mt>::new(protocol, ranks, *complete, plan))
                 }
             }
             Network::Graph(graph) if ranges::suits(graph) => {
@@ -173,6 +182,13 @@ impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
             _ => return None,
         };
         Some(Prepared(driver, PhantomData))
+    }
+
+    /// [`Prepared::new`] for rings whose members have a map, and perhaps an informer outside; `None` on other networks.
+    pub fn by_map(protocol: &'a P, ranks: &'a [P::Rank], network: &Network, plan: &Plan) -> Option<Self> {
+        let links = chords(network).filter(|_| !needs_word(protocol, plan))?;
+        let driver = ranges::Prepared::<P, _, Bins<_>, Mt>::new(protocol, ranks, links, plan);
+        Some(Prepared(Box::new(driver), PhantomData))
     }
 
     /// How many bytes the run holds: ranks, states, books and room for mail; the network itself left out.

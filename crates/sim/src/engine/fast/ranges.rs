@@ -30,13 +30,13 @@ const MOST_RANGES: usize = 16;
 const MOST_SLOTS: usize = 1 << 30;
 
 /// Whether this driver serves a network.
-pub(super) fn suits(links: &impl Links) -> bool {
+pub(super) fn suits(links: impl Links) -> bool {
     links.size() >= 1 && links.first(links.size()) <= MOST_SLOTS
 }
 
 /// One range of positions.
 struct Worker<'a, P: Protocol, L, B: Mailbox<P::Message>> {
-    links: &'a L,
+    links: L,
     books: Core<'a, P>,
     range: Range<u32>,
     states: Vec<P::State>,
@@ -59,7 +59,7 @@ pub(super) struct Prepared<'a, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
 }
 
 impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Prepared<'a, P, L, B, Mt> {
-    pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], links: &'a L, plan: &Plan) -> Self {
+    pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], links: L, plan: &Plan) -> Self {
         let borders: Arc<[(u32, usize)]> = borders(links, plan.threads).into();
         let ranges = || borders.windows(2).map(|pair| pair[0].0..pair[1].0);
         let worker = |range: Range<u32>| Worker {
@@ -79,7 +79,7 @@ impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Prepared<'a, 
     pub(super) fn memory(&self) -> usize {
         let worker = |worker: &Worker<'_, P, L, B>| {
             let mail = worker.inbox.iter().chain(&worker.outbox).map(B::memory).sum::<usize>();
-            mail + worker.books.memory() + worker.states.len() * size_of::<P::State>()
+            mail + B::pool_memory(&worker.pool) + worker.books.memory() + worker.states.len() * size_of::<P::State>()
         };
         self.workers.iter().map(worker).sum()
     }
@@ -97,7 +97,7 @@ impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Prepared<'a, 
 }
 
 /// Where the ranges begin, in positions and in slots, so that each has about as many slots; one more entry than ranges.
-fn borders(links: &impl Links, threads: usize) -> Vec<(u32, usize)> {
+fn borders(links: impl Links, threads: usize) -> Vec<(u32, usize)> {
     let size = links.size();
     let ranges = threads.clamp(1, MOST_RANGES).min(size.max(1) as usize);
     let slots = links.first(size);
@@ -202,24 +202,25 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
     fn deliver<Mt: Meter>(&mut self, inbox: &mut [B], reader: &mut B::Reader, bound: u32, counts: &mut Counts) {
         let bound = Bound { node: bound, slot: self.links.first(bound) };
         let (start, mut local) = (self.range.start, *reader);
-        while let Some(Arrival { node, first, degree, came, message }) =
-            B::next(inbox, &mut self.pool, &mut local, self.links, bound)
-        {
+        // One for all, set anew for every message: it has an address, so each of its fields costs a write.
+        let mut cx = Spot::<P, L, B, Mt> {
+            node: 0,
+            first: 0,
+            degree: 0,
+            links: self.links,
+            books: &mut self.books,
+            outbox: &mut self.outbox,
+            pool: &mut self.pool,
+            borders: &self.borders,
+            counts,
+            acted: false,
+            meter: PhantomData,
+        };
+        while let Some(Arrival { node, first, degree, came }) = B::next(inbox, cx.pool, &mut local, self.links, bound) {
+            let message = B::message(inbox, &mut local);
             self.active = true;
-            self.books.delivered::<Mt>(node);
-            let mut cx = Spot::<P, L, B, Mt> {
-                node,
-                first,
-                degree,
-                links: self.links,
-                books: &mut self.books,
-                outbox: &mut self.outbox,
-                pool: &mut self.pool,
-                borders: &self.borders,
-                counts,
-                acted: false,
-                meter: PhantomData,
-            };
+            cx.books.delivered::<Mt>(node);
+            (cx.node, cx.first, cx.degree) = (node, first, degree);
             let (protocol, state) = (cx.books.protocol, &mut self.states[(node - start) as usize]);
             match came {
                 Came::Through(port) => protocol.receive(state, port, message, &mut cx),

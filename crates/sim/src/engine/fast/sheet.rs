@@ -13,6 +13,9 @@ use super::links::Links;
 use super::mailbox::{Arrival, Bound, Came, Mailbox, Way};
 use super::pages::filled;
 
+/// How many bits are turned at once.
+const SQUARE: usize = 64 * 64;
+
 /// Mail from one range of positions to one range of positions, of a complete network.
 pub(super) struct Sheet<M> {
     first_sender: u32,
@@ -30,18 +33,26 @@ pub(super) struct Sheet<M> {
     direct: Direct<M>,
     /// How many messages are on it, those sent by id left out.
     count: usize,
-    open: Block,
+    open: Block<M>,
+    cursor: Cursor,
 }
 
 /// 64 columns of all sheets for a range, turned.
-#[derive(Default)]
-struct Block {
+struct Block<M> {
     /// The rows with mail, by sheet.
     rows: Vec<(u32, u32)>,
     /// 64 rows each that have mail in this block: the sheet, and the first of the rows.
     groups: Vec<(u32, u32)>,
     /// For each group, for each of the 64 columns: a bit for each row.
     words: Vec<u64>,
+    /// For each group, for each of the 64 columns: what each row says.
+    messages: Vec<Option<M>>,
+}
+
+impl<M> Default for Block<M> {
+    fn default() -> Self {
+        Block { rows: Vec::new(), groups: Vec::new(), words: Vec::new(), messages: Vec::new() }
+    }
 }
 
 impl<M> Sheet<M> {
@@ -53,31 +64,37 @@ impl<M> Sheet<M> {
 /// How far the mail was read.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Reader {
+    /// The receiver that is being read, and its first slot.
+    node: u32,
+    first: usize,
+    /// What is left of its word of the open group; whose the lowest bit is; and where the messages begin.
+    word: u64,
+    sender: u32,
+    place: usize,
+    /// Whether anybody has more than one message from one sender, or mail by id.
+    is_rough: bool,
+    /// Whether what comes next is mail by id.
+    is_direct: bool,
+}
+
+/// Where the reader is in the blocks; the first sheet keeps it for all.
+#[derive(Clone, Copy, Default)]
+struct Cursor {
     /// The next block.
     block: usize,
     /// The receivers of the open block that were not reached yet.
     receivers: u64,
-    /// The receiver that is being read, its column in the block, and its first slot.
-    node: u32,
+    /// The column of the receiver that is being read, in the block.
     column: usize,
-    first: usize,
-    /// The next group, and how many there are.
+    /// The next group.
     group: usize,
-    groups: usize,
-    /// What is left of the group that is being read, its sheet, and the first of its rows.
-    word: u64,
-    sheet: u32,
-    row: u32,
-    /// Whether anybody has more than one message from one sender, or mail by id.
-    any_more: bool,
-    has_direct: bool,
 }
 
 impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
     type Reader = Reader;
     type Pool = ();
 
-    fn new<L: Links>(_: &L, from: Range<u32>, to: Range<u32>) -> Self {
+    fn new<L: Links>(_: L, from: Range<u32>, to: Range<u32>) -> Self {
         let (rows, columns) = (from.len(), to.len());
         let words = columns.div_ceil(64);
         Sheet {
@@ -92,13 +109,18 @@ impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
             direct: Direct::new(),
             count: 0,
             open: Block::default(),
+            cursor: Cursor::default(),
         }
     }
 
-    fn pool<L: Links>(_: &L, _: Range<u32>) {}
+    fn pool<L: Links>(_: L, _: Range<u32>) {}
 
     fn memory(&self) -> usize {
         self.bits.len() * size_of::<u64>() + self.messages.len() * size_of::<Option<M>>()
+    }
+
+    fn pool_memory((): &()) -> usize {
+        0
     }
 
     fn len(&self) -> usize {
@@ -122,13 +144,41 @@ impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
         self.blocks[block] = true;
     }
 
+    const TAKES_SPANS: bool = true;
+
+    fn put_span(&mut self, sender: u32, receivers: Range<u32>, message: M) {
+        let row = (sender - self.first_sender) as usize;
+        let (mut column, end) =
+            ((receivers.start - self.first_receiver) as usize, (receivers.end - self.first_receiver) as usize);
+        self.rows[row] = true;
+        while column < end {
+            // What lies in one word.
+            let (block, until) = (column / 64, (column / 64 * 64 + 64).min(end));
+            let bits = u64::MAX >> (64 - (until - column)) << (column % 64);
+            let word = &mut self.bits[row * self.blocks.len() + block];
+            if *word & bits == 0 {
+                *word |= bits;
+                self.messages[row * self.columns + column..row * self.columns + until].fill(Some(message.clone()));
+                self.blocks[block] = true;
+                self.count += until - column;
+            } else {
+                for column in column..until {
+                    let receiver = self.first_receiver + column as u32;
+                    self.put(&mut (), Way { sender, receiver, slot: 0 }, message.clone());
+                }
+            }
+            column = until;
+        }
+    }
+
     fn put_direct(&mut self, (): &mut (), sender: u32, receiver: u32, message: M) {
         self.direct.put(sender, receiver, message);
     }
 
-    fn open<L: Links>(sheets: &mut [Self], _: &L, _: Range<u32>) -> Reader {
+    fn open<L: Links>(sheets: &mut [Self], _: L, _: Range<u32>) -> Reader {
         let mut block = std::mem::take(&mut sheets[0].open);
         block.rows.clear();
+        block.groups.clear();
         let mut any_more = false;
         for (number, sheet) in (0..).zip(sheets.iter_mut()) {
             sheet.count = 0;
@@ -139,9 +189,9 @@ impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
             let used = sheet.rows.iter_mut().zip(0..).filter_map(|(used, row)| std::mem::take(used).then_some(row));
             block.rows.extend(used.map(|row| (number, row)));
         }
-        sheets[0].open = block;
+        (sheets[0].open, sheets[0].cursor) = (block, Cursor::default());
         let has_direct = Direct::open(sheets.iter_mut().map(|sheet| &mut sheet.direct));
-        Reader { any_more, has_direct, ..Reader::default() }
+        Reader { is_rough: any_more || has_direct, ..Reader::default() }
     }
 
     #[inline(always)]
@@ -149,35 +199,37 @@ impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
         sheets: &mut [Self],
         (): &mut (),
         reader: &mut Reader,
-        links: &L,
+        links: L,
         bound: Bound,
-    ) -> Option<Arrival<M>> {
+    ) -> Option<Arrival> {
         if reader.word == 0 {
             *reader = refilled(sheets, *reader, links);
         }
-        let sender = sheets[reader.sheet as usize].first_sender + reader.row + reader.word.trailing_zeros();
-        if reader.has_direct {
-            let over_link = (reader.word != 0).then_some((reader.node, sender));
-            if let Some((node, sender, message)) = sheets[0].direct.next(over_link, bound.node) {
-                let (first, end) = (links.first(node), links.first(node + 1));
-                return Some(Arrival { node, first, degree: (end - first) as u32, came: Came::From(sender), message });
-            }
+        if reader.is_rough
+            && let Some(letter) = next_direct(sheets, *reader, links, bound.node)
+        {
+            reader.is_direct = true;
+            return Some(letter);
         }
         if reader.word == 0 || reader.node >= bound.node {
             return None;
         }
-        let sheet = &mut sheets[reader.sheet as usize];
-        let (row, column) = ((sender - sheet.first_sender) as usize, (reader.node - sheet.first_receiver) as usize);
-        let place = &mut sheet.messages[row * sheet.columns + column];
-        let message = place.clone()?;
-        if reader.any_more && sheet.more.last().is_some_and(|other| (other.0, other.1) == (reader.node, sender)) {
-            *place = sheet.more.pop().map(|(_, _, next)| next);
-        } else {
-            reader.word &= reader.word - 1;
+        let sender = reader.sender();
+        let came = Came::Through(Port(sender - u32::from(sender > reader.node)));
+        Some(Arrival { node: reader.node, first: reader.first, degree: links.size() - 1, came })
+    }
+
+    #[inline(always)]
+    fn message(sheets: &mut [Self], reader: &mut Reader) -> M {
+        if reader.is_rough {
+            let (message, is_last) = rough_message(sheets, *reader);
+            reader.word &= reader.word.wrapping_sub(u64::from(is_last));
+            reader.is_direct = false;
+            return message;
         }
-        let port = Port(sender - u32::from(sender > reader.node));
-        let degree = links.size() - 1;
-        Some(Arrival { node: reader.node, first: reader.first, degree, came: Came::Through(port), message })
+        let place = reader.place + reader.word.trailing_zeros() as usize;
+        reader.word &= reader.word - 1;
+        sheets[0].open.messages[place].clone().expect("its bit is set")
     }
 
     fn close(sheets: &mut [Self]) -> bool {
@@ -186,32 +238,69 @@ impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
     }
 }
 
+impl Reader {
+    /// Who sent what comes next, if the word is not empty.
+    #[inline(always)]
+    fn sender(&self) -> u32 {
+        self.sender + self.word.trailing_zeros()
+    }
+}
+
+/// What was sent by id and comes before what the reader is at.
+#[cold]
+#[inline(never)]
+fn next_direct<M, L: Links>(sheets: &mut [Sheet<M>], reader: Reader, links: L, bound: u32) -> Option<Arrival> {
+    let over_link = (reader.word != 0).then_some((reader.node, reader.sender()));
+    let (node, sender) = sheets[0].direct.next(over_link, bound)?;
+    Some(Arrival { node, first: links.first(node), degree: links.size() - 1, came: Came::From(sender) })
+}
+
+/// The next message where there is mail by id, or more than one message from one sender; and whether it is the last.
+#[cold]
+#[inline(never)]
+fn rough_message<M: Clone>(sheets: &mut [Sheet<M>], reader: Reader) -> (M, bool) {
+    if reader.is_direct {
+        return (sheets[0].direct.take(), false);
+    }
+    let pair = (reader.node, reader.sender());
+    let same = |&mut (receiver, sender, _): &mut (u32, u32, M)| (receiver, sender) == pair;
+    let next = sheets.iter_mut().find_map(|sheet| sheet.more.pop_if(same));
+    let is_last = next.is_none();
+    let place = &mut sheets[0].open.messages[reader.place + reader.word.trailing_zeros() as usize];
+    let message = if is_last { place.clone() } else { std::mem::replace(place, next.map(|(_, _, message)| message)) };
+    (message.expect("its bit is set"), is_last)
+}
+
 /// Goes on to the next word that is not empty. By value, so that a reader held in registers need not have an address.
 #[inline(never)]
-fn refilled<M, L: Links>(sheets: &mut [Sheet<M>], mut reader: Reader, links: &L) -> Reader {
+fn refilled<M: Clone, L: Links>(sheets: &mut [Sheet<M>], mut reader: Reader, links: L) -> Reader {
+    let mut cursor = sheets[0].cursor;
     loop {
         let Block { groups, words, .. } = &sheets[0].open;
-        while reader.group < reader.groups {
-            let group = reader.group;
-            reader.group += 1;
-            reader.word = words[group * 64 + reader.column];
-            if reader.word != 0 {
-                (reader.sheet, reader.row) = groups[group];
-                return reader;
-            }
+        while cursor.group < groups.len() && reader.word == 0 {
+            let group = cursor.group;
+            reader.word = words[group * 64 + cursor.column];
+            reader.sender = sheets[groups[group].0 as usize].first_sender + groups[group].1;
+            reader.place = (group * 64 + cursor.column) * 64;
+            cursor.group += 1;
         }
-        if reader.receivers == 0 {
-            let Some(block) = (reader.block..sheets[0].words()).find(|&block| take_block(sheets, block)) else {
-                return reader;
-            };
-            (reader.receivers, reader.groups) = turn(sheets, block);
-            reader.block = block + 1;
+        if reader.word != 0 {
+            break;
         }
-        reader.column = reader.receivers.trailing_zeros() as usize;
-        reader.receivers &= reader.receivers - 1;
-        reader.node = sheets[0].first_receiver + ((reader.block - 1) * 64 + reader.column) as u32;
-        (reader.first, reader.group) = (links.first(reader.node), 0);
+        if cursor.receivers == 0 {
+            let next = (cursor.block..sheets[0].words()).find(|&block| take_block(sheets, block));
+            let Some(block) = next else { break };
+            cursor.receivers = turn(sheets, block);
+            cursor.block = block + 1;
+        }
+        cursor.column = cursor.receivers.trailing_zeros() as usize;
+        cursor.receivers &= cursor.receivers - 1;
+        cursor.group = 0;
+        reader.node = sheets[0].first_receiver + ((cursor.block - 1) * 64 + cursor.column) as u32;
+        reader.first = links.first(reader.node);
     }
+    sheets[0].cursor = cursor;
+    reader
 }
 
 /// Whether a block has mail. It is asked once.
@@ -219,8 +308,8 @@ fn take_block<M>(sheets: &mut [Sheet<M>], block: usize) -> bool {
     sheets.iter_mut().fold(false, |any, sheet| any | std::mem::take(&mut sheet.blocks[block]))
 }
 
-/// Turns a block, whose bits are taken. Says which receivers have mail, and of how many groups of senders.
-fn turn<M>(sheets: &mut [Sheet<M>], block: usize) -> (u64, usize) {
+/// Turns a block, whose bits are taken. Says which receivers have mail.
+fn turn<M: Clone>(sheets: &mut [Sheet<M>], block: usize) -> u64 {
     let mut open = std::mem::take(&mut sheets[0].open);
     open.groups.clear();
     open.words.clear();
@@ -235,15 +324,28 @@ fn turn<M>(sheets: &mut [Sheet<M>], block: usize) -> (u64, usize) {
             square[(row - first) as usize] = word;
             any |= word;
         }
-        if any != 0 {
-            receivers |= any;
-            open.groups.push((number, first));
-            open.words.extend_from_slice(&transposed(square));
+        if any == 0 {
+            continue;
         }
+        receivers |= any;
+        let place = open.groups.len() * SQUARE;
+        if open.messages.len() < place + SQUARE {
+            open.messages.resize(place + SQUARE, None);
+        }
+        for (row, mut bits) in (first..).zip(square).filter(|&(_, bits)| bits != 0) {
+            let said = &sheet.messages[row as usize * sheet.columns + block * 64..];
+            let turned = &mut open.messages[place + (row - first) as usize..];
+            while bits != 0 {
+                let column = bits.trailing_zeros() as usize;
+                turned[column * 64].clone_from(&said[column]);
+                bits &= bits - 1;
+            }
+        }
+        open.groups.push((number, first));
+        open.words.extend_from_slice(&transposed(square));
     }
-    let groups = open.groups.len();
     sheets[0].open = open;
-    (receivers, groups)
+    receivers
 }
 
 /// A square of bits, turned: bit c of row r goes to bit r of row c. Halves, quarters and so on change places.

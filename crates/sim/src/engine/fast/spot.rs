@@ -11,12 +11,15 @@ use super::links::Links;
 use super::mailbox::{Mailbox, Way};
 use super::meter::Meter;
 
+/// So many receivers side by side are quicker told together than one by one.
+const WORTH_A_SPAN: usize = 16;
+
 /// What a node sees while it handles an event.
 pub(super) struct Spot<'a, 'b, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
     pub(super) node: u32,
     pub(super) first: usize,
     pub(super) degree: u32,
-    pub(super) links: &'a L,
+    pub(super) links: L,
     pub(super) books: &'a mut Core<'b, P>,
     pub(super) outbox: &'a mut [B],
     pub(super) pool: &'a mut B::Pool,
@@ -40,15 +43,64 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Spot<'_, '_, P, L
 
     #[inline(always)]
     fn put(&mut self, port: u32, message: P::Message) {
-        let receiver = self.links.receiver(self.node, self.first, port);
-        if !self.books.calendar.is_up(receiver, self.books.tick + 1) {
-            return self.bring_back(port, receiver, message);
+        let mut receiver = 0;
+        if B::ASKS_FOR_RECEIVERS || self.books.calendar.is_rough() {
+            receiver = self.links.receiver(self.node, self.first, port);
+            if !self.books.calendar.is_up(receiver, self.books.tick + 1) {
+                // A copy: a message whose address is given away would be built in memory, and read back in one piece
+                // before it has arrived there.
+                return self.bring_back(port, receiver, message.clone());
+            }
         }
         let slot = self.links.slot(self.node, self.first, port);
-        // Counted, not searched: on a random graph nobody can guess it.
-        let inner = &self.borders[1..self.borders.len() - 1];
-        let to: usize = inner.iter().map(|border| usize::from(slot >= border.1)).sum();
+        let to = if self.outbox.len() == 1 { 0 } else { self.range_of(slot) };
         self.outbox[to].put(self.pool, Way { sender: self.node, receiver, slot }, message);
+    }
+
+    /// Which range a slot belongs to. Counted, not searched: on a random graph nobody can guess it.
+    #[inline(always)]
+    fn range_of(&self, slot: usize) -> usize {
+        let inner = &self.borders[1..self.borders.len() - 1];
+        inner.iter().map(|border| usize::from(slot >= border.1)).sum()
+    }
+
+    /// The same message to a range of ports.
+    #[inline(always)]
+    fn put_range(&mut self, ports: Range<u32>, message: P::Message) {
+        if B::TAKES_SPANS && ports.len() >= WORTH_A_SPAN {
+            // Everybody is behind a port, in order, but the node itself.
+            self.put_span(ports.start.min(self.node)..ports.end.min(self.node), message.clone());
+            self.put_span(ports.start.max(self.node) + 1..ports.end.max(self.node) + 1, message);
+        } else if let [outbox] = &mut *self.outbox
+            && !self.books.calendar.is_rough()
+        {
+            for way in self.links.ways(self.node, self.first, ports) {
+                outbox.put(self.pool, way, message.clone());
+            }
+        } else {
+            for port in ports {
+                self.put(port, message.clone());
+            }
+        }
+    }
+
+    /// The same message to receivers side by side; those that will be down are left out.
+    fn put_span(&mut self, mut receivers: Range<u32>, message: P::Message) {
+        while !receivers.is_empty() {
+            let due = self.books.tick + 1;
+            let up = receivers.clone().take_while(|&to| self.books.calendar.is_up(to, due)).count() as u32;
+            let end = receivers.start + up;
+            for (to, borders) in self.borders.windows(2).enumerate() {
+                let part = receivers.start.max(borders[0].0)..end.min(borders[1].0);
+                if !part.is_empty() {
+                    self.outbox[to].put_span(self.node, part, message.clone());
+                }
+            }
+            if end < receivers.end {
+                self.bring_back(end - u32::from(end > self.node), end, message.clone());
+            }
+            receivers.start = end + 1;
+        }
     }
 
     /// What an informer outside says of leaders counts for nothing.
@@ -102,27 +154,19 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Context<P> for Sp
         match except {
             Some(except) if except.0 < self.degree => {
                 self.count(&message, u64::from(self.degree) - 1);
-                for port in 0..except.0 {
-                    self.put(port, message.clone());
-                }
-                for port in except.0 + 1..self.degree {
-                    self.put(port, message.clone());
-                }
+                self.put_range(0..except.0, message.clone());
+                self.put_range(except.0 + 1..self.degree, message);
             }
             _ => {
                 self.count(&message, u64::from(self.degree));
-                for port in 0..self.degree {
-                    self.put(port, message.clone());
-                }
+                self.put_range(0..self.degree, message);
             }
         }
     }
     #[inline(always)]
     fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
         self.count(&message, ports.len() as u64);
-        for port in ports {
-            self.put(port, message.clone());
-        }
+        self.put_range(ports, message);
     }
     fn send_direct(&mut self, to: Id, message: P::Message) {
         match self.books.position(to) {
