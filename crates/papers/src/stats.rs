@@ -49,6 +49,24 @@ impl Summary {
     }
 }
 
+/// The 95 % confidence interval of a probability of which so many tries came true (Wilson's, which stays between 0 and 1).
+pub fn probability_interval(came_true: usize, tries: usize) -> (f64, f64) {
+    if tries == 0 {
+        return (0.0, 1.0);
+    }
+    let (n, z) = (tries as f64, NORMAL);
+    let part = came_true.min(tries) as f64 / n;
+    let (below, middle) = (1.0 + z * z / n, part + z * z / (2.0 * n));
+    let margin = z * (part * (1.0 - part) / n + z * z / (4.0 * n * n)).sqrt();
+    // What is certain so far is the end of the interval, whatever rounding says.
+    let low = if came_true == 0 { 0.0 } else { ((middle - margin) / below).clamp(0.0, part) };
+    let high = if came_true >= tries { 1.0 } else { ((middle + margin) / below).clamp(part, 1.0) };
+    (low, high)
+}
+
+/// The 97.5 % quantile of the normal distribution.
+const NORMAL: f64 = 1.959_963_984_540_054;
+
 /// A number that was estimated, and its 95 % confidence interval where there is one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
@@ -163,7 +181,7 @@ pub fn t_quantile(freedom: usize) -> f64 {
         return *quantile;
     }
     // The normal quantile, and how t departs from it in powers of 1/freedom; right to six digits from here on.
-    let (v, z) = (freedom as f64, 1.959_963_984_540_054_f64);
+    let (v, z) = (freedom as f64, NORMAL);
     let (z3, z5, z7, z9) = (z * z * z, z.powi(5), z.powi(7), z.powi(9));
     z + (z3 + z) / (4.0 * v)
         + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * v * v)
@@ -202,6 +220,19 @@ mod tests {
         assert_eq!((one.mean, one.sd, one.margin, one.interval()), (3.0, 0.0, None, (3.0, 3.0)));
         assert_eq!(Summary::of([f64::INFINITY]), None);
         assert_eq!(Summary::of([0.1, 0.2, 0.3]), Summary::of([0.3, 0.1, 0.2]), "the order does not matter");
+    }
+
+    #[test]
+    fn probabilities_stay_between_0_and_1() {
+        assert_eq!(probability_interval(0, 0), (0.0, 1.0));
+        // Checked against published values of Wilson's interval: 8 of 10, and 12 of 12.
+        let (low, high) = probability_interval(8, 10);
+        near(low, 0.490162);
+        near(high, 0.943318);
+        let (low, high) = probability_interval(12, 12);
+        near(low, 0.757506);
+        assert_eq!(high, 1.0);
+        assert_eq!(probability_interval(0, 12).0, 0.0);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! A table is what an experiment writes, what a file of results is read into, and what plots and reports draw from.
 
 pub mod csv;
+pub mod file;
 pub mod parquet;
 #[cfg(test)]
 pub(crate) mod samples;

@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::papers::PapersArgs;
+use super::plot::PlotArgs;
 use super::sim_args::SimArgs;
 use super::sweep::SweepArgs;
 
@@ -25,6 +26,8 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Published tables, figures and claims against what is measured.
     Papers(PapersArgs),
+    /// Charts of a sweep's results, as SVG or PNG.
+    Plot(Box<PlotArgs>),
     /// The speed of this machine, against hand-written loops.
     Bench(BenchArgs),
     /// A script that completes commands and options in a shell.

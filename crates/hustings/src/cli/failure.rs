@@ -3,8 +3,10 @@
 use std::io;
 
 use hustings_papers::findings::StudyError;
+use hustings_papers::plot::{PlotError, PngError};
 use hustings_papers::report::ReportError;
 use hustings_papers::sweep::SweepError;
+use hustings_papers::table::file::ResultsError;
 use hustings_sim::parse::{nearest, short};
 use hustings_sim::simulate::{Refusal, ReplayRefusal};
 use hustings_sim::topology::BuildError;
@@ -51,6 +53,15 @@ pub(crate) enum Failure {
     /// A report that could not be written.
     #[error("--out: cannot write {0}")]
     Report(#[from] ReportError),
+    /// Results that could not be read.
+    #[error("{path}: {error}")]
+    Results { path: String, error: ResultsError },
+    /// A chart that cannot be made of the results.
+    #[error("{}{error}", if name.is_empty() { String::new() } else { format!("plot `{name}`: ") })]
+    Plot { name: String, error: PlotError },
+    /// A picture that could not be turned into pixels.
+    #[error("--png: {0}")]
+    Png(PngError),
     /// Ctrl-C could not be listened for.
     #[error("cannot listen for signals: {0}")]
     Signals(io::Error),
@@ -79,7 +90,10 @@ impl Failure {
             | Failure::Experiment { .. }
             | Failure::Study(_)
             | Failure::Report(_)
+            | Failure::Results { error: ResultsError::Io(_), .. }
+            | Failure::Png(_)
             | Failure::Signals(_) => (Exit::CouldNot, None),
+            Failure::Results { .. } | Failure::Plot { .. } => (Exit::WrongUse, None),
             Failure::Sweep(error) => sweep_exit(error),
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),
@@ -126,6 +140,7 @@ fn unknown_help(what: &str, nearest: Option<&str>) -> Option<String> {
     let list = match what {
         "algorithm" => "`hustings list` shows all",
         "text" => "`hustings papers` shows all",
+        "plot" => "those there are stand in the experiment's [[plot]] blocks",
         _ => "`hustings` shows all",
     };
     Some(nearest.map_or_else(|| list.to_string(), |nearest| format!("the nearest is `{nearest}`; {list}")))

@@ -10,7 +10,8 @@ use super::levels::{Levels, label};
 use super::measure::Measure;
 use super::overlay;
 use super::spec::{Filter, PlotSpec};
-use crate::stats::Summary;
+use crate::experiment::METRICS;
+use crate::stats::{Summary, probability_interval};
 use crate::table::{Cell, Table, Values};
 
 /// A row that is drawn.
@@ -62,14 +63,14 @@ impl Chart {
         drawn.sort_by(|a, b| (a.panel, a.series).cmp(&(b.panel, b.series)).then(a.x.total_cmp(&b.x)));
         let mut panels: Vec<Panel> = facets.into_iter().map(|title| Panel { title, ..Panel::default() }).collect();
         for points in drawn.chunk_by(|a, b| (a.panel, a.series) == (b.panel, b.series)) {
-            let line = Line { series: points[0].series, points: means(points)? };
+            let line = Line { series: points[0].series, points: means(points, y.is_flag())? };
             panels[points[0].panel].lines.push(line);
         }
         overlay::add(&mut panels, table, spec, (&x_scale, x_values), &y_scale, &drawn)?;
         let note = note(&panels, matches!(x_scale, Scale::Words(_)));
         Ok(Chart {
             name: spec.name.clone(),
-            title: if spec.title.is_empty() { format!("{} over {}", spec.y, spec.x) } else { spec.title.clone() },
+            title: title(spec),
             x: axis(table, &spec.x, spec.x_label.as_deref(), x_scale),
             y: axis(table, &spec.y, spec.y_label.as_deref(), y_scale),
             series,
@@ -191,22 +192,35 @@ impl Groups {
 }
 
 /// A point for each x of rows in the order of x.
-fn means(rows: &[Drawn]) -> Result<Vec<Point>, PlotError> {
+fn means(rows: &[Drawn], flags: bool) -> Result<Vec<Point>, PlotError> {
     let mut points = Vec::new();
     for same in rows.chunk_by(|a, b| a.x == b.x) {
         // Rows that are drawn have finite values, so there is a summary.
         let Some(summary) = Summary::of(same.iter().map(|drawn| drawn.y)) else { continue };
-        let (low, high) = summary.interval();
+        let (low, high) = match same.iter().filter(|drawn| drawn.y == 1.0).count() {
+            came_true if flags && same.len() > 1 => probability_interval(came_true, same.len()),
+            _ => summary.interval(),
+        };
         points.push(Point { x: same[0].x, y: summary.mean, low, high, count: summary.count });
     }
     too_many("x", "points on a line", points.len(), MOST_POINTS)?;
     Ok(points)
 }
 
+fn title(spec: &PlotSpec) -> String {
+    if !spec.title.is_empty() {
+        return spec.title.clone();
+    }
+    let (x, y) = (spec.x_label.as_ref().unwrap_or(&spec.x), spec.y_label.as_ref().unwrap_or(&spec.y));
+    format!("{y} over {x}")
+}
+
 fn axis(table: &Table, name: &str, label: Option<&str>, scale: Scale) -> Axis {
     let about =
         table.columns().find(|(heading, _)| &*heading.name == name).map(|(heading, _)| heading.about.to_string());
-    let about = about.filter(|about| !about.is_empty());
+    // Not every file says what its columns mean.
+    let usual = || METRICS.iter().find(|(known, _)| *known == name).map(|(_, about)| (*about).to_string());
+    let about = about.filter(|about| !about.is_empty()).or_else(usual);
     let label = label.map(str::to_string).or(about).unwrap_or_else(|| name.to_string());
     Axis { label, unit: String::new(), scale }
 }

@@ -41,6 +41,13 @@ impl<'a> Measure<'a> {
         Ok(Measure { formula, columns })
     }
 
+    /// Whether it is a column of flags as such: its mean is then the part of rows in which it holds.
+    pub(super) fn is_flag(&self) -> bool {
+        let alone = format!("`{}`", self.columns.first().map_or("", |(name, _, _)| name));
+        let text = self.formula.text().trim();
+        matches!(&self.columns[..], [(name, _, Values::Flags(_))] if text == name || text == alone)
+    }
+
     /// The names of the columns that it reads.
     pub(super) fn reads(&self) -> impl Iterator<Item = &'a str> {
         self.columns.iter().map(|(_, column, _)| *column)

@@ -163,3 +163,72 @@ fn errors_name_the_column_and_the_nearest() {
     }
     assert_eq!(Chart::from_table(&Table::default(), &wish()), Err(PlotError::Empty));
 }
+
+mod any {
+    //! Whatever is in a table and whatever is asked for: an error, or a picture with finite coordinates.
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::table::samples::any_table;
+
+    fn name(table: &Table, at: usize) -> String {
+        let names: Vec<_> = table.columns().map(|(heading, _)| heading.name.to_string()).collect();
+        names[at % names.len()].clone()
+    }
+
+    /// Every number in an attribute that holds coordinates.
+    fn coordinates(picture: &str) -> Vec<f64> {
+        let attributes = [
+            " x=\"",
+            " y=\"",
+            " x1=\"",
+            " y1=\"",
+            " x2=\"",
+            " y2=\"",
+            " cx=\"",
+            " cy=\"",
+            " width=\"",
+            " height=\"",
+            " points=\"",
+            "viewBox=\"",
+        ];
+        let mut numbers = Vec::new();
+        for attribute in attributes {
+            for (at, _) in picture.match_indices(attribute) {
+                let value = picture[at + attribute.len()..].split('"').next().unwrap_or_default();
+                let pieces = value.split([' ', ',']).filter(|piece| !piece.is_empty());
+                numbers.extend(pieces.map(|piece| piece.parse::<f64>().unwrap_or(f64::NAN)));
+            }
+        }
+        numbers
+    }
+
+    proptest! {
+        #[test]
+        fn tables_give_finite_pictures(
+            table in any_table(),
+            at in any::<[usize; 4]>(),
+            with in any::<[bool; 5]>(),
+            formula in proptest::sample::select(vec!["n", "1", "1/0", "a*a", "2^1000", "-3"]),
+        ) {
+            let spec = PlotSpec {
+                x: name(&table, at[0]),
+                y: if with[0] { name(&table, at[1]) } else { "1e99 * 3".into() },
+                by: if with[1] { vec![name(&table, at[2])] } else { vec![] },
+                facet: with[2].then(|| name(&table, at[3])),
+                log: Log { x: with[3], y: with[4] },
+                formulas: vec![overlay("f", formula)].into_iter().filter(|_| with[1] == with[4]).collect(),
+                ..PlotSpec::default()
+            };
+            if let Ok(chart) = Chart::from_table(&table, &spec) {
+                let picture = svg(&chart);
+                let numbers = coordinates(&picture);
+                prop_assert!(numbers.len() > 10);
+                prop_assert!(numbers.iter().all(|number| number.is_finite() && number.abs() < 10_000.0), "{}", picture);
+                prop_assert_eq!(&picture, &svg(&chart));
+                png(&picture).expect("what we draw can be drawn as pixels");
+            }
+        }
+    }
+}

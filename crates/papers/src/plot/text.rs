@@ -66,6 +66,14 @@ pub(super) fn wrapped(text: &str, size: f64, most: f64, lines: usize) -> Vec<Str
     wrapped.iter().map(|line| shortened(line, size, most)).collect()
 }
 
+/// The same, but in lines of about the same width.
+pub(super) fn balanced(text: &str, size: f64, most: f64, lines: usize) -> Vec<String> {
+    let widest = wrapped(text, size, most, lines);
+    let narrower = (10..20).map(|part| wrapped(text, size, most * f64::from(part) / 20.0, lines + 1));
+    let cut = |wrapped: &Vec<String>| wrapped.len() != widest.len() || wrapped.iter().any(|line| line.ends_with('…'));
+    narrower.into_iter().find(|wrapped| !cut(wrapped)).unwrap_or(widest)
+}
+
 fn wrapped_fits(line: &str, word: &str, size: f64, most: f64) -> bool {
     width(line, size) + width(" ", size) + width(word, size) <= most
 }
@@ -114,6 +122,7 @@ mod tests {
         let cut = wrapped("messages until the leader was elected", 10.0, 90.0, 2);
         assert_eq!(cut, ["messages until", "the leader was…"]);
         assert_eq!(wrapped("", 10.0, 90.0, 2), [""; 0]);
+        assert_eq!(balanced("messages of nine algorithms", 10.0, 140.0, 3), ["messages of", "nine algorithms"]);
         assert_eq!(escaped("a<b>&\"\u{0}\n"), "a&lt;b&gt;&amp;&quot;? ");
     }
 }

@@ -48,6 +48,8 @@ pub(super) struct Layout {
     pub(super) markers: usize,
     /// Whether panels have titles.
     titled: bool,
+    /// Whether the last row is full.
+    complete: bool,
 }
 
 impl Layout {
@@ -61,7 +63,7 @@ impl Layout {
         };
         let high = [330.0, 240.0, 190.0, 160.0][columns - 1];
         let (x_span, y_span) = spans(chart, high);
-        let y_most = (high / 42.0) as usize;
+        let y_most = (high / 36.0) as usize;
         let apart = |ticks: &[(f64, Label)]| ticks.windows(2).all(|pair| (pair[1].0 - pair[0].0) * high >= TICK * 1.4);
         let y_ticks = y_span.ticks(&chart.y.scale, y_most, &apart);
         let widest = y_ticks.major.iter().map(|(_, label)| label_width(label, TICK)).fold(0.0, f64::max);
@@ -96,6 +98,7 @@ impl Layout {
             y_caption,
             markers: chart.panels.iter().flat_map(|panel| &panel.lines).map(|line| line.points.len()).sum(),
             titled,
+            complete: count.is_multiple_of(columns),
         }
     }
 
@@ -111,9 +114,9 @@ impl Layout {
         (at.is_multiple_of(self.columns), at + self.columns >= count)
     }
 
-    /// Room below a panel that is not in the last row. In an incomplete grid some panel above has its numbers there.
+    /// Room below a panel that is not in the last row. In an incomplete grid some of them have numbers there.
     fn below_panel(&self) -> f64 {
-        self.below_last().max(16.0)
+        if self.complete { 16.0 } else { self.below_last().max(16.0) }
     }
 
     /// Room for the numbers or words below the axis.
@@ -174,5 +177,5 @@ fn spans(chart: &Chart, high: f64) -> (Span, Span) {
     } else {
         Span::of(&chart.y.scale, ends(), 0.0, zero)
     };
-    (x_span, span.rounded((high / 42.0) as usize))
+    (x_span, span.rounded((high / 36.0) as usize))
 }

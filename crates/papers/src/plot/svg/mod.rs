@@ -13,7 +13,7 @@ use panel::Frame;
 use style::{FAINT, INK, define_hatches};
 
 use super::chart::Chart;
-use super::text::{FAMILY, LINE, escaped, wrapped};
+use super::text::{FAMILY, LINE, balanced, escaped, wrapped};
 
 /// The size of the small line below.
 const NOTE: f64 = 10.0;
@@ -23,7 +23,7 @@ pub fn svg(chart: &Chart) -> String {
     let key = key(chart);
     let layout = Layout::new(chart);
     let legend = Legend::new(chart, WIDTH - layout.left - MARGIN);
-    let title = wrapped(&chart.title, TITLE, WIDTH - layout.left - MARGIN, 3);
+    let title = balanced(&chart.title, TITLE, WIDTH - layout.left - MARGIN, 3);
     let note = wrapped(&chart.note, NOTE, WIDTH - layout.left - MARGIN, 2);
 
     let mut body = Canvas::default();

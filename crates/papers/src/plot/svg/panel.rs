@@ -54,10 +54,13 @@ impl Frame<'_> {
         } else {
             panel.lines.iter().for_each(|line| self.band(canvas, line));
         }
-        // Formulas lie over bands and bars, and below the means.
-        panel.curves.iter().for_each(|curve| self.curve(canvas, curve));
         if !self.chart.has_bars() {
             panel.lines.iter().for_each(|line| self.line(canvas, line));
+        }
+        // Formulas lie over lines, so that both are seen where they agree, but not over markers.
+        panel.curves.iter().for_each(|curve| self.curve(canvas, curve));
+        if !self.chart.has_bars() {
+            panel.lines.iter().for_each(|line| self.markers(canvas, line));
         }
         self.axes(canvas);
     }
@@ -168,10 +171,14 @@ impl Frame<'_> {
         if places.len() > 1 {
             canvas.polyline(&places, &style::line(line.series));
         }
-        if places.len() > MOST_MARKERS {
+    }
+
+    fn markers(&self, canvas: &mut Canvas, line: &Line) {
+        if line.points.len() > MOST_MARKERS {
             return;
         }
-        for (point, place) in line.points.iter().zip(places) {
+        for point in &line.points {
+            let place = (self.x(point.x), self.y(point.y));
             let said = if self.layout.markers <= MOST_SAID { self.said(line.series, point) } else { String::new() };
             style::marker(canvas, line.series, place, &escaped(&said));
         }
@@ -196,20 +203,27 @@ impl Frame<'_> {
     }
 
     fn curve(&self, canvas: &mut Canvas, curve: &Curve) {
-        let attributes = style::curve(curve.overlay, curve.series);
         if self.chart.has_bars() {
-            for (word, y) in &curve.points {
-                let (first, wide) = self.bar_place(curve.series.unwrap_or(0), *word);
-                let count = if curve.series.is_some() { 1 } else { self.chart.series.len() };
-                let y = self.y(*y);
-                canvas.line((first - 4.0, y), (first + wide * count as f64 + 4.0, y), &attributes);
-            }
-            return;
+            return self.levels(canvas, curve);
         }
+        let attributes = style::curve(curve.overlay, curve.series);
         let places: Vec<(f64, f64)> = curve.points.iter().map(|(x, y)| (self.x(*x), self.y(*y))).collect();
         match &places[..] {
             [(x, y)] => canvas.line((x - 12.0, *y), (x + 12.0, *y), &attributes),
             places => canvas.polyline(places, &attributes),
+        }
+    }
+}
+
+impl Frame<'_> {
+    /// A formula over bars: a level at each of them, with a light edge so that it is seen on any filling.
+    fn levels(&self, canvas: &mut Canvas, curve: &Curve) {
+        for (word, y) in &curve.points {
+            let (first, wide) = self.bar_place(curve.series.unwrap_or(0), *word);
+            let count = if curve.series.is_some() { 1 } else { self.chart.series.len() };
+            let (from, to) = ((first, self.y(*y)), (first + wide * count as f64, self.y(*y)));
+            canvas.line(from, to, r##"stroke="#ffffff" stroke-width="4" stroke-opacity="0.85""##);
+            canvas.line(from, to, &style::curve(curve.overlay, None));
         }
     }
 }
