@@ -177,3 +177,37 @@ impl Climb {
         Ok(election.run(&scenario).by_kind[0])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(name: &str, column: &str) -> Vec<f64> {
+        let table = made(name).unwrap().unwrap();
+        (0..table.rows()).map(|row| table.cell(row, column).number().unwrap()).collect()
+    }
+
+    #[test]
+    fn only_the_names_that_are_told_are_made() {
+        assert!(MADE.iter().all(|name| made(name).is_some()));
+        assert!(made("datley-best").is_none());
+    }
+
+    #[test]
+    fn variants_do_what_the_slides_say() {
+        assert_eq!(column("variant-predecessor", "rounds"), column("variant-predecessor", "nodes"));
+        assert!(column("variant-own-id", "highest_wins").iter().all(|wins| *wins == 0.0));
+    }
+
+    #[test]
+    fn a_climb_never_leaves_the_connected_networks_and_never_loses_ground() {
+        let start = Climb { n: 6, links: (1..6).map(|at| (at - 1, at)).collect(), ids: (0..6).collect(), cost: 0 };
+        let climb = Climb::run(6, 0).unwrap();
+        assert!(climb.is_connected() && climb.cost >= start.measure().unwrap());
+        assert_eq!(climb.measure().unwrap(), climb.cost);
+        let mut ids = climb.ids.clone();
+        ids.sort_unstable();
+        assert_eq!(ids, (0..6).collect::<Vec<_>>());
+        assert!(!Climb { n: 3, links: vec![(0, 1)], ids: vec![0, 1, 2], cost: 0 }.is_connected());
+    }
+}

@@ -145,3 +145,35 @@ fn the_best_is_found_for_every_row_and_column() {
     let wanted = [("4".to_string(), vec!["a, b (10)".to_string()]), ("8".to_string(), vec!["b (20)".to_string()])];
     assert_eq!(table.rows, wanted);
 }
+
+/// What comes of an example on the run of figure 6-20.
+fn told(steps: &str, whole: bool) -> Vec<Verdict> {
+    let laboratory = Laboratory::new(1, &|_| {});
+    let head = "id = 'x'\nplace = 'here'\ntitle = 'x'\nexperiment = 'crete-example'\n[example]\n";
+    let item: Item =
+        toml::from_str(&format!("{head}whole = {whole}\n{steps}")).unwrap_or_else(|error| panic!("{error}"));
+    let answer = Answer::of(Box::leak(Box::new(item)), &laboratory).unwrap_or_else(|error| panic!("{error}"));
+    let drawing = answer.drawing.expect("a run is drawn");
+    assert!(drawing.svg.starts_with("<svg") && drawing.text.contains("election from 4"));
+    answer.findings.iter().map(|finding| finding.verdict).collect()
+}
+
+#[test]
+fn a_step_is_equal_only_if_just_that_was_sent_then() {
+    let step = |tick: u64, sends: &str| {
+        format!("[[example.step]]\nplace = 'a'\nsays = 'x'\ntick = {tick}\nsends = ['{sends}']\n")
+    };
+    let cases = [
+        (step(0, "4 election 5 6 7"), Verdict::Equal),
+        (step(0, "4 election 7 6 5"), Verdict::Equal),
+        (step(0, "4 election 5 6"), Verdict::Open),
+        (step(0, "4 election 5 6 7 3"), Verdict::Open),
+        (step(1, "4 election 5 6 7"), Verdict::Open),
+        (step(0, "4 ok 5 6 7"), Verdict::Open),
+    ];
+    for (step, wanted) in cases {
+        assert_eq!(told(&step, false), [wanted], "{step}");
+    }
+    // More was sent than this one step.
+    assert_eq!(told(&step(0, "4 election 5 6 7"), true), [Verdict::Equal, Verdict::Open]);
+}
