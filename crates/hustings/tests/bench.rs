@@ -14,7 +14,7 @@ fn bench(more: &[&str]) -> common::Ran {
 
 #[test]
 fn every_workload_is_told_in_one_object() {
-    let ran = bench(&["--format", "json"]);
+    let ran = bench(&["--format", "json", "--elections", "500"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let told: Value = serde_json::from_str(&ran.out).unwrap();
     let rows = told["bench"].as_array().unwrap();
@@ -26,6 +26,8 @@ fn every_workload_is_told_in_one_object() {
     assert_eq!(of("rounds"), [2; 8]);
     // algorithms.md §3: n(n-1) among n nodes; §4: divided and sun have formulas of their own, held inside.
     assert_eq!(rows[2]["messages"], 200 * 199);
+    assert_eq!(told["elections"]["runs"], 500);
+    assert!(told["elections"]["per_second"].as_f64().unwrap() > 0.0, "{}", told["elections"]);
     for row in rows {
         assert!(row["ratio"].as_f64().unwrap() > 0.0 && row["thread_gain"].as_f64().unwrap() > 0.0, "{row}");
         assert!(row["messages"].as_u64().unwrap() > 3_000, "{row}");
@@ -39,9 +41,17 @@ fn every_workload_is_told_in_one_object() {
 
 #[test]
 fn a_table_has_a_line_for_each_and_says_what_it_measures() {
-    let ran = bench(&["--threads", "1", "sun", "echo"]);
+    let ran = bench(&["--threads", "1", "sun", "echo", "--elections", "300"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    for word in ["sun: random ring", "echo: random graph", "loop of", "engine", "bytes a node", "CPU time"] {
+    for word in [
+        "sun: random ring",
+        "echo: random graph",
+        "loop of",
+        "engine",
+        "bytes a node",
+        "CPU time",
+        "that a sweep holds in a second",
+    ] {
         assert!(ran.out.contains(word), "{word}: {}", ran.out);
     }
     assert!(!ran.out.contains("bully"), "{}", ran.out);

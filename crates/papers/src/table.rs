@@ -2,6 +2,12 @@
 //!
 //! A table is what an experiment writes, what a file of results is read into, and what plots and reports draw from.
 
+pub mod csv;
+pub mod file;
+pub mod parquet;
+#[cfg(test)]
+pub(crate) mod samples;
+
 use std::sync::Arc;
 
 /// What one column means.

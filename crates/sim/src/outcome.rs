@@ -74,14 +74,40 @@ pub struct Times {
 impl Load {
     /// The load of `size` nodes from what each handled.
     pub fn of(handled: impl Iterator<Item = u64>, size: u32) -> Self {
-        let mut histogram = std::collections::BTreeMap::new();
+        // Small loads are common, and counted without a search.
+        let mut small: Vec<u64> = Vec::new();
+        let mut great = std::collections::BTreeMap::new();
         let mut sum = 0u64;
         for messages in handled {
-            *histogram.entry(messages).or_insert(0u64) += 1;
             sum += messages;
+            if messages < SMALL {
+                let at = messages as usize;
+                if at >= small.len() {
+                    small.resize(at + 1, 0);
+                }
+                small[at] += 1;
+            } else {
+                *great.entry(messages).or_insert(0u64) += 1;
+            }
         }
         let mean = if size == 0 { 0.0 } else { sum as f64 / f64::from(size) };
-        let max = histogram.keys().next_back().copied().unwrap_or(0);
-        Load { mean, max, histogram: histogram.into_iter().collect() }
+        let histogram: Vec<(u64, u64)> = (0..).zip(small).filter(|(_, nodes)| *nodes > 0).chain(great).collect();
+        Load { mean, max: histogram.last().map_or(0, |(messages, _)| *messages), histogram }
+    }
+}
+
+/// Loads below this are counted in an array.
+const SMALL: u64 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::Load;
+
+    #[test]
+    fn loads_small_and_great_are_counted_in_order() {
+        let load = Load::of([3, 5000, 0, 3, 4095, 4096, 5000].into_iter(), 7);
+        assert_eq!(load.histogram, [(0, 1), (3, 2), (4095, 1), (4096, 1), (5000, 2)]);
+        assert_eq!((load.max, load.mean), (5000, 18_197.0 / 7.0));
+        assert_eq!(Load::of(std::iter::empty(), 0), Load::default());
     }
 }

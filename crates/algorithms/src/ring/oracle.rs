@@ -30,7 +30,8 @@ fn hops(size: u64, starters: &[u32], rank: impl Fn(u32) -> u32) -> Vec<u64> {
             greater.pop();
         }
         if let (1, Some(&other)) = (lap, greater.last()) {
-            result[index] = (u64::from(other) + size - u64::from(at)) % size;
+            let (at, other) = (u64::from(at), u64::from(other));
+            result[index] = if other > at { other - at } else { other + size - at };
         }
         greater.push(at);
     }

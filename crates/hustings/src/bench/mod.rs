@@ -4,10 +4,12 @@
 //! another process on the machine cannot lengthen much; two threads in wall time, against one thread in wall time.
 
 mod clock;
+mod elections;
 mod measure;
 mod report;
 mod workload;
 
+pub use elections::Elections;
 pub use report::{Row, Speed, Speeds, to_json, to_text};
 pub use workload::{Ground, Workload};
 

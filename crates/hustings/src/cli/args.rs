@@ -2,7 +2,10 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::papers::PapersArgs;
+use super::plot::PlotArgs;
 use super::sim_args::SimArgs;
+use super::sweep::SweepArgs;
 
 /// Elects leaders; a laboratory for the published algorithms.
 #[derive(Parser, Debug)]
@@ -19,6 +22,12 @@ pub(crate) enum Command {
     List(ListArgs),
     /// One simulated election.
     Sim(Box<SimArgs>),
+    /// Many simulated elections: an experiment from a file, its results as CSV and Parquet.
+    Sweep(SweepArgs),
+    /// Published tables, figures and claims against what is measured.
+    Papers(PapersArgs),
+    /// Charts of a sweep's results, as SVG or PNG.
+    Plot(Box<PlotArgs>),
     /// The speed of this machine, against hand-written loops.
     Bench(BenchArgs),
     /// A script that completes commands and options in a shell.
@@ -77,6 +86,9 @@ pub(crate) struct BenchArgs {
     /// How many threads are compared with one; 1 leaves that out.
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = hustings_sim::parse::thread_count)]
     pub(crate) threads: usize,
+    /// How many small elections (chang-roberts, 100 nodes) a sweep holds [default: 200000, or none with WHAT].
+    #[arg(long, value_name = "E", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub(crate) elections: Option<u32>,
     /// Decides the rings and graphs.
     #[arg(long, default_value_t = 1, value_name = "S")]
     pub(crate) seed: u64,

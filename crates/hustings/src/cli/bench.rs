@@ -5,7 +5,7 @@ use hustings_sim::parse::node_count;
 use super::args::{BenchArgs, Format};
 use super::console::{Console, Exit, Paint};
 use super::failure::Failure;
-use crate::bench::{self, Ground, Plan, Workload};
+use crate::bench::{self, Elections, Ground, Plan, Workload};
 
 pub(crate) fn run(args: &BenchArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let asked = if args.what.is_empty() { &Workload::ALL[..] } else { &args.what };
@@ -23,9 +23,22 @@ pub(crate) fn run(args: &BenchArgs, console: &mut Console<'_>) -> Result<Exit, F
     // Progress is a courtesy: that it cannot be written is no reason to stop.
     let progress = |what: &str| _ = writeln!(err, "{}", Paint::Faint.on(what, colour));
     let rows = bench::run(&plan, progress).map_err(Failure::Bench)?;
+    let count = args.elections.unwrap_or(if args.what.is_empty() { 200_000 } else { 0 });
+    let elections = (count > 0).then(|| {
+        let what = format!("sweep: {count} elections of chang-roberts, n = 100");
+        _ = writeln!(console.err, "{}", Paint::Faint.on(&what, colour));
+        Elections::measure(count, args.threads, args.seed)
+    });
     match args.format {
-        Format::Text => write!(console.out, "{}", bench::to_text(&rows))?,
-        Format::Json => writeln!(console.out, "{}", bench::to_json(&rows))?,
+        Format::Text => {
+            write!(console.out, "{}", bench::to_text(&rows))?;
+            elections.iter().try_for_each(|elections| write!(console.out, "{}", elections.to_text()))?;
+        }
+        Format::Json => {
+            let mut told = bench::to_json(&rows);
+            told["elections"] = elections.as_ref().map_or(serde_json::Value::Null, Elections::to_json);
+            writeln!(console.out, "{told}")?;
+        }
     }
     Ok(Exit::Done)
 }

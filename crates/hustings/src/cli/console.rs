@@ -62,6 +62,8 @@ pub enum Exit {
     WrongUse = 2,
     /// It could not be done: a file, a device.
     CouldNot = 3,
+    /// Stopped by Ctrl-C, in good order.
+    Stopped = 130,
 }
 
 impl From<Exit> for ExitCode {

@@ -2,6 +2,11 @@
 
 use std::io;
 
+use hustings_papers::findings::StudyError;
+use hustings_papers::plot::{PlotError, PngError};
+use hustings_papers::report::ReportError;
+use hustings_papers::sweep::SweepError;
+use hustings_papers::table::file::ResultsError;
 use hustings_sim::parse::{nearest, short};
 use hustings_sim::simulate::{Refusal, ReplayRefusal};
 use hustings_sim::topology::BuildError;
@@ -36,6 +41,30 @@ pub(crate) enum Failure {
     /// A file that could not be written.
     #[error("{option}: cannot write `{path}`: {error}")]
     Unwritable { option: &'static str, path: String, error: io::Error },
+    /// An experiment file that could not be read.
+    #[error("cannot read `{path}`: {error}")]
+    Experiment { path: String, error: io::Error },
+    /// A sweep that came to no end.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
+    /// A text that could not be gone through.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// A report that could not be written.
+    #[error("--out: cannot write {0}")]
+    Report(#[from] ReportError),
+    /// Results that could not be read.
+    #[error("{path}: {error}")]
+    Results { path: String, error: ResultsError },
+    /// A chart that cannot be made of the results.
+    #[error("{}{error}", if name.is_empty() { String::new() } else { format!("plot `{name}`: ") })]
+    Plot { name: String, error: PlotError },
+    /// A picture that could not be turned into pixels.
+    #[error("--png: {0}")]
+    Png(PngError),
+    /// Ctrl-C could not be listened for.
+    #[error("cannot listen for signals: {0}")]
+    Signals(io::Error),
     /// The output itself could not be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -54,9 +83,18 @@ impl Failure {
             // Whoever reads our output has seen enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return Exit::Done,
             Failure::NotReplayed { refusal, .. } => (replay_exit(refusal), None),
-            Failure::Bench(_) | Failure::Output(_) | Failure::Unwritable { .. } | Failure::Unreadable { .. } => {
-                (Exit::CouldNot, None)
-            }
+            Failure::Bench(_)
+            | Failure::Output(_)
+            | Failure::Unwritable { .. }
+            | Failure::Unreadable { .. }
+            | Failure::Experiment { .. }
+            | Failure::Study(_)
+            | Failure::Report(_)
+            | Failure::Results { error: ResultsError::Io(_), .. }
+            | Failure::Png(_)
+            | Failure::Signals(_) => (Exit::CouldNot, None),
+            Failure::Results { .. } | Failure::Plot { .. } => (Exit::WrongUse, None),
+            Failure::Sweep(error) => sweep_exit(error),
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),
             Failure::Refused(refusal) => {
@@ -82,8 +120,29 @@ fn replay_exit(refusal: &ReplayRefusal) -> Exit {
     }
 }
 
+fn sweep_exit(error: &SweepError) -> (Exit, Option<String>) {
+    match error {
+        SweepError::Mistake(mistake) => (Exit::WrongUse, mistake.help()),
+        SweepError::Exists { .. } => {
+            (Exit::WrongUse, Some("--out DIR writes elsewhere, --force replaces it".to_string()))
+        }
+        SweepError::Unfinished { .. } => {
+            (Exit::WrongUse, Some("--resume goes on with it, --force begins anew".to_string()))
+        }
+        SweepError::Foreign { .. } => {
+            (Exit::WrongUse, Some("--out DIR writes elsewhere, --force instead of --resume begins anew".to_string()))
+        }
+        SweepError::File { .. } | SweepError::Busy { .. } | SweepError::Table(_) => (Exit::CouldNot, None),
+    }
+}
+
 fn unknown_help(what: &str, nearest: Option<&str>) -> Option<String> {
-    let list = if what == "algorithm" { "`hustings list` shows all" } else { "`hustings` shows all" };
+    let list = match what {
+        "algorithm" => "`hustings list` shows all",
+        "text" => "`hustings papers` shows all",
+        "plot" => "those there are stand in the experiment's [[plot]] blocks",
+        _ => "`hustings` shows all",
+    };
     Some(nearest.map_or_else(|| list.to_string(), |nearest| format!("the nearest is `{nearest}`; {list}")))
 }
 

@@ -10,10 +10,14 @@ mod failure;
 mod files;
 mod list;
 mod overview;
+mod papers;
+mod plot;
+mod plot_json;
 mod read;
 mod report;
 mod sim;
 mod sim_args;
+mod sweep;
 
 use std::ffi::OsString;
 
@@ -35,6 +39,9 @@ fn perform(cli: Cli, console: &mut Console<'_>) -> Result<Exit, Failure> {
         None => overview::print(console),
         Some(Command::List(args)) => list::run(&args, console),
         Some(Command::Sim(args)) => sim::run(&args, console),
+        Some(Command::Sweep(args)) => sweep::run(&args, console),
+        Some(Command::Papers(args)) => papers::run(&args, console),
+        Some(Command::Plot(args)) => plot::run(&args, console),
         Some(Command::Bench(args)) => bench::run(&args, console),
         Some(Command::Completions { shell }) => {
             // The generator panics if it cannot write, so it writes to memory.

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
+use hustings_papers::plot::NoAxes;
 use hustings_sim::parse::{ParseError, short};
 use hustings_sim::topology::ShapeError;
 use hustings_sim::trace::UnknownFormat;
@@ -41,6 +42,12 @@ pub(crate) trait Explain: Send + Sync + 'static {
 impl Explain for ParseError {
     fn explain(&self) -> (String, Option<String>) {
         (self.to_string(), self.nearest.clone())
+    }
+}
+
+impl Explain for NoAxes {
+    fn explain(&self) -> (String, Option<String>) {
+        (self.to_string(), None)
     }
 }
 

@@ -1,14 +1,13 @@
 //! `hustings sim`.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use hustings_algorithms::Algorithm;
-use hustings_algorithms::catalogue::{Visitor, visit};
+use hustings_elections::{Election, Replayed, named, replayed};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
-use hustings_sim::simulate::{ReplayRefusal, Replayed, expected, params, replayed, simulate, simulate_traced};
+use hustings_sim::simulate::ReplayRefusal;
 use hustings_sim::trace;
 use hustings_sim::trace::file::{Limits, TraceFile};
 
@@ -33,46 +32,34 @@ pub(crate) fn run(args: &SimArgs, console: &mut Console<'_>) -> Result<Exit, Fai
             help: "leave the other options out".to_string(),
         });
     }
-    let entry = list::entry(&args.algorithm)?;
-    let outcome = visit(entry.about.name, Simulate { args, console });
-    outcome.unwrap_or_else(|| Err(Failure::unknown("algorithm", &args.algorithm, [entry.about.name])))
+    let name = list::entry(&args.algorithm)?.about.name;
+    let unknown = || Failure::unknown("algorithm", &args.algorithm, [name]);
+    if let Some(path) = &args.replay {
+        let Replayed { election, scenario, outcome } = replay(name, path)?.ok_or_else(unknown)?;
+        let report = Report::new(&*election, &scenario, &outcome, None);
+        return print(&report, args.format, console);
+    }
+    let election = named(name, &args.params)?.ok_or_else(unknown)?;
+    simulate(&*election, args, console)
 }
 
 /// From so many nodes on a run may take seconds.
 const LONG: u32 = 500_000;
 
-/// Carries the options to the algorithm that they name.
-struct Simulate<'a, 'b> {
-    args: &'a SimArgs,
-    console: &'a mut Console<'b>,
-}
-
-impl Visitor for Simulate<'_, '_> {
-    type Output = Result<Exit, Failure>;
-
-    fn visit<A: Algorithm>(self) -> Result<Exit, Failure> {
-        let Simulate { args, console } = self;
-        if let Some(path) = &args.replay {
-            let Replayed { params, scenario, outcome } = replay::<A>(path)?;
-            let report = Report::new::<A>(&params, &scenario, &outcome, None);
-            return print(&report, args.format, console);
-        }
-        let params = params::<A>(&args.params)?;
-        let planned = args.request().scenario_for::<A>(&params)?;
-        planned.warnings.iter().for_each(|warning| warn(console, warning));
-        let scenario = &planned.scenario;
-        // What is over at once needs no sign of life.
-        let long = scenario.network.members() >= LONG;
-        let working =
-            long.then(|| console.working(format!("{} among {} nodes", A::ABOUT.name, scenario.network.members())));
-        let (outcome, reported) = elect::<A>(args, &params, scenario, console)?;
-        if !reported {
-            return Ok(verdict(&outcome));
-        }
-        let expected = expected::<A>(&params, scenario);
-        drop(working);
-        print(&Report::new::<A>(&params, scenario, &outcome, expected), args.format, console)
+fn simulate(election: &dyn Election, args: &SimArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let planned = election.plan(&args.request())?;
+    planned.warnings.iter().for_each(|warning| warn(console, warning));
+    let scenario = &planned.scenario;
+    // What is over at once needs no sign of life.
+    let size = scenario.network.members();
+    let working = (size >= LONG).then(|| console.working(format!("{} among {size} nodes", election.about().name)));
+    let (outcome, reported) = elect(election, args, scenario, console)?;
+    if !reported {
+        return Ok(verdict(&outcome));
     }
+    let expected = election.expected(scenario);
+    drop(working);
+    print(&Report::new(election, scenario, &outcome, expected), args.format, console)
 }
 
 fn print(report: &Report<'_>, format: Format, console: &mut Console<'_>) -> Result<Exit, Failure> {
@@ -88,27 +75,27 @@ fn verdict(outcome: &Outcome) -> Exit {
     if outcome.agreement && !outcome.hung { Exit::Done } else { Exit::No }
 }
 
-fn replay<A: Algorithm>(path: &Path) -> Result<Replayed<A::Params>, Failure> {
+fn replay(name: &str, path: &Path) -> Result<Option<Replayed>, Failure> {
     let shown = || path.display().to_string();
     let file = File::open(path).map_err(|error| Failure::Unreadable { path: shown(), error })?;
-    TraceFile::open(BufReader::new(file), Limits::default())
+    TraceFile::open(Box::new(BufReader::new(file)) as Box<dyn BufRead>, Limits::default())
         .map_err(ReplayRefusal::from)
-        .and_then(replayed::<A>)
+        .and_then(|file| replayed(name, file))
         .map_err(|refusal| Failure::NotReplayed { path: shown(), refusal })
 }
 
 /// Runs the election with the trace that was asked for. Also says whether standard output still takes a report: a trace
 /// for programs stands there alone.
-fn elect<A: Algorithm>(
+fn elect(
+    election: &dyn Election,
     args: &SimArgs,
-    params: &A::Params,
     scenario: &Scenario,
     console: &mut Console<'_>,
 ) -> Result<(Outcome, bool), Failure> {
     match (args.trace, &args.trace_to) {
-        (None, _) => Ok((simulate::<A>(params, scenario), true)),
+        (None, _) => Ok((election.run(scenario), true)),
         (Some(format), None) => {
-            let outcome = simulate_traced::<A>(params, scenario, format, console.out)?;
+            let outcome = election.traced(scenario, format, console.out)?;
             let for_people = format == trace::Format::Text;
             if for_people {
                 writeln!(console.out)?;
@@ -118,7 +105,7 @@ fn elect<A: Algorithm>(
         (Some(format), Some(path)) => {
             let mut outcome = None;
             let written = write_whole(path, |out| {
-                outcome = Some(simulate_traced::<A>(params, scenario, format, out)?);
+                outcome = Some(election.traced(scenario, format, out)?);
                 Ok(())
             });
             let done = written.and_then(|()| outcome.ok_or_else(|| io::Error::other("nothing was written")));

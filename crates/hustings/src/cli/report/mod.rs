@@ -4,9 +4,8 @@ pub(crate) mod json;
 mod picture;
 pub(crate) mod text;
 
-use hustings_algorithms::runs::Envelope;
-use hustings_algorithms::{Algorithm, Goal, Identity, NetworkKind, Params};
-use hustings_protocol::{Id, Message, Protocol};
+use hustings_algorithms::{Goal, Identity, NetworkKind};
+use hustings_elections::Election;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
 
@@ -29,24 +28,20 @@ pub(crate) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub(crate) fn new<A: Algorithm>(
-        params: &A::Params,
+    pub(crate) fn new(
+        election: &dyn Election,
         scenario: &'a Scenario,
         outcome: &'a Outcome,
         expected: Option<Vec<u64>>,
     ) -> Self {
-        let described = <A::Params as Params>::DESCRIPTIONS.iter();
+        let about = election.about();
         Report {
-            algorithm: A::ABOUT.name,
-            network: A::ABOUT.network,
-            named: A::ABOUT.assumptions.identity == Identity::Unique,
-            goal: A::ABOUT.goal,
-            kinds: if scenario.runs {
-                <Envelope<<A::Protocol<Id> as Protocol>::Message>>::KINDS
-            } else {
-                <<A::Protocol<Id> as Protocol>::Message>::KINDS
-            },
-            params: described.map(|one| (one.name, params.get(one.name).unwrap_or_default())).collect(),
+            algorithm: about.name,
+            network: about.network,
+            named: about.assumptions.identity == Identity::Unique,
+            goal: about.goal,
+            kinds: election.kinds(scenario.runs),
+            params: election.params(),
             scenario,
             outcome,
             expected,

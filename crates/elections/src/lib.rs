@@ -1,0 +1,129 @@
+//! From the name of an algorithm to its elections.
+//!
+//! The simulator is generic over the algorithm, so its engines are compiled for each one. That happens here and nowhere
+//! else: whoever knows an algorithm by name only asks for an [`Election`], whose types are hidden. A crate of its own,
+//! so that the engines are not compiled again when a command line or a report changes.
+//!
+//! ```
+//! use hustings_sim::simulate::Request;
+//!
+//! let election = hustings_elections::named("chang-roberts", &[])?.expect("it is in the catalogue");
+//! let planned = election.plan(&Request { nodes: Some(5), ..Request::default() })?;
+//! assert_eq!(election.run(&planned.scenario).leader, Some(4));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::io::{self, BufRead, Write};
+
+use hustings_algorithms::catalogue::{Visitor, visit};
+use hustings_algorithms::runs::Envelope;
+use hustings_algorithms::{About, Algorithm, Params};
+use hustings_protocol::{Id, Message, Protocol};
+use hustings_sim::erased::Parcel;
+use hustings_sim::outcome::Outcome;
+use hustings_sim::scenario::Scenario;
+use hustings_sim::simulate::{self, Planned, Refusal, ReplayRefusal, Request};
+use hustings_sim::trace::file::TraceFile;
+use hustings_sim::trace::{Format, Observer};
+
+/// An algorithm with its parameters, ready to hold elections.
+pub trait Election: Send + Sync {
+    /// The description of the algorithm.
+    fn about(&self) -> &'static About;
+    /// All its parameters, as they would be typed.
+    fn params(&self) -> Vec<(&'static str, String)>;
+    /// The kinds under which its messages are counted; in runs there are more.
+    fn kinds(&self, runs: bool) -> &'static [&'static str];
+    /// Checks a request and builds everything: [`Request::scenario_for`].
+    fn plan(&self, request: &Request) -> Result<Planned, Refusal>;
+    /// Holds an election: [`simulate::simulate`].
+    fn run(&self, scenario: &Scenario) -> Outcome;
+    /// The same, writing its trace: [`simulate::simulate_traced`].
+    fn traced(&self, scenario: &Scenario, format: Format, out: &mut dyn Write) -> io::Result<Outcome>;
+    /// The same, showing every record to an observer: [`simulate::simulate_observed`].
+    fn observed(&self, scenario: &Scenario, observer: &mut dyn Observer<Parcel>) -> Outcome;
+    /// What the formula gives, by kind: [`simulate::expected`].
+    fn expected(&self, scenario: &Scenario) -> Option<Vec<u64>>;
+}
+
+/// The algorithm of this name or alias with parameters as they are typed (`name=value`); `None` if there is none.
+pub fn named(name: &str, params: &[String]) -> Result<Option<Box<dyn Election>>, Refusal> {
+    visit(name, WithParams(params)).transpose()
+}
+
+/// What a recorded run came to.
+pub struct Replayed {
+    /// The algorithm, with the parameters that it had then.
+    pub election: Box<dyn Election>,
+    /// The election, as far as the file tells.
+    pub scenario: Scenario,
+    /// Worked out anew.
+    pub outcome: Outcome,
+}
+
+/// Replays a recorded run of the algorithm of this name or alias; `None` if there is none.
+pub fn replayed(name: &str, file: TraceFile<Box<dyn BufRead>>) -> Result<Option<Replayed>, ReplayRefusal> {
+    visit(name, FromFile(file)).transpose()
+}
+
+struct WithParams<'a>(&'a [String]);
+
+impl Visitor for WithParams<'_> {
+    type Output = Result<Box<dyn Election>, Refusal>;
+
+    fn visit<A: Algorithm>(self) -> Self::Output {
+        Ok(Box::new(Of::<A>(simulate::params::<A>(self.0)?)))
+    }
+}
+
+struct FromFile(TraceFile<Box<dyn BufRead>>);
+
+impl Visitor for FromFile {
+    type Output = Result<Replayed, ReplayRefusal>;
+
+    fn visit<A: Algorithm>(self) -> Self::Output {
+        let simulate::Replayed { params, scenario, outcome } = simulate::replayed::<A>(self.0)?;
+        Ok(Replayed { election: Box::new(Of::<A>(params)), scenario, outcome })
+    }
+}
+
+struct Of<A: Algorithm>(A::Params);
+
+impl<A: Algorithm> Election for Of<A> {
+    fn about(&self) -> &'static About {
+        &A::ABOUT
+    }
+
+    fn params(&self) -> Vec<(&'static str, String)> {
+        let described = <A::Params as Params>::DESCRIPTIONS.iter();
+        described.map(|one| (one.name, self.0.get(one.name).unwrap_or_default())).collect()
+    }
+
+    fn kinds(&self, runs: bool) -> &'static [&'static str] {
+        if runs {
+            <Envelope<<A::Protocol<Id> as Protocol>::Message>>::KINDS
+        } else {
+            <<A::Protocol<Id> as Protocol>::Message>::KINDS
+        }
+    }
+
+    fn plan(&self, request: &Request) -> Result<Planned, Refusal> {
+        request.scenario_for::<A>(&self.0)
+    }
+
+    fn run(&self, scenario: &Scenario) -> Outcome {
+        simulate::simulate::<A>(&self.0, scenario)
+    }
+
+    fn traced(&self, scenario: &Scenario, format: Format, out: &mut dyn Write) -> io::Result<Outcome> {
+        simulate::simulate_traced::<A>(&self.0, scenario, format, out)
+    }
+
+    fn observed(&self, scenario: &Scenario, observer: &mut dyn Observer<Parcel>) -> Outcome {
+        simulate::simulate_observed::<A>(&self.0, scenario, observer)
+    }
+
+    fn expected(&self, scenario: &Scenario) -> Option<Vec<u64>> {
+        simulate::expected::<A>(&self.0, scenario)
+    }
+}

@@ -1,0 +1,185 @@
+//! `[[plot]]`: what to draw from the results.
+
+use hustings_sim::parse::{nearest, short};
+
+use super::document::{Node, Source, Value};
+use super::grid::Grid;
+use super::mistake::{Mistake, Trouble};
+use super::read::{file_name, known_only};
+use crate::formula::Formula;
+use crate::plot::{Filter, Overlay, PlotSpec};
+
+const KEYS: [&str; 11] = ["name", "title", "x", "y", "by", "facet", "log", "formula", "where", "x_label", "y_label"];
+
+/// The columns of results that do not come from the experiment, with what they mean. Beside them there are
+/// `messages.KIND`.
+pub(crate) const METRICS: [(&str, &str); 27] = [
+    ("point", "hash of the settings"),
+    ("repetition", "repetition of the point, from 0"),
+    ("seed", "seed of the run"),
+    ("version", "version of the program"),
+    ("links", "links between nodes"),
+    ("leader", "position of the leader"),
+    ("agreement", "whether every live node names the leader"),
+    ("live", "nodes that are up at the end"),
+    ("hung", "whether mail was under way when the time was up"),
+    ("messages", "messages sent"),
+    ("notice_messages", "messages for noticing a dead leader, outside the total"),
+    ("bytes", "bytes sent"),
+    ("lost", "messages that did not arrive"),
+    ("load_mean", "messages that a node handled, on average"),
+    ("load_max", "messages that the busiest node handled"),
+    ("collisions", "arrivals at one node in one tick beyond the first"),
+    ("collisions_max", "most arrivals at one node in one tick"),
+    ("elected", "ticks until the leader was elected"),
+    ("agreed", "ticks until every live node named the leader"),
+    ("quiescent", "ticks until all was quiet"),
+    ("estimate", "size that all nodes found"),
+    ("expected", "messages by the exact formula of the algorithm"),
+    ("before.messages", "messages sent in the run without the faults"),
+    ("before.bytes", "bytes sent in the run without the faults"),
+    ("before.elected", "ticks until the leader was elected, without the faults"),
+    ("before.agreed", "ticks until every live node named the leader, without the faults"),
+    ("before.quiescent", "ticks until all was quiet, without the faults"),
+];
+
+pub(super) fn read(source: Source<'_>, node: &Node, grid: &Grid) -> Result<Vec<PlotSpec>, Mistake> {
+    let mut plots: Vec<PlotSpec> = Vec::new();
+    for table in node.tables(source)? {
+        known_only(source, table, &KEYS)?;
+        let plot = one(source, table, grid, node.line)?;
+        if plots.iter().any(|other| other.name == plot.name) {
+            let line = table.first().map_or(node.line, |first| first.line);
+            let trouble = Trouble::new("two plots have this name", "a name for each");
+            return Err(source.mistake(line, "plot.name", &plot.name, trouble));
+        }
+        plots.push(plot);
+    }
+    Ok(plots)
+}
+
+fn one(source: Source<'_>, table: &[Node], grid: &Grid, line: usize) -> Result<PlotSpec, Mistake> {
+    let line = table.first().map_or(line, |first| first.line);
+    let find = |name: &str| table.iter().find(|node| node.name() == name);
+    let needed = |name: &str, allowed: &str| {
+        let missing =
+            || source.mistake(line, &format!("plot.{name}"), "", Trouble::new("this key is missing", allowed));
+        find(name).ok_or_else(missing)
+    };
+    let text = |name: &str| find(name).map(|node| node.text(source, 200).map(str::to_string)).transpose();
+    let column = |node: &Node| {
+        let name = node.text(source, 100)?;
+        check_column(grid, name).map_err(|trouble| source.at(node, trouble))?;
+        Ok(name.to_string())
+    };
+    let x = column(needed("x", "a column, such as x = \"nodes\"")?)?;
+    let y = formula(source, grid, needed("y", "a column or a formula, such as y = \"messages\"")?)?;
+    let mut by = Vec::new();
+    if let Some(node) = find("by") {
+        for name in node.texts(source, 100)? {
+            check_column(grid, name).map_err(|trouble| source.mistake(node.line, &node.key, name, trouble))?;
+            by.push(name.to_string());
+        }
+    }
+    let log = match find("log") {
+        None => Default::default(),
+        Some(node) => node
+            .text(source, 10)?
+            .parse()
+            .map_err(|_| source.at(node, Trouble::new("this names no axes", "\"\", \"x\", \"y\", \"xy\"")))?,
+    };
+    let formulas = find("formula").map(|node| overlays(source, grid, node)).transpose()?.unwrap_or_default();
+    let filters = find("where").map(|node| filters(source, grid, node)).transpose()?.unwrap_or_default();
+    Ok(PlotSpec {
+        name: file_name(source, needed("name", "a name for the file, such as name = \"messages\"")?)?,
+        title: text("title")?.unwrap_or_default(),
+        x,
+        y,
+        by,
+        facet: find("facet").map(column).transpose()?,
+        log,
+        formulas,
+        filters,
+        x_label: text("x_label")?,
+        y_label: text("y_label")?,
+    })
+}
+
+/// A formula over columns.
+fn formula(source: Source<'_>, grid: &Grid, node: &Node) -> Result<String, Mistake> {
+    let text = node.text(source, 1000)?;
+    let wrong = |trouble| source.at(node, trouble);
+    let parsed = Formula::parse(text).map_err(|error| wrong(error.into()))?;
+    for name in parsed.names() {
+        if name != "n" {
+            check_column(grid, name).map_err(wrong)?;
+        }
+    }
+    Ok(text.to_string())
+}
+
+fn overlays(source: Source<'_>, grid: &Grid, node: &Node) -> Result<Vec<Overlay>, Mistake> {
+    let mut overlays = Vec::new();
+    for table in node.tables(source)? {
+        known_only(source, table, &["label", "y"])?;
+        let find = |name: &str| {
+            let missing = || {
+                let trouble = Trouble::new(format!("`{name}` is missing"), "{ label = \"…\", y = \"a formula\" }");
+                source.mistake(node.line, &node.key, "", trouble)
+            };
+            table.iter().find(|node| node.name() == name).ok_or_else(missing)
+        };
+        let label = find("label")?.text(source, 100)?.to_string();
+        overlays.push(Overlay { label, y: formula(source, grid, find("y")?)? });
+    }
+    Ok(overlays)
+}
+
+fn filters(source: Source<'_>, grid: &Grid, node: &Node) -> Result<Vec<Filter>, Mistake> {
+    let mut filters = Vec::new();
+    for (column, values) in grid_entries(source, node)? {
+        check_column(grid, &column).map_err(|trouble| source.mistake(values.line, &values.key, "", trouble))?;
+        let items = match &values.value {
+            Value::List(items) => items.iter().collect(),
+            _ => vec![values],
+        };
+        // As the results show them: an absent option is an empty cell.
+        let shown = |item: &Node| match &item.value {
+            Value::Text(text) if text == "none" && column != "initiators" => String::new(),
+            Value::Text(text) => text.clone(),
+            other => other.shown(),
+        };
+        let values = items.into_iter().map(shown).collect();
+        filters.push(Filter { column, values });
+    }
+    Ok(filters)
+}
+
+/// The entries of a table of columns, also of those with a dot in their name.
+fn grid_entries<'a>(source: Source<'_>, node: &'a Node) -> Result<Vec<(String, &'a Node)>, Mistake> {
+    let mut found = Vec::new();
+    for entry in node.entries(source)? {
+        match &entry.value {
+            Value::Table(inner) => {
+                found.extend(inner.iter().map(|deep| (format!("{}.{}", entry.name(), deep.name()), deep)));
+            }
+            _ => found.push((entry.name().to_string(), entry)),
+        }
+    }
+    Ok(found)
+}
+
+fn check_column(grid: &Grid, name: &str) -> Result<(), Trouble> {
+    let is_kind = name.strip_prefix("messages.").is_some_and(|kind| !kind.is_empty());
+    let known: Vec<&str> = ["algorithm", "nodes"]
+        .into_iter()
+        .chain(grid.keys().map(|key| &**key.name()).filter(|name| !matches!(*name, "algorithm" | "nodes")))
+        .chain(METRICS.iter().map(|(name, _)| *name))
+        .collect();
+    if is_kind || known.contains(&name) {
+        return Ok(());
+    }
+    let near = nearest(name, known.iter().copied()).map(str::to_string);
+    let allowed = format!("{}, messages.KIND", known.join(", "));
+    Err(Trouble { problem: format!("the results have no column `{}`", short(name)), allowed, nearest: near })
+}

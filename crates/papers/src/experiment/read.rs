@@ -1,0 +1,84 @@
+//! From the text of a file to an experiment.
+
+use hustings_sim::parse::{nearest, short};
+
+use super::document::{Node, Source};
+use super::grid::Grid;
+use super::mistake::{Mistake, Trouble};
+use super::plots;
+use super::{Experiment, MOST_RUNS};
+
+const KEYS: [&str; 10] = ["version", "name", "title", "about", "seed", "repetitions", "pair", "vary", "skip", "plot"];
+
+/// The most repetitions of a point.
+const MOST_REPETITIONS: u64 = 1_000_000;
+
+pub(super) fn experiment(file: &str, text: &str) -> Result<Experiment, Mistake> {
+    let source = Source::new(file, text);
+    let root = source.parse()?;
+    let top = root.entries(source)?;
+    known_only(source, top, &KEYS)?;
+    let find = |name: &str| top.iter().find(|node| node.name() == name);
+    let needed = |name: &str, allowed: &str| {
+        find(name).ok_or_else(|| source.mistake(1, name, "", Trouble::new("this key is missing", allowed)))
+    };
+    // First of all: another version may mean something else by anything that follows.
+    needed("version", "version = 1")?.whole(source, 1, 1)?;
+    let name = needed("name", "a name for the files, such as name = \"candidates\"")?;
+    let title = find("title").map(|node| node.text(source, 200)).transpose()?.unwrap_or_default();
+    let about = find("about").map(|node| node.text(source, 10_000)).transpose()?.unwrap_or_default();
+    let seed = find("seed").map(|node| node.whole(source, 0, i64::MAX as u64)).transpose()?.unwrap_or_default();
+    let repetitions = find("repetitions").map(|node| node.whole(source, 1, MOST_REPETITIONS)).transpose()?.unwrap_or(1);
+    let vary = needed("vary", "[vary] with the settings below it")?;
+    let mut grid = Grid::read(source, vary)?;
+    if let Some(pair) = find("pair") {
+        grid.pair(source, pair)?;
+    }
+    let skips = match find("skip") {
+        Some(skip) => grid.skips(source, skip)?,
+        None => Vec::new(),
+    };
+    let points = grid.points(source, seed, &skips)?;
+    let runs = points.len() as u64 * repetitions;
+    if runs > MOST_RUNS {
+        let problem = format!("{} points, {repetitions} times each, are {runs} runs", points.len());
+        let line = find("repetitions").map_or(vary.line, |node| node.line);
+        let trouble = Trouble::new(problem, format!("at most {MOST_RUNS} runs"));
+        return Err(source.mistake(line, "repetitions", &repetitions.to_string(), trouble));
+    }
+    let plots = find("plot").map(|plot| plots::read(source, plot, &grid)).transpose()?.unwrap_or_default();
+    Ok(Experiment {
+        file: file.to_string(),
+        name: file_name(source, name)?,
+        title: title.to_string(),
+        about: about.to_string(),
+        seed,
+        repetitions: repetitions as u32,
+        plots,
+        settings: grid.into_settings(),
+        points,
+    })
+}
+
+/// A text that can be part of a file's name anywhere.
+pub(super) fn file_name(source: Source<'_>, node: &Node) -> Result<String, Mistake> {
+    let name = node.text(source, 64)?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if name.is_empty() || !name.chars().all(plain) || name.starts_with('-') {
+        let allowed = "letters a to z, digits, - and _, not beginning with -";
+        return Err(source.at(node, Trouble::new("this cannot be part of a file's name", allowed)));
+    }
+    Ok(name.to_string())
+}
+
+/// Fails at a key that means nothing here.
+pub(super) fn known_only(source: Source<'_>, entries: &[Node], known: &[&str]) -> Result<(), Mistake> {
+    match entries.iter().find(|node| !known.contains(&node.name())) {
+        None => Ok(()),
+        Some(node) => {
+            let near = nearest(node.name(), known.iter().copied()).map(str::to_string);
+            let problem = format!("there is no key `{}` here", short(node.name()));
+            Err(source.mistake(node.line, &node.key, "", Trouble { problem, allowed: known.join(", "), nearest: near }))
+        }
+    }
+}

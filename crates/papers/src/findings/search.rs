@@ -1,0 +1,213 @@
+//! Tables that no experiment file can make: the worst case that a search finds, and runs of [`crate::variants`].
+
+use hustings_algorithms::{Algorithm, NoParams};
+use hustings_protocol::Record;
+use hustings_sim::erased::Parcel;
+use hustings_sim::outcome::Outcome;
+use hustings_sim::rng;
+use hustings_sim::scenario::Scenario;
+use hustings_sim::simulate::{Request, simulate_observed};
+use hustings_sim::topology::{Graph, Network};
+use hustings_sim::trace::Observer;
+
+use super::StudyError;
+use crate::table::{Heading, Table, Values};
+use crate::variants::{OwnId, PredecessorOnly};
+
+/// The names of these tables.
+pub const MADE: [&str; 3] = ["search-echo", "variant-predecessor", "variant-own-id"];
+
+/// The table of this name.
+pub(super) fn made(name: &str) -> Option<Result<Table, StudyError>> {
+    match name {
+        "search-echo" => Some(echo()),
+        "variant-predecessor" => Some(predecessor()),
+        "variant-own-id" => Some(own_id()),
+        _ => None,
+    }
+}
+
+fn table(columns: &[(&str, &str, Vec<i64>)]) -> Result<Table, StudyError> {
+    let mut table = Table::default();
+    for (name, about, numbers) in columns {
+        let values = Values::Integers(numbers.iter().copied().map(Some).collect());
+        table
+            .push(Heading { name: (*name).into(), about: (*about).into() }, values)
+            .map_err(|error| StudyError::new(*name, error))?;
+    }
+    Ok(table)
+}
+
+/// Looks away.
+struct Nobody;
+
+impl Observer<Parcel> for Nobody {
+    fn record(&mut self, _: &Record<Parcel>) {}
+}
+
+/// A variant on a ring with these ids, everybody starting.
+fn variant<A: Algorithm<Params = NoParams>>(ids: Vec<u64>) -> Result<Outcome, StudyError> {
+    let text = ids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    let ids = Some(text.parse().map_err(|error| StudyError::new("ids", error))?);
+    let planned = Request { ids, ..Request::default() }.scenario(&A::ABOUT);
+    let scenario = planned.map_err(|refusal| StudyError::new(A::ABOUT.name, refusal))?.scenario;
+    Ok(simulate_observed::<A>(&NoParams, &scenario, &mut Nobody))
+}
+
+/// Rounds of the predecessor-only rule on sorted rings: every round takes n messages.
+fn predecessor() -> Result<Table, StudyError> {
+    let sizes = [4u64, 8, 16, 64, 256];
+    let mut rounds = Vec::new();
+    for n in sizes {
+        let outcome = variant::<PredecessorOnly>((0..n).collect())?;
+        rounds.push((outcome.by_kind[0] / n) as i64);
+    }
+    let nodes = sizes.map(|n| n as i64).to_vec();
+    table(&[("nodes", "nodes", nodes), ("rounds", "rounds until the leader is found", rounds)])
+}
+
+/// Whether the highest wins when survivors keep their own ids: on every ring of four.
+fn own_id() -> Result<Table, StudyError> {
+    let (mut nodes, mut right) = (Vec::new(), Vec::new());
+    for order in [[3u64, 0, 1, 2], [3, 0, 2, 1], [3, 1, 0, 2], [3, 1, 2, 0], [3, 2, 0, 1], [3, 2, 1, 0]] {
+        let outcome = variant::<OwnId>(order.to_vec())?;
+        nodes.push(order.len() as i64);
+        right.push(i64::from(outcome.leader == Some(0)));
+    }
+    table(&[("nodes", "nodes", nodes), ("highest_wins", "whether the highest id wins (1: yes)", right)])
+}
+
+/// How many times the search starts anew for each size, and how many changes it tries each time.
+const CLIMBS: u64 = 12;
+const TRIES: u64 = 400;
+
+/// The most messages that echo with extinction was found to take, everybody starting, one tick per message.
+fn echo() -> Result<Table, StudyError> {
+    let sizes = [4u32, 5, 6, 7, 8, 12];
+    let (mut links, mut waves) = (Vec::new(), Vec::new());
+    for n in sizes {
+        let best = (0..CLIMBS).map(|climb| Climb::run(n, climb)).collect::<Result<Vec<_>, _>>()?;
+        let best = best.into_iter().max_by_key(|climb| climb.cost).ok_or_else(|| StudyError::new("search", "none"))?;
+        links.push(best.links.len() as i64);
+        waves.push(best.cost as i64);
+    }
+    let nodes = sizes.map(i64::from).to_vec();
+    table(&[
+        ("nodes", "nodes", nodes),
+        ("links", "links between nodes", links),
+        ("messages.wave", "messages of kind wave", waves),
+    ])
+}
+
+/// Hill climbing over networks and orders of ids.
+struct Climb {
+    n: u32,
+    links: Vec<(u32, u32)>,
+    ids: Vec<u64>,
+    cost: u64,
+}
+
+impl Climb {
+    fn run(n: u32, number: u64) -> Result<Climb, StudyError> {
+        // A path to begin with: it is connected, and whatever keeps it connected may be tried.
+        let mut climb =
+            Climb { n, links: (1..n).map(|at| (at - 1, at)).collect(), ids: (0..u64::from(n)).collect(), cost: 0 };
+        climb.cost = climb.measure()?;
+        for step in 0..TRIES {
+            let coin = |purpose: u64, bound: u64| rng::hash(u64::from(n) << 32 | number, step, purpose) % bound.max(1);
+            let mut next = Climb { n, links: climb.links.clone(), ids: climb.ids.clone(), cost: 0 };
+            next.change(&coin);
+            if !next.is_connected() {
+                continue;
+            }
+            next.cost = next.measure()?;
+            // Sideways too: plateaus are wide.
+            if next.cost >= climb.cost {
+                climb = next;
+            }
+        }
+        Ok(climb)
+    }
+
+    /// Swaps two ids, adds a link or takes one away.
+    fn change(&mut self, coin: &dyn Fn(u64, u64) -> u64) {
+        let n = u64::from(self.n);
+        let (a, b) = (coin(1, n) as u32, coin(2, n) as u32);
+        match coin(0, 3) {
+            0 => self.ids.swap(a as usize, b as usize),
+            _ if a == b => {}
+            _ => {
+                let link = (a.min(b), a.max(b));
+                match self.links.iter().position(|known| *known == link) {
+                    Some(place) => _ = self.links.remove(place),
+                    None => self.links.push(link),
+                }
+            }
+        }
+    }
+
+    fn is_connected(&self) -> bool {
+        let mut reached = vec![false; self.n as usize];
+        reached[0] = true;
+        let mut open = vec![0];
+        while let Some(at) = open.pop() {
+            for &(a, b) in &self.links {
+                let next = if a == at {
+                    b
+                } else if b == at {
+                    a
+                } else {
+                    continue;
+                };
+                if !std::mem::replace(&mut reached[next as usize], true) {
+                    open.push(next);
+                }
+            }
+        }
+        reached.into_iter().all(|reached| reached)
+    }
+
+    fn measure(&self) -> Result<u64, StudyError> {
+        let graph = Graph::new(self.n, |link| self.links.iter().for_each(|&(a, b)| link(a, b)));
+        let graph = graph.map_err(|error| StudyError::new("search", error))?;
+        let mut scenario = Scenario::new(Network::Graph(graph)).started_by_all();
+        scenario.ids.clone_from(&self.ids);
+        let election = hustings_elections::named("echo-extinction", &[]).ok().flatten();
+        let election = election.ok_or_else(|| StudyError::new("search", "there is no echo-extinction"))?;
+        Ok(election.run(&scenario).by_kind[0])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(name: &str, column: &str) -> Vec<f64> {
+        let table = made(name).unwrap().unwrap();
+        (0..table.rows()).map(|row| table.cell(row, column).number().unwrap()).collect()
+    }
+
+    #[test]
+    fn only_the_names_that_are_told_are_made() {
+        assert!(MADE.iter().all(|name| made(name).is_some()));
+        assert!(made("datley-best").is_none());
+    }
+
+    #[test]
+    fn variants_do_what_the_slides_say() {
+        assert_eq!(column("variant-predecessor", "rounds"), column("variant-predecessor", "nodes"));
+        assert!(column("variant-own-id", "highest_wins").iter().all(|wins| *wins == 0.0));
+    }
+
+    #[test]
+    fn a_climb_never_leaves_the_connected_networks_and_never_loses_ground() {
+        let start = Climb { n: 6, links: (1..6).map(|at| (at - 1, at)).collect(), ids: (0..6).collect(), cost: 0 };
+        let climb = Climb::run(6, 0).unwrap();
+        assert!(climb.is_connected() && climb.cost >= start.measure().unwrap());
+        assert_eq!(climb.measure().unwrap(), climb.cost);
+        let mut ids = climb.ids.clone();
+        ids.sort_unstable();
+        assert_eq!(ids, (0..6).collect::<Vec<_>>());
+        assert!(!Climb { n: 3, links: vec![(0, 1)], ids: vec![0, 1, 2], cost: 0 }.is_connected());
+    }
+}

@@ -1,0 +1,179 @@
+use super::*;
+use crate::table::{Heading, Table, Values};
+
+fn results(columns: &[(&str, &[i64])]) -> Table {
+    let mut table = Table::default();
+    for (name, numbers) in columns {
+        let values = Values::Integers(numbers.iter().copied().map(Some).collect());
+        table.push(Heading { name: (*name).into(), about: "".into() }, values).unwrap();
+    }
+    table
+}
+
+/// What comes of an item, told in a file, on these results.
+fn answer(item: &str, columns: &[(&str, &[i64])]) -> Result<Answer, StudyError> {
+    let laboratory = Laboratory::new(1, &|_| {});
+    laboratory.put("made", results(columns));
+    let head = "id = 'x'\nplace = 'here'\ntitle = 'x'\nexperiment = 'made'\n";
+    let item: Item = toml::from_str(&format!("{head}{item}")).unwrap_or_else(|error| panic!("{error}"));
+    Answer::of(Box::leak(Box::new(item)), &laboratory)
+}
+
+fn verdicts(item: &str, columns: &[(&str, &[i64])]) -> Vec<Verdict> {
+    let answer = answer(item, columns).unwrap_or_else(|error| panic!("{error}"));
+    answer.findings.iter().map(|finding| finding.verdict).collect()
+}
+
+const GRID: &str = "[grid]\nvalue = 'messages'\nrows = [{ label = 'a', where = { nodes = 5 } }, { label = 'b', where = { nodes = 6 } }]\n\
+                    columns = [{ label = '' }]\npublished = [[4], [5]]\n";
+
+const COLUMNS: &[(&str, &[i64])] = &[("nodes", &[5, 6]), ("messages", &[5, 6]), ("lost", &[1, 1])];
+
+#[test]
+fn a_difference_is_explained_only_by_reasons_that_add_up_to_it() {
+    let reason =
+        |amount: &str| format!("{GRID}[[grid.reason]]\nkind = 'counting'\nsays = 'why'\namount = '{amount}'\n");
+    let cases = [
+        ("lost", [Verdict::Explained, Verdict::Explained]),
+        ("measured - published", [Verdict::Explained, Verdict::Explained]),
+        ("lost * (n == 5)", [Verdict::Explained, Verdict::Open]),
+        ("2*lost", [Verdict::Open, Verdict::Open]),
+        ("0", [Verdict::Open, Verdict::Open]),
+    ];
+    for (amount, wanted) in cases {
+        assert_eq!(verdicts(&reason(amount), COLUMNS), wanted, "{amount}");
+    }
+    let two = format!("{}[[grid.reason]]\nkind = 'overlap'\nsays = 'also'\namount = '-lost'\n", reason("2*lost"));
+    let explained = answer(&two, COLUMNS).unwrap();
+    let amounts: Vec<_> = explained.findings[0].reasons.iter().map(|because| because.amount).collect();
+    assert_eq!((explained.findings[0].verdict, amounts), (Verdict::Explained, vec![Some(2.0), Some(-1.0)]));
+}
+
+#[test]
+fn a_reason_is_about_its_rows_and_columns_only() {
+    let reason = format!("{GRID}[[grid.reason]]\nkind = 'misprint'\nsays = 'why'\namount = '1'\nrows = ['b']\n");
+    assert_eq!(verdicts(&reason, COLUMNS), [Verdict::Open, Verdict::Explained]);
+    let nowhere = format!("{GRID}[[grid.reason]]\nkind = 'misprint'\nsays = 'why'\namount = '1'\nrows = ['c']\n");
+    assert_eq!(answer(&nowhere, COLUMNS).unwrap_err().problem, "there is no row `c`");
+}
+
+#[test]
+fn equal_is_equal_and_a_mean_may_differ_by_chance() {
+    let one = "[grid]\nvalue = 'messages'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n";
+    let cases: [(&str, &[i64], Verdict); 6] = [
+        ("published = [[7]]", &[7], Verdict::Equal),
+        ("published = [['2*n + 1']]", &[7], Verdict::Equal),
+        ("published = [[7]]", &[8], Verdict::Open),
+        // The mean is 8, with a standard error of 1: chance may do that.
+        ("published = [[7]]", &[6, 8, 8, 10], Verdict::Equal),
+        ("published = [[1]]", &[6, 8, 8, 10], Verdict::Open),
+        ("formula = 'n + 4'", &[7], Verdict::Equal),
+    ];
+    for (print, messages, wanted) in cases {
+        let nodes = vec![3; messages.len()];
+        let columns: [(&str, &[i64]); 2] = [("nodes", &nodes), ("messages", messages)];
+        assert_eq!(verdicts(&format!("{one}{print}\n"), &columns), [wanted], "{print} {messages:?}");
+    }
+    assert_eq!(verdicts(one, &[("messages", &[7])]), [Verdict::Shown]);
+    let greatest = format!("{one}published = [[9]]\ntake = 'max'\n");
+    assert_eq!(verdicts(&greatest, &[("messages", &[7, 9, 8])]), [Verdict::Equal]);
+}
+
+#[test]
+fn a_claim_that_does_not_hold_needs_a_reason_and_one_that_holds_has_none() {
+    let columns: [(&str, &[i64]); 2] = [("nodes", &[2, 4, 8]), ("messages", &[4, 16, 64])];
+    let claim = |test: &str, because: &str| format!("[[claim]]\nsays = 'x'\ntest = {{ {test} }}\n{because}\n");
+    let squares = "kind = 'power', y = 'messages', x = 'n', within = [1.99, 2.01]";
+    let lines = "kind = 'power', y = 'messages', x = 'n', within = [0.9, 1.1]";
+    let cases = [
+        (squares, "", Verdict::Yes),
+        (lines, "because = 'it is the square'", Verdict::No),
+        (lines, "", Verdict::Open),
+        (squares, "because = 'stale'", Verdict::Open),
+        ("kind = 'max', y = 'messages', within = [64, 64]", "", Verdict::Yes),
+        ("kind = 'min', y = 'messages - n', within = [2, 9]", "", Verdict::Yes),
+        ("kind = 'mean', y = 'messages', within = [27, 29]", "", Verdict::Yes),
+        ("kind = 'fit', y = 'messages', f = 'n^2', within = [1, 1]", "", Verdict::Yes),
+        ("kind = 'falls', y = '-messages', x = 'nodes'", "", Verdict::Yes),
+        ("kind = 'falls', y = 'messages', x = 'nodes'", "because = 'it rises'", Verdict::No),
+    ];
+    for (test, because, wanted) in cases {
+        assert_eq!(verdicts(&claim(test, because), &columns), [wanted], "{test} {because}");
+    }
+    let ratio = "kind = 'ratio', y = 'messages', of = { where = { nodes = 4 } }, to = { where = { nodes = 8 } }, within = [0.25, 0.25]";
+    assert_eq!(verdicts(&claim(ratio, ""), &columns), [Verdict::Yes]);
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_told() {
+    let cases = [
+        (
+            "[grid]\nvalue = 'messages'\nrows = [{ label = 'a', where = { knots = 5 } }]\ncolumns = [{ label = '' }]\n",
+            "there is no column `knots`",
+        ),
+        (
+            "[grid]\nvalue = 'messages'\nrows = [{ label = 'a', where = { nodes = 9 } }]\ncolumns = [{ label = '' }]\n",
+            "no row has",
+        ),
+        (
+            "[grid]\nvalue = 'nobody'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n",
+            "`nobody` has no value here",
+        ),
+        ("[grid]\nvalue = 'n +'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n", "column"),
+        ("[grid]\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n", "none is given"),
+        (
+            "[grid]\nvalue = 'n'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\npublished = [[1, 2]]\n",
+            "lists do not have 1 rows of 1",
+        ),
+        ("figures = ['messages']\n", "it has no plot `messages`"),
+        ("figures = ['nothing/messages']\n", "there is no such experiment"),
+    ];
+    for (item, wanted) in cases {
+        let error = answer(item, COLUMNS).expect_err(item);
+        assert!(error.to_string().contains(wanted), "{item}: {error}");
+    }
+}
+
+#[test]
+fn the_best_is_found_for_every_row_and_column() {
+    let item = "[[winners]]\ntitle = 'least'\ny = 'messages'\nrows = 'nodes'\ncolumns = 'u'\n\
+                candidates = [{ label = 'a', where = { kind = 1 } }, { label = 'b', where = { kind = 2 } }]\n";
+    let columns: [(&str, &[i64]); 4] =
+        [("kind", &[1, 1, 2, 2]), ("nodes", &[4, 8, 4, 8]), ("u", &[2, 2, 2, 2]), ("messages", &[10, 30, 10, 20])];
+    let table = &answer(item, &columns).unwrap().winners[0];
+    assert_eq!(table.columns, ["2"]);
+    let wanted = [("4".to_string(), vec!["a, b (10)".to_string()]), ("8".to_string(), vec!["b (20)".to_string()])];
+    assert_eq!(table.rows, wanted);
+}
+
+/// What comes of an example on the run of figure 6-20.
+fn told(steps: &str, whole: bool) -> Vec<Verdict> {
+    let laboratory = Laboratory::new(1, &|_| {});
+    let head = "id = 'x'\nplace = 'here'\ntitle = 'x'\nexperiment = 'crete-example'\n[example]\n";
+    let item: Item =
+        toml::from_str(&format!("{head}whole = {whole}\n{steps}")).unwrap_or_else(|error| panic!("{error}"));
+    let answer = Answer::of(Box::leak(Box::new(item)), &laboratory).unwrap_or_else(|error| panic!("{error}"));
+    let drawing = answer.drawing.expect("a run is drawn");
+    assert!(drawing.svg.starts_with("<svg") && drawing.text.contains("election from 4"));
+    answer.findings.iter().map(|finding| finding.verdict).collect()
+}
+
+#[test]
+fn a_step_is_equal_only_if_just_that_was_sent_then() {
+    let step = |tick: u64, sends: &str| {
+        format!("[[example.step]]\nplace = 'a'\nsays = 'x'\ntick = {tick}\nsends = ['{sends}']\n")
+    };
+    let cases = [
+        (step(0, "4 election 5 6 7"), Verdict::Equal),
+        (step(0, "4 election 7 6 5"), Verdict::Equal),
+        (step(0, "4 election 5 6"), Verdict::Open),
+        (step(0, "4 election 5 6 7 3"), Verdict::Open),
+        (step(1, "4 election 5 6 7"), Verdict::Open),
+        (step(0, "4 ok 5 6 7"), Verdict::Open),
+    ];
+    for (step, wanted) in cases {
+        assert_eq!(told(&step, false), [wanted], "{step}");
+    }
+    // More was sent than this one step.
+    assert_eq!(told(&step(0, "4 election 5 6 7"), true), [Verdict::Equal, Verdict::Open]);
+}

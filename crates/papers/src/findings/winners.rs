@@ -1,0 +1,72 @@
+//! Who does best where: a table that the texts advise to make, measured.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::rows::{Scope, parse, select};
+use super::{Laboratory, StudyError, number};
+use crate::stats::Summary;
+use crate::texts::{Item, Winners};
+
+/// The best for each row and column.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WinnersTable {
+    /// What is compared.
+    pub title: String,
+    /// What the rows and the columns are.
+    pub axes: (String, String),
+    /// Along the top.
+    pub columns: Vec<String>,
+    /// The head of each row, and who wins where, with the winning number; empty where nobody takes part.
+    pub rows: Vec<(String, Vec<String>)>,
+}
+
+pub(super) fn tables(item: &Item, laboratory: &Laboratory) -> Result<Vec<WinnersTable>, StudyError> {
+    item.winners.iter().map(|winners| table(winners, item, laboratory)).collect()
+}
+
+/// What each candidate measured: by row, and by column where it has that column.
+type Scores = BTreeMap<(u64, Option<u64>), f64>;
+
+fn table(winners: &Winners, item: &Item, laboratory: &Laboratory) -> Result<WinnersTable, StudyError> {
+    let formula = parse(&winners.y)?;
+    let mut scores: Vec<(&str, Scores)> = Vec::new();
+    for line in &winners.candidates {
+        let Some(name) = line.experiment.as_ref().or(item.experiment.as_ref()) else {
+            return Err(StudyError::new(&line.label, "no experiment is named"));
+        };
+        let results = laboratory.results(name)?;
+        let mut all: BTreeMap<(u64, Option<u64>), Vec<f64>> = BTreeMap::new();
+        for row in select(&results, &[&line.narrowed])? {
+            let whole = |column: &str| results.table.cell(row, column).number().map(|number| number as u64);
+            let Some(down) = whole(&winners.rows) else { continue };
+            let value = Scope { table: &results.table, row, facts: None, beside: &[] }.eval(&formula)?;
+            all.entry((down, whole(&winners.columns))).or_default().push(value);
+        }
+        let means = all.into_iter().filter_map(|(place, values)| Some((place, Summary::of(values)?.mean)));
+        scores.push((&line.label, means.collect()));
+    }
+    let places = || scores.iter().flat_map(|(_, scores)| scores.keys());
+    let columns: BTreeSet<u64> = places().filter_map(|(_, along)| *along).collect();
+    // Rows in which nobody has a choice of columns say nothing.
+    let rows: BTreeSet<u64> = places().filter(|(_, along)| along.is_some()).map(|(down, _)| *down).collect();
+    let best = |down: u64, along: u64| {
+        let score = |scores: &Scores| scores.get(&(down, Some(along))).or_else(|| scores.get(&(down, None))).copied();
+        let mut best: Option<(Vec<&str>, f64)> = None;
+        for (label, scores) in &scores {
+            let Some(value) = score(scores) else { continue };
+            match &mut best {
+                Some((labels, least)) if (value - *least).abs() < 1e-9 => labels.push(label),
+                Some((_, least)) if value > *least => {}
+                _ => best = Some((vec![label], value)),
+            }
+        }
+        best.map_or_else(String::new, |(labels, value)| format!("{} ({})", labels.join(", "), number(value)))
+    };
+    let row = |down: &u64| (down.to_string(), columns.iter().map(|along| best(*down, *along)).collect());
+    Ok(WinnersTable {
+        title: winners.title.clone(),
+        axes: (winners.rows.clone(), winners.columns.clone()),
+        columns: columns.iter().map(u64::to_string).collect(),
+        rows: rows.iter().map(row).collect(),
+    })
+}

@@ -1,0 +1,75 @@
+//! A picture in SVG as pixels, with the bundled font and no other.
+
+use std::sync::{Arc, LazyLock};
+
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{Options, Tree, fontdb};
+
+use super::text::FONT;
+
+/// Pixels for each unit of the SVG: 300 for an inch when a chart is 18 cm wide.
+const SCALE: f32 = 3.0;
+
+static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
+    let mut fonts = fontdb::Database::new();
+    fonts.load_font_data(FONT.to_vec());
+    fonts.set_sans_serif_family("DejaVu Sans");
+    Arc::new(fonts)
+});
+
+/// Why there is no picture.
+#[derive(Debug, thiserror::Error)]
+pub enum PngError {
+    /// The text is no SVG.
+    #[error("it is no SVG: {0}")]
+    Svg(String),
+    /// It is too large to be drawn.
+    #[error("{0} by {1} pixels are too many, at most {MOST_PIXELS} either way")]
+    TooLarge(u32, u32),
+    /// The pixels could not be packed.
+    #[error("cannot be encoded: {0}")]
+    Encoding(String),
+}
+
+/// The most pixels either way.
+pub const MOST_PIXELS: u32 = 20_000;
+
+/// Draws the SVG as a PNG. The same text gives the same bytes.
+pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
+    let options = Options { fontdb: FONTS.clone(), font_family: "DejaVu Sans".to_string(), ..Options::default() };
+    let tree = Tree::from_str(svg, &options).map_err(|error| PngError::Svg(error.to_string()))?;
+    let side = |length: f32| (length * SCALE).ceil() as u32;
+    let (width, height) = (side(tree.size().width()), side(tree.size().height()));
+    let pixels = if width.max(height) > MOST_PIXELS { None } else { Pixmap::new(width, height) };
+    let mut pixels = pixels.ok_or(PngError::TooLarge(width, height))?;
+    resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
+    pixels.encode_png().map_err(|error| PngError::Encoding(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::text::FAMILY;
+
+    #[test]
+    fn letters_come_from_the_bundled_font() {
+        let picture = |text: &str| {
+            let svg = format!(
+                r#"<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20" font-family="{FAMILY}"><text x="2" y="15">{text}</text></svg>"#
+            );
+            let pixels = Pixmap::decode_png(&png(&svg).unwrap()).unwrap();
+            assert_eq!((pixels.width(), pixels.height()), (120, 60));
+            pixels.pixels().iter().filter(|pixel| pixel.alpha() > 0).count()
+        };
+        assert_eq!(picture(""), 0);
+        assert!(picture("n") > 100 && picture("nn") > picture("n"));
+    }
+
+    #[test]
+    fn what_is_no_picture_is_refused() {
+        assert!(matches!(png("<html/>"), Err(PngError::Svg(_))));
+        let wide = r#"<svg xmlns="http://www.w3.org/2000/svg" width="7000" height="2"/>"#;
+        let error = png(wide).unwrap_err().to_string();
+        assert_eq!(error, "21000 by 6 pixels are too many, at most 20000 either way");
+    }
+}

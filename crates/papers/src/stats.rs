@@ -1,0 +1,268 @@
+//! Statistics of repeated runs: summaries with a confidence interval, fits, ratios.
+//!
+//! Intervals are those of Student's t, at 95 %. Nothing here depends on a system's mathematical library beyond square
+//! roots, so that the same numbers come out on every machine.
+
+/// What a sample says.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Summary {
+    /// How many values there are.
+    pub count: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation, with n-1 below; 0 for a single value.
+    pub sd: f64,
+    /// The middle one, or the mean of the two in the middle.
+    pub median: f64,
+    /// The least.
+    pub min: f64,
+    /// The greatest.
+    pub max: f64,
+    /// How far the 95 % confidence interval of the mean reaches to either side; none for a single value.
+    pub margin: Option<f64>,
+}
+
+impl Summary {
+    /// The summary of the finite ones of these values; none if there is none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Summary> {
+        let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+        let count = values.len();
+        if count == 0 {
+            return None;
+        }
+        // Sums are taken in the order of size: the order of the rows does not matter.
+        values.sort_unstable_by(f64::total_cmp);
+        let (min, max) = (values[0], values[count - 1]);
+        let median = values[(count - 1) / 2] / 2.0 + values[count / 2] / 2.0;
+        // A mean lies between the extremes, whatever rounding says.
+        let mean = (values.iter().sum::<f64>() / count as f64).clamp(min, max);
+        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let sd = if count > 1 { (squares / (count - 1) as f64).sqrt() } else { 0.0 };
+        let margin = (count > 1).then(|| t_quantile(count - 1) * sd / (count as f64).sqrt());
+        Some(Summary { count, mean, sd, median, min, max, margin })
+    }
+
+    /// The 95 % confidence interval of the mean; the mean itself for a single value.
+    pub fn interval(&self) -> (f64, f64) {
+        let margin = self.margin.unwrap_or(0.0);
+        (self.mean - margin, self.mean + margin)
+    }
+}
+
+/// The 95 % confidence interval of a probability of which so many tries came true (Wilson's, which stays between 0 and 1).
+pub fn probability_interval(came_true: usize, tries: usize) -> (f64, f64) {
+    if tries == 0 {
+        return (0.0, 1.0);
+    }
+    let (n, z) = (tries as f64, NORMAL);
+    let part = came_true.min(tries) as f64 / n;
+    let (below, middle) = (1.0 + z * z / n, part + z * z / (2.0 * n));
+    let margin = z * (part * (1.0 - part) / n + z * z / (4.0 * n * n)).sqrt();
+    // What is certain so far is the end of the interval, whatever rounding says.
+    let low = if came_true == 0 { 0.0 } else { ((middle - margin) / below).clamp(0.0, part) };
+    let high = if came_true >= tries { 1.0 } else { ((middle + margin) / below).clamp(part, 1.0) };
+    (low, high)
+}
+
+/// The 97.5 % quantile of the normal distribution.
+const NORMAL: f64 = 1.959_963_984_540_054;
+
+/// A number that was estimated, and its 95 % confidence interval where there is one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Estimate {
+    /// The number.
+    pub value: f64,
+    /// How far its interval reaches to either side; none if nothing is left to estimate it from.
+    pub margin: Option<f64>,
+}
+
+impl Estimate {
+    /// The interval; the number itself if there is none.
+    pub fn interval(&self) -> (f64, f64) {
+        let margin = self.margin.unwrap_or(0.0);
+        (self.value - margin, self.value + margin)
+    }
+}
+
+/// The straight line through points that lies nearest, by least squares.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Line {
+    /// How much it rises for each step.
+    pub slope: Estimate,
+    /// Its value at 0.
+    pub intercept: f64,
+    /// Which part of the variance it explains, from 0 to 1.
+    pub r_squared: f64,
+}
+
+/// Fits `intercept + slope * x`; none for fewer than two different x, or numbers that are too great.
+pub fn linear_fit(points: &[(f64, f64)]) -> Option<Line> {
+    let count = points.len() as f64;
+    let (mean_x, mean_y) =
+        (points.iter().map(|(x, _)| x).sum::<f64>() / count, points.iter().map(|(_, y)| y).sum::<f64>() / count);
+    let sum = |term: &dyn Fn(f64, f64) -> f64| points.iter().map(|(x, y)| term(x - mean_x, y - mean_y)).sum::<f64>();
+    let (xx, xy, yy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
+    let slope = xy / xx;
+    let rest = sum(&|x, y| (y - slope * x) * (y - slope * x));
+    let line = Line {
+        slope: Estimate { value: slope, margin: margin(rest, points.len().saturating_sub(2), xx) },
+        intercept: mean_y - slope * mean_x,
+        r_squared: explained(rest, yy),
+    };
+    (line.slope.value.is_finite() && line.intercept.is_finite()).then_some(line)
+}
+
+/// A multiple of a given function.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Factor {
+    /// The multiple.
+    pub factor: Estimate,
+    /// Which part of the variance it explains; below 0 if a constant would explain more.
+    pub r_squared: f64,
+}
+
+/// Fits c in `y = c * f` to points (f, y) by least squares; none where all f are 0, or numbers are too great.
+pub fn factor_fit(points: &[(f64, f64)]) -> Option<Factor> {
+    let ff: f64 = points.iter().map(|(f, _)| f * f).sum();
+    let fy: f64 = points.iter().map(|(f, y)| f * y).sum();
+    let factor = fy / ff;
+    let rest: f64 = points.iter().map(|(f, y)| (y - factor * f) * (y - factor * f)).sum();
+    let mean_y = points.iter().map(|(_, y)| y).sum::<f64>() / points.len() as f64;
+    let yy: f64 = points.iter().map(|(_, y)| (y - mean_y) * (y - mean_y)).sum();
+    let estimate = Estimate { value: factor, margin: margin(rest, points.len().saturating_sub(1), ff) };
+    factor.is_finite().then_some(Factor { factor: estimate, r_squared: explained(rest, yy) })
+}
+
+/// How many times as much: the mean of the first numbers over that of the second, which were measured in pairs (on the
+/// same networks, say). None without pairs or where the second are 0 on the mean.
+pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
+    let count = pairs.len() as f64;
+    let (above, below) = (
+        pairs.iter().map(|(above, _)| above).sum::<f64>() / count,
+        pairs.iter().map(|(_, below)| below).sum::<f64>() / count,
+    );
+    let value = above / below;
+    let rest: f64 = pairs.iter().map(|(above, below)| (above - value * below) * (above - value * below)).sum();
+    let margin = margin(rest, pairs.len().saturating_sub(1), count * below * below);
+    value.is_finite().then_some(Estimate { value, margin })
+}
+
+/// How far an interval reaches, from the sum of squares that is left, its degrees of freedom, and what divides it.
+fn margin(rest: f64, freedom: usize, below: f64) -> Option<f64> {
+    let margin = t_quantile(freedom) * (rest / freedom as f64 / below).sqrt();
+    (freedom > 0 && margin.is_finite()).then_some(margin)
+}
+
+fn explained(rest: f64, total: f64) -> f64 {
+    if total > 0.0 { 1.0 - rest / total } else { 1.0 }
+}
+
+/// The 97.5 % quantile of Student's t with so many degrees of freedom; infinite for none.
+pub fn t_quantile(freedom: usize) -> f64 {
+    /// For 1 to 12 degrees.
+    const SMALL: [f64; 12] = [
+        12.70620474,
+        4.30265273,
+        3.182446305,
+        2.776445105,
+        2.570581836,
+        2.446911851,
+        2.364624252,
+        2.306004135,
+        2.262157163,
+        2.228138852,
+        2.20098516,
+        2.17881283,
+    ];
+    if freedom == 0 {
+        return f64::INFINITY;
+    }
+    if let Some(quantile) = SMALL.get(freedom - 1) {
+        return *quantile;
+    }
+    // The normal quantile, and how t departs from it in powers of 1/freedom; right to six digits from here on.
+    let (v, z) = (freedom as f64, NORMAL);
+    let (z3, z5, z7, z9) = (z * z * z, z.powi(5), z.powi(7), z.powi(9));
+    z + (z3 + z) / (4.0 * v)
+        + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * v * v)
+        + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * v * v * v)
+        + (79.0 * z9 + 776.0 * z7 + 1482.0 * z5 - 1920.0 * z3 - 945.0 * z) / (92160.0 * v * v * v * v)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(found: f64, wanted: f64) {
+        assert!((found - wanted).abs() < 1e-5 * (1.0 + wanted.abs()), "{found} is not {wanted}");
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        for (freedom, wanted) in
+            [(1, 12.7062), (4, 2.77645), (12, 2.17881), (13, 2.16037), (19, 2.09302), (30, 2.04227)]
+        {
+            near(t_quantile(freedom), wanted);
+        }
+        near(t_quantile(120), 1.97993);
+        near(t_quantile(1_000_000), 1.95997);
+        assert_eq!(t_quantile(0), f64::INFINITY);
+    }
+
+    #[test]
+    fn a_sample_is_summed_up() {
+        let summary = Summary::of([2.0, f64::NAN, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        assert_eq!((summary.count, summary.mean, summary.median), (8, 5.0, 4.5));
+        assert_eq!((summary.min, summary.max), (2.0, 9.0));
+        near(summary.sd, (32.0f64 / 7.0).sqrt());
+        near(summary.margin.unwrap(), 2.364624252 * (32.0f64 / 7.0 / 8.0).sqrt());
+        let one = Summary::of([3.0]).unwrap();
+        assert_eq!((one.mean, one.sd, one.margin, one.interval()), (3.0, 0.0, None, (3.0, 3.0)));
+        assert_eq!(Summary::of([f64::INFINITY]), None);
+        assert_eq!(Summary::of([0.1, 0.2, 0.3]), Summary::of([0.3, 0.1, 0.2]), "the order does not matter");
+    }
+
+    #[test]
+    fn probabilities_stay_between_0_and_1() {
+        assert_eq!(probability_interval(0, 0), (0.0, 1.0));
+        // Checked against published values of Wilson's interval: 8 of 10, and 12 of 12.
+        let (low, high) = probability_interval(8, 10);
+        near(low, 0.490162);
+        near(high, 0.943318);
+        let (low, high) = probability_interval(12, 12);
+        near(low, 0.757506);
+        assert_eq!(high, 1.0);
+        assert_eq!(probability_interval(0, 12).0, 0.0);
+    }
+
+    #[test]
+    fn lines_and_factors_are_found_again() {
+        let line = linear_fit(&[(1.0, 5.0), (2.0, 7.0), (4.0, 11.0)]).unwrap();
+        near(line.slope.value, 2.0);
+        near(line.intercept, 3.0);
+        near(line.r_squared, 1.0);
+        // By hand: slope 1.5, one degree of freedom, sum of squares 2, residuals -1/6, 1/3, -1/6.
+        let rough = linear_fit(&[(0.0, 0.0), (1.0, 2.0), (2.0, 3.0)]).unwrap();
+        near(rough.slope.value, 1.5);
+        near(rough.slope.margin.unwrap(), 12.70620474 * ((1.0f64 / 36.0 + 1.0 / 9.0 + 1.0 / 36.0) / 2.0).sqrt());
+        assert_eq!(linear_fit(&[(1.0, 5.0), (1.0, 7.0)]), None);
+        assert_eq!(linear_fit(&[]), None);
+        let factor = factor_fit(&[(8.0, 16.0), (24.0, 48.0), (64.0, 128.0)]).unwrap();
+        near(factor.factor.value, 2.0);
+        near(factor.factor.margin.unwrap(), 0.0);
+        assert_eq!(factor_fit(&[(0.0, 1.0)]), None);
+        assert_eq!(factor_fit(&[(2.0, 1.0)]).unwrap().factor, Estimate { value: 0.5, margin: None });
+    }
+
+    #[test]
+    fn ratios_of_pairs_have_an_interval() {
+        let exact = paired_ratio(&[(1.0, 2.0), (3.0, 6.0)]).unwrap();
+        assert_eq!((exact.value, exact.interval()), (0.5, (0.5, 0.5)));
+        // Rests 0.5 and -0.5 around a ratio of 1/2; one degree of freedom; 2 * 4 below.
+        let rough = paired_ratio(&[(2.0, 3.0), (0.0, 1.0)]).unwrap();
+        near(rough.value, 0.5);
+        near(rough.margin.unwrap(), 12.70620474 * (0.5f64 / 8.0).sqrt());
+        assert_eq!(paired_ratio(&[]), None);
+        assert_eq!(paired_ratio(&[(1.0, 0.0)]), None);
+    }
+}

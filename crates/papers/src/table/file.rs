@@ -1,0 +1,224 @@
+//! Files of results, whatever their format: read by what their name ends in, several joined into one table.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::csv::{self, CsvError};
+use super::parquet::{self, ParquetFileError};
+use super::{Cell, Heading, Table, TableError, Values};
+
+/// Why results were not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// The file could not be read.
+    #[error("cannot be read: {0}")]
+    Io(io::Error),
+    /// A name that does not tell the format.
+    #[error("what format is this? allowed: names that end in .csv or .parquet")]
+    Format,
+    /// What is wrong with a CSV file.
+    #[error(transparent)]
+    Csv(CsvError),
+    /// What is wrong with a Parquet file.
+    #[error(transparent)]
+    Parquet(ParquetFileError),
+    /// Two files with different columns.
+    #[error(
+        "there is no column `{name}` in {lacks}, but in {has}; results are joined only if they have the same columns"
+    )]
+    Columns {
+        /// The column.
+        name: Arc<str>,
+        /// The file that has it.
+        has: String,
+        /// The file that lacks it.
+        lacks: String,
+    },
+    /// Two files with different values.
+    #[error("column `{name}` holds {first_kind} in {first} and {other_kind} in {other}")]
+    Types {
+        /// The column.
+        name: Arc<str>,
+        /// What it holds in one file.
+        first_kind: &'static str,
+        /// That file.
+        first: String,
+        /// What it holds in the other.
+        other_kind: &'static str,
+        /// The other file.
+        other: String,
+    },
+    /// A column that cannot be.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+/// Reads one file of results.
+pub fn open(path: &Path) -> Result<Table, ResultsError> {
+    let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+    let is = |name: &str| ending.as_ref().is_some_and(|ending| ending == name);
+    if !is("csv") && !is("parquet") {
+        return Err(ResultsError::Format);
+    }
+    let file = File::open(path).map_err(ResultsError::Io)?;
+    if is("csv") {
+        csv::read(file).map_err(|error| match error {
+            CsvError::Io(error) => ResultsError::Io(error),
+            other => ResultsError::Csv(other),
+        })
+    } else {
+        parquet::read(file).map_err(|error| match error {
+            ParquetFileError::Io(error) => ResultsError::Io(error),
+            other => ResultsError::Parquet(other),
+        })
+    }
+}
+
+/// Which columns a file may lack: kinds of messages are columns only where they occur.
+fn may_be_lacking(name: &str) -> bool {
+    name.starts_with("messages.")
+}
+
+/// The rows of all tables, one below the other. Each comes with the name that errors call it by. All have the same
+/// columns, in any order; only `messages.KIND` may be lacking.
+pub fn join(tables: Vec<(String, Table)>) -> Result<Table, ResultsError> {
+    let mut names: Vec<(Heading, usize)> = Vec::new();
+    for (at, (_, table)) in tables.iter().enumerate() {
+        for (heading, _) in table.columns() {
+            if !names.iter().any(|(known, _)| known.name == heading.name) {
+                names.push((heading.clone(), at));
+            }
+        }
+    }
+    let mut joined = Table::default();
+    for (heading, has) in names {
+        let mut parts: Vec<(usize, Option<&Values>)> = Vec::new();
+        for (lacks, table) in &tables {
+            let values = table.column(&heading.name);
+            if values.is_none() && !may_be_lacking(&heading.name) {
+                let has = tables[has].0.clone();
+                return Err(ResultsError::Columns { name: heading.name, has, lacks: lacks.clone() });
+            }
+            parts.push((table.rows(), values));
+        }
+        let kind = common_kind(&parts).map_err(|(first, other)| ResultsError::Types {
+            name: heading.name.clone(),
+            first_kind: parts[first].1.map_or("nothing", kind_of),
+            first: tables[first].0.clone(),
+            other_kind: parts[other].1.map_or("nothing", kind_of),
+            other: tables[other].0.clone(),
+        })?;
+        joined.push(heading, concatenated(&parts, kind))?;
+    }
+    Ok(joined)
+}
+
+fn kind_of(values: &Values) -> &'static str {
+    match values {
+        Values::Flags(_) => "flags",
+        Values::Integers(_) | Values::Reals(_) => "numbers",
+        Values::Texts(_) => "words",
+    }
+}
+
+fn has_a_value(values: &Values) -> bool {
+    (0..values.len()).any(|row| values.cell(row) != Cell::Missing)
+}
+
+/// Values of the type that all parts have; a part without a value has none. Otherwise the numbers of two that differ.
+fn common_kind<'a>(parts: &[(usize, Option<&'a Values>)]) -> Result<Option<&'a Values>, (usize, usize)> {
+    let mut found: Option<(usize, &Values)> = None;
+    for (at, (_, values)) in parts.iter().enumerate() {
+        let Some(values) = values.filter(|values| has_a_value(values)) else { continue };
+        match found {
+            None => found = Some((at, values)),
+            Some((_, Values::Reals(_))) if matches!(values, Values::Integers(_)) => {}
+            Some((_, Values::Integers(_))) if matches!(values, Values::Reals(_)) => found = Some((at, values)),
+            Some((_, known)) if std::mem::discriminant(known) == std::mem::discriminant(values) => {}
+            Some((first, _)) => return Err((first, at)),
+        }
+    }
+    Ok(found.map(|(_, values)| values))
+}
+
+fn concatenated(parts: &[(usize, Option<&Values>)], kind: Option<&Values>) -> Values {
+    fn all<T>(parts: &[(usize, Option<&Values>)], one: impl Fn(Cell) -> Option<T>) -> Vec<Option<T>> {
+        let of_part = |(rows, values): &(usize, Option<&Values>)| {
+            (0..*rows).map(|row| values.and_then(|values| one(values.cell(row)))).collect::<Vec<_>>()
+        };
+        parts.iter().flat_map(of_part).collect()
+    }
+    match kind.or(parts.iter().find_map(|(_, values)| *values)) {
+        Some(Values::Flags(_)) => Values::Flags(all(parts, |cell| match cell {
+            Cell::Flag(flag) => Some(flag),
+            _ => None,
+        })),
+        Some(Values::Integers(_)) => Values::Integers(all(parts, |cell| match cell {
+            Cell::Integer(number) => Some(number),
+            _ => None,
+        })),
+        Some(Values::Reals(_)) => Values::Reals(all(parts, |cell| cell.number())),
+        Some(Values::Texts(_)) | None => Values::Texts(all(parts, |cell| match cell {
+            Cell::Text(text) => Some(text),
+            _ => None,
+        })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(columns: &[(&str, Values)]) -> Table {
+        let mut table = Table::default();
+        for (name, values) in columns {
+            table.push(Heading { name: (*name).into(), about: "".into() }, values.clone()).unwrap();
+        }
+        table
+    }
+
+    fn integers(numbers: &[i64]) -> Values {
+        Values::Integers(numbers.iter().map(|number| Some(*number)).collect())
+    }
+
+    #[test]
+    fn rows_of_all_files_stand_below_each_other() {
+        let first = table(&[
+            ("n", integers(&[1, 2])),
+            ("messages.a", integers(&[3, 4])),
+            ("p.k", Values::Texts(vec![None; 2])),
+        ]);
+        let other = table(&[("p.k", integers(&[7])), ("n", Values::Reals(vec![Some(2.5)]))]);
+        let joined = join(vec![("a.csv".into(), first), ("b.csv".into(), other)]).unwrap();
+        assert_eq!(joined.column("n"), Some(&Values::Reals(vec![Some(1.0), Some(2.0), Some(2.5)])));
+        assert_eq!(joined.column("messages.a"), Some(&Values::Integers(vec![Some(3), Some(4), None])));
+        assert_eq!(joined.column("p.k"), Some(&Values::Integers(vec![None, None, Some(7)])));
+    }
+
+    #[test]
+    fn files_that_do_not_fit_together_are_named() {
+        let join = |first: Table, other: Table| join(vec![("a.csv".into(), first), ("b.csv".into(), other)]);
+        let error = join(table(&[("n", integers(&[1]))]), table(&[("m", integers(&[1]))])).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no column `n` in b.csv, but in a.csv; results are joined only if they have the same columns"
+        );
+        let words = Values::Texts(vec![Some("x".into())]);
+        let error = join(table(&[("n", integers(&[1]))]), table(&[("n", words)])).unwrap_err();
+        assert_eq!(error.to_string(), "column `n` holds numbers in a.csv and words in b.csv");
+    }
+
+    #[test]
+    fn the_name_tells_the_format() {
+        assert!(matches!(open(Path::new("results.txt")), Err(ResultsError::Format)));
+        assert!(matches!(open(Path::new("/nonexistent/results.CSV")), Err(ResultsError::Io(_))));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, "n\n1\n").unwrap();
+        assert_eq!(open(&path).unwrap().rows(), 1);
+        std::fs::rename(&path, folder.path().join("a.parquet")).unwrap();
+        assert!(matches!(open(&folder.path().join("a.parquet")), Err(ResultsError::Parquet(_))));
+    }
+}

@@ -1,0 +1,369 @@
+//! Results as Apache Parquet: columns of type BOOLEAN, INT64, DOUBLE and UTF8, all of them optional.
+//!
+//! What the columns mean (`about`) is kept in the file's metadata under `hustings.about.NAME`. Nothing is compressed and
+//! no time or version is written, so the same table gives the same bytes. Files of other programs are read too if their
+//! columns are flat and of these types, or of the narrower INT32 and FLOAT.
+
+use std::io::{self, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue};
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{ColumnDescriptor, Type};
+
+use super::csv::{MOST_BYTES, MOST_COLUMNS};
+use super::{Heading, Table, TableError, Values};
+
+/// The most rows that are read.
+pub const MOST_ROWS: usize = 100_000_000;
+
+/// Rows that are written together.
+const ROWS_OF_GROUP: usize = 1 << 20;
+
+/// What stands before a column's name in the file's metadata.
+const ABOUT: &str = "hustings.about.";
+
+/// Why a file was not read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ParquetFileError {
+    /// The bytes did not come or go.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The file is no Parquet, or a part of it is damaged.
+    #[error("it is no Parquet file, or a damaged one: {0}")]
+    Format(ParquetError),
+    /// There is too much of something.
+    #[error("it has more than {most} {what}, the most that is read")]
+    TooLarge {
+        /// Of what.
+        what: &'static str,
+        /// How much is read.
+        most: u64,
+    },
+    /// A column that cannot be one of a table.
+    #[error("column `{name}` is {what}; allowed: flat columns of BOOLEAN, INT32, INT64, FLOAT, DOUBLE and UTF8")]
+    Column {
+        /// Its name.
+        name: String,
+        /// What it is.
+        what: String,
+    },
+    /// Something wrong with the values of a column.
+    #[error("column `{name}`: {problem}")]
+    Values {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Two columns of one name.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl From<ParquetError> for ParquetFileError {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            // The writer wraps errors of the file below it.
+            ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+                Ok(inner) => ParquetFileError::Io(*inner),
+                Err(inner) => ParquetFileError::Format(ParquetError::External(inner)),
+            },
+            other => ParquetFileError::Format(other),
+        }
+    }
+}
+
+/// Writes the table. The same table gives the same bytes.
+pub fn write(table: &Table, mut out: impl Write + Send) -> Result<(), ParquetFileError> {
+    let fields = table.columns().map(|(heading, values)| field(heading, values).map(Arc::new));
+    let fields = fields.collect::<Result<Vec<_>, _>>()?;
+    let schema = Arc::new(Type::group_type_builder("results").with_fields(fields).build()?);
+    let abouts = table.columns().filter(|(heading, _)| !heading.about.is_empty());
+    let abouts =
+        abouts.map(|(heading, _)| KeyValue::new(format!("{ABOUT}{}", heading.name), heading.about.to_string()));
+    let properties = WriterProperties::builder()
+        .set_created_by("hustings".to_string())
+        .set_key_value_metadata(Some(abouts.collect()).filter(|abouts: &Vec<_>| !abouts.is_empty()))
+        .build();
+    let mut file = SerializedFileWriter::new(&mut out, schema, Arc::new(properties))?;
+    for start in (0..table.rows()).step_by(ROWS_OF_GROUP) {
+        let rows = start..table.rows().min(start + ROWS_OF_GROUP);
+        let mut group = file.next_row_group()?;
+        for (_, values) in table.columns() {
+            let Some(mut column) = group.next_column()? else { break };
+            write_values(values, rows.clone(), &mut column)?;
+            column.close()?;
+        }
+        group.close()?;
+    }
+    file.close()?;
+    Ok(out.flush()?)
+}
+
+fn field(heading: &Heading, values: &Values) -> Result<Type, ParquetError> {
+    let (physical, logical) = match values {
+        Values::Flags(_) => (Physical::BOOLEAN, None),
+        Values::Integers(_) => (Physical::INT64, None),
+        Values::Reals(_) => (Physical::DOUBLE, None),
+        Values::Texts(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+    };
+    Type::primitive_type_builder(&heading.name, physical)
+        .with_repetition(Repetition::OPTIONAL)
+        .with_logical_type(logical)
+        .build()
+}
+
+fn write_values(
+    values: &Values,
+    rows: std::ops::Range<usize>,
+    column: &mut SerializedColumnWriter<'_>,
+) -> Result<(), ParquetError> {
+    fn put<D: DataType, T>(
+        values: &[Option<T>],
+        one: impl Fn(&T) -> D::T,
+        column: &mut SerializedColumnWriter<'_>,
+    ) -> Result<(), ParquetError> {
+        let present: Vec<D::T> = values.iter().flatten().map(one).collect();
+        let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+        column.typed::<D>().write_batch(&present, Some(&levels), None).map(drop)
+    }
+    match values {
+        Values::Flags(flags) => put::<BoolType, _>(&flags[rows], |flag| *flag, column),
+        Values::Integers(numbers) => put::<Int64Type, _>(&numbers[rows], |number| *number, column),
+        Values::Reals(numbers) => put::<DoubleType, _>(&numbers[rows], |number| *number, column),
+        Values::Texts(texts) => put::<ByteArrayType, _>(&texts[rows], |text| ByteArray::from(&**text), column),
+    }
+}
+
+/// Reads a table.
+pub fn read(source: impl Read) -> Result<Table, ParquetFileError> {
+    let mut bytes = Vec::new();
+    source.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(ParquetFileError::TooLarge { what: "bytes", most: MOST_BYTES });
+    }
+    // The library panics on some damaged pages. Nothing of it is left behind when it does.
+    catch_unwind(AssertUnwindSafe(|| decode(Bytes::from(bytes)))).unwrap_or_else(|_| {
+        let problem = "a page cannot be decoded".to_string();
+        Err(ParquetFileError::Format(ParquetError::General(problem)))
+    })
+}
+
+fn decode(bytes: Bytes) -> Result<Table, ParquetFileError> {
+    let length = bytes.len() as u64;
+    let file = SerializedFileReader::new(bytes)?;
+    let metadata = file.metadata().file_metadata();
+    let schema = metadata.schema_descr();
+    if schema.num_columns() > MOST_COLUMNS {
+        return Err(ParquetFileError::TooLarge { what: "columns", most: MOST_COLUMNS as u64 });
+    }
+    let mut columns = schema.columns().iter().map(|column| Column::new(column)).collect::<Result<Vec<_>, _>>()?;
+    let mut rows = 0;
+    for at in 0..file.num_row_groups() {
+        let group = file.get_row_group(at)?;
+        // A negative number is as wrong as one that is too great.
+        let group_rows = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
+        rows = group_rows.saturating_add(rows);
+        if rows > MOST_ROWS {
+            return Err(ParquetFileError::TooLarge { what: "rows", most: MOST_ROWS as u64 });
+        }
+        if group.num_columns() != columns.len() {
+            let problem = format!("{} columns where the schema has {}", group.num_columns(), columns.len());
+            return Err(ParquetFileError::Format(ParquetError::General(problem)));
+        }
+        for (at, column) in columns.iter_mut().enumerate() {
+            within(group.metadata().column(at), length)?;
+            column.read(&*group, at, group_rows)?;
+        }
+    }
+    let none = Vec::new();
+    let notes = metadata.key_value_metadata().unwrap_or(&none);
+    let mut table = Table::default();
+    for column in columns {
+        let is_about = |note: &&KeyValue| note.key.strip_prefix(ABOUT) == Some(&column.name);
+        let about = notes.iter().find(is_about).and_then(|note| note.value.as_deref()).unwrap_or_default();
+        table.push(Heading { name: column.name.as_str().into(), about: about.into() }, column.values)?;
+    }
+    Ok(table)
+}
+
+/// The library trusts the places that a file names for its columns, and panics if they cannot be.
+fn within(chunk: &ColumnChunkMetaData, length: u64) -> Result<(), ParquetFileError> {
+    let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
+    let end = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
+    let end = end.and_then(|(start, size)| start.checked_add(size));
+    if end.is_some_and(|end| end <= length) && chunk.num_values() >= 0 {
+        return Ok(());
+    }
+    let problem = "it lies outside of the file".to_string();
+    Err(ParquetFileError::Values { name: chunk.column_path().parts().join("."), problem })
+}
+
+/// A column while it is read, group by group.
+struct Column {
+    name: String,
+    optional: bool,
+    values: Values,
+}
+
+impl Column {
+    fn new(described: &ColumnDescriptor) -> Result<Self, ParquetFileError> {
+        let name = described.path().parts().join(".");
+        if described.path().parts().len() != 1 || described.max_rep_level() > 0 || described.max_def_level() > 1 {
+            return Err(ParquetFileError::Column { name, what: "nested".to_string() });
+        }
+        let values = match described.physical_type() {
+            Physical::BOOLEAN => Values::Flags(Vec::new()),
+            Physical::INT32 | Physical::INT64 => Values::Integers(Vec::new()),
+            Physical::FLOAT | Physical::DOUBLE => Values::Reals(Vec::new()),
+            Physical::BYTE_ARRAY => Values::Texts(Vec::new()),
+            other => return Err(ParquetFileError::Column { name, what: format!("of type {other}") }),
+        };
+        Ok(Column { name, optional: described.max_def_level() == 1, values })
+    }
+
+    fn read(&mut self, group: &dyn RowGroupReader, at: usize, rows: usize) -> Result<(), ParquetFileError> {
+        let optional = self.optional;
+        let wrong = |error: &dyn std::fmt::Display| ParquetFileError::Values {
+            name: self.name.clone(),
+            problem: error.to_string(),
+        };
+        let reader = group.get_column_reader(at).map_err(|error| wrong(&error))?;
+        let done = match (&mut self.values, reader) {
+            (Values::Flags(all), ColumnReader::BoolColumnReader(reader)) => get(reader, rows, optional, all, Ok),
+            (Values::Integers(all), ColumnReader::Int64ColumnReader(reader)) => get(reader, rows, optional, all, Ok),
+            (Values::Integers(all), ColumnReader::Int32ColumnReader(reader)) => {
+                get(reader, rows, optional, all, |number| Ok(i64::from(number)))
+            }
+            (Values::Reals(all), ColumnReader::DoubleColumnReader(reader)) => get(reader, rows, optional, all, Ok),
+            (Values::Reals(all), ColumnReader::FloatColumnReader(reader)) => {
+                get(reader, rows, optional, all, |number| Ok(f64::from(number)))
+            }
+            (Values::Texts(all), ColumnReader::ByteArrayColumnReader(reader)) => {
+                get(reader, rows, optional, all, |bytes| bytes.as_utf8().map(Arc::from))
+            }
+            _ => Err(ParquetError::General("its type differs from the one in the schema".to_string())),
+        };
+        done.map_err(|error| ParquetFileError::Values { name: self.name.clone(), problem: error.to_string() })
+    }
+}
+
+/// Appends the values of a column of one group.
+fn get<D: DataType, T>(
+    mut reader: ColumnReaderImpl<D>,
+    rows: usize,
+    optional: bool,
+    all: &mut Vec<Option<T>>,
+    one: impl Fn(D::T) -> Result<T, ParquetError>,
+) -> Result<(), ParquetError> {
+    let (mut levels, mut present) = (Vec::new(), Vec::new());
+    let (read, _, _) = reader.read_records(rows, Some(&mut levels), None, &mut present)?;
+    if read != rows {
+        return Err(ParquetError::General(format!("{read} values where there are {rows} rows")));
+    }
+    let mut present = present.into_iter().map(one);
+    if !optional {
+        for value in present {
+            all.push(Some(value?));
+        }
+        return Ok(());
+    }
+    for level in levels {
+        all.push(if level == 0 { None } else { present.next().transpose()? });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::table::samples::{any_table, sample};
+
+    fn written(table: &Table) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write(table, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn types_and_meanings_are_kept() {
+        assert_eq!(read(&written(&sample())[..]).unwrap(), sample());
+        assert_eq!(written(&sample()), written(&sample()));
+    }
+
+    #[test]
+    fn many_rows_are_written_in_groups() {
+        let rows = ROWS_OF_GROUP + 5;
+        let mut table = Table::default();
+        let heading = Heading { name: "n".into(), about: "".into() };
+        let numbers = (0..rows as i64).map(|row| (row % 3 > 0).then_some(row)).collect();
+        table.push(heading, Values::Integers(numbers)).unwrap();
+        let bytes = written(&table);
+        let file = SerializedFileReader::new(Bytes::from(bytes.clone())).unwrap();
+        assert_eq!(file.num_row_groups(), 2);
+        assert_eq!(read(&bytes[..]).unwrap(), table);
+    }
+
+    #[test]
+    fn what_is_no_such_file_is_refused() {
+        for bytes in [&b""[..], b"nodes,messages\n1,2\n", b"PAR1PAR1PAR1"] {
+            let error = read(bytes).unwrap_err().to_string();
+            assert!(error.starts_with("it is no Parquet file, or a damaged one: "), "{error}");
+        }
+        let whole = written(&sample());
+        let error = read(&whole[..whole.len() - 1]).unwrap_err().to_string();
+        assert!(error.starts_with("it is no Parquet file, or a damaged one: "), "{error}");
+        let nested = Type::group_type_builder("results")
+            .with_fields(vec![Arc::new(Type::primitive_type_builder("a", Physical::INT96).build().unwrap())]);
+        let mut bytes = Vec::new();
+        let file = SerializedFileWriter::new(&mut bytes, Arc::new(nested.build().unwrap()), Arc::default()).unwrap();
+        file.close().unwrap();
+        let error = read(&bytes[..]).unwrap_err().to_string();
+        assert!(error.starts_with("column `a` is of type INT96; allowed: flat columns of "), "{error}");
+    }
+
+    #[test]
+    fn a_full_disk_is_told_as_such() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let error = write(&sample(), Full).unwrap_err();
+        assert!(matches!(&error, ParquetFileError::Io(error) if error.kind() == io::ErrorKind::StorageFull), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(table in any_table()) {
+            let bytes = written(&table);
+            let again = read(&bytes[..]).unwrap();
+            // Not a number is equal to nothing.
+            prop_assert_eq!(format!("{again:?}"), format!("{table:?}"));
+            prop_assert_eq!(written(&again), bytes);
+        }
+
+        #[test]
+        fn damaged_files_are_read_or_refused(at in 0..10_000usize, bits in 1..=255u8) {
+            let mut bytes = written(&sample());
+            let at = at % bytes.len();
+            bytes[at] ^= bits;
+            let _ = read(&bytes[..]);
+        }
+    }
+}
