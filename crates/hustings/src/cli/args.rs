@@ -20,7 +20,7 @@ pub(crate) enum Command {
     List(ListArgs),
     /// One simulated election.
     Sim(Box<SimArgs>),
-    /// Many simulated elections: an experiment from a file, its results as CSV and Parquet.
+    /// Many simulated elections: an experiment from a file.
     Sweep(SweepArgs),
     /// The speed of this machine, against hand-written loops.
     Bench(BenchArgs),
