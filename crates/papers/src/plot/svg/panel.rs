@@ -143,8 +143,6 @@ impl Frame<'_> {
             if point.high > point.low {
                 let (middle, low, high) = (left + wide / 2.0, self.y(point.low), self.y(point.high));
                 let half = (wide * 0.25).min(5.0);
-                // A light edge, so that it is seen on any filling.
-                canvas.line((middle, low), (middle, high), r##"stroke="#ffffff" stroke-width="3.6""##);
                 canvas.line((middle, low), (middle, high), &whisker);
                 canvas.line((middle - half, low), (middle + half, low), &whisker);
                 canvas.line((middle - half, high), (middle + half, high), &whisker);
@@ -224,7 +222,7 @@ impl Frame<'_> {
             let (first, wide) = self.bar_place(curve.series.unwrap_or(0), *word);
             let count = if curve.series.is_some() { 1 } else { self.chart.series.len() };
             let (from, to) = ((first, self.y(*y)), (first + wide * count as f64, self.y(*y)));
-            canvas.line(from, to, r##"stroke="#ffffff" stroke-width="3.6""##);
+            canvas.line(from, to, r##"stroke="#ffffff" stroke-width="4" stroke-opacity="0.85""##);
             canvas.line(from, to, &style::curve(curve.overlay, None));
         }
     }
