@@ -49,7 +49,8 @@ impl Summary {
     }
 }
 
-/// The 95 % confidence interval of a probability of which so many tries came true (Wilson's, which stays between 0 and 1).
+/// The 95 % confidence interval of a probability of which so many tries came true (Wilson's, which stays between 0
+/// and 1).
 pub fn probability_interval(came_true: usize, tries: usize) -> (f64, f64) {
     if tries == 0 {
         return (0.0, 1.0);

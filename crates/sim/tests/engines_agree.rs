@@ -79,7 +79,8 @@ proptest! {
     ) {
         let talents = talents.0 | talents.1;
         // Where everybody tells so many, a rumour must not be told on for long.
-        let life = if matches!(scenario.network, Network::Complete(Complete { size: 17.. })) { life.min(2) } else { life };
+        let is_dense = matches!(scenario.network, Network::Complete(Complete { size: 17.. }));
+        let life = if is_dense { life.min(2) } else { life };
         if is_tiny {
             agree(&Gossip::<Hint>::new(seed, life, talents), scenario)?;
         } else {

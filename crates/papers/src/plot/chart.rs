@@ -72,7 +72,8 @@ pub enum Scale {
     Log10,
     /// By the logarithm, with ticks at powers of two.
     Log2,
-    /// A place for each of these words, on the horizontal axis only; the chart then has bars. x is the number of a word.
+    /// A place for each of these words, on the horizontal axis only; the chart then has bars. x is the number of a
+    /// word.
     Words(Vec<String>),
 }
 

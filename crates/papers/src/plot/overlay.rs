@@ -1,7 +1,7 @@
 //! Formulas drawn over measured lines.
 //!
-//! A formula of the horizontal column alone is a smooth curve. One that reads other columns is worked out row by row; it
-//! becomes one line if all series agree on its values, and one line for each series if they do not.
+//! A formula of the horizontal column alone is a smooth curve. One that reads other columns is worked out row by row;
+//! it becomes one line if all series agree on its values, and one line for each series if they do not.
 
 use super::build::Drawn;
 use super::chart::{Curve, GREATEST, Panel, Scale};

@@ -33,8 +33,8 @@ pub(super) struct Ticks {
 }
 
 impl Span {
-    /// The span of all these numbers. `pad` is left free at both ends, as a part of the whole; `zero` makes a linear scale
-    /// start at 0 if nothing is below.
+    /// The span of all these numbers. `pad` is left free at both ends, as a part of the whole; `zero` makes a linear
+    /// scale start at 0 if nothing is below.
     pub(super) fn of(scale: &Scale, numbers: impl Iterator<Item = f64>, pad: f64, zero: bool) -> Span {
         let log = scale.is_log();
         let usable = numbers.filter(|number| scale.takes(*number));

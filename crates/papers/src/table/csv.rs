@@ -1,12 +1,13 @@
 //! Results as comma-separated values (RFC 4180), one line for each row below a line of names.
 //!
-//! The type of a column is found again on reading, because what is words is told apart from what is not: words that look
+//! The type of a column is found again on reading, because what is words is told apart from what is not: words that
+//! look
 //! like a number or a flag, and empty words, are written in quotes, and whatever is in quotes is words. An empty field
-//! without quotes is a missing value. Numbers of a column of reals have a point or an exponent. A column without any value
-//! is read as words. What the columns mean (`about`) is not written.
+//! without quotes is a missing value. Numbers of a column of reals have a point or an exponent. A column without any
+//! value is read as words. What the columns mean (`about`) is not written.
 //!
-//! Lines end in a line feed alone, as the usual tools for such files expect; both kinds of ends are read. The crates for
-//! this format do not tell whether a field was quoted, so the reader is our own.
+//! Lines end in a line feed alone, as the usual tools for such files expect; both kinds of ends are read. The crates
+//! for this format do not tell whether a field was quoted, so the reader is our own.
 
 use std::borrow::Cow;
 use std::io::{self, Read, Write};

@@ -1,5 +1,5 @@
-//! Colours, markers, dashes and hatches: each series differs from the others in colour and in shape, so that a chart can
-//! also be read without colours.
+//! Colours, markers, dashes and hatches: each series differs from the others in colour and in shape, so that a chart
+//! can also be read without colours.
 
 use super::canvas::{Canvas, short};
 
