@@ -90,7 +90,7 @@ mod tests {
             let order: Vec<u32> = (0..size).map(|at| at * stride % size).collect();
             for step in [1, 2] {
                 let initiators: Vec<u32> = (0..size).step_by(step).collect();
-                let instance = Instance { order: &order, initiators: &initiators, links: 0 };
+                let instance = Instance::of(&order, &initiators);
                 let counted = initiators.iter().map(|&at| {
                     let is_met = |hops: &u64| {
                         let there = ((u64::from(at) + hops) % u64::from(size)) as u32;
