@@ -2,8 +2,6 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::experiment::Experiment;
-
-/// Names that are not experiment files: tables that are made by a search, or by a variant of an algorithm.
 use crate::findings::MADE;
 
 #[test]
