@@ -23,15 +23,17 @@ pub(super) fn hops_back_to_greater(instance: &Instance<'_>) -> Vec<u64> {
 
 fn hops(size: u64, starters: &[u32], rank: impl Fn(u32) -> u32) -> Vec<u64> {
     let mut result = vec![size; starters.len()];
-    // Two laps backwards with a stack of the initiators that may still be somebody's next greater one.
-    let mut greater: Vec<u32> = Vec::new();
-    for (lap, (index, &at)) in (0..2).flat_map(|lap| starters.iter().enumerate().rev().map(move |at| (lap, at))) {
-        while greater.last().is_some_and(|&other| rank(other) <= rank(at)) {
+    let Some(greatest) = (0..starters.len()).max_by_key(|&index| rank(starters[index])) else { return result };
+    // Once round, backwards from the greatest, with a stack of those that may still be somebody's next greater one.
+    let mut greater: Vec<u32> = vec![starters[greatest]];
+    for index in (0..greatest).rev().chain((greatest + 1..starters.len()).rev()) {
+        let at = starters[index];
+        while greater.last().is_some_and(|&other| rank(other) < rank(at)) {
             greater.pop();
         }
-        if let (1, Some(&other)) = (lap, greater.last()) {
-            let (at, other) = (u64::from(at), u64::from(other));
-            result[index] = if other > at { other - at } else { other + size - at };
+        if let Some(&other) = greater.last() {
+            let (here, there) = (u64::from(at), u64::from(other));
+            result[index] = if there > here { there - here } else { there + size - here };
         }
         greater.push(at);
     }
@@ -79,6 +81,26 @@ mod tests {
         assert_eq!(hops_to_greater(&instance), [5, 2, 2]);
         assert_eq!(hops_back_to_greater(&instance), [5, 1, 3]);
         assert_eq!(rounds(&instance), 2);
+    }
+
+    #[test]
+    fn hops_are_those_that_one_counts() {
+        // All orders of a stride, everybody and every second one starting.
+        for (size, stride) in [(7u32, 3u32), (8, 5), (11, 4), (13, 12), (1, 1)] {
+            let order: Vec<u32> = (0..size).map(|at| at * stride % size).collect();
+            for step in [1, 2] {
+                let initiators: Vec<u32> = (0..size).step_by(step).collect();
+                let instance = Instance { order: &order, initiators: &initiators, links: 0 };
+                let counted = initiators.iter().map(|&at| {
+                    let is_met = |hops: &u64| {
+                        let there = ((u64::from(at) + hops) % u64::from(size)) as u32;
+                        initiators.contains(&there) && order[there as usize] > order[at as usize]
+                    };
+                    (1..u64::from(size)).find(is_met).unwrap_or(u64::from(size))
+                });
+                assert_eq!(hops_to_greater(&instance), counted.collect::<Vec<_>>(), "{size} {stride} {step}");
+            }
+        }
     }
 
     #[test]

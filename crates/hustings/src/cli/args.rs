@@ -22,7 +22,7 @@ pub(crate) enum Command {
     List(ListArgs),
     /// One simulated election.
     Sim(Box<SimArgs>),
-    /// Many simulated elections: an experiment from a file, its results as CSV and Parquet.
+    /// Many simulated elections: an experiment from a file.
     Sweep(SweepArgs),
     /// Published tables, figures and claims against what is measured.
     Papers(PapersArgs),

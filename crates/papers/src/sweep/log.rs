@@ -1,7 +1,8 @@
 //! The log of a sweep under way: what is in it survives the end of the process.
 //!
 //! A sign, then frames: length, checksum, contents. The first frame says which experiment it is; each other one holds
-//! some runs. A frame that was cut off, or whose checksum is wrong, and all behind it, is dropped when the sweep goes on.
+//! some runs. A frame that was cut off, or whose checksum is wrong, and all behind it, is dropped when the sweep goes
+//! on.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};

@@ -10,10 +10,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Where faults name `leader`, `other` or `quiet`, a point is run twice: first without them. With `quiet`, the row tells
-//! the second phase alone: counts, bytes and load are differences to the first run, times are counted from `quiet` (but
-//! `collisions_max` is that of the whole second run). The first run's figures stand under `before.`. A first run that
-//! shows no leader, or never gets quiet, has no second: then the figures are missing.
+//! Where faults name `leader`, `other` or `quiet`, a point is run twice: first without them. With `quiet`, the row
+//! tells the second phase alone: counts, bytes and load are differences to the first run, times are counted from
+//! `quiet` (but `collisions_max` is that of the whole second run). The first run's figures stand under `before.`. A
+//! first run that shows no leader, or never gets quiet, has no second: then the figures are missing.
 
 mod estimate;
 mod log;

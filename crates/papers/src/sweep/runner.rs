@@ -205,8 +205,8 @@ pub(super) fn once(
     })
 }
 
-/// About so many nodes are simulated in one chunk, and at most so many runs: long enough that handing out costs nothing,
-/// short enough that all threads end together and little is lost by a sudden end.
+/// About so many nodes are simulated in one chunk, and at most so many runs: long enough that handing out costs
+/// nothing, short enough that all threads end together and little is lost by a sudden end.
 const CHUNK_NODES: f64 = 65_536.0;
 const CHUNK_RUNS: f64 = 512.0;
 
