@@ -128,7 +128,9 @@ enum Target {
 pub(crate) fn run(args: &PlotArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let target = target(args)?;
     let specs = specs(args)?;
+    let working = console.working("reading the results".to_string());
     let table = results(&args.results)?;
+    drop(working);
     let mut charts = Vec::new();
     for spec in &specs {
         // With many plots it must be said which of them is meant.

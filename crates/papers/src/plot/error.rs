@@ -40,7 +40,7 @@ pub enum PlotError {
         /// Which part of what was asked for.
         part: String,
         /// What is wrong with it.
-        error: FormulaError,
+        error: Box<FormulaError>,
     },
     /// A formula without a value in any row.
     #[error("{part}: `{text}` has no value that can be drawn in any row{}", because(.error.as_ref()))]

@@ -29,7 +29,7 @@ impl<'a> Measure<'a> {
         let is_column = table.column(text).is_some() && !text.contains('`');
         let quoted = format!("`{text}`");
         let parsed = Formula::parse(if is_column { &quoted } else { text });
-        let formula = parsed.map_err(|error| PlotError::Formula { part: part.to_string(), error })?;
+        let formula = parsed.map_err(|error| PlotError::Formula { part: part.to_string(), error: Box::new(error) })?;
         let mut columns = Vec::new();
         for name in formula.names() {
             let found = meant(table, name).ok_or_else(|| PlotError::no_column(part, name, table))?;

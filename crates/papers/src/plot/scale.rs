@@ -20,6 +20,9 @@ pub(super) struct Label {
     pub(super) exponent: String,
 }
 
+/// Labels and their places, from 0 to 1.
+pub(super) type Placed = [(f64, Label)];
+
 /// The places along an axis that are marked.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Ticks {
@@ -80,7 +83,7 @@ impl Span {
     }
 
     /// As many ticks as `fits` allows, which is asked with the labels and their places from 0 to 1.
-    pub(super) fn ticks(&self, scale: &Scale, most: usize, fits: &dyn Fn(&[(f64, Label)]) -> bool) -> Ticks {
+    pub(super) fn ticks(&self, scale: &Scale, most: usize, fits: &dyn Fn(&Placed) -> bool) -> Ticks {
         let mut last = Ticks::default();
         for ticks in self.candidates(scale, most.max(2)) {
             let placed: Vec<(f64, Label)> =

@@ -186,9 +186,9 @@ impl Frame<'_> {
 
     /// What a browser says when a point is pointed at.
     fn said(&self, series: usize, point: &Point) -> String {
-        let name = match self.chart.series[series].as_str() {
-            "" => String::new(),
-            name => format!("{name}, "),
+        let name = match self.chart.series.get(series).map(String::as_str) {
+            None | Some("") => String::new(),
+            Some(name) => format!("{name}, "),
         };
         let x = self.layout.words.words.get(point.x as usize).filter(|_| self.chart.has_bars());
         let x = x.cloned().unwrap_or_else(|| figures(point.x));
