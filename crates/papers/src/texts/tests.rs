@@ -1,7 +1,7 @@
-use super::*;
 use std::collections::BTreeSet;
 
-/// Names that are not experiment files: tables that are made by a search, or by a variant of an algorithm.
+use super::*;
+use crate::experiment::Experiment;
 use crate::findings::MADE;
 
 #[test]
@@ -35,5 +35,23 @@ fn every_experiment_that_is_named_is_there_and_every_one_there_is_named() {
     }
     for name in experiments() {
         assert!(named.contains(name), "experiment `{name}` is in no text");
+    }
+}
+
+/// Also those that only `--large` runs.
+#[test]
+fn every_experiment_is_read_and_every_figure_is_a_plot_of_one() {
+    for name in experiments() {
+        let (text, file) = experiment(name).expect("it is in the list");
+        let read = Experiment::parse(&file, text).unwrap_or_else(|mistake| panic!("{mistake}"));
+        assert_eq!(read.name, name);
+    }
+    for item in all().iter().flat_map(|text| &text.items) {
+        for figure in &item.figures {
+            let (name, plot) = figure.split_once('/').unwrap_or((item.experiment.as_deref().unwrap_or(""), figure));
+            let (text, file) = experiment(name).unwrap_or_else(|| panic!("{}: no experiment `{name}`", item.id));
+            let read = Experiment::parse(&file, text).unwrap_or_else(|mistake| panic!("{mistake}"));
+            assert!(read.plots.iter().any(|spec| spec.name == plot), "{name} has no plot `{plot}`");
+        }
     }
 }
