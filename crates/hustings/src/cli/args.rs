@@ -24,7 +24,7 @@ pub(crate) enum Command {
     Sim(Box<SimArgs>),
     /// Many simulated elections: an experiment from a file.
     Sweep(SweepArgs),
-    /// Published tables, figures and claims against what is measured.
+    /// Published figures and claims against what is measured.
     Papers(PapersArgs),
     /// Charts of a sweep's results, as SVG or PNG.
     Plot(Box<PlotArgs>),
