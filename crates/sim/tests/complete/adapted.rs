@@ -6,7 +6,7 @@ use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, FaultKind, Notice, Scenario};
 use proptest::prelude::*;
 
-use super::{any_ids, chosen, fault, greatest_down, is_settled, network, run, start, with_ids};
+use super::{chosen, fault, greatest_down, is_settled, network, rough, run, start};
 
 fn plain(scenario: &Scenario) -> Outcome {
     run::<Bully>(&[], scenario)
@@ -121,30 +121,9 @@ fn nothing_more_where_nothing_goes_wrong() {
 proptest! {
     #![proptest_config(chosen(150))]
 
-    /// Partitions, cuts, crashes, recoveries and delays, in any order, until tick 300; then time.
     #[test]
-    fn anything(
-        ids in any_ids(2..7),
-        parts in proptest::collection::btree_map(0..290u64, proptest::collection::vec(0..2u32, 7), 0..4),
-        turns in proptest::collection::vec(proptest::collection::btree_set(0..300u64, 0..3), 7),
-        slowest in 1..12u64,
-        seed in any::<u64>(),
-    ) {
-        let size = ids.len();
-        let mut scenario = with_ids(&ids);
-        for (tick, mut groups) in parts {
-            groups.truncate(size);
-            scenario.faults.push(fault(tick, FaultKind::Partition(groups)));
-        }
-        for (at, ticks) in (0..size as u32).zip(&turns) {
-            let kinds = [FaultKind::Crash(at), FaultKind::Recover(at)];
-            scenario.faults.extend(ticks.iter().zip(kinds).map(|(&tick, kind)| fault(tick, kind)));
-        }
-        scenario.faults.push(fault(300, FaultKind::HealAll));
-        scenario.faults.sort_by_key(|fault| fault.tick);
-        scenario.starts = (0..size as u32).flat_map(|at| [start(at, 0), start(at, 400)]).collect();
-        scenario.starts.sort_by_key(|start| (start.tick, start.at));
-        (scenario.delay, scenario.seed, scenario.until) = (Delay::Uniform(1, slowest), seed, 12_000);
+    fn anything(scenario in rough(2)) {
+        let scenario = Scenario { until: 12_000, ..scenario };
         let outcome = adapted(&scenario);
         prop_assert!(is_settled(&scenario, &outcome), "{:?}", outcome);
     }

@@ -4,7 +4,7 @@ use hustings_algorithms::complete::Invitation;
 use hustings_sim::scenario::{Delay, FaultKind, Notice, Scenario};
 use proptest::prelude::*;
 
-use super::{any_ids, chosen, detected, fault, greatest, is_settled, network, run, start, times, with_ids};
+use super::{any_ids, chosen, detected, fault, greatest, is_settled, network, rough, run, start, times, with_ids};
 
 /// All up, the lowest starts: it calls, the greatest calls, all answer, the greatest invites, they accept, it is ready.
 #[test]
@@ -129,30 +129,9 @@ fn periodic_calls() {
 proptest! {
     #![proptest_config(chosen(150))]
 
-    /// Partitions, crashes, recoveries and delays, in any order, until tick 300; then time.
     #[test]
-    fn anything(
-        ids in any_ids(2..7),
-        parts in proptest::collection::btree_map(0..290u64, proptest::collection::vec(0..3u32, 7), 0..4),
-        turns in proptest::collection::vec(proptest::collection::btree_set(0..300u64, 0..3), 7),
-        slowest in 1..12u64,
-        seed in any::<u64>(),
-    ) {
-        let size = ids.len();
-        let mut scenario = with_ids(&ids);
-        for (tick, mut groups) in parts {
-            groups.truncate(size);
-            scenario.faults.push(fault(tick, FaultKind::Partition(groups)));
-        }
-        for (at, ticks) in (0..size as u32).zip(&turns) {
-            let kinds = [FaultKind::Crash(at), FaultKind::Recover(at)];
-            scenario.faults.extend(ticks.iter().zip(kinds).map(|(&tick, kind)| fault(tick, kind)));
-        }
-        scenario.faults.push(fault(300, FaultKind::HealAll));
-        scenario.faults.sort_by_key(|fault| fault.tick);
-        scenario.starts = (0..size as u32).flat_map(|at| [start(at, 0), start(at, 400)]).collect();
-        scenario.starts.sort_by_key(|start| (start.tick, start.at));
-        (scenario.delay, scenario.seed, scenario.until) = (Delay::Uniform(1, slowest), seed, 20_000);
+    fn anything(scenario in rough(3)) {
+        let scenario = Scenario { until: 20_000, ..scenario };
         let outcome = run::<Invitation>(&["period=20"], &scenario);
         prop_assert!(is_settled(&scenario, &outcome), "{:?}", outcome);
     }

@@ -12,7 +12,7 @@ mod waits;
 use hustings_algorithms::Algorithm;
 use hustings_protocol::Id;
 use hustings_sim::outcome::Outcome;
-use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
+use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::{params, simulate};
 use hustings_sim::topology::{Complete, Network};
 use proptest::prelude::*;
@@ -105,6 +105,34 @@ proptest::prop_compose! {
         scenario.faults = self::down((0..ids.len() as u32).filter(|at| !live.contains(at)));
         let starts = live.iter().filter(|&&at| starts[at as usize] || at == first);
         scenario.starts = starts.map(|&at| start(at, 0)).collect();
+        scenario
+    }
+}
+
+proptest::prop_compose! {
+    /// Partitions in up to so many parts, crashes, recoveries and delays, in any order, until tick 300; then time.
+    fn rough(parts: u32)(
+        ids in any_ids(2..7),
+        parts in proptest::collection::btree_map(0..290u64, proptest::collection::vec(0..parts, 7), 0..4),
+        turns in proptest::collection::vec(proptest::collection::btree_set(0..300u64, 0..3), 7),
+        slowest in 1..12u64,
+        seed in any::<u64>(),
+    ) -> Scenario {
+        let size = ids.len();
+        let mut scenario = with_ids(&ids);
+        for (tick, mut groups) in parts {
+            groups.truncate(size);
+            scenario.faults.push(fault(tick, FaultKind::Partition(groups)));
+        }
+        for (at, ticks) in (0..size as u32).zip(&turns) {
+            let kinds = [FaultKind::Crash(at), FaultKind::Recover(at)];
+            scenario.faults.extend(ticks.iter().zip(kinds).map(|(&tick, kind)| fault(tick, kind)));
+        }
+        scenario.faults.push(fault(300, FaultKind::HealAll));
+        scenario.faults.sort_by_key(|fault| fault.tick);
+        scenario.starts = (0..size as u32).flat_map(|at| [start(at, 0), start(at, 400)]).collect();
+        scenario.starts.sort_by_key(|start| (start.tick, start.at));
+        (scenario.delay, scenario.seed) = (Delay::Uniform(1, slowest), seed);
         scenario
     }
 }

@@ -1,7 +1,8 @@
 //! AEFA with probes and beacons: what it survives by itself.
 
 use crate::lookout::{QUIET, run, survives};
-use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
+use crate::rough::rough_runs;
+use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::topology::{Network, Shape};
 use proptest::prelude::*;
 
@@ -66,44 +67,11 @@ fn one_crash_and_recovery_at_any_ticks() {
     }
 }
 
-/// Any number of crashes, recoveries, cuts and partitions, any sources.
-fn rough_runs() -> impl Strategy<Value = Scenario> {
-    let fault = (0u8..6, 0u32..64, 0u32..64, 1u64..160);
-    let graph = (2u32..14, 0u32..16, any::<u64>());
-    (graph, prop::collection::vec(fault, 0..9), prop::collection::vec((0u32..64, 0u64..40), 1..4), any::<bool>())
-        .prop_map(|((size, more, seed), faults, starts, slow)| {
-            let network = crate::gossip::graph(size, more, seed);
-            let mut faults: Vec<Fault> = faults
-                .into_iter()
-                .map(|(kind, a, b, tick)| Fault { tick, what: fault_of(kind, a, b, &network) })
-                .collect();
-            faults.sort_by_key(|fault| fault.tick);
-            let mut starts: Vec<Start> = starts.into_iter().map(|(at, tick)| Start { at: at % size, tick }).collect();
-            starts.sort_by_key(|start| (start.tick, start.at));
-            let until = faults.last().map_or(0, |fault| fault.tick) + 2 * QUIET;
-            let delay = if slow { Delay::Uniform(1, 2) } else { Delay::Unit };
-            Scenario { faults, starts, delay, seed, until, ..Scenario::new(network) }
-        })
-}
-
-fn fault_of(kind: u8, a: u32, b: u32, network: &Network) -> FaultKind {
-    let at = a % network.size();
-    let peer = crate::waves::neighbours(network, at).nth(b as usize % network.degree(at) as usize).unwrap();
-    match kind {
-        0 => FaultKind::Crash(at),
-        1 => FaultKind::Recover(at),
-        2 => FaultKind::Cut(at, peer),
-        3 => FaultKind::Heal(at, peer),
-        4 => FaultKind::Partition((0..network.size()).map(|at| u32::from((a ^ b) >> (at % 6) & 1 != 0)).collect()),
-        _ => FaultKind::HealAll,
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2500, ..ProptestConfig::default() })]
 
     #[test]
-    fn anything_may_fail_for_a_while(scenario in rough_runs()) {
+    fn anything_may_fail_for_a_while(scenario in rough_runs(2, 2 * QUIET)) {
         let result = survives(&scenario);
         prop_assert!(result.is_ok(), "{result:?}");
     }

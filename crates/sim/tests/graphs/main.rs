@@ -13,6 +13,7 @@ mod lookout;
 #[path = "../common/parts.rs"]
 mod parts;
 mod preference;
+mod rough;
 mod tree;
 mod two_tier;
 #[path = "../common/waves.rs"]

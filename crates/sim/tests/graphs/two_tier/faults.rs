@@ -3,13 +3,14 @@
 use hustings_algorithms::Setting;
 use hustings_algorithms::graph::two_tier::TwoTierParams;
 use hustings_protocol::{Change, Event, Happening};
-use hustings_sim::scenario::{Delay, Scenario};
+use hustings_sim::scenario::Scenario;
 use hustings_sim::trace::Observer;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::*;
 use crate::parts::Parts;
+use crate::rough::rough_runs;
 
 /// How long everything takes to settle after the last fault: beacons missed, probes and invitations unanswered.
 const QUIET: u64 = 600;
@@ -124,44 +125,11 @@ fn some_messages_are_lost() {
     }
 }
 
-/// Any number of crashes, recoveries, cuts and partitions, any sources.
-fn rough_runs() -> impl Strategy<Value = Scenario> {
-    let fault = (0u8..6, 0u32..64, 0u32..64, 1u64..160);
-    let graph = (3u32..14, 0u32..16, any::<u64>());
-    let starts = prop::collection::vec((0u32..64, 0u64..40), 1..4);
-    (graph, prop::collection::vec(fault, 0..9), starts, any::<bool>()).prop_map(
-        |((size, more, seed), faults, starts, slow)| {
-            let network = crate::gossip::graph(size, more, seed);
-            let fault = |(kind, a, b, tick)| Fault { tick, what: fault_of(kind, a, b, &network) };
-            let mut faults: Vec<Fault> = faults.into_iter().map(fault).collect();
-            faults.sort_by_key(|fault| fault.tick);
-            let mut starts: Vec<Start> = starts.into_iter().map(|(at, tick)| Start { at: at % size, tick }).collect();
-            starts.sort_by_key(|start| (start.tick, start.at));
-            let until = faults.last().map_or(0, |fault| fault.tick) + 3 * QUIET;
-            let delay = if slow { Delay::Uniform(1, 2) } else { Delay::Unit };
-            Scenario { faults, starts, delay, seed, until, ..Scenario::new(network) }
-        },
-    )
-}
-
-fn fault_of(kind: u8, a: u32, b: u32, network: &Network) -> FaultKind {
-    let at = a % network.size();
-    let peer = network.peer(at, hustings_protocol::Port(b % network.degree(at))).0;
-    match kind {
-        0 => FaultKind::Crash(at),
-        1 => FaultKind::Recover(at),
-        2 => FaultKind::Cut(at, peer),
-        3 => FaultKind::Heal(at, peer),
-        4 => FaultKind::Partition((0..network.size()).map(|at| u32::from((a ^ b) >> (at % 6) & 1 != 0)).collect()),
-        _ => FaultKind::HealAll,
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
 
     #[test]
-    fn anything_may_fail_for_a_while(scenario in rough_runs(), s in 0u64..4, choice in 0usize..3) {
+    fn anything_may_fail_for_a_while(scenario in rough_runs(3, 3 * QUIET), s in 0u64..4, choice in 0usize..3) {
         let choice = ["neighbours", "best", "random"][choice];
         let params = params(&[("probe", "4"), ("beacon", "6"), ("choice", choice), ("subordinates", &s.to_string())]);
         let result = survives(&params, &scenario);
