@@ -1,0 +1,3 @@
+//! Elections of the catalogue for the checker.
+
+pub mod cases;
