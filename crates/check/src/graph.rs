@@ -311,3 +311,7 @@ impl Graph {
         (Most::Messages(most.first().copied().unwrap_or(0)), way)
     }
 }
+
+#[cfg(test)]
+#[path = "graph_tests.rs"]
+mod tests;

@@ -50,8 +50,8 @@ pub enum Channels {
 pub enum Timing {
     /// Nothing is known: a timer may be due at any time after it was set.
     Free,
-    /// Messages take at most so many ticks, at least 1, and timers take just as many as they were set for. Where a
-    /// message and a timer are due at the same tick, the message comes first.
+    /// Messages take at most so many ticks, or none, and timers take just as many as they were set for. Where a message
+    /// must arrive at the tick at which a timer is due, the message comes first.
     Bounded(u32),
     /// Timers are so long that everything else happens before: they are due, the shorter ones first, when nothing else
     /// can happen but faults.

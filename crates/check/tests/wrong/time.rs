@@ -20,18 +20,22 @@ fn bully_elects_a_lower_one_when_its_time_out_is_shorter_than_a_round_trip() {
     let found = bully("1", &[1, 2], 2, &Property::ALL);
     found.breaks(Property::OneLeader, 7);
     let found = bully("1", &[1, 2], 2, &[Property::RightLeader]);
-    found.breaks(Property::RightLeader, 0).is_on_the_page();
+    found.breaks(Property::RightLeader, 4).is_on_the_page();
     bully("2", &[1, 2], 2, &Property::ALL).holds();
     bully("2", &[1, 2, 3], 2, &Property::ALL).holds();
 }
 
+/// An `ok` that comes late makes two of them lead. Among two, the lower one gives in; among three, somebody may hear
+/// them in the wrong order, and nobody looks again.
 #[test]
-fn two_bullies_lead_at_once_when_an_answer_comes_late() {
+fn bullies_stay_split_when_an_answer_comes_late() {
     let found = bully("1", &[1, 2], 2, &[Property::OneLeader]);
     let shown = found.breaks(Property::OneLeader, 7).is_on_the_page();
     assert_eq!(shown.outcome.leaders, [0, 1]);
     bully("1", &[1, 2], 2, &[Property::Agreement]).holds();
-    bully("1", &[1, 2, 3], 2, &[Property::Agreement]).holds();
+    let found = bully("1", &[1, 2, 3], 2, &[Property::Agreement]);
+    let shown = found.breaks(Property::Agreement, 18).is_on_the_page();
+    assert_eq!((&shown.outcome.leaders[..], shown.outcome.agreement), (&[2][..], false));
 }
 
 type Inner = <Bully as Algorithm>::Protocol<Id>;
@@ -80,9 +84,9 @@ fn campaigner(travel: &str, checked: &[Property]) -> Found {
 #[test]
 fn campaigner_names_the_wrong_one_when_an_answer_comes_late() {
     campaigner("1", &Property::ALL).breaks(Property::OneLeader, 12);
-    campaigner("1", &[Property::RightLeader]).breaks(Property::RightLeader, 0);
+    campaigner("1", &[Property::RightLeader]).breaks(Property::RightLeader, 6);
     let found = campaigner("1", &[Property::Agreement]);
-    let shown = found.breaks(Property::Agreement, 0).is_on_the_page();
-    assert!(!shown.outcome.agreement);
+    let shown = found.breaks(Property::Agreement, 18).is_on_the_page();
+    assert_eq!(shown.outcome.leaders, [1, 2]);
     campaigner("2", &Property::ALL).holds();
 }
