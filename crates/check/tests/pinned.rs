@@ -12,7 +12,7 @@ use hustings_algorithms::ring::{
 };
 use hustings_algorithms::runs::Runs;
 use hustings_algorithms::{Algorithm, Initiators};
-use hustings_check::{Budget, Channels, Check, Most, Promise, Scene, Timing};
+use hustings_check::{Budget, Channels, Check, Findings, Most, Promise, Property, Scene, Timing};
 use hustings_protocol::Id;
 
 use support::{check, complete, ids, promise, protocol, ring};
@@ -114,7 +114,7 @@ fn several_threads_find_what_one_does() {
     let mut two = in_runs();
     two.threads = 2;
     let (one, two) = (one.run(), two.run());
-    let counts = |findings: &hustings_check::Findings| {
+    let counts = |findings: &Findings| {
         (
             findings.worlds,
             findings.generated,
@@ -128,18 +128,33 @@ fn several_threads_find_what_one_does() {
     assert_eq!((counts(&two), &two.verdicts), (counts(&one), &one.verdicts));
 }
 
-/// Also where something is broken: the witness is the shortest one, whoever explored.
+/// What was found of an algorithm by so many threads, with the execution that breaks a property.
+fn found<A: Algorithm>(given: &[(&str, &str)], mut scene: Scene<Id>, checked: Property, threads: usize) -> String {
+    let mut promise = promise::<A>(&mut scene);
+    promise.properties = vec![checked];
+    promise.most_messages = Some(1);
+    let mut check = Check::new(protocol::<A>(given, &scene), scene, promise);
+    check.threads = threads;
+    let Findings { worlds, generated, depth, verdicts, witness, .. } = check.run();
+    let witness = witness.expect("something breaks it");
+    let records = check.records(&witness);
+    format!("{worlds} {generated} {depth} {verdicts:?} {:?} {records:?}", witness.repeats_from)
+}
+
+/// Also where something is broken: the witness is the same one, whoever explored.
 #[test]
 fn several_threads_find_the_same_violation() {
-    let found = |threads| {
-        let mut scene = Scene { timing: Timing::Bounded(2), ..complete(&[1, 2, 3]) };
-        let promise = promise::<Bully>(&mut scene);
-        let mut check = Check::new(protocol::<Bully>(&[], &scene), scene, promise);
-        check.threads = threads;
-        let findings = check.run();
-        let records = findings.witness.as_ref().map(|witness| check.records(witness));
-        (findings.worlds, findings.generated, findings.depth, findings.verdicts, records)
-    };
-    assert!(found(1).4.is_some());
-    assert_eq!(found(1), found(2));
+    let late = || Scene { timing: Timing::Bounded(2), ..complete(&[1, 2, 3]) };
+    let unordered = || Scene { channels: Channels::Unordered, ..ring(&[0, 1, 2]) };
+    let crash = || Scene { budget: Budget { crashes: 1, ..Budget::default() }, ..ring(&[1, 3, 2, 4]) };
+    for _ in 0..5 {
+        let bully = |threads| found::<Bully>(&[], late(), Property::OneLeader, threads);
+        assert_eq!(bully(1), bully(2));
+        let itai_rodeh = |threads| found::<ItaiRodeh>(&[("rounds", "off")], unordered(), Property::Agreement, threads);
+        assert_eq!(itai_rodeh(1), itai_rodeh(2));
+        let token_ring = |threads| found::<TokenRing>(&[], crash(), Property::Termination, threads);
+        assert_eq!(token_ring(1), token_ring(2));
+        let franklin = |threads| found::<Franklin>(&[], ring(&[4, 3, 2, 1]), Property::MessageBound, threads);
+        assert_eq!(franklin(1), franklin(2));
+    }
 }
