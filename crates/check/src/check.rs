@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use hustings_algorithms::Goal;
 use hustings_protocol::{Protocol, Record};
 use stateright::{Checker, HasDiscoveries, Model};
 
@@ -42,7 +41,7 @@ pub struct Findings {
     pub most_messages: Most,
     /// Whether everything was explored.
     pub is_complete: bool,
-    /// Whether nobody ever leads, where that is the goal, or nothing ends well: then the rest says little.
+    /// Whether anybody ever leads, and whether anything ends well: if not, the rest says little.
     pub is_vacuous: bool,
     /// What became of each property that was checked.
     pub verdicts: Vec<(Property, Verdict)>,
@@ -133,7 +132,6 @@ impl<P: Protocol> Check<P> {
         let knots = graph.knots();
         let (most_messages, longest) = graph.most_messages(&knots);
         let is_complete = !graph.is_cut_off && !self.space.machine.left_out_coins();
-        let is_unled = self.space.promise.goal == Goal::Leader && !graph.is_any(Marks::LEADER);
         let mut findings = Findings {
             worlds: graph.worlds(),
             generated: graph.steps() + 1,
@@ -141,7 +139,7 @@ impl<P: Protocol> Check<P> {
             ends: graph.count(Marks::END),
             most_messages,
             is_complete,
-            is_vacuous: is_unled || !graph.is_any(Marks::GOOD_END),
+            is_vacuous: !graph.is_any(Marks::LEADER) || !graph.is_any(Marks::GOOD_END),
             verdicts: Vec::new(),
             witness: None,
             took: Duration::ZERO,

@@ -135,12 +135,13 @@ impl Found {
         }
     }
 
-    pub(crate) fn report(&self) -> String {
+    fn report(&self) -> String {
         let Findings { worlds, generated, depth, most_messages, verdicts, witness, .. } = &self.findings;
         let story = self.shown.as_ref().map_or("", |shown| &shown.story);
         let broken = witness.as_ref().map(|witness| (witness.property, witness.len(), witness.repeats_from));
         format!(
-            "{worlds} worlds, {generated} generated, depth {depth}, {most_messages:?}\n{verdicts:?}\n{broken:?}\n{story}"
+            "{worlds} worlds, {generated} generated, depth {depth}, {most_messages:?}\n\
+             {verdicts:?}\n{broken:?}\n{story}"
         )
     }
 }
