@@ -199,6 +199,12 @@ impl<P: Protocol> Check<P> {
         Some((graph.way_to(lost), None))
     }
 
+    /// The expected number of rounds with fair coins, for the opponent that decides who acts when and wants few of them,
+    /// and for the one that wants many. `None` if there are more worlds than that.
+    pub fn expected_rounds(&self, most_worlds: usize) -> Option<(f64, f64)> {
+        crate::expect::rounds(&self.space, most_worlds)
+    }
+
     /// The records of a witness, as a simulator can replay them.
     pub fn records(&self, witness: &Witness) -> Vec<Record<P::Message>> {
         crate::records::records(&self.local, &self.space, witness)

@@ -123,6 +123,20 @@ pub struct Budget {
 }
 
 impl World {
+    /// A world without anybody: something to put in the place of another.
+    pub(crate) fn none() -> Self {
+        World {
+            fingerprint: 0,
+            seats: Vec::new(),
+            letters: Vec::new(),
+            alarms: Vec::new(),
+            words: Vec::new(),
+            left: Budget::default(),
+            fickle: false,
+            marks: Marks::default(),
+        }
+    }
+
     /// Works out the fingerprint again, after a change.
     pub(crate) fn seal(&mut self) {
         // Fixed keys: the same world has the same fingerprint in every run.
