@@ -71,7 +71,7 @@ impl Gauge {
 
     #[inline(always)]
     pub(super) fn end_of_tick(&mut self) {
-        self.inbox = (u32::MAX, 0);
+        self.inbox.0 = u32::MAX;
     }
 }
 
