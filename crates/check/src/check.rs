@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use hustings_algorithms::Goal;
 use hustings_protocol::{Protocol, Record};
 use stateright::{Checker, HasDiscoveries, Model};
 
@@ -131,6 +132,7 @@ impl<P: Protocol> Check<P> {
     fn judge(&self, graph: &Graph, begun: Instant) -> Findings {
         let knots = graph.knots();
         let (most_messages, longest) = graph.most_messages(&knots);
+        let wants_none = self.space.promise.goal == Goal::Estimate;
         let is_complete = !graph.is_cut_off && !self.space.machine.left_out_coins();
         let mut findings = Findings {
             worlds: graph.worlds(),
@@ -139,7 +141,7 @@ impl<P: Protocol> Check<P> {
             ends: graph.count(Marks::END),
             most_messages,
             is_complete,
-            is_vacuous: !graph.is_any(Marks::LEADER) || !graph.is_any(Marks::GOOD_END),
+            is_vacuous: !graph.is_any(Marks::GOOD_END) || !(graph.is_any(Marks::LEADER) || wants_none),
             verdicts: Vec::new(),
             witness: None,
             took: Duration::ZERO,

@@ -301,28 +301,20 @@ impl<P: Protocol> Local<P> {
         if let Some(&number) = read(&self.states).numbers.get(&state) {
             return number;
         }
-        write(&self.states).number(state, |state| {
-            self.rounds(&mut |each| {
-                self.protocol.rounds(Held::State(&mut state.clone()), each);
-            })
-        })
+        write(&self.states).number(state, |state| self.ends_of_rounds(Held::State(&mut state.clone())))
     }
 
     fn number_message(&self, message: P::Message) -> MessageNo {
         if let Some(&number) = read(&self.messages).numbers.get(&message) {
             return number;
         }
-        write(&self.messages).number(message, |message| {
-            self.rounds(&mut |each| {
-                self.protocol.rounds(Held::Message(&mut message.clone()), each);
-            })
-        })
+        write(&self.messages).number(message, |message| self.ends_of_rounds(Held::Message(&mut message.clone())))
     }
 
-    /// The least and the greatest of the rounds that are visited.
-    fn rounds(&self, visit: &mut dyn FnMut(&mut dyn FnMut(&mut u32))) -> Option<(u32, u32)> {
+    /// The least and the greatest of the rounds in a state or message.
+    fn ends_of_rounds(&self, held: Held<'_, P>) -> Option<(u32, u32)> {
         let mut ends: Option<(u32, u32)> = None;
-        visit(&mut |round| {
+        self.protocol.rounds(held, &mut |round| {
             let (least, greatest) = ends.unwrap_or((*round, *round));
             ends = Some((least.min(*round), greatest.max(*round)));
         });

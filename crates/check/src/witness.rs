@@ -79,11 +79,14 @@ fn chance<R>(space: &Space<R>, world: &World, what: What) -> Chance {
     }
 }
 
+/// A step that stays within a knot: the chance that is taken, the step, where it leads.
+type Inside = (Chance, Step, usize);
+
 /// A knot of worlds, with the steps between them.
 struct Knot {
     worlds: Vec<World>,
-    /// Steps that stay within: the chance that is taken, the step, where it leads.
-    inside: Vec<Vec<(Chance, Step, usize)>>,
+    /// Steps that stay within.
+    inside: Vec<Vec<Inside>>,
     /// What could happen, within or not.
     enabled: Vec<BTreeSet<Chance>>,
 }
@@ -147,11 +150,7 @@ impl Knot {
     }
 
     /// The shortest way from a world to one that is wished for, judged with the step that led there.
-    fn way(
-        &self,
-        from: usize,
-        is_wished: impl Fn(usize, Option<Chance>) -> bool,
-    ) -> Option<(Vec<(Chance, Step, usize)>, usize)> {
+    fn way(&self, from: usize, is_wished: impl Fn(usize, Option<Chance>) -> bool) -> Option<(Vec<Inside>, usize)> {
         if is_wished(from, None) {
             return Some((Vec::new(), from));
         }

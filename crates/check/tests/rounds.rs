@@ -67,6 +67,9 @@ fn so_does_the_mean_over_many_runs() {
         let mean = sum / RUNS as f64;
         let deviation = (squares / RUNS as f64 - mean * mean).sqrt() / (RUNS as f64).sqrt();
         let expected = recursion(n.into(), sides.into());
-        assert!((mean - expected).abs() < 3.29 * deviation, "n = {n}, K = {sides}: {mean} ± {deviation}, not {expected}");
+        assert!(
+            (mean - expected).abs() < 3.29 * deviation,
+            "n = {n}, K = {sides}: {mean} ± {deviation}, not {expected}"
+        );
     }
 }
