@@ -23,7 +23,7 @@ pub(crate) enum Command {
     List(ListArgs),
     /// One simulated election.
     Sim(Box<SimArgs>),
-    /// All executions of a small election: what holds in every one, and a counterexample where it does not.
+    /// All executions of a small election: what holds in every one.
     Check(Box<CheckArgs>),
     /// Many simulated elections: an experiment from a file.
     Sweep(SweepArgs),

@@ -6,7 +6,7 @@ use hustings_check::{Most, Verdict};
 use indicatif::HumanCount;
 use serde_json::{Value, json};
 
-use super::args::{CheckArgs, Form};
+use super::args::{CheckArgs, Form, listed};
 use super::json::most;
 use super::rows::{ROWS, Row};
 use super::{Checked, Work, check, readers};
@@ -111,7 +111,7 @@ fn cells(args: &CheckArgs, checked: &Checked) -> Vec<String> {
         words.collect::<Vec<_>>().join(" "),
         checked.scenario.network.members().to_string(),
         args.order_words(),
-        args.initiator_words(),
+        starters(args, checked),
         checked.links().to_string(),
         readers::timing_words(checked.timing),
         checked.faults(),
@@ -122,6 +122,15 @@ fn cells(args: &CheckArgs, checked: &Checked) -> Vec<String> {
         checked.verdict().to_string(),
         format!("{:.1}", found.took.as_secs_f64()),
     ]
+}
+
+fn starters(args: &CheckArgs, checked: &Checked) -> String {
+    let positions: Vec<u32> = checked.scenario.starts.iter().map(|start| start.at).collect();
+    match positions.len() as u32 == checked.scenario.network.members() {
+        _ if args.takes_every_subset() => "every subset".to_string(),
+        true => "all".to_string(),
+        false => listed(&positions),
+    }
 }
 
 fn object(row: &Row, checked: &Checked) -> Value {

@@ -186,7 +186,7 @@ impl CheckArgs {
                 Some(Order::Rotations) => Orders::Rotations,
                 _ => Orders::Given,
             },
-            every_subset: self.initiators == Some(Initiators::EverySubset),
+            every_subset: self.takes_every_subset(),
             channels: links.order,
             timing: self.timing,
             budget: hustings_check::Budget {
@@ -203,9 +203,9 @@ impl CheckArgs {
         self.ids.as_ref().map_or_else(|| "as they are".to_string(), Order::to_string)
     }
 
-    /// Who starts, as it would be typed.
-    pub(crate) fn initiator_words(&self) -> String {
-        self.initiators.as_ref().map_or_else(|| "default".to_string(), Initiators::to_string)
+    /// Whether every set of nodes starts in a case of its own.
+    pub(crate) fn takes_every_subset(&self) -> bool {
+        self.initiators == Some(Initiators::EverySubset)
     }
 
     /// The topology, if it is given.

@@ -56,7 +56,7 @@ pub(super) const ROWS: &[Row] = &[
     quick("preference -n 3 --topology complete --timing patient"),
     quick("itai-rodeh -n 3"),
     quick("anonymous-echo -n 3 --topology complete"),
-    quick("ring-size -n 3"),
+    quick("ring-size -n 3 -p R=2"),
     slow("chang-roberts -n 3 --runs --crashes 1 --recoveries 1"),
     slow("bully -n 3 --runs --crashes 1 --recoveries 1"),
 ];

@@ -80,7 +80,9 @@ fn verdict(checked: &Checked, colour: bool) -> String {
     let verdict = checked.explored.verdict();
     let told = paint(verdict).on(checked.verdict(), colour);
     match checked.explored.is_vacuous() {
-        true => format!("{told}: there is a case in which nobody ever leads, or nothing ends well, so the rest says little"),
+        true => {
+            format!("{told}: there is a case in which nobody ever leads, or nothing ends well, so the rest says little")
+        }
         false => told,
     }
 }
