@@ -114,7 +114,8 @@ impl<P: Protocol> Check<P> {
         self.explore(self.threads);
         let mut graph = self.space.recorder.graph(self.space.first().fingerprint);
         let is_broken = |graph: &Graph| graph.nearest(|at| breaks(graph.marks(at)).is_some()).is_some();
-        if self.threads > 1 && is_broken(&graph) && !self.keep_going {
+        let is_stopped = self.space.progress.stop.load(Ordering::Relaxed);
+        if self.threads > 1 && is_broken(&graph) && !self.keep_going && !is_stopped {
             // Several threads do not go strictly by distance: a single one finds the nearest violation.
             self.space.progress.worlds.store(0, Ordering::Relaxed);
             self.explore(1);
@@ -132,8 +133,8 @@ impl<P: Protocol> Check<P> {
     fn judge(&self, graph: &Graph, begun: Instant) -> Findings {
         let knots = graph.knots();
         let (most_messages, longest) = graph.most_messages(&knots);
-        let wants_none = self.space.promise.goal == Goal::Estimate;
         let is_complete = !graph.is_cut_off && !self.space.machine.left_out_coins();
+        let is_estimate = self.space.promise.goal == Goal::Estimate;
         let mut findings = Findings {
             worlds: graph.worlds(),
             generated: graph.steps() + 1,
@@ -141,7 +142,7 @@ impl<P: Protocol> Check<P> {
             ends: graph.count(Marks::END),
             most_messages,
             is_complete,
-            is_vacuous: !graph.is_any(Marks::GOOD_END) || !(graph.is_any(Marks::LEADER) || wants_none),
+            is_vacuous: !(graph.is_any(Marks::GOOD_END) && (is_estimate || graph.is_any(Marks::LEADER))),
             verdicts: Vec::new(),
             witness: None,
             took: Duration::ZERO,

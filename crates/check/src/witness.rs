@@ -24,6 +24,12 @@ impl Witness {
         self.steps.len()
     }
 
+    /// Where it goes on for ever: the part before that.
+    pub fn stem(&self) -> Option<Witness> {
+        let stem = self.steps.get(..self.repeats_from?)?;
+        Some(Witness { property: self.property, steps: stem.to_vec(), repeats_from: None })
+    }
+
     /// Whether the very first world breaks the property.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()

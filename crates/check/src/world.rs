@@ -64,6 +64,8 @@ pub(crate) struct Letter {
     pub(crate) left: u32,
     /// Its sender will not hear of its loss.
     pub(crate) orphan: bool,
+    /// It has come once already, and comes no third time.
+    pub(crate) copied: bool,
 }
 
 /// Which way a message goes.

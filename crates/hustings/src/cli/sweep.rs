@@ -3,8 +3,6 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
@@ -18,6 +16,7 @@ use super::args::Format;
 use super::console::{Console, Exit};
 use super::failure::{Failure, warn};
 use super::read::read;
+use super::signals::stop_flag;
 
 const EXAMPLES: &str = "Examples:
   hustings sweep rings.toml --dry-run              how many runs, and about how long
@@ -153,17 +152,6 @@ fn heading(experiment: &Experiment, console: &mut Console<'_>) -> io::Result<()>
     writeln!(console.out, "{}{title}", experiment.name)?;
     let (points, repetitions) = (experiment.points().len(), experiment.repetitions);
     writeln!(console.out, "{points} points, {repetitions} times each: {} runs", experiment.runs())
-}
-
-/// A flag that Ctrl-C raises. The second time, it ends the program at once.
-fn stop_flag() -> io::Result<Arc<AtomicBool>> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, Exit::Stopped as i32, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
 }
 
 fn bar(console: &Console<'_>, runs: u64, done: u64) -> ProgressBar {
