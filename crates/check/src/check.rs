@@ -191,15 +191,14 @@ impl<P: Protocol> Check<P> {
                 }
             }
         }
-        if graph.is_cut_off {
+        // Where nothing goes round, everything ends; a bad end is another property's business.
+        if graph.is_cut_off || (loops.is_empty() && !self.space.promise.has_coins) {
             return None;
         }
         let settled: Vec<u32> = loops.iter().filter(|knot| is_settled(knot)).flatten().copied().collect();
         let can = graph.can_reach(Marks::GOOD_END, &settled);
         let is_lost = |at: u32| !can[at as usize] && !graph.marks(at).has(Marks::END);
-        // A bad end is another property's business, unless nothing else is there to say it.
-        let lost = graph.nearest(is_lost).filter(|_| self.space.promise.has_coins || !loops.is_empty())?;
-        Some((graph.way_to(lost), None))
+        Some((graph.way_to(graph.nearest(is_lost)?), None))
     }
 
     /// The expected number of rounds with fair coins, for the opponent that decides who acts when and wants few of them,
