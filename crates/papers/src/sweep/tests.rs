@@ -146,8 +146,17 @@ fn every_torn_tail_is_cut_off() {
             assert!(bytes(&opened.results().table(&experiment).unwrap()) == wanted, "cut at {length}");
         }
     }
-    // Without a whole header nobody knows whose it is.
-    fs::write(&store.log, &log[..header - 1]).unwrap();
+    // Whoever was stopped before the header was whole has run nothing: the sweep begins.
+    for length in 0..header {
+        fs::write(&store.log, &log[..length]).unwrap();
+        let opened = store.open(&experiment, Begin::Resume).unwrap().expect("there is work");
+        assert_eq!((opened.results().done(), opened.cut), (0, 0));
+        drop(opened);
+        assert!(fs::read(&store.log).unwrap() == log[..header], "cut at {length}");
+    }
+    let mut other = log[..header - 1].to_vec();
+    other[20] ^= 1;
+    fs::write(&store.log, &other).unwrap();
     assert!(matches!(store.open(&experiment, Begin::Resume), Err(SweepError::Foreign { .. })));
 }
 
@@ -191,6 +200,32 @@ fn nothing_is_overwritten_unless_that_is_asked_for() {
     assert!(store.open(&experiment, Begin::Resume).unwrap().is_none());
     let other = super::tests::experiment("algorithm = 'cr'\nnodes = [3, 5]", 2);
     assert!(matches!(store.open(&other, Begin::Resume), Err(SweepError::Foreign { .. })));
+}
+
+#[test]
+fn results_of_paired_settings_are_told_from_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let paired = |algorithm: &str| {
+        let text = format!(
+            "version = 1\nname = 'test'\npair = ['algorithm']\n[vary]\nalgorithm = '{algorithm}'\nnodes = [3, 4]"
+        );
+        Experiment::parse("test.toml", &text).unwrap()
+    };
+    // The same seeds, other runs.
+    let store = sweep(folder.path(), &paired("franklin"), Begin::Fresh, None).unwrap();
+    let refused = store.open(&paired("peterson"), Begin::Resume).unwrap_err().to_string();
+    assert!(refused.ends_with("is not of this experiment: row 1 has other settings"), "{refused}");
+}
+
+#[test]
+fn a_csv_that_was_lost_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let experiment = experiment(MIXED, 2);
+    let store = sweep(folder.path(), &experiment, Begin::Fresh, None).unwrap();
+    let csv = fs::read(&store.csv).unwrap();
+    fs::remove_file(&store.csv).unwrap();
+    assert!(store.open(&experiment, Begin::Resume).unwrap().is_none());
+    assert!(fs::read(&store.csv).unwrap() == csv);
 }
 
 #[test]
