@@ -1,6 +1,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::*;
 use crate::table::{Cell, csv};
@@ -86,6 +87,17 @@ fn the_second_phase_counts_alone() {
     }
     // Without a fault there is nothing before.
     assert_eq!(table.cell(0, "before.messages"), Cell::Missing);
+}
+
+#[test]
+fn the_most_of_something_is_that_of_both_phases() {
+    let vary = "algorithm = 'cr'\nnodes = 4\nids = 'descending'\ncrash = ['none', '1@quiet+1']";
+    let table = table(&experiment(vary, 1), 1).unwrap();
+    let figures = |name: &str| (table.cell(0, name), table.cell(1, name));
+    assert_eq!(figures("messages"), (Cell::Integer(14), Cell::Integer(0)));
+    // Nobody was busier than the busiest of the first phase.
+    assert_eq!(figures("load_max").0, figures("load_max").1);
+    assert_eq!(figures("load_mean").1, Cell::Real(0.0));
 }
 
 #[test]
@@ -232,5 +244,14 @@ fn a_csv_that_was_lost_is_written_again() {
 fn a_guess_takes_every_point_into_account() {
     let few = estimate(&experiment("algorithm = 'cr'\nnodes = [100, 200]\nids = 'random'", 10), 2).unwrap();
     let many = estimate(&experiment("algorithm = 'cr'\nnodes = [100, 200]\nids = 'random'", 100_000), 2).unwrap();
-    assert!(few.as_secs_f64() > 0.0 && many > few);
+    assert!(few.time.as_secs_f64() > 0.0 && many.time > few.time && !many.at_least);
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_not_waited_for() {
+    // Sixteen million messages: far more than a twentieth of a second's work.
+    let experiment = experiment("algorithm = 'bully'\nnodes = 4000\ncrash = '3999@0'", 1000);
+    let patience = Duration::from_millis(50);
+    let guess = estimate::estimate_within(&experiment, 2, patience).unwrap();
+    assert!(guess.at_least && guess.time >= patience * 500, "{guess:?}");
 }
