@@ -1,9 +1,8 @@
 //! Results as Apache Parquet: columns of type BOOLEAN, INT64, DOUBLE and UTF8, all of them optional.
 //!
 //! What the columns mean (`about`) is kept in the file's metadata under `hustings.about.NAME`. Nothing is compressed
-//! and
-//! no time or version is written, so the same table gives the same bytes. Files of other programs are read too if their
-//! columns are flat and of these types, or of the narrower INT32 and FLOAT.
+//! and no time or version is written, so the same table gives the same bytes. Files of other programs are read too if
+//! their columns are flat and of these types, or of the narrower INT32 and FLOAT.
 
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
