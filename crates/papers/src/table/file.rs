@@ -52,12 +52,10 @@ pub enum ResultsError {
         other: String,
     },
     /// A run that is there twice.
-    #[error("{first} and {other} hold the same run (point {point}, repetition {repetition}): it would count twice")]
+    #[error("{first} and {other} hold the same run ({run}): it would count twice")]
     Repeated {
-        /// Its point.
-        point: String,
-        /// Its repetition.
-        repetition: String,
+        /// Its point and repetition.
+        run: String,
         /// A file that holds it.
         first: String,
         /// Another, or the same.
@@ -142,14 +140,9 @@ fn each_run_once(tables: &[(String, Table)], joined: &Table) -> Result<(), Resul
         if cells.contains(&Cell::Missing) {
             continue;
         }
-        if let Some(first) = seen.insert(cells.clone().map(|cell| cell.to_string()), other) {
-            let [point, repetition, ..] = cells.map(|cell| cell.to_string());
-            return Err(ResultsError::Repeated {
-                point,
-                repetition,
-                first: first.to_string(),
-                other: other.to_string(),
-            });
+        if let Some(first) = seen.insert(cells.each_ref().map(ToString::to_string), other) {
+            let run = format!("point {}, repetition {}", cells[0], cells[1]);
+            return Err(ResultsError::Repeated { run, first: first.to_string(), other: other.to_string() });
         }
     }
     Ok(())
