@@ -118,7 +118,9 @@ pub(super) fn estimate_within(experiment: &Experiment, threads: usize, patience:
     let guessed = |(size, at): &(f64, usize)| guess(&tried, algorithm(experiment, &experiment.points()[*at]), *size);
     let at_least = is_late && tried.is_empty();
     let total: f64 = if at_least { least * order.len() as f64 } else { order.iter().map(guessed).sum() };
-    let seconds = total * f64::from(experiment.repetitions) / threads.max(1) as f64;
+    // Threads without a run of their own help nobody.
+    let at_once = (threads.max(1) as f64).min(experiment.runs() as f64);
+    let seconds = total * f64::from(experiment.repetitions) / at_once;
     Ok(Guess { time: Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX), at_least })
 }
 

@@ -254,4 +254,8 @@ fn a_run_that_takes_too_long_is_not_waited_for() {
     let patience = Duration::from_millis(50);
     let guess = estimate::estimate_within(&experiment, 2, patience).unwrap();
     assert!(guess.at_least && guess.time >= patience * 500, "{guess:?}");
+    // A single run is no faster on two threads.
+    let mut single = experiment;
+    single.repetitions = 1;
+    assert!(estimate::estimate_within(&single, 2, patience).unwrap().time >= patience);
 }
