@@ -123,6 +123,8 @@ pub struct About {
     pub repeats: bool,
     /// What comes of it.
     pub goal: Goal,
+    /// Who wins where nobody fails.
+    pub winner: Winner,
     /// How few nodes it takes.
     pub fewest: u32,
     /// How many ticks it may take among so many nodes where a message takes one, if that is more than a few laps: a
@@ -145,6 +147,21 @@ pub enum Goal {
     Leader,
     /// An estimate of how many nodes there are.
     Estimate,
+}
+
+/// Who wins where nobody fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Winner {
+    /// The greatest of all.
+    Greatest,
+    /// The greatest of those who start before they are drawn in.
+    GreatestInitiator,
+    /// The greatest of all, after others have led groups that merged.
+    GreatestInTheEnd,
+    /// Whoever has most votes; of those who have as many, the greatest. See [`crate::graph::preference`].
+    MostVotes,
+    /// Whoever the coins choose.
+    Anyone,
 }
 
 /// What an algorithm survives by itself: after the last fault (and, where it needs them, time-outs or a start signal to

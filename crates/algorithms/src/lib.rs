@@ -22,7 +22,7 @@ pub mod within;
 
 pub use algorithm::{
     About, Algorithm, Assumptions, Case, Certainty, Cheat, Claims, Cost, DefaultIds, Direction, Family, Goal, Identity,
-    Initiators, Knowledge, Misfit, NetworkKind, Setting, Source, Synchrony, Takes,
+    Initiators, Knowledge, Misfit, NetworkKind, Setting, Source, Synchrony, Takes, Winner,
 };
 pub use instance::{Instance, Neighbours};
 pub use params::{NoParams, ParamError, ParamValue, Parameter, Params};

@@ -19,7 +19,7 @@ use hustings_algorithms::catalogue::{Visitor, visit};
 use hustings_algorithms::runs::Envelope;
 use hustings_algorithms::{About, Algorithm, Params};
 use hustings_protocol::{Id, Message, Protocol};
-use hustings_sim::erased::Parcel;
+use hustings_sim::erased::{Erased, Parcel, Standing};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
 use hustings_sim::simulate::{self, Planned, Refusal, ReplayRefusal, Request};
@@ -44,6 +44,10 @@ pub trait Election: Send + Sync {
     fn observed(&self, scenario: &Scenario, observer: &mut dyn Observer<Parcel>) -> Outcome;
     /// What the formula gives, by kind: [`simulate::expected`].
     fn expected(&self, scenario: &Scenario) -> Option<Vec<u64>>;
+    /// The protocol itself, and the ranks of all positions: [`simulate::erased`].
+    fn protocol(&self, scenario: &Scenario) -> (Erased, Vec<Standing>);
+    /// How long it trusts messages to travel at most: [`Algorithm::trusts`].
+    fn trusts(&self) -> Option<u64>;
 }
 
 /// The algorithm of this name or alias with parameters as they are typed (`name=value`); `None` if there is none.
@@ -125,5 +129,13 @@ impl<A: Algorithm> Election for Of<A> {
 
     fn expected(&self, scenario: &Scenario) -> Option<Vec<u64>> {
         simulate::expected::<A>(&self.0, scenario)
+    }
+
+    fn protocol(&self, scenario: &Scenario) -> (Erased, Vec<Standing>) {
+        simulate::erased::<A>(&self.0, scenario)
+    }
+
+    fn trusts(&self) -> Option<u64> {
+        A::trusts(&self.0)
     }
 }

@@ -4,6 +4,7 @@
 //! - [`algorithms`]: those that were published, and their catalogue.
 //! - [`sim`]: the simulator.
 //! - `bench`: the engine's speed against plain loops (feature `cli`).
+//! - `check`: elections of the catalogue, for the checker (feature `cli`).
 //! - `cli`: the command line (feature `cli`, on by default; without it nothing of it is compiled in).
 //!
 //! ```
@@ -21,5 +22,7 @@ pub use hustings_sim as sim;
 
 #[cfg(feature = "cli")]
 pub mod bench;
+#[cfg(feature = "cli")]
+pub mod check;
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -19,5 +19,5 @@ mod trace;
 
 pub use event::{Change, Coins, Effect, Event, Fact, Peers, Place, Recorder, Role, Stage, Summons, Timer};
 pub use id::{Best, Id, Least, NotFinite, Port, Rank, Ranked, Value};
-pub use protocol::{Context, Message, Protocol};
+pub use protocol::{Context, Epoch, Held, Message, Protocol};
 pub use trace::{Happening, Loss, NoticeKind, Record};

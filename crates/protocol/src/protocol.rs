@@ -141,6 +141,21 @@ pub trait Protocol: Send + Sync + 'static {
         before != after
     }
 
+    /// The epoch that a node is in. Leaders of different epochs do not contradict each other; a protocol that holds one
+    /// election has one epoch.
+    fn epoch(&self, state: &Self::State) -> Epoch {
+        let _ = state;
+        Epoch::ONLY
+    }
+
+    /// Calls with every number of a round in a state or a message: one that only grows, and of which it matters only by
+    /// how much it differs from that of the node which handles it; messages of rounds before those of all nodes are
+    /// alike. A checker may then lower all of them by the same amount, and has finitely many states where rounds go on
+    /// for ever.
+    fn rounds(&self, held: Held<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+        let _ = (held, each);
+    }
+
     /// The surroundings changed.
     fn changed<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
         let _ = (state, change, cx);
@@ -171,6 +186,23 @@ pub trait Protocol: Send + Sync + 'static {
             Event::Retire => self.retire(state, cx),
         }
     }
+}
+
+/// What holds numbers of rounds.
+pub enum Held<'a, P: Protocol + ?Sized> {
+    /// A node's state.
+    State(&'a mut P::State),
+    /// A message under way.
+    Message(&'a mut P::Message),
+}
+
+/// Which of several elections that follow each other, or are held side by side in parts of a network, a node is in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Epoch(pub u64, pub u64, pub u64);
+
+impl Epoch {
+    /// There is only one.
+    pub const ONLY: Epoch = Epoch(0, 0, 0);
 }
 
 /// What a node may know and do while it handles one event.

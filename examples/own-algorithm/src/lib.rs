@@ -29,7 +29,7 @@ use std::marker::PhantomData;
 
 use hustings_algorithms::{
     About, Algorithm, Assumptions, Certainty, Claims, Cost, DefaultIds, Direction, Family, Goal, Identity, Initiators,
-    Instance, Knowledge, NetworkKind, NoParams, Setting, Source, Synchrony, Takes,
+    Instance, Knowledge, NetworkKind, NoParams, Setting, Source, Synchrony, Takes, Winner,
 };
 use hustings_protocol::{Context, Port, Protocol, Rank, Summons, kinds};
 use serde::{Deserialize, Serialize};
@@ -134,6 +134,7 @@ impl Algorithm for ThreeLaps {
         default_ids: DefaultIds::Positions,
         repeats: false,
         goal: Goal::Leader,
+        winner: Winner::Greatest,
         fewest: 1,
         slow: None,
         claims: Claims::DOWN,

@@ -15,14 +15,16 @@
 
 use core::marker::PhantomData;
 
-use hustings_protocol::{Context, Port, Protocol, Rank, Summons, kinds};
+use hustings_protocol::{Context, Held, Port, Protocol, Rank, Summons, kinds};
 use serde::{Deserialize, Serialize};
 
 use super::sequel::walk::Walk;
 use super::sequel::{Followed, Then, carries};
 use crate::graph::plain::{ANY_GRAPH, Flood};
 use crate::graph::wave::{Nodes, Wave};
-use crate::{About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Identity, Knowledge, Setting, Source};
+use crate::{
+    About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Identity, Knowledge, Setting, Source, Winner,
+};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -130,6 +132,14 @@ impl<R: Rank> Protocol for Rules<R> {
             Message::Name(_) | Message::Count(_) | Message::Size(_) => {}
         }
     }
+
+    fn rounds(&self, held: Held<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+        match held {
+            Held::State(state) => state.wave.tag_mut().map(|tag| &mut tag.round).into_iter().for_each(each),
+            Held::Message(Message::Wave { round, .. }) => each(round),
+            Held::Message(_) => {}
+        }
+    }
 }
 
 impl Algorithm for AnonymousEcho {
@@ -152,6 +162,7 @@ impl Algorithm for AnonymousEcho {
             title: "Distributed Algorithms (CAS 769), week 4: Election in Arbitrary Anonymous Networks",
             text: "McMaster",
         },
+        winner: Winner::Anyone,
         ..ANY_GRAPH
     };
 

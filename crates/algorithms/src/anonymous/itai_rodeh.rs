@@ -28,7 +28,7 @@ use super::sequel::{Followed, Then, carries};
 use crate::ring::plain::{DIRECTED_RING, Plain, Race, Verdict, announces};
 use crate::{
     About, Algorithm, Assumptions, Case, Certainty, Claims, Cost, Family, Identity, Knowledge, ParamValue, Setting,
-    Source,
+    Source, Winner,
 };
 
 /// The algorithm, for the catalogue.
@@ -179,6 +179,14 @@ impl<R: Rank> Race for Rules<R> {
         Verdict::Active
     }
 
+    fn round_of(active: &mut Draw) -> Option<&mut u32> {
+        Some(&mut active.round)
+    }
+
+    fn round_in(message: &mut Message<R>) -> Option<&mut u32> {
+        if let Message::Candidate { round, .. } = message { Some(round) } else { None }
+    }
+
     #[inline(always)]
     fn pass_on<C: Context<Plain<Self>>>(&self, _: Port, message: Message<R>, cx: &mut C) {
         if let Message::Candidate { id, round, hops, dirty } = message {
@@ -214,6 +222,7 @@ impl Algorithm for ItaiRodeh {
             title: "Symmetry breaking in distributed networks",
             text: "McMaster",
         },
+        winner: Winner::Anyone,
         ..DIRECTED_RING
     };
 

@@ -21,7 +21,7 @@ use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Summons, kinds};
 use serde::{Deserialize, Serialize};
 
 use crate::ring::plain::DIRECTED_RING;
-use crate::{About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Goal, Identity, Setting, Source};
+use crate::{About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Goal, Identity, Setting, Source, Winner};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -146,6 +146,7 @@ impl Algorithm for RingSize {
             title: "Symmetry breaking in distributed networks",
             text: "McMaster",
         },
+        winner: Winner::Anyone,
         ..DIRECTED_RING
     };
 

@@ -23,7 +23,7 @@ pub use invitation::{Invitation, InvitationParams};
 
 use crate::{
     About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, Knowledge,
-    NetworkKind, Setting, Source, Synchrony, Takes,
+    NetworkKind, Setting, Source, Synchrony, Takes, Winner,
 };
 
 crate::choices! {
@@ -138,6 +138,7 @@ const COMPLETE: About = About {
     default_ids: DefaultIds::PositionsFromOne,
     repeats: true,
     goal: Goal::Leader,
+    winner: Winner::Greatest,
     fewest: 1,
     slow: None,
     claims: Claims { crashes: true, recoveries: true, ..Claims::DOWN },

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plain::{ANY_GRAPH, Flood};
 use super::wave::Wave;
-use crate::{About, Algorithm, Case, Cost, Instance, NoParams, Setting, Source};
+use crate::{About, Algorithm, Case, Cost, Instance, NoParams, Setting, Source, Winner};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -101,6 +101,7 @@ impl Algorithm for EchoExtinction {
             title: "Echo algorithms: depth parallel operations on general graphs",
             text: "McMaster",
         },
+        winner: Winner::GreatestInitiator,
         ..ANY_GRAPH
     };
 

@@ -7,7 +7,7 @@ use hustings_protocol::{Context, Port, Protocol};
 use crate::ring::name;
 use crate::{
     About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, Knowledge,
-    NetworkKind, Source, Synchrony, Takes,
+    NetworkKind, Source, Synchrony, Takes, Winner,
 };
 
 /// News on its way to everybody: from whoever has it to all neighbours, and by everyone else on first receipt to all
@@ -70,6 +70,7 @@ pub(crate) const ANY_GRAPH: About = About {
     default_ids: DefaultIds::Positions,
     repeats: false,
     goal: Goal::Leader,
+    winner: Winner::Greatest,
     fewest: 1,
     slow: None,
     claims: Claims::NOTHING,

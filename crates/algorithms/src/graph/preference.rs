@@ -18,7 +18,7 @@ use hustings_protocol::Rank;
 
 use super::aefa::{ABOUT, Aefa, AefaParams};
 use super::diffusion::{Diffusion, Votes};
-use crate::{About, Algorithm, Instance, Setting, Source, Takes};
+use crate::{About, Algorithm, Instance, Setting, Source, Takes, Winner};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -37,6 +37,7 @@ impl Algorithm for Preference {
             title: "Leader election algorithms for wireless ad hoc networks (2003)",
             text: "Crete, Adams",
         },
+        winner: Winner::MostVotes,
         ..ABOUT
     };
 

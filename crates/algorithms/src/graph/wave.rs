@@ -91,6 +91,11 @@ impl<T: Copy + Ord, G: Tally> Wave<T, G> {
         self.0.map(|part| part.tag)
     }
 
+    /// The same, to change it.
+    pub fn tag_mut(&mut self) -> Option<&mut T> {
+        self.0.as_mut().map(|part| &mut part.tag)
+    }
+
     /// Starts a wave here, in place of the one that the node is in. `say` makes a message of a tag and what was
     /// gathered. Says what was gathered, if the node is alone and decides at once.
     #[inline(always)]

@@ -13,11 +13,11 @@
 use core::fmt::Debug;
 use core::hash::Hash;
 
-use hustings_protocol::{Context, Message, Port, Protocol, Rank, Summons};
+use hustings_protocol::{Context, Held, Message, Port, Protocol, Rank, Summons};
 
 use crate::{
     About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, Knowledge,
-    NetworkKind, Source, Synchrony, Takes,
+    NetworkKind, Source, Synchrony, Takes, Winner,
 };
 
 /// The part of a plain ring algorithm that is its own.
@@ -44,6 +44,18 @@ pub trait Race: Sized + Send + Sync + 'static {
         message: Self::Message,
         cx: &mut C,
     ) -> Verdict<Self::Rank>;
+
+    /// The round that an active node is in, where rounds have numbers: see [`Protocol::rounds`].
+    fn round_of(active: &mut Self::Active) -> Option<&mut u32> {
+        let _ = active;
+        None
+    }
+
+    /// The round that a message belongs to.
+    fn round_in(message: &mut Self::Message) -> Option<&mut u32> {
+        let _ = message;
+        None
+    }
 
     /// A node that is not active received a message of the race.
     #[inline(always)]
@@ -158,6 +170,15 @@ impl<T: Race> Protocol for Plain<T> {
     fn unreachable<C: Context<Self>>(&self, _: &mut Self::State, port: Port, _: Self::Message, cx: &mut C) {
         cx.skip(port);
     }
+
+    fn rounds(&self, held: Held<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+        let round = match held {
+            Held::State(Stage::Active(active)) => T::round_of(active),
+            Held::State(_) => None,
+            Held::Message(message) => T::round_in(message),
+        };
+        round.into_iter().for_each(each);
+    }
 }
 
 /// Takes the winner for the leader, which may be the node itself.
@@ -198,6 +219,7 @@ pub(crate) const DIRECTED_RING: About = About {
     default_ids: DefaultIds::Positions,
     repeats: false,
     goal: Goal::Leader,
+    winner: Winner::GreatestInitiator,
     fewest: 1,
     slow: None,
     claims: Claims::DOWN,

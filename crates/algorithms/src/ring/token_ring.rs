@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::oracle;
 use super::plain::{DIRECTED_RING, name};
-use crate::{About, Algorithm, Assumptions, Cost, Initiators, Instance, Knowledge, Setting, Source};
+use crate::{About, Algorithm, Assumptions, Cost, Initiators, Instance, Knowledge, Setting, Source, Winner};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -221,6 +221,7 @@ impl Algorithm for TokenRing {
             title: "Leader election algorithms: History and novel schemes, §3",
             text: "Shirali",
         },
+        winner: Winner::Greatest,
         ..DIRECTED_RING
     };
 

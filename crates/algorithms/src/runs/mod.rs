@@ -65,7 +65,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use hustings_protocol::{Change, Context, Id, Port, Protocol, Rank, Summons, Timer};
+use hustings_protocol::{Change, Context, Epoch, Id, Port, Protocol, Rank, Summons, Timer};
 
 pub use self::envelope::Envelope;
 use self::inside::Inside;
@@ -361,6 +361,12 @@ impl<P: Protocol> Protocol for Runs<P> {
             Some(Purpose::Answer(number)) if state.number() == Some(number) => self.propose(state, &[], cx),
             Some(Purpose::Answer(_)) | None => {}
         }
+    }
+
+    /// That of its view. A node without one names nobody.
+    fn epoch(&self, state: &Self::State) -> Epoch {
+        let Number { counter, id, life } = state.number().unwrap_or(Number::FIRST);
+        Epoch(counter, id.0, life.into())
     }
 
     /// A timer is the inner algorithm's, or leads to another view. That it leaves the list is nothing.

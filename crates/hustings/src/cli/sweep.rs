@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use super::args::Format;
 use super::console::{Console, Exit};
 use super::failure::{Failure, warn};
 use super::read::read;
+use super::signals::stop_flag;
 
 const EXAMPLES: &str = "Examples:
   hustings sweep rings.toml --dry-run              how many runs, and about how long
@@ -165,17 +165,6 @@ fn heading(experiment: &Experiment, console: &mut Console<'_>) -> io::Result<()>
     let times =
         if experiment.repetitions == 1 { "once".to_string() } else { format!("{} times", experiment.repetitions) };
     writeln!(console.out, "{points}, {times} each: {}", counted(experiment.runs(), "run"))
-}
-
-/// A flag that Ctrl-C raises. The second time, it ends the program at once.
-fn stop_flag() -> io::Result<Arc<AtomicBool>> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, Exit::Stopped as i32, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
 }
 
 fn bar(console: &Console<'_>, runs: u64, done: u64) -> ProgressBar {

@@ -11,7 +11,8 @@ use std::ops::Range;
 
 use hustings_algorithms::runs::{Envelope, Runs};
 use hustings_protocol::{
-    Change, Context, Effect, Event, Fact, Happening, Id, Message, Port, Protocol, Rank, Record, Summons, Timer,
+    Change, Context, Effect, Epoch, Event, Fact, Happening, Held, Id, Message, Port, Protocol, Rank, Record, Summons,
+    Timer,
 };
 use serde::{Deserialize, Serialize};
 
@@ -165,6 +166,15 @@ impl Protocol for Erased {
     fn acted(&self, before: &AnyState, after: &AnyState) -> bool {
         self.machine.acted(before.inner(), after.inner())
     }
+    fn epoch(&self, state: &AnyState) -> Epoch {
+        self.machine.epoch(state.inner())
+    }
+    fn rounds(&self, held: Held<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+        match held {
+            Held::State(state) => self.machine.rounds_of(state.inner_mut(), each),
+            Held::Message(message) => *message = self.machine.rounds_in(message, each),
+        }
+    }
     fn changed<C: Context<Self>>(&self, state: &mut AnyState, change: Change, cx: &mut C) {
         self.handle(state, Event::Change(change), cx);
     }
@@ -185,6 +195,9 @@ trait Machine: Send + Sync {
     fn watches(&self) -> bool;
     fn rejoins(&self) -> bool;
     fn acted(&self, before: &dyn Remembered, after: &dyn Remembered) -> bool;
+    fn epoch(&self, state: &dyn Remembered) -> Epoch;
+    fn rounds_of(&self, state: &mut dyn Remembered, each: &mut dyn FnMut(&mut u32));
+    fn rounds_in(&self, parcel: &Parcel, each: &mut dyn FnMut(&mut u32)) -> Parcel;
     fn handle(&self, state: &mut dyn Remembered, event: Event<Parcel>, cx: &mut dyn Surroundings);
     fn parse(&self, parcel: &Parcel) -> Result<Parcel, serde_json::Error>;
 }
@@ -230,6 +243,21 @@ impl<P: Protocol> Machine for Typed<P> {
     fn acted(&self, before: &dyn Remembered, after: &dyn Remembered) -> bool {
         let [before, after] = [before, after].map(|state| state.as_any().downcast_ref().expect(OWN_STATE));
         self.protocol.acted(before, after)
+    }
+
+    fn epoch(&self, state: &dyn Remembered) -> Epoch {
+        self.protocol.epoch(state.as_any().downcast_ref().expect(OWN_STATE))
+    }
+
+    fn rounds_of(&self, state: &mut dyn Remembered, each: &mut dyn FnMut(&mut u32)) {
+        let state = state.as_any_mut().downcast_mut().expect(OWN_STATE);
+        self.protocol.rounds(Held::State(state), each);
+    }
+
+    fn rounds_in(&self, parcel: &Parcel, each: &mut dyn FnMut(&mut u32)) -> Parcel {
+        let mut message = parcel.clone().typed();
+        self.protocol.rounds(Held::Message(&mut message), each);
+        Parcel::new(message, self.kinds)
     }
 
     fn handle(&self, state: &mut dyn Remembered, event: Event<Parcel>, cx: &mut dyn Surroundings) {

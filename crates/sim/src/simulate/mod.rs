@@ -147,8 +147,8 @@ pub fn described<P: Params>(params: &P) -> BTreeMap<String, String> {
 }
 
 /// The algorithm's protocol with the ranks that the scenario needs: plain ids, [`Ranked`] when values are given,
-/// [`Least`] of either when the least wins.
-fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (Erased, Vec<Standing>) {
+/// [`Least`] of either when the least wins. For drivers of their own, such as a checker.
+pub fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (Erased, Vec<Standing>) {
     fn with<A: Algorithm, R: Rank>(params: &A::Params, ranks: &[R], scenario: &Scenario) -> (Erased, Vec<Standing>) {
         let (protocol, standings) = Erased::new(A::protocol(params, &setting(scenario, ranks)), ranks);
         if !scenario.runs {

@@ -14,7 +14,7 @@
 pub mod lap;
 pub mod walk;
 
-use hustings_protocol::{Change, Context, Id, Port, Protocol, Summons, Timer, kinds};
+use hustings_protocol::{Change, Context, Held, Id, Port, Protocol, Summons, Timer, kinds};
 use serde::{Deserialize, Serialize};
 
 use crate::within::Within;
@@ -180,5 +180,12 @@ where
 
     fn retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
         self.elect(state, cx, |election, state, cx| election.retire(state, cx));
+    }
+
+    fn rounds(&self, held: Held<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+        match held {
+            Held::State((election, _)) => self.election.rounds(Held::State(election), each),
+            Held::Message(message) => self.election.rounds(Held::Message(message), each),
+        }
     }
 }

@@ -34,7 +34,7 @@ use hustings_protocol::Rank;
 
 use self::rules::Rules;
 use super::{COMPLETE, Waits};
-use crate::{About, Algorithm, Assumptions, Case, Claims, Cost, Instance, Setting, Source, Synchrony};
+use crate::{About, Algorithm, Assumptions, Case, Claims, Cost, Instance, Setting, Source, Synchrony, Winner};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -68,6 +68,7 @@ impl Algorithm for Invitation {
             title: "Elections in a distributed computing system, IEEE Transactions on Computers C-31(1)",
             text: "Adams",
         },
+        winner: Winner::GreatestInTheEnd,
         ..COMPLETE
     };
 

@@ -44,7 +44,7 @@ use crate::ring::plain::DIRECTED_RING;
 use crate::ring::{Gather, token_ring};
 use crate::{
     About, Algorithm, Assumptions, Case, Cost, Family, Initiators, Instance, Knowledge, Misfit, NetworkKind, Setting,
-    Source,
+    Source, Winner,
 };
 use informer::Informer;
 use message::Message;
@@ -143,6 +143,7 @@ const DIVIDED_RING: About = About {
     assumptions: Assumptions { fifo: false, knows: Knowledge::Size, ..DIRECTED_RING.assumptions },
     initiators: Initiators::LowestLive,
     repeats: true,
+    winner: Winner::Greatest,
     ..DIRECTED_RING
 };
 

@@ -29,7 +29,9 @@ use super::{SHIRALI, check};
 use crate::ring::plain::{DIRECTED_RING, name};
 use crate::ring::{Gather, token_ring};
 use crate::within::Within;
-use crate::{About, Algorithm, Assumptions, Cost, Family, Initiators, Instance, Knowledge, Misfit, Setting, Source};
+use crate::{
+    About, Algorithm, Assumptions, Cost, Family, Initiators, Instance, Knowledge, Misfit, Setting, Source, Winner,
+};
 
 use message::Message;
 
@@ -333,6 +335,7 @@ impl Algorithm for Sun {
         repeats: true,
         costs: &Cost::always("2(L₁+…+L_r) + L_r, as it stands 11n/4", |n| (2 * n + 3 * n.div_ceil(4)) as f64),
         source: Source { title: "Leader election algorithms: History and novel schemes, §4–5", ..SHIRALI },
+        winner: Winner::Greatest,
         ..DIRECTED_RING
     };
 
