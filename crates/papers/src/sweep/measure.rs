@@ -130,7 +130,6 @@ impl Metrics {
         self.bytes -= first.bytes;
         self.lost -= first.lost;
         self.load_mean -= first.load_mean;
-        self.load_max -= first.load_max;
         self.collisions -= first.collisions;
         for time in [&mut self.elected, &mut self.agreed, &mut self.quiescent] {
             *time = time.map(|tick| tick - quiet);
