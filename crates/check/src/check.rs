@@ -201,7 +201,7 @@ impl<P: Protocol> Check<P> {
         Some((graph.way_to(graph.nearest(is_lost)?), None))
     }
 
-    /// The expected number of rounds with fair coins, for the opponent that decides who acts when and wants few of them,
+    /// The expected number of rounds with fair coins, for the opponent that decides who acts when and wants few rounds,
     /// and for the one that wants many. `None` if there are more worlds than that.
     pub fn expected_rounds(&self, most_worlds: usize) -> Option<(f64, f64)> {
         crate::expect::rounds(&self.space, most_worlds)
