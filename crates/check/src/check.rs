@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use hustings_algorithms::Goal;
 use hustings_protocol::{Protocol, Record};
 use stateright::{Checker, HasDiscoveries, Model};
 
@@ -113,7 +114,8 @@ impl<P: Protocol> Check<P> {
         self.explore(self.threads);
         let mut graph = self.space.recorder.graph(self.space.first().fingerprint);
         let is_broken = |graph: &Graph| graph.nearest(|at| breaks(graph.marks(at)).is_some()).is_some();
-        if self.threads > 1 && is_broken(&graph) && !self.keep_going {
+        let is_stopped = self.space.progress.stop.load(Ordering::Relaxed);
+        if self.threads > 1 && is_broken(&graph) && !self.keep_going && !is_stopped {
             // Several threads do not go strictly by distance: a single one finds the nearest violation.
             self.space.progress.worlds.store(0, Ordering::Relaxed);
             self.explore(1);
@@ -132,6 +134,7 @@ impl<P: Protocol> Check<P> {
         let knots = graph.knots();
         let (most_messages, longest) = graph.most_messages(&knots);
         let is_complete = !graph.is_cut_off && !self.space.machine.left_out_coins();
+        let is_estimate = self.space.promise.goal == Goal::Estimate;
         let mut findings = Findings {
             worlds: graph.worlds(),
             generated: graph.steps() + 1,
@@ -139,7 +142,7 @@ impl<P: Protocol> Check<P> {
             ends: graph.count(Marks::END),
             most_messages,
             is_complete,
-            is_vacuous: !graph.is_any(Marks::LEADER) || !graph.is_any(Marks::GOOD_END),
+            is_vacuous: !(graph.is_any(Marks::GOOD_END) && (is_estimate || graph.is_any(Marks::LEADER))),
             verdicts: Vec::new(),
             witness: None,
             took: Duration::ZERO,
@@ -188,15 +191,20 @@ impl<P: Protocol> Check<P> {
                 }
             }
         }
-        if graph.is_cut_off {
+        // Where nothing goes round, everything ends; a bad end is another property's business.
+        if graph.is_cut_off || (loops.is_empty() && !self.space.promise.has_coins) {
             return None;
         }
         let settled: Vec<u32> = loops.iter().filter(|knot| is_settled(knot)).flatten().copied().collect();
         let can = graph.can_reach(Marks::GOOD_END, &settled);
         let is_lost = |at: u32| !can[at as usize] && !graph.marks(at).has(Marks::END);
-        // A bad end is another property's business, unless nothing else is there to say it.
-        let lost = graph.nearest(is_lost).filter(|_| self.space.promise.has_coins || !loops.is_empty())?;
-        Some((graph.way_to(lost), None))
+        Some((graph.way_to(graph.nearest(is_lost)?), None))
+    }
+
+    /// The expected number of rounds with fair coins, for the opponent that decides who acts when and wants few rounds,
+    /// and for the one that wants many. `None` if there are more worlds than that.
+    pub fn expected_rounds(&self, most_worlds: usize) -> Option<(f64, f64)> {
+        crate::expect::rounds(&self.space, most_worlds)
     }
 
     /// The records of a witness, as a simulator can replay them.

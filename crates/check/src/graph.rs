@@ -180,21 +180,35 @@ impl Graph {
 
     /// The worlds from which one with the mark, or one of these, can be reached.
     pub(crate) fn can_reach(&self, mark: Marks, others: &[u32]) -> Vec<bool> {
-        let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.fingerprints.len()];
-        for at in self.all() {
-            self.next(at).iter().for_each(|&(next, _)| before[next as usize].push(at));
-        }
+        let (first, before) = self.backwards();
         let mut can: Vec<bool> = self.marks.iter().map(|marks| marks.has(mark)).collect();
         others.iter().for_each(|&at| can[at as usize] = true);
         let mut rest: Vec<u32> = self.all().filter(|&at| can[at as usize]).collect();
         while let Some(at) = rest.pop() {
-            for &earlier in &before[at as usize] {
+            for &earlier in &before[first[at as usize]..first[at as usize + 1]] {
                 if !std::mem::replace(&mut can[earlier as usize], true) {
                     rest.push(earlier);
                 }
             }
         }
         can
+    }
+
+    /// The worlds before each world: where they begin in the list, and the list.
+    fn backwards(&self) -> (Vec<usize>, Vec<u32>) {
+        let mut first = vec![0; self.fingerprints.len() + 1];
+        self.edges.iter().for_each(|&(next, _)| first[next as usize + 1] += 1);
+        for at in 1..first.len() {
+            first[at] += first[at - 1];
+        }
+        let (mut free, mut before) = (first.clone(), vec![0; self.edges.len()]);
+        for at in self.all() {
+            for &(next, _) in self.next(at) {
+                before[free[next as usize]] = at;
+                free[next as usize] += 1;
+            }
+        }
+        (first, before)
     }
 
     /// The knots: for each world the number of the strongly connected part that it belongs to. Every step leads to the

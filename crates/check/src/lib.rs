@@ -7,9 +7,11 @@
 //!
 //! - `world`: one state of a whole election; `steps`: what can happen next; `machine`: the protocol as a table.
 //! - `space`: all that as a model for stateright; `graph`: what it explored; `check`: what follows from it.
+//! - `expect`: how many rounds it takes on average, where coins decide.
 //! - `witness`, `records`: executions that show something.
 
 mod check;
+mod expect;
 mod graph;
 mod machine;
 mod promise;

@@ -127,6 +127,8 @@ pub(crate) struct Local<P: Protocol> {
     messages: RwLock<Numbers<P::Message>>,
     table: RwLock<Table>,
     counts_rounds: AtomicBool,
+    /// How many nodes may come up.
+    lives: u64,
     left_out_coins: AtomicBool,
 }
 
@@ -152,6 +154,7 @@ impl<P: Protocol> Local<P> {
             messages: RwLock::new(Numbers::new()),
             table: RwLock::new(HashMap::with_hasher(fixed())),
             counts_rounds: AtomicBool::new(false),
+            lives: u64::from(scene.budget.recoveries).clamp(1, MOST_SIDES),
             left_out_coins: AtomicBool::new(false),
         }
     }
@@ -235,6 +238,10 @@ impl<P: Protocol> Local<P> {
     fn work_out(&self, at: u8, state: StateNo, input: Input) -> Arc<[Outcome]> {
         let mut outcomes = Vec::new();
         let mut coins: Vec<(u64, u64)> = Vec::new();
+        // What a node draws when it comes up is a name for its new life. Names are only compared with each other, so
+        // there need be no more of them than lives.
+        let is_name = input == Input::Rejoin;
+        let most = if is_name { self.lives } else { MOST_SIDES };
         loop {
             let mut after = self.state(state);
             let effects = self.perform(at, &mut after, self.event(input), &mut coins);
@@ -244,11 +251,11 @@ impl<P: Protocol> Local<P> {
             outcomes.push(Outcome { state, acts: acts.into(), coins: coins.as_slice().into() });
             // The next way in which they may fall: the last coin that has another side.
             while let Some((bound, coin)) = coins.last_mut() {
-                if *bound > MOST_SIDES {
-                    self.left_out_coins.store(true, Ordering::Relaxed);
+                if *bound > most {
+                    self.left_out_coins.fetch_or(!is_name, Ordering::Relaxed);
                 }
                 *coin += 1;
-                if *coin < (*bound).min(MOST_SIDES) {
+                if *coin < (*bound).min(most) {
                     break;
                 }
                 coins.pop();
@@ -301,28 +308,20 @@ impl<P: Protocol> Local<P> {
         if let Some(&number) = read(&self.states).numbers.get(&state) {
             return number;
         }
-        write(&self.states).number(state, |state| {
-            self.rounds(&mut |each| {
-                self.protocol.rounds(Held::State(&mut state.clone()), each);
-            })
-        })
+        write(&self.states).number(state, |state| self.ends_of_rounds(Held::State(&mut state.clone())))
     }
 
     fn number_message(&self, message: P::Message) -> MessageNo {
         if let Some(&number) = read(&self.messages).numbers.get(&message) {
             return number;
         }
-        write(&self.messages).number(message, |message| {
-            self.rounds(&mut |each| {
-                self.protocol.rounds(Held::Message(&mut message.clone()), each);
-            })
-        })
+        write(&self.messages).number(message, |message| self.ends_of_rounds(Held::Message(&mut message.clone())))
     }
 
-    /// The least and the greatest of the rounds that are visited.
-    fn rounds(&self, visit: &mut dyn FnMut(&mut dyn FnMut(&mut u32))) -> Option<(u32, u32)> {
+    /// The least and the greatest of the rounds in a state or message.
+    fn ends_of_rounds(&self, held: Held<'_, P>) -> Option<(u32, u32)> {
         let mut ends: Option<(u32, u32)> = None;
-        visit(&mut |round| {
+        self.protocol.rounds(held, &mut |round| {
             let (least, greatest) = ends.unwrap_or((*round, *round));
             ends = Some((least.min(*round), greatest.max(*round)));
         });

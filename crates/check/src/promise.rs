@@ -41,6 +41,8 @@ impl Promise {
         let is_faultless = scene.budget == Budget::default();
         let right = match about.winner {
             Winner::Anyone => Right::Anyone,
+            // Who was drawn in before it could start need not win, however great it is.
+            Winner::GreatestInitiator if !is_faultless => Right::Anyone,
             _ if !is_faultless => Right::GreatestLive,
             Winner::Greatest => greatest(scene, 0..scene.members),
             Winner::GreatestInitiator => Right::GreatestEntrant,

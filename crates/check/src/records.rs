@@ -1,6 +1,6 @@
 //! A witness as the records of a trace, in the form that a simulator writes and replays.
 //!
-//! The execution is run again, with the protocol itself and with all numbers as they are: in worlds, rounds are lowered.
+//! The execution is run again, with the protocol itself and all numbers as they are: in worlds, rounds are lowered.
 
 use hustings_protocol::{Effect, Happening, Loss, Port, Protocol, Record, Timer};
 
@@ -57,6 +57,7 @@ struct Sent<M> {
     message: M,
     cause: u64,
     nth: u32,
+    copied: bool,
 }
 
 impl<P: Protocol> Scribe<'_, P> {
@@ -76,7 +77,10 @@ impl<P: Protocol> Scribe<'_, P> {
                 self.handled(world, step, sent.as_ref());
             }
             What::Copy(place) => {
-                let sent = self.find(world, place).map(|index| self.letters[index].clone());
+                let sent = self.find(world, place).map(|index| {
+                    self.letters[index].copied = true;
+                    self.letters[index].clone()
+                });
                 self.handled(world, step, sent.as_ref());
             }
             What::Lose(place) => {
@@ -111,7 +115,9 @@ impl<P: Protocol> Scribe<'_, P> {
     fn find(&self, world: &World, place: usize) -> Option<usize> {
         let letter = &world.letters[place];
         self.letters.iter().position(|sent| {
-            sent.channel == letter.channel && self.local.is_message(letter.message, &sent.message, self.lowered)
+            sent.channel == letter.channel
+                && sent.copied == letter.copied
+                && self.local.is_message(letter.message, &sent.message, self.lowered)
         })
     }
 
@@ -171,7 +177,7 @@ impl<P: Protocol> Scribe<'_, P> {
                 for port in ports {
                     if let Some((to, _)) = scribe.space.scene.target(at, port, struck) {
                         let channel = Channel { returns: false, from: at, to, out: port.0 as u8 };
-                        scribe.letters.push(Sent { channel, message: message.clone(), cause, nth });
+                        scribe.letters.push(Sent { channel, message: message.clone(), cause, nth, copied: false });
                     }
                     nth += 1;
                 }
@@ -185,12 +191,22 @@ impl<P: Protocol> Scribe<'_, P> {
                 Effect::SendRange(ports, message) => to_ports(self, &mut ports.map(Port), message),
                 Effect::SendDirect(to, message) => {
                     let place = self.local.position(to);
-                    self.straight(at, place, Sent { channel: to_nobody(at), message, cause, nth }, &mut in_vain);
+                    self.straight(
+                        at,
+                        place,
+                        Sent { channel: to_nobody(at), message, cause, nth, copied: false },
+                        &mut in_vain,
+                    );
                     nth += 1;
                 }
                 Effect::SendTo(member, message) => {
                     let place = u8::try_from(member).ok().filter(|&to| usize::from(to) < self.states.len());
-                    self.straight(at, place, Sent { channel: to_nobody(at), message, cause, nth }, &mut in_vain);
+                    self.straight(
+                        at,
+                        place,
+                        Sent { channel: to_nobody(at), message, cause, nth, copied: false },
+                        &mut in_vain,
+                    );
                     nth += 1;
                 }
                 Effect::SetTimer(_, timer) => self.timers.push((at, timer, cause)),
@@ -205,7 +221,7 @@ impl<P: Protocol> Scribe<'_, P> {
                     for message in std::iter::once(came_back.message.clone()).chain(messages) {
                         if let Some((to, _)) = self.space.scene.target(at, port, struck) {
                             let channel = Channel { returns: false, from: at, to, out: port.0 as u8 };
-                            self.letters.push(Sent { channel, message, cause, nth });
+                            self.letters.push(Sent { channel, message, cause, nth, copied: false });
                         }
                         nth += 1;
                     }

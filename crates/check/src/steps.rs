@@ -231,8 +231,10 @@ impl<R> Rules<'_, R> {
             rung.alarms.remove(place);
             self.handle(&rung, at, Input::Timer(timer), What::Ring(place), None, steps);
         }
-        let is_late =
-            world.letters.iter().any(|letter| letter.left == 0) || world.alarms.iter().any(|set| set.left == 0);
+        // Where clocks are to be trusted, so is word of who is in reach: it comes before time passes.
+        let is_late = !world.words.is_empty()
+            || world.letters.iter().any(|letter| letter.left == 0)
+            || world.alarms.iter().any(|set| set.left == 0);
         if self.scene.timing == Timing::Free || is_late {
             return;
         }
@@ -278,7 +280,7 @@ impl<R> Rules<'_, R> {
         if losses == 0 && copies == 0 {
             return;
         }
-        for (place, &Letter { channel, message, .. }) in world.letters.iter().enumerate() {
+        for (place, &Letter { channel, message, copied: is_copied, .. }) in world.letters.iter().enumerate() {
             if channel.returns || !self.is_next(world, place) {
                 continue;
             }
@@ -288,9 +290,13 @@ impl<R> Rules<'_, R> {
                 world.letters.remove(place);
                 self.push(What::Lose(place), world, steps);
             }
-            if copies > 0 && world.seats[usize::from(channel.to)].live {
+            if copies > 0 && !is_copied && world.seats[usize::from(channel.to)].live {
                 let mut copied = world.clone();
                 copied.left.copies -= 1;
+                copied.letters[place].copied = true;
+                if !self.is_fifo() {
+                    copied.letters.sort_unstable();
+                }
                 let input = self.arrival(world, channel, message);
                 self.handle(&copied, channel.to, input, What::Copy(place), None, steps);
             }
@@ -407,7 +413,7 @@ impl<R> Rules<'_, R> {
     }
 
     fn send(&self, world: &mut World, channel: Channel, message: MessageNo) {
-        world.post(Letter { channel, message, left: self.way(), orphan: false }, self.is_fifo());
+        world.post(Letter { channel, message, left: self.way(), orphan: false, copied: false }, self.is_fifo());
     }
 
     /// Strikes the neighbour that could not be reached, and sends to the next one everything that went to it from the

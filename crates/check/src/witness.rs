@@ -24,6 +24,12 @@ impl Witness {
         self.steps.len()
     }
 
+    /// Where it goes on for ever: the part before that.
+    pub fn stem(&self) -> Option<Witness> {
+        let stem = self.steps.get(..self.repeats_from?)?;
+        Some(Witness { property: self.property, steps: stem.to_vec(), repeats_from: None })
+    }
+
     /// Whether the very first world breaks the property.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
@@ -79,11 +85,14 @@ fn chance<R>(space: &Space<R>, world: &World, what: What) -> Chance {
     }
 }
 
+/// A step that stays within a knot: the chance that is taken, the step, where it leads.
+type Inside = (Chance, Step, usize);
+
 /// A knot of worlds, with the steps between them.
 struct Knot {
     worlds: Vec<World>,
-    /// Steps that stay within: the chance that is taken, the step, where it leads.
-    inside: Vec<Vec<(Chance, Step, usize)>>,
+    /// Steps that stay within.
+    inside: Vec<Vec<Inside>>,
     /// What could happen, within or not.
     enabled: Vec<BTreeSet<Chance>>,
 }
@@ -147,11 +156,7 @@ impl Knot {
     }
 
     /// The shortest way from a world to one that is wished for, judged with the step that led there.
-    fn way(
-        &self,
-        from: usize,
-        is_wished: impl Fn(usize, Option<Chance>) -> bool,
-    ) -> Option<(Vec<(Chance, Step, usize)>, usize)> {
+    fn way(&self, from: usize, is_wished: impl Fn(usize, Option<Chance>) -> bool) -> Option<(Vec<Inside>, usize)> {
         if is_wished(from, None) {
             return Some((Vec::new(), from));
         }

@@ -64,6 +64,8 @@ pub(crate) struct Letter {
     pub(crate) left: u32,
     /// Its sender will not hear of its loss.
     pub(crate) orphan: bool,
+    /// It has come once already, and comes no third time.
+    pub(crate) copied: bool,
 }
 
 /// Which way a message goes.
@@ -123,6 +125,20 @@ pub struct Budget {
 }
 
 impl World {
+    /// A world without anybody: something to put in the place of another.
+    pub(crate) fn none() -> Self {
+        World {
+            fingerprint: 0,
+            seats: Vec::new(),
+            letters: Vec::new(),
+            alarms: Vec::new(),
+            words: Vec::new(),
+            left: Budget::default(),
+            fickle: false,
+            marks: Marks::default(),
+        }
+    }
+
     /// Works out the fingerprint again, after a change.
     pub(crate) fn seal(&mut self) {
         // Fixed keys: the same world has the same fingerprint in every run.

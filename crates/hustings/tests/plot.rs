@@ -104,7 +104,15 @@ fn rows_are_chosen_and_files_joined() {
     assert_eq!(rows(&[]), 24);
     assert_eq!(rows(&["--where", "algorithm=franklin"]), 12);
     assert_eq!(rows(&["--where", "nodes=4", "--where", "nodes=8", "--where", "algorithm=franklin"]), 8);
-    assert_eq!(rows(&[&place.path("small.parquet")]), 48);
+    let other = EXPERIMENT.replace("seed = 3", "seed = 4").replace("'small'", "'other'");
+    fs::write(place.path("other.toml"), other).expect("the folder can be written to");
+    assert_eq!(inside(&["sweep", &place.path("other.toml"), "--out", &place.path("")]).code, 0);
+    assert_eq!(rows(&[&place.path("other.parquet")]), 48);
+    // The same runs in another format are no further runs.
+    let (parquet, axes) = (place.path("small.parquet"), ["--x", "nodes", "--y", "messages"]);
+    let twice = inside(&[&["plot", &csv, &parquet], &axes[..]].concat());
+    let told = format!("{csv} and {parquet} hold the same run (point ");
+    assert!(twice.code == 2 && twice.err.contains(&told), "{}", twice.err);
 }
 
 #[test]

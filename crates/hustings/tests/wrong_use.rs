@@ -116,7 +116,7 @@ const SIM: &[(&str, i32, &str)] = &[
     (
         "sun -n 5",
         2,
-        "error: parameter `u` cannot be `4` with 5 nodes: the ring is divided 1 times by 4, so it takes a multiple of 4 nodes, or lengths in `parts`\n\
+        "error: parameter `u` cannot be `4` with 5 nodes: the ring is divided once by 4, so it takes a multiple of 4 nodes, or lengths in `parts`\n\
          help: say --nodes 4 or --nodes 8",
     ),
     (

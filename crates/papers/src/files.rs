@@ -9,7 +9,6 @@ pub fn write_whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> io
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // First, because an error of the temporary file would name that file.
     std::fs::metadata(folder)?;
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
@@ -18,7 +17,9 @@ pub fn write_whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> io
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let mut file = builder.prefix(".hustings-").suffix(".tmp").tempfile_in(folder)?;
+    let made = builder.prefix(".hustings-").suffix(".tmp").tempfile_in(folder);
+    // Its error names the temporary file, of which nobody has heard.
+    let mut file = made.map_err(|error| io::Error::from(error.kind()))?;
     let mut buffered = BufWriter::new(file.as_file_mut());
     fill(&mut buffered)?;
     buffered.flush()?;
@@ -45,5 +46,13 @@ mod tests {
         assert!(failed.is_err());
         assert_eq!(fs::read(&path).expect("the file is there"), b"whole");
         assert_eq!(fs::read_dir(folder.path()).expect("the folder is there").count(), 1);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_temporary_file_is_not_spoken_of() {
+        let error =
+            write_whole(std::path::Path::new("/proc/picture.svg"), |_| Ok(())).expect_err("nobody may write there");
+        assert!(!error.to_string().contains(".tmp"), "{error}");
     }
 }

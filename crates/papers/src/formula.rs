@@ -138,6 +138,17 @@ impl Formula {
         names
     }
 
+    /// Whether it can only be 0 or 1: a comparison, or a name that stands for a flag.
+    pub fn is_yes_or_no(&self, is_flag: &dyn Fn(&str) -> bool) -> bool {
+        use Binary::{And, AtLeast, AtMost, Equal, Less, More, Or, Unequal};
+        match &self.steps[..] {
+            [Step::Name(name)] => is_flag(name),
+            // The last operator has the whole formula before it.
+            [.., Step::Binary(last)] => matches!(last, Or | And | Less | AtMost | More | AtLeast | Equal | Unequal),
+            _ => false,
+        }
+    }
+
     /// Its value, given those of its names.
     pub fn eval(&self, value_of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, ValueError> {
         let mut stack: Vec<f64> = Vec::with_capacity(8);

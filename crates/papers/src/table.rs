@@ -4,11 +4,14 @@
 
 pub mod csv;
 pub mod file;
+mod metrics;
 pub mod parquet;
 #[cfg(test)]
 pub(crate) mod samples;
 
 use std::sync::Arc;
+
+pub(crate) use metrics::METRICS;
 
 /// What one column means.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -86,6 +89,11 @@ impl Values {
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether some row has a value.
+    pub fn has_a_value(&self) -> bool {
+        (0..self.len()).any(|row| self.cell(row) != Cell::Missing)
     }
 
     /// The value of a row.

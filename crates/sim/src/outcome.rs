@@ -75,7 +75,7 @@ impl Load {
     /// The load of `size` nodes from what each handled.
     pub fn of(handled: impl Iterator<Item = u64>, size: u32) -> Self {
         // Small loads are common, and counted without a search.
-        let mut small: Vec<u64> = Vec::new();
+        let mut small: Vec<u64> = Vec::with_capacity(64);
         let mut great = std::collections::BTreeMap::new();
         let mut sum = 0u64;
         for messages in handled {
@@ -91,7 +91,9 @@ impl Load {
             }
         }
         let mean = if size == 0 { 0.0 } else { sum as f64 / f64::from(size) };
-        let histogram: Vec<(u64, u64)> = (0..).zip(small).filter(|(_, nodes)| *nodes > 0).chain(great).collect();
+        let different = small.iter().filter(|nodes| **nodes > 0).count() + great.len();
+        let mut histogram: Vec<(u64, u64)> = Vec::with_capacity(different);
+        histogram.extend((0..).zip(small).filter(|(_, nodes)| *nodes > 0).chain(great));
         Load { mean, max: histogram.last().map_or(0, |(messages, _)| *messages), histogram }
     }
 }

@@ -81,10 +81,10 @@ impl Stream {
     pub const fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "a number below 0 does not exist");
         // Multiplication instead of division; the few numbers that would make the low ones likelier are drawn again.
-        let threshold = bound.wrapping_neg() % bound;
         loop {
             let product = self.next_u64() as u128 * bound as u128;
-            if product as u64 >= threshold {
+            // Whatever is not below the bound is not below the remainder either, which takes long to compute.
+            if product as u64 >= bound || product as u64 >= bound.wrapping_neg() % bound {
                 return (product >> 64) as u64;
             }
         }

@@ -4,6 +4,8 @@
 #[path = "common/gossip.rs"]
 mod gossip;
 
+use std::collections::BTreeSet;
+
 use hustings_protocol::Id;
 use hustings_sim::engine::{fast, general};
 use hustings_sim::outcome::Outcome;
@@ -23,9 +25,19 @@ fn network() -> impl Strategy<Value = Network> {
     ]
 }
 
+/// (tick, position) of the start signals: some positions', all members', or all there are.
+fn starts(network: &Network) -> impl Strategy<Value = BTreeSet<(u64, u32)>> + use<> {
+    let at_once = |positions: u32| Just((0..positions).map(|at| (0, at)).collect());
+    prop_oneof![
+        4 => proptest::collection::btree_set((0..9u64, 0..network.size()), 1..12),
+        1 => at_once(network.members()),
+        1 => at_once(network.size()),
+    ]
+}
+
 prop_compose! {
     fn scenario()(network in network())(
-        starts in proptest::collection::btree_set((0..9u64, 0..network.size()), 1..12),
+        starts in starts(&network),
         crashes in proptest::collection::vec((0..network.size(), 0..15u64), 0..5),
         seed in any::<u64>(),
         until in prop_oneof![9 => Just(5_000), 1 => 0..20u64],

@@ -33,7 +33,8 @@ fn even(fan: Fan, divisions: u32, size: u32) -> Result<(), Misfit> {
         Ok(_) => format!("so it takes a multiple of {pieces} nodes, or lengths in `parts`"),
         Err(_) => "and no ring is so long".to_string(),
     };
-    let problem = format!("the ring is divided {divisions} times by {}, {takes}", fan.get());
+    let times = if divisions == 1 { "once".to_string() } else { format!("{divisions} times") };
+    let problem = format!("the ring is divided {times} by {}, {takes}", fan.get());
     Err(Misfit { name: "u", value: fan.show(), size, problem, instead: multiples_near(size, pieces) })
 }
 

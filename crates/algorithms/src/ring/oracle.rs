@@ -25,17 +25,19 @@ fn hops(size: u64, starters: &[u32], rank: impl Fn(u32) -> u32) -> Vec<u64> {
     let mut result = vec![size; starters.len()];
     let Some(greatest) = (0..starters.len()).max_by_key(|&index| rank(starters[index])) else { return result };
     // Once round, backwards from the greatest, with a stack of those that may still be somebody's next greater one.
-    let mut greater: Vec<u32> = vec![starters[greatest]];
-    for index in (0..greatest).rev().chain((greatest + 1..starters.len()).rev()) {
-        let at = starters[index];
-        while greater.last().is_some_and(|&other| rank(other) < rank(at)) {
+    let mut greater: Vec<(u32, u32)> = Vec::with_capacity(starters.len());
+    greater.push((rank(starters[greatest]), starters[greatest]));
+    for step in 1..starters.len() {
+        let index = if step <= greatest { greatest - step } else { greatest + starters.len() - step };
+        let (own, at) = (rank(starters[index]), starters[index]);
+        while greater.last().is_some_and(|&(other, _)| other < own) {
             greater.pop();
         }
-        if let Some(&other) = greater.last() {
+        if let Some(&(_, other)) = greater.last() {
             let (here, there) = (u64::from(at), u64::from(other));
             result[index] = if there > here { there - here } else { there + size - here };
         }
-        greater.push(at);
+        greater.push((own, at));
     }
     result
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hustings_algorithms::{About, Identity, Knowledge, NetworkKind, Winner};
-use hustings_check::{Budget, Channels, Check, MOST_NODES, Promise, Scene, Timing};
+use hustings_check::{Budget, Channels, Check, MOST_NODES, Promise, Property, Scene, Timing};
 use hustings_protocol::Port;
 use hustings_sim::erased::Erased;
 use hustings_sim::scenario::{Scenario, Start};
@@ -44,23 +44,36 @@ pub struct Case {
     pub scenario: Scenario,
     /// What is explored.
     pub check: Check<Erased>,
+    /// The most messages that it may take, where that is checked.
+    pub most_messages: Option<u64>,
 }
+
+/// The most cases of one wish.
+pub const MOST_CASES: u64 = 50_000;
 
 /// Why there is nothing to check.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum NoCheck {
     /// The election itself is refused.
-    Refused(Refusal),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
     /// There are too many nodes.
+    #[error("{0} nodes cannot be checked; allowed: 1 to {MOST_NODES}, and 3 to 6 are practical")]
     TooMany(u32),
+    /// There are too many orders of ids, or sets of starters.
+    #[error("{orders} orders of ids and {sets} sets of initiators are too many; allowed: {MOST_CASES} together")]
+    TooManyCases {
+        /// Orders.
+        orders: u64,
+        /// Sets.
+        sets: u64,
+    },
     /// A node cannot come back to a plain ring.
+    #[error("--recoveries: on a plain ring a neighbour that was struck off stays so; allowed: with --runs")]
     RingRecovery,
-}
-
-impl From<Refusal> for NoCheck {
-    fn from(refusal: Refusal) -> Self {
-        NoCheck::Refused(refusal)
-    }
+    /// Runs take links that keep order.
+    #[error("--channels unordered: runs take links that keep the order of messages; allowed: fifo")]
+    UnorderedRuns,
 }
 
 /// What links and clocks do if nothing is said.
@@ -80,6 +93,13 @@ pub fn cases(election: &dyn Election, request: &Request, wish: &Wish) -> Result<
     }
     if scenario.network.is_ring() && wish.budget.recoveries > 0 && !scenario.runs {
         return Err(NoCheck::RingRecovery);
+    }
+    if scenario.runs && wish.channels == Some(Channels::Unordered) {
+        return Err(NoCheck::UnorderedRuns);
+    }
+    let (ways, sets_of_starters) = count(&scenario, wish);
+    if ways.saturating_mul(sets_of_starters) > MOST_CASES {
+        return Err(NoCheck::TooManyCases { orders: ways, sets: sets_of_starters });
     }
     let about = election.about();
     let mut seen = BTreeSet::new();
@@ -115,7 +135,22 @@ fn case(election: &dyn Election, scenario: Scenario, wish: &Wish) -> Case {
         first_steps: false,
     };
     let promise = Promise::of(election.about(), &scene, &scenario.votes, scenario.runs);
-    Case { check: Check::new(protocol, scene, promise), scenario }
+    let is_bounded = promise.properties.contains(&Property::MessageBound);
+    let most_messages = promise.most_messages.filter(|_| is_bounded);
+    Case { check: Check::new(protocol, scene, promise), scenario, most_messages }
+}
+
+/// How many orders of ids and sets of starters there are, before those that are alike are left out.
+fn count(scenario: &Scenario, wish: &Wish) -> (u64, u64) {
+    let size = scenario.ids.len() as u64;
+    let orders = match wish.ids {
+        Orders::Given => 1,
+        Orders::Rotations => size,
+        Orders::All => (1..=size).fold(1, u64::saturating_mul),
+    };
+    let members = scenario.network.members();
+    let sets = if wish.every_subset { 1u64.checked_shl(members).map_or(u64::MAX, |sets| sets - 1) } else { 1 };
+    (orders, sets)
 }
 
 /// What tells one case from another: two that differ only by where on a ring they begin, or by the names of positions

@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::check::CheckArgs;
 use super::papers::PapersArgs;
 use super::plot::PlotArgs;
 use super::sim_args::SimArgs;
@@ -22,6 +23,8 @@ pub(crate) enum Command {
     List(ListArgs),
     /// One simulated election.
     Sim(Box<SimArgs>),
+    /// All executions of a small election: what holds in every one.
+    Check(Box<CheckArgs>),
     /// Many simulated elections: an experiment from a file.
     Sweep(SweepArgs),
     /// Published figures and claims against what is measured.

@@ -44,6 +44,13 @@ impl Console<'_> {
 #[derive(Debug)]
 pub(crate) struct Working(ProgressBar);
 
+impl Working {
+    /// Says something else from now on.
+    pub(crate) fn say(&self, what: String) {
+        self.0.set_message(what);
+    }
+}
+
 impl Drop for Working {
     fn drop(&mut self) {
         self.0.finish_and_clear();

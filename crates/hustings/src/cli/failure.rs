@@ -13,6 +13,7 @@ use hustings_sim::topology::BuildError;
 use hustings_sim::trace::file::FileError;
 
 use super::console::{Console, Exit, Paint};
+use crate::check::cases::NoCheck;
 
 /// A command that could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,9 @@ pub(crate) enum Failure {
     /// Options that make no sense together or with the algorithm.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// What cannot be checked.
+    #[error("{0}")]
+    NoCheck(NoCheck),
     /// Options that exclude each other.
     #[error("{problem}")]
     Conflict { problem: String, help: String },
@@ -97,6 +101,7 @@ impl Failure {
             Failure::Sweep(error) => sweep_exit(error),
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),
+            Failure::NoCheck(why) => (Exit::WrongUse, Some(no_check_help(why).to_string())),
             Failure::Refused(refusal) => {
                 (if refusal.is_environmental() { Exit::CouldNot } else { Exit::WrongUse }, refusal.help())
             }
@@ -108,6 +113,24 @@ impl Failure {
         // When even that cannot be written, the exit code still tells.
         let _ = console.err.write_all(text.as_bytes());
         exit
+    }
+}
+
+impl From<NoCheck> for Failure {
+    fn from(why: NoCheck) -> Self {
+        match why {
+            NoCheck::Refused(refusal) => Failure::Refused(refusal),
+            other => Failure::NoCheck(other),
+        }
+    }
+}
+
+fn no_check_help(why: &NoCheck) -> &'static str {
+    match why {
+        NoCheck::Refused(_) | NoCheck::TooMany(_) => "say --nodes 3; `hustings sim` holds elections of any size",
+        NoCheck::TooManyCases { .. } => "take fewer nodes, or --ids rotations, or leave --initiators every-subset out",
+        NoCheck::RingRecovery => "say --runs, or leave --recoveries out",
+        NoCheck::UnorderedRuns => "leave --channels unordered out",
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod args;
 mod bench;
+mod check;
 mod console;
 pub mod docs;
 mod failure;
@@ -15,6 +16,7 @@ mod plot;
 mod plot_json;
 mod read;
 mod report;
+mod signals;
 mod sim;
 mod sim_args;
 mod sweep;
@@ -39,6 +41,7 @@ fn perform(cli: Cli, console: &mut Console<'_>) -> Result<Exit, Failure> {
         None => overview::print(console),
         Some(Command::List(args)) => list::run(&args, console),
         Some(Command::Sim(args)) => sim::run(&args, console),
+        Some(Command::Check(args)) => check::run(&args, console),
         Some(Command::Sweep(args)) => sweep::run(&args, console),
         Some(Command::Papers(args)) => papers::run(&args, console),
         Some(Command::Plot(args)) => plot::run(&args, console),

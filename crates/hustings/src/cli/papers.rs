@@ -64,6 +64,9 @@ pub(crate) fn run(args: &PapersArgs, console: &mut Console<'_>) -> Result<Exit, 
         }
         None => return list(args.format, console),
     };
+    if let Some(folder) = &args.out {
+        report::prepare(folder)?;
+    }
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let bar = bar(console, &chosen, args.large);
     let begun = Cell::new(false);

@@ -26,7 +26,7 @@ fn axis(axis: &Axis) -> Value {
         Scale::Log2 => "log2",
         Scale::Words(_) => "words",
     };
-    json!({ "label": axis.caption(), "scale": scale })
+    json!({ "label": axis.label, "scale": scale })
 }
 
 fn panel(chart: &Chart, panel: &Panel) -> Value {

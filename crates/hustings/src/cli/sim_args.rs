@@ -23,7 +23,7 @@ const EXAMPLES: &str = "Examples:
 
 Exit codes: 0 all live nodes agree on one leader; 1 they do not; 2 wrong use; 3 a file could not be read or written.";
 
-const TRACES: &[&str] = &["text", "jsonl", "mermaid", "svg", "shiviz"];
+pub(crate) const TRACES: &[&str] = &["text", "jsonl", "mermaid", "svg", "shiviz"];
 
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]

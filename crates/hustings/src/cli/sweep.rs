@@ -3,8 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
@@ -18,6 +17,7 @@ use super::args::Format;
 use super::console::{Console, Exit};
 use super::failure::{Failure, warn};
 use super::read::read;
+use super::signals::stop_flag;
 
 const EXAMPLES: &str = "Examples:
   hustings sweep rings.toml --dry-run              how many runs, and about how long
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &SweepArgs, console: &mut Console<'_>) -> Result<Exit, F
     let resumed = opened.results().done();
     let stop = stop_flag().map_err(Failure::Signals)?;
     let bar = bar(console, experiment.runs(), resumed);
-    let ran = opened.run(&experiment, threads, &stop, &mut |progress| show(&bar, progress));
+    let ran = opened.run(&experiment, threads, &stop, &mut |progress| show(&bar, progress, &stop));
     bar.finish_and_clear();
     ran?;
     if !opened.results().is_complete() {
@@ -130,14 +130,19 @@ fn dry_run(
                 "repetitions": repetitions,
                 "runs": runs,
                 "threads": threads,
-                "seconds": guess.as_secs_f64(),
+                "seconds": guess.time.as_secs_f64(),
+                "at_least": guess.at_least,
             });
             writeln!(console.out, "{told}")?;
         }
         Format::Text => {
             heading(experiment, console)?;
-            let plural = if threads == 1 { "" } else { "s" };
-            writeln!(console.out, "about {} on {threads} thread{plural}, guessed from a few runs", rough(guess))?;
+            let (time, on) = (rough(guess.time), counted(threads as u64, "thread"));
+            if guess.at_least {
+                writeln!(console.out, "more than {time} on {on}: not one run came to its end while it was tried")?;
+            } else {
+                writeln!(console.out, "about {time} on {on}, guessed from a few runs")?;
+            }
         }
     }
     Ok(Exit::Done)
@@ -148,22 +153,18 @@ fn rough(duration: Duration) -> String {
     if duration < Duration::from_secs(1) { "a second".to_string() } else { HumanDuration(duration).to_string() }
 }
 
+/// A number of things: `1 run`, `2 runs`.
+fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
 fn heading(experiment: &Experiment, console: &mut Console<'_>) -> io::Result<()> {
     let title = if experiment.title.is_empty() { String::new() } else { format!(": {}", experiment.title) };
     writeln!(console.out, "{}{title}", experiment.name)?;
-    let (points, repetitions) = (experiment.points().len(), experiment.repetitions);
-    writeln!(console.out, "{points} points, {repetitions} times each: {} runs", experiment.runs())
-}
-
-/// A flag that Ctrl-C raises. The second time, it ends the program at once.
-fn stop_flag() -> io::Result<Arc<AtomicBool>> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, Exit::Stopped as i32, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
+    let points = counted(experiment.points().len() as u64, "point");
+    let times =
+        if experiment.repetitions == 1 { "once".to_string() } else { format!("{} times", experiment.repetitions) };
+    writeln!(console.out, "{points}, {times} each: {}", counted(experiment.runs(), "run"))
 }
 
 fn bar(console: &Console<'_>, runs: u64, done: u64) -> ProgressBar {
@@ -177,9 +178,11 @@ fn bar(console: &Console<'_>, runs: u64, done: u64) -> ProgressBar {
     bar
 }
 
-fn show(bar: &ProgressBar, progress: Progress) {
+fn show(bar: &ProgressBar, progress: Progress, stop: &AtomicBool) {
     bar.set_position(progress.done);
-    if let Some(left) = progress.left {
+    if stop.load(Ordering::Relaxed) {
+        bar.set_message("ending with the runs under way; Ctrl-C again: at once");
+    } else if let Some(left) = progress.left {
         bar.set_message(format!("{} left", rough(left)));
     }
 }

@@ -68,7 +68,10 @@ impl<'a> Source<'a> {
         }
         let table = DeTable::parse(self.text).map_err(|error| {
             let line = error.span().map_or(1, |span| self.line(&span));
-            self.mistake(line, "", "", Trouble::new(format!("this is no TOML: {}", error.message()), ""))
+            let found =
+                error.span().and_then(|span| self.text.get(span)).map(str::trim).filter(|text| !text.is_empty());
+            let found = found.map_or_else(String::new, |text| format!(": `{}`", short(text)));
+            self.mistake(line, "", "", Trouble::new(format!("this is no TOML: {}{found}", error.message()), ""))
         })?;
         let value = self.table("", table.get_ref());
         Ok(Node { key: String::new(), line: 1, at: 0, value })

@@ -59,7 +59,6 @@ pub use document::MOST_BYTES;
 pub use key::Key;
 pub(crate) use key::Kind;
 pub use mistake::{Mistake, Trouble};
-pub(crate) use plots::METRICS;
 pub(crate) use request::Prepared;
 
 /// The most points of an experiment.
@@ -159,6 +158,11 @@ impl Point {
     /// The hash of its identity.
     pub fn hash(&self) -> u64 {
         self.hash
+    }
+
+    /// That hash as results show it.
+    pub fn name(&self) -> String {
+        format!("{:016x}", self.hash)
     }
 
     /// The values of all keys of the experiment, in their order.

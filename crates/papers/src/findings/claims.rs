@@ -87,18 +87,21 @@ fn answer(test: &Test, name: Option<&str>, laboratory: &Laboratory) -> Result<An
             let least = measured(y, narrowed)?.into_iter().fold(f64::INFINITY, f64::min);
             Ok(bounded(&format!("least {}", pretty(y)), Shown::value(least), least, *within))
         }
-        Test::Ratio { y, of, to, within } => {
+        Test::Every { y, narrowed, within } => {
+            let all = measured(y, narrowed)?;
+            let ends = all
+                .iter()
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(*value), most.max(*value)));
+            Ok(ranging(&format!("every {}", pretty(y)), ends, *within))
+        }
+        Test::Ratio { y, by, of, to, within } => {
             let side = |side: &Side| {
                 let results = results(side.experiment.as_deref())?;
                 let rows = select(&results, &[&side.narrowed])?;
-                values(&results.table, &rows, &parse(side.y.as_ref().unwrap_or(y))?)
+                let measured = values(&results.table, &rows, &parse(side.y.as_ref().unwrap_or(y))?)?;
+                Ok::<_, StudyError>(grouped(&results, &rows, measured, by.as_deref()))
             };
-            let (of, to) = (side(of)?, side(to)?);
-            if of.len() != to.len() {
-                return Err(StudyError::new("ratio", format!("{} runs against {}", of.len(), to.len())));
-            }
-            let pairs: Vec<(f64, f64)> = of.into_iter().zip(to).collect();
-            estimated(&format!("ratio of {}", pretty(y)), paired_ratio(&pairs), *within)
+            ratios(&format!("ratio of {}", pretty(y)), &side(of)?, &side(to)?, *within)
         }
         Test::Power { y, x, narrowed, within } => {
             let pairs = measured(x, narrowed)?.into_iter().zip(measured(y, narrowed)?);
@@ -119,6 +122,56 @@ fn answer(test: &Test, name: Option<&str>, laboratory: &Laboratory) -> Result<An
             )
         }
     }
+}
+
+/// What was measured, by the value that a column has in their rows; all together without a column.
+fn grouped<T>(results: &Results, rows: &[usize], measured: Vec<T>, by: Option<&str>) -> BTreeMap<String, Vec<T>> {
+    let mut groups: BTreeMap<String, Vec<T>> = BTreeMap::new();
+    for (row, value) in rows.iter().zip(measured) {
+        let group = by.map_or_else(String::new, |column| results.table.cell(*row, column).to_string());
+        groups.entry(group).or_default().push(value);
+    }
+    groups
+}
+
+/// A ratio for each group; of several the least and the greatest must be right.
+fn ratios(
+    what: &str,
+    of: &BTreeMap<String, Vec<f64>>,
+    to: &BTreeMap<String, Vec<f64>>,
+    within: [f64; 2],
+) -> Result<Answered, StudyError> {
+    let mut found = Vec::new();
+    for (group, above) in of {
+        let below = to.get(group).map_or(&[][..], Vec::as_slice);
+        if above.len() != below.len() || of.len() != to.len() {
+            let problem = format!("{} runs against {} where it is `{group}`", above.len(), below.len());
+            return Err(StudyError::new(what, problem));
+        }
+        let pairs: Vec<(f64, f64)> = above.iter().copied().zip(below.iter().copied()).collect();
+        found.push(paired_ratio(&pairs));
+    }
+    if let [one] = found[..] {
+        return estimated(what, one, within);
+    }
+    let mut ends = (f64::INFINITY, f64::NEG_INFINITY);
+    for ratio in found {
+        let ratio = ratio.ok_or_else(|| StudyError::new(what, "there is nothing to work it out from"))?;
+        ends = (ends.0.min(ratio.value), ends.1.max(ratio.value));
+    }
+    Ok(ranging(&format!("every {what}"), ends, within))
+}
+
+/// The least and the greatest of many, both of which must be right.
+fn ranging(what: &str, (least, most): (f64, f64), within: [f64; 2]) -> Answered {
+    let (low, high) =
+        (bounded(what, Shown::value(least), least, within), bounded(what, Shown::value(most), most, within));
+    let measured = if least == most {
+        low.measured
+    } else {
+        Shown::words(format!("{} to {}", low.measured.text, high.measured.text))
+    };
+    Answered { holds: low.holds && high.holds, measured, wanted: low.wanted }
 }
 
 fn estimated(what: &str, estimate: Option<Estimate>, within: [f64; 2]) -> Result<Answered, StudyError> {
@@ -142,11 +195,7 @@ fn falls(results: &Results, y: &str, x: &str, by: Option<&str>, narrowed: &Where
     let rows = select(results, &[narrowed])?;
     let measured = values(&results.table, &rows, &parse(y)?)?;
     let steps = values(&results.table, &rows, &parse(x)?)?;
-    let mut groups: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
-    for ((row, x), y) in rows.iter().zip(steps).zip(measured) {
-        let group = by.map_or_else(String::new, |column| results.table.cell(*row, column).to_string());
-        groups.entry(group).or_default().push((x, y));
-    }
+    let mut groups = grouped(results, &rows, steps.into_iter().zip(measured).collect(), by);
     let (mut falling, mut pairs) = (0, 0);
     for points in groups.values_mut() {
         points.sort_by(|a, b| a.0.total_cmp(&b.0));

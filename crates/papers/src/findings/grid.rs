@@ -3,7 +3,8 @@
 use super::rows::{Scope, parse, select, values};
 use super::{Because, Finding, Laboratory, Results, Shown, StudyError, Verdict, number};
 use crate::formula::Formula;
-use crate::stats::Summary;
+use crate::stats::{Summary, probability_interval};
+use crate::table::{Table, Values};
 use crate::texts::model::Formulas;
 use crate::texts::{Grid, Item, Line, Print, Take};
 
@@ -68,6 +69,8 @@ struct Known<'a> {
     scope: Scope<'a>,
     measured: f64,
     published: Option<f64>,
+    /// How far chance may take them from each other.
+    near: f64,
     /// Whether the two are the same, or may be.
     equal: bool,
 }
@@ -96,8 +99,9 @@ impl Place<'_> {
         let held_against = printed.or(worked_out);
         let near = measure.interval.map_or(0.0, |(low, high)| (high - low) / 2.0 / 1.96 * STANDARD_ERRORS);
         let equal = held_against.is_some_and(|against| (measured - against).abs() <= near.max(EPSILON));
-        let beside = [("measured", measured), ("published", held_against.unwrap_or(f64::NAN))];
-        let known = Known { scope: scope(&beside), measured, published: held_against, equal };
+        // What was measured is not among them: a reason must come from elsewhere.
+        let beside = [("published", held_against.unwrap_or(f64::NAN))];
+        let known = Known { scope: scope(&beside), measured, published: held_against, near, equal };
         let (verdict, reasons) = known.judge(&amounts)?;
         Ok(Finding {
             label: self.label(),
@@ -125,6 +129,11 @@ impl Place<'_> {
         Ok(match self.grid.take {
             Take::Max => Shown::value(all.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
             Take::Min => Shown::value(all.iter().copied().fold(f64::INFINITY, f64::min)),
+            Take::Mean if all.len() > 1 && is_yes_or_no(&results.table, value) => {
+                let came_true = all.iter().filter(|value| **value == 1.0).count();
+                let (low, high) = probability_interval(came_true, all.len());
+                Shown::mean(came_true as f64 / all.len() as f64, Some((low, high)))
+            }
             Take::Mean => {
                 let summary = Summary::of(all).ok_or_else(|| StudyError::new(value.text(), "no run has a value"))?;
                 Shown::mean(summary.mean, summary.margin.map(|_| summary.interval()))
@@ -181,9 +190,6 @@ impl Known<'_> {
     /// Equal, or explained by those reasons whose amounts add up to the difference.
     fn judge(&self, amounts: &[(Because, Formula)]) -> Result<(Verdict, Vec<Because>), StudyError> {
         let Some(published) = self.published else { return Ok((Verdict::Shown, Vec::new())) };
-        if self.equal {
-            return Ok((Verdict::Equal, Vec::new()));
-        }
         let mut reasons = Vec::new();
         let mut sum = 0.0;
         for (because, formula) in amounts {
@@ -193,6 +199,14 @@ impl Known<'_> {
                 reasons.push(Because { amount: Some(amount), ..because.clone() });
             }
         }
+        // A reason for a difference that is not there is as open as a difference without one.
+        if self.equal && sum.abs() > self.near.max(EPSILON) {
+            let stale = format!("there is no difference, yet reasons for {} are given", number(sum));
+            return Ok((Verdict::Open, vec![Because { kind: None, says: stale, amount: None }]));
+        }
+        if self.equal {
+            return Ok((Verdict::Equal, Vec::new()));
+        }
         let difference = self.measured - published;
         if !reasons.is_empty() && (difference - sum).abs() <= EPSILON * difference.abs().max(1.0) {
             return Ok((Verdict::Explained, reasons));
@@ -200,4 +214,9 @@ impl Known<'_> {
         let rest = format!("{} is the difference, {} of it is explained", number(difference), number(sum));
         Ok((Verdict::Open, vec![Because { kind: None, says: rest, amount: None }]))
     }
+}
+
+/// Whether a formula gives an answer in every row, not a number.
+fn is_yes_or_no(table: &Table, formula: &Formula) -> bool {
+    formula.is_yes_or_no(&|name| matches!(table.column(name), Some(Values::Flags(_))))
 }

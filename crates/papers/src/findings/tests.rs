@@ -35,7 +35,7 @@ fn a_difference_is_explained_only_by_reasons_that_add_up_to_it() {
         |amount: &str| format!("{GRID}[[grid.reason]]\nkind = 'counting'\nsays = 'why'\namount = '{amount}'\n");
     let cases = [
         ("lost", [Verdict::Explained, Verdict::Explained]),
-        ("measured - published", [Verdict::Explained, Verdict::Explained]),
+        ("n - published", [Verdict::Explained, Verdict::Explained]),
         ("lost * (n == 5)", [Verdict::Explained, Verdict::Open]),
         ("2*lost", [Verdict::Open, Verdict::Open]),
         ("0", [Verdict::Open, Verdict::Open]),
@@ -43,10 +43,32 @@ fn a_difference_is_explained_only_by_reasons_that_add_up_to_it() {
     for (amount, wanted) in cases {
         assert_eq!(verdicts(&reason(amount), COLUMNS), wanted, "{amount}");
     }
+    // That would explain anything.
+    let error = answer(&reason("measured - published"), COLUMNS).unwrap_err();
+    assert_eq!(error.problem, "`measured` has no value here");
     let two = format!("{}[[grid.reason]]\nkind = 'overlap'\nsays = 'also'\namount = '-lost'\n", reason("2*lost"));
     let explained = answer(&two, COLUMNS).unwrap();
     let amounts: Vec<_> = explained.findings[0].reasons.iter().map(|because| because.amount).collect();
     assert_eq!((explained.findings[0].verdict, amounts), (Verdict::Explained, vec![Some(2.0), Some(-1.0)]));
+}
+
+#[test]
+fn a_reason_for_a_difference_that_is_not_there_is_open() {
+    let equal = GRID.replace("[[4], [5]]", "[[5], [5]]");
+    let stale = format!("{equal}[[grid.reason]]\nkind = 'counting'\nsays = 'why'\namount = 'lost'\n");
+    let found = answer(&stale, COLUMNS).unwrap().findings;
+    assert_eq!((found[0].verdict, found[1].verdict), (Verdict::Open, Verdict::Explained));
+    assert_eq!(found[0].reasons[0].says, "there is no difference, yet reasons for 1 are given");
+}
+
+#[test]
+fn a_probability_is_told_between_0_and_1() {
+    let rare = "[grid]\nvalue = 'messages < n'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n";
+    let columns: [(&str, &[i64]); 2] =
+        [("nodes", &[5; 20]), ("messages", &[4, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5])];
+    let measured = answer(rare, &columns).unwrap().findings[0].measured.clone().unwrap();
+    let (low, high) = measured.interval.unwrap();
+    assert!(measured.value == Some(0.05) && 0.0 < low && low < 0.05 && 0.2 < high, "{}", measured.text);
 }
 
 #[test]
@@ -92,6 +114,10 @@ fn a_claim_that_does_not_hold_needs_a_reason_and_one_that_holds_has_none() {
         (squares, "because = 'stale'", Verdict::Open),
         ("kind = 'max', y = 'messages', within = [64, 64]", "", Verdict::Yes),
         ("kind = 'min', y = 'messages - n', within = [2, 9]", "", Verdict::Yes),
+        ("kind = 'every', y = 'messages - n^2', within = [0, 0]", "", Verdict::Yes),
+        // One that is too small is not made good by one that is right.
+        ("kind = 'every', y = 'messages', within = [5, 64]", "because = '4 is less'", Verdict::No),
+        ("kind = 'every', y = 'messages', within = [4, 63]", "because = '64 is more'", Verdict::No),
         ("kind = 'mean', y = 'messages', within = [27, 29]", "", Verdict::Yes),
         ("kind = 'fit', y = 'messages', f = 'n^2', within = [1, 1]", "", Verdict::Yes),
         ("kind = 'falls', y = '-messages', x = 'nodes'", "", Verdict::Yes),
@@ -102,6 +128,15 @@ fn a_claim_that_does_not_hold_needs_a_reason_and_one_that_holds_has_none() {
     }
     let ratio = "kind = 'ratio', y = 'messages', of = { where = { nodes = 4 } }, to = { where = { nodes = 8 } }, within = [0.25, 0.25]";
     assert_eq!(verdicts(&claim(ratio, ""), &columns), [Verdict::Yes]);
+    // Over both sizes together the ratio is right, for each of them it is not.
+    let pairs: [(&str, &[i64]); 3] = [("nodes", &[1, 1, 2, 2]), ("half", &[0, 1, 0, 1]), ("messages", &[10, 4, 10, 6])];
+    let ratio = "kind = 'ratio', y = 'messages', of = { where = { half = 1 } }, to = { where = { half = 0 } }, within = [0.45, 0.55]";
+    assert_eq!(verdicts(&claim(ratio, ""), &pairs), [Verdict::Yes]);
+    let each = answer(&claim(&format!("{ratio}, by = 'nodes'"), "because = 'neither'"), &pairs).unwrap();
+    assert_eq!(
+        (each.findings[0].verdict, each.findings[0].measured.as_ref().unwrap().text.as_str()),
+        (Verdict::No, "0.4 to 0.6")
+    );
 }
 
 #[test]

@@ -103,6 +103,13 @@ fn length_and_depth_are_bounded() {
 }
 
 #[test]
+fn answers_are_told_from_numbers() {
+    let is = |text: &str| Formula::parse(text).unwrap().is_yes_or_no(&|name| name == "agreement");
+    assert!(["estimate < n", "agreement", "`agreement`", "1 == n and n > 2", "(n != 3)"].into_iter().all(is));
+    assert!(!["n", "1 - agreement", "n * (n < 3)", "(n < 3) + (n > 5)", "-(n < 3)", "1"].into_iter().any(is));
+}
+
+#[test]
 fn what_has_no_value_says_why() {
     let fails = |text: &str| Formula::parse(text).unwrap().eval(&names).unwrap_err().to_string();
     assert_eq!(fails("n + m"), "`m` has no value here");

@@ -10,9 +10,8 @@ use super::levels::{Levels, label};
 use super::measure::Measure;
 use super::overlay;
 use super::spec::{Filter, PlotSpec};
-use crate::experiment::METRICS;
 use crate::stats::{Summary, probability_interval};
-use crate::table::{Cell, Table, Values};
+use crate::table::{Cell, METRICS, Table, Values};
 
 /// A row that is drawn.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -63,7 +62,7 @@ impl Chart {
         drawn.sort_by(|a, b| (a.panel, a.series).cmp(&(b.panel, b.series)).then(a.x.total_cmp(&b.x)));
         let mut panels: Vec<Panel> = facets.into_iter().map(|title| Panel { title, ..Panel::default() }).collect();
         for points in drawn.chunk_by(|a, b| (a.panel, a.series) == (b.panel, b.series)) {
-            let line = Line { series: points[0].series, points: means(points, y.is_flag())? };
+            let line = Line { series: points[0].series, points: means(points, y.is_yes_or_no())? };
             panels[points[0].panel].lines.push(line);
         }
         overlay::add(&mut panels, table, spec, (&x_scale, x_values), &y_scale, &drawn)?;
@@ -192,13 +191,13 @@ impl Groups {
 }
 
 /// A point for each x of rows in the order of x.
-fn means(rows: &[Drawn], flags: bool) -> Result<Vec<Point>, PlotError> {
+fn means(rows: &[Drawn], answers: bool) -> Result<Vec<Point>, PlotError> {
     let mut points = Vec::new();
     for same in rows.chunk_by(|a, b| a.x == b.x) {
         // Rows that are drawn have finite values, so there is a summary.
         let Some(summary) = Summary::of(same.iter().map(|drawn| drawn.y)) else { continue };
         let (low, high) = match same.iter().filter(|drawn| drawn.y == 1.0).count() {
-            came_true if flags && same.len() > 1 => probability_interval(came_true, same.len()),
+            came_true if answers && same.len() > 1 => probability_interval(came_true, same.len()),
             _ => summary.interval(),
         };
         points.push(Point { x: same[0].x, y: summary.mean, low, high, count: summary.count });
@@ -222,7 +221,7 @@ fn axis(table: &Table, name: &str, label: Option<&str>, scale: Scale) -> Axis {
     let usual = || METRICS.iter().find(|(known, _)| *known == name).map(|(_, about)| (*about).to_string());
     let about = about.filter(|about| !about.is_empty()).or_else(usual);
     let label = label.map(str::to_string).or(about).unwrap_or_else(|| name.to_string());
-    Axis { label, unit: String::new(), scale }
+    Axis { label, scale }
 }
 
 /// How many runs a point stands for, and what is drawn around it.

@@ -48,19 +48,10 @@ pub struct Chart {
 /// An axis.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Axis {
-    /// What is measured along it.
+    /// What is measured along it, in which unit.
     pub label: String,
-    /// In which unit; empty where the label says it, or where there is none.
-    pub unit: String,
     /// How numbers become places.
     pub scale: Scale,
-}
-
-impl Axis {
-    /// The label with its unit.
-    pub fn caption(&self) -> String {
-        if self.unit.is_empty() { self.label.clone() } else { format!("{} ({})", self.label, self.unit) }
-    }
 }
 
 /// How values become places on an axis.
@@ -145,8 +136,7 @@ impl Chart {
     /// What it shows, in words, for those who cannot see it.
     pub fn description(&self) -> String {
         let shape = if self.has_bars() { "Bars" } else { "Lines" };
-        let axis =
-            |axis: &Axis| format!("{}{}", axis.caption(), if axis.scale.is_log() { " (logarithmic)" } else { "" });
+        let axis = |axis: &Axis| format!("{}{}", axis.label, if axis.scale.is_log() { " (logarithmic)" } else { "" });
         let mut text = format!("{shape}: {} over {}.", axis(&self.y), axis(&self.x));
         let mut list = |what: &str, words: &[String]| {
             let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();

@@ -33,7 +33,7 @@ impl<'a> Measure<'a> {
         let mut columns = Vec::new();
         for name in formula.names() {
             let found = meant(table, name).ok_or_else(|| PlotError::no_column(part, name, table))?;
-            if matches!(found.1, Values::Texts(_)) && has_a_value(found.1) {
+            if matches!(found.1, Values::Texts(_)) && found.1.has_a_value() {
                 return Err(PlotError::Words { part: part.to_string(), name: found.0.to_string() });
             }
             columns.push((name.to_string(), found.0, found.1));
@@ -41,11 +41,12 @@ impl<'a> Measure<'a> {
         Ok(Measure { formula, columns })
     }
 
-    /// Whether it is a column of flags as such: its mean is then the part of rows in which it holds.
-    pub(super) fn is_flag(&self) -> bool {
-        let alone = format!("`{}`", self.columns.first().map_or("", |(name, _, _)| name));
-        let text = self.formula.text().trim();
-        matches!(&self.columns[..], [(name, _, Values::Flags(_))] if text == name || text == alone)
+    /// Whether it is an answer, not a number: its mean is then the part of rows in which it holds.
+    pub(super) fn is_yes_or_no(&self) -> bool {
+        let is_flag = |name: &str| {
+            self.columns.iter().any(|(known, _, values)| known == name && matches!(values, Values::Flags(_)))
+        };
+        self.formula.is_yes_or_no(&is_flag)
     }
 
     /// The names of the columns that it reads.
@@ -66,8 +67,4 @@ impl<'a> Measure<'a> {
     pub(super) fn at(&self, x: f64) -> Option<f64> {
         self.formula.eval(&|_| Some(x)).ok()
     }
-}
-
-fn has_a_value(values: &Values) -> bool {
-    (0..values.len()).any(|row| values.cell(row) != crate::table::Cell::Missing)
 }

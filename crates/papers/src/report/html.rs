@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use super::columns::{columns, is_words};
 use super::notes::{marks, notes};
-use crate::findings::{Answer, Figure, Finding, Shown, Study, Verdict, WinnersTable};
+use crate::findings::{Answer, Figure, Study, Verdict, WinnersTable};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -139,32 +140,20 @@ fn article(out: &mut String, text: &str, answer: &Answer) {
     out.push_str("</article>\n");
 }
 
-/// What stands in one column of a table of findings.
-type Part = fn(&Finding) -> &Option<Shown>;
-
 fn findings(out: &mut String, id: &str, answer: &Answer) {
     let notes = notes(answer);
-    let has = |of: Part| answer.findings.iter().any(|finding| of(finding).is_some());
-    let columns: [(&str, Part); 3] = [
-        ("published", |finding| &finding.published),
-        ("formula", |finding| &finding.formula),
-        ("measured", |finding| &finding.measured),
-    ];
-    let columns: Vec<_> = columns.into_iter().filter(|(_, of)| has(*of)).collect();
+    let columns = columns(answer);
     out.push_str("<div class=\"scroll\"><table class=\"findings\">\n<thead><tr><th scope=\"col\"></th>");
-    let is_words = |finding: &Finding, of: Part| of(finding).as_ref().is_some_and(|shown| shown.value.is_none());
-    for (name, of) in &columns {
-        let words = answer.findings.iter().all(|finding| is_words(finding, *of));
-        let class = if words { " class=\"words\"" } else { "" };
-        let _ = write!(out, "<th scope=\"col\"{class}>{name}</th>");
+    let class = |words: bool| if words { " class=\"words\"" } else { "" };
+    for column in &columns {
+        let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(column.words), column.name);
     }
     out.push_str("<th scope=\"col\">verdict</th></tr></thead>\n<tbody>\n");
     for finding in &answer.findings {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escaped(&finding.label));
-        for (_, of) in &columns {
-            let shown = of(finding).as_ref();
-            let class = if is_words(finding, *of) { " class=\"words\"" } else { "" };
-            let _ = write!(out, "<td{class}>{}</td>", shown.map_or_else(String::new, |shown| escaped(&shown.text)));
+        for shown in columns.iter().map(|column| column.of(finding)) {
+            let text = shown.map_or_else(String::new, |shown| escaped(&shown.text));
+            let _ = write!(out, "<td{}>{text}</td>", class(shown.is_some_and(is_words)));
         }
         let mut verdict = badge(finding.verdict);
         for (number, amount) in marks(finding, &notes) {

@@ -2,21 +2,27 @@
 
 use std::fmt::Write;
 
+use super::columns::{Column, columns};
 use super::notes::{marks, notes};
-use crate::findings::{Answer, Shown, Study, WinnersTable};
+use crate::findings::{Answer, Study, WinnersTable};
+
+/// A column with more characters than this in one of its places breaks its lines: so much fits beside the others.
+const MOST_ON_A_LINE: usize = 16;
 
 /// All items of a text that have findings, a table each; to be included in a document.
 pub fn tables(study: &Study) -> String {
     let text = study.text;
     let mut out = String::new();
     let _ = writeln!(out, "% {}: {}", text.authors, text.title);
-    let _ = writeln!(out, "% \\usepackage{{booktabs,tabularx}}; for XeLaTeX or LuaLaTeX.");
+    let _ = writeln!(out, "% \\usepackage{{booktabs,tabularx}}");
     let _ = writeln!(out, "% {}\n", text.counting);
     for answer in study.answers.iter().filter(|answer| !answer.findings.is_empty() || !answer.winners.is_empty()) {
         if !answer.findings.is_empty() {
             one(&mut out, study, answer);
         }
-        answer.winners.iter().for_each(|table| winners(&mut out, table));
+        for (table, number) in answer.winners.iter().zip(1..) {
+            winners(&mut out, table, &format!("{}-{}-{number}", text.name, answer.item.id));
+        }
     }
     out
 }
@@ -32,29 +38,43 @@ fn one(out: &mut String, study: &Study, answer: &Answer) {
         escaped(&answer.item.place)
     );
     let _ = writeln!(out, "  \\label{{tab:{}-{}}}", study.text.name, answer.item.id);
-    let _ = writeln!(out, "  \\begin{{tabularx}}{{\\linewidth}}{{Xrrrl}}\n    \\toprule");
-    let _ = writeln!(out, "     & published & formula & measured & \\\\\n    \\midrule");
+    let columns = columns(answer);
+    let kinds: String = columns.iter().map(kind).collect();
+    let _ = writeln!(out, "  \\begin{{tabularx}}{{\\linewidth}}{{{BROKEN}{kinds}l}}\n    \\toprule");
+    let heads: String = columns.iter().map(|column| format!(" & {}", column.name)).collect();
+    let _ = writeln!(out, "    {heads} & \\\\\n    \\midrule");
     for finding in &answer.findings {
-        let cell = |shown: &Option<Shown>| escaped(shown.as_ref().map_or("", |shown| &shown.text));
         let mut verdict = finding.verdict.to_string();
         for (number, amount) in marks(finding, &notes) {
             let _ = write!(verdict, " {}$^{{{number}}}$", escaped(&amount));
         }
-        let (published, formula) = (cell(&finding.published), cell(&finding.formula));
-        let measured = cell(&finding.measured);
-        let _ =
-            writeln!(out, "    {} & {published} & {formula} & {measured} & {verdict} \\\\", escaped(&finding.label));
+        let text = |column: &Column| column.of(finding).map_or_else(String::new, |shown| escaped(&shown.text));
+        let cells: String = columns.iter().map(|column| format!(" & {}", text(column))).collect();
+        let _ = writeln!(out, "    {}{cells} & {verdict} \\\\", escaped(&finding.label));
     }
     let _ = writeln!(out, "    \\bottomrule\n  \\end{{tabularx}}");
     for (because, number) in notes.iter().zip(1..) {
-        let _ = writeln!(out, "  \\par\\footnotesize $^{{{number}}}$ {}", escaped(&because.says));
+        let _ = writeln!(out, "  \\par\\raggedright\\footnotesize $^{{{number}}}$ {}", escaped(&because.says));
     }
     let _ = writeln!(out, "\\end{{table}}\n");
 }
 
-fn winners(out: &mut String, table: &WinnersTable) {
+/// A column that takes its share of the width and breaks its lines.
+const BROKEN: &str = ">{\\raggedright\\arraybackslash}X";
+
+/// How a column is set: numbers to the right, words to the left, and what is long in several lines.
+fn kind(column: &Column) -> &'static str {
+    match column {
+        Column { longest, .. } if *longest > MOST_ON_A_LINE => BROKEN,
+        Column { words: true, .. } => "l",
+        _ => "r",
+    }
+}
+
+fn winners(out: &mut String, table: &WinnersTable, label: &str) {
     let columns = "l".repeat(table.columns.len());
     let _ = writeln!(out, "\\begin{{table}}\n  \\centering\\small\n  \\caption{{{}}}", escaped(&table.title));
+    let _ = writeln!(out, "  \\label{{tab:{label}}}");
     let _ = writeln!(out, "  \\begin{{tabular}}{{r{columns}}}\n    \\toprule");
     let heads: Vec<String> = table.columns.iter().map(|head| format!("{} = {head}", escaped(&table.axes.1))).collect();
     let _ = writeln!(out, "    {} & {} \\\\\n    \\midrule", escaped(&table.axes.0), heads.join(" & "));

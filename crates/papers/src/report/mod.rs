@@ -10,6 +10,7 @@
 //! | `data/EXPERIMENT.csv`, `.parquet` | every run of each experiment, with its inputs and its seed |
 //! | `data/EXPERIMENT.toml` | the experiment itself, for `hustings sweep` |
 
+mod columns;
 mod data;
 mod html;
 mod latex;
@@ -38,17 +39,22 @@ pub struct ReportError {
     pub error: io::Error,
 }
 
-/// Writes everything into a folder, which is made if it is not there. Files of the same names are replaced.
-pub fn write(studies: &[Study], laboratory: &Laboratory<'_>, folder: &Path) -> Result<(), ReportError> {
+/// Makes the folders of a report, so that it shows at once whether it can be written.
+pub fn prepare(folder: &Path) -> Result<(), ReportError> {
     for name in ["tables", "figures", "runs", "data"] {
         let path = folder.join(name);
         std::fs::create_dir_all(&path).map_err(|error| failed(&path, error))?;
     }
+    Ok(())
+}
+
+/// Writes everything into a folder, which is made if it is not there. Files of the same names are replaced.
+pub fn write(studies: &[Study], laboratory: &Laboratory<'_>, folder: &Path) -> Result<(), ReportError> {
+    prepare(folder)?;
     let put = |name: String, bytes: &[u8]| {
         let path = folder.join(name);
         write_whole(&path, |out| out.write_all(bytes)).map_err(|error| failed(&path, error))
     };
-    put("index.html".to_string(), html::page(studies).as_bytes())?;
     for study in studies {
         put(format!("tables/{}.tex", study.text.name), latex::tables(study).as_bytes())?;
         for answer in &study.answers {
@@ -77,7 +83,8 @@ pub fn write(studies: &[Study], laboratory: &Laboratory<'_>, folder: &Path) -> R
         write_whole(&path, |out| parquet::write(table, out).map_err(io::Error::other))
             .map_err(|error| failed(&path, error))?;
     }
-    Ok(())
+    // The page comes last: where there is one, all that it speaks of is there.
+    put("index.html".to_string(), html::page(studies).as_bytes())
 }
 
 fn failed(path: &Path, error: io::Error) -> ReportError {

@@ -45,6 +45,25 @@ fn the_page_has_anchors_escapes_text_and_tells_each_reason_once() {
     }
 }
 
+/// Words in a column for numbers push all others off the page.
+#[test]
+fn latex_breaks_long_lines_and_leaves_empty_columns_out() {
+    let mut study = study();
+    let spec = |study: &Study| {
+        let tex = latex::tables(study);
+        let line = tex.lines().find(|line| line.contains("{tabularx}")).expect("there is a table").to_string();
+        line.replace(">{\\raggedright\\arraybackslash}X", "X")
+    };
+    assert_eq!(spec(&study), "  \\begin{tabularx}{\\linewidth}{Xrrrl}");
+    for finding in &mut study.answers[0].findings {
+        finding.formula = None;
+        finding.published = Some(Shown::words("messages grow with n to the power: 0.9 to 1.1"));
+        finding.measured = Some(Shown::words("tick 3: 2 of 2"));
+    }
+    assert_eq!(spec(&study), "  \\begin{tabularx}{\\linewidth}{XXll}");
+    assert!(latex::tables(&study).contains("\n     & published & measured & \\\\\n"));
+}
+
 #[test]
 fn latex_has_a_table_for_each_item() {
     let tex = latex::tables(&study());

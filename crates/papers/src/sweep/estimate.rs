@@ -1,6 +1,7 @@
 //! How long a sweep takes: guessed from a few runs, and told better while it goes on.
 
 use std::str::FromStr;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use hustings_sim::topology::Shape;
@@ -79,27 +80,67 @@ impl Clock {
 const MOST_TRIED: usize = 60;
 const LONGEST: Duration = Duration::from_secs(3);
 
-/// A guess of how long all runs take, from a few of them.
-pub fn estimate(experiment: &Experiment, threads: usize) -> Result<Duration, Mistake> {
-    let mut points: Vec<(f64, &Point)> =
-        experiment.points().iter().map(|point| (size(experiment, point), point)).collect();
+/// How long all runs take, as far as a few of them tell.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Guess {
+    /// So long.
+    pub time: Duration,
+    /// Whether it takes longer than that, nobody knows how much: not even one run came to its end in time.
+    pub at_least: bool,
+}
+
+/// A guess of how long all runs take, from a few of them. A run that takes too long is left behind, and ends with the
+/// program at the latest.
+pub fn estimate(experiment: &Experiment, threads: usize) -> Result<Guess, Mistake> {
+    estimate_within(experiment, threads, LONGEST)
+}
+
+pub(super) fn estimate_within(experiment: &Experiment, threads: usize, patience: Duration) -> Result<Guess, Mistake> {
+    let mut order: Vec<(f64, usize)> =
+        experiment.points().iter().map(|point| size(experiment, point)).zip(0..).collect();
     // Small ones first: with luck they tell how the cost grows before the time is up.
-    points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    order.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let begun = Instant::now();
-    let step = points.len().div_ceil(MOST_TRIED);
+    let trials =
+        trials(experiment, order.iter().step_by(order.len().div_ceil(MOST_TRIED)).map(|(_, at)| *at).collect());
     let mut tried: Vec<(&str, f64, f64)> = Vec::new();
-    for &(size, point) in points.iter().step_by(step) {
-        let mut prepared = experiment.prepare(point)?;
-        let run = Instant::now();
-        once(experiment, point, &mut prepared, 0)?;
-        tried.push((algorithm(experiment, point), size, run.elapsed().as_secs_f64()));
-        if begun.elapsed() > LONGEST {
-            break;
+    let is_late = loop {
+        match trials.recv_timeout(patience.saturating_sub(begun.elapsed())) {
+            Ok(trial) => {
+                let (at, took) = trial?;
+                let point = &experiment.points()[at];
+                tried.push((algorithm(experiment, point), size(experiment, point), took.as_secs_f64()));
+            }
+            Err(error) => break error == RecvTimeoutError::Timeout,
         }
-    }
-    let total: f64 = points.iter().map(|(size, point)| guess(&tried, algorithm(experiment, point), *size)).sum();
-    let seconds = total * f64::from(experiment.repetitions) / threads.max(1) as f64;
-    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+    };
+    let least = begun.elapsed().as_secs_f64();
+    let guessed = |(size, at): &(f64, usize)| guess(&tried, algorithm(experiment, &experiment.points()[*at]), *size);
+    let at_least = is_late && tried.is_empty();
+    let total: f64 = if at_least { least * order.len() as f64 } else { order.iter().map(guessed).sum() };
+    // Threads without a run of their own help nobody.
+    let at_once = (threads.max(1) as f64).min(experiment.runs() as f64);
+    let seconds = total * f64::from(experiment.repetitions) / at_once;
+    Ok(Guess { time: Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX), at_least })
+}
+
+/// Tries these points one after another, each on its own clock, until nobody listens.
+fn trials(experiment: &Experiment, points: Vec<usize>) -> Receiver<Result<(usize, Duration), Mistake>> {
+    let (home, trials) = mpsc::channel();
+    let experiment = experiment.clone();
+    std::thread::spawn(move || {
+        for at in points {
+            let point = &experiment.points()[at];
+            let held = experiment.prepare(point).and_then(|mut prepared| {
+                let begun = Instant::now();
+                once(&experiment, point, &mut prepared, 0).map(|_| (at, begun.elapsed()))
+            });
+            if home.send(held).is_err() {
+                return;
+            }
+        }
+    });
+    trials
 }
 
 fn algorithm<'a>(experiment: &Experiment, point: &'a Point) -> &'a str {

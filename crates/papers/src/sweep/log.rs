@@ -91,12 +91,15 @@ impl Log {
         // Not emptied before it is ours.
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(wrong)?;
         lock(&file, path)?;
-        file.set_len(0).map_err(wrong)?;
-        let mut log = Log { file, path: path.to_path_buf(), synced: Instant::now() };
-        let mut bytes = SIGN.to_vec();
-        enframe(&mut bytes, &Header::of(experiment)).map_err(wrong)?;
-        log.file.write_all(&bytes).and_then(|()| log.file.sync_data()).map_err(wrong)?;
-        Ok(log)
+        Log::begin(file, path, &opening(experiment).map_err(wrong)?)
+    }
+
+    /// Puts the opening into a file that is ours, and nothing else.
+    fn begin(mut file: File, path: &Path, opening: &[u8]) -> Result<Log, SweepError> {
+        let emptied = file.set_len(0).and_then(|()| file.rewind());
+        let written = emptied.and_then(|()| file.write_all(opening)).and_then(|()| file.sync_data());
+        written.map_err(|error| SweepError::file(path, error))?;
+        Ok(Log { file, path: path.to_path_buf(), synced: Instant::now() })
     }
 
     /// The log of a sweep that stopped, its frames, and how many bytes at its end were of no use.
@@ -105,10 +108,19 @@ impl Log {
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(wrong)?;
         lock(&file, path)?;
         let length = file.metadata().map_err(wrong)?.len();
+        // Whoever was stopped while the opening was written has run nothing.
+        let opening = opening(experiment).map_err(wrong)?;
+        if length < opening.len() as u64 {
+            let mut begun = Vec::new();
+            file.read_to_end(&mut begun).and_then(|_| file.rewind()).map_err(wrong)?;
+            if opening.starts_with(&begun) {
+                return Ok((Log::begin(file, path, &opening)?, Vec::new(), 0));
+            }
+        }
         let mut reader = FrameReader { source: BufReader::new(&file), good: 0 };
         let foreign = |reason: String| SweepError::Foreign { path: path.to_path_buf(), reason };
         let Some(header) = reader.header().map_err(wrong)? else {
-            return Err(foreign("it is no log of a sweep, or was cut off before anything was run".to_string()));
+            return Err(foreign("it is no log of a sweep".to_string()));
         };
         if let Some(reason) = header.differs(&Header::of(experiment)) {
             return Err(foreign(reason));
@@ -152,6 +164,13 @@ fn lock(file: &File, path: &Path) -> Result<(), SweepError> {
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
         Err(TryLockError::Error(error)) => Err(SweepError::file(path, error)),
     }
+}
+
+/// What stands at the beginning of an experiment's log.
+fn opening(experiment: &Experiment) -> io::Result<Vec<u8>> {
+    let mut bytes = SIGN.to_vec();
+    enframe(&mut bytes, &Header::of(experiment))?;
+    Ok(bytes)
 }
 
 fn enframe(bytes: &mut Vec<u8>, contents: &impl Serialize) -> io::Result<()> {

@@ -14,8 +14,8 @@ pub(crate) struct Measured {
     pub(crate) links: u64,
     /// `None` where the first run showed no leader, or never got quiet, so that there was no second.
     pub(crate) metrics: Option<Metrics>,
-    /// The first run, where there was one.
-    pub(crate) before: Option<Before>,
+    /// The first run, where there was one. Boxed: most have none, and there may be millions of these.
+    pub(crate) before: Option<Box<Before>>,
 }
 
 /// The figures of a run. With two phases they are those of the second, and some of them differences.
@@ -76,13 +76,13 @@ impl Prepared {
             return Ok(Measured { nodes, links, metrics, before: None });
         }
         let whole = Metrics::of(&outcome);
-        let before = Some(Before {
+        let before = Some(Box::new(Before {
             messages: whole.by_kind.iter().sum(),
             bytes: whole.bytes,
             elected: whole.elected,
             agreed: whole.agreed,
             quiescent: whole.quiescent,
-        });
+        }));
         // Without a message nothing was ever busy.
         let quiet = if outcome.hung { None } else { Some(outcome.time.quiescent.unwrap_or(0)) };
         let (Some(leader), Some(quiet)) = (outcome.leader, quiet) else {
@@ -130,7 +130,6 @@ impl Metrics {
         self.bytes -= first.bytes;
         self.lost -= first.lost;
         self.load_mean -= first.load_mean;
-        self.load_max -= first.load_max;
         self.collisions -= first.collisions;
         for time in [&mut self.elected, &mut self.agreed, &mut self.quiescent] {
             *time = time.map(|tick| tick - quiet);

@@ -11,9 +11,10 @@
 //! ```
 //!
 //! Where faults name `leader`, `other` or `quiet`, a point is run twice: first without them. With `quiet`, the row
-//! tells the second phase alone: counts, bytes and load are differences to the first run, times are counted from
-//! `quiet` (but `collisions_max` is that of the whole second run). The first run's figures stand under `before.`. A
-//! first run that shows no leader, or never gets quiet, has no second: then the figures are missing.
+//! tells the second phase alone: counts, bytes and mean load are differences to the first run, times are counted from
+//! `quiet`. What is the most of something (`load_max`, `collisions_max`) is that of the whole second run: the busiest
+//! node may be another one. The first run's figures stand under `before.`. A first run that shows no leader, or never
+//! gets quiet, has no second: then the figures are missing.
 
 mod estimate;
 mod log;
@@ -29,7 +30,7 @@ use std::sync::atomic::AtomicBool;
 use crate::experiment::{Experiment, Mistake};
 use crate::table::{Table, TableError};
 
-pub use estimate::estimate;
+pub use estimate::{Guess, estimate};
 pub use results::{Results, Summary};
 pub use runner::{Progress, check};
 pub use store::{Begin, Opened, Store};

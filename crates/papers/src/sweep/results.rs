@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::log::Frame;
 use super::measure::{Before, Measured, Metrics};
 use super::{SweepError, VERSION};
-use crate::experiment::{Experiment, Key, Kind, METRICS};
-use crate::table::{Heading, Table, TableError, Values};
+use crate::experiment::{Experiment, Key, Kind};
+use crate::table::{Heading, METRICS, Table, TableError, Values};
 
 /// The runs that are done.
 #[derive(Debug)]
@@ -137,11 +137,11 @@ impl Builder<'_> {
             let runs = (0..points.len()).flat_map(|point| (0..repetitions).map(move |repetition| (point, repetition)));
             Values::Integers(runs.map(|(point, repetition)| of(point, repetition)).collect())
         };
-        let hashes = points.iter().flat_map(|point| {
-            let hash: Arc<str> = format!("{:016x}", point.hash()).into();
-            std::iter::repeat_n(Some(hash), repetitions as usize)
+        let names = points.iter().flat_map(|point| {
+            let name: Arc<str> = point.name().into();
+            std::iter::repeat_n(Some(name), repetitions as usize)
         });
-        self.metric("point", Values::Texts(hashes.collect()))?;
+        self.metric("point", Values::Texts(names.collect()))?;
         self.metric("repetition", each(&|_, repetition| Some(i64::from(repetition))))?;
         self.metric("seed", each(&|point, repetition| i64::try_from(points[point].seed(repetition)).ok()))?;
         let version: Arc<str> = VERSION.into();

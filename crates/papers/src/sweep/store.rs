@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::log::Log;
@@ -71,7 +72,11 @@ impl Store {
             return Ok(Some(Opened { log: Some(log), results, cut }));
         }
         if begin == Begin::Resume && self.parquet.exists() {
-            return self.check_results(experiment).map(|()| None);
+            let table = self.results_of(experiment)?;
+            if !self.csv.exists() {
+                self.write_csv(&table)?;
+            }
+            return Ok(None);
         }
         if begin != Begin::Anew {
             self.check_free()?;
@@ -90,31 +95,43 @@ impl Store {
         Ok(Some(Opened { log: Some(log), results, cut: 0 }))
     }
 
-    /// Fails unless the results in the folder are those of this experiment.
-    fn check_results(&self, experiment: &Experiment) -> Result<(), SweepError> {
+    /// The results in the folder. Fails unless they are those of this experiment.
+    fn results_of(&self, experiment: &Experiment) -> Result<Table, SweepError> {
         let foreign = |reason: String| SweepError::Foreign { path: self.parquet.clone(), reason };
         let file = fs::File::open(&self.parquet).map_err(|error| SweepError::file(&self.parquet, error))?;
         let table = parquet::read(file).map_err(|error| foreign(error.to_string()))?;
         if table.rows() as u64 != experiment.runs() {
             return Err(foreign(format!("it has {} rows, not {}", table.rows(), experiment.runs())));
         }
-        let seeds = experiment.points().iter().flat_map(|point| (0..experiment.repetitions).map(|k| point.seed(k)));
-        for (row, seed) in seeds.enumerate() {
-            if table.cell(row, "seed") != Cell::Integer(seed as i64) {
-                return Err(foreign(format!("row {} has another seed", row + 1)));
+        let mut row = 0;
+        for point in experiment.points() {
+            // Paired points have the same seeds: a seed alone does not tell them apart.
+            let name: Arc<str> = point.name().into();
+            for repetition in 0..experiment.repetitions {
+                if table.cell(row, "point") != Cell::Text(name.clone()) {
+                    return Err(foreign(format!("row {} has other settings", row + 1)));
+                }
+                if table.cell(row, "seed") != Cell::Integer(point.seed(repetition) as i64) {
+                    return Err(foreign(format!("row {} has another seed", row + 1)));
+                }
+                row += 1;
             }
         }
         match table.cell(0, "version") {
-            Cell::Text(version) if &*version == VERSION => Ok(()),
+            Cell::Text(version) if &*version == VERSION => Ok(table),
             other => Err(foreign(format!("its program's version is {other}, not {VERSION}"))),
         }
     }
 
     /// Writes the results, each file whole or not at all.
     pub fn write(&self, table: &Table) -> Result<(), SweepError> {
-        write_whole(&self.csv, |out| csv::write(table, out)).map_err(|error| SweepError::file(&self.csv, error))?;
+        self.write_csv(table)?;
         write_whole(&self.parquet, |out| parquet::write(table, out).map_err(io::Error::other))
             .map_err(|error| SweepError::file(&self.parquet, error))
+    }
+
+    fn write_csv(&self, table: &Table) -> Result<(), SweepError> {
+        write_whole(&self.csv, |out| csv::write(table, out)).map_err(|error| SweepError::file(&self.csv, error))
     }
 
     /// Removes the log of a sweep that is complete.

@@ -1,6 +1,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::*;
 use crate::table::{Cell, csv};
@@ -89,6 +90,17 @@ fn the_second_phase_counts_alone() {
 }
 
 #[test]
+fn the_most_of_something_is_that_of_both_phases() {
+    let vary = "algorithm = 'cr'\nnodes = 4\nids = 'descending'\ncrash = ['none', '1@quiet+1']";
+    let table = table(&experiment(vary, 1), 1).unwrap();
+    let figures = |name: &str| (table.cell(0, name), table.cell(1, name));
+    assert_eq!(figures("messages"), (Cell::Integer(14), Cell::Integer(0)));
+    // Nobody was busier than the busiest of the first phase.
+    assert_eq!(figures("load_max").0, figures("load_max").1);
+    assert_eq!(figures("load_mean").1, Cell::Real(0.0));
+}
+
+#[test]
 fn where_nobody_leads_there_is_no_second_phase() {
     let experiment = experiment("algorithm = 'cr'\ninitiators = 'none'\ncrash = 'leader@quiet+1'", 1);
     let mut results = Results::new(&experiment);
@@ -146,8 +158,17 @@ fn every_torn_tail_is_cut_off() {
             assert!(bytes(&opened.results().table(&experiment).unwrap()) == wanted, "cut at {length}");
         }
     }
-    // Without a whole header nobody knows whose it is.
-    fs::write(&store.log, &log[..header - 1]).unwrap();
+    // Whoever was stopped before the header was whole has run nothing: the sweep begins.
+    for length in 0..header {
+        fs::write(&store.log, &log[..length]).unwrap();
+        let opened = store.open(&experiment, Begin::Resume).unwrap().expect("there is work");
+        assert_eq!((opened.results().done(), opened.cut), (0, 0));
+        drop(opened);
+        assert!(fs::read(&store.log).unwrap() == log[..header], "cut at {length}");
+    }
+    let mut other = log[..header - 1].to_vec();
+    other[20] ^= 1;
+    fs::write(&store.log, &other).unwrap();
     assert!(matches!(store.open(&experiment, Begin::Resume), Err(SweepError::Foreign { .. })));
 }
 
@@ -194,8 +215,47 @@ fn nothing_is_overwritten_unless_that_is_asked_for() {
 }
 
 #[test]
+fn results_of_paired_settings_are_told_from_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let paired = |algorithm: &str| {
+        let text = format!(
+            "version = 1\nname = 'test'\npair = ['algorithm']\n[vary]\nalgorithm = '{algorithm}'\nnodes = [3, 4]"
+        );
+        Experiment::parse("test.toml", &text).unwrap()
+    };
+    // The same seeds, other runs.
+    let store = sweep(folder.path(), &paired("franklin"), Begin::Fresh, None).unwrap();
+    let refused = store.open(&paired("peterson"), Begin::Resume).unwrap_err().to_string();
+    assert!(refused.ends_with("is not of this experiment: row 1 has other settings"), "{refused}");
+}
+
+#[test]
+fn a_csv_that_was_lost_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let experiment = experiment(MIXED, 2);
+    let store = sweep(folder.path(), &experiment, Begin::Fresh, None).unwrap();
+    let csv = fs::read(&store.csv).unwrap();
+    fs::remove_file(&store.csv).unwrap();
+    assert!(store.open(&experiment, Begin::Resume).unwrap().is_none());
+    assert!(fs::read(&store.csv).unwrap() == csv);
+}
+
+#[test]
 fn a_guess_takes_every_point_into_account() {
     let few = estimate(&experiment("algorithm = 'cr'\nnodes = [100, 200]\nids = 'random'", 10), 2).unwrap();
     let many = estimate(&experiment("algorithm = 'cr'\nnodes = [100, 200]\nids = 'random'", 100_000), 2).unwrap();
-    assert!(few.as_secs_f64() > 0.0 && many > few);
+    assert!(few.time.as_secs_f64() > 0.0 && many.time > few.time && !many.at_least);
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_not_waited_for() {
+    // Sixteen million messages: far more than a twentieth of a second's work.
+    let experiment = experiment("algorithm = 'bully'\nnodes = 4000\ncrash = '3999@0'", 1000);
+    let patience = Duration::from_millis(50);
+    let guess = estimate::estimate_within(&experiment, 2, patience).unwrap();
+    assert!(guess.at_least && guess.time >= patience * 500, "{guess:?}");
+    // A single run is no faster on two threads.
+    let mut single = experiment;
+    single.repetitions = 1;
+    assert!(estimate::estimate_within(&single, 2, patience).unwrap().time >= patience);
 }

@@ -1,5 +1,6 @@
 //! Files of results, whatever their format: read by what their name ends in, several joined into one table.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -50,6 +51,16 @@ pub enum ResultsError {
         /// The other file.
         other: String,
     },
+    /// A run that is there twice.
+    #[error("{first} and {other} hold the same run ({run}): it would count twice")]
+    Repeated {
+        /// Its point and repetition.
+        run: String,
+        /// A file that holds it.
+        first: String,
+        /// Another, or the same.
+        other: String,
+    },
     /// A column that cannot be.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -82,7 +93,8 @@ fn may_be_lacking(name: &str) -> bool {
 }
 
 /// The rows of all tables, one below the other. Each comes with the name that errors call it by. All have the same
-/// columns, in any order; only `messages.KIND` may be lacking.
+/// columns, in any order; only `messages.KIND` may be lacking. No run is there twice: that would make means look surer
+/// than they are.
 pub fn join(tables: Vec<(String, Table)>) -> Result<Table, ResultsError> {
     let mut names: Vec<(Heading, usize)> = Vec::new();
     for (at, (_, table)) in tables.iter().enumerate() {
@@ -112,7 +124,28 @@ pub fn join(tables: Vec<(String, Table)>) -> Result<Table, ResultsError> {
         })?;
         joined.push(heading, concatenated(&parts, kind))?;
     }
+    each_run_once(&tables, &joined)?;
     Ok(joined)
+}
+
+/// What tells a run from all others.
+const RUN: [&str; 4] = ["point", "repetition", "seed", "version"];
+
+fn each_run_once(tables: &[(String, Table)], joined: &Table) -> Result<(), ResultsError> {
+    let mut seen: BTreeMap<[String; 4], &str> = BTreeMap::new();
+    let files = tables.iter().flat_map(|(name, table)| std::iter::repeat_n(name.as_str(), table.rows()));
+    for (row, other) in files.enumerate() {
+        let cells = RUN.map(|column| joined.cell(row, column));
+        // Other programs' files may not say which run a row is.
+        if cells.contains(&Cell::Missing) {
+            continue;
+        }
+        if let Some(first) = seen.insert(cells.each_ref().map(ToString::to_string), other) {
+            let run = format!("point {}, repetition {}", cells[0], cells[1]);
+            return Err(ResultsError::Repeated { run, first: first.to_string(), other: other.to_string() });
+        }
+    }
+    Ok(())
 }
 
 fn kind_of(values: &Values) -> &'static str {
@@ -123,15 +156,11 @@ fn kind_of(values: &Values) -> &'static str {
     }
 }
 
-fn has_a_value(values: &Values) -> bool {
-    (0..values.len()).any(|row| values.cell(row) != Cell::Missing)
-}
-
 /// Values of the type that all parts have; a part without a value has none. Otherwise the numbers of two that differ.
 fn common_kind<'a>(parts: &[(usize, Option<&'a Values>)]) -> Result<Option<&'a Values>, (usize, usize)> {
     let mut found: Option<(usize, &Values)> = None;
     for (at, (_, values)) in parts.iter().enumerate() {
-        let Some(values) = values.filter(|values| has_a_value(values)) else { continue };
+        let Some(values) = values.filter(|values| values.has_a_value()) else { continue };
         match found {
             None => found = Some((at, values)),
             Some((_, Values::Reals(_))) if matches!(values, Values::Integers(_)) => {}
@@ -208,6 +237,26 @@ mod tests {
         let words = Values::Texts(vec![Some("x".into())]);
         let error = join(table(&[("n", integers(&[1]))]), table(&[("n", words)])).unwrap_err();
         assert_eq!(error.to_string(), "column `n` holds numbers in a.csv and words in b.csv");
+    }
+
+    #[test]
+    fn a_run_that_is_there_twice_is_named() {
+        let run = |version: &str| {
+            let words = |word: &str| Values::Texts(vec![Some(word.into())]);
+            table(&[
+                ("point", words("1a7")),
+                ("repetition", integers(&[3])),
+                ("seed", integers(&[42])),
+                ("version", words(version)),
+                ("messages", integers(&[8])),
+            ])
+        };
+        let error = join(vec![("a.csv".into(), run("1.0")), ("a.parquet".into(), run("1.0"))]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a.csv and a.parquet hold the same run (point 1a7, repetition 3): it would count twice"
+        );
+        assert!(join(vec![("a.csv".into(), run("1.0")), ("b.csv".into(), run("1.1"))]).is_ok());
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Results as Apache Parquet: columns of type BOOLEAN, INT64, DOUBLE and UTF8, all of them optional.
 //!
 //! What the columns mean (`about`) is kept in the file's metadata under `hustings.about.NAME`. Nothing is compressed
-//! and
-//! no time or version is written, so the same table gives the same bytes. Files of other programs are read too if their
-//! columns are flat and of these types, or of the narrower INT32 and FLOAT.
+//! and no time or version is written, so the same table gives the same bytes. Files of other programs are read too if
+//! their columns are flat and of these types, or of the narrower INT32 and FLOAT.
 
+use std::cell::Cell;
 use std::io::{self, Read, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Once};
 
 use bytes::Bytes;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
@@ -152,11 +152,33 @@ pub fn read(source: impl Read) -> Result<Table, ParquetFileError> {
     if bytes.len() as u64 > MOST_BYTES {
         return Err(ParquetFileError::TooLarge { what: "bytes", most: MOST_BYTES });
     }
-    // The library panics on some damaged pages. Nothing of it is left behind when it does.
-    catch_unwind(AssertUnwindSafe(|| decode(Bytes::from(bytes)))).unwrap_or_else(|_| {
+    quietly(|| decode(Bytes::from(bytes))).unwrap_or_else(|| {
         let problem = "a page cannot be decoded".to_string();
         Err(ParquetFileError::Format(ParquetError::General(problem)))
     })
+}
+
+thread_local! {
+    /// Whether a panic of this thread becomes an error, so that nobody need hear of it.
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The library panics on some damaged pages. Nothing of it is left behind when it does, and its words are not for the
+/// people who gave us the file.
+fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
+    static HOOKED: Once = Once::new();
+    HOOKED.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !IS_QUIET.get() {
+                usual(panic)
+            }
+        }));
+    });
+    IS_QUIET.set(true);
+    let done = panic::catch_unwind(AssertUnwindSafe(work)).ok();
+    IS_QUIET.set(false);
+    done
 }
 
 fn decode(bytes: Bytes) -> Result<Table, ParquetFileError> {

@@ -263,10 +263,22 @@ pub enum Test {
         /// From, to.
         within: [f64; 2],
     },
-    /// The mean of the ratios of `y`, run by run, lies within the bounds.
+    /// Every `y` lies within the bounds.
+    Every {
+        /// A formula over columns.
+        y: String,
+        /// Which rows.
+        #[serde(default, rename = "where")]
+        narrowed: Where,
+        /// From, to.
+        within: [f64; 2],
+    },
+    /// The mean of `y` here over its mean there, runs taken in pairs, lies within the bounds, for each value of `by`.
     Ratio {
         /// A formula over columns.
         y: String,
+        /// A column.
+        by: Option<String>,
         /// Over the line.
         of: Side,
         /// Under it.
@@ -298,7 +310,7 @@ pub enum Test {
         #[serde(default, rename = "where")]
         narrowed: Where,
     },
-    /// The constant c of c·f lies within the bounds, and the fit leaves at most a share of the mean.
+    /// The constant c of the nearest c·f lies within the bounds.
     Fit {
         /// A formula over columns.
         y: String,

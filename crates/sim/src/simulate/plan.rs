@@ -238,21 +238,26 @@ impl<'a> Plan<'a> {
     }
 
     fn starts(&mut self, size: u32, until: u64, timeline: &Timeline) -> Result<Vec<Start>, Refusal> {
-        let live = |timeline: &Timeline| -> Vec<u32> { (0..size).filter(|&at| timeline.is_up(at, 0)).collect() };
-        let at_once = |positions: Vec<u32>| positions.into_iter().map(|at| Start { at, tick: 0 }).collect();
+        let live = || (0..size).filter(|&at| timeline.is_up(at, 0));
+        let at_once = |at: u32| Start { at, tick: 0 };
         Ok(match (&self.request.initiators, self.about.initiators) {
-            (Some(Starts::All), _) | (None, Initiators::All) => at_once(live(timeline)),
+            (Some(Starts::All), _) | (None, Initiators::All) => {
+                // Almost all are up: room for all is better than room that grows.
+                let mut starts = Vec::with_capacity(size as usize);
+                starts.extend(live().map(at_once));
+                starts
+            }
             (Some(Starts::None), _) => Vec::new(),
-            (None, Initiators::LowestLive) => at_once(live(timeline).into_iter().take(1).collect()),
+            (None, Initiators::LowestLive) => live().take(1).map(at_once).collect(),
             (Some(Starts::Random(asked)), _) => {
-                let mut chosen = live(timeline);
+                let mut chosen: Vec<u32> = live().collect();
                 if *asked as usize > chosen.len() {
                     return Err(Refusal::TooManyInitiators { asked: *asked, live: chosen.len() as u32 });
                 }
                 Stream::new(self.request.seed, Purpose::Initiators, 0).shuffle(&mut chosen);
                 chosen.truncate(*asked as usize);
                 chosen.sort_unstable();
-                at_once(chosen)
+                chosen.into_iter().map(at_once).collect()
             }
             (Some(Starts::List(starts)), _) => {
                 for &Start { at, tick } in starts {

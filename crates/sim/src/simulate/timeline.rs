@@ -139,9 +139,9 @@ impl Timeline {
 
     /// Whether a node is up when a tick's start signals are given.
     pub(super) fn is_up(&self, at: u32, tick: u64) -> bool {
-        let before = self.first.get(&at).copied().unwrap_or(true);
-        let changes = self.changes.get(&at).map_or(&[][..], Vec::as_slice);
-        changes.iter().take_while(|(then, _)| *then <= tick).last().map_or(before, |(_, up)| *up)
+        let Some(changes) = self.changes.get(&at) else { return true };
+        let before = || self.first.get(&at).copied().unwrap_or(true);
+        changes.iter().take_while(|(then, _)| *then <= tick).last().map_or_else(before, |(_, up)| *up)
     }
 
     /// Whether a node joins after a tick. A start signal that comes too early waits for it.

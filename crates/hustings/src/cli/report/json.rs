@@ -13,7 +13,7 @@ pub(crate) fn render(report: &Report<'_>) -> Value {
     let by_kind: Map<String, Value> =
         report.kinds.iter().zip(&outcome.by_kind).map(|(kind, count)| ((*kind).to_string(), json!(count))).collect();
     let mut object = json!({
-        "algorithm": report.algorithm,
+        "algorithm": report.about.name,
         "nodes": report.scenario.network.members(),
         "edges": report.scenario.network.links(),
         "seed": report.scenario.seed,
@@ -52,6 +52,6 @@ pub(crate) fn render(report: &Report<'_>) -> Value {
 }
 
 /// A parameter's value: a number where it is one, else a word.
-fn typed(value: &str) -> Value {
+pub(crate) fn typed(value: &str) -> Value {
     value.parse::<u64>().map_or_else(|_| json!(value), |number| json!(number))
 }

@@ -4,16 +4,14 @@ pub(crate) mod json;
 mod picture;
 pub(crate) mod text;
 
-use hustings_algorithms::{Goal, Identity, NetworkKind};
+use hustings_algorithms::{About, Goal, Identity};
 use hustings_elections::Election;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
 
 /// Everything a report may say.
 pub(crate) struct Report<'a> {
-    pub(crate) algorithm: &'static str,
-    /// What it is meant for.
-    pub(crate) network: NetworkKind,
+    pub(crate) about: &'static About,
     /// Whether nodes have ids that may be shown.
     pub(crate) named: bool,
     /// What was wanted.
@@ -36,8 +34,7 @@ impl<'a> Report<'a> {
     ) -> Self {
         let about = election.about();
         Report {
-            algorithm: about.name,
-            network: about.network,
+            about,
             named: about.assumptions.identity == Identity::Unique,
             goal: about.goal,
             kinds: election.kinds(scenario.runs),

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use hustings_algorithms::{Goal, NetworkKind};
+use hustings_algorithms::{About, Goal, NetworkKind};
+use hustings_sim::scenario::Scenario;
 use hustings_sim::topology::Network;
 
 use super::{Report, picture};
@@ -12,7 +13,7 @@ use crate::cli::console::Paint;
 pub(crate) fn render(report: &Report<'_>, colour: bool) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail, so no result below is looked at.
-    let _ = writeln!(text, "{}", headline(report, colour));
+    let _ = writeln!(text, "{}", election(report.about, &report.params, report.scenario, colour));
     if let Some(picture) = picture::draw(report, colour) {
         let _ = write!(text, "\n{picture}");
     }
@@ -70,8 +71,9 @@ fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-fn headline(report: &Report<'_>, colour: bool) -> String {
-    let network = &report.scenario.network;
+/// The algorithm, what it runs on, and with which parameters.
+pub(crate) fn election(about: &About, params: &[(&str, String)], scenario: &Scenario, colour: bool) -> String {
+    let network = &scenario.network;
     let size = u64::from(network.members());
     let on = match network {
         Network::Ring(_) => "a ring".to_string(),
@@ -79,15 +81,15 @@ fn headline(report: &Report<'_>, colour: bool) -> String {
         Network::Complete(_) => "a complete network".to_string(),
         Network::Graph(graph) => format!("a graph with {} link{}", graph.links(), plural(graph.links())),
     };
-    let algorithm = Paint::Strong.on(report.algorithm, colour);
-    let runs = match (report.scenario.runs, report.network) {
+    let algorithm = Paint::Strong.on(about.name, colour);
+    let runs = match (scenario.runs, about.network) {
         (false, _) => "",
         (true, NetworkKind::InformedRing) => " in runs (there is no informer: as token-ring)",
         (true, _) => " in runs",
     };
     let mut line = format!("{algorithm}{runs} on {on} of {size} node{}", plural(size));
-    if !report.params.is_empty() {
-        let params: Vec<String> = report.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    if !params.is_empty() {
+        let params: Vec<String> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let _ = write!(line, " ({})", params.join(", "));
     }
     line

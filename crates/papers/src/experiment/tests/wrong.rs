@@ -7,7 +7,7 @@ const HEAD: &str = "version = 1\nname = 'wrong'\n";
 /// What follows the head; what is said; the nearest that is offered.
 const FILES: &[(&str, &str, Option<&str>)] = &[
     ("[vary", "line 3: this is no TOML: unclosed table, expected `]`", None),
-    ("seed = 1\nseed = 2", "line 4: this is no TOML: duplicate key", None),
+    ("seed = 1\nseed = 2", "line 4: this is no TOML: duplicate key: `seed`", None),
     (
         "sed = 4",
         "line 3: sed: there is no key `sed` here; allowed: version, name, title, about, seed, repetitions, \

@@ -70,7 +70,7 @@ impl Layout {
         let rows = count.div_ceil(columns);
         let titled = chart.panels.iter().any(|panel| !panel.title.is_empty());
         let all_high = rows as f64 * high + (rows - 1) as f64 * BETWEEN;
-        let y_caption = wrapped(&chart.y.caption(), CAPTION, all_high, 2);
+        let y_caption = wrapped(&chart.y.label, CAPTION, all_high, 2);
         let beside = y_caption.len() as f64 * CAPTION * LINE;
         let mut left = MARGIN + beside + 8.0 + widest + 7.0;
         let wide = |left: f64| (WIDTH - left - MARGIN - 8.0 - (columns - 1) as f64 * BETWEEN) / columns as f64;
@@ -94,7 +94,7 @@ impl Layout {
             x_ticks,
             y_ticks,
             words,
-            x_caption: wrapped(&chart.x.caption(), CAPTION, WIDTH - left - MARGIN, 2),
+            x_caption: wrapped(&chart.x.label, CAPTION, WIDTH - left - MARGIN, 2),
             y_caption,
             markers: chart.panels.iter().flat_map(|panel| &panel.lines).map(|line| line.points.len()).sum(),
             titled,

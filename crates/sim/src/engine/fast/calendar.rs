@@ -4,13 +4,23 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hustings_protocol::{Id, Port, Timer};
 
+use crate::scenario::Start;
+
 /// Who gets a start signal, and when.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Starts {
     /// Every position at tick 0: no list is kept.
     All,
     /// These, ascending by tick, then position.
-    At(Vec<crate::scenario::Start>),
+    At(Vec<Start>),
+}
+
+impl Starts {
+    /// These signals, ascending by tick, then position, in a network of so many positions.
+    pub(super) fn of(list: &[Start], size: u32) -> Self {
+        let everybody = (0..size).map(|at| Start { at, tick: 0 });
+        if everybody.eq(list.iter().copied()) { Starts::All } else { Starts::At(list.to_vec()) }
+    }
 }
 
 /// A message that found its receiver down, on its way back to its sender.
@@ -49,6 +59,16 @@ pub(super) struct Day<M> {
     pub(super) crashes: VecDeque<u32>,
     pub(super) returns: VecDeque<Return<M>>,
     pub(super) timers: VecDeque<(u32, Timer)>,
+}
+
+impl<M> Day<M> {
+    const EMPTY: Self = Day {
+        everybody_starts: false,
+        starts: VecDeque::new(),
+        crashes: VecDeque::new(),
+        returns: VecDeque::new(),
+        timers: VecDeque::new(),
+    };
 }
 
 impl<M> Calendar<M> {
@@ -135,6 +155,9 @@ impl<M> Calendar<M> {
 
     /// Takes what this tick holds.
     pub(super) fn open(&mut self, tick: u64) -> Day<M> {
+        if self.next > tick {
+            return Day::EMPTY;
+        }
         let everybody_starts = tick == 0 && std::mem::take(&mut self.everybody_at_0);
         let mut timers = self.timers.remove(&tick).unwrap_or_default();
         timers.sort_by_key(|&(node, _)| node); // stable: a node's timers keep the order of their setting

@@ -36,7 +36,7 @@ impl Plan {
             _ => None,
         };
         Plan {
-            starts: Starts::At(scenario.starts.clone()),
+            starts: Starts::of(&scenario.starts, scenario.network.size()),
             crashes: scenario.faults.iter().filter_map(crash).collect(),
             seed: scenario.seed,
             until: scenario.until,

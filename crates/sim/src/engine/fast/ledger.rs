@@ -205,10 +205,15 @@ pub(super) fn final_leader<R: Rank>(ledgers: &[&Ledger], ranks: &[R]) -> Option<
 }
 
 /// The live leader that every live node names.
+#[inline(always)]
 pub(super) fn agreement<R: Rank>(ledgers: &[&Ledger], ranks: &[R]) -> Option<u32> {
-    if !ledgers.iter().all(|ledger| ledger.is_unanimous()) {
-        return None;
-    }
+    // Almost always they disagree, which is told at once.
+    if ledgers.iter().all(|ledger| ledger.is_unanimous()) { common_leader(ledgers, ranks) } else { None }
+}
+
+/// The live leader that every live node names, where all nodes of each range name the same one.
+#[inline(never)]
+fn common_leader<R: Rank>(ledgers: &[&Ledger], ranks: &[R]) -> Option<u32> {
     let (leader, _) = final_leader(ledgers, ranks)?;
     let id = ranks[leader as usize].id();
     ledgers.iter().all(|ledger| ledger.supporters(id) == ledger.live()).then_some(leader)

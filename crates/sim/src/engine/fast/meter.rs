@@ -30,6 +30,7 @@ impl Meter for Lean {
 pub(super) struct Gauge {
     pub(super) bytes: u64,
     handled: Vec<u64>,
+    /// Their `max` is 0 until two messages meet: that messages arrived at all shows in `handled`.
     collisions: Collisions,
     first: u32,
     /// The node whose inbox is open, and how many messages came out of it in this tick.
@@ -62,15 +63,15 @@ impl Gauge {
         if self.inbox.0 == node {
             self.inbox.1 += 1;
             self.collisions.total += 1;
+            self.collisions.max = self.collisions.max.max(self.inbox.1);
         } else {
             self.inbox = (node, 1);
         }
-        self.collisions.max = self.collisions.max.max(self.inbox.1);
     }
 
     #[inline(always)]
     pub(super) fn end_of_tick(&mut self) {
-        self.inbox = (u32::MAX, 0);
+        self.inbox.0 = u32::MAX;
     }
 }
 
@@ -85,10 +86,11 @@ pub(crate) fn encoded_len<M: Message>(message: &M) -> u64 {
 pub(super) fn summary(gauges: &[&Gauge], members: u32) -> (u64, Load, Collisions) {
     let bytes = gauges.iter().map(|gauge| gauge.bytes).sum();
     let handled = gauges.iter().flat_map(|gauge| gauge.handled.iter().copied());
+    let alone = u64::from(handled.clone().any(|messages| messages > 0));
     let load = Load::of(handled.take(members as usize), members);
     let collisions = Collisions {
         total: gauges.iter().map(|gauge| gauge.collisions.total).sum(),
-        max: gauges.iter().map(|gauge| gauge.collisions.max).max().unwrap_or(0),
+        max: gauges.iter().map(|gauge| gauge.collisions.max).fold(alone, u64::max),
     };
     (bytes, load, collisions)
 }

@@ -200,14 +200,25 @@ fn next_of<M>(
     counter: &mut Lane<M>,
     left: &mut (usize, usize),
     seam: &mut Seam<M>,
+    left_at_seam: &mut (usize, usize),
 ) -> Option<(Port, M)> {
-    if let Some((_, message)) = seam.counter.pop_front_if(|first| first.0 == node) {
-        return Some((Port::NEXT, message));
+    if first_of(&seam.counter, left_at_seam.1) == Some(node) {
+        left_at_seam.1 -= 1;
+        return seam.counter.pop_front().map(|(_, message)| (Port::NEXT, message));
     }
     if let Some((_, from, message)) = next_in_lanes(clockwise, counter, left, node + 1) {
         return Some((from, message));
     }
-    seam.clockwise.pop_front_if(|first| first.0 == node).map(|(_, message)| (Port::PREVIOUS, message))
+    if first_of(&seam.clockwise, left_at_seam.0) == Some(node) {
+        left_at_seam.0 -= 1;
+        return seam.clockwise.pop_front().map(|(_, message)| (Port::PREVIOUS, message));
+    }
+    None
+}
+
+/// The first receiver of the mail that is left of this tick's; behind it is what is sent in this tick.
+fn first_of<M>(mail: &VecDeque<(u32, M)>, left: usize) -> Option<u32> {
+    mail.front().filter(|_| left > 0).map(|first| first.0)
 }
 
 /// One tick with everything that a tick may hold, node by node.
@@ -218,11 +229,12 @@ fn special_tick<P: Protocol, Mt: Meter>(
     mail: Mail<P::Message>,
     clock: &mut Clockwork,
 ) -> Mail<P::Message> {
-    let Mail { mut clockwise, mut counter, seam: mut seam_now } = mail;
-    let (protocol, tick, mut seam, mut counts) = (core.books.protocol, core.books.tick, Seam::new(), Counts::default());
+    let Mail { mut clockwise, mut counter, mut seam } = mail;
+    let (protocol, tick, mut counts) = (core.books.protocol, core.books.tick, Counts::default());
     let Day { everybody_starts, mut starts, mut crashes, returns, mut timers } = core.books.calendar.open(tick);
     core.today = returns;
     let mut left = (clockwise.len(), counter.len());
+    let mut left_at_seam = (seam.clockwise.len(), seam.counter.len());
     let mut next_to_start = if everybody_starts { 0 } else { core.size };
     let mut active = false;
     macro_rules! cx {
@@ -234,8 +246,8 @@ fn special_tick<P: Protocol, Mt: Meter>(
         let heads = [
             starts.front().copied(),
             crashes.front().copied(),
-            seam_now.clockwise.front().map(|head| head.0),
-            seam_now.counter.front().map(|head| head.0),
+            first_of(&seam.clockwise, left_at_seam.0),
+            first_of(&seam.counter, left_at_seam.1),
             core.today.front().map(|head| head.sender),
             timers.front().map(|head| head.0),
         ];
@@ -265,7 +277,9 @@ fn special_tick<P: Protocol, Mt: Meter>(
             protocol.start(state, summons, &mut cx!(node));
         }
         // Mail for nodes that are down at arrival was never put in: all of this is delivered.
-        while let Some((from, message)) = next_of(node, &mut clockwise, &mut counter, &mut left, &mut seam_now) {
+        while let Some((from, message)) =
+            next_of(node, &mut clockwise, &mut counter, &mut left, &mut seam, &mut left_at_seam)
+        {
             active = true;
             core.books.delivered::<Mt>(node);
             protocol.receive(state, from, message, &mut cx!(node));
