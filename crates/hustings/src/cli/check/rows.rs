@@ -29,6 +29,8 @@ const fn slow(line: &'static str) -> Row {
 pub(super) const ROWS: &[Row] = &[
     quick("chang-roberts -n 3 --ids all"),
     slow("chang-roberts -n 5 --ids all"),
+    quick("chang-roberts -n 3 --initiators every-subset --ids all"),
+    quick("chang-roberts -n 3 --runs --crashes 1"),
     quick("le-lann -n 3 --ids all"),
     slow("le-lann -n 5 --ids all"),
     quick("franklin -n 3 --ids all"),
@@ -46,7 +48,9 @@ pub(super) const ROWS: &[Row] = &[
     quick("sun-divided -n 4 -p u=2 --timing patient"),
     quick("bully -n 3"),
     quick("bully -n 3 --crashes 1"),
+    quick("bully -n 3 --runs --crashes 1"),
     quick("improved-bully -n 3"),
+    quick("improved-bully -n 3 --crashes 1"),
     quick("campaigner -n 3"),
     quick("invitation -n 3 --timing patient"),
     quick("tree -n 4 --ids all"),
@@ -57,7 +61,7 @@ pub(super) const ROWS: &[Row] = &[
     quick("itai-rodeh -n 3"),
     quick("anonymous-echo -n 3 --topology complete"),
     quick("ring-size -n 3 -p R=2"),
-    slow("chang-roberts -n 3 --runs --crashes 1 --recoveries 1"),
+    slow("chang-roberts -n 3 --runs --crashes 1 --recoveries 1 --initiators 0 --timing patient"),
     slow("bully -n 3 --runs --crashes 1 --recoveries 1"),
 ];
 
