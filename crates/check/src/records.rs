@@ -1,6 +1,6 @@
 //! A witness as the records of a trace, in the form that a simulator writes and replays.
 //!
-//! The execution is run again, with the protocol itself and with all numbers as they are: in worlds, rounds are lowered.
+//! The execution is run again, with the protocol itself and all numbers as they are: in worlds, rounds are lowered.
 
 use hustings_protocol::{Effect, Happening, Loss, Port, Protocol, Record, Timer};
 

@@ -124,8 +124,8 @@ impl<R> Rules<'_, R> {
     /// Everything that can happen next.
     pub(crate) fn steps(&self, world: &World, steps: &mut Vec<Step>) {
         self.signals(world, steps);
-        // Where there is a bound on everything, word of who is in reach comes first, as in a simulation: an election that
-        // trusts in the bound counts from there.
+        // Where there is a bound on everything, word of who is in reach comes first, as in a simulation: an election
+        // that trusts in the bound counts from there.
         if matches!(self.scene.timing, Timing::Bounded(_)) && !world.words.is_empty() {
             steps.retain(|step| matches!(step.what, What::Word(_)));
         } else {
