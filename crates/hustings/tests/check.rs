@@ -188,6 +188,20 @@ fn to_keep_going_is_to_explore_the_rest() {
 }
 
 #[test]
+fn a_message_comes_twice_at_most() {
+    // With two copies of one message there would be more states, and a replay would refuse the third delivery.
+    let (code, found) = json("le-lann -n 2 --channels unordered,duplicating:2 --keep-going");
+    assert_eq!((code, found["states"].as_u64(), found["generated"].as_u64()), (1, Some(893), Some(2419)));
+}
+
+#[test]
+fn a_name_for_a_new_life_is_tried_once_for_each_life() {
+    // It is drawn from four thousand million: to try them all would leave the check unfinished.
+    let (code, found) = json("chang-roberts -n 2 --runs --crashes 1 --recoveries 1");
+    assert_eq!((code, found["verdict"].as_str(), found["states"].as_u64()), (0, Some("holds"), Some(8259)));
+}
+
+#[test]
 fn ctrl_c_stops_it_in_good_order() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_hustings"))
         .args(["check", "--all"])
