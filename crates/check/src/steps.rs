@@ -124,8 +124,14 @@ impl<R> Rules<'_, R> {
     /// Everything that can happen next.
     pub(crate) fn steps(&self, world: &World, steps: &mut Vec<Step>) {
         self.signals(world, steps);
-        self.post(world, steps);
-        self.clock(world, steps);
+        // Where there is a bound on everything, word of who is in reach comes first, as in a simulation: an election
+        // that trusts in the bound counts from there.
+        if matches!(self.scene.timing, Timing::Bounded(_)) && !world.words.is_empty() {
+            steps.retain(|step| matches!(step.what, What::Word(_)));
+        } else {
+            self.post(world, steps);
+            self.clock(world, steps);
+        }
         self.faults(world, steps);
     }
 
@@ -231,10 +237,8 @@ impl<R> Rules<'_, R> {
             rung.alarms.remove(place);
             self.handle(&rung, at, Input::Timer(timer), What::Ring(place), None, steps);
         }
-        // Where clocks are to be trusted, so is word of who is in reach: it comes before time passes.
-        let is_late = !world.words.is_empty()
-            || world.letters.iter().any(|letter| letter.left == 0)
-            || world.alarms.iter().any(|set| set.left == 0);
+        let is_late =
+            world.letters.iter().any(|letter| letter.left == 0) || world.alarms.iter().any(|set| set.left == 0);
         if self.scene.timing == Timing::Free || is_late {
             return;
         }

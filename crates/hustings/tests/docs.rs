@@ -76,3 +76,22 @@ fn every_command_line_of_a_page_is_understood() {
     }
     assert!(tried > 0, "there are command lines");
 }
+
+#[test]
+fn every_check_of_a_page_comes_to_an_end() {
+    let mut tried = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).expect("the page can be read");
+        for line in text.lines().filter_map(|line| line.strip_prefix("$ hustings check ")) {
+            let command = line.split('#').next().unwrap_or_default();
+            if command.contains("--all") {
+                continue;
+            }
+            let args: Vec<&str> = std::iter::once("check").chain(command.split_whitespace()).collect();
+            let ran = common::inside(&args);
+            assert!(ran.code <= 1, "{}: {line}\n{}", page.display(), ran.err);
+            tried += 1;
+        }
+    }
+    assert!(tried > 0, "there are command lines");
+}

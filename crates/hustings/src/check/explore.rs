@@ -220,3 +220,46 @@ fn worse(one: Verdict, other: Verdict) -> Verdict {
         (Verdict::Holds, Verdict::Holds) => Verdict::Holds,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(verdict: Verdict, is_complete: bool, is_vacuous: bool) -> Tried {
+        let findings = Findings {
+            worlds: 10,
+            generated: 20,
+            depth: 3,
+            ends: 1,
+            most_messages: Most::Messages(4),
+            is_complete,
+            is_vacuous,
+            verdicts: vec![(Property::Agreement, verdict)],
+            witness: None,
+            took: Duration::ZERO,
+        };
+        Tried { ids: vec![0], starters: vec![0], findings }
+    }
+
+    fn of(cases: Vec<Tried>, left: usize) -> Explored {
+        Explored { cases, left, proof: None, took: Duration::ZERO }
+    }
+
+    #[test]
+    fn the_worst_case_counts() {
+        let (holds, violated) = (|| tried(Verdict::Holds, true, false), tried(Verdict::Violated, false, true));
+        let cut_off = || tried(Verdict::Unknown, false, true);
+        assert_eq!(of(vec![holds(), holds()], 0).verdict(), Verdict::Holds);
+        assert_eq!(of(vec![holds(), cut_off()], 0).verdict(), Verdict::Unknown);
+        assert_eq!(of(vec![holds()], 1).verdicts(), [(Property::Agreement, Verdict::Unknown)]);
+        assert_eq!(of(Vec::new(), 1).verdict(), Verdict::Unknown);
+        let worst = of(vec![holds(), cut_off(), violated], 1);
+        assert_eq!((worst.verdict(), worst.states(), worst.generated(), worst.depth()), (Verdict::Violated, 30, 60, 3));
+    }
+
+    #[test]
+    fn only_what_was_explored_to_its_end_is_vacuous() {
+        assert!(of(vec![tried(Verdict::Holds, true, false), tried(Verdict::Holds, true, true)], 0).is_vacuous());
+        assert!(!of(vec![tried(Verdict::Unknown, false, true)], 0).is_vacuous());
+    }
+}

@@ -69,12 +69,12 @@ pub(crate) struct CheckArgs {
     #[arg(short = 'p', long = "param", value_name = "NAME=VALUE", help_heading = "Nodes")]
     pub(crate) params: Vec<String>,
 
-    /// What links do, with commas between: fifo | unordered | lossy:K (at most K messages are lost) | duplicating:K (K come
-    /// twice) [default: what the algorithm needs].
+    /// What links do, with commas between: fifo | unordered | lossy:K (at most K messages are lost) | duplicating:K (K
+    /// come twice) [default: what the algorithm needs].
     #[arg(long, value_name = "LINKS", value_parser = read(Links::from_str), help_heading = "What may happen")]
     channels: Option<Links>,
-    /// What clocks do: free (a time-out may come at any time) | bounded:T (messages take T ticks at most, time-outs are exact)
-    /// | patient (time-outs come when nothing else can happen) [default: what the algorithm trusts in].
+    /// What clocks do: free (a time-out may come at any time) | bounded:T (messages take T ticks at most, time-outs are
+    /// exact) | patient (time-outs come when nothing else can happen) [default: what the algorithm trusts in].
     #[arg(long, value_name = "CLOCKS", value_parser = read(readers::timing), help_heading = "What may happen")]
     timing: Option<Timing>,
     /// At most so many nodes stop, at any time.
@@ -106,8 +106,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, requires = "all", help_heading = "Work")]
     pub(crate) quick: bool,
 
-    /// How the counterexample is shown: text | jsonl | mermaid | svg | shiviz. Without --trace-to on standard output: text in
-    /// the report, the others alone.
+    /// How the counterexample is shown: text | jsonl | mermaid | svg | shiviz. Without --trace-to on standard output:
+    /// text in the report, the others alone.
     #[arg(long, value_name = "FORM", value_parser = one_of(TRACES, trace::Format::from_str), hide_possible_values = true, help_heading = "Output")]
     pub(crate) trace: Option<trace::Format>,
     /// Writes the counterexample to this file; as JSON lines, `hustings sim --replay` takes it.

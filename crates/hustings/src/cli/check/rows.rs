@@ -1,8 +1,8 @@
 //! What `hustings check --all` checks: a command line for each row of the table.
 //!
 //! The first row of an algorithm also says what `hustings check ALGORITHM` takes where neither size nor parameters are
-//! given. Clocks are bounded where an algorithm trusts in a bound, which is the default, and patient where its time-outs
-//! are only for trouble.
+//! given. Clocks are bounded where an algorithm trusts in a bound, which is the default, and patient where its
+//! time-outs are only for trouble.
 
 use clap::Parser;
 
@@ -29,6 +29,8 @@ const fn slow(line: &'static str) -> Row {
 pub(super) const ROWS: &[Row] = &[
     quick("chang-roberts -n 3 --ids all"),
     slow("chang-roberts -n 5 --ids all"),
+    quick("chang-roberts -n 3 --initiators every-subset --ids all"),
+    quick("chang-roberts -n 3 --runs --crashes 1"),
     quick("le-lann -n 3 --ids all"),
     slow("le-lann -n 5 --ids all"),
     quick("franklin -n 3 --ids all"),
@@ -46,7 +48,9 @@ pub(super) const ROWS: &[Row] = &[
     quick("sun-divided -n 4 -p u=2 --timing patient"),
     quick("bully -n 3"),
     quick("bully -n 3 --crashes 1"),
+    quick("bully -n 3 --runs --crashes 1"),
     quick("improved-bully -n 3"),
+    quick("improved-bully -n 3 --crashes 1"),
     quick("campaigner -n 3"),
     quick("invitation -n 3 --timing patient"),
     quick("tree -n 4 --ids all"),
@@ -57,8 +61,8 @@ pub(super) const ROWS: &[Row] = &[
     quick("itai-rodeh -n 3"),
     quick("anonymous-echo -n 3 --topology complete"),
     quick("ring-size -n 3 -p R=2"),
-    slow("chang-roberts -n 3 --runs --crashes 1 --recoveries 1"),
-    slow("bully -n 3 --runs --crashes 1 --recoveries 1"),
+    slow("chang-roberts -n 3 --runs --crashes 1 --recoveries 1 --initiators 0 --timing patient"),
+    quick("bully -n 2 --runs --crashes 1 --recoveries 1"),
 ];
 
 /// A row as a command line of its own.

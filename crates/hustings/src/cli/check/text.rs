@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hustings_check::{Most, Verdict};
+use hustings_check::{Most, Property, Verdict};
 use indicatif::HumanCount;
 
 use super::args::{CheckArgs, listed};
@@ -96,6 +96,7 @@ fn counterexample(checked: &Checked, found: &Proof, args: &CheckArgs, colour: bo
     let ids = checked.ids(&scenario.ids).map_or_else(String::new, |ids| format!("ids {}, ", listed(ids)));
     let length = match repeats_from {
         Some(first) => format!("for ever: from record {first} on it repeats"),
+        None if *property == Property::MessageBound => format!("{steps} steps, with as many messages as any"),
         None => format!("{steps} step{}, and there is no shorter one", if *steps == 1 { "" } else { "s" }),
     };
     let _ = writeln!(text, "{ids}initiators {}; {length}\n", listed(&starters));

@@ -1,0 +1,336 @@
+//! `hustings check`: what it finds, how it tells, and that its counterexamples replay.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use common::{Ran, binary, inside};
+use serde_json::Value;
+
+fn check(line: &str, more: &[&str]) -> Ran {
+    let args: Vec<&str> = std::iter::once("check").chain(line.split(' ')).chain(more.iter().copied()).collect();
+    inside(&args)
+}
+
+fn json(line: &str) -> (i32, Value) {
+    let ran = check(line, &["--format", "json"]);
+    assert_eq!(ran.err, "", "{line}");
+    (ran.code, serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{line}: {error}: {}", ran.out)))
+}
+
+/// Command lines with how many states there are, how many are generated, the depth, and the most messages of an
+/// execution. Whoever changes one of these numbers has changed what is explored, and should know why.
+const COUNTS: &[(&str, u64, u64, u64, Option<u64>)] = &[
+    ("chang-roberts -n 2", 29, 40, 7, Some(5)),
+    ("chang-roberts -n 3", 200, 390, 11, Some(9)),
+    ("chang-roberts -n 3 --channels fifo --ids all", 291, 513, 12, Some(9)),
+    ("chang-roberts -n 3 --initiators every-subset", 351, 598, 11, Some(9)),
+    ("le-lann -n 3 --ids all", 378, 693, 15, Some(12)),
+    ("franklin -n 3 --ids all", 1326, 3364, 18, Some(15)),
+    ("hirschberg-sinclair -n 3", 5674, 19_655, 30, Some(29)),
+    ("token-ring -n 3 --ids all", 48, 48, 7, Some(6)),
+    ("divided -n 4 --timing patient", 758, 2647, 26, Some(21)),
+    ("bully -n 3", 642, 1293, 17, Some(8)),
+    ("two-tier -n 3 -p subordinates=2 --topology complete --timing patient", 305, 592, 30, Some(27)),
+    ("itai-rodeh -n 2", 165, 319, 10, None),
+];
+
+#[test]
+fn so_many_states_are_there() {
+    for &(line, states, generated, depth, most) in COUNTS {
+        let (code, found) = json(line);
+        let count = |key: &str| found[key].as_u64().unwrap_or_else(|| panic!("{line}: {key}"));
+        assert_eq!(
+            (count("states"), count("generated"), count("depth"), found["messages"]["most"].as_u64()),
+            (states, generated, depth, most),
+            "{line}"
+        );
+        assert_eq!((code, found["verdict"].as_str()), (0, Some("holds")), "{line}");
+        let properties = found["properties"].as_array().expect("a list");
+        assert!(properties.len() >= 4 && properties.iter().all(|one| one["verdict"] == "holds"), "{line}");
+        assert!(found["counterexample"].is_null(), "{line}");
+    }
+}
+
+/// Command lines with the property that is violated, and after how many steps.
+const WRONG: &[(&str, &str, u64)] = &[
+    ("chang-roberts --channels lossy:1", "agreement", 6),
+    ("tree -n 4 --channels lossy:1", "agreement", 13),
+    ("anonymous-echo -n 2 --channels lossy:1", "agreement", 4),
+    ("franklin --channels duplicating:2", "termination", 16),
+    ("le-lann --channels unordered,duplicating:2", "one-leader", 8),
+    ("peterson -n 4 --channels unordered --ids all", "agreement", 12),
+    ("itai-rodeh --channels unordered -p rounds=off", "agreement", 12),
+    ("sun --crashes 1 --timing patient", "agreement", 7),
+    ("token-ring --crashes 1", "termination", 8),
+    ("aefa -n 3 --topology complete --crashes 1 --timing patient", "agreement", 9),
+    ("bully --timing free", "one-leader", 4),
+    ("bully --timing bounded:2", "one-leader", 8),
+    ("bully --crashes 1 --recoveries 1", "one-leader", 12),
+    ("campaigner --timing free", "one-leader", 5),
+    ("bully --runs --crashes 1 --recoveries 1 --timing free", "one-leader", 4),
+    ("chang-roberts --runs --crashes 1 --channels lossy:1", "agreement", 6),
+    ("token-ring --initiators 0,1", "message-bound", 14),
+];
+
+#[test]
+fn every_kind_of_counterexample_replays() {
+    let folder = tempfile::tempdir().expect("there is room for files");
+    for &(line, property, steps) in WRONG {
+        let file = folder.path().join("wrong.jsonl").display().to_string();
+        let ran = check(line, &["--format", "json", "--trace", "jsonl", "--trace-to", &file]);
+        assert_eq!((ran.code, ran.err.as_str()), (1, ""), "{line}");
+        let found: Value = serde_json::from_str(&ran.out).expect("one object");
+        let shown = &found["counterexample"];
+        assert_eq!((shown["property"].as_str(), shown["steps"].as_u64()), (Some(property), Some(steps)), "{line}");
+        let written = std::fs::read_to_string(&file).expect("the file is there");
+        let records = shown["records"].as_array().expect("a list");
+        assert_eq!(written.lines().count(), records.len() + 1, "{line}");
+
+        let algorithm = line.split(' ').next().unwrap_or_default();
+        let replayed = inside(&["sim", algorithm, "--replay", &file, "--format", "json"]);
+        assert_eq!(replayed.err, "", "{line}");
+        let outcome: Value = serde_json::from_str(&replayed.out).expect("one object");
+        match property {
+            "agreement" => assert_eq!(outcome["agreement"], false, "{line}"),
+            "one-leader" => assert!(outcome["leaders"].as_array().is_some_and(|leaders| leaders.len() > 1), "{line}"),
+            "message-bound" => {
+                let (sent, bound) = (outcome["messages"]["total"].as_u64(), found["messages"]["bound"].as_u64());
+                assert!(sent > bound, "{line}: {sent:?}");
+            }
+            _ => assert!(shown["repeats_from"].as_u64().is_some_and(|from| from < records.len() as u64), "{line}"),
+        }
+    }
+}
+
+#[test]
+fn a_counterexample_is_a_story_with_the_commands_that_replay_it() {
+    let ran = check("bully --timing free", &[]);
+    assert_eq!(ran.code, 1);
+    for part in [
+        "verdict     violated\n",
+        "one-leader     violated           McMaster",
+        "one-leader is violated: it says \"never two live leaders in one epoch\"\n",
+        "ids 1,2,3, initiators 0; 4 steps, and there is no shorter one\n",
+        "  node 0 (id 1)  starts → sends election to 1 2; ",
+        "replay it with: hustings check bully --ids 1,2,3 --initiators 0 --timing free --trace jsonl --trace-to FILE\n",
+        "then: hustings sim bully --replay FILE\n",
+    ] {
+        assert!(ran.out.contains(part), "{part}\n{}", ran.out);
+    }
+    // What it says is a command line that finds the same.
+    let again = check("bully --ids 1,2,3 --initiators 0 --timing free", &["--trace", "text"]);
+    let story = |text: &str| text.split("is violated: ").nth(1).map(str::to_string);
+    assert_eq!(story(&again.out), story(&ran.out));
+}
+
+#[test]
+fn what_goes_on_for_ever_says_from_where_on() {
+    let ran = check("token-ring --crashes 1", &[]);
+    assert_eq!(ran.code, 1);
+    let from = "; for ever: from record ";
+    assert!(ran.out.contains("termination is violated") && ran.out.contains(from), "{}", ran.out);
+    let number = ran.out.split(from).nth(1).and_then(|rest| rest.split(' ').next()).expect("a number");
+    assert!(ran.out.contains(&format!("\n      from here on it repeats for ever (record {number}):\n")), "{}", ran.out);
+}
+
+#[test]
+fn every_form_of_a_trace_can_stand_alone() {
+    for (form, begins) in
+        [("mermaid", "sequenceDiagram"), ("svg", "<svg"), ("jsonl", "{\"version\":1,"), ("shiviz", "")]
+    {
+        let ran = check("bully --timing free", &["--trace", form]);
+        assert_eq!(ran.code, 1, "{form}");
+        assert!(ran.out.contains(begins) && !ran.out.contains("verdict     "), "{form}: {}", ran.out);
+    }
+    // Where nothing is violated there is nothing to show.
+    let ran = check("bully", &["--trace", "mermaid"]);
+    assert!(ran.code == 0 && ran.out.contains("verdict     holds"), "{}", ran.out);
+}
+
+#[test]
+fn what_was_cut_off_never_holds() {
+    for line in ["hirschberg-sinclair -n 3 --max-states 1000", "hirschberg-sinclair -n 3 --ids all --max-states 5000"] {
+        let (code, found) = json(line);
+        assert_eq!((code, found["verdict"].as_str()), (3, Some("not fully explored")), "{line}");
+        let properties = found["properties"].as_array().expect("a list");
+        assert!(properties.iter().all(|one| one["verdict"] == "not fully explored"), "{line}");
+    }
+    let (code, found) = json("hirschberg-sinclair -n 3 --ids all --max-states 5000");
+    let states: Vec<u64> =
+        found["cases"].as_array().expect("a list").iter().filter_map(|case| case["states"].as_u64()).collect();
+    assert!(code == 3 && states.len() == 2, "{states:?}");
+    // A violation that was found is one, whatever was not explored.
+    assert_eq!(json("bully --timing free --max-states 200").0, 1);
+    let (code, found) = json("anonymous-echo -n 4 --topology complete --max-time 1 --threads 2");
+    assert_eq!((code, found["complete"].as_bool()), (3, Some(false)));
+}
+
+#[test]
+fn nothing_depends_on_the_number_of_threads() {
+    for line in ["chang-roberts -n 4 --ids all", "bully --crashes 1", "peterson -n 4 --channels unordered --ids all"] {
+        let found = |threads: &str| {
+            let ran = check(line, &["--threads", threads, "--format", "json"]);
+            let mut found: Value = serde_json::from_str(&ran.out).expect("one object");
+            found["seconds"] = Value::Null;
+            (ran.code, found)
+        };
+        assert_eq!(found("1"), found("3"), "{line}");
+    }
+}
+
+#[test]
+fn to_keep_going_is_to_explore_the_rest() {
+    let states = |line: &str| json(line).1["states"].as_u64().expect("a number");
+    let (short, long) = (states("bully --timing bounded:2"), states("bully --timing bounded:2 --keep-going"));
+    assert!(short < long, "{short} {long}");
+}
+
+#[test]
+fn a_message_comes_twice_at_most() {
+    // With two copies of one message there would be more states, and a replay would refuse the third delivery.
+    let (code, found) = json("le-lann -n 2 --channels unordered,duplicating:2 --keep-going");
+    assert_eq!((code, found["states"].as_u64(), found["generated"].as_u64()), (1, Some(893), Some(2419)));
+}
+
+#[test]
+fn a_name_for_a_new_life_is_tried_once_for_each_life() {
+    // It is drawn from four thousand million: to try them all would leave the check unfinished.
+    let (code, found) = json("chang-roberts -n 2 --runs --crashes 1 --recoveries 1");
+    assert_eq!((code, found["verdict"].as_str(), found["states"].as_u64()), (0, Some("holds"), Some(8259)));
+}
+
+#[test]
+fn ctrl_c_stops_it_in_good_order() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hustings"))
+        .args(["check", "--all"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary can be started");
+    let mut out = BufReader::new(child.stdout.take().expect("its output is ours"));
+    let mut header = String::new();
+    out.read_line(&mut header).expect("it prints a header");
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("there is a kill");
+    assert!(sent.success());
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).expect("it prints text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{rest}");
+}
+
+/// The table in the docs: its quick rows are made anew here, the others by `hustings check --all --format markdown`.
+#[test]
+fn the_table_in_the_docs_is_what_is_found() {
+    let page = std::fs::read_to_string(common::repository().join("docs/checking.md")).expect("the page can be read");
+    let ran = inside(&["check", "--all", "--quick", "--format", "markdown"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let mut rows = 0;
+    for line in ran.out.lines() {
+        assert!(page.lines().any(|held| held == line), "docs/checking.md lacks this line:\n{line}");
+        rows += 1;
+    }
+    assert!(rows > 22, "{rows}");
+}
+
+/// What is typed after `hustings check`, and what it is refused with.
+const REFUSED: &[(&str, &str)] = &[
+    ("", "error: the following required arguments were not provided:"),
+    (
+        "chang-robberts",
+        "error: there is no algorithm `chang-robberts`\nhelp: the nearest is `chang-roberts`; `hustings list` shows all",
+    ),
+    (
+        "cr -n 33",
+        "error: 33 nodes cannot be checked; allowed: 1 to 32, and 3 to 6 are practical\n\
+         help: say --nodes 3; `hustings sim` holds elections of any size",
+    ),
+    (
+        "cr -n 9 --ids all",
+        "error: 362880 orders of ids and 1 sets of initiators are too many; allowed: 50000 together\n\
+         help: take fewer nodes, or --ids rotations, or leave --initiators every-subset out",
+    ),
+    (
+        "cr --ids al",
+        "error: --ids al: `al` is not known here; allowed: `all`, `rotations`, a list such as `3,1,2`, `@FILE`, `ascending` \
+         or `descending`\nhelp: the nearest is `all`",
+    ),
+    (
+        "cr --initiators every",
+        "error: --initiators every: `every` is not known here; allowed: `all`, `every-subset`, or positions such as `0,2` \
+         (each starts at any time, so there are no ticks)",
+    ),
+    ("cr --initiators 3", "error: --initiators 3@0: there is no position 3; allowed: 0 to 2"),
+    (
+        "cr --channels lossy",
+        "error: --channels lossy: `lossy` lacks `:` and how many messages; allowed: `fifo` or `unordered`, `lossy:K`, \
+         `duplicating:K` with K from 1 to 9, with commas between\nhelp: the nearest is `lossy:1`",
+    ),
+    (
+        "cr --channels fifo,unordered",
+        "error: --channels fifo,unordered: `unordered` is given twice; allowed: `fifo` or `unordered`, `lossy:K`, \
+         `duplicating:K` with K from 1 to 9, with commas between",
+    ),
+    (
+        "bully --timing bound:1",
+        "error: --timing bound:1: `bound:1` is not known here; allowed: `free`, `patient` or `bounded:T` with T ticks, from 1 \
+         to 1000\nhelp: the nearest is `bounded:1`",
+    ),
+    (
+        "cr --crashes 10",
+        "error: --crashes 10: `10` is more than 9; allowed: a whole number from 0 to 9\nhelp: the nearest is `9`",
+    ),
+    (
+        "bully --recoveries 1",
+        "error: --recoveries 1: only 0 nodes stop, and nobody else can come back\nhelp: say --crashes 1 too",
+    ),
+    (
+        "cr --crashes 1 --recoveries 1",
+        "error: --recoveries: on a plain ring a neighbour that was struck off stays so; allowed: with --runs\n\
+         help: say --runs, or leave --recoveries out",
+    ),
+    (
+        "cr --runs --channels unordered",
+        "error: --channels unordered: runs take links that keep the order of messages; allowed: fifo\n\
+         help: leave --channels unordered out",
+    ),
+    (
+        "cr --max-time 0",
+        "error: --max-time 0: `0` is less than 1; allowed: seconds, or a number with `s`, `m` or `h` such as `5m`, up to \
+         1000h\nhelp: the nearest is `1`",
+    ),
+    (
+        "cr --max-states x",
+        "error: --max-states x: `x` is not a whole number; allowed: a whole number from 1 to 4000000000",
+    ),
+    (
+        "cr --format markdown",
+        "error: --format markdown: only a table is printed like that; allowed: with --all\n\
+         help: say --all, or --format text",
+    ),
+    (
+        "cr --format json --trace svg",
+        "error: --trace svg: with --format json, standard output holds the result alone\n\
+         help: say where the trace goes: --trace-to FILE",
+    ),
+    (
+        "--all -n 3",
+        "error: --all: it says itself what is checked; allowed beside it: --quick, --threads, --max-states, --max-time, \
+         --format\nhelp: leave the algorithm and the other options out, or leave --all out",
+    ),
+    ("cr --quick", "error: the following required arguments were not provided:"),
+    ("sun -n 5", "error: parameter `u` cannot be `4` with 5 nodes"),
+    ("bully -p T=0", "error: -p T=0: parameter `T` cannot be `0`; allowed: a whole number from 1 on"),
+];
+
+#[test]
+fn wrong_use_is_refused_with_help() {
+    for &(line, words) in REFUSED {
+        let ran = check(line.trim(), &[]);
+        let ran = if line.is_empty() { binary(&["check"]) } else { ran };
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{line}");
+        assert!(ran.err.starts_with(words), "{line}\n{}", ran.err);
+    }
+    let ran = binary(&["check", "bully", "--timing", "free", "--trace", "jsonl", "--trace-to", "/nonexistent/x"]);
+    assert_eq!(ran.code, 3);
+    assert!(ran.err.starts_with("error: --trace-to: cannot write `/nonexistent/x`: "), "{}", ran.err);
+}
