@@ -53,6 +53,8 @@ pub(crate) struct Graph {
     depth: Vec<u32>,
     /// The world before each one on a shortest way.
     before: Vec<u32>,
+    /// All of them, the nearest first; of those that are equally near, in the order of steps, not of fingerprints.
+    visited: Vec<u32>,
     /// Whether some world that follows another was not explored.
     pub(crate) is_cut_off: bool,
 }
@@ -83,6 +85,7 @@ impl Graph {
             edges: Vec::with_capacity(all.iter().map(|expanded| expanded.next.len()).sum()),
             depth: vec![NONE; all.len()],
             before: vec![NONE; all.len()],
+            visited: Vec::with_capacity(all.len()),
             is_cut_off: false,
         };
         for expanded in all {
@@ -107,6 +110,7 @@ impl Graph {
         self.depth[0] = 0;
         let mut queue = VecDeque::from([0]);
         while let Some(at) = queue.pop_front() {
+            self.visited.push(at);
             for edge in self.first_edge[at as usize]..self.first_edge[at as usize + 1] {
                 let next = self.edges[edge].0;
                 if self.depth[next as usize] == NONE {
@@ -152,9 +156,7 @@ impl Graph {
 
     /// The nearest world that is as wished.
     pub(crate) fn nearest(&self, is_wished: impl Fn(u32) -> bool) -> Option<u32> {
-        self.all()
-            .filter(|&at| self.depth[at as usize] != NONE && is_wished(at))
-            .min_by_key(|&at| self.depth[at as usize])
+        self.visited.iter().copied().find(|&at| is_wished(at))
     }
 
     /// The shortest way to a world: the fingerprints of the worlds on it, the first and itself included.
@@ -258,17 +260,20 @@ impl Graph {
         knot
     }
 
-    /// The worlds of knots in which an execution can go round for ever, by knot.
+    /// The worlds of knots in which an execution can go round for ever, by knot; the nearest knot and world first.
     pub(crate) fn loops(&self, knots: &[u32]) -> Vec<Vec<u32>> {
-        let mut members: HashMap<u32, Vec<u32>> = HashMap::new();
-        for at in self.all() {
+        let mut places: HashMap<u32, usize> = HashMap::new();
+        let mut loops: Vec<Vec<u32>> = Vec::new();
+        for &at in &self.visited {
             let here = knots[at as usize];
             if self.next(at).iter().any(|&(next, _)| knots[next as usize] == here) {
-                members.entry(here).or_default().push(at);
+                let place = *places.entry(here).or_insert(loops.len());
+                if place == loops.len() {
+                    loops.push(Vec::new());
+                }
+                loops[place].push(at);
             }
         }
-        let mut loops: Vec<Vec<u32>> = members.into_values().collect();
-        loops.sort_unstable();
         loops
     }
 
