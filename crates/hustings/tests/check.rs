@@ -83,7 +83,9 @@ fn every_kind_of_counterexample_replays() {
         assert_eq!((ran.code, ran.err.as_str()), (1, ""), "{line}");
         let found: Value = serde_json::from_str(&ran.out).expect("one object");
         let shown = &found["counterexample"];
-        assert_eq!((shown["property"].as_str(), shown["steps"].as_u64()), (Some(property), Some(steps)), "{line}");
+        assert_eq!(shown["property"].as_str(), Some(property), "{line}");
+        // Of loops, any one is shown: which depends on how the states were numbered.
+        assert!(property == "termination" || shown["steps"].as_u64() == Some(steps), "{line}");
         let written = std::fs::read_to_string(&file).expect("the file is there");
         let records = shown["records"].as_array().expect("a list");
         assert_eq!(written.lines().count(), records.len() + 1, "{line}");

@@ -30,7 +30,8 @@ pub(super) fn run(args: &CheckArgs, work: &Work, console: &mut Console<'_>) -> R
             Form::Markdown => writeln!(console.out, "| {} |", cells(&row_args, &checked)[..SECONDS].join(" | "))?,
         }
         console.out.flush()?;
-        if work.is_stopped() {
+        if work.is_stopped() && number + 1 < rows.len() {
+            exit = worse(exit, Exit::Stopped);
             break;
         }
     }

@@ -96,7 +96,7 @@ impl Work {
     fn exit(&self, explored: &Explored) -> Exit {
         match (explored.verdict(), explored.is_vacuous()) {
             (Verdict::Violated, _) => Exit::No,
-            _ if self.is_stopped() => Exit::Stopped,
+            (Verdict::Unknown, _) if self.is_stopped() => Exit::Stopped,
             (Verdict::Unknown, _) => Exit::CouldNot,
             (Verdict::Holds, true) => Exit::No,
             (Verdict::Holds, false) => Exit::Done,
