@@ -1,6 +1,6 @@
 //! What an algorithm of the catalogue promises for one election.
 
-use hustings_algorithms::{About, Case, Certainty, Family, Goal, Winner};
+use hustings_algorithms::{About, Case, Certainty, Family, Goal, Synchrony, Winner};
 
 use crate::property::Property;
 use crate::scene::Scene;
@@ -50,6 +50,9 @@ impl Promise {
             Winner::MostVotes => most_voted(scene, votes),
         };
         let properties = Property::ALL.into_iter().filter(|property| match property {
+            // An election that trusts in a bound on time counts from its start; members adopt a view, and answer, later
+            // than that. So runs of it promise one leader in the end only.
+            Property::OneLeader if runs && !is_faultless => about.assumptions.synchrony == Synchrony::Asynchronous,
             // Groups that merge have leaders of their own before.
             Property::OneLeader | Property::SteadyMind => {
                 about.goal == Goal::Leader && about.winner != Winner::GreatestInTheEnd

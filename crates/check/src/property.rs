@@ -62,12 +62,12 @@ impl Property {
     /// Where it comes from.
     pub const fn source(self) -> &'static str {
         match self {
-            Property::OneLeader => "McMaster, \"exactly one process becomes the leader\"; Crete's safety E1",
-            Property::RightLeader => "algorithms.md, each algorithm's own paragraph",
-            Property::SteadyMind => "McMaster, \"the decision is irreversible\"",
-            Property::Agreement => "algorithms.md §1, \"every run ends with all live nodes knowing the leader\"",
-            Property::AllNormal => "Datley, safety and liveness: all nodes normal, with the same coordinator",
-            Property::Termination => "McMaster, \"in each execution a leader is elected\"",
+            Property::OneLeader => "McMaster's goal, one process is the leader; Crete, a single process is selected",
+            Property::RightLeader => "the text of each algorithm: see its page in docs/families",
+            Property::SteadyMind => "ours: whoever was told of a leader may have acted on it",
+            Property::Agreement => "Datley's safety; Crete, every process agrees and knows who leads",
+            Property::AllNormal => "Datley's liveness: all live processes are in state normal",
+            Property::Termination => "McMaster's goal, each computation terminates",
             Property::MessageBound => "the costs in the catalogue",
         }
     }

@@ -102,6 +102,11 @@ pub fn cases(election: &dyn Election, request: &Request, wish: &Wish) -> Result<
         return Err(NoCheck::TooManyCases { orders: ways, sets: sets_of_starters });
     }
     let about = election.about();
+    // What the catalogue says of messages is said of the default parameters and initiators.
+    let plain = hustings_elections::named(about.name, &[])?;
+    let is_described = request.initiators.is_none()
+        && !wish.every_subset
+        && plain.is_some_and(|plain| plain.params() == election.params());
     let mut seen = BTreeSet::new();
     let mut cases = Vec::new();
     for ids in orders(&scenario.ids, wish.ids) {
@@ -109,14 +114,14 @@ pub fn cases(election: &dyn Election, request: &Request, wish: &Wish) -> Result<
             if seen.insert(likeness(about, &scenario, &ids, &starters)) {
                 let starts = starters.iter().map(|&at| Start { at, tick: 0 }).collect();
                 let scenario = Scenario { ids: ids.clone(), starts, ..scenario.clone() };
-                cases.push(case(election, scenario, wish));
+                cases.push(case(election, scenario, wish, is_described));
             }
         }
     }
     Ok(cases)
 }
 
-fn case(election: &dyn Election, scenario: Scenario, wish: &Wish) -> Case {
+fn case(election: &dyn Election, scenario: Scenario, wish: &Wish, is_described: bool) -> Case {
     let (channels, timing) = defaults(election, wish);
     let network = &scenario.network;
     let (protocol, ranks) = election.protocol(&scenario);
@@ -134,7 +139,8 @@ fn case(election: &dyn Election, scenario: Scenario, wish: &Wish) -> Case {
         notes_entrants: election.about().winner == Winner::GreatestInitiator,
         first_steps: false,
     };
-    let promise = Promise::of(election.about(), &scene, &scenario.votes, scenario.runs);
+    let mut promise = Promise::of(election.about(), &scene, &scenario.votes, scenario.runs);
+    promise.most_messages = promise.most_messages.filter(|_| is_described);
     let is_bounded = promise.properties.contains(&Property::MessageBound);
     let most_messages = promise.most_messages.filter(|_| is_bounded);
     Case { check: Check::new(protocol, scene, promise), scenario, most_messages }
