@@ -2,13 +2,13 @@
 
 use super::*;
 
-/// A graph from what follows each world, with the messages that are sent; the first world comes first.
-fn graph(worlds: &[(Marks, &[(u64, u32)])]) -> Graph {
-    let expanded = |(at, (marks, next)): (u64, &(Marks, &[(u64, u32)]))| Expanded {
-        fingerprint: at,
-        marks: *marks,
-        next: (*next).into(),
-    };
+/// What is the case in a world, and what follows it, with the messages that are sent.
+type Drawn<'a> = (Marks, &'a [(u64, u32)]);
+
+/// A graph from its worlds; the first comes first.
+fn graph(worlds: &[Drawn<'_>]) -> Graph {
+    let expanded =
+        |(at, (marks, next)): (u64, &Drawn<'_>)| Expanded { fingerprint: at, marks: *marks, next: (*next).into() };
     Graph::new(0, (0..).zip(worlds).map(expanded).collect())
 }
 

@@ -258,7 +258,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "cr --initiators every",
-        "error: --initiators every: `every` is not known here; allowed: `all`, `every-subset`, or positions such as `0,2` \
+        "error: --initiators every: `every` is not known here; allowed: `all`, `none`, `every-subset`, or positions such as `0,2` \
          (each starts at any time, so there are no ticks)",
     ),
     ("cr --initiators 3", "error: --initiators 3@0: there is no position 3; allowed: 0 to 2"),

@@ -62,7 +62,7 @@ pub(crate) struct CheckArgs {
     /// Who is linked to whom, as `hustings sim` takes it [default: what the algorithm runs on].
     #[arg(long, value_name = "SHAPE", value_parser = read(Shape::from_str), help_heading = "Nodes")]
     topology: Option<Shape>,
-    /// Who starts, each at any time: all | every-subset | P,P [default: as the algorithm's text says].
+    /// Who starts, each at any time: all | none | every-subset | P,P [default: as the algorithm's text says].
     #[arg(long, value_name = "WHO", value_parser = read(Initiators::from_str), allow_hyphen_values = true, help_heading = "Nodes")]
     initiators: Option<Initiators>,
     /// A parameter of the algorithm; `hustings list NAME` shows them.

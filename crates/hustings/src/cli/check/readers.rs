@@ -104,7 +104,7 @@ pub(crate) enum Initiators {
 }
 
 const INITIATORS: &str =
-    "`all`, `every-subset`, or positions such as `0,2` (each starts at any time, so there are no ticks)";
+    "`all`, `none`, `every-subset`, or positions such as `0,2` (each starts at any time, so there are no ticks)";
 
 impl FromStr for Initiators {
     type Err = ParseError;
@@ -113,8 +113,9 @@ impl FromStr for Initiators {
         match text {
             "every-subset" => return Ok(Initiators::EverySubset),
             "all" => return Ok(Initiators::Given(Starts::All)),
+            "none" => return Ok(Initiators::Given(Starts::None)),
             _ if text.starts_with(|first: char| first.is_alphabetic()) || text.contains('@') => {
-                return Err(unknown(text, text, INITIATORS, &["all", "every-subset"]));
+                return Err(unknown(text, text, INITIATORS, &["all", "none", "every-subset"]));
             }
             _ => {}
         }
