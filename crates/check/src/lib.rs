@@ -5,7 +5,8 @@
 //! and explores with stateright everything that can happen. What is claimed is a [`Property`]; what comes of it are
 //! [`Findings`], and where something is broken a [`Witness`] that a simulator can replay.
 //!
-//! - `world`: one state of a whole election; `steps`: what can happen next; `acts`: what a node does then; `machine`: the protocol as a table.
+//! - `world`: one state of a whole election; `steps`: what can happen next; `acts`: what a node does then.
+//! - `machine`: the protocol as a table, so that a step is looked up.
 //! - `space`: all that as a model for stateright; `graph`: what it explored; `check`: what follows from it.
 //! - `expect`: how many rounds it takes on average, where coins decide.
 //! - `witness`, `records`: executions that show something.
