@@ -111,16 +111,21 @@ impl<P: Protocol> Check<P> {
     /// Explores everything, and judges.
     pub fn run(&self) -> Findings {
         let begun = Instant::now();
-        self.explore(self.threads);
-        let mut graph = self.space.recorder.graph(self.space.first().fingerprint);
-        let is_broken = |graph: &Graph| graph.nearest(|at| breaks(graph.marks(at)).is_some()).is_some();
+        let findings = self.explore_and_judge(self.threads, begun);
         let is_stopped = self.space.progress.stop.load(Ordering::Relaxed);
-        if self.threads > 1 && is_broken(&graph) && !self.keep_going && !is_stopped {
-            // Several threads do not go strictly by distance: a single one finds the nearest violation.
-            self.space.progress.worlds.store(0, Ordering::Relaxed);
-            self.explore(1);
-            graph = self.space.recorder.graph(self.space.first().fingerprint);
+        if self.threads == 1 || findings.witness.is_none() || is_stopped {
+            return findings;
         }
+        // Several threads do not go strictly by distance, nor in the same order twice: what is shown is what a single
+        // one finds.
+        self.space.progress.worlds.store(0, Ordering::Relaxed);
+        self.local.forget();
+        self.explore_and_judge(1, begun)
+    }
+
+    fn explore_and_judge(&self, threads: usize, begun: Instant) -> Findings {
+        self.explore(threads);
+        let graph = self.space.recorder.graph(self.space.first().fingerprint);
         self.judge(&graph, begun)
     }
 
@@ -211,9 +216,4 @@ impl<P: Protocol> Check<P> {
     pub fn records(&self, witness: &Witness) -> Vec<Record<P::Message>> {
         crate::records::records(&self.local, &self.space, witness)
     }
-}
-
-/// The first property that a world with these marks breaks.
-fn breaks(marks: Marks) -> Option<Property> {
-    Property::ALL.into_iter().find(|property| property.mark().is_some_and(|mark| marks.has(mark)))
 }

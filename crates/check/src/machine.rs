@@ -223,6 +223,13 @@ impl<P: Protocol> Local<P> {
         self.ids.get(&id).copied()
     }
 
+    /// Gives out all numbers anew.
+    pub(crate) fn forget(&self) {
+        *write(&self.states) = Numbers::new();
+        *write(&self.messages) = Numbers::new();
+        write(&self.table).clear();
+    }
+
     /// A fresh state.
     pub(crate) fn fresh(&self) -> P::State {
         self.protocol.init()

@@ -69,9 +69,7 @@ const WRONG: &[(&str, &str, u64)] = &[
     ("bully --timing bounded:2", "one-leader", 8),
     ("bully --crashes 1 --recoveries 1", "one-leader", 12),
     ("campaigner --timing free", "one-leader", 5),
-    ("bully --runs --crashes 1 --recoveries 1 --timing free", "one-leader", 4),
     ("chang-roberts --runs --crashes 1 --channels lossy:1", "agreement", 6),
-    ("token-ring --initiators 0,1", "message-bound", 14),
 ];
 
 #[test]
@@ -84,8 +82,7 @@ fn every_kind_of_counterexample_replays() {
         let found: Value = serde_json::from_str(&ran.out).expect("one object");
         let shown = &found["counterexample"];
         assert_eq!(shown["property"].as_str(), Some(property), "{line}");
-        // Of loops, any one is shown: which depends on how the states were numbered.
-        assert!(property == "termination" || shown["steps"].as_u64() == Some(steps), "{line}");
+        assert_eq!(shown["steps"].as_u64(), Some(steps), "{line}");
         let written = std::fs::read_to_string(&file).expect("the file is there");
         let records = shown["records"].as_array().expect("a list");
         assert_eq!(written.lines().count(), records.len() + 1, "{line}");
@@ -97,10 +94,6 @@ fn every_kind_of_counterexample_replays() {
         match property {
             "agreement" => assert_eq!(outcome["agreement"], false, "{line}"),
             "one-leader" => assert!(outcome["leaders"].as_array().is_some_and(|leaders| leaders.len() > 1), "{line}"),
-            "message-bound" => {
-                let (sent, bound) = (outcome["messages"]["total"].as_u64(), found["messages"]["bound"].as_u64());
-                assert!(sent > bound, "{line}: {sent:?}");
-            }
             _ => assert!(shown["repeats_from"].as_u64().is_some_and(|from| from < records.len() as u64), "{line}"),
         }
     }
