@@ -166,6 +166,7 @@ pub enum Winner {
 
 /// What an algorithm survives by itself: after the last fault (and, where it needs them, time-outs or a start signal to
 /// those whose leader is gone) there is exactly one leader in each connected part, and everybody there names it.
+/// This is about networks in which a message takes one tick; where delays vary, a checker has the last word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Claims {
     /// Nodes that are down from the start.
