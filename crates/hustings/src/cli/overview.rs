@@ -20,7 +20,7 @@ pub(crate) fn print(console: &mut Console<'_>) -> Result<Exit, Failure> {
         "\n{} algorithms are in the catalogue. Try:\n\
          \n  hustings sim chang-roberts                    an election on a ring of 8\
          \n  hustings sim chang-roberts -n 5 --trace text  every event of a smaller one\
-         \n  hustings check chang-roberts -n 4 --ids all   every execution of it, in every order of the ids\
+         \n  hustings check chang-roberts -n 4 --ids all   all its executions\
          \n  hustings list                                 what else there is\
          \n  hustings sim --help                           all options",
         ENTRIES.len()
