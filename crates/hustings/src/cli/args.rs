@@ -23,7 +23,7 @@ pub(crate) enum Command {
     List(ListArgs),
     /// One simulated election.
     Sim(Box<SimArgs>),
-    /// All executions of a small election: what holds in every one.
+    /// All executions of a small election.
     Check(Box<CheckArgs>),
     /// Many simulated elections: an experiment from a file.
     Sweep(SweepArgs),
