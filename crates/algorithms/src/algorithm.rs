@@ -158,7 +158,7 @@ pub enum Winner {
     GreatestInitiator,
     /// The greatest of all, after others have led groups that merged.
     GreatestInTheEnd,
-    /// Whoever has most votes; of those who have as many, the greatest. See [`crate::graph::preference`].
+    /// Whoever has most votes; of those who have as many, the greatest. See [`crate::graph::Preference`].
     MostVotes,
     /// Whoever the coins choose.
     Anyone,
