@@ -1,0 +1,7 @@
+//! What programs on the same host say to a node, over its Unix socket: one JSON object a line, both ways.
+
+mod protocol;
+
+pub use protocol::{
+    Cause, Change, Holding, MOST_BYTES_A_LINE, MemberStatus, OfficeStatus, Refusal, Reply, Request, Status,
+};

@@ -1,0 +1,106 @@
+//! Time: one clock that only goes forward, also while the host is suspended.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+/// A moment on this host's clock that never jumps and also runs while the host sleeps (`CLOCK_BOOTTIME`), in
+/// nanoseconds. Moments of two hosts have nothing to do with each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    /// Before everything.
+    pub const ZERO: Moment = Moment(0);
+    /// After everything.
+    pub const NEVER: Moment = Moment(u64::MAX);
+
+    /// How long after another moment this is; nothing if it is before it.
+    pub fn since(self, earlier: Moment) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Moment;
+    fn add(self, duration: Duration) -> Moment {
+        Moment(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl Sub<Duration> for Moment {
+    type Output = Moment;
+    fn sub(self, duration: Duration) -> Moment {
+        Moment(self.0.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:09}s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+    }
+}
+
+/// The clock of this host.
+///
+/// For tests of the safety margins it can be made to run faster or slower than it does, by parts per million.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Clock {
+    rate_ppm: i32,
+}
+
+impl Clock {
+    /// The clock as it is.
+    pub fn new() -> Self {
+        Clock { rate_ppm: 0 }
+    }
+
+    /// A clock that gains (or loses) so many parts in a million. Two such clocks with the same rate on one host show
+    /// the same.
+    pub fn skewed(rate_ppm: i32) -> Self {
+        Clock { rate_ppm }
+    }
+
+    /// What it shows.
+    pub fn now(&self) -> Moment {
+        let time = clock_gettime(ClockId::Boottime);
+        let real = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+        if self.rate_ppm == 0 {
+            return Moment(real);
+        }
+        let passed = i128::from(real);
+        Moment((passed + passed * i128::from(self.rate_ppm) / 1_000_000) as u64)
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Clock::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_goes_forward_and_a_skewed_one_gains() {
+        let (plain, fast) = (Clock::new(), Clock::skewed(10_000));
+        let before = plain.now();
+        let ahead = fast.now();
+        assert!(plain.now() >= before);
+        let gained = ahead.since(before);
+        assert!(gained >= Duration::from_nanos(before.0 / 100), "{gained:?}");
+    }
+
+    #[test]
+    fn moments_do_not_wrap() {
+        assert_eq!(Moment::NEVER + Duration::from_secs(1), Moment::NEVER);
+        assert_eq!(Moment(5) - Duration::from_secs(1), Moment::ZERO);
+        assert_eq!(Moment(3).since(Moment(5)), Duration::ZERO);
+    }
+}

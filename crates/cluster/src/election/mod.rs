@@ -1,0 +1,1 @@
+//! An algorithm of the catalogue among the members who are up.

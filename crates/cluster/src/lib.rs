@@ -1,0 +1,25 @@
+//! Leader election between real processes.
+//!
+//! The algorithms are those of the catalogue, the very same code; around them this crate puts sockets, clocks and disk:
+//!
+//! - [`config`]: what a node is told; [`timing`]: its numbers, checked against each other; [`identity`]: keys and
+//!   certificates.
+//! - [`wire`]: what nodes say to each other; [`transport`]: authenticated connections that carry it.
+//! - [`election`]: an algorithm of the catalogue, in runs, among the members who are up: who *should* lead.
+//! - [`machine`]: what a node decides, without I/O or clock: who is up, who *may* lead, who holds which office.
+//! - [`store`]: what a node must not forget.
+//! - [`api`]: what programs on the same host say to a node, and the client for it.
+//! - [`node`]: the loop around the machine.
+
+pub mod api;
+pub mod clock;
+pub mod config;
+pub mod election;
+pub mod identity;
+pub mod machine;
+pub mod member;
+pub mod node;
+pub mod store;
+pub mod timing;
+pub mod transport;
+pub mod wire;

@@ -1,0 +1,1 @@
+//! What a node decides, without I/O or clock.

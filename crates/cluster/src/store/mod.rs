@@ -1,0 +1,1 @@
+//! What a node must not forget.

@@ -1,0 +1,1 @@
+//! Authenticated connections between members.
