@@ -6,7 +6,7 @@ mod explain;
 use std::time::Duration;
 
 pub use check::TimingError;
-pub use explain::{Explanation, Loss, Part, Way};
+pub use explain::{DEFERENCE, Explanation, Loss, Part, STAGGER, Way};
 
 /// An arbiter waits this much longer than a lease with all its drift can last, so that ends never coincide.
 pub const MARGIN: Duration = Duration::from_millis(1);
