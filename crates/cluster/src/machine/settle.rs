@@ -137,6 +137,8 @@ impl Machine {
             let asked = self.granter.begin();
             drop(asked);
             self.registering.clear();
+            let view = Message::View(self.view.clone());
+            self.send_all(&view);
             self.beat_if_due();
         }
         if leader == self.followed {
@@ -202,12 +204,12 @@ impl Machine {
             return;
         }
         let own = self.setup.own;
-        let told = self
-            .told_view
-            .as_ref()
-            .filter(|(leader, view)| !self.leads() && self.arbiter_leader() == Some(*leader) && view.contains(&own));
+        let term = self.council.as_ref().map_or(0, |council| council.term());
+        let told = self.told_view.as_ref().filter(|(leader, said_in, view)| {
+            !self.leads() && self.arbiter_leader() == Some(*leader) && *said_in == term && view.contains(&own)
+        });
         let view = match told {
-            Some((_, view)) => view.iter().copied().filter(|id| self.table.members.contains_key(id)).collect(),
+            Some((.., view)) => view.iter().copied().filter(|id| self.table.members.contains_key(id)).collect(),
             None => self.table.members.keys().copied().filter(|id| self.is_up(*id)).collect::<Vec<Id>>(),
         };
         if view != self.view {

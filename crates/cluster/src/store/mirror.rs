@@ -6,8 +6,8 @@ use std::rc::Rc;
 use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
 use raft::{Error, GetEntriesContext, RaftState, Storage, StorageError};
 
-use super::{StoreError, Write};
 use super::state::State;
+use super::{StoreError, Write};
 
 /// An in-memory mirror of what is on disk or on its way there. Clones show the same thing.
 #[derive(Clone)]

@@ -21,7 +21,16 @@ pub(crate) struct Claims {
 
 impl Claims {
     /// A program was told that it holds an office, until then.
-    pub(crate) fn held(&mut self, office: &str, node: usize, token: u64, now: u64, until: u64, exclusive: bool, seed: u64) {
+    pub(crate) fn held(
+        &mut self,
+        office: &str,
+        node: usize,
+        token: u64,
+        now: u64,
+        until: u64,
+        exclusive: bool,
+        seed: u64,
+    ) {
         let greatest = self.greatest.entry(office.to_string()).or_default();
         let is_same = *greatest == (token, node);
         assert!(token > greatest.0 || is_same, "seed {seed}: {office}: token {token} for {node} after {greatest:?}");

@@ -12,12 +12,14 @@ pub(crate) struct Plan {
     pub(crate) lease_ms: u64,
     /// Clocks gain or lose up to so many parts in a million.
     pub(crate) drift: u64,
+    /// Disks and links are slow now and then.
+    pub(crate) slow: bool,
     pub(crate) broken: Broken,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Plan { fenced: false, preempt: true, lease_ms: 300, drift: 4_900, broken: Broken::default() }
+        Plan { fenced: false, preempt: true, lease_ms: 300, drift: 4_900, slow: true, broken: Broken::default() }
     }
 }
 

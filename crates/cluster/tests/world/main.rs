@@ -8,7 +8,10 @@ use faults::{Chaos, Plan};
 use net::World;
 
 fn seeds() -> std::ops::Range<u64> {
-    match std::env::var("HUSTINGS_SEEDS").ok().and_then(|text| text.split_once('-').map(|(a, b)| (a.to_string(), b.to_string()))) {
+    match std::env::var("HUSTINGS_SEEDS")
+        .ok()
+        .and_then(|text| text.split_once('-').map(|(a, b)| (a.to_string(), b.to_string())))
+    {
         Some((from, to)) => from.parse().expect("a number")..to.parse().expect("a number"),
         None => 0..30,
     }
@@ -27,7 +30,7 @@ fn three_nodes_elect_the_best_and_agree() {
 #[test]
 fn a_killed_holder_is_replaced_in_no_time_if_the_office_is_fenced() {
     for seed in 0..10 {
-        let mut world = World::new(3, seed, Plan { fenced: true, ..Plan::default() });
+        let mut world = World::new(3, seed, Plan { fenced: true, slow: false, ..Plan::default() });
         world.run_ms(2_000);
         world.kill(2);
         world.run_ms(20);

@@ -100,7 +100,16 @@ impl World {
         let mut dice = Dice(seed ^ 0x5eed);
         let hosts = (0..nodes).map(|_| {
             let ppm = dice.roll(2 * plan.drift + 1) as i64 - plan.drift as i64;
-            Host { machine: None, life: 0, disk: Vec::new(), queue: Vec::new(), frozen: false, late: Vec::new(), ppm, wake: 0 }
+            Host {
+                machine: None,
+                life: 0,
+                disk: Vec::new(),
+                queue: Vec::new(),
+                frozen: false,
+                late: Vec::new(),
+                ppm,
+                wake: 0,
+            }
         });
         let hosts = hosts.collect();
         let mut world = World {
@@ -219,7 +228,7 @@ impl World {
                 Output::Write(write) => {
                     let (number, life) = (write.number, self.hosts[node].life);
                     self.hosts[node].queue.push(write);
-                    let slow = if self.dice.roll(50) == 0 { 60 * MS } else { 0 };
+                    let slow = if self.plan.slow && self.dice.roll(50) == 0 { 60 * MS } else { 0 };
                     let delay = MS / 10 + self.dice.roll(MS) + slow;
                     self.at(delay, What::Persisted { at: node, life, number });
                 }
@@ -246,7 +255,8 @@ impl World {
         }
         // What is sent is what is received, or nothing.
         let message = Message::decode(&message.encode()).expect("it was just encoded");
-        let delay = self.dice.roll(MS / 2) + if self.dice.roll(200) == 0 { self.dice.roll(30 * MS) } else { MS / 20 };
+        let delay = self.dice.roll(MS / 2)
+            + if self.plan.slow && self.dice.roll(200) == 0 { self.dice.roll(30 * MS) } else { MS / 20 };
         let earliest = self.busy.get(&(from, to)).copied().unwrap_or(0);
         let arrives = (self.now + delay).max(earliest + 1);
         self.busy.insert((from, to), arrives);
@@ -435,12 +445,35 @@ impl World {
             .collect()
     }
 
+    /// What each host thinks.
+    pub(crate) fn dump(&mut self) -> String {
+        let mut text = format!("at {:.1} ms\n", self.now as f64 / 1e6);
+        for node in 0..self.size() {
+            let now = self.clock(node, self.now);
+            let Some(machine) = &mut self.hosts[node].machine else { continue };
+            machine.request(ClientId(98), Request::Status, now);
+            for output in machine.outputs() {
+                if let Output::Reply(ClientId(98), Reply::Status(status)) = output {
+                    text += &format!("{status:#?}\n{}\n", machine.debug());
+                }
+            }
+        }
+        text
+    }
+
     /// After a while without faults: everybody names the same holder, and the best one, if it may take over.
     pub(crate) fn check_calm(&mut self) {
         for office in ["leader", "job", "fast"] {
             let leaders = self.leaders(office);
             let first = leaders[0].clone();
-            assert!(first.is_some() && leaders.iter().all(|one| *one == first), "seed {}: {office}: {leaders:?}", self.seed);
+            if first.is_none() || leaders.iter().any(|one| *one != first) {
+                eprintln!("{}", self.dump());
+            }
+            assert!(
+                first.is_some() && leaders.iter().all(|one| *one == first),
+                "seed {}: {office}: {leaders:?}",
+                self.seed
+            );
             if self.plan.preempt {
                 assert_eq!(first, Some(format!("n{}", self.size())), "seed {}: {office}", self.seed);
             }
