@@ -6,6 +6,7 @@ use raft::eraftpb::{ConfChangeType, ConfChangeV2};
 use super::council::Committed;
 use super::table::{Command, Table};
 use super::{Exit, LISTEN, Machine, Output};
+use crate::api::Cause;
 use crate::clock::Moment;
 use crate::member::Member;
 use crate::wire::Message;
@@ -149,8 +150,10 @@ impl Machine {
         self.view_is_stale = true;
         self.claims_told = None;
         self.agreeing.clear();
-        if leader.is_some() && !leads {
-            self.report_given_up();
+        if let Some(leader) = leader.filter(|_| !leads) {
+            let gone = self.peers.iter().filter(|(_, peer)| !peer.up && peer.why == Cause::Disconnected);
+            let gone: Vec<Id> = gone.map(|(id, _)| *id).collect();
+            gone.into_iter().for_each(|id| self.send(leader, Message::Ended(id)));
         }
     }
 

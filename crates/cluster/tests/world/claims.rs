@@ -16,6 +16,7 @@ struct Claim {
 pub(crate) struct Claims {
     open: BTreeMap<String, Vec<Claim>>,
     greatest: BTreeMap<String, (u64, usize)>,
+    owners: BTreeMap<(String, u64), usize>,
     pub(crate) count: usize,
 }
 
@@ -32,9 +33,13 @@ impl Claims {
         seed: u64,
     ) {
         let greatest = self.greatest.entry(office.to_string()).or_default();
+        // Who lags may hear of a fenced office after it was granted again: that is what the token is for.
         let is_same = *greatest == (token, node);
-        assert!(token > greatest.0 || is_same, "seed {seed}: {office}: token {token} for {node} after {greatest:?}");
-        *greatest = (token, node);
+        let is_next = token > greatest.0 || is_same || !exclusive;
+        assert!(is_next, "seed {seed}: {office}: token {token} for {node} after {greatest:?}");
+        *greatest = (*greatest).max((token, node));
+        let owner = self.owners.entry((office.to_string(), token)).or_insert(node);
+        assert_eq!(*owner, node, "seed {seed}: {office}: two have token {token}");
         self.count += 1;
         let open = self.open.entry(office.to_string()).or_default();
         open.retain(|claim| claim.until > now && claim.node != node);

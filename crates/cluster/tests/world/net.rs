@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::time::Duration;
 
 use hustings_cluster::api::{Reply, Request};
 use hustings_cluster::clock::Moment;
@@ -150,7 +151,11 @@ impl World {
             listen: String::new(),
             algorithm: Choice { name: "bully".to_string(), params: vec!["highest=announce".to_string()] },
             arbiter: ArbiterKind::Raft,
-            timing: Timing { lease: std::time::Duration::from_millis(self.plan.lease_ms), ..Timing::default() },
+            timing: Timing {
+                lease: Duration::from_millis(self.plan.lease_ms),
+                settle: Duration::from_millis(50),
+                ..Timing::default()
+            },
             offices: vec![("fast".to_string(), Policy { mode: Mode::Fenced, preempt })],
             default_policy: Policy { mode, preempt },
             health: None,
@@ -474,6 +479,9 @@ impl World {
                 "seed {}: {office}: {leaders:?}",
                 self.seed
             );
+            if self.plan.preempt && first != Some(format!("n{}", self.size())) {
+                eprintln!("{}", self.dump());
+            }
             if self.plan.preempt {
                 assert_eq!(first, Some(format!("n{}", self.size())), "seed {}: {office}", self.seed);
             }
