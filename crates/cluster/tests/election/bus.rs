@@ -42,6 +42,12 @@ struct Node {
     process: u64,
 }
 
+impl Node {
+    fn must_enter(&self, candidates: &[Worth]) -> bool {
+        self.candidates != candidates || self.race.as_ref().is_none_or(|race| race.is_shaken(&self.memory))
+    }
+}
+
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
     Mail { from: Id, to: Id, connection: u64, key: u64, bytes: Vec<u8> },
@@ -63,7 +69,6 @@ pub(crate) struct Bus {
     pub(crate) flaw: Option<Flaw>,
     /// Mail that was delivered.
     pub(crate) delivered: u64,
-    /// How many hops the longest chain of mail had so far, by node.
     nodes: BTreeMap<Id, Node>,
     agenda: BinaryHeap<Reverse<(u64, u64, Happening)>>,
     serial: u64,
@@ -138,6 +143,16 @@ impl Bus {
         for one in candidates {
             let after = self.dice.below(within + 1);
             self.enter_in(after, one.id, candidates);
+        }
+    }
+
+    /// Those of these who are not in the race among them, or were and lost a connection, enter it.
+    pub(crate) fn those_who_must_enter(&mut self, candidates: &[Worth], within: u64) {
+        for one in candidates {
+            let after = self.dice.below(within + 1);
+            if self.nodes.get(&one.id).is_some_and(|node| node.must_enter(candidates)) {
+                self.enter_in(after, one.id, candidates);
+            }
         }
     }
 
