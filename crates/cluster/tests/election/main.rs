@@ -1,6 +1,8 @@
 //! Every algorithm of the catalogue that elects among nodes with ids, driven as a node drives it.
 
 mod bus;
+mod failover;
+mod garbage;
 
 use bus::{Bus, Dice, Post, TICK};
 use hustings_algorithms::catalogue::ENTRIES;
@@ -22,15 +24,22 @@ fn choices() -> Vec<Choice> {
     let elects = |about: &hustings_algorithms::About| {
         about.goal == Goal::Leader && about.assumptions.identity == Identity::Unique
     };
-    let plain = ENTRIES.iter().filter(|entry| elects(&entry.about)).map(|entry| choice(entry.about.name, &[]));
+    let plain = ENTRIES.iter().filter(|entry| elects(&entry.about)).map(|entry| {
+        // Those that trust a bound on travel count the time between the first and the last that enters.
+        let params: &[&str] = if TRUSTING.contains(&entry.about.name) { &["T=4"] } else { &[] };
+        choice(entry.about.name, params)
+    });
     plain.chain(VARIANTS.iter().map(|(name, params)| choice(name, params))).collect()
 }
+
+/// They end wrongly where answers are late. (Bully trusts too, but a late answer does it no harm that lasts.)
+const TRUSTING: [&str; 2] = ["improved-bully", "campaigner"];
 
 const VARIANTS: [(&str, &[&str]); 12] = [
     ("bully", &["highest=announce"]),
     ("bully", &["highest=announce", "adapt=on"]),
-    ("improved-bully", &["highest=announce"]),
-    ("campaigner", &["highest=announce"]),
+    ("improved-bully", &["highest=announce", "T=4"]),
+    ("campaigner", &["highest=announce", "T=4"]),
     ("invitation", &["period=20"]),
     ("sun", &["u=2", "depth=max"]),
     ("sun", &["u=3", "aggregate=eager"]),
@@ -38,7 +47,7 @@ const VARIANTS: [(&str, &[&str]); 12] = [
     ("sun-divided", &["u=2"]),
     ("two-tier", &["subordinates=3"]),
     ("aefa", &["probe=25", "beacon=25"]),
-    ("token-ring", &[]),
+    ("preference", &["probe=25", "beacon=25"]),
 ];
 
 /// Candidates with ids that have gaps, and worths that do not follow them.
@@ -129,7 +138,7 @@ fn storm(choice: &Choice, seed: u64, set: impl FnOnce(&mut Bus)) -> bool {
 #[test]
 fn after_a_storm_all_name_the_greatest() {
     for choice in choices() {
-        for seed in 0..3000 {
+        for seed in 0..400 {
             assert!(storm(&choice, seed, |_| ()), "{choice:?} seed {seed}");
         }
     }
