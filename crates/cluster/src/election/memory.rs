@@ -230,3 +230,92 @@ impl EarlyMail {
         self.by_key.remove(&key).map(|kept| kept.letters).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mail of a view with this counter; what is behind it does not matter here.
+    fn mail(counter: u64, length: usize) -> Vec<u8> {
+        let mut bytes = postcard::to_allocvec(&counter).expect("a number is plain data");
+        bytes.resize(bytes.len().max(length), 7);
+        bytes
+    }
+
+    fn letters(memory: &mut Memory, key: u64) -> usize {
+        memory.take(key).len()
+    }
+
+    #[test]
+    fn mail_is_kept_by_key_and_in_order() {
+        let mut memory = Memory::new(1);
+        for (key, from, counter) in [(8, 1, 3), (9, 2, 4), (8, 2, 5)] {
+            assert_eq!(memory.keep(key, Id(from), &mail(counter, 0)), Ok(()));
+        }
+        assert_eq!(memory.counter(), 5);
+        assert_eq!(memory.take(8), [(Id(1), mail(3, 0)), (Id(2), mail(5, 0))]);
+        assert_eq!((letters(&mut memory, 8), letters(&mut memory, 9)), (0, 1));
+    }
+
+    #[test]
+    fn too_much_for_one_race_is_thrown_away_with_all_that_belongs_to_it() {
+        let mut memory = Memory::new(1);
+        let half = mail(2, MOST_BYTES / 2);
+        for _ in 0..3 {
+            assert_eq!(memory.keep(8, Id(1), &half), Ok(()));
+        }
+        assert_eq!(letters(&mut memory, 8), 0, "two fit, the third was too much");
+        assert_eq!(memory.keep(8, Id(1), &mail(2, 0)), Ok(()));
+        assert_eq!(letters(&mut memory, 8), 0, "of that view something is missing");
+        assert_eq!(memory.keep(8, Id(1), &mail(3, 0)), Ok(()));
+        assert_eq!(letters(&mut memory, 8), 1);
+        for _ in 0..=MOST_LETTERS {
+            assert_eq!(memory.keep(9, Id(1), &mail(4, 0)), Ok(()));
+        }
+        assert_eq!((letters(&mut memory, 9), memory.counter()), (0, 4), "what is thrown away counts");
+    }
+
+    #[test]
+    fn of_too_many_races_the_first_is_thrown_away() {
+        let mut memory = Memory::new(1);
+        for key in 0..=MOST_KEYS as u64 {
+            assert_eq!(memory.keep(key, Id(1), &mail(2, 0)), Ok(()));
+        }
+        assert_eq!((letters(&mut memory, 0), letters(&mut memory, 1)), (0, 1));
+        assert_eq!(memory.keep(0, Id(1), &mail(2, 0)), Ok(()));
+        assert_eq!(letters(&mut memory, 0), 0, "of that view something is missing");
+    }
+
+    #[test]
+    fn what_came_over_a_lost_connection_is_thrown_away() {
+        let mut memory = Memory::new(1);
+        for (key, from) in [(8, 1), (8, 2), (9, 2)] {
+            assert_eq!(memory.keep(key, Id(from), &mail(2, 0)), Ok(()));
+        }
+        memory.lost(Id(1));
+        assert_eq!((letters(&mut memory, 8), letters(&mut memory, 9)), (0, 1));
+    }
+
+    #[test]
+    fn a_floor_that_is_forgotten_holds_for_all() {
+        let mut memory = Memory::new(1);
+        for key in 0..=MOST_FLOORS as u64 {
+            memory.consume(key, 10 + key);
+        }
+        assert_eq!((memory.floors.by_key.len(), memory.floors.rest), (MOST_FLOORS, 10));
+        for (key, counter, kept) in [(0, 10, 0), (0, 11, 1), (7777, 10, 0), (7777, 11, 1), (5, 15, 0), (5, 16, 1)] {
+            assert_eq!(memory.keep(key, Id(1), &mail(counter, 0)), Ok(()));
+            assert_eq!(letters(&mut memory, key), kept, "{key} {counter}");
+        }
+    }
+
+    #[test]
+    fn a_counter_out_of_all_proportion_changes_nothing() {
+        let mut memory = Memory::new(1);
+        assert_eq!(memory.keep(8, Id(1), &mail(LEAP + 1, 0)), Err(Garbled::Leap(LEAP + 1)));
+        assert_eq!((memory.counter(), letters(&mut memory, 8)), (0, 0));
+        assert_eq!(memory.keep(8, Id(1), &[0x80]), Err(Garbled::Unreadable));
+        assert_eq!(memory.keep(8, Id(1), &mail(LEAP, 0)), Ok(()));
+        assert_eq!(memory.counter(), LEAP);
+    }
+}

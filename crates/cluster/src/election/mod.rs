@@ -19,6 +19,10 @@
 //! Then, when nothing changes any more, everybody in a race names the same leader. Before that two may name two: who
 //! *may* lead is the arbiter's business.
 //!
+//! An algorithm that trusts a bound on how long mail travels (improved-bully and campaigner by `T`) counts the time
+//! between the first and the last who enters: where that is longer, it may end with two leaders named. Bully gets over
+//! it. Mail of a peer that is out of its mind may keep an algorithm from ever ending, until the next race.
+//!
 //! Everybody starts the election, because everybody has seen by itself that one is due. One candidate alone leads at
 //! once, whatever the algorithm.
 
@@ -26,6 +30,8 @@ mod choice;
 mod key;
 mod machine;
 mod memory;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

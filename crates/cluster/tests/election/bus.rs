@@ -8,6 +8,8 @@ use hustings_cluster::election::{Act, Alarm, Flaw, Memory, Race, key};
 use hustings_cluster::member::Worth;
 use hustings_protocol::Id;
 
+use crate::garbage::spoil;
+
 /// One tick of the algorithms in units of the bus.
 pub(crate) const TICK: u64 = 1000;
 
@@ -32,6 +34,8 @@ pub(crate) enum Post {
     ByKey,
     /// Mail goes to whatever race its receiver is in: wrong.
     ToAnyRace,
+    /// By key, but some of it is changed on the way, one in so many.
+    Spoilt(u64),
 }
 
 struct Node {
@@ -180,6 +184,12 @@ impl Bus {
             Happening::Mail { from, to, connection, key, bytes } => {
                 if self.connections.get(&(from, to)).is_some_and(|(current, _)| *current == connection) {
                     self.delivered += 1;
+                    let mut bytes = bytes;
+                    if let Post::Spoilt(one_in) = self.post
+                        && self.dice.below(one_in) == 0
+                    {
+                        spoil(&mut bytes, &mut self.dice);
+                    }
                     self.deliver(from, to, key, &bytes, &mut acts);
                 }
                 to
@@ -218,7 +228,7 @@ impl Bus {
             }
             _ => node.memory.keep(mail_key, from, bytes),
         };
-        assert!(taken.is_ok() || post == Post::ToAnyRace, "{from} to {to}: {taken:?}");
+        assert!(taken.is_ok() || post != Post::ByKey, "{from} to {to}: {taken:?}");
     }
 
     fn carry_out(&mut self, at: Id, acts: Vec<Act>) {

@@ -35,7 +35,7 @@ fn choices() -> Vec<Choice> {
 /// They end wrongly where answers are late. (Bully trusts too, but a late answer does it no harm that lasts.)
 const TRUSTING: [&str; 2] = ["improved-bully", "campaigner"];
 
-const VARIANTS: [(&str, &[&str]); 12] = [
+const VARIANTS: [(&str, &[&str]); 14] = [
     ("bully", &["highest=announce"]),
     ("bully", &["highest=announce", "adapt=on"]),
     ("improved-bully", &["highest=announce", "T=4"]),
@@ -45,6 +45,8 @@ const VARIANTS: [(&str, &[&str]); 12] = [
     ("sun", &["u=3", "aggregate=eager"]),
     ("divided", &["u=2", "backoff=2"]),
     ("sun-divided", &["u=2"]),
+    ("sun", &["u=2", "parts=2,3"]),
+    ("divided", &["u=2", "parts=2,3"]),
     ("two-tier", &["subordinates=3"]),
     ("aefa", &["probe=25", "beacon=25"]),
     ("preference", &["probe=25", "beacon=25"]),
