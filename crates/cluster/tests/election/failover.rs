@@ -71,13 +71,11 @@ fn bully_that_announces_needs_no_timer() {
         for successor in 1..=survivors {
             let taken = failover(&choice, survivors, successor, 0);
             let is_owner = successor == survivors;
-            println!("bully n={survivors} successor={successor}: {taken:?}");
             assert!(taken.leads <= HOP && taken.agreed <= if is_owner { HOP } else { 2 * HOP }, "{taken:?}");
-            assert!(!taken.erred && !(taken.wavered && is_owner), "{survivors} {successor}: {taken:?}");
+            assert!(!(taken.erred || taken.wavered && is_owner), "{survivors} {successor}: {taken:?}");
             // One after the other, half a hop apart: the views of the first are there before the last ones enter.
             let apart = HOP / 2;
             let taken = failover(&choice, survivors, successor, apart);
-            println!("bully apart n={survivors} successor={successor}: {taken:?}");
             assert!(taken.agreed <= apart * (survivors - 1) + 3 * HOP, "{survivors} {successor}: {taken:?}");
             assert!(!taken.erred, "{survivors} {successor}: {taken:?}");
         }
@@ -94,7 +92,6 @@ fn what_needs_no_timers_takes_hops_only() {
         }
         for (survivors, successor) in [(3, 3), (3, 1), (5, 5), (5, 2)] {
             let taken = failover(choice, survivors, successor, 0);
-            println!("{} {:?} n={survivors} successor={successor}: {taken:?}", choice.name, choice.params);
             assert!(taken.agreed <= 40 * HOP && !taken.erred, "{choice:?}: {taken:?}");
             assert!(taken.mail > 0, "they do talk to each other");
         }
@@ -115,7 +112,6 @@ fn what_needs_timers_takes_some_ticks() {
         let choice = choice(name, params);
         for (survivors, successor) in [(3, 3), (3, 1), (5, 5), (5, 2)] {
             let taken = failover(&choice, survivors, successor, 0);
-            println!("{name} {params:?} n={survivors} successor={successor}: {taken:?}");
             assert!(taken.agreed <= most * TICK, "{choice:?}: {taken:?}");
         }
     }

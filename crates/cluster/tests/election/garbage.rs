@@ -69,8 +69,7 @@ fn no_mail_makes_a_node_panic() {
                     }
                     accepted += u32::from(race.receive(*from, &bytes, &mut memory, &mut acts).is_ok());
                     // Its own alarms ring as they come.
-                    let due: Vec<_> = acts.drain(..).collect();
-                    for act in due {
+                    for act in std::mem::take(&mut acts) {
                         if let Act::SetAlarm { alarm, .. } = act
                             && dice.below(2) == 0
                         {
