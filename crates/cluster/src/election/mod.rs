@@ -238,8 +238,8 @@ impl Race {
         self.machine.as_ref().map_or(0, |machine| machine.view())
     }
 
-    /// Whether the connection with a candidate has ended since this race was entered, so that mail may be lost: then the
-    /// node must enter a new one, also if the candidates are the same.
+    /// Whether the connection with a candidate has ended since this race was entered, so that mail may be lost: then
+    /// the node must enter a new one, also if the candidates are the same.
     pub fn is_shaken(&self, memory: &Memory) -> bool {
         self.candidates.iter().any(|candidate| memory.has_lost(*candidate, self.serial))
     }

@@ -28,8 +28,8 @@ fn worths(size: u64, greatest: u64) -> Vec<Worth> {
     (1..=size).map(|id| Worth { priority: u32::from(id == greatest), health: 100, id: Id(id) }).collect()
 }
 
-/// A cluster loses its leader, the one with the greatest id; the rest enter at once or so much later each. Its successor
-/// is the one with this id.
+/// A cluster loses its leader, the one with the greatest id; the rest enter at once or so much later each. Its
+/// successor is the one with this id.
 fn failover(choice: &Choice, survivors: u64, successor: u64, apart: u64) -> Failover {
     let rest = worths(survivors, successor);
     let mut all = rest.clone();
