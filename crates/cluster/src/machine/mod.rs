@@ -377,8 +377,19 @@ impl Machine {
             .map(|(id, peer)| format!("{id}: connected {} up {} why {:?}", peer.connected, peer.up, peer.why))
             .collect();
         format!(
-            "own {} now {} deadline {} wake {} view {:?} told {:?} standing {:?} peers {peers:?}",
-            self.setup.own, self.now, self.deadline, self.wake, self.view, self.told_view, self.standing
+            "races {:?} claims told {:?} {} rounds {:?} applied {:?} own {} now {} deadline {} wake {} view {:?} told {:?} standing {:?} peers {peers:?}",
+            self.races.elected().collect::<Vec<_>>(),
+            self.claims_told,
+            self.granter.debug(),
+            self.rounds,
+            self.council.as_ref().map(|council| (council.applied(), council.last_index())),
+            self.setup.own,
+            self.now,
+            self.deadline,
+            self.wake,
+            self.view,
+            self.told_view,
+            self.standing
         )
     }
 

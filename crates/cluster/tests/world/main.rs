@@ -57,10 +57,10 @@ fn without_the_drift_margin_somebody_acts_too_long() {
     let broken = hustings_cluster::machine::Broken { drift_margin: true, ..Default::default() };
     let found = (0..60).any(|seed| {
         std::panic::catch_unwind(|| {
-            let plan = Plan { broken, lease_ms: 2_000, drift: 9_900, ..Plan::default() };
+            let plan = Plan { broken, lease_ms: 10_000, drift: 9_900, ..Plan::default() };
             let mut world = World::new(3, seed, plan);
             world.run_ms(1_000);
-            Chaos::new(seed).harm(&mut world, 30_000);
+            Chaos::new(seed).harm(&mut world, 120_000);
         })
         .is_err()
     });
