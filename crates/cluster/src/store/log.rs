@@ -9,7 +9,7 @@ use super::state::State;
 use super::{StoreError, Write, record};
 
 pub(super) const LOG: &str = "log";
-pub(super) const NEW_LOG: &str = "log.new";
+const NEW_LOG: &str = "log.new";
 /// Room for batches is made in steps of so many blocks: 1 MiB.
 const STEP: usize = (1 << 20) / BLOCK;
 /// So much room is made in advance.

@@ -42,13 +42,12 @@ fn every_flipped_byte_is_noticed() {
     assert_eq!(open(&fake.copy()).expect("nothing is damaged"), after[3]);
     let far = (USED * BLOCK..log.len()).step_by(9973);
     for (place, byte) in (0..USED * BLOCK).chain(far).enumerate() {
-        let copy = fake.copy();
-        copy.edit("log", |log| log[byte] ^= 1 << (place % 8));
-        let offset = assert_corrupt(&copy, "log", &format!("byte {byte}"));
+        fake.edit("log", |log| log[byte] ^= 1 << (place % 8));
+        let offset = assert_corrupt(&fake, "log", &format!("byte {byte}"));
         assert_eq!(offset as usize / BLOCK, byte / BLOCK, "byte {byte}");
-        let before = copy.contents("log");
-        assert_eq!(before[byte], log[byte] ^ 1 << (place % 8), "what is damaged is left alone");
+        fake.edit("log", |log| log[byte] ^= 1 << (place % 8));
     }
+    assert!(fake.contents("log") == log, "what is damaged is left alone");
     for bit in 0..fake.contents("header").len() * 8 {
         let copy = fake.copy();
         copy.edit("header", |header| header[bit / 8] ^= 1 << (bit % 8));

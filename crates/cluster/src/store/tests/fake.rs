@@ -123,7 +123,6 @@ impl Fake {
         let mut inner = self.inner();
         let inode = inner.names[inner.names.len() - 1][name];
         edit(&mut inner.inodes[inode].now);
-        inner.inodes[inode].durable = inner.inodes[inode].now.clone();
     }
 
     /// The process ends.

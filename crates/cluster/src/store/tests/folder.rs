@@ -6,9 +6,10 @@ use std::path::Path;
 use std::process::Command;
 
 use hustings_protocol::Id;
+use raft::Storage;
 
-use super::model::{Model, Op, script, who};
-use crate::store::{Store, StoreError, Who};
+use super::model::{Model, Op, entry, script, snapshot, who};
+use crate::store::{Store, StoreError, Who, Write};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
@@ -42,6 +43,22 @@ fn what_was_written_is_there_again() {
     let mut names: Vec<_> = fs::read_dir(&path).expect("it is there").map(|file| file.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["header", "lock", "log"]);
+}
+
+#[test]
+fn the_first_voters_are_a_snapshot_of_index_0() {
+    let folder = folder();
+    let (mut store, recovered) = Store::open(folder.path(), &who()).expect("a new store");
+    assert!(!recovered.mirror.initial_state().expect("there is one").initialized());
+    let first = snapshot(0, 0, 3);
+    store.write(&Write { number: 1, snapshot: Some(first), ..Default::default() }).expect("a write");
+    drop(store);
+    let (mut store, recovered) = Store::open(folder.path(), &who()).expect("an old store");
+    assert!(!recovered.was_new);
+    assert_eq!(recovered.mirror.initial_state().expect("there is one").conf_state.voters, [1, 2, 3]);
+    assert_eq!((recovered.mirror.first_index(), recovered.mirror.last_index()), (Ok(1), Ok(0)));
+    let entries = vec![entry(1, 1, 10, 1)];
+    store.write(&Write { number: 1, entries, sync: true, ..Default::default() }).expect("a write");
 }
 
 #[test]
@@ -95,7 +112,7 @@ struct Small<'a>(&'a Path);
 
 impl<'a> Small<'a> {
     fn new(path: &'a Path) -> Option<Self> {
-        let done = Command::new("mount").args(["-t", "tmpfs", "-o", "size=8m", "hustings"]).arg(path).output();
+        let done = Command::new("mount").args(["-t", "tmpfs", "-o", "size=16m", "hustings"]).arg(path).output();
         done.is_ok_and(|output| output.status.success()).then_some(Small(path))
     }
 }
@@ -120,7 +137,7 @@ fn a_real_disk_that_is_full_is_waited_for() {
     let path = folder.path().join("store");
     let (mut store, _) = Store::open(&path, &who()).expect("a new store");
     let ballast = folder.path().join("ballast");
-    fs::write(&ballast, vec![1; 5000 << 10]).expect("there is room");
+    fs::write(&ballast, vec![1; 13 << 20]).expect("there is room");
     let mut model = Model::default();
     let (mut number, mut failed) = (0, None);
     while failed.is_none() {
