@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         let mut torn = false;
         for position in from..self.count() {
             let Some((header, _)) = self.read(position)? else { continue };
-            if header.batch.durable as usize > from || header.batch.number < number {
+            if header.batch.durable as usize > from {
                 let expected = format!("batch {number}, which was made durable before batch {}", header.batch.number);
                 return Err(damage(from, expected, "nothing, or only a part of it".to_string()));
             }

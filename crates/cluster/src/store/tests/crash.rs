@@ -120,6 +120,32 @@ fn an_error_that_passes_leaves_no_hole() {
 }
 
 #[test]
+fn an_error_while_a_long_file_is_written_anew_does_no_harm() {
+    let ops = || (0..8).map(|place| Op::Append { dropped: 1, count: 1, size: if place < 6 { 900_000 } else { 9 } });
+    let script: Vec<_> = ops().map(|op| (op, true)).collect();
+    for (step, done) in (0..steps(&script)).flat_map(|step| [(step, false), (step, true)]) {
+        let fake = Fake::new();
+        let (mut store, _) = fake.open(&who()).expect("no fault yet");
+        fake.set_fault(Some(Fault { step, done, dead: false }));
+        let mut model = Model::default();
+        for (number, op) in (1..).zip(ops()) {
+            let write = model.act(&op, number, true);
+            if store.write(&write).is_err() {
+                store.write(&write).expect("it has passed");
+            }
+        }
+        drop(store);
+        // Whatever the names are, what was acknowledged is there.
+        for crash in CRASHES {
+            let copy = fake.copy();
+            copy.crash(crash);
+            let (_, recovered) = copy.open(&who()).unwrap_or_else(|error| panic!("step {step}, {crash:?}: {error}"));
+            assert_eq!(Model::of(&recovered.mirror), model, "step {step}, done {done}, {crash:?}");
+        }
+    }
+}
+
+#[test]
 fn a_full_disk_is_waited_for() {
     let fake = Fake::new();
     let (mut store, _) = fake.open(&who()).expect("a new store");

@@ -89,7 +89,7 @@ fn blocks_that_vanish_are_noticed_unless_they_are_of_the_last_batch() {
     // A disk that says it has written and has not: what is left looks as if the write had never been tried.
     assert_eq!(open(&vanish(USED - 1..USED)).expect("one batch less"), after[2]);
     // Two blocks that change places, and one that is written over another.
-    for (one, other) in (0..USED).flat_map(|one| (0..USED).map(move |other| (one, other))).filter(|(a, b)| a != b) {
+    for (one, other) in (0..USED).flat_map(|one| (0..USED + 2).map(move |other| (one, other))).filter(|(a, b)| a != b) {
         let copy = fake.copy();
         copy.edit("log", |log| log.copy_within(one * BLOCK..(one + 1) * BLOCK, other * BLOCK));
         assert_corrupt(&copy, "log", &format!("block {one} over block {other}"));

@@ -38,11 +38,40 @@ struct Inode {
 
 type Names = BTreeMap<String, usize>;
 
+/// A change of names.
+#[derive(Clone)]
+enum Change {
+    Create(String, usize),
+    Rename(String, String),
+    Remove(String),
+}
+
+impl Change {
+    /// Nothing happens if the file has not come into being.
+    fn apply(&self, names: &mut Names) {
+        match self {
+            Change::Create(name, inode) => {
+                names.insert(name.clone(), *inode);
+            }
+            Change::Rename(from, to) => {
+                if let Some(inode) = names.remove(from) {
+                    names.insert(to.clone(), inode);
+                }
+            }
+            Change::Remove(name) => {
+                names.remove(name);
+            }
+        }
+    }
+}
+
 #[derive(Clone, Default)]
 struct Inner {
     inodes: Vec<Inode>,
-    /// What the names were when they were last made durable, and after each change since.
-    names: Vec<Names>,
+    names: Names,
+    /// What the names were when they were last made durable, and what has changed since.
+    durable_names: Names,
+    changes: Vec<Change>,
     steps: usize,
     syncs: usize,
     fault: Option<Fault>,
@@ -72,13 +101,18 @@ fn draw(seed: &mut u64) -> u64 {
 
 impl Fake {
     pub(super) fn new() -> Self {
-        Fake(Arc::new(Mutex::new(Inner { names: vec![Names::new()], ..Default::default() })))
+        Fake(Arc::new(Mutex::new(Inner::default())))
     }
 
     /// An independent copy, without the files that no longer have a name.
     pub(super) fn copy(&self) -> Self {
         let mut inner = self.inner();
-        let named: BTreeSet<usize> = inner.names.iter().flat_map(|names| names.values().copied()).collect();
+        let created = inner.changes.iter().filter_map(|change| match change {
+            Change::Create(_, inode) => Some(*inode),
+            _ => None,
+        });
+        let named = inner.names.values().chain(inner.durable_names.values()).copied().chain(created);
+        let named: BTreeSet<usize> = named.collect();
         let nameless = |(place, _): &(usize, &mut Inode)| !named.contains(place);
         inner.inodes.iter_mut().enumerate().filter(nameless).for_each(|(_, inode)| *inode = Inode::default());
         Fake(Arc::new(Mutex::new(inner.clone())))
@@ -121,7 +155,7 @@ impl Fake {
     /// Changes what a file holds, behind everybody's back.
     pub(super) fn edit(&self, name: &str, edit: impl FnOnce(&mut Vec<u8>)) {
         let mut inner = self.inner();
-        let inode = inner.names[inner.names.len() - 1][name];
+        let inode = inner.names[name];
         edit(&mut inner.inodes[inode].now);
     }
 
@@ -130,8 +164,13 @@ impl Fake {
         let mut inner = self.inner();
         inner.fault = None;
         let Crash::Power(mut seed) = crash else { return };
-        let kept = draw(&mut seed) as usize % inner.names.len();
-        inner.names = vec![inner.names[kept].clone()];
+        let mut names = inner.durable_names.clone();
+        for change in std::mem::take(&mut inner.changes) {
+            if draw(&mut seed).is_multiple_of(2) {
+                change.apply(&mut names);
+            }
+        }
+        (inner.names, inner.durable_names) = (names.clone(), names);
         for inode in &mut inner.inodes {
             if draw(&mut seed).is_multiple_of(2) {
                 let length = inode.now.len();
@@ -158,14 +197,12 @@ impl Fake {
         }
     }
 
-    /// A change of names.
-    fn change(&self, what: &str, change: impl FnOnce(&mut Names)) -> io::Result<()> {
+    fn change(&self, what: &str, change: Change) -> io::Result<()> {
         let (go, result) = self.step(what);
         if go {
             let mut inner = self.inner();
-            let mut names = inner.names[inner.names.len() - 1].clone();
-            change(&mut names);
-            inner.names.push(names);
+            change.apply(&mut inner.names);
+            inner.changes.push(change);
         }
         result
     }
@@ -183,13 +220,12 @@ impl Inode {
 
 impl Files for Fake {
     fn names(&self) -> io::Result<Vec<String>> {
-        let inner = self.inner();
-        Ok(inner.names[inner.names.len() - 1].keys().cloned().collect())
+        Ok(self.inner().names.keys().cloned().collect())
     }
 
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let inner = self.inner();
-        Ok(inner.names[inner.names.len() - 1].get(name).map(|inode| inner.inodes[*inode].now.clone()))
+        Ok(inner.names.get(name).map(|inode| inner.inodes[*inode].now.clone()))
     }
 
     /// A file of the same name becomes another one: that is at least as forgetful as emptying it.
@@ -199,31 +235,24 @@ impl Files for Fake {
             inner.inodes.push(Inode::default());
             inner.inodes.len() - 1
         };
-        self.change("create", |names| {
-            names.insert(name.to_string(), inode);
-        })?;
+        self.change("create", Change::Create(name.to_string(), inode))?;
         Ok(Box::new(Open { folder: self.clone(), inode }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.change("rename", |names| {
-            let inode = names.remove(from).expect("only files that are there are renamed");
-            names.insert(to.to_string(), inode);
-        })
+        self.change("rename", Change::Rename(from.to_string(), to.to_string()))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.change("remove", |names| {
-            names.remove(name);
-        })
+        self.change("remove", Change::Remove(name.to_string()))
     }
 
     fn sync(&self) -> io::Result<()> {
         let (go, result) = self.step("sync of the folder");
         if go {
             let mut inner = self.inner();
-            let last = inner.names.len() - 1;
-            inner.names.drain(..last);
+            inner.durable_names = inner.names.clone();
+            inner.changes.clear();
         }
         result
     }
