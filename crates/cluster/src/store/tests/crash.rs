@@ -94,6 +94,18 @@ fn a_crash_at_any_step_loses_nothing_that_was_acknowledged() {
 }
 
 #[test]
+fn a_store_that_was_never_finished_is_new() {
+    for (step, seed) in (0..steps(&[])).flat_map(|step| (0..40).map(move |seed| (step, seed))) {
+        let fake = Fake::new();
+        fake.set_fault(Some(Fault { step, done: seed % 2 == 0, dead: true }));
+        assert!(fake.open(&who()).is_err());
+        fake.crash(Crash::Power(seed));
+        let (_, recovered) = fake.open(&who()).unwrap_or_else(|error| panic!("step {step}, seed {seed}: {error}"));
+        assert_eq!(Model::of(&recovered.mirror), Model::default());
+    }
+}
+
+#[test]
 fn an_error_that_passes_leaves_no_hole() {
     for step in 0..steps(&script()) {
         for (done, crash) in CRASHES.iter().flat_map(|crash| [(false, *crash), (true, *crash)]) {

@@ -158,7 +158,7 @@ pub(super) fn script() -> Vec<(Op, bool)> {
         (Op::Commit, false),
         (append(2, 1, 1200), false),
         (append(0, 2, 0), true),
-        (append(0, 2, 500_000), false),
+        (append(0, 2, 400_000), false),
         (Op::Commit, true),
         (Op::Compact { kept: 1 }, false),
         (append(1, 2, 700), true),
