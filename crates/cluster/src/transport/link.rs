@@ -66,6 +66,8 @@ pub(super) struct Link {
     pub(super) readable: bool,
     /// Its frames wait until then.
     pub(super) throttled: Option<Moment>,
+    /// Since when it has had more to say than it may, without a break.
+    pub(super) too_much_since: Option<Moment>,
     pub(super) bucket: Bucket,
 }
 
@@ -89,6 +91,7 @@ impl Link {
             since: now,
             readable: false,
             throttled: None,
+            too_much_since: None,
             bucket,
         }
     }
@@ -236,6 +239,18 @@ impl Link {
                 Err(error) => self.read_end = Some(of_tls(&error)),
             }
         }
+    }
+
+    /// How many bytes of frames wait to be encrypted.
+    #[cfg(test)]
+    pub(super) fn queued(&self) -> usize {
+        self.queue.len() - self.sent
+    }
+
+    /// How much memory its buffers of frames take.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.queue.capacity() + self.decoder.memory()
     }
 
     /// The bytes of a payload that was found.

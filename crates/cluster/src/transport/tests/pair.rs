@@ -1,6 +1,7 @@
 //! Two nodes: one connection, whatever happens, and its end.
 
 use super::raw::Raw;
+use super::refusals::lonely;
 use super::*;
 
 #[test]
@@ -95,11 +96,7 @@ fn whatever_the_order_of_events_there_is_one_connection_in_the_end() {
 
 #[test]
 fn a_second_connection_of_a_peer_that_lost_the_first_replaces_it_and_an_older_one_does_not() {
-    let mut world = World::new(1, Limits::default());
-    let now = world.clock.now();
-    let node = world.node_mut(1);
-    let nowhere = Member { address: "127.0.0.1:1".to_owned(), ..member(2) };
-    node.transport.set_members(&[member(1), nowhere], now, &mut Vec::new());
+    let mut world = lonely(Limits::default());
     let mut first = Raw::established(&mut world, 1, 2);
     let identity = identity_for(&member(2), time::Duration::DAY);
     let mut older = Raw::dial(&world, 1, &identity);
@@ -174,11 +171,7 @@ fn what_was_said_before_the_end_is_heard_before_it() {
 
 #[test]
 fn a_reset_is_an_end_and_what_came_before_it_is_heard() {
-    let mut world = World::new(1, Limits::default());
-    let now = world.clock.now();
-    let nowhere = Member { address: "127.0.0.1:1".to_owned(), ..member(2) };
-    let node = world.node_mut(1);
-    node.transport.set_members(&[member(1), nowhere], now, &mut Vec::new());
+    let mut world = lonely(Limits::default());
     let mut raw = Raw::established(&mut world, 1, 2);
     raw.frame(b"last words");
     raw.pump();
