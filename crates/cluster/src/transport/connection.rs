@@ -216,6 +216,7 @@ impl Transport {
     /// Ends a connection that has been taken out of its place, and sees to what follows from that.
     fn finish(&mut self, mut link: Box<Link>, slot: usize, why: Ended, now: Moment, out: &mut Vec<Event>) {
         link.say_goodbye(&mut self.counters);
+        self.wire += link.wire();
         // It is closed right after this; that it cannot be deregistered changes nothing.
         let _ = self.registry.deregister(link.socket());
         self.slots.release(slot);

@@ -14,6 +14,7 @@ use super::bucket::Bucket;
 use super::counters::{Counters, Ended};
 use super::frame::{self, Decoder, FrameError, HEADER_BYTES};
 use super::hello::MOST_HELLO_BYTES;
+use super::wire::{self, Wire};
 use crate::clock::Moment;
 
 /// How far a connection has come.
@@ -112,6 +113,11 @@ impl Link {
 
     pub(super) fn socket(&mut self) -> &mut TcpStream {
         &mut self.socket
+    }
+
+    /// What it has sent.
+    pub(super) fn wire(&self) -> Wire {
+        wire::sent(&self.socket)
     }
 
     /// Whether a dialled connection has been answered; why not, if it will not be.

@@ -205,3 +205,23 @@ fn hosts_may_be_given_by_name() {
     world.introduce();
     world.until("everybody is connected", |world| world.all_connected());
 }
+
+#[test]
+fn the_kernel_tells_what_went_over_the_wire() {
+    let mut world = World::connected(2, Limits::default());
+    let of_tls = |world: &World| world.node(1).counters().bytes_out;
+    let (before, tls) = (world.node(1).transport.wire(), of_tls(&world));
+    let now = world.clock.now();
+    let node = world.node_mut(1);
+    (0..100).for_each(|_| assert!(node.transport.send(Id(2), b"together")));
+    node.transport.flush(now, &mut node.events);
+    world.until("all is heard", |world| world.node(2).heard(1).len() == 100);
+    let (after, tls) = (world.node(1).transport.wire(), of_tls(&world) - tls);
+    // A hundred frames of a pass are one record: its own length once, not a hundred times. And one segment.
+    assert_eq!(tls, 100 * (8 + frame::HEADER_BYTES as u64) + 22);
+    assert_eq!((after.segments - before.segments, after.payload - before.payload), (1, tls));
+    assert_eq!(after.bytes(), after.segments * 52 + after.payload);
+    world.kill(2);
+    world.until("the end is noticed", |world| !world.node(1).is_up(2));
+    assert!(world.node(1).transport.wire().payload >= after.payload, "what has ended still counts");
+}
