@@ -140,7 +140,7 @@ impl Transport {
         if hello.cluster != cluster {
             return Fate::Ends(Ended::OtherCluster);
         }
-        if hello.id == self.own || link.peer.is_some_and(|dialled| dialled != hello.id) {
+        if hello.id == self.own {
             return Fate::Ends(Ended::OtherId);
         }
         let Some(peer) = self.peers.get(hello.id) else { return Fate::Ends(Ended::Stranger) };

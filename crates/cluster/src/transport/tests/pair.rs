@@ -95,30 +95,6 @@ fn whatever_the_order_of_events_there_is_one_connection_in_the_end() {
 }
 
 #[test]
-fn a_second_connection_of_a_peer_that_lost_the_first_replaces_it_and_an_older_one_does_not() {
-    let mut world = lonely(Limits::default());
-    let mut first = Raw::established(&mut world, 1, 2);
-    let identity = identity_for(&member(2), time::Duration::DAY);
-    let mut older = Raw::dial(&world, 1, &identity);
-    older.hello(CLUSTER, 2, (1 << 40) - 1);
-    world.until("the older is closed", |_| {
-        first.pump();
-        older.pump();
-        older.ended
-    });
-    assert_eq!((world.node(1).ups_and_downs(2), first.ended), ((1, 0), false));
-    let mut newer = Raw::dial(&world, 1, &identity);
-    newer.hello(CLUSTER, 2, (1 << 40) + 1);
-    world.until("the newer replaces it", |world| {
-        first.pump();
-        newer.pump();
-        first.ended && world.node(1).ups_and_downs(2) == (2, 1)
-    });
-    assert_eq!(world.node(1).why_down(2), Some(Ended::Replaced));
-    assert!(matches!(world.node(1).events.as_slice(), [Event::Up { .. }, Event::Down { .. }, Event::Up { .. }]));
-}
-
-#[test]
 fn a_restarted_peer_is_up_again_at_once_with_its_new_life() {
     let mut world = World::connected(2, Limits::default());
     for _ in 0..5 {
@@ -136,21 +112,6 @@ fn a_restarted_peer_is_up_again_at_once_with_its_new_life() {
         let lives: Vec<_> = world.node(1).events.iter().filter_map(life_of).collect();
         assert_eq!((lives.len(), lives.is_sorted_by(|a, b| a < b)), (ups + 1, true), "{lives:?}");
     }
-}
-
-#[test]
-fn a_new_life_replaces_a_connection_whose_end_was_never_noticed() {
-    let mut world = World::connected(2, Limits::default());
-    // The old process keeps its sockets and says nothing: as a host that lost its power.
-    let old = world.nodes[1].take().expect("it was started");
-    world.addresses[1] = "127.0.0.1:0".to_owned();
-    world.start_alone(2, identity_for(&member(2), time::Duration::DAY));
-    let (members, now) = (world.members(), world.clock.now());
-    let node = world.node_mut(2);
-    node.transport.set_members(&members, now, &mut node.events);
-    world.until("the new one is up", |world| world.node(1).ups_and_downs(2) == (2, 1) && world.node(2).is_up(1));
-    assert_eq!(world.node(1).why_down(2), Some(Ended::Replaced));
-    drop(old);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-use super::raw::Raw;
+use super::raw::{Raw, hello};
 use super::*;
 
 /// A node that knows a member 2 which is nowhere to be found.
@@ -114,7 +114,15 @@ fn a_hello_that_is_none() {
 }
 
 #[test]
-fn another_version() {
+fn another_version_of_the_protocol() {
+    let mut world = lonely(Limits::default());
+    let mut raw = Raw::dial(&world, 1, &identity_for(&member(2), time::Duration::DAY));
+    raw.frame(&hello::Hello { version: PROTOCOL_VERSION + 1, ..hello(CLUSTER, 2, 1) }.encode());
+    assert_refused(&mut world, raw, Ended::OtherVersion);
+}
+
+#[test]
+fn another_version_of_frames() {
     let mut world = lonely(Limits::default());
     let mut raw = Raw::dial(&world, 1, &identity_for(&member(2), time::Duration::DAY));
     raw.plain(&[3, 0, 0, 0, 99, 1, 2, 3]);
