@@ -21,6 +21,25 @@ fn members_connect_talk_and_notice_the_end() {
     assert!(world.node(1).is_up(3) && world.node(3).is_up(1));
 }
 
+/// Nothing is kept of a connection that could shorten, or replay, the next one.
+#[test]
+fn every_connection_is_made_in_full() {
+    let mut world = lonely(Limits::default());
+    let identity = identity_for(&member(2), time::Duration::DAY);
+    for turn in 1..4 {
+        let mut raw = Raw::dial(&world, 1, &identity);
+        raw.hello(CLUSTER, 2, turn);
+        world.until("it is answered", |_| {
+            raw.pump();
+            !raw.heard.is_empty()
+        });
+        assert_eq!(raw.tls.handshake_kind(), Some(rustls::HandshakeKind::Full));
+        assert_eq!(raw.tls.protocol_version(), Some(rustls::ProtocolVersion::TLSv1_3));
+        let rustls::Connection::Client(client) = &raw.tls else { panic!("it has dialled") };
+        assert_eq!(client.tls13_tickets_received(), 0);
+    }
+}
+
 #[test]
 fn a_closed_transport_says_good_bye() {
     let mut world = World::connected(2, Limits::default());
