@@ -144,7 +144,7 @@ impl Link {
 
     /// Puts a frame into the queue; false if it does not fit.
     pub(super) fn queue(&mut self, payload: &[u8], most: usize) -> bool {
-        if self.queue.len() - self.sent + HEADER_BYTES + payload.len() > most {
+        if self.queued() + HEADER_BYTES + payload.len() > most {
             return false;
         }
         frame::encode(payload, &mut self.queue);
@@ -159,7 +159,7 @@ impl Link {
 
     /// Whether something waits to be written.
     pub(super) fn has_output(&self) -> bool {
-        self.sent < self.queue.len() || self.tls.wants_write()
+        self.queued() > 0 || self.tls.wants_write()
     }
 
     /// Whether nothing can be written any more.
@@ -248,7 +248,6 @@ impl Link {
     }
 
     /// How many bytes of frames wait to be encrypted.
-    #[cfg(test)]
     pub(super) fn queued(&self) -> usize {
         self.queue.len() - self.sent
     }

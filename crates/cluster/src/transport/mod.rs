@@ -260,7 +260,8 @@ impl Transport {
         if payload.len() > self.limits.frame {
             return false;
         }
-        let clean = !link.has_output();
+        // With something in it already, it is in the list, or waits for the socket to take more.
+        let clean = link.queued() == 0;
         if !link.queue(payload, self.limits.queue) {
             self.doomed.push((slot, Ended::SlowReader));
             return false;
