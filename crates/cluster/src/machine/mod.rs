@@ -164,6 +164,7 @@ pub struct Machine {
     deadline: Moment,
     /// Whom and when this node last told what it claims.
     claims_told: Option<(Id, u64, Vec<Claim>)>,
+    claimed: Moment,
     /// Members whose disks are not those that were registered.
     unknown_disks: BTreeSet<Id>,
     /// Registrations that are on their way through the log.
@@ -244,6 +245,7 @@ impl Machine {
             desk: Desk::default(),
             deadline: Moment::ZERO,
             claims_told: None,
+            claimed: Moment::ZERO,
             unknown_disks: BTreeSet::new(),
             registering: BTreeSet::new(),
             led_in: 0,
