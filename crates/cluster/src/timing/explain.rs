@@ -91,8 +91,8 @@ pub struct Explanation {
 impl Timing {
     /// How long an office of this kind is without a holder among so many nodes, and why.
     ///
-    /// The worst is the worst of one loss: the lost holder also led the arbiter, two candidates got in each other's way,
-    /// and silence had to last as long as it may. What the host and its disk do is assumed, not bounded.
+    /// The worst is the worst of one loss: the lost holder also led the arbiter, two candidates got in each other's
+    /// way, and silence had to last as long as it may. What the host and its disk do is assumed, not bounded.
     pub fn explain(&self, mode: Mode, nodes: usize, arbiter: ArbiterKind) -> Explanation {
         let ways = [Loss::Killed, Loss::Silent, Loss::Graceful]
             .map(|loss| Way { loss, parts: self.parts(loss, mode, nodes, arbiter) });

@@ -241,6 +241,16 @@ fn numbers_of_things_are_bounded() {
 }
 
 #[test]
+fn depth_is_bounded() {
+    for deep in ["a = ".to_string() + &"[".repeat(500_000), "a.".repeat(300_000) + "a = 1", {
+        let tables: String = (1..400).map(|depth| format!("[{}]\n", vec!["a"; depth].join("."))).collect();
+        tables
+    }] {
+        assert!(refused(&deep).starts_with("line 1, column "), "{}", refused(&deep));
+    }
+}
+
+#[test]
 fn the_environment_stands_above_the_file() {
     let with = |name: &'static str, value: &'static str| {
         Config::parse_with(FULL, Path::new("/f"), &move |asked| (asked == name).then(|| OsString::from(value)))
