@@ -24,7 +24,7 @@
 //!
 //! ```
 //! # mod loopback { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loopback/mod.rs")); }
-//! use hustings::{Elector, Sighting};
+//! use hustings::Elector;
 //!
 //! # pollster::block_on(async {
 //! # let cluster = loopback::found(3);
@@ -39,13 +39,13 @@
 //!
 //! // The next one is appointed as soon as this one lets go, with a greater token.
 //! let token = leadership.token();
-//! let (resigned, next) = (leadership.resign(), nodes[2].campaign("billing"));
-//! resigned.await?;
-//! assert!(next.await?.token() > token);
+//! leadership.resign().await?;
+//! assert!(nodes[2].campaign("billing").await?.token() > token);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```
 
+mod embedded;
 mod leadership;
 mod observer;
 mod state;
@@ -59,6 +59,8 @@ use hustings_cluster::api::{Client, ClientError, Refusal};
 use hustings_cluster::clock::{Clock, Moment};
 use hustings_cluster::config::{Config, ConfigError, Mode};
 
+pub use embedded::EmbedError;
+use embedded::Embedded;
 pub use leadership::Leadership;
 use leadership::Wish;
 pub use observer::{Observer, Sighting};
@@ -189,6 +191,10 @@ impl Builder {
         let path = path.as_ref();
         let is_config = path.extension().is_some_and(|extension| extension == "toml");
         let socket = if is_config { Config::read(path)?.socket } else { path.to_path_buf() };
+        self.attach(socket, None)
+    }
+
+    fn attach(self, socket: PathBuf, node: Option<Embedded>) -> Result<Elector, ConnectError> {
         let client = Client::connect(&socket)?;
         let shared = Arc::new(Shared {
             socket,
@@ -202,7 +208,7 @@ impl Builder {
             .name(name)
             .spawn(move || thread::run(&worker, client))
             .map_err(ConnectError::Thread)?;
-        Ok(Elector { handle: Arc::new(Handle { shared }) })
+        Ok(Elector { handle: Arc::new(Handle { shared, _node: node }) })
     }
 }
 
@@ -247,6 +253,8 @@ impl Shared {
 #[derive(Debug)]
 struct Handle {
     shared: Arc<Shared>,
+    /// Dropped after the connection has ended.
+    _node: Option<Embedded>,
 }
 
 impl Handle {

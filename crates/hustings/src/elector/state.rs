@@ -390,8 +390,8 @@ impl State {
             return;
         }
         campaign.turn(Phase::Lost(ending), news);
-        // Nobody takes it up again before the guard is gone.
-        if self.is_connected {
+        // Nobody takes it up again before the guard is gone. A node that was met later knows nothing of it.
+        if campaign.is_known {
             self.say_withdrawn(office, None, news);
         }
     }

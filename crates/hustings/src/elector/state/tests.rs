@@ -184,7 +184,7 @@ fn without_a_node_what_is_held_is_to_be_given_up_and_what_is_wanted_is_wanted_ag
     sent(state.heard(Reply::Done, at(51)));
     sent(state.heard(Reply::Held(Holding { office: "p".into(), token: 1, deadline: at(200) }), at(52)));
     assert_eq!(*waiting.borrow(), Phase::Held(1));
-    sent(state.passed(at(100)));
+    assert_eq!(sent(state.passed(at(100))), [""; 0], "this node knows nothing of it");
     assert_eq!(*receiver.borrow(), Phase::Lost(Ending::NodeGone));
 }
 
