@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::check::CheckArgs;
+use super::init::InitArgs;
 use super::papers::PapersArgs;
 use super::plot::PlotArgs;
 use super::sim_args::SimArgs;
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     Plot(Box<PlotArgs>),
     /// The speed of this machine, against hand-written loops.
     Bench(BenchArgs),
+    /// The files of a new cluster: keys and configurations.
+    Init(Box<InitArgs>),
     /// A script that completes commands and options in a shell.
     Completions {
         /// Which shell.

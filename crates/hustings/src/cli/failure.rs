@@ -2,6 +2,7 @@
 
 use std::io;
 
+use hustings_cluster::config::FoundError;
 use hustings_papers::findings::StudyError;
 use hustings_papers::plot::{PlotError, PngError};
 use hustings_papers::report::ReportError;
@@ -66,6 +67,9 @@ pub(crate) enum Failure {
     /// A picture that could not be turned into pixels.
     #[error("--png: {0}")]
     Png(PngError),
+    /// A cluster whose files were not written.
+    #[error(transparent)]
+    Found(#[from] FoundError),
     /// Ctrl-C could not be listened for.
     #[error("cannot listen for signals: {0}")]
     Signals(io::Error),
@@ -98,6 +102,8 @@ impl Failure {
             | Failure::Png(_)
             | Failure::Signals(_) => (Exit::CouldNot, None),
             Failure::Results { .. } | Failure::Plot { .. } => (Exit::WrongUse, None),
+            Failure::Found(FoundError::File { .. } | FoundError::Issue(_)) => (Exit::CouldNot, None),
+            Failure::Found(_) => (Exit::WrongUse, None),
             Failure::Sweep(error) => sweep_exit(error),
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),
