@@ -146,8 +146,8 @@ pub struct Machine {
     /// Who is up, ascending: as the leader of the arbiter says, or else by own evidence.
     view: Vec<Id>,
     view_is_stale: bool,
-    /// What the leader of the arbiter last said of it, and who that was.
-    told_view: Option<(Id, Vec<Id>)>,
+    /// What the leader of the arbiter last said of it, who that was, and in which term.
+    told_view: Option<(Id, u64, Vec<Id>)>,
     standing: Standing,
     health: u8,
     leaving: bool,
@@ -368,6 +368,20 @@ impl Machine {
         self.council.as_ref().is_some_and(|council| council.is_leader())
     }
 
+    /// What a test wants to see.
+    #[doc(hidden)]
+    pub fn debug(&self) -> String {
+        let peers: Vec<String> = self
+            .peers
+            .iter()
+            .map(|(id, peer)| format!("{id}: connected {} up {} why {:?}", peer.connected, peer.up, peer.why))
+            .collect();
+        format!(
+            "own {} now {} deadline {} wake {} view {:?} told {:?} standing {:?} peers {peers:?}",
+            self.setup.own, self.now, self.deadline, self.wake, self.view, self.told_view, self.standing
+        )
+    }
+
     fn count(&mut self, what: &'static str) {
         *self.counters.entry(what).or_default() += 1;
     }
@@ -402,7 +416,8 @@ impl Machine {
             Message::Beat(beat) => self.got_beat(from, beat),
             Message::Standing(standing) => self.got_standing(from, standing),
             Message::View(view) => {
-                self.told_view = Some((from, view));
+                let term = self.council.as_ref().map_or(0, |council| council.term());
+                self.told_view = Some((from, term, view));
                 self.view_is_stale = true;
             }
             Message::Raft(message) => self.got_raft(from, &message),

@@ -6,6 +6,7 @@ use raft::eraftpb::{ConfChangeType, ConfChangeV2};
 use super::council::Committed;
 use super::table::{Command, Table};
 use super::{Exit, LISTEN, Machine, Output};
+use crate::api::Cause;
 use crate::clock::Moment;
 use crate::member::Member;
 use crate::wire::Message;
@@ -137,6 +138,8 @@ impl Machine {
             let asked = self.granter.begin();
             drop(asked);
             self.registering.clear();
+            let view = Message::View(self.view.clone());
+            self.send_all(&view);
             self.beat_if_due();
         }
         if leader == self.followed {
@@ -147,8 +150,10 @@ impl Machine {
         self.view_is_stale = true;
         self.claims_told = None;
         self.agreeing.clear();
-        if leader.is_some() && !leads {
-            self.report_given_up();
+        if let Some(leader) = leader.filter(|_| !leads) {
+            let gone = self.peers.iter().filter(|(_, peer)| !peer.up && peer.why == Cause::Disconnected);
+            let gone: Vec<Id> = gone.map(|(id, _)| *id).collect();
+            gone.into_iter().for_each(|id| self.send(leader, Message::Ended(id)));
         }
     }
 
@@ -202,12 +207,12 @@ impl Machine {
             return;
         }
         let own = self.setup.own;
-        let told = self
-            .told_view
-            .as_ref()
-            .filter(|(leader, view)| !self.leads() && self.arbiter_leader() == Some(*leader) && view.contains(&own));
+        let term = self.council.as_ref().map_or(0, |council| council.term());
+        let told = self.told_view.as_ref().filter(|(leader, said_in, view)| {
+            !self.leads() && self.arbiter_leader() == Some(*leader) && *said_in == term && view.contains(&own)
+        });
         let view = match told {
-            Some((_, view)) => view.iter().copied().filter(|id| self.table.members.contains_key(id)).collect(),
+            Some((.., view)) => view.iter().copied().filter(|id| self.table.members.contains_key(id)).collect(),
             None => self.table.members.keys().copied().filter(|id| self.is_up(*id)).collect::<Vec<Id>>(),
         };
         if view != self.view {

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
 use raft::{Error, GetEntriesContext, RaftState, Storage, StorageError};
 
-use super::StoreError;
 use super::state::State;
+use super::{StoreError, Write};
 
 /// An in-memory mirror of what is on disk or on its way there. Clones show the same thing.
 #[derive(Clone)]
@@ -24,6 +24,20 @@ impl Mirror {
     pub(super) fn new(state: State) -> Self {
         let conf_state = state.snapshot.get_metadata().get_conf_state().clone();
         Mirror { inner: Rc::new(RefCell::new(Inner { state, conf_state })) }
+    }
+
+    /// Of a store that nothing was ever written to.
+    pub fn empty() -> Self {
+        Mirror::new(State::default())
+    }
+
+    /// Takes over what was once written.
+    pub fn redo(&self, write: &Write) -> Result<(), StoreError> {
+        self.change(|state| state.apply(write))?;
+        if let Some(snapshot) = &write.snapshot {
+            self.set_conf_state(snapshot.get_metadata().get_conf_state().clone());
+        }
+        Ok(())
     }
 
     /// Takes entries over; they replace everything from their first index on.

@@ -114,6 +114,23 @@ fn a_small_file_is_enough() {
 }
 
 #[test]
+fn the_example_of_the_manual_is_right_and_has_every_key() {
+    let manual = include_str!("../../../../../docs/configuration.md");
+    let example = manual.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let example = example.expect("it begins with an example");
+    parse(example).unwrap_or_else(|error| panic!("{error}"));
+    // A name that is wrong is answered with all that are right: in the file, and in its tables.
+    for (text, table) in
+        [("z = 1", ""), ("[tls]\nz = 1", "tls"), ("[timing]\nz = 1", "timing"), ("[health]\nz = 1", "health")]
+    {
+        for key in refused(text).split("expected one of").nth(1).expect(text).split('`').skip(1).step_by(2) {
+            let said = |line: &str| line.trim_start_matches(['#', '[', ' ']).starts_with(key);
+            assert!(example.lines().any(said), "{table} {key} is not in the manual");
+        }
+    }
+}
+
+#[test]
 fn everything_that_can_be_said_is_taken() {
     let config = parse(FULL).expect("the example is right");
     assert_eq!((config.node, config.listen.as_str()), (Id(7), "0.0.0.0:7402"));

@@ -27,7 +27,7 @@ pub(crate) struct InitArgs {
     /// The name of the cluster [default: that of the folder].
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
-    /// A member: its name, where others reach it, and if need be its priority (0) and role (elector, witness, observer).
+    /// A member: its name, where others reach it; its priority (0) and role (elector, witness, observer).
     #[arg(long = "node", value_name = "NAME=HOST:PORT[,priority=P][,role=R]", required = true)]
     nodes: Vec<Newcomer>,
     /// How it is found out who should lead.
