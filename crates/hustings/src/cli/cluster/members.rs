@@ -141,7 +141,7 @@ fn remove(args: &RemoveArgs, console: &mut Console<'_>) -> Result<Exit, Failure>
     asked.check_member(&args.name)?;
     asked.order(&Request::RemoveMember { name: args.name.clone() })?;
     if let Some(dir) = &args.dir {
-        dismiss(dir, &args.name)?;
+        dismiss(dir, &args.name).map_err(ClusterFailure::from)?;
     }
     match args.common.format {
         Format::Json => writeln!(console.out, "{}", json!({ "removed": args.name }))?,
