@@ -28,7 +28,7 @@ pub use environment::VARIABLES;
 pub use error::ConfigError;
 pub use found::{Admitted, FoundError, Founded, Plan, admit, dismiss, found};
 pub use newcomer::{Newcomer, NewcomerError};
-pub(crate) use values::{member_problem, office_name};
+pub(crate) use values::{LONGEST_SOCKET_PATH, member_problem, office_name};
 
 /// No configuration file is longer.
 pub const MOST_BYTES: usize = 1 << 20;

@@ -71,6 +71,11 @@ impl Desk {
 }
 
 impl Machine {
+    /// The offices that this node holds, with their tokens, by name.
+    pub fn held(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.desk.held.iter().map(|(office, held)| (office.as_str(), held.token))
+    }
+
     /// The offices that this node stands for now, with how well it is. If that is news, everybody is told.
     pub(super) fn restate(&mut self) {
         let now = self.now;

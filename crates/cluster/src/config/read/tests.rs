@@ -103,6 +103,7 @@ fn a_small_file_is_enough() {
         health: None,
         data: "/etc/hustings/data".into(),
         socket: "/etc/hustings/hustings.sock".into(),
+        join: false,
         tls: Tls {
             authority: "/etc/hustings/authority.crt".into(),
             certificate: "/etc/hustings/node.crt".into(),
