@@ -3,13 +3,13 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::check::CheckArgs;
-use super::init::InitArgs;
+use super::cluster::ClusterCommand;
 use super::papers::PapersArgs;
 use super::plot::PlotArgs;
 use super::sim_args::SimArgs;
 use super::sweep::SweepArgs;
 
-/// Elects leaders; a laboratory for the published algorithms.
+/// Leader election: a laboratory, and a cluster of real hosts.
 #[derive(Parser, Debug)]
 #[command(name = "hustings", version, max_term_width = 100, disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -20,6 +20,9 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// A cluster of real processes.
+    #[command(flatten)]
+    Cluster(ClusterCommand),
     /// The catalogue: network, assumptions, complexity, source.
     List(ListArgs),
     /// One simulated election.
@@ -34,8 +37,6 @@ pub(crate) enum Command {
     Plot(Box<PlotArgs>),
     /// The speed of this machine, against hand-written loops.
     Bench(BenchArgs),
-    /// The files of a new cluster: keys and configurations.
-    Init(Box<InitArgs>),
     /// A script that completes commands and options in a shell.
     Completions {
         /// Which shell.

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use hustings_cluster::config::FoundError;
 use hustings_papers::findings::StudyError;
 use hustings_papers::plot::{PlotError, PngError};
 use hustings_papers::report::ReportError;
@@ -13,6 +12,7 @@ use hustings_sim::simulate::{Refusal, ReplayRefusal};
 use hustings_sim::topology::BuildError;
 use hustings_sim::trace::file::FileError;
 
+use super::cluster::ClusterFailure;
 use super::console::{Console, Exit, Paint};
 use crate::check::cases::NoCheck;
 
@@ -67,9 +67,9 @@ pub(crate) enum Failure {
     /// A picture that could not be turned into pixels.
     #[error("--png: {0}")]
     Png(PngError),
-    /// A cluster whose files were not written.
+    /// A command of the cluster.
     #[error(transparent)]
-    Found(#[from] FoundError),
+    Cluster(#[from] ClusterFailure),
     /// Ctrl-C could not be listened for.
     #[error("cannot listen for signals: {0}")]
     Signals(io::Error),
@@ -102,8 +102,7 @@ impl Failure {
             | Failure::Png(_)
             | Failure::Signals(_) => (Exit::CouldNot, None),
             Failure::Results { .. } | Failure::Plot { .. } => (Exit::WrongUse, None),
-            Failure::Found(FoundError::File { .. } | FoundError::Issue(_)) => (Exit::CouldNot, None),
-            Failure::Found(_) => (Exit::WrongUse, None),
+            Failure::Cluster(failure) => failure.told(),
             Failure::Sweep(error) => sweep_exit(error),
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),

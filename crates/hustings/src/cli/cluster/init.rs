@@ -8,9 +8,10 @@ use hustings_cluster::config::{ArbiterKind, Choice, Founded, Newcomer, Plan, fou
 use hustings_cluster::member::Member;
 use serde_json::{Value, json};
 
-use super::args::Format;
-use super::console::{Console, Exit, Paint};
-use super::failure::Failure;
+use super::super::args::Format;
+use super::super::console::{Console, Exit, Paint};
+use super::super::failure::Failure;
+use super::ClusterFailure;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -60,7 +61,7 @@ enum Arbiter {
 }
 
 pub(crate) fn run(args: &InitArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let founded = found(&args.folder, &plan(args))?;
+    let founded = found(&args.folder, &plan(args)).map_err(ClusterFailure::from)?;
     match args.format {
         Format::Text => tell(&founded, console)?,
         Format::Json => writeln!(console.out, "{}", describe(&founded))?,
