@@ -197,3 +197,22 @@ fn told_twice_a_node_stops_at_once() {
     let ended = town.bury(0);
     assert!(matches!(ended, Err(NodeError::StoppedAtOnce)), "{ended:?}");
 }
+
+#[test]
+fn what_one_program_may_watch_is_bounded() {
+    let mut town = Town::found(1);
+    town.start(0);
+    let mut client = town.client(0);
+    for number in 0..1999 {
+        // The second of each pair is nothing new.
+        for _ in 0..2 {
+            let answer = client.ask(&Request::Watch { office: Some(format!("o{number}")) }, Some(PATIENCE));
+            assert!(matches!(answer, Ok(Reply::Office(_))), "{number}: {answer:?}");
+        }
+    }
+    let last = client.ask(&Request::Watch { office: None }, Some(PATIENCE));
+    assert!(matches!(last, Ok(Reply::Office(_))), "{last:?}");
+    let answer = client.ask(&Request::Watch { office: Some("one-more".to_string()) }, Some(PATIENCE));
+    let Ok(Reply::Refused(refusal)) = answer else { panic!("that is too much: {answer:?}") };
+    assert_eq!(refusal.code, "too-many");
+}
