@@ -87,14 +87,12 @@ fn killed_again_and_again(mode: Mode, rounds: usize) -> Vec<Duration> {
 #[test]
 fn a_killed_holder_of_a_fenced_office_is_replaced_without_waiting_for_its_lease() {
     let took = killed_again_and_again(Mode::Fenced, 5);
-    println!("fenced: {took:?}");
     assert!(took[0] < Duration::from_millis(200), "not even once before the lease was over: {took:?}");
 }
 
 #[test]
 fn a_killed_holder_of_an_exclusive_office_is_replaced_after_its_lease() {
     let took = killed_again_and_again(Mode::Exclusive, 2);
-    println!("exclusive: {took:?}");
     assert!(took[0] > Duration::from_millis(50), "its lease was not waited for: {took:?}");
 }
 
