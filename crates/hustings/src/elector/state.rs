@@ -400,12 +400,8 @@ impl State {
     pub(super) fn passed(&mut self, now: Moment) -> News {
         let mut news = News::default();
         let is_over = |campaign: &Campaign| campaign.is_running() && campaign.deadline.get() <= now;
-        let over: Vec<String> = self
-            .campaigns
-            .iter()
-            .filter(|(_, campaign)| is_over(campaign))
-            .map(|(office, _)| office.clone())
-            .collect();
+        let over: Vec<String> =
+            self.campaigns.iter().filter(|(_, campaign)| is_over(campaign)).map(|(office, _)| office.clone()).collect();
         over.iter().for_each(|office| self.lost(office, None, Ending::Deadline, &mut news));
         if self.fresh_until.get() <= now {
             self.show_all(now, &mut news);

@@ -236,9 +236,11 @@ fn what_is_not_current_is_unknown_and_nobody_is_nobody() {
     let (receiver, news) = state.observe("o", at(0));
     sent(news);
     sent(state.heard(history(), at(0)));
-    for (reply, wanted) in
-        [(status(None, true), Sighting::Vacant), (status(Some("a"), false), Sighting::Unknown), (status(None, false), Sighting::Unknown)]
-    {
+    for (reply, wanted) in [
+        (status(None, true), Sighting::Vacant),
+        (status(Some("a"), false), Sighting::Unknown),
+        (status(None, false), Sighting::Unknown),
+    ] {
         sent(state.heard(reply, at(1)));
         assert_eq!(*receiver.borrow(), wanted);
     }
