@@ -156,7 +156,11 @@ fn members_come_and_go() {
     let spec = format!("d=127.0.0.1:{}", loopback::free_ports(1)[0]);
     let added = cluster.ask("a", &["members", "add", &spec, "--dir", dir]);
     assert_eq!((added.code, added.err.as_str()), (0, ""));
-    assert!(added.out.contains("d is member 4 of the cluster") && added.out.contains("c/d/hustings.toml"), "{}", added.out);
+    assert!(
+        added.out.contains("d is member 4 of the cluster") && added.out.contains("c/d/hustings.toml"),
+        "{}",
+        added.out
+    );
     cluster.start(&["d"]);
     cluster.agreed(&["a", "b", "c", "d"], |_| true);
     let members = json(&cluster.ask("d", &["members", "--format", "json"]).out);
@@ -220,7 +224,11 @@ fn the_timing_is_explained_for_both_kinds_of_offices() {
     let cluster = three(&[]);
     let text = cluster.ask("a", &["node", "--explain-timing"]);
     assert_eq!((text.code, text.err.as_str()), (0, ""));
-    assert!(text.out.contains("office that is fenced, 3 nodes") && text.out.contains("that is exclusive"), "{}", text.out);
+    assert!(
+        text.out.contains("office that is fenced, 3 nodes") && text.out.contains("that is exclusive"),
+        "{}",
+        text.out
+    );
     let object = json(&cluster.ask("a", &["node", "--explain-timing", "--format", "json"]).out);
     let worst = |mode: usize| object["modes"][mode]["ways"][0]["worst_us"].as_u64().expect("a number");
     assert_eq!(worst(1) - worst(0), 253_500, "an exclusive office waits for lease, drift and margin: {object}");

@@ -49,7 +49,8 @@ pub(crate) enum ClusterCommand {
 }
 
 /// How every command that asks a node ends.
-pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done; 1 the answer is no; 2 wrong use; 3 the node cannot be reached, or cannot do it.";
+pub(crate) const EXIT_CODES: &str =
+    "Exit codes: 0 done; 1 the answer is no; 2 wrong use; 3 the node cannot be reached, or cannot do it.";
 
 /// What every command that asks a node takes.
 #[derive(Args, Debug)]
