@@ -97,8 +97,11 @@ impl Machine {
         }
     }
 
-    /// What this node was elected for and does not hold.
+    /// What this node was elected for and does not hold. One that may not act could not hold it.
     pub(super) fn own_claims(&self) -> Vec<Claim> {
+        if self.deadline - self.setup.timing.stop <= self.now {
+            return Vec::new();
+        }
         let own = self.own_holder();
         let elected = self.races.elected().filter(|(_, leader)| *leader == Some(self.setup.own));
         let lacks = elected.filter(|(office, _)| {

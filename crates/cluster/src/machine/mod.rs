@@ -164,6 +164,7 @@ pub struct Machine {
     deadline: Moment,
     /// Whom and when this node last told what it claims.
     claims_told: Option<(Id, u64, Vec<Claim>)>,
+    claimed: Moment,
     /// Members whose disks are not those that were registered.
     unknown_disks: BTreeSet<Id>,
     /// Registrations that are on their way through the log.
@@ -244,6 +245,7 @@ impl Machine {
             desk: Desk::default(),
             deadline: Moment::ZERO,
             claims_told: None,
+            claimed: Moment::ZERO,
             unknown_disks: BTreeSet::new(),
             registering: BTreeSet::new(),
             led_in: 0,
@@ -377,8 +379,19 @@ impl Machine {
             .map(|(id, peer)| format!("{id}: connected {} up {} why {:?}", peer.connected, peer.up, peer.why))
             .collect();
         format!(
-            "own {} now {} deadline {} wake {} view {:?} told {:?} standing {:?} peers {peers:?}",
-            self.setup.own, self.now, self.deadline, self.wake, self.view, self.told_view, self.standing
+            "races {:?} claims told {:?} {} rounds {:?} applied {:?} own {} now {} deadline {} wake {} view {:?} told {:?} standing {:?} peers {peers:?}",
+            self.races.elected().collect::<Vec<_>>(),
+            self.claims_told,
+            self.granter.debug(),
+            self.rounds,
+            self.council.as_ref().map(|council| (council.applied(), council.last_index())),
+            self.setup.own,
+            self.now,
+            self.deadline,
+            self.wake,
+            self.view,
+            self.told_view,
+            self.standing
         )
     }
 

@@ -1,5 +1,7 @@
 //! What follows from what happened: everything is looked at again until nothing changes.
 
+use std::time::Duration;
+
 use hustings_protocol::Id;
 use raft::eraftpb::{ConfChangeType, ConfChangeV2};
 
@@ -10,6 +12,9 @@ use crate::api::Cause;
 use crate::clock::Moment;
 use crate::member::Member;
 use crate::wire::Message;
+
+/// How often a claim that nothing came of is said again.
+const CLAIM_AGAIN: Duration = Duration::from_millis(500);
 
 impl Machine {
     /// Draws all conclusions.
@@ -163,7 +168,7 @@ impl Machine {
         let Some(council) = &mut self.council else { return };
         council.forget_leader();
         council.cast_parked(&mut self.errands);
-        council.stand_soon(place, std::time::Duration::ZERO, now);
+        council.stand_soon(place, Duration::ZERO, now);
         self.stand_if_due();
     }
 
@@ -254,10 +259,12 @@ impl Machine {
         let claims = self.own_claims();
         let term = self.council.as_ref().map_or(0, |council| council.term());
         let told = Some((leader, term, claims.clone()));
-        if told == self.claims_told {
+        // Said again now and then: what goes by way of others may be lost.
+        let is_late = !claims.is_empty() && self.now.since(self.claimed) > CLAIM_AGAIN;
+        if told == self.claims_told && !is_late {
             return;
         }
-        self.claims_told = told;
+        (self.claims_told, self.claimed) = (told, self.now);
         if leader == self.setup.own {
             self.got_claims(leader, claims);
         } else {

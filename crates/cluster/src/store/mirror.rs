@@ -9,12 +9,14 @@ use raft::{Error, GetEntriesContext, RaftState, Storage, StorageError};
 use super::state::State;
 use super::{StoreError, Write};
 
-/// An in-memory mirror of what is on disk or on its way there. Clones show the same thing.
-#[derive(Clone)]
+/// An in-memory mirror of what is on disk or on its way there. Clones show the same thing. The default is what a new
+/// store has: nothing.
+#[derive(Clone, Default)]
 pub struct Mirror {
     inner: Rc<RefCell<Inner>>,
 }
 
+#[derive(Default)]
 struct Inner {
     state: State,
     conf_state: ConfState,

@@ -1,5 +1,7 @@
 //! What happens on a connection: reading, the Hello, the end.
 
+use std::time::Duration;
+
 use hustings_protocol::Id;
 
 use super::bucket::Bucket;
@@ -16,6 +18,9 @@ const BYTES_A_PASS: usize = 64 * 1024;
 const FRAMES_A_PASS: usize = 256;
 /// A peer that sent too many frames is read again when it may send so many: not for each single one.
 const FRAMES_AFTER_WAIT: u32 = 64;
+/// A peer that sends too many frames for so long is cut off. As long as its frames fill the buffers of both hosts its
+/// end could not be noticed either.
+const FLOOD_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What becomes of a connection after a pass, or after its peer's Hello.
 enum Fate {
@@ -90,8 +95,11 @@ impl Transport {
         let mut bytes = BYTES_A_PASS;
         for _ in 0..FRAMES_A_PASS {
             if !link.bucket.has_one(now) {
-                link.throttled = Some(link.bucket.has_at(FRAMES_AFTER_WAIT));
                 self.counters.throttled += 1;
+                if now.since(*link.too_much_since.get_or_insert(now)) >= FLOOD_PATIENCE {
+                    return Fate::Ends(Ended::Flood);
+                }
+                link.throttled = Some(link.bucket.has_at(FRAMES_AFTER_WAIT));
                 break;
             }
             let next = link.next_frame(&mut bytes, &mut self.counters);
@@ -113,6 +121,7 @@ impl Transport {
                 (Ok(Next::Frame(_)), ..) => return Fate::Ends(Ended::Garbage),
                 (Ok(Next::Nothing), ..) => {
                     link.readable = false;
+                    link.too_much_since = None;
                     break;
                 }
                 (Ok(Next::Later), ..) => break,
@@ -131,7 +140,7 @@ impl Transport {
         if hello.cluster != cluster {
             return Fate::Ends(Ended::OtherCluster);
         }
-        if hello.id == self.own || link.peer.is_some_and(|dialled| dialled != hello.id) {
+        if hello.id == self.own {
             return Fate::Ends(Ended::OtherId);
         }
         let Some(peer) = self.peers.get(hello.id) else { return Fate::Ends(Ended::Stranger) };
@@ -180,6 +189,8 @@ impl Transport {
             link.greet(&hello, &mut self.counters);
         }
         if let Some(peer) = self.peers.get_mut(id) {
+            // A new connection does not make a peer's share larger.
+            link.bucket = peer.bucket.unwrap_or(link.bucket);
             peer.link = Some(slot);
             peer.dial = Dial::At(Moment::NEVER);
             if !link.dialled {
@@ -205,6 +216,7 @@ impl Transport {
     /// Ends a connection that has been taken out of its place, and sees to what follows from that.
     fn finish(&mut self, mut link: Box<Link>, slot: usize, why: Ended, now: Moment, out: &mut Vec<Event>) {
         link.say_goodbye(&mut self.counters);
+        self.wire += link.wire();
         // It is closed right after this; that it cannot be deregistered changes nothing.
         let _ = self.registry.deregister(link.socket());
         self.slots.release(slot);
@@ -217,6 +229,7 @@ impl Transport {
             out.push(Event::Down { peer: id, why });
             if let Some(peer) = peer.filter(|peer| peer.link == Some(slot)) {
                 peer.link = None;
+                peer.bucket = Some(link.bucket);
                 peer.lost(now.since(link.since), why == Ended::Dropped, now, &mut self.jitter);
             }
             return;

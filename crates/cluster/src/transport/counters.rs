@@ -37,7 +37,7 @@ pub enum Ended {
     Oversize,
     /// It does not read what is sent to it.
     SlowReader,
-    /// It ended while more of its frames were waiting than it may send.
+    /// It sent too many frames for too long, or ended while too many were waiting.
     Flood,
     /// Another connection with the same member takes its place.
     Replaced,

@@ -32,10 +32,7 @@ impl Transport {
             let Some(peer) = self.peers.get_mut(answer.peer) else { continue };
             peer.asked = false;
             if peer.dial == Dial::Resolving {
-                let mut addresses = answer.addresses;
-                // One that does not answer at all takes all the time there is: next time another is first.
-                let first = peer.failures as usize % addresses.len().max(1);
-                addresses.rotate_left(first);
+                let addresses = in_turn(answer.addresses, peer.failures);
                 self.try_addresses(answer.peer, addresses, now, out);
             }
         }
@@ -120,5 +117,26 @@ impl Transport {
             turn: self.turn,
         }
         .encode()
+    }
+}
+
+/// One that does not answer at all takes all the time there is: so after each failure another is first.
+fn in_turn(mut addresses: Vec<SocketAddr>, failures: u32) -> Vec<SocketAddr> {
+    let first = failures as usize % addresses.len().max(1);
+    addresses.rotate_left(first);
+    addresses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_is_the_first_in_its_turn() {
+        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let all: Vec<_> = (1..=3).map(address).collect();
+        let first: Vec<_> = (0..4).map(|failures| in_turn(all.clone(), failures)[0]).collect();
+        assert_eq!(first, [1, 2, 3, 1].map(address));
+        assert!(in_turn(Vec::new(), 7).is_empty());
     }
 }

@@ -14,6 +14,7 @@ use super::bucket::Bucket;
 use super::counters::{Counters, Ended};
 use super::frame::{self, Decoder, FrameError, HEADER_BYTES};
 use super::hello::MOST_HELLO_BYTES;
+use super::wire::{self, Wire};
 use crate::clock::Moment;
 
 /// How far a connection has come.
@@ -66,6 +67,8 @@ pub(super) struct Link {
     pub(super) readable: bool,
     /// Its frames wait until then.
     pub(super) throttled: Option<Moment>,
+    /// Since when it has had more to say than it may, without a break.
+    pub(super) too_much_since: Option<Moment>,
     pub(super) bucket: Bucket,
 }
 
@@ -89,6 +92,7 @@ impl Link {
             since: now,
             readable: false,
             throttled: None,
+            too_much_since: None,
             bucket,
         }
     }
@@ -109,6 +113,11 @@ impl Link {
 
     pub(super) fn socket(&mut self) -> &mut TcpStream {
         &mut self.socket
+    }
+
+    /// What it has sent.
+    pub(super) fn wire(&self) -> Wire {
+        wire::sent(&self.socket)
     }
 
     /// Whether a dialled connection has been answered; why not, if it will not be.
@@ -135,7 +144,7 @@ impl Link {
 
     /// Puts a frame into the queue; false if it does not fit.
     pub(super) fn queue(&mut self, payload: &[u8], most: usize) -> bool {
-        if self.queue.len() - self.sent + HEADER_BYTES + payload.len() > most {
+        if self.queued() + HEADER_BYTES + payload.len() > most {
             return false;
         }
         frame::encode(payload, &mut self.queue);
@@ -150,7 +159,7 @@ impl Link {
 
     /// Whether something waits to be written.
     pub(super) fn has_output(&self) -> bool {
-        self.sent < self.queue.len() || self.tls.wants_write()
+        self.queued() > 0 || self.tls.wants_write()
     }
 
     /// Whether nothing can be written any more.
@@ -236,6 +245,17 @@ impl Link {
                 Err(error) => self.read_end = Some(of_tls(&error)),
             }
         }
+    }
+
+    /// How many bytes of frames wait to be encrypted.
+    pub(super) fn queued(&self) -> usize {
+        self.queue.len() - self.sent
+    }
+
+    /// How much memory its buffers of frames take.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.queue.capacity() + self.decoder.memory()
     }
 
     /// The bytes of a payload that was found.

@@ -31,6 +31,7 @@ mod resolve;
 mod slots;
 #[cfg(test)]
 mod tests;
+mod wire;
 
 use std::io;
 use std::ops::Range;
@@ -41,6 +42,7 @@ use mio::{Registry, Token};
 
 pub use counters::{Counters, Ended};
 pub use hello::{MOST_HELLO_BYTES, PROTOCOL_VERSION};
+pub use wire::Wire;
 
 use crate::clock::Moment;
 use crate::identity::Identity;
@@ -145,6 +147,8 @@ pub struct Transport {
     jitter: Jitter,
     turn: u64,
     counters: Counters,
+    /// What connections that have ended sent.
+    wire: Wire,
     /// Connections with something to write since the last flush.
     dirty: Vec<usize>,
     /// Connections to be ended as soon as it can be told.
@@ -192,6 +196,7 @@ impl Transport {
             jitter: Jitter::new(life ^ own.0),
             turn: 0,
             counters: Counters::default(),
+            wire: Wire::default(),
             dirty: Vec::new(),
             doomed: Vec::new(),
             spare: Vec::new(),
@@ -255,7 +260,8 @@ impl Transport {
         if payload.len() > self.limits.frame {
             return false;
         }
-        let clean = !link.has_output();
+        // With something in it already, it is in the list, or waits for the socket to take more.
+        let clean = link.queued() == 0;
         if !link.queue(payload, self.limits.queue) {
             self.doomed.push((slot, Ended::SlowReader));
             return false;
@@ -314,6 +320,13 @@ impl Transport {
     /// What was counted since the start.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// What was sent since the start as it went over the wire. This asks the kernel: not for every pass.
+    pub fn wire(&self) -> Wire {
+        let mut total = self.wire;
+        self.slots.iter().for_each(|link| total += link.wire());
+        total
     }
 
     fn end_doomed(&mut self, now: Moment, out: &mut Vec<Event>) {

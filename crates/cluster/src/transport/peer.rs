@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hustings_protocol::Id;
 
+use super::bucket::Bucket;
 use crate::clock::Moment;
 use crate::member::Member;
 
@@ -49,6 +50,8 @@ pub(super) struct Peer {
     pub(super) asked: bool,
     /// Attempts that failed in a row.
     pub(super) failures: u32,
+    /// What its last connection left of its share of frames.
+    pub(super) bucket: Option<Bucket>,
 }
 
 impl Peer {
@@ -94,7 +97,15 @@ impl Peers {
         let gone = gone.into_iter().filter_map(|id| self.all.remove(&id)).collect();
         for member in members.iter().filter(|member| member.id != own) {
             let dial = Dial::At(now);
-            let fresh = || Peer { member: member.clone(), link: None, parked: None, dial, asked: false, failures: 0 };
+            let fresh = || Peer {
+                member: member.clone(),
+                link: None,
+                parked: None,
+                dial,
+                asked: false,
+                failures: 0,
+                bucket: None,
+            };
             let peer = self.all.entry(member.id).or_insert_with(fresh);
             if peer.member.address != member.address && matches!(peer.dial, Dial::At(_)) && peer.link.is_none() {
                 peer.dial = Dial::At(now);

@@ -12,6 +12,8 @@ pub(crate) struct Plan {
     pub(crate) lease_ms: u64,
     /// Clocks gain or lose up to so many parts in a million.
     pub(crate) drift: u64,
+    /// The clock of the best node is as slow as may be, those of the others as fast.
+    pub(crate) slow_best: bool,
     /// Disks and links are slow now and then.
     pub(crate) slow: bool,
     pub(crate) broken: Broken,
@@ -19,7 +21,15 @@ pub(crate) struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Plan { fenced: false, preempt: true, lease_ms: 300, drift: 4_900, slow: true, broken: Broken::default() }
+        Plan {
+            fenced: false,
+            preempt: true,
+            lease_ms: 300,
+            drift: 4_900,
+            slow_best: false,
+            slow: true,
+            broken: Broken::default(),
+        }
     }
 }
 

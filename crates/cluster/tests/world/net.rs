@@ -99,8 +99,12 @@ fn pair(one: usize, other: usize) -> (usize, usize) {
 impl World {
     pub(crate) fn new(nodes: usize, seed: u64, plan: Plan) -> Self {
         let mut dice = Dice(seed ^ 0x5eed);
-        let hosts = (0..nodes).map(|_| {
-            let ppm = dice.roll(2 * plan.drift + 1) as i64 - plan.drift as i64;
+        let hosts = (0..nodes).map(|node| {
+            let ppm = match plan.slow_best {
+                true if node + 1 == nodes => -(plan.drift as i64),
+                true => plan.drift as i64,
+                false => dice.roll(2 * plan.drift + 1) as i64 - plan.drift as i64,
+            };
             Host {
                 machine: None,
                 life: 0,

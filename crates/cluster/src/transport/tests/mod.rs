@@ -1,6 +1,7 @@
 //! Transports on real sockets, several in one process, driven by one loop.
 
 mod abuse;
+mod crossing;
 mod pair;
 mod raw;
 mod refusals;

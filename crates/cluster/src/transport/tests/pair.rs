@@ -1,6 +1,7 @@
 //! Two nodes: one connection, whatever happens, and its end.
 
 use super::raw::Raw;
+use super::refusals::lonely;
 use super::*;
 
 #[test]
@@ -18,6 +19,25 @@ fn members_connect_talk_and_notice_the_end() {
     world.until("both notice", |world| [1, 3].iter().all(|id| world.node(*id).why_down(2).is_some()));
     assert!(!world.say(1, 2, b"gone"));
     assert!(world.node(1).is_up(3) && world.node(3).is_up(1));
+}
+
+/// Nothing is kept of a connection that could shorten, or replay, the next one.
+#[test]
+fn every_connection_is_made_in_full() {
+    let mut world = lonely(Limits::default());
+    let identity = identity_for(&member(2), time::Duration::DAY);
+    for turn in 1..4 {
+        let mut raw = Raw::dial(&world, 1, &identity);
+        raw.hello(CLUSTER, 2, turn);
+        world.until("it is answered", |_| {
+            raw.pump();
+            !raw.heard.is_empty()
+        });
+        assert_eq!(raw.tls.handshake_kind(), Some(rustls::HandshakeKind::Full));
+        assert_eq!(raw.tls.protocol_version(), Some(rustls::ProtocolVersion::TLSv1_3));
+        let rustls::Connection::Client(client) = &raw.tls else { panic!("it has dialled") };
+        assert_eq!(client.tls13_tickets_received(), 0);
+    }
 }
 
 #[test]
@@ -94,34 +114,6 @@ fn whatever_the_order_of_events_there_is_one_connection_in_the_end() {
 }
 
 #[test]
-fn a_second_connection_of_a_peer_that_lost_the_first_replaces_it_and_an_older_one_does_not() {
-    let mut world = World::new(1, Limits::default());
-    let now = world.clock.now();
-    let node = world.node_mut(1);
-    let nowhere = Member { address: "127.0.0.1:1".to_owned(), ..member(2) };
-    node.transport.set_members(&[member(1), nowhere], now, &mut Vec::new());
-    let mut first = Raw::established(&mut world, 1, 2);
-    let identity = identity_for(&member(2), time::Duration::DAY);
-    let mut older = Raw::dial(&world, 1, &identity);
-    older.hello(CLUSTER, 2, (1 << 40) - 1);
-    world.until("the older is closed", |_| {
-        first.pump();
-        older.pump();
-        older.ended
-    });
-    assert_eq!((world.node(1).ups_and_downs(2), first.ended), ((1, 0), false));
-    let mut newer = Raw::dial(&world, 1, &identity);
-    newer.hello(CLUSTER, 2, (1 << 40) + 1);
-    world.until("the newer replaces it", |world| {
-        first.pump();
-        newer.pump();
-        first.ended && world.node(1).ups_and_downs(2) == (2, 1)
-    });
-    assert_eq!(world.node(1).why_down(2), Some(Ended::Replaced));
-    assert!(matches!(world.node(1).events.as_slice(), [Event::Up { .. }, Event::Down { .. }, Event::Up { .. }]));
-}
-
-#[test]
 fn a_restarted_peer_is_up_again_at_once_with_its_new_life() {
     let mut world = World::connected(2, Limits::default());
     for _ in 0..5 {
@@ -142,21 +134,6 @@ fn a_restarted_peer_is_up_again_at_once_with_its_new_life() {
 }
 
 #[test]
-fn a_new_life_replaces_a_connection_whose_end_was_never_noticed() {
-    let mut world = World::connected(2, Limits::default());
-    // The old process keeps its sockets and says nothing: as a host that lost its power.
-    let old = world.nodes[1].take().expect("it was started");
-    world.addresses[1] = "127.0.0.1:0".to_owned();
-    world.start_alone(2, identity_for(&member(2), time::Duration::DAY));
-    let (members, now) = (world.members(), world.clock.now());
-    let node = world.node_mut(2);
-    node.transport.set_members(&members, now, &mut node.events);
-    world.until("the new one is up", |world| world.node(1).ups_and_downs(2) == (2, 1) && world.node(2).is_up(1));
-    assert_eq!(world.node(1).why_down(2), Some(Ended::Replaced));
-    drop(old);
-}
-
-#[test]
 fn what_was_said_before_the_end_is_heard_before_it() {
     for round in 0..20u32 {
         let mut world = World::connected(2, Limits::default());
@@ -174,11 +151,7 @@ fn what_was_said_before_the_end_is_heard_before_it() {
 
 #[test]
 fn a_reset_is_an_end_and_what_came_before_it_is_heard() {
-    let mut world = World::new(1, Limits::default());
-    let now = world.clock.now();
-    let nowhere = Member { address: "127.0.0.1:1".to_owned(), ..member(2) };
-    let node = world.node_mut(1);
-    node.transport.set_members(&[member(1), nowhere], now, &mut Vec::new());
+    let mut world = lonely(Limits::default());
     let mut raw = Raw::established(&mut world, 1, 2);
     raw.frame(b"last words");
     raw.pump();
@@ -211,4 +184,24 @@ fn hosts_may_be_given_by_name() {
     }
     world.introduce();
     world.until("everybody is connected", |world| world.all_connected());
+}
+
+#[test]
+fn the_kernel_tells_what_went_over_the_wire() {
+    let mut world = World::connected(2, Limits::default());
+    let of_tls = |world: &World| world.node(1).counters().bytes_out;
+    let (before, tls) = (world.node(1).transport.wire(), of_tls(&world));
+    let now = world.clock.now();
+    let node = world.node_mut(1);
+    (0..100).for_each(|_| assert!(node.transport.send(Id(2), b"together")));
+    node.transport.flush(now, &mut node.events);
+    world.until("all is heard", |world| world.node(2).heard(1).len() == 100);
+    let (after, tls) = (world.node(1).transport.wire(), of_tls(&world) - tls);
+    // A hundred frames of a pass are one record: its own length once, not a hundred times. And one segment.
+    assert_eq!(tls, 100 * (8 + frame::HEADER_BYTES as u64) + 22);
+    assert_eq!((after.segments - before.segments, after.payload - before.payload), (1, tls));
+    assert_eq!(after.bytes(), after.segments * 52 + after.payload);
+    world.kill(2);
+    world.until("the end is noticed", |world| !world.node(1).is_up(2));
+    assert!(world.node(1).transport.wire().payload >= after.payload, "what has ended still counts");
 }

@@ -9,6 +9,11 @@ use super::*;
 use crate::transport::frame::encode;
 use crate::transport::hello::Hello;
 
+/// What a hand-made peer says of itself.
+pub(super) fn hello(cluster: &str, id: u64, turn: u64) -> Hello {
+    Hello { version: PROTOCOL_VERSION, cluster: cluster.to_owned(), id: Id(id), life: 1 << 50, turn }
+}
+
 /// A connection to a node.
 pub(super) struct Raw {
     pub(super) socket: TcpStream,
@@ -54,9 +59,7 @@ impl Raw {
     }
 
     pub(super) fn hello(&mut self, cluster: &str, id: u64, turn: u64) {
-        let cluster = cluster.to_owned();
-        let hello = Hello { version: PROTOCOL_VERSION, cluster, id: Id(id), life: 1 << 50, turn };
-        self.frame(&hello.encode());
+        self.frame(&hello(cluster, id, turn).encode());
     }
 
     /// Reads and writes what can be, without waiting.
