@@ -105,9 +105,11 @@ fn tell(founded: &Founded, console: &mut Console<'_>) -> std::io::Result<()> {
     )?;
     let Some((Member { name, .. }, path)) = founded.members.first() else { return Ok(()) };
     let config = path.join("hustings.toml").display().to_string();
-    writeln!(console.out, "  hustings node --config {config:<30}  # runs {name} until Ctrl-C")?;
-    writeln!(console.out, "  hustings leader --config {config:<28}  # who leads")?;
-    writeln!(console.out, "  hustings status --config {config:<28}  # everything it knows")
+    for (command, what) in [("node", "runs it, here as "), ("leader", "who leads"), ("status", "everything it knows")] {
+        let name = if command == "node" { name.as_str() } else { "" };
+        writeln!(console.out, "  hustings {command:<6} --config {config}  # {what}{name}")?;
+    }
+    Ok(())
 }
 
 fn describe(founded: &Founded) -> Value {
