@@ -74,9 +74,12 @@ impl Machine {
                 break;
             }
             council.acted();
-            if council.wants_snapshot() {
+            // A newcomer gets everything at once, with who votes: the log alone does not say who the founders were. It
+            // takes no snapshot that does not know it, so there must be none but one from after its arrival.
+            let has_newcomer = council.take_newcomer();
+            if has_newcomer || council.wants_snapshot() {
                 let state = self.table.encode();
-                council.compact(state, false, &mut self.errands);
+                council.compact(state, has_newcomer, &mut self.errands);
             }
             council.collect(&mut self.errands);
             let applied = council.applied();

@@ -26,7 +26,7 @@ const LEADER: &str = "leader";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ClusterCommand {
-    /// The files of a new cluster: keys and configurations.
+    /// Writes the files of a new cluster.
     Init(Box<init::InitArgs>),
     /// Runs one node of a cluster.
     Node(node::NodeArgs),
@@ -46,7 +46,7 @@ pub(crate) enum ClusterCommand {
     Pause(change::PauseArgs),
     /// Elections go on.
     Resume(change::ResumeArgs),
-    /// Who belongs to the cluster; adds and removes members.
+    /// Lists members, adds and removes them.
     Members(members::MembersArgs),
 }
 
