@@ -1,0 +1,11 @@
+//! Breaks a real cluster on purpose, and judges what its clients saw.
+#![allow(dead_code)]
+
+mod clock;
+mod dice;
+mod history;
+mod judge;
+mod schedule;
+mod store;
+
+fn main() {}
