@@ -5,7 +5,9 @@ mod clock;
 mod dice;
 mod history;
 mod judge;
+mod net;
 mod schedule;
 mod store;
+mod world;
 
 fn main() {}
