@@ -1,4 +1,18 @@
 //! What a node is told: its cluster, its fellow members, how to elect, how to keep time.
+//!
+//! [`Config::read`] takes it from a TOML file and the environment; [`found`] writes the files of a new cluster, and
+//! [`admit`] those of one more member.
+
+mod disk;
+mod document;
+mod environment;
+mod error;
+mod found;
+mod newcomer;
+mod read;
+mod record;
+mod values;
+mod write;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,6 +22,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::member::Member;
 use crate::timing::Timing;
+
+pub use environment::VARIABLES;
+pub use error::ConfigError;
+pub use found::{Admitted, FoundError, Founded, Plan, admit, dismiss, found};
+pub use newcomer::{Newcomer, NewcomerError};
+
+/// No configuration file is longer.
+pub const MOST_BYTES: usize = 1 << 20;
+/// No cluster has more members.
+pub const MOST_MEMBERS: usize = 64;
+/// No configuration speaks of more offices.
+pub const MOST_OFFICES: usize = 10_000;
 
 /// Everything a node is told. Paths are absolute, or relative to the working directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,6 +85,12 @@ pub struct Choice {
     pub name: String,
     /// `name=value`.
     pub params: Vec<String>,
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Choice { name: "bully".to_string(), params: vec!["highest=announce".to_string()] }
+    }
 }
 
 /// Who says who may lead.

@@ -1,1 +1,253 @@
-//! An algorithm of the catalogue among the members who are up.
+//! An algorithm of the catalogue among the members who are up: who *should* lead.
+//!
+//! A [`Race`] is one node's part in an election among a fixed list of candidates. It is the very code that the
+//! simulator and the checker run, in [`Runs`](hustings_algorithms::runs::Runs); here its types are hidden and its
+//! messages are bytes. It has no clock, no socket and no generator: its owner tells it what happens and carries out its
+//! [`Act`]s.
+//!
+//! The owner's duties:
+//!
+//! 1. When the set of candidates that it reaches changes, or the worth of one of them, also if it changes back at once,
+//!    it enters a new race and drops the old one. That the connection with a candidate ended and another one took its
+//!    place is such a change. Before that it tells the [`Memory`] whose connection ended ([`Memory::lost`]).
+//! 2. Mail carries the [`key`] of its race. It goes to the race of that key if the node is in it, else to
+//!    [`Memory::keep`]. Mail of one node arrives in the order in which it was sent, and mail of an ended connection
+//!    before the end is told.
+//! 3. It rings alarms when they are due. Those of dropped races may be rung or not.
+//!
+//! Then, when nothing changes any more, everybody in a race names the same leader. Before that two may name two: who
+//! *may* lead is the arbiter's business.
+//!
+//! Everybody starts the election, because everybody has seen by itself that one is due. One candidate alone leads at
+//! once, whatever the algorithm.
+
+mod choice;
+mod key;
+mod machine;
+mod memory;
+
+use std::fmt;
+
+use hustings_algorithms::ParamError;
+use hustings_protocol::{Id, Timer};
+
+pub use self::key::key;
+use self::machine::{Machine, Out};
+pub use self::memory::Memory;
+use crate::config::Choice;
+use crate::member::Worth;
+
+/// Mail that is longer is garbled.
+pub const MOST_BYTES: usize = 4 << 20;
+
+/// One node's part in the election among a list of candidates.
+pub struct Race {
+    key: u64,
+    serial: u64,
+    own: Id,
+    candidates: Vec<Id>,
+    /// None for a candidate alone.
+    machine: Option<Box<dyn Machine>>,
+}
+
+/// What a race asks its owner to do, in this order.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Act {
+    /// To send mail to another candidate, with the key of the race.
+    Send {
+        /// To whom.
+        to: Id,
+        /// At most [`MOST_BYTES`].
+        bytes: Vec<u8>,
+    },
+    /// To ring in so many ticks.
+    SetAlarm {
+        /// At least 1.
+        ticks: u64,
+        /// With this.
+        alarm: Alarm,
+    },
+}
+
+/// What a race asked to be rung with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Alarm {
+    race: u64,
+    timer: Timer,
+}
+
+/// Why there is no such race.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unfit {
+    /// No algorithm has this name.
+    #[error("there is no algorithm `{name}`; there are {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The names that would do.
+        known: String,
+    },
+    /// The algorithm does not elect.
+    #[error("`{name}` does not elect a leader")]
+    NoElection {
+        /// Which.
+        name: &'static str,
+    },
+    /// The algorithm does not know who won.
+    #[error("`{name}` is for nodes without ids; the members of a cluster have ids")]
+    Anonymous {
+        /// Which.
+        name: &'static str,
+    },
+    /// A parameter is not `name=value`.
+    #[error("`{text}` is not `name=value`")]
+    Form {
+        /// What was given.
+        text: String,
+    },
+    /// A parameter is given twice.
+    #[error("parameter `{name}` is given twice")]
+    Twice {
+        /// Which.
+        name: String,
+    },
+    /// A parameter was refused.
+    #[error(transparent)]
+    Parameter(#[from] ParamError),
+    /// The list is not what it should be.
+    #[error("candidates must be listed once each, ascending by id, with node {own} among them")]
+    Candidates {
+        /// Who wanted to enter.
+        own: Id,
+    },
+}
+
+/// Mail that makes no sense. It has changed nothing.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Garbled {
+    /// It is too long.
+    #[error("{0} bytes are more than any message of an election has")]
+    TooLong(usize),
+    /// It is no message of this algorithm.
+    #[error("not a message of this algorithm")]
+    Unreadable,
+    /// There is something behind it.
+    #[error("{0} bytes behind the message")]
+    Trailing(usize),
+    /// It states another counter than its view has.
+    #[error("a counter that is not the view's")]
+    Counter,
+    /// Its counter is far ahead of all others.
+    #[error("a counter out of all proportion: {0}")]
+    Leap(u64),
+    /// Its sender is no candidate.
+    #[error("mail from node {0}, which is not in this race")]
+    Stranger(Id),
+}
+
+/// Something that a test may take away, to see that it is missed.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flaw {
+    /// Views of those who were out of touch are not answered.
+    NotFresh,
+    /// Mail of later views is not held.
+    NotHeld,
+}
+
+impl Race {
+    /// Fails if this algorithm cannot elect the leader of a cluster, or if its parameters are wrong.
+    pub fn check(choice: &Choice) -> Result<(), Unfit> {
+        choice::check(choice)
+    }
+
+    /// Enters the race among these candidates, ascending by id, all of them believed up, and `own` among them.
+    pub fn enter(
+        choice: &Choice,
+        own: Id,
+        candidates: &[Worth],
+        memory: &mut Memory,
+        acts: &mut Vec<Act>,
+    ) -> Result<Race, Unfit> {
+        let is_ascending = candidates.is_sorted_by(|one, next| one.id < next.id);
+        let place = candidates.binary_search_by_key(&own, |one| one.id).ok();
+        let Some(index) = place.filter(|_| is_ascending) else {
+            return Err(Unfit::Candidates { own });
+        };
+        Race::check(choice)?;
+        let key = key(candidates);
+        let (serial, early, met) = memory.enter(key);
+        let ids: Vec<Id> = candidates.iter().map(|one| one.id).collect();
+        let mut race = Race { key, serial, own, candidates: ids, machine: None };
+        if candidates.len() > 1 {
+            race.machine = Some(choice::machine(choice, candidates, index, memory, &met)?);
+            // A view that somebody else has taken a number for will do, so what is there comes first.
+            for (from, bytes) in early {
+                // What is garbled is dropped, as it would be if it came now.
+                _ = race.receive(from, &bytes, memory, acts);
+            }
+            race.act(memory, acts, |machine, out| machine.begin(out));
+            memory.meet(race.candidates.iter().copied());
+        }
+        Ok(race)
+    }
+
+    /// Mail of this race came.
+    pub fn receive(&mut self, from: Id, bytes: &[u8], memory: &mut Memory, acts: &mut Vec<Act>) -> Result<(), Garbled> {
+        if bytes.len() > MOST_BYTES {
+            return Err(Garbled::TooLong(bytes.len()));
+        }
+        if from == self.own || self.candidates.binary_search(&from).is_err() {
+            return Err(Garbled::Stranger(from));
+        }
+        let counter = memory.peek(bytes)?;
+        self.act(memory, acts, |machine, out| machine.receive(from, bytes, out)).unwrap_or(Ok(()))?;
+        memory.consume(self.key, counter);
+        Ok(())
+    }
+
+    /// An alarm is due. One of another race is not heard.
+    pub fn ring(&mut self, alarm: Alarm, memory: &mut Memory, acts: &mut Vec<Act>) {
+        if alarm.race == self.serial {
+            self.act(memory, acts, |machine, out| machine.ring(alarm.timer, out));
+        }
+    }
+
+    /// Whom this node names now.
+    pub fn leader(&self) -> Option<Id> {
+        self.machine.as_ref().map_or(Some(self.own), |machine| machine.leader())
+    }
+
+    /// The key of this race.
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// The counter of the view that the node is in: it grows with every election. For people.
+    pub fn view(&self) -> u64 {
+        self.machine.as_ref().map_or(0, |machine| machine.view())
+    }
+
+    fn act<T>(
+        &mut self,
+        memory: &mut Memory,
+        acts: &mut Vec<Act>,
+        act: impl FnOnce(&mut dyn Machine, &mut Out<'_>) -> T,
+    ) -> Option<T> {
+        let machine = self.machine.as_deref_mut()?;
+        let done = act(machine, &mut Out { race: self.serial, purse: &mut memory.purse, acts });
+        memory.see(machine.view());
+        Some(done)
+    }
+}
+
+impl fmt::Debug for Race {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Race { key, own, candidates, .. } = self;
+        f.debug_struct("Race")
+            .field("key", key)
+            .field("own", own)
+            .field("candidates", candidates)
+            .finish_non_exhaustive()
+    }
+}

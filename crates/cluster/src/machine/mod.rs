@@ -1,1 +1,464 @@
-//! What a node decides, without I/O or clock.
+//! What a node decides, as a state machine without I/O or clock: events and the time go in, [`Output`]s come out.
+//!
+//! The same value runs in a process on real sockets, and by the dozen in a test that delivers messages as it likes.
+//!
+//! - [`detector`], `peers`: who is up.
+//! - `races`: who should lead: an algorithm of the catalogue among those who stand for an office and are up.
+//! - `council`: the arbiter's log; [`table`]: what it says; `rounds`: what beats prove, and until when a holder may act.
+//! - `granter`: who may lead: what the leader of the arbiter decides. `alone`: what takes its place without an arbiter.
+//! - `holder`: what this node holds, and for whom. `asks`: what programs and operators ask.
+
+mod alone;
+mod asks;
+mod council;
+pub mod detector;
+mod granter;
+mod holder;
+mod peers;
+mod races;
+mod rounds;
+mod settle;
+pub mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use hustings_protocol::Id;
+use raft::eraftpb::ConfState;
+
+use self::council::{Candidacy, Committed, Council, Errands};
+use self::granter::Granter;
+use self::holder::Desk;
+use self::peers::Peer;
+use self::races::Races;
+use self::rounds::Rounds;
+use self::table::{Command, Table};
+use crate::api::{Cause, OfficeStatus, Reply, Request};
+use crate::clock::Moment;
+use crate::config::{ArbiterKind, Choice, Config, Policy};
+use crate::election::Memory;
+use crate::member::{Member, Role};
+use crate::store::{Mirror, Write};
+use crate::timing::Timing;
+use crate::wire::{Claim, Message, Standing};
+
+/// The office that every elector stands for.
+pub const LEADER: &str = "leader";
+/// A node that was not running for longer than this does not blame others for its silence.
+const PAUSE: Duration = Duration::from_millis(40);
+/// A node that has just met enough others waits so long for word of a leader before it stands itself.
+const LISTEN: Duration = Duration::from_millis(30);
+
+/// A program's connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ClientId(pub u64);
+
+/// What the machine wants done.
+#[derive(Debug)]
+pub enum Output {
+    /// Send this to a peer.
+    Send(Id, Message),
+    /// Write this, and say when it is durable: [`Machine::persisted`].
+    Write(Write),
+    /// Tell a program.
+    Reply(ClientId, Reply),
+    /// These are the members from now on.
+    Members(Vec<Member>),
+    /// The node must stop, and why.
+    Exit(Exit),
+}
+
+/// Why a node must stop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// It was asked to, and holds nothing any more.
+    Left,
+    /// It was removed from the cluster.
+    Removed,
+    /// Its disk is not the one that its votes were kept on.
+    UnknownDisk,
+}
+
+/// Guards that a test may take away, to see that they are missed.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Broken {
+    /// Holders and the arbiter count the lease without the drift of clocks.
+    pub drift_margin: bool,
+    /// Votes and entries are promised before they are durable.
+    pub durable_before_send: bool,
+    /// Mail of older runs of the election is taken for mail of this one.
+    pub stale_runs: bool,
+}
+
+/// What a machine is told when it starts.
+pub struct Setup {
+    /// What the node was told.
+    pub config: Config,
+    /// Which start of the node this is: a random number that is not 0.
+    pub life: u64,
+    /// Which disk it has: a random number that was drawn when the disk was new.
+    pub store: u64,
+    /// What is on the disk.
+    pub mirror: Mirror,
+    /// Whether nothing was.
+    pub is_new: bool,
+    /// For the coins of the algorithms.
+    pub seed: u64,
+    /// For tests.
+    pub broken: Broken,
+}
+
+/// The parts of the setup that are asked for often.
+struct Fixed {
+    cluster: String,
+    own: Id,
+    role: Role,
+    life: u64,
+    store: u64,
+    timing: Timing,
+    choice: Choice,
+    offices: BTreeMap<String, Policy>,
+    default_policy: Policy,
+    threshold: u8,
+    holds_for: Duration,
+    waits_for: Duration,
+    started: Moment,
+}
+
+impl Fixed {
+    fn policy(&self, office: &str) -> Policy {
+        self.offices.get(office).copied().unwrap_or(self.default_policy)
+    }
+}
+
+/// See the module.
+pub struct Machine {
+    setup: Fixed,
+    now: Moment,
+    /// For people: the wall clock.
+    unix_ms: u64,
+    /// When the machine asked to be called.
+    wake: Moment,
+    peers: BTreeMap<Id, Peer>,
+    /// Who is up, ascending: as the leader of the arbiter says, or else by own evidence.
+    view: Vec<Id>,
+    view_is_stale: bool,
+    /// What the leader of the arbiter last said of it, and who that was.
+    told_view: Option<(Id, Vec<Id>)>,
+    standing: Standing,
+    health: u8,
+    leaving: bool,
+    leave_by: Moment,
+    races: Races,
+    /// None without an arbiter.
+    council: Option<Council>,
+    errands: Errands,
+    table: Table,
+    rounds: Rounds,
+    granter: Granter,
+    desk: Desk,
+    /// Until when this node may act as a holder.
+    deadline: Moment,
+    /// Whom and when this node last told what it claims.
+    claims_told: Option<(Id, u64, Vec<Claim>)>,
+    /// Members whose disks are not those that were registered.
+    unknown_disks: BTreeSet<Id>,
+    /// Registrations that are on their way through the log.
+    registering: BTreeSet<Id>,
+    /// The term in which this node last found itself leading, and whom it last followed.
+    led_in: u64,
+    followed: Option<Id>,
+    disk_failed: bool,
+    open: BTreeMap<u64, asks::Open>,
+    asked_so_far: u64,
+    agreeing: Vec<(u64, asks::Asker)>,
+    watchers: BTreeMap<ClientId, Vec<Option<String>>>,
+    shown: BTreeMap<String, OfficeStatus>,
+    counters: BTreeMap<&'static str, u64>,
+    out: Vec<Output>,
+}
+
+impl Machine {
+    /// A node that starts now.
+    pub fn new(setup: Setup, now: Moment) -> Result<Self, raft::Error> {
+        let Setup { config, life, store, mirror, is_new, seed, broken } = setup;
+        let own = config.node;
+        let role = config.own().map_or(Role::Observer, |member| member.role);
+        let mut table = Table::founded(&config.members);
+        let council = match config.arbiter {
+            ArbiterKind::None => None,
+            ArbiterKind::Raft => {
+                let snapshot = mirror.latest_snapshot();
+                if let Some(saved) = Table::decode(&snapshot.data).filter(|_| !snapshot.is_empty()) {
+                    table = saved;
+                } else {
+                    mirror.set_conf_state(founding(&config));
+                }
+                Some(Council::new(own, mirror, Candidacy::default(), broken.durable_before_send)?)
+            }
+        };
+        let timing = config.timing;
+        let (holds_for, waits_for) = if broken.drift_margin {
+            (timing.lease, timing.lease)
+        } else {
+            (timing.holds_for(), timing.waits_for())
+        };
+        let memory = if broken.stale_runs { Memory::careless(seed) } else { Memory::new(seed) };
+        let fixed = Fixed {
+            cluster: config.cluster.clone(),
+            own,
+            role,
+            life,
+            store,
+            timing,
+            choice: config.algorithm.clone(),
+            offices: config.offices.iter().cloned().collect(),
+            default_policy: config.default_policy,
+            threshold: config.health.as_ref().map_or(0, |health| health.threshold),
+            holds_for,
+            waits_for,
+            started: now,
+        };
+        let health = if config.health.is_some() { 0 } else { 100 };
+        let standing = Standing { life, store, health, offices: Vec::new() };
+        let mut machine = Machine {
+            setup: fixed,
+            now,
+            unix_ms: 0,
+            wake: Moment::NEVER,
+            peers: BTreeMap::new(),
+            view: vec![own],
+            view_is_stale: true,
+            told_view: None,
+            standing,
+            health,
+            leaving: false,
+            leave_by: Moment::NEVER,
+            races: Races::new(memory),
+            council,
+            errands: Errands::default(),
+            table,
+            rounds: Rounds { next: now, ..Rounds::default() },
+            granter: Granter::default(),
+            desk: Desk::default(),
+            deadline: Moment::ZERO,
+            claims_told: None,
+            unknown_disks: BTreeSet::new(),
+            registering: BTreeSet::new(),
+            led_in: 0,
+            followed: None,
+            disk_failed: false,
+            open: BTreeMap::new(),
+            asked_so_far: 0,
+            agreeing: Vec::new(),
+            watchers: BTreeMap::new(),
+            shown: BTreeMap::new(),
+            counters: BTreeMap::new(),
+            out: Vec::new(),
+        };
+        let _ = is_new;
+        machine.stand_when_there_are_enough();
+        machine.settle();
+        Ok(machine)
+    }
+
+    /// What it wants done, in order.
+    pub fn outputs(&mut self) -> Vec<Output> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// When it wants to be called at the latest: [`Machine::tick`].
+    pub fn wake_at(&self) -> Moment {
+        self.wake
+    }
+
+    /// What the wall clock shows, for people.
+    pub fn set_unix_ms(&mut self, unix_ms: u64) {
+        self.unix_ms = unix_ms;
+    }
+
+    /// There is a connection to a peer, in this of its lives.
+    pub fn up(&mut self, peer: Id, life: u64, now: Moment) {
+        self.arrive(now);
+        self.connected(peer, life);
+        self.settle();
+    }
+
+    /// The connection to a peer has ended.
+    pub fn down(&mut self, peer: Id, now: Moment) {
+        self.arrive(now);
+        self.disconnected(peer);
+        self.settle();
+    }
+
+    /// A peer says something.
+    pub fn message(&mut self, from: Id, message: Message, now: Moment) {
+        self.arrive(now);
+        self.got(from, message);
+        self.settle();
+    }
+
+    /// Everything up to this write is durable.
+    pub fn persisted(&mut self, number: u64, now: Moment) {
+        self.arrive(now);
+        self.disk_failed = false;
+        if let Some(council) = &mut self.council {
+            council.persisted(number, &mut self.errands);
+        }
+        self.settle();
+    }
+
+    /// The disk cannot be written to: nothing is granted until it can.
+    pub fn disk_failed(&mut self, now: Moment) {
+        self.arrive(now);
+        self.disk_failed = true;
+        self.count("failed writes");
+        if self.leads()
+            && let Some(council) = &mut self.council
+        {
+            council.forget_leader();
+        }
+        self.settle();
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Moment) {
+        self.arrive(now);
+        self.settle();
+    }
+
+    /// A program asks.
+    pub fn request(&mut self, client: ClientId, request: Request, now: Moment) {
+        self.arrive(now);
+        self.asked(client, request);
+        self.settle();
+    }
+
+    /// A program's connection has ended.
+    pub fn client_gone(&mut self, client: ClientId, now: Moment) {
+        self.arrive(now);
+        self.watchers.remove(&client);
+        self.gone(client);
+        self.settle();
+    }
+
+    /// The host is so well: 0 to 100.
+    pub fn set_health(&mut self, health: u8, now: Moment) {
+        self.arrive(now);
+        self.health = health.min(100);
+        self.settle();
+    }
+
+    /// The node is to stop in good order.
+    pub fn leave(&mut self, now: Moment) {
+        self.arrive(now);
+        self.leaving = true;
+        self.leave_by = now + self.setup.timing.hand_over;
+        self.settle();
+    }
+
+    /// Whom this node names as the leader of the arbiter.
+    pub fn arbiter_leader(&self) -> Option<Id> {
+        self.council.as_ref().and_then(|council| council.leader())
+    }
+
+    /// Whether this node leads the arbiter.
+    fn leads(&self) -> bool {
+        self.council.as_ref().is_some_and(|council| council.is_leader())
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.counters.entry(what).or_default() += 1;
+    }
+
+    fn arrive(&mut self, now: Moment) {
+        self.now = self.now.max(now);
+        if self.now > self.wake.max(Moment::ZERO) + PAUSE && self.wake != Moment::NEVER {
+            self.restart_silence();
+            self.count("pauses of this node");
+        }
+        self.wake = Moment::NEVER;
+    }
+
+    fn got(&mut self, from: Id, message: Message) {
+        if let Message::Relay { from: origin, to, bytes } = message {
+            self.heard(from, false);
+            if to != self.setup.own {
+                self.relay(origin, to, bytes);
+            } else if let Ok(message) = Message::decode(&bytes)
+                && !matches!(message, Message::Relay { .. })
+                && self.table.members.contains_key(&origin)
+            {
+                self.got(origin, message);
+            }
+            return;
+        }
+        if !self.peers.contains_key(&from) {
+            return;
+        }
+        self.heard(from, matches!(message, Message::Beat(_)));
+        match message {
+            Message::Beat(beat) => self.got_beat(from, beat),
+            Message::Standing(standing) => self.got_standing(from, standing),
+            Message::View(view) => {
+                self.told_view = Some((from, view));
+                self.view_is_stale = true;
+            }
+            Message::Raft(message) => self.got_raft(from, &message),
+            Message::Race { key, bytes } => self.got_race(from, key, &bytes),
+            Message::Claims(claims) => self.got_claims(from, claims),
+            Message::Yield { office, token, why } => self.yield_office(&office, token, why),
+            Message::Yielded { office, token } => self.got_yielded(from, &office, token),
+            Message::Rest { office } => self.rest(&office),
+            Message::Prepare { office } => {
+                let ready = self.stands_for(self.setup.own, &office) && !self.disk_failed;
+                self.send(from, Message::Prepared { office, ready });
+            }
+            Message::Prepared { office, ready } => self.got_prepared(from, &office, ready),
+            Message::Ask(ask) => {
+                if let Ok(request) = ask.request() {
+                    self.got_ask(asks::Asker { node: from, number: ask.number }, &request);
+                }
+            }
+            Message::Answer { number, result } => self.got_answer(number, result),
+            Message::Ended(id) => {
+                if let Some(peer) = self.peers.get_mut(&id) {
+                    peer.witnesses.insert(from);
+                }
+            }
+            Message::Unknown => self.out.push(Output::Exit(Exit::UnknownDisk)),
+            Message::Farewell => self.ended(from, Cause::Left),
+            Message::Relay { .. } => {}
+        }
+    }
+
+    fn got_standing(&mut self, from: Id, mut standing: Standing) {
+        standing.offices.sort_unstable();
+        standing.offices.dedup();
+        let Some(peer) = self.peers.get_mut(&from) else { return };
+        if peer.standing.as_ref() != Some(&standing) {
+            peer.standing = Some(standing);
+            self.view_is_stale = true;
+        }
+    }
+
+    fn got_raft(&mut self, from: Id, message: &crate::wire::RaftMessage) {
+        if self.unknown_disks.contains(&from) {
+            return;
+        }
+        let (place, now) = (self.place_in_line(), self.now);
+        let Some(council) = &mut self.council else { return };
+        if !council.step(from, message, place, now) {
+            self.count("garbled raft messages");
+        }
+    }
+}
+
+/// The voters that a cluster begins with. One that joins later is not among them.
+fn founding(config: &Config) -> ConfState {
+    let founders = config.members.iter().filter(|member| !config.join || member.id != config.node);
+    let (voters, learners): (Vec<&Member>, Vec<&Member>) = founders.partition(|member| member.role.votes());
+    let ids = |members: Vec<&Member>| members.into_iter().map(|member| member.id.0).collect::<Vec<u64>>();
+    ConfState::from((ids(voters), ids(learners)))
+}

@@ -1,1 +1,10 @@
-//! What nodes say to each other.
+//! What nodes say to each other, as bytes: postcard, with a version byte that the frame carries.
+//!
+//! Everything is bounded: by the size of a frame, and by the checks of [`Message::decode`]. What the raft library says
+//! is carried in structures of our own ([`RaftMessage`]), so that the library's parser never sees a peer's bytes.
+
+mod message;
+mod raft_message;
+
+pub use message::{Ask, Beat, Claim, Follow, Garbled, Lead, Message, Standing, Wish};
+pub use raft_message::{LogEntry, LogSnapshot, RaftMessage};

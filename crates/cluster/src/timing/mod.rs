@@ -1,6 +1,17 @@
 //! The numbers by which a node lives: how often, how long, how sure.
 
+mod check;
+mod explain;
+
 use std::time::Duration;
+
+pub use check::TimingError;
+pub use explain::{DEFERENCE, Explanation, Loss, Part, STAGGER, Way};
+
+/// An arbiter waits this much longer than a lease with all its drift can last, so that ends never coincide.
+pub const MARGIN: Duration = Duration::from_millis(1);
+
+const MILLION: u128 = 1_000_000;
 
 /// All times of a node. [`Timing::check`] says whether they go together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,4 +50,30 @@ impl Default for Timing {
             hand_over: Duration::from_millis(2000),
         }
     }
+}
+
+impl Timing {
+    /// For how long a holder may act, by its own clock, from just before it sent the renewal that was confirmed: the
+    /// lease, less what its clock may lose.
+    pub fn holds_for(&self) -> Duration {
+        // Rounded down: rather a nanosecond too short.
+        nanoseconds(self.lease.as_nanos().saturating_mul(MILLION.saturating_sub(u128::from(self.drift_ppm))) / MILLION)
+    }
+
+    /// When a holder is told to stop, from the same moment on: it is to have stopped when [`Timing::holds_for`] ends.
+    pub fn acts_for(&self) -> Duration {
+        self.holds_for().saturating_sub(self.stop)
+    }
+
+    /// How long the arbiter waits, by its own clock, until a holder that it no longer hears of has stopped for certain:
+    /// the lease, what its clock may gain, and the [`MARGIN`].
+    pub fn waits_for(&self) -> Duration {
+        let gained = self.lease.as_nanos().saturating_mul(MILLION + u128::from(self.drift_ppm));
+        // Rounded up: rather a nanosecond too long.
+        nanoseconds(gained.div_ceil(MILLION)).saturating_add(MARGIN)
+    }
+}
+
+fn nanoseconds(count: u128) -> Duration {
+    Duration::from_nanos(u64::try_from(count).unwrap_or(u64::MAX))
 }

@@ -1,0 +1,70 @@
+//! Variables of the environment that stand above the file.
+
+use std::ffi::OsString;
+
+use super::document::{Document, Text};
+use super::error::{ConfigError, wrong};
+
+/// Looks up a variable: the environment, or what a test says.
+pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+type Place = fn(&mut Document) -> &mut Option<Text>;
+
+const DRIFT: &str = "HUSTINGS_TIMING_DRIFT_PPM";
+
+/// Every variable but [`DRIFT`], which is a number.
+const PLACES: [(&str, Place); 18] = [
+    ("HUSTINGS_CLUSTER", |file| &mut file.cluster),
+    ("HUSTINGS_NODE", |file| &mut file.node),
+    ("HUSTINGS_LISTEN", |file| &mut file.listen),
+    ("HUSTINGS_DATA", |file| &mut file.data),
+    ("HUSTINGS_SOCKET", |file| &mut file.socket),
+    ("HUSTINGS_ALGORITHM", |file| &mut file.algorithm),
+    ("HUSTINGS_ARBITER", |file| &mut file.arbiter),
+    ("HUSTINGS_TLS_AUTHORITY", |file| &mut file.tls.authority),
+    ("HUSTINGS_TLS_CERTIFICATE", |file| &mut file.tls.certificate),
+    ("HUSTINGS_TLS_KEY", |file| &mut file.tls.key),
+    ("HUSTINGS_TIMING_HEARTBEAT", |file| &mut file.timing.heartbeat),
+    ("HUSTINGS_TIMING_SILENCE_FLOOR", |file| &mut file.timing.silence_floor),
+    ("HUSTINGS_TIMING_SILENCE_CEILING", |file| &mut file.timing.silence_ceiling),
+    ("HUSTINGS_TIMING_LEASE", |file| &mut file.timing.lease),
+    ("HUSTINGS_TIMING_STOP", |file| &mut file.timing.stop),
+    ("HUSTINGS_TIMING_TICK", |file| &mut file.timing.tick),
+    ("HUSTINGS_TIMING_SETTLE", |file| &mut file.timing.settle),
+    ("HUSTINGS_TIMING_HAND_OVER", |file| &mut file.timing.hand_over),
+];
+
+/// The variables that stand above the file: the key in capitals, with `_` for `.` and `-`. One that is empty counts as
+/// not set. With `HUSTINGS_ALGORITHM` the file's `params` do not count: they are those of the file's algorithm.
+pub const VARIABLES: [&str; PLACES.len() + 1] = {
+    let mut names = [DRIFT; PLACES.len() + 1];
+    let mut at = 0;
+    while at < PLACES.len() {
+        names[at] = PLACES[at].0;
+        at += 1;
+    }
+    names
+};
+
+/// Puts what the environment says in the place of what the file says.
+pub(super) fn overrule(file: &mut Document, lookup: Lookup<'_>) -> Result<(), ConfigError> {
+    for (variable, place) in PLACES {
+        if let Some(text) = value(variable, lookup)? {
+            *place(file) = Some(Text { text, variable: Some(variable) });
+        }
+    }
+    if let Some(text) = value(DRIFT, lookup)? {
+        let number = text.parse().map_err(|_| wrong(DRIFT, &text, "allowed is a number of parts per million"))?;
+        file.timing.drift_ppm = Some(number);
+    }
+    if file.algorithm.as_ref().is_some_and(|name| name.variable.is_some()) {
+        file.params = None;
+    }
+    Ok(())
+}
+
+fn value(variable: &str, lookup: Lookup<'_>) -> Result<Option<String>, ConfigError> {
+    let Some(value) = lookup(variable).filter(|value| !value.is_empty()) else { return Ok(None) };
+    let text = value.into_string().map_err(|value| wrong(variable, &value.to_string_lossy(), "it must be UTF-8"))?;
+    Ok(Some(text))
+}

@@ -1,0 +1,332 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::config::{Mode, VARIABLES};
+use crate::timing::TimingError;
+
+const SMALL: &str = r#"
+cluster = "shop"
+node = "a"
+[[member]]
+id = 1
+name = "a"
+address = "127.0.0.1:7401"
+"#;
+
+const FULL: &str = r#"
+cluster = "shop"
+node = "b"
+listen = "0.0.0.0:7402"
+data = "/var/lib/hustings"
+socket = "run/hustings.sock"
+algorithm = "chang-roberts"
+params = ["x=1"]
+arbiter = "none"
+[tls]
+authority = "ca.pem"
+certificate = "b.pem"
+key = "/etc/b.key"
+[timing]
+heartbeat = "20ms"
+silence-floor = "60ms"
+silence-ceiling = "1s 500ms"
+lease = "300ms"
+drift-ppm = 500
+stop = "30ms"
+tick = "2ms"
+settle = "5s"
+hand-over = "1s"
+[[member]]
+id = 7
+name = "b"
+address = "[::1]:7402"
+priority = 3
+[[member]]
+id = 2
+name = "a"
+address = "host-a.example:7401"
+role = "witness"
+[office-default]
+mode = "fenced"
+[[office]]
+name = "cron"
+mode = "exclusive"
+preempt = "better"
+[[office]]
+name = "mail"
+preempt = { better-after = "30s" }
+[health]
+command = ["/usr/bin/check", "-q"]
+every = "3s"
+timeout = "1s"
+threshold = 40
+"#;
+
+fn parse(text: &str) -> Result<Config, ConfigError> {
+    Config::parse(text, Path::new("/etc/hustings"))
+}
+
+fn refused(text: &str) -> String {
+    parse(text).expect_err(text).to_string()
+}
+
+/// What is said of the full example with one thing changed.
+fn changed(from: &str, to: &str) -> String {
+    assert!(FULL.contains(from), "{from} is in the example");
+    refused(&FULL.replacen(from, to, 1))
+}
+
+fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+#[test]
+fn a_small_file_is_enough() {
+    let config = parse(SMALL).expect("the example is right");
+    let member = Member {
+        id: Id(1),
+        name: "a".to_string(),
+        address: "127.0.0.1:7401".to_string(),
+        priority: 0,
+        role: Role::Elector,
+    };
+    let expected = Config {
+        cluster: "shop".to_string(),
+        node: Id(1),
+        listen: member.address.clone(),
+        members: vec![member],
+        algorithm: Choice { name: "bully".to_string(), params: vec!["highest=announce".to_string()] },
+        arbiter: ArbiterKind::Raft,
+        timing: Timing::default(),
+        offices: Vec::new(),
+        default_policy: Policy::default(),
+        health: None,
+        data: "/etc/hustings/data".into(),
+        socket: "/etc/hustings/hustings.sock".into(),
+        tls: Tls {
+            authority: "/etc/hustings/authority.crt".into(),
+            certificate: "/etc/hustings/node.crt".into(),
+            key: "/etc/hustings/node.key".into(),
+        },
+    };
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn everything_that_can_be_said_is_taken() {
+    let config = parse(FULL).expect("the example is right");
+    assert_eq!((config.node, config.listen.as_str()), (Id(7), "0.0.0.0:7402"));
+    assert_eq!(config.members.iter().map(|member| member.id.0).collect::<Vec<_>>(), [2, 7]);
+    assert_eq!((config.members[0].role, config.members[1].priority), (Role::Witness, 3));
+    assert_eq!(config.algorithm, Choice { name: "chang-roberts".to_string(), params: vec!["x=1".to_string()] });
+    assert_eq!(config.arbiter, ArbiterKind::None);
+    let timing = Timing {
+        heartbeat: ms(20),
+        silence_floor: ms(60),
+        silence_ceiling: ms(1500),
+        lease: ms(300),
+        drift_ppm: 500,
+        stop: ms(30),
+        tick: ms(2),
+        settle: ms(5000),
+        hand_over: ms(1000),
+    };
+    assert_eq!(config.timing, timing);
+    assert_eq!(config.policy("cron"), Policy { mode: Mode::Exclusive, preempt: Preempt::Better });
+    assert_eq!(config.policy("mail"), Policy { mode: Mode::Fenced, preempt: Preempt::BetterAfter(ms(30_000)) });
+    assert_eq!(config.policy("else"), Policy { mode: Mode::Fenced, preempt: Preempt::Never });
+    let health = config.health.expect("the example has one");
+    assert_eq!(health.probe, Probe::Command(vec!["/usr/bin/check".to_string(), "-q".to_string()]));
+    assert_eq!((health.every, health.timeout, health.threshold), (ms(3000), ms(1000), 40));
+    assert_eq!(config.data, Path::new("/var/lib/hustings"));
+    assert_eq!(config.socket, Path::new("/etc/hustings/run/hustings.sock"));
+    assert_eq!(config.tls.authority, Path::new("/etc/hustings/ca.pem"));
+    assert_eq!(config.tls.key, Path::new("/etc/b.key"));
+}
+
+#[test]
+fn what_is_not_toml_is_told_with_its_place() {
+    assert_eq!(
+        refused("cluster = \"shop\"\nlisten = 5\n"),
+        "line 2, column 10: invalid type: integer `5`, expected a string\n  listen = 5"
+    );
+    let unknown = refused("cluster = \"shop\"\nlisen = \"a:1\"\n");
+    assert!(unknown.starts_with("line 2, column 1: unknown field `lisen`, expected one of `cluster`"), "{unknown}");
+    assert!(unknown.contains("; the nearest is `listen`"), "{unknown}");
+    let role = changed("\"witness\"", "\"witnes\"");
+    assert!(role.contains("unknown variant `witnes`, expected one of `elector`, `witness`, `observer`"), "{role}");
+    assert!(refused("cluster = \"ä\" ]").starts_with("line 1, column 15: "));
+    let preempt = changed("preempt = \"better\"", "preempt = 5");
+    assert!(preempt.contains("\"never\", \"better\" or { better-after = \"30s\" }"), "{preempt}");
+    let after = changed("better-after", "beter-after");
+    assert!(after.contains("the nearest is `better-after`"), "{after}");
+}
+
+#[test]
+fn what_is_missing_is_told() {
+    assert_eq!(refused(""), "`cluster` is missing: the name of the cluster");
+    assert!(refused("cluster = \"a\"").starts_with("`member` is missing: "));
+    assert_eq!(refused(&SMALL.replace("node = \"a\"", "")), "`node` is missing: which of the members this is");
+    assert!(refused(&SMALL.replace("id = 1", "")).contains("missing field `id`"));
+    assert!(changed("command = [\"/usr/bin/check\", \"-q\"]", "").starts_with("`health.command` is missing"));
+}
+
+#[test]
+fn every_value_is_checked() {
+    for (from, to, told) in [
+        ("\"shop\"", "\"Shop\"", "`cluster` is `Shop`: allowed are 1 to 63 of a-z"),
+        (
+            "node = \"b\"",
+            "node = \"bb\"",
+            "`node` is `bb`: no member has this name; the nearest is `b`; there are a, b",
+        ),
+        ("\"0.0.0.0:7402\"", "\"0.0.0.0\"", "`listen` is `0.0.0.0`: allowed is HOST:PORT"),
+        ("\"[::1]:7402\"", "\"::1:7402\"", "`member 1: address` is `::1:7402`: allowed is HOST:PORT"),
+        ("id = 7", "id = 0", "`member 1: id` is `0`: allowed are whole numbers from 1"),
+        ("id = 7", "id = 2", "`member: id` is `2`: both `b` and `a` have it"),
+        ("name = \"a\"", "name = \"b\"", "`member: name` is `b`: it is there twice"),
+        ("host-a.example:7401", "[::1]:7402", "`member: address` is `[::1]:7402`: it is there twice"),
+        ("priority = 3", "role = \"observer\"", "`member: role` is `witness`: for all of them; at least one"),
+        ("\"mail\"", "\"cron\"", "`office: name` is `cron`: it is there twice"),
+        ("\"mail\"", "\"m l\"", "`office 2: name` is `m l`: allowed are"),
+        ("\"30s\"", "\"30\"", "`office 2: preempt.better-after` is `30`: allowed is a number with a unit"),
+        ("\"none\"", "\"nobody\"", "`arbiter` is `nobody`: allowed is `raft` or `none`"),
+        ("\"x=1\"", "\"x\"", "`params` is `x`: allowed are texts of the form"),
+        ("\"20ms\"", "\"fast\"", "`timing.heartbeat` is `fast`: allowed is a number with a unit"),
+        ("\"run/hustings.sock\"", "\"\"", "`socket` is ``: allowed is a path"),
+        ("every = \"3s\"", "every = \"0s\"", "`health.every` is `0s`: allowed is more than 0s"),
+        ("timeout = \"1s\"", "timeout = \"4s\"", "`health.timeout` is `4s`: health.every is 3s"),
+        ("threshold = 40", "threshold = 101", "`health.threshold` is `101`: allowed are 0 to 100"),
+        ("threshold = 40", "http = \"http://a\"", "`health.http` is `http://a`: there is a health.command too"),
+        ("[\"/usr/bin/check\", \"-q\"]", "[]", "`health.command` is `[]`: the first text is the program"),
+        ("lease = \"300ms\"", "lease = \"90ms\"", "timing.lease is 90ms: less 500 ppm"),
+    ] {
+        let error = changed(from, to);
+        assert!(error.starts_with(told), "{error}\n{told}");
+    }
+    let long = format!("\"{}\"", "x".repeat(200));
+    assert!(changed("\"run/hustings.sock\"", &long).contains("the kernel takes 107 bytes"));
+}
+
+#[test]
+fn only_algorithms_that_elect_the_best_member_are_taken() {
+    let told = changed("chang-roberts", "chang-robert");
+    assert!(told.contains("there is no such algorithm; the nearest is `chang-roberts`"), "{told}");
+    assert!(changed("chang-roberts", "itai-rodeh").contains("it is for nodes without ids"));
+    assert!(changed("chang-roberts", "anonymous-echo").contains("it is for nodes without ids"));
+    assert!(changed("chang-roberts", "ring-size").contains("it counts nodes and elects nobody"));
+    let with = |lines: &str| parse(&format!("{lines}{SMALL}")).expect("all of these elect").algorithm;
+    assert_eq!(with("algorithm = \"bully\"\n"), Choice::default());
+    assert_eq!(with("algorithm = \"bully\"\nparams = []\n").params, Vec::<String>::new());
+    assert_eq!(with("algorithm = \"franklin\"\n").params, Vec::<String>::new());
+    for entry in hustings_algorithms::catalogue::ENTRIES.iter().filter(|entry| !entry.about.aliases.is_empty()) {
+        let alias = entry.about.aliases[0];
+        if let Ok(config) = parse(&format!("algorithm = \"{alias}\"\n{SMALL}")) {
+            assert_eq!(config.algorithm.name, entry.about.name);
+        }
+    }
+}
+
+#[test]
+fn numbers_of_things_are_bounded() {
+    let member = |id: usize| format!("[[member]]\nid = {id}\nname = \"a{id}\"\naddress = \"h:{id}\"\n");
+    let many = |count: usize| (2..=count).map(member).collect::<String>();
+    assert_eq!(parse(&format!("{SMALL}{}", many(64))).expect("as many as there may be").members.len(), 64);
+    assert!(refused(&format!("{SMALL}{}", many(65))).starts_with("`member` is `65 blocks`: allowed are 64"));
+    let offices = |count: usize| (0..count).map(|id| format!("[[office]]\nname = \"o{id}\"\n")).collect::<String>();
+    assert!(parse(&format!("{SMALL}{}", offices(10_000))).is_ok());
+    assert!(refused(&format!("{SMALL}{}", offices(10_001))).contains("allowed are 10000"));
+    let long = format!("{SMALL}#{}", "x".repeat(MOST_BYTES));
+    assert!(matches!(parse(&long), Err(ConfigError::TooLong)));
+}
+
+#[test]
+fn the_environment_stands_above_the_file() {
+    let with = |name: &'static str, value: &'static str| {
+        Config::parse_with(FULL, Path::new("/f"), &move |asked| (asked == name).then(|| OsString::from(value)))
+    };
+    let taken = |name, value| with(name, value).expect("allowed values");
+    assert_eq!(taken("HUSTINGS_NODE", "a").node, Id(2));
+    assert_eq!(taken("HUSTINGS_LISTEN", "h:1").listen, "h:1");
+    assert_eq!(taken("HUSTINGS_DATA", "d").data, Path::new("/f/d"));
+    assert_eq!(taken("HUSTINGS_SOCKET", "/s").socket, Path::new("/s"));
+    assert_eq!(taken("HUSTINGS_ALGORITHM", "bully").algorithm, Choice::default());
+    assert_eq!(taken("HUSTINGS_ARBITER", "raft").arbiter, ArbiterKind::Raft);
+    assert_eq!(taken("HUSTINGS_TLS_KEY", "k").tls.key, Path::new("/f/k"));
+    assert_eq!(taken("HUSTINGS_TIMING_HAND_OVER", "3s").timing.hand_over, ms(3000));
+    assert_eq!(taken("HUSTINGS_TIMING_DRIFT_PPM", "9").timing.drift_ppm, 9);
+    assert_eq!(taken("HUSTINGS_LISTEN", "").listen, "0.0.0.0:7402");
+    let told = with("HUSTINGS_LISTEN", "h").expect_err("no port").to_string();
+    assert!(told.starts_with("`HUSTINGS_LISTEN` is `h`: allowed is HOST:PORT"), "{told}");
+    assert!(with("HUSTINGS_TIMING_DRIFT_PPM", "x").is_err());
+    assert!(matches!(with("HUSTINGS_TIMING_LEASE", "1ms"), Err(ConfigError::Timing(TimingError::Lease { .. }))));
+}
+
+#[test]
+fn every_variable_that_is_named_counts() {
+    for variable in VARIABLES {
+        // Nothing of the file may be this: no name, address, path, word, time or number.
+        let lookup = |asked: &str| (asked == variable).then(|| OsString::from("\0"));
+        let error = Config::parse_with(FULL, Path::new(""), &lookup).expect_err(variable).to_string();
+        assert!(error.starts_with(&format!("`{variable}` is ")), "{error}");
+    }
+}
+
+#[test]
+fn a_file_is_read_and_named_in_errors() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let path = folder.path().join("hustings.toml");
+    let read = || Config::read_with(&path, &|_| None);
+    let told = read().expect_err("it is not there").to_string();
+    assert!(told.starts_with(&format!("{}: cannot be read", path.display())), "{told}");
+    std::fs::write(&path, SMALL).expect("the folder is ours");
+    assert_eq!(read().expect("the example is right").data, folder.path().join("data"));
+    std::fs::write(&path, [b'a', 0xff]).expect("the folder is ours");
+    assert!(read().expect_err("no text").to_string().ends_with("byte 1 is not UTF-8: a configuration is text"));
+    std::fs::write(&path, vec![b'#'; MOST_BYTES + 1]).expect("the folder is ours");
+    assert!(read().expect_err("too long").to_string().contains("longer than"));
+}
+
+/// The full example with some of its bytes replaced, doubled or left out.
+fn mutated() -> impl Strategy<Value = String> {
+    let edits = proptest::collection::vec((0..FULL.len(), 0..3_u8, any::<char>()), 1..6);
+    (edits, 0..FULL.len()).prop_map(|(edits, from)| {
+        let mut text: Vec<char> = FULL.chars().collect();
+        for (at, kind, character) in edits {
+            let at = at % text.len();
+            match kind {
+                0 => text[at] = character,
+                1 => text.insert(at, character),
+                _ => drop(text.remove(at)),
+            }
+        }
+        // Now and then a piece of it twice.
+        if from % 4 == 0 {
+            text.extend(FULL.chars().skip(from).take(40));
+        }
+        text.into_iter().collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn no_text_panics(text in any::<String>()) {
+        let _ = parse(&text);
+    }
+
+    #[test]
+    fn no_mistake_panics_and_every_one_is_told(text in mutated()) {
+        if let Err(error) = parse(&text) {
+            let told = error.to_string();
+            prop_assert!(!told.is_empty() && told.len() < 3000, "{told}");
+        }
+    }
+
+    #[test]
+    fn no_value_panics(key in 0..VARIABLES.len(), value in "[\\PC0-9a-z:.\\[\\]]{0,40}") {
+        let lookup = |asked: &str| (asked == VARIABLES[key]).then(|| OsString::from(&value));
+        let _ = Config::parse_with(FULL, Path::new("x"), &lookup);
+    }
+}

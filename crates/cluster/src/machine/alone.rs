@@ -1,0 +1,42 @@
+//! Without an arbiter: whoever a race has elected holds the office, in every part of the cluster that is split off.
+//!
+//! That is how the algorithms were published. Tokens only count the changes that this node has seen: they order
+//! nothing between nodes, and there is no lease.
+
+use super::Machine;
+use super::table::{Command, Holder};
+use crate::api::Cause;
+use crate::clock::Moment;
+
+impl Machine {
+    /// Makes the table say what the races say.
+    pub(super) fn arrange(&mut self) {
+        if self.council.is_some() {
+            return;
+        }
+        self.deadline = Moment::NEVER;
+        let elected: Vec<(String, Option<Holder>)> = self
+            .races
+            .elected()
+            .map(|(office, leader)| {
+                (office.to_string(), leader.map(|id| Holder { id, life: self.life_of(id).unwrap_or(0) }))
+            })
+            .collect();
+        for (office, holder) in elected {
+            let token = self.table.token(&office);
+            let known = self.table.offices.get(&office).and_then(|known| known.holder);
+            if known == holder {
+                continue;
+            }
+            let (why, unix_ms) = (Cause::Elected, self.unix_ms);
+            let command = match holder {
+                Some(to) => {
+                    let mode = self.setup.policy(&office).mode;
+                    Command::Grant { office: office.clone(), to, after: token, mode, why, pinned: false, unix_ms }
+                }
+                None => Command::Vacate { office: office.clone(), token, why, unix_ms },
+            };
+            self.table.apply(token + 1, command);
+        }
+    }
+}

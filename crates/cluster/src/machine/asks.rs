@@ -1,0 +1,357 @@
+//! What programs ask, and who can answer it.
+
+use hustings_protocol::Id;
+use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, ConfChangeV2};
+
+use super::table::{Command, MOST_OFFICES};
+use super::{ClientId, Machine};
+use crate::api::{Change, MemberStatus, OfficeStatus, Refusal, Reply, Request, Status};
+use crate::clock::Moment;
+use crate::config::{ArbiterKind, Mode};
+use crate::member::{Member, Role};
+use crate::wire::{Ask, Message};
+
+/// How many questions to the arbiter's leader may be open.
+const MOST_OPEN: usize = 256;
+/// How many offices one program may campaign for.
+const MOST_CAMPAIGNS: usize = 2_000;
+
+/// Who asked the leader of the arbiter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Asker {
+    pub(super) node: Id,
+    pub(super) number: u64,
+}
+
+/// A question that waits for its answer.
+pub(super) struct Open {
+    client: ClientId,
+    until: Moment,
+}
+
+fn refusal(code: &str, message: String) -> Refusal {
+    Refusal { code: code.to_string(), message }
+}
+
+pub(super) fn not_held(office: &str) -> Refusal {
+    refusal("not-held", format!("nobody holds the office `{office}`"))
+}
+pub(super) fn unknown_member(name: &str) -> Refusal {
+    refusal("unknown-member", format!("no member is called `{name}`"))
+}
+pub(super) fn not_ready(name: &str, office: &str) -> Refusal {
+    refusal("not-ready", format!("`{name}` is not up, not well, or does not stand for the office `{office}`"))
+}
+pub(super) fn busy(office: &str) -> Refusal {
+    refusal("busy", format!("the office `{office}` is being handed over already"))
+}
+pub(super) fn too_late(office: &str) -> Refusal {
+    refusal("timed-out", format!("the office `{office}` was not handed over in time: its holder keeps it"))
+}
+pub(super) fn elsewhere(office: &str) -> Refusal {
+    refusal("elsewhere", format!("the office `{office}` went to somebody else meanwhile"))
+}
+pub(super) fn paused() -> Refusal {
+    refusal("paused", "elections are paused; `hustings resume` lets them go on".to_string())
+}
+fn no_majority() -> Refusal {
+    refusal("no-majority", "the arbiter has no leader that this node can reach: no majority".to_string())
+}
+fn no_arbiter() -> Refusal {
+    refusal("no-arbiter", "this cluster has no arbiter (arbiter = \"none\"): nobody can decide that".to_string())
+}
+
+impl Machine {
+    /// A program asks.
+    pub(super) fn asked(&mut self, client: ClientId, request: Request) {
+        let reply = match request {
+            Request::Status => Reply::Status(Box::new(self.status())),
+            Request::Leader { office } => Reply::Office(self.office(&office)),
+            Request::History { office } => Reply::History { changes: self.history(office.as_deref()) },
+            Request::Watch { office } => {
+                self.watchers.entry(client).or_default().push(office.clone());
+                let shown: Vec<String> = match office {
+                    Some(office) => vec![office],
+                    None => self.table.offices.keys().cloned().collect(),
+                };
+                shown.iter().for_each(|office| self.reply(client, Reply::Office(self.office(office))));
+                return;
+            }
+            Request::Campaign { office, mode } => match self.may_campaign(client, &office, mode) {
+                Ok(()) => {
+                    self.reply(client, Reply::Done);
+                    self.campaign(client, &office);
+                    return;
+                }
+                Err(refusal) => Reply::Refused(refusal),
+            },
+            Request::Withdraw { office } => {
+                self.withdraw(client, &office, true);
+                Reply::Done
+            }
+            Request::Stopped { office, token } => {
+                self.stopped(&office, token);
+                Reply::Done
+            }
+            request => match self.pass_on(client, &request) {
+                Ok(()) => return,
+                Err(refusal) => Reply::Refused(refusal),
+            },
+        };
+        self.reply(client, reply);
+    }
+
+    fn may_campaign(&self, client: ClientId, office: &str, mode: Option<Mode>) -> Result<(), Refusal> {
+        if let Err(problem) = crate::config::office_name(office) {
+            return Err(refusal("bad-request", problem));
+        }
+        if self.setup.role != Role::Elector {
+            let role = self.setup.role;
+            return Err(refusal("not-an-elector", format!("this node is a {role}: it never holds an office")));
+        }
+        if self.campaigns_of(client) >= MOST_CAMPAIGNS || self.table.offices.len() >= MOST_OFFICES {
+            return Err(refusal("too-many", format!("a program may campaign for {MOST_CAMPAIGNS} offices at most")));
+        }
+        let known = self.table.offices.get(office).map_or(self.setup.policy(office).mode, |known| known.mode);
+        match mode.filter(|mode| *mode != known) {
+            Some(_) => Err(refusal("other-mode", format!("the office `{office}` is {known:?}").to_lowercase())),
+            None => Ok(()),
+        }
+    }
+
+    /// Passes a request on to the leader of the arbiter.
+    fn pass_on(&mut self, client: ClientId, request: &Request) -> Result<(), Refusal> {
+        if self.council.is_none() {
+            return Err(no_arbiter());
+        }
+        let leader = self.arbiter_leader().ok_or_else(no_majority)?;
+        if self.open.len() >= MOST_OPEN {
+            return Err(refusal("busy", "too many requests wait for their answers".to_string()));
+        }
+        self.asked_so_far += 1;
+        let number = self.asked_so_far;
+        let until = self.now + self.setup.timing.hand_over * 2;
+        self.open.insert(number, Open { client, until });
+        if leader == self.setup.own {
+            self.got_ask(Asker { node: leader, number }, request);
+        } else {
+            self.send(leader, Message::Ask(Ask::new(number, request)));
+        }
+        Ok(())
+    }
+
+    /// The leader of the arbiter is asked.
+    pub(super) fn got_ask(&mut self, asker: Asker, request: &Request) {
+        let result = if !self.leads() {
+            Err(no_majority())
+        } else {
+            match request {
+                Request::Resign { office } => self.resign(office, asker),
+                Request::Transfer { office, to } => self.transfer(office, to, asker),
+                Request::Pause => self.agree(asker, &Command::Pause(true)),
+                Request::Resume => self.agree(asker, &Command::Pause(false)),
+                Request::AddMember { name, address, priority, role } => {
+                    self.add_member(asker, name, address, *priority, *role)
+                }
+                Request::RemoveMember { name } => self.remove_member(asker, name),
+                _ => Err(refusal("bad-request", "that is not for the leader of the arbiter".to_string())),
+            }
+        };
+        if let Err(refusal) = result {
+            self.answer(asker, Err(refusal));
+        }
+    }
+
+    /// Puts a command into the log; the asker is answered when it is committed.
+    fn agree(&mut self, asker: Asker, command: &Command) -> Result<(), Refusal> {
+        let council = self.council.as_mut().ok_or_else(no_arbiter)?;
+        if !council.propose(command.encode()) {
+            return Err(no_majority());
+        }
+        let index = council.last_index();
+        self.agreeing.push((index, asker));
+        Ok(())
+    }
+
+    fn add_member(
+        &mut self,
+        asker: Asker,
+        name: &str,
+        address: &str,
+        priority: u32,
+        role: Role,
+    ) -> Result<(), Refusal> {
+        if self.table.named(name).is_some() {
+            return Err(refusal("known-member", format!("there is a member `{name}` already")));
+        }
+        let member = Member {
+            id: Id(self.table.greatest_id + 1),
+            name: name.to_string(),
+            address: address.to_string(),
+            priority,
+            role,
+        };
+        crate::config::member_problem(&member).map_or(Ok(()), |problem| Err(refusal("bad-request", problem)))?;
+        let kind = if role.votes() { ConfChangeType::AddNode } else { ConfChangeType::AddLearnerNode };
+        let context = postcard::to_allocvec(&Some(&member)).expect("a member is plain data");
+        self.change_membership(asker, member.id, kind, context)
+    }
+
+    fn remove_member(&mut self, asker: Asker, name: &str) -> Result<(), Refusal> {
+        let id = self.table.named(name).map(|member| member.id).ok_or_else(|| unknown_member(name))?;
+        let context = postcard::to_allocvec(&None::<&Member>).expect("nothing is plain data");
+        self.change_membership(asker, id, ConfChangeType::RemoveNode, context)
+    }
+
+    fn change_membership(
+        &mut self,
+        asker: Asker,
+        id: Id,
+        kind: ConfChangeType,
+        context: Vec<u8>,
+    ) -> Result<(), Refusal> {
+        let mut change = ConfChangeV2::default();
+        let mut single = ConfChangeSingle::default();
+        single.node_id = id.0;
+        single.set_change_type(kind);
+        change.mut_changes().push(single);
+        change.set_transition(ConfChangeTransition::Auto);
+        let council = self.council.as_mut().ok_or_else(no_arbiter)?;
+        if !council.propose_membership(change, context) {
+            return Err(refusal("busy", "another change of the membership is under way".to_string()));
+        }
+        let index = council.last_index();
+        self.agreeing.push((index, asker));
+        Ok(())
+    }
+
+    /// Answers whoever asked this leader of the arbiter.
+    pub(super) fn answer(&mut self, asker: Asker, result: Result<(), Refusal>) {
+        if asker.node == self.setup.own {
+            self.got_answer(asker.number, result);
+        } else {
+            self.send(asker.node, Message::Answer { number: asker.number, result });
+        }
+    }
+
+    /// Entries up to here are committed: whoever waited for them is answered.
+    pub(super) fn answer_agreed(&mut self, applied: u64) {
+        let (done, rest) = std::mem::take(&mut self.agreeing).into_iter().partition(|(index, _)| *index <= applied);
+        self.agreeing = rest;
+        let done: Vec<(u64, Asker)> = done;
+        done.into_iter().for_each(|(_, asker)| self.answer(asker, Ok(())));
+    }
+
+    /// The leader of the arbiter has answered.
+    pub(super) fn got_answer(&mut self, number: u64, result: Result<(), Refusal>) {
+        if let Some(open) = self.open.remove(&number) {
+            let reply = result.map_or_else(Reply::Refused, |()| Reply::Done);
+            self.reply(open.client, reply);
+        }
+    }
+
+    /// Questions that nobody answered in time are answered here. Returns when the next is due.
+    pub(super) fn close_late_questions(&mut self) -> Moment {
+        let late: Vec<u64> =
+            self.open.iter().filter(|(_, open)| open.until <= self.now).map(|(number, _)| *number).collect();
+        for number in late {
+            let message = "the leader of the arbiter did not answer in time; it may still be done".to_string();
+            self.got_answer(number, Err(refusal("timed-out", message)));
+        }
+        self.open.values().map(|open| open.until).min().unwrap_or(Moment::NEVER)
+    }
+
+    /// Whether what this node knows is how things are: a majority was in touch with it within a lease.
+    fn is_current(&self) -> bool {
+        self.council.is_none() || self.deadline > self.now
+    }
+
+    /// Who holds an office.
+    pub(super) fn office(&self, name: &str) -> OfficeStatus {
+        let known = self.table.offices.get(name);
+        let holder = known.and_then(|known| known.holder);
+        let member = holder.and_then(|holder| self.table.member(holder.id));
+        let is_there = holder.is_none_or(|holder| {
+            self.view.contains(&holder.id) && self.life_of(holder.id).is_none_or(|life| life == holder.life)
+        });
+        OfficeStatus {
+            office: name.to_string(),
+            mode: known.map_or(self.setup.policy(name).mode, |known| known.mode),
+            holder: holder.map(|holder| self.table.name(holder.id)),
+            address: member.map(|member| member.address.clone()),
+            token: known.map_or(0, |known| known.token),
+            since_unix_ms: known.map_or(0, |known| known.unix_ms),
+            why: known.map_or_else(Default::default, |known| known.why),
+            current: self.is_current() && is_there,
+        }
+    }
+
+    fn history(&self, office: Option<&str>) -> Vec<Change> {
+        let offices = self.table.offices.iter().filter(|(name, _)| office.is_none_or(|office| office == *name));
+        let mut changes: Vec<Change> = offices
+            .flat_map(|(name, known)| {
+                known.history.iter().map(|turn| Change {
+                    office: name.clone(),
+                    holder: turn.holder.map(|id| self.table.name(id)),
+                    token: turn.token,
+                    why: turn.why,
+                    unix_ms: turn.unix_ms,
+                })
+            })
+            .collect();
+        changes.sort_by_key(|change| (change.unix_ms, change.token));
+        if office.is_none() {
+            changes.drain(..changes.len().saturating_sub(super::table::MOST_CHANGES));
+        }
+        changes
+    }
+
+    fn status(&self) -> Status {
+        let name = |id: Id| self.table.name(id);
+        let members = self.table.members.values().map(|known| MemberStatus {
+            id: known.member.id.0,
+            name: known.member.name.clone(),
+            address: known.member.address.clone(),
+            role: known.member.role,
+            priority: known.member.priority,
+            health: self.worth(known.member.id).health,
+            up: self.is_up(known.member.id),
+        });
+        Status {
+            cluster: self.setup.cluster.clone(),
+            node: name(self.setup.own),
+            algorithm: self.setup.choice.name.clone(),
+            arbiter: if self.council.is_some() { ArbiterKind::Raft } else { ArbiterKind::None },
+            arbiter_leader: self.arbiter_leader().map(name),
+            term: self.council.as_ref().map_or(0, |council| council.term()),
+            current: self.is_current(),
+            paused: self.table.paused,
+            members: members.collect(),
+            offices: self.table.offices.keys().take(1000).map(|office| self.office(office)).collect(),
+            counters: self.counters.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
+        }
+    }
+
+    /// Tells watchers of an office how things are, if that is news to them.
+    pub(super) fn tell_watchers(&mut self) {
+        if self.watchers.is_empty() {
+            return;
+        }
+        let mut news = Vec::new();
+        for office in self.table.offices.keys() {
+            let status = self.office(office);
+            if self.shown.get(office) != Some(&status) {
+                news.push(status);
+            }
+        }
+        for status in news {
+            let wants = |asked: &Vec<Option<String>>| {
+                asked.iter().any(|office| office.as_ref().is_none_or(|office| *office == status.office))
+            };
+            let clients: Vec<ClientId> =
+                self.watchers.iter().filter(|(_, asked)| wants(asked)).map(|(client, _)| *client).collect();
+            clients.into_iter().for_each(|client| self.reply(client, Reply::Office(status.clone())));
+            self.shown.insert(status.office.clone(), status);
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! The arbiter's log: the raft library, its disk and its messages, driven from outside.
+//!
+//! The library decides; this module only carries. What it wants written goes out as [`Write`]s and comes back as a
+//! number that is durable; messages that promise something wait for that, others do not. Its heartbeats are dropped:
+//! the nodes' own beats carry them (see [`super::rounds`]).
+
+mod candidacy;
+
+use std::collections::VecDeque;
+
+use hustings_protocol::Id;
+use protobuf::Message as _;
+use raft::eraftpb::{self, ConfChangeV2, ConfState, EntryType, MessageType};
+use raft::prelude::ConfChangeI;
+use raft::{Config, INVALID_ID, RawNode, StateRole, Storage};
+
+pub(crate) use self::candidacy::Candidacy;
+use crate::store::{Mirror, Write};
+use crate::wire::RaftMessage;
+
+/// How many ticks of the library a leader may lack a majority, and others wait before they stand by themselves: a net
+/// below the detector, which is faster.
+const ELECTION_TICKS: usize = 20;
+/// Entries that are kept behind a snapshot, for those who lag a little.
+const KEPT_BEHIND: u64 = 200;
+/// So many applied entries make a new snapshot.
+const SNAPSHOT_EVERY: u64 = 2_000;
+
+/// An entry that a majority has.
+pub(crate) enum Committed {
+    /// A command, at its place.
+    Command(u64, Vec<u8>),
+    /// A change of the membership, with what rides on it.
+    Membership(u64, ConfChangeV2, Vec<u8>),
+    /// All at once: the state up to a place.
+    Snapshot(u64, Vec<u8>),
+    /// Nothing, at this place: a leader's first word.
+    Nothing(u64),
+}
+
+/// What the library wants done.
+#[derive(Default)]
+pub(crate) struct Errands {
+    pub(crate) messages: Vec<(Id, RaftMessage)>,
+    pub(crate) writes: Vec<Write>,
+    pub(crate) committed: Vec<Committed>,
+}
+
+/// The raft library and what waits for the disk.
+pub(crate) struct Council {
+    node: RawNode<Mirror>,
+    mirror: Mirror,
+    conf: ConfState,
+    /// Messages that wait until a write is durable, by its number.
+    waiting: VecDeque<(u64, Vec<eraftpb::Message>)>,
+    /// The last write that was handed out.
+    handed_out: u64,
+    applied: u64,
+    snapshot_at: u64,
+    candidacy: Candidacy,
+    /// Test only: answer before the disk does.
+    hasty: bool,
+}
+
+impl Council {
+    /// With what the disk remembers.
+    pub(crate) fn new(own: Id, mirror: Mirror, candidacy: Candidacy, hasty: bool) -> Result<Self, raft::Error> {
+        let snapshot_at = mirror.first_index()?.saturating_sub(1);
+        let conf = mirror.initial_state()?.conf_state;
+        let config = Config {
+            id: own.0,
+            election_tick: ELECTION_TICKS,
+            heartbeat_tick: 1,
+            min_election_tick: ELECTION_TICKS,
+            max_election_tick: 2 * ELECTION_TICKS,
+            applied: snapshot_at,
+            max_size_per_msg: 1 << 20,
+            max_inflight_msgs: 256,
+            check_quorum: true,
+            pre_vote: true,
+            batch_append: true,
+            ..Config::default()
+        };
+        let logger = slog::Logger::root(slog::Discard, slog::o!());
+        let node = RawNode::new(&config, mirror.clone(), &logger)?;
+        Ok(Council {
+            node,
+            mirror,
+            conf,
+            waiting: VecDeque::new(),
+            handed_out: 0,
+            applied: snapshot_at,
+            snapshot_at,
+            candidacy,
+            hasty,
+        })
+    }
+
+    pub(crate) fn term(&self) -> u64 {
+        self.node.raft.term
+    }
+
+    pub(crate) fn is_leader(&self) -> bool {
+        self.node.raft.state == StateRole::Leader
+    }
+
+    /// Whether it leads, and has acted on everything that was agreed before.
+    pub(crate) fn is_established(&self) -> bool {
+        self.is_leader() && self.node.raft.apply_to_current_term()
+    }
+
+    pub(crate) fn leader(&self) -> Option<Id> {
+        (self.node.raft.leader_id != INVALID_ID).then_some(Id(self.node.raft.leader_id))
+    }
+
+    pub(crate) fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    pub(crate) fn last_index(&self) -> u64 {
+        self.node.raft.raft_log.last_index()
+    }
+
+    /// What a follower may take for committed.
+    pub(crate) fn commit_for(&self, follower: Id) -> u64 {
+        let matched = self.node.raft.prs().get(follower.0).map_or(0, |progress| progress.matched);
+        matched.min(self.node.raft.raft_log.committed)
+    }
+
+    /// How far a follower's log is known to be the leader's.
+    pub(crate) fn matched(&self, follower: Id) -> u64 {
+        self.node.raft.prs().get(follower.0).map_or(0, |progress| progress.matched)
+    }
+
+    /// Everybody whose voice counts, also during a change of the membership.
+    pub(crate) fn voters(&self) -> Vec<Id> {
+        let mut voters: Vec<Id> = self.conf.voters.iter().chain(&self.conf.voters_outgoing).map(|&id| Id(id)).collect();
+        voters.sort_unstable();
+        voters.dedup();
+        voters
+    }
+
+    pub(crate) fn is_voter(&self, id: Id) -> bool {
+        self.conf.voters.contains(&id.0) || self.conf.voters_outgoing.contains(&id.0)
+    }
+
+    /// Whether those of whom this is true are a majority; during a change of the membership, of both sides of it.
+    pub(crate) fn is_majority(&self, of: impl Fn(Id) -> bool) -> bool {
+        let is_enough = |voters: &[u64]| 2 * voters.iter().filter(|&&id| of(Id(id))).count() > voters.len();
+        is_enough(&self.conf.voters) && (self.conf.voters_outgoing.is_empty() || is_enough(&self.conf.voters_outgoing))
+    }
+
+    /// Who votes and who listens.
+    pub(crate) fn conf(&self) -> &ConfState {
+        &self.conf
+    }
+
+    /// A heartbeat's time has passed.
+    pub(crate) fn tick(&mut self) {
+        self.node.tick();
+    }
+
+    /// A command for the log. Only a leader can take it.
+    pub(crate) fn propose(&mut self, command: Vec<u8>) -> bool {
+        self.is_leader() && self.node.propose(Vec::new(), command).is_ok()
+    }
+
+    /// A change of the membership. Only a leader can take it, and only one at a time.
+    pub(crate) fn propose_membership(&mut self, change: ConfChangeV2, context: Vec<u8>) -> bool {
+        let before = self.last_index();
+        self.is_leader() && self.node.propose_conf_change(context, change).is_ok() && self.last_index() > before
+    }
+
+    /// Hands the lead of the arbiter to somebody else.
+    pub(crate) fn hand_lead_to(&mut self, id: Id) {
+        if self.is_leader() {
+            self.node.transfer_leader(id.0);
+        }
+    }
+
+    /// Stops leading or following: this node has seen the end of what it followed, or of its majority.
+    pub(crate) fn forget_leader(&mut self) {
+        let term = self.term();
+        self.node.raft.become_follower(term, INVALID_ID);
+    }
+
+    /// The leader's beat came in, which carries the library's heartbeat.
+    pub(crate) fn beat_from_leader(&mut self, from: Id, term: u64, commit: u64) {
+        // A disk that forgot entries would make the library give up; the leader finds out by other means.
+        let commit = commit.min(self.last_index());
+        let mut message = self.message(MessageType::MsgHeartbeat, from, term);
+        message.commit = commit;
+        self.step_raw(message);
+    }
+
+    /// A follower's answer came in, which carries the answer to the library's heartbeat.
+    pub(crate) fn beat_from_follower(&mut self, from: Id, term: u64) {
+        let mut message = self.message(MessageType::MsgHeartbeatResponse, from, term);
+        message.commit = self.commit_for(from);
+        self.step_raw(message);
+    }
+
+    fn message(&self, kind: MessageType, from: Id, term: u64) -> eraftpb::Message {
+        let mut message = eraftpb::Message::default();
+        message.set_msg_type(kind);
+        (message.from, message.to, message.term) = (from.0, self.node.raft.id, term);
+        message
+    }
+
+    /// Steps what came from a peer. What the library refuses is as good as lost.
+    fn step_raw(&mut self, message: eraftpb::Message) {
+        let _ = self.node.step(message);
+    }
+
+    /// The connection to a peer has ended: what was sent may be lost.
+    pub(crate) fn unreachable(&mut self, id: Id) {
+        self.node.report_unreachable(id.0);
+        // A snapshot that was under way did not arrive.
+        self.node.report_snapshot(id.0, raft::SnapshotStatus::Failure);
+    }
+
+    /// Everything up to this write is durable.
+    pub(crate) fn persisted(&mut self, number: u64, errands: &mut Errands) {
+        let mut due = number;
+        while let Some((waits_for, messages)) = self.waiting.pop_front_if(|(waits_for, _)| *waits_for <= number) {
+            due = due.max(waits_for);
+            self.post(messages, errands);
+        }
+        self.node.on_persist_ready(due);
+        self.collect(errands);
+    }
+
+    /// Collects what the library wants done now.
+    pub(crate) fn collect(&mut self, errands: &mut Errands) {
+        while self.node.has_ready() {
+            let mut ready = self.node.ready();
+            let number = ready.number();
+            let messages = ready.take_messages();
+            self.post(messages, errands);
+            let snapshot = (!ready.snapshot().is_empty()).then(|| ready.snapshot().clone());
+            if let Some(snapshot) = &snapshot {
+                self.mirror.install(snapshot.clone());
+                let index = snapshot.get_metadata().index;
+                (self.applied, self.snapshot_at) = (index, index);
+                self.conf = snapshot.get_metadata().get_conf_state().clone();
+                errands.committed.push(Committed::Snapshot(index, snapshot.data.to_vec()));
+            }
+            self.commit(ready.take_committed_entries(), errands);
+            let entries = ready.take_entries();
+            self.mirror.append(&entries);
+            let hard_state = ready.hs().cloned();
+            if let Some(state) = &hard_state {
+                self.mirror.set_hard_state(state.clone());
+            }
+            let promises = ready.take_persisted_messages();
+            let must_sync = ready.must_sync();
+            self.node.advance_append_async(ready);
+            if must_sync || snapshot.is_some() || !entries.is_empty() {
+                errands.writes.push(Write { number, hard_state, entries, snapshot, sync: true });
+                self.handed_out = number;
+                if self.hasty {
+                    self.post(promises, errands);
+                } else {
+                    self.waiting.push_back((number, promises));
+                }
+            } else if self.waiting.is_empty() {
+                // Nothing to write but how much is committed, which is found out again.
+                self.node.on_persist_ready(number);
+                self.post(promises, errands);
+            } else if !promises.is_empty() {
+                self.waiting.push_back((self.handed_out, promises));
+            }
+        }
+    }
+
+    fn post(&self, messages: Vec<eraftpb::Message>, errands: &mut Errands) {
+        let beats = [MessageType::MsgHeartbeat, MessageType::MsgHeartbeatResponse];
+        let real = messages.iter().filter(|message| !beats.contains(&message.get_msg_type()));
+        errands.messages.extend(real.map(|message| (Id(message.to), RaftMessage::from(message))));
+    }
+
+    fn commit(&mut self, entries: Vec<eraftpb::Entry>, errands: &mut Errands) {
+        for entry in entries {
+            self.applied = entry.index;
+            let committed = match entry.get_entry_type() {
+                _ if entry.data.is_empty() => Committed::Nothing(entry.index),
+                EntryType::EntryNormal => Committed::Command(entry.index, entry.data.to_vec()),
+                kind => match membership(kind, &entry.data) {
+                    Some(change) => Committed::Membership(entry.index, change, entry.context.to_vec()),
+                    None => Committed::Nothing(entry.index),
+                },
+            };
+            errands.committed.push(committed);
+        }
+    }
+
+    /// A change of the membership is in force from now on.
+    pub(crate) fn apply_membership(&mut self, change: &ConfChangeV2) {
+        if let Ok(state) = self.node.apply_conf_change(change) {
+            self.conf = state.clone();
+            self.mirror.set_conf_state(state);
+        }
+    }
+
+    /// All that was committed has been acted on.
+    pub(crate) fn acted(&mut self) {
+        self.node.advance_apply_to(self.applied);
+    }
+
+    /// Whether it is time for a snapshot.
+    pub(crate) fn wants_snapshot(&self) -> bool {
+        self.applied >= self.snapshot_at + SNAPSHOT_EVERY
+    }
+
+    /// Forgets the log up to what the state says, but for a little.
+    pub(crate) fn compact(&mut self, state: Vec<u8>, errands: &mut Errands) {
+        let Ok(term) = self.node.raft.raft_log.term(self.applied) else { return };
+        let mut snapshot = eraftpb::Snapshot::default();
+        snapshot.data = state.into();
+        snapshot.mut_metadata().index = self.applied;
+        snapshot.mut_metadata().term = term;
+        snapshot.mut_metadata().set_conf_state(self.conf.clone());
+        self.snapshot_at = self.applied;
+        self.mirror.compact(self.applied.saturating_sub(KEPT_BEHIND), snapshot.clone());
+        let hard_state = Some(self.node.raft.hard_state());
+        let write = Write { number: self.handed_out, hard_state, entries: Vec::new(), snapshot: Some(snapshot), sync: true };
+        errands.writes.push(write);
+    }
+}
+
+fn membership(kind: EntryType, data: &[u8]) -> Option<ConfChangeV2> {
+    if kind == EntryType::EntryConfChangeV2 {
+        return ConfChangeV2::parse_from_bytes(data).ok();
+    }
+    let old = eraftpb::ConfChange::parse_from_bytes(data).ok()?;
+    Some(old.into_v2())
+}

@@ -1,0 +1,346 @@
+//! What this node holds, and the programs it holds it for.
+//!
+//! A node stands for the office `leader` by itself, and for every office that a program on its host campaigns for. It
+//! holds what the table says it was granted in this life, for as long as its own deadline lasts. Programs are told a
+//! deadline that is earlier by the time they need to stop.
+
+use std::collections::BTreeMap;
+
+use super::table::Holder;
+use super::{ClientId, LEADER, Machine, Output};
+use crate::api::{Cause, Holding, Reply};
+use crate::clock::Moment;
+use crate::config::Mode;
+use crate::member::Role;
+use crate::wire::{Claim, Message, Standing};
+
+/// For how long one who resigned does not stand again.
+const REST: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// What this node holds and wants.
+#[derive(Default)]
+pub(super) struct Desk {
+    /// What it holds, by office.
+    held: BTreeMap<String, Held>,
+    /// The programs that campaign, by office, in the order in which they came.
+    campaigns: BTreeMap<String, Vec<ClientId>>,
+    /// Offices that it does not stand for, until when.
+    resting: BTreeMap<String, Moment>,
+    /// Tokens that it gave up, although the table may still show them.
+    given_up: BTreeMap<String, u64>,
+    /// The deadline that programs were last told of.
+    told: Moment,
+}
+
+/// An office that this node holds.
+struct Held {
+    token: u64,
+    mode: Mode,
+    client: Option<ClientId>,
+    stage: Stage,
+    /// Until when the program was told that it may act.
+    told: Moment,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Active,
+    /// The program was asked to stop.
+    Stopping,
+    /// The work has stopped, and the arbiter was told; it goes on if nothing comes of it by then.
+    Stopped(Moment),
+}
+
+impl Desk {
+    /// When something here is due.
+    pub(super) fn next(&self, deadline: Moment) -> Moment {
+        let mut next = if self.held.is_empty() { Moment::NEVER } else { deadline };
+        for held in self.held.values() {
+            next = next.min(match held.stage {
+                Stage::Active => Moment::NEVER,
+                Stage::Stopping => held.told,
+                Stage::Stopped(until) => until,
+            });
+        }
+        self.resting.values().fold(next, |next, until| next.min(*until))
+    }
+
+    /// Whether it holds anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+}
+
+impl Machine {
+    /// The offices that this node stands for now, with how well it is. If that is news, everybody is told.
+    pub(super) fn restate(&mut self) {
+        let now = self.now;
+        self.desk.resting.retain(|_, until| *until > now);
+        let may_stand = self.setup.role == Role::Elector && !self.leaving && self.health >= self.setup.threshold;
+        let mut offices: Vec<String> = Vec::new();
+        if may_stand {
+            let wanted = self.desk.campaigns.keys().map(String::as_str).chain([LEADER]);
+            offices.extend(wanted.filter(|office| !self.desk.resting.contains_key(*office)).map(str::to_string));
+            offices.sort_unstable();
+            offices.dedup();
+        }
+        let standing = Standing { life: self.setup.life, store: self.setup.store, health: self.health, offices };
+        if standing != self.standing {
+            self.standing = standing;
+            self.view_is_stale = true;
+            let message = Message::Standing(self.standing.clone());
+            self.send_all(&message);
+        }
+    }
+
+    /// What this node was elected for and does not hold.
+    pub(super) fn own_claims(&self) -> Vec<Claim> {
+        let own = self.own_holder();
+        let elected = self.races.elected().filter(|(_, leader)| *leader == Some(self.setup.own));
+        let lacks = elected.filter(|(office, _)| {
+            let known = self.table.offices.get(*office);
+            let has = known.is_some_and(|known| known.holder == Some(own));
+            !has || known.map(|known| known.token) == self.desk.given_up.get(*office).copied()
+        });
+        lacks.map(|(office, _)| Claim { office: office.to_string(), wish: self.setup.policy(office) }).collect()
+    }
+
+    pub(super) fn own_holder(&self) -> Holder {
+        Holder { id: self.setup.own, life: self.setup.life }
+    }
+
+    /// Compares what is held with what the table and the clock say.
+    pub(super) fn hold(&mut self) {
+        let own = self.own_holder();
+        if self.deadline <= self.now {
+            let held: Vec<String> = self.desk.held.keys().cloned().collect();
+            held.into_iter().for_each(|office| self.let_go(&office, Cause::Expired));
+        }
+        let gone: Vec<String> = self
+            .desk
+            .held
+            .iter()
+            .filter(|(office, held)| {
+                self.table.offices.get(*office).is_none_or(|known| {
+                    known.token != held.token || known.holder != Some(own)
+                })
+            })
+            .map(|(office, _)| office.clone())
+            .collect();
+        for office in gone {
+            let why = self.table.offices.get(&office).map_or(Cause::Removed, |known| known.why);
+            self.let_go(&office, why);
+        }
+        self.take_up(own);
+        self.finish_stops();
+        self.tell_deadline();
+    }
+
+    /// Takes up what the table says this node was granted.
+    fn take_up(&mut self, own: Holder) {
+        if self.deadline <= self.now {
+            // Whatever was granted meanwhile cannot be honoured: give it back as soon as the arbiter listens.
+            let granted = self.table.offices.iter().filter(|(_, known)| known.holder == Some(own));
+            let late: Vec<(String, u64)> = granted.map(|(office, known)| (office.clone(), known.token)).collect();
+            self.desk.given_up.extend(late);
+            return;
+        }
+        let mut fresh = Vec::new();
+        for (office, known) in &self.table.offices {
+            let is_ours = known.holder == Some(own) && !self.desk.held.contains_key(office);
+            if is_ours && self.desk.given_up.get(office) != Some(&known.token) {
+                fresh.push((office.clone(), known.token, known.mode));
+            }
+        }
+        for (office, token, mode) in fresh {
+            let client = self.desk.campaigns.get(&office).and_then(|clients| clients.first().copied());
+            let told = self.deadline - self.setup.timing.stop;
+            self.desk.held.insert(office.clone(), Held { token, mode, client, stage: Stage::Active, told });
+            if let Some(client) = client {
+                self.reply(client, Reply::Held(Holding { office, token, deadline: told }));
+            } else if office != LEADER {
+                // Whoever wanted it is gone.
+                self.stopped(&office, token);
+            }
+        }
+        self.desk.given_up.retain(|office, token| {
+            self.table.offices.get(office).is_some_and(|known| known.token == *token && known.holder == Some(own))
+        });
+    }
+
+    /// Stops holding an office.
+    fn let_go(&mut self, office: &str, why: Cause) {
+        let Some(held) = self.desk.held.remove(office) else { return };
+        self.desk.given_up.insert(office.to_string(), held.token);
+        if let Some(client) = held.client {
+            self.reply(client, Reply::Lost { office: office.to_string(), token: held.token, why });
+        }
+    }
+
+    /// Programs whose time is over have stopped; hand-overs that came to nothing are undone.
+    fn finish_stops(&mut self) {
+        let now = self.now;
+        let is_due = |held: &Held| match held.stage {
+            Stage::Active => false,
+            Stage::Stopping => held.told <= now,
+            Stage::Stopped(until) => until <= now,
+        };
+        let due: Vec<(String, u64, Stage)> = self
+            .desk
+            .held
+            .iter()
+            .filter(|(_, held)| is_due(held))
+            .map(|(office, held)| (office.clone(), held.token, held.stage))
+            .collect();
+        for (office, token, stage) in due {
+            if stage == Stage::Stopping {
+                self.stopped(&office, token);
+            } else {
+                self.resume(&office);
+            }
+        }
+    }
+
+    /// Nothing came of a hand-over: this node goes on.
+    fn resume(&mut self, office: &str) {
+        let told = self.deadline - self.setup.timing.stop;
+        let Some(held) = self.desk.held.get_mut(office) else { return };
+        (held.stage, held.told) = (Stage::Active, told);
+        let (client, token) = (held.client, held.token);
+        match client {
+            Some(client) => {
+                self.reply(client, Reply::Held(Holding { office: office.to_string(), token, deadline: told }));
+            }
+            None if office != LEADER => self.stopped(office, token),
+            None => {}
+        }
+    }
+
+    /// Tells programs that they may go on for longer.
+    fn tell_deadline(&mut self) {
+        if self.deadline <= self.desk.told {
+            return;
+        }
+        self.desk.told = self.deadline;
+        let deadline = self.deadline - self.setup.timing.stop;
+        let mut replies = Vec::new();
+        for (office, held) in self.desk.held.iter_mut().filter(|(_, held)| held.stage == Stage::Active) {
+            if deadline > held.told {
+                held.told = deadline;
+                let holding = Holding { office: office.clone(), token: held.token, deadline };
+                replies.extend(held.client.map(|client| (client, Reply::Renewed(holding))));
+            }
+        }
+        replies.into_iter().for_each(|(client, reply)| self.reply(client, reply));
+    }
+
+    /// The arbiter wants an office back.
+    pub(super) fn yield_office(&mut self, office: &str, token: u64, why: Cause) {
+        let Some(held) = self.desk.held.get_mut(office).filter(|held| held.token == token) else {
+            if self.desk.given_up.get(office) == Some(&token) {
+                self.report_stopped(office, token);
+            }
+            return;
+        };
+        if held.stage != Stage::Active {
+            return;
+        }
+        match held.client {
+            Some(client) => {
+                held.stage = Stage::Stopping;
+                self.reply(client, Reply::Stop { office: office.to_string(), token, why });
+            }
+            None => self.stopped(office, token),
+        }
+    }
+
+    /// The work for an office has stopped.
+    pub(super) fn stopped(&mut self, office: &str, token: u64) {
+        let until = self.now + self.setup.timing.hand_over;
+        let Some(held) = self.desk.held.get_mut(office).filter(|held| held.token == token) else { return };
+        if !matches!(held.stage, Stage::Stopped(_)) {
+            held.stage = Stage::Stopped(until);
+            self.report_stopped(office, token);
+        }
+    }
+
+    fn report_stopped(&mut self, office: &str, token: u64) {
+        match self.arbiter_leader() {
+            Some(leader) if leader == self.setup.own => self.got_yielded(leader, office, token),
+            Some(leader) => self.send(leader, Message::Yielded { office: office.to_string(), token }),
+            None => {}
+        }
+    }
+
+    /// What this node gave up while nobody listened, it says again.
+    pub(super) fn report_given_up(&mut self) {
+        let own = self.own_holder();
+        let stale: Vec<(String, u64)> = self
+            .desk
+            .given_up
+            .iter()
+            .filter(|(office, token)| {
+                let known = self.table.offices.get(*office);
+                known.is_some_and(|known| known.token == **token && known.holder == Some(own))
+            })
+            .map(|(office, token)| (office.clone(), *token))
+            .collect();
+        stale.into_iter().for_each(|(office, token)| self.report_stopped(&office, token));
+    }
+
+    /// This node does not stand for an office for a while.
+    pub(super) fn rest(&mut self, office: &str) {
+        self.desk.resting.insert(office.to_string(), self.now + REST);
+    }
+
+    /// A program wants an office.
+    pub(super) fn campaign(&mut self, client: ClientId, office: &str) {
+        let clients = self.desk.campaigns.entry(office.to_string()).or_default();
+        if !clients.contains(&client) {
+            clients.push(client);
+        }
+        let told = self.deadline - self.setup.timing.stop;
+        if let Some(held) = self.desk.held.get_mut(office)
+            && held.client.is_none()
+            && held.stage == Stage::Active
+        {
+            (held.client, held.told) = (Some(client), told);
+            let holding = Holding { office: office.to_string(), token: held.token, deadline: told };
+            self.reply(client, Reply::Held(holding));
+        }
+    }
+
+    /// A program no longer wants an office. If it said so, it has stopped; if it is gone, it may act until the end of
+    /// what it was told.
+    pub(super) fn withdraw(&mut self, client: ClientId, office: &str, has_stopped: bool) {
+        if let Some(clients) = self.desk.campaigns.get_mut(office) {
+            clients.retain(|other| *other != client);
+            if clients.is_empty() {
+                self.desk.campaigns.remove(office);
+            }
+        }
+        let Some(held) = self.desk.held.get_mut(office).filter(|held| held.client == Some(client)) else { return };
+        held.client = None;
+        let token = held.token;
+        if has_stopped || held.mode == Mode::Fenced {
+            self.stopped(office, token);
+        } else if held.stage == Stage::Active {
+            held.stage = Stage::Stopping;
+        }
+    }
+
+    /// A program is gone.
+    pub(super) fn gone(&mut self, client: ClientId) {
+        let offices: Vec<String> = self.desk.campaigns.keys().cloned().collect();
+        offices.iter().for_each(|office| self.withdraw(client, office, false));
+    }
+
+    /// How many offices a program campaigns for.
+    pub(super) fn campaigns_of(&self, client: ClientId) -> usize {
+        self.desk.campaigns.values().filter(|clients| clients.contains(&client)).count()
+    }
+
+    pub(super) fn reply(&mut self, client: ClientId, reply: Reply) {
+        self.out.push(Output::Reply(client, reply));
+    }
+}

@@ -1,0 +1,318 @@
+//! What all voters agree on: who holds which office, with which token; who belongs to the cluster.
+//!
+//! The log of the arbiter is a list of [`Command`]s; applied in order to a [`Table`] they give the same table on every
+//! node. A token is the place of its grant in the log: no two grants have the same, later ones have greater ones, and
+//! it is durable on a majority before anybody hears of it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use hustings_protocol::Id;
+use serde::{Deserialize, Serialize};
+
+use crate::api::Cause;
+use crate::config::Mode;
+use crate::member::Member;
+
+/// How many changes of an office are remembered.
+pub const MOST_CHANGES: usize = 100;
+/// How many offices there may be.
+pub const MOST_OFFICES: usize = 20_000;
+
+/// Who holds an office: which member, in which of its lives.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Holder {
+    /// The member.
+    pub id: Id,
+    /// Which start of it.
+    pub life: u64,
+}
+
+/// An entry of the log.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Command {
+    /// The office goes to somebody, if the last token is still the one that the proposer saw.
+    Grant {
+        /// The office.
+        office: String,
+        /// Who gets it.
+        to: Holder,
+        /// The last token of the office.
+        after: u64,
+        /// What kind of office it is.
+        mode: Mode,
+        /// Why.
+        why: Cause,
+        /// By an operator's wish: nobody better takes it away.
+        pinned: bool,
+        /// For people.
+        unix_ms: u64,
+    },
+    /// The office becomes vacant, if its token is still this one.
+    Vacate {
+        /// The office.
+        office: String,
+        /// Its token.
+        token: u64,
+        /// Why.
+        why: Cause,
+        /// For people.
+        unix_ms: u64,
+    },
+    /// Elections stop or go on.
+    Pause(bool),
+    /// A member's disk is this one.
+    Register {
+        /// The member.
+        id: Id,
+        /// Its disk.
+        store: u64,
+    },
+    /// A member's description is this one.
+    Describe(Member),
+}
+
+/// An office.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Office {
+    /// What kind.
+    pub mode: Mode,
+    /// Who holds it.
+    pub holder: Option<Holder>,
+    /// The token of the holder, or of the last one.
+    pub token: u64,
+    /// Why it is so.
+    pub why: Cause,
+    /// Since when, for people.
+    pub unix_ms: u64,
+    /// By an operator's wish: nobody better takes it away.
+    pub pinned: bool,
+    /// The last changes, oldest first.
+    pub history: VecDeque<Turn>,
+}
+
+/// Who belongs to the cluster.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Registered {
+    /// The description.
+    pub member: Member,
+    /// Which disk its votes are kept on; 0 before anybody has seen it.
+    pub store: u64,
+}
+
+/// An office changed hands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Turn {
+    /// The new holder; none if it became vacant.
+    pub holder: Option<Id>,
+    /// The token.
+    pub token: u64,
+    /// Why.
+    pub why: Cause,
+    /// For people.
+    pub unix_ms: u64,
+}
+
+/// What all voters agree on.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Table {
+    /// By name.
+    pub offices: BTreeMap<String, Office>,
+    /// By id.
+    pub members: BTreeMap<Id, Registered>,
+    /// Whether elections are paused.
+    pub paused: bool,
+    /// The greatest id there ever was: ids are never used again.
+    pub greatest_id: u64,
+}
+
+impl Table {
+    /// The table of a cluster that begins with these members.
+    pub fn founded(members: &[Member]) -> Self {
+        let mut table = Table::default();
+        members.iter().for_each(|member| table.describe(member.clone()));
+        table
+    }
+
+    /// The last token of an office.
+    pub fn token(&self, office: &str) -> u64 {
+        self.offices.get(office).map_or(0, |office| office.token)
+    }
+
+    /// Applies the entry at a place of the log. Tells which office changed hands by it.
+    pub fn apply(&mut self, index: u64, command: Command) -> Option<String> {
+        match command {
+            Command::Grant { office, to, after, mode, why, pinned, unix_ms } => {
+                let is_new = !self.offices.contains_key(&office);
+                if self.token(&office) != after || (is_new && self.offices.len() >= MOST_OFFICES) {
+                    return None;
+                }
+                let known = self.offices.entry(office.clone()).or_insert_with(|| Office::of(mode));
+                (known.holder, known.token, known.why, known.unix_ms, known.pinned) =
+                    (Some(to), index, why, unix_ms, pinned);
+                known.remember();
+                Some(office)
+            }
+            Command::Vacate { office, token, why, unix_ms } => {
+                let known = self.offices.get_mut(&office)?;
+                if known.token != token || known.holder.is_none() {
+                    return None;
+                }
+                (known.holder, known.why, known.unix_ms, known.pinned) = (None, why, unix_ms, false);
+                known.remember();
+                Some(office)
+            }
+            Command::Pause(on) => {
+                self.paused = on;
+                None
+            }
+            Command::Register { id, store } => {
+                if let Some(known) = self.members.get_mut(&id)
+                    && known.store == 0
+                {
+                    known.store = store;
+                }
+                None
+            }
+            Command::Describe(member) => {
+                self.describe(member);
+                None
+            }
+        }
+    }
+
+    /// A member is part of the cluster from now on, or its description changed.
+    pub fn describe(&mut self, member: Member) {
+        self.greatest_id = self.greatest_id.max(member.id.0);
+        let store = self.members.get(&member.id).map_or(0, |known| known.store);
+        self.members.insert(member.id, Registered { member, store });
+    }
+
+    /// A member has left for good.
+    pub fn remove(&mut self, id: Id) {
+        self.members.remove(&id);
+    }
+
+    /// The description of a member.
+    pub fn member(&self, id: Id) -> Option<&Member> {
+        self.members.get(&id).map(|known| &known.member)
+    }
+
+    /// The name of a member.
+    pub fn name(&self, id: Id) -> String {
+        self.member(id).map_or_else(|| format!("#{id}"), |member| member.name.clone())
+    }
+
+    /// Whoever has this name.
+    pub fn named(&self, name: &str) -> Option<&Member> {
+        self.members.values().map(|known| &known.member).find(|member| member.name == name)
+    }
+
+    /// As bytes, for a snapshot.
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("a table is plain data")
+    }
+
+    /// From a snapshot.
+    pub fn decode(bytes: &[u8]) -> Option<Table> {
+        postcard::from_bytes(bytes).ok()
+    }
+}
+
+impl Office {
+    /// One that nobody ever held.
+    fn of(mode: Mode) -> Self {
+        let history = VecDeque::new();
+        Office { mode, holder: None, token: 0, why: Cause::Vacant, unix_ms: 0, pinned: false, history }
+    }
+
+    fn remember(&mut self) {
+        if self.history.len() >= MOST_CHANGES {
+            self.history.pop_front();
+        }
+        let holder = self.holder.map(|holder| holder.id);
+        self.history.push_back(Turn { holder, token: self.token, why: self.why, unix_ms: self.unix_ms });
+    }
+}
+
+impl Command {
+    /// As bytes, for the log.
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("a command is plain data")
+    }
+
+    /// From the log.
+    pub fn decode(bytes: &[u8]) -> Option<Command> {
+        postcard::from_bytes(bytes).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(office: &str, id: u64, after: u64) -> Command {
+        Command::Grant {
+            office: office.to_string(),
+            to: Holder { id: Id(id), life: 1 },
+            after,
+            mode: Mode::Exclusive,
+            why: Cause::Vacant,
+            pinned: false,
+            unix_ms: 0,
+        }
+    }
+
+    fn vacate(office: &str, token: u64) -> Command {
+        Command::Vacate { office: office.to_string(), token, why: Cause::Resigned, unix_ms: 0 }
+    }
+
+    #[test]
+    fn a_grant_counts_only_if_nothing_happened_since_it_was_proposed() {
+        let mut table = Table::default();
+        assert_eq!(table.apply(5, grant("a", 1, 0)), Some("a".to_string()));
+        assert_eq!(table.apply(6, grant("a", 2, 0)), None, "it was proposed before the first was known");
+        assert_eq!((table.token("a"), table.offices["a"].holder.map(|holder| holder.id)), (5, Some(Id(1))));
+        assert_eq!(table.apply(7, grant("a", 2, 5)), Some("a".to_string()));
+        assert_eq!(table.token("a"), 7);
+    }
+
+    #[test]
+    fn a_vacant_office_keeps_its_last_token() {
+        let mut table = Table::default();
+        table.apply(5, grant("a", 1, 0));
+        assert_eq!(table.apply(6, vacate("a", 4)), None);
+        assert_eq!(table.apply(7, vacate("a", 5)), Some("a".to_string()));
+        assert_eq!((table.token("a"), table.offices["a"].holder), (5, None));
+        assert_eq!(table.apply(8, vacate("a", 5)), None, "it is vacant already");
+    }
+
+    #[test]
+    fn the_last_hundred_changes_of_each_office_are_kept() {
+        let mut table = Table::default();
+        table.apply(1, grant("b", 1, 0));
+        (2..300).for_each(|index| {
+            table.apply(index, grant("a", index, table.token("a")));
+        });
+        let of = |office: &str| &table.offices[office].history;
+        assert_eq!((of("a").len(), of("b").len()), (MOST_CHANGES, 1));
+        assert_eq!(of("a").back().map(|turn| turn.token), Some(299));
+    }
+
+    #[test]
+    fn a_disk_is_registered_once_and_ids_are_not_used_again() {
+        let member = |id| Member {
+            id: Id(id),
+            name: format!("n{id}"),
+            address: "h:1".to_string(),
+            priority: 0,
+            role: Default::default(),
+        };
+        let mut table = Table::founded(&[member(1), member(7)]);
+        table.apply(1, Command::Register { id: Id(1), store: 11 });
+        table.apply(2, Command::Register { id: Id(1), store: 12 });
+        assert_eq!(table.members[&Id(1)].store, 11);
+        table.remove(Id(7));
+        assert_eq!((table.greatest_id, table.named("n7")), (7, None));
+        assert_eq!(Table::decode(&table.encode()), Some(table));
+    }
+}

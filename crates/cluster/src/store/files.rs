@@ -1,0 +1,149 @@
+//! The few things a store does with files, so that tests can make each of them fail.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+
+use super::StoreError;
+
+/// No file of a store grows larger than this, whatever is in it.
+pub(super) const FILE_LIMIT: u64 = 512 << 20;
+
+/// A folder, and the files in it.
+pub(super) trait Files: Send {
+    /// The names of the files that are there, in order.
+    fn names(&self) -> io::Result<Vec<String>>;
+    /// All of a file: `None` if it is not there.
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
+    /// A new file for writing. One of the same name is emptied.
+    fn create(&self, name: &str) -> io::Result<Box<dyn Handle>>;
+    /// Gives a file another name, at once and in place of one that had it.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Deletes a file.
+    fn remove(&self, name: &str) -> io::Result<()>;
+    /// Makes the names durable.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// A file open for writing.
+pub(super) trait Handle: Send {
+    /// Makes it longer, up to a length; what is new is zero, and its room on the disk is certain where that can be had.
+    fn extend(&mut self, from: u64, to: u64) -> io::Result<()>;
+    /// Puts bytes somewhere.
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Makes contents and length durable.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// A folder of the file system.
+pub(super) struct Folder {
+    path: PathBuf,
+    handle: File,
+    /// Locked as long as it is open.
+    _lock: File,
+}
+
+impl Folder {
+    /// Opens a folder for this process alone. It is created if it is not there.
+    pub(super) fn open(path: &Path) -> Result<Folder, StoreError> {
+        create_folder(path)?;
+        let lock_path = path.join("lock");
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&lock_path)
+            .map_err(StoreError::io("open", &lock_path))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            rustix::io::Errno::WOULDBLOCK => StoreError::Locked { folder: path.to_path_buf() },
+            other => StoreError::Io { action: "lock", path: lock_path, source: other.into() },
+        })?;
+        let handle = File::open(path).map_err(StoreError::io("open", path))?;
+        Ok(Folder { path: path.to_path_buf(), handle, _lock: lock })
+    }
+}
+
+/// Creates a folder for its owner only, and the folders above it, durably.
+fn create_folder(path: &Path) -> Result<(), StoreError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    };
+    if parent != path {
+        create_folder(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+        other => other.map_err(StoreError::io("create", path))?,
+    }
+    File::open(parent).and_then(|folder| folder.sync_all()).map_err(StoreError::io("sync", parent))
+}
+
+impl Files for Folder {
+    fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = fs::read_dir(&self.path)?
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect::<io::Result<Vec<_>>>()?;
+        names.sort();
+        Ok(names)
+    }
+
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        let file = match File::open(self.path.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other?,
+        };
+        let mut bytes = Vec::new();
+        file.take(FILE_LIMIT + 1).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn Handle>> {
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(self.path.join(name))?;
+        Ok(Box::new(file))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path.join(from), self.path.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path.join(name))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.handle.sync_all()
+    }
+}
+
+impl Handle for File {
+    fn extend(&mut self, from: u64, to: u64) -> io::Result<()> {
+        match fallocate(&*self, FallocateFlags::empty(), from, to - from) {
+            Ok(()) => Ok(()),
+            // Some file systems do not know how.
+            Err(rustix::io::Errno::OPNOTSUPP) => self.set_len(to),
+            Err(error) => {
+                // A part of it may have been done, and would be missed by others.
+                self.set_len(from)?;
+                Err(error.into())
+            }
+        }
+    }
+
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_all_at(bytes, offset)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        // Also flushes a new length: whatever is needed to read the contents again.
+        self.sync_data()
+    }
+}

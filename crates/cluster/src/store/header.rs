@@ -1,0 +1,95 @@
+//! Whose store it is: a small file that is written once.
+
+use std::fmt;
+use std::path::Path;
+
+use hustings_protocol::Id;
+use serde::{Deserialize, Serialize};
+
+use super::{StoreError, Who};
+
+/// The number of the format that this code reads and writes.
+const FORMAT: u32 = 1;
+const MAGIC: &[u8; 16] = b"hustings store\n\0";
+
+/// Whose store it is, for ever.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Identity {
+    /// The name of the cluster.
+    pub cluster: String,
+    /// The node.
+    pub id: Id,
+    /// Drawn when the store was made: no other store has it.
+    pub store: u128,
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {} of cluster {:?}, store {:032x}", self.id, self.cluster, self.store)
+    }
+}
+
+impl Identity {
+    /// For a new store.
+    pub(super) fn draw(who: &Who) -> Result<Self, getrandom::Error> {
+        let mut store = [0; 16];
+        getrandom::fill(&mut store)?;
+        Ok(Identity { cluster: who.cluster.clone(), id: who.id, store: u128::from_le_bytes(store) })
+    }
+
+    /// What checksums of this store begin with, so that no block of another one looks right.
+    pub(super) fn salt(&self) -> u32 {
+        crc32fast::hash(&self.store.to_le_bytes())
+    }
+
+    /// The contents of the file.
+    pub(super) fn encode(&self) -> Result<Vec<u8>, StoreError> {
+        let mut bytes = [MAGIC.as_slice(), &FORMAT.to_le_bytes()].concat();
+        bytes = postcard::to_extend(self, bytes)
+            .map_err(|error| StoreError::Misfit(format!("an identity cannot be encoded: {error}")))?;
+        let sum = crc32fast::hash(&bytes);
+        bytes.extend_from_slice(&sum.to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// Reads the file, and compares it with who this node is.
+    pub(super) fn check(bytes: &[u8], path: &Path, folder: &Path, who: &Who) -> Result<Self, StoreError> {
+        let corrupt = |offset: usize, expected: &str, found: String| StoreError::Corrupt {
+            file: path.to_path_buf(),
+            offset: offset as u64,
+            expected: expected.to_string(),
+            found,
+        };
+        let other = |what, found: String, expected: String| StoreError::Other {
+            folder: folder.to_path_buf(),
+            what,
+            found,
+            expected,
+        };
+        let Some((front, sum)) = bytes.split_last_chunk::<4>().filter(|(front, _)| front.len() > MAGIC.len() + 4)
+        else {
+            return Err(corrupt(bytes.len(), "more", "the end".to_string()));
+        };
+        if !front.starts_with(MAGIC) {
+            return Err(corrupt(0, "the beginning of a store's header", "something else".to_string()));
+        }
+        let (sum, real) = (u32::from_le_bytes(*sum), crc32fast::hash(front));
+        if sum != real {
+            return Err(corrupt(front.len(), &format!("checksum {real:08x}"), format!("{sum:08x}")));
+        }
+        let rest = &front[MAGIC.len()..];
+        let format = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]);
+        if format != FORMAT {
+            return Err(other("format", format.to_string(), FORMAT.to_string()));
+        }
+        let identity: Identity = postcard::from_bytes(&rest[4..])
+            .map_err(|error| corrupt(MAGIC.len() + 4, "cluster, node and store", error.to_string()))?;
+        if identity.cluster != who.cluster {
+            return Err(other("cluster", format!("{:?}", identity.cluster), format!("{:?}", who.cluster)));
+        }
+        if identity.id != who.id {
+            return Err(other("node", identity.id.to_string(), who.id.to_string()));
+        }
+        Ok(identity)
+    }
+}

@@ -1,0 +1,248 @@
+//! How vote, entries and snapshots are spelt on disk: structs of our own, in postcard. The parser of the raft library's
+//! protobuf never sees a byte of a file.
+
+use std::fmt;
+
+use bytes::Bytes;
+use raft::eraftpb::{ConfState, Entry, EntryType, HardState, Snapshot};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::state::State;
+use super::{Identity, StoreError, Write};
+
+/// So many bytes of entries go into one batch of a new file, or one entry.
+const CHUNK: usize = 4 << 20;
+
+/// One thing in a batch.
+#[derive(Serialize, Deserialize)]
+enum Record {
+    /// Whose log this is: the first record of a file, and only there.
+    Owner(Identity),
+    /// Where the log begins: index and term of the last entry that is gone, and the snapshot. The second record.
+    /// The file had `batches` of them before it got its name.
+    Base { batches: u64, index: u64, term: u64, snapshot: SavedSnapshot },
+    /// They replace everything from the first of them on.
+    Entries(Vec<SavedEntry>),
+    /// It replaces the one before.
+    Vote { term: u64, vote: u64, commit: u64 },
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedEntry {
+    kind: u8,
+    term: u64,
+    index: u64,
+    data: Blob,
+    context: Blob,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedSnapshot {
+    index: u64,
+    term: u64,
+    voters: Vec<u64>,
+    learners: Vec<u64>,
+    voters_outgoing: Vec<u64>,
+    learners_next: Vec<u64>,
+    auto_leave: bool,
+    data: Blob,
+}
+
+/// Bytes, written and read in one piece.
+struct Blob(Bytes);
+
+impl Serialize for Blob {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Blob {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = Blob;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("bytes")
+            }
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Blob, E> {
+                Ok(Blob(Bytes::copy_from_slice(bytes)))
+            }
+        }
+        deserializer.deserialize_bytes(Read)
+    }
+}
+
+impl From<&Entry> for SavedEntry {
+    fn from(entry: &Entry) -> Self {
+        SavedEntry {
+            kind: match entry.entry_type {
+                EntryType::EntryNormal => 0,
+                EntryType::EntryConfChange => 1,
+                EntryType::EntryConfChangeV2 => 2,
+            },
+            term: entry.term,
+            index: entry.index,
+            data: Blob(entry.data.clone()),
+            context: Blob(entry.context.clone()),
+        }
+    }
+}
+
+impl SavedEntry {
+    fn restore(self) -> Result<Entry, String> {
+        let mut entry = Entry::new();
+        entry.entry_type = match self.kind {
+            0 => EntryType::EntryNormal,
+            1 => EntryType::EntryConfChange,
+            2 => EntryType::EntryConfChangeV2,
+            other => return Err(format!("an entry of kind {other}")),
+        };
+        entry.term = self.term;
+        entry.index = self.index;
+        entry.data = self.data.0;
+        entry.context = self.context.0;
+        Ok(entry)
+    }
+}
+
+impl From<&Snapshot> for SavedSnapshot {
+    fn from(snapshot: &Snapshot) -> Self {
+        let metadata = snapshot.get_metadata();
+        let conf_state = metadata.get_conf_state();
+        SavedSnapshot {
+            index: metadata.index,
+            term: metadata.term,
+            voters: conf_state.voters.clone(),
+            learners: conf_state.learners.clone(),
+            voters_outgoing: conf_state.voters_outgoing.clone(),
+            learners_next: conf_state.learners_next.clone(),
+            auto_leave: conf_state.auto_leave,
+            data: Blob(snapshot.data.clone()),
+        }
+    }
+}
+
+impl SavedSnapshot {
+    fn restore(self) -> Snapshot {
+        let mut conf_state = ConfState::new();
+        conf_state.voters = self.voters;
+        conf_state.learners = self.learners;
+        conf_state.voters_outgoing = self.voters_outgoing;
+        conf_state.learners_next = self.learners_next;
+        conf_state.auto_leave = self.auto_leave;
+        let mut snapshot = Snapshot::new();
+        snapshot.data = self.data.0;
+        let metadata = snapshot.mut_metadata();
+        metadata.index = self.index;
+        metadata.term = self.term;
+        metadata.set_conf_state(conf_state);
+        snapshot
+    }
+}
+
+fn vote(hard_state: &HardState) -> Record {
+    Record::Vote { term: hard_state.term, vote: hard_state.vote, commit: hard_state.commit }
+}
+
+fn encode(records: impl IntoIterator<Item = Record>) -> Result<Vec<u8>, StoreError> {
+    let unspeakable = |error| StoreError::Misfit(format!("it cannot be encoded: {error}"));
+    records.into_iter().try_fold(Vec::new(), |bytes, record| postcard::to_extend(&record, bytes).map_err(unspeakable))
+}
+
+/// The batches that a file begins with: everything there is to know.
+pub(super) fn whole(identity: &Identity, state: &State) -> Result<Vec<Vec<u8>>, StoreError> {
+    let (mut chunks, mut room) = (Vec::new(), 0);
+    for entry in &state.entries {
+        // The numbers of an entry and the lengths of its parts take up to forty bytes.
+        let bytes = 40 + entry.data.len() + entry.context.len();
+        if bytes > room {
+            chunks.push(Vec::new());
+            room = CHUNK;
+        }
+        room = room.saturating_sub(bytes);
+        if let Some(chunk) = chunks.last_mut() {
+            chunk.push(SavedEntry::from(entry));
+        }
+    }
+    let base = Record::Base {
+        batches: chunks.len() as u64 + 2,
+        index: state.gone.0,
+        term: state.gone.1,
+        snapshot: (&state.snapshot).into(),
+    };
+    let mut batches = vec![encode([Record::Owner(identity.clone()), base])?];
+    for chunk in chunks {
+        batches.push(encode([Record::Entries(chunk)])?);
+    }
+    batches.push(encode([vote(&state.hard_state)])?);
+    Ok(batches)
+}
+
+/// A later batch: what some writes without a snapshot change. Nothing, if they change nothing.
+pub(super) fn changes<'a>(writes: impl Iterator<Item = &'a Write>) -> Result<Vec<u8>, StoreError> {
+    encode(writes.flat_map(|write| {
+        let entries =
+            (!write.entries.is_empty()).then(|| Record::Entries(write.entries.iter().map(SavedEntry::from).collect()));
+        entries.into_iter().chain(write.hard_state.as_ref().map(vote))
+    }))
+}
+
+/// What the batches of a file say together. Or the place in `batches` of the first that makes no sense, and what is
+/// wrong with it.
+pub(super) fn replay(batches: &[Vec<u8>], identity: &Identity) -> Result<State, (usize, String)> {
+    let mut replay = Replay { identity, state: State::default(), base: u64::MAX };
+    for (place, batch) in batches.iter().enumerate() {
+        let mut rest = batch.as_slice();
+        let mut count = 0;
+        while !rest.is_empty() {
+            let (record, after) = postcard::take_from_bytes::<Record>(rest)
+                .map_err(|error| (place, format!("something else ({error})")))?;
+            replay.take(record, place, count).map_err(|found| (place, found))?;
+            rest = after;
+            count += 1;
+        }
+        // The vote is the last batch that a new file gets: before it, there may be less in the log than is committed.
+        if place as u64 + 1 >= replay.base {
+            replay.state.check_commit().map_err(|error| (place, error.to_string()))?;
+        }
+    }
+    match batches.len() as u64 >= replay.base {
+        true => Ok(replay.state),
+        false => Err((0, format!("only the first {} of {} batches", batches.len(), replay.base))),
+    }
+}
+
+struct Replay<'a> {
+    identity: &'a Identity,
+    state: State,
+    /// How many batches the file had before it got its name.
+    base: u64,
+}
+
+impl Replay<'_> {
+    /// Takes over a record: the `count`th of a batch.
+    fn take(&mut self, record: Record, place: usize, count: usize) -> Result<(), String> {
+        match (record, place, count) {
+            (Record::Owner(owner), 0, 0) if owner == *self.identity => {}
+            (Record::Owner(owner), 0, 0) => return Err(format!("the log of {owner}")),
+            (Record::Base { batches, index, term, snapshot }, 0, 1) => {
+                self.base = batches;
+                self.state.snapshot = snapshot.restore();
+                self.state.gone = (index, term);
+            }
+            (Record::Entries(entries), 1.., _) => {
+                let entries = entries.into_iter().map(SavedEntry::restore).collect::<Result<Vec<_>, _>>()?;
+                self.state.append(&entries).map_err(|error| error.to_string())?;
+            }
+            (Record::Vote { term, vote, commit }, 1.., _) => {
+                self.state.hard_state.term = term;
+                self.state.hard_state.vote = vote;
+                self.state.hard_state.commit = commit;
+            }
+            _ => return Err("records in another order".to_string()),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! The vocabulary between nodes.
+
+use hustings_protocol::Id;
+use serde::{Deserialize, Serialize};
+
+use super::RaftMessage;
+use crate::api::{Cause, Refusal, Request};
+
+/// More than a cluster has members, or a member offices.
+const MOST_LISTED: usize = 20_000;
+
+/// What one node says to another.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Message {
+    /// "I am here", and what rides on it.
+    Beat(Beat),
+    /// What the sender is and wants.
+    Standing(Standing),
+    /// From the arbiter's leader: who is up.
+    View(Vec<Id>),
+    /// Of the raft library.
+    Raft(RaftMessage),
+    /// Of an election among the candidates with this key.
+    Race {
+        /// See [`crate::election::key`].
+        key: u64,
+        /// An envelope of the algorithm in runs.
+        bytes: Vec<u8>,
+    },
+    /// To the arbiter's leader: all offices that the sender was elected for, and does not hold.
+    Claims(Vec<Claim>),
+    /// From the arbiter's leader to a holder: stop, somebody else is to have it.
+    Yield {
+        /// The office.
+        office: String,
+        /// The token that the holder has.
+        token: u64,
+        /// Why.
+        why: Cause,
+    },
+    /// From the arbiter's leader to a holder: do not stand for this office for a while.
+    Rest {
+        /// The office.
+        office: String,
+    },
+    /// From a holder to the arbiter's leader: its work has stopped.
+    Yielded {
+        /// The office.
+        office: String,
+        /// The token that it had.
+        token: u64,
+    },
+    /// From the arbiter's leader: are you ready to take this office over?
+    Prepare {
+        /// The office.
+        office: String,
+    },
+    /// The answer.
+    Prepared {
+        /// The office.
+        office: String,
+        /// Whether the sender stands for it and is well.
+        ready: bool,
+    },
+    /// A program's request that only the arbiter's leader can see to.
+    Ask(Ask),
+    /// The answer.
+    Answer {
+        /// The number of the question.
+        number: u64,
+        /// What came of it.
+        result: Result<(), Refusal>,
+    },
+    /// To the arbiter's leader: the sender's connection to this member has ended, too.
+    Ended(Id),
+    /// Passed on for one who has no connection to the receiver.
+    Relay {
+        /// Who says it.
+        from: Id,
+        /// To whom.
+        to: Id,
+        /// A message.
+        bytes: Vec<u8>,
+    },
+    /// From the arbiter's leader: the receiver's disk is not the one that its votes were kept on.
+    Unknown,
+    /// The sender leaves in good order: what it held it has given up.
+    Farewell,
+}
+
+/// "I am here."
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Beat {
+    /// The sender's count of its beats to the receiver.
+    pub number: u64,
+    /// From the arbiter's leader.
+    pub lead: Option<Lead>,
+    /// To the arbiter's leader.
+    pub follow: Option<Follow>,
+}
+
+/// What the arbiter's leader adds to a beat. It asks for an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Lead {
+    /// Its term.
+    pub term: u64,
+    /// What the receiver may take for committed.
+    pub commit: u64,
+    /// The round of beats that this one belongs to.
+    pub round: u64,
+    /// The greatest number of the receiver's beats after which a majority was still with this leader.
+    pub confirmed: u64,
+}
+
+/// What a follower adds to a beat.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Follow {
+    /// The leader's term.
+    pub term: u64,
+    /// The round that this answers.
+    pub round: u64,
+    /// How much of the log the sender has acted on.
+    pub applied: u64,
+}
+
+/// What a node is and wants.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Standing {
+    /// Which start of the node this is.
+    pub life: u64,
+    /// Which disk it has.
+    pub store: u64,
+    /// 0 to 100.
+    pub health: u8,
+    /// The offices that it stands for.
+    pub offices: Vec<String>,
+}
+
+/// An office that somebody was elected for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Claim {
+    /// The office.
+    pub office: String,
+    /// What kind the claimant's configuration takes it for.
+    pub wish: Wish,
+}
+
+/// What a claimant's configuration says of an office.
+pub type Wish = crate::config::Policy;
+
+/// A program's request, passed on.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Ask {
+    /// The asker's count.
+    pub number: u64,
+    /// The request, as JSON: its form is that of the socket.
+    pub request: String,
+}
+
+impl Ask {
+    /// A request, passed on under this number.
+    pub fn new(number: u64, request: &Request) -> Self {
+        Ask { number, request: serde_json::to_string(request).expect("a request is plain data") }
+    }
+
+    /// The request.
+    pub fn request(&self) -> Result<Request, Garbled> {
+        serde_json::from_str(&self.request).map_err(|_| Garbled)
+    }
+}
+
+/// Bytes that are no message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("these bytes are no message of this version")]
+pub struct Garbled;
+
+impl Message {
+    /// As bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("messages are plain data")
+    }
+
+    /// From bytes, all of them.
+    pub fn decode(bytes: &[u8]) -> Result<Message, Garbled> {
+        let (message, rest) = postcard::take_from_bytes::<Message>(bytes).map_err(|_| Garbled)?;
+        let listed = match &message {
+            Message::Standing(standing) => standing.offices.len(),
+            Message::View(members) => members.len(),
+            Message::Claims(claims) => claims.len(),
+            _ => 0,
+        };
+        if rest.is_empty() && listed <= MOST_LISTED { Ok(message) } else { Err(Garbled) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_what_is_heard() {
+        let beat = Beat { number: 7, lead: None, follow: Some(Follow { term: 3, round: 9, applied: 5 }) };
+        let ask = Ask::new(5, &Request::Resign { office: "leader".to_string() });
+        assert_eq!(ask.request(), Ok(Request::Resign { office: "leader".to_string() }));
+        for message in [Message::Beat(beat), Message::View(vec![Id(1), Id(3)]), Message::Ask(ask), Message::Farewell] {
+            let bytes = message.encode();
+            assert_eq!(Message::decode(&bytes), Ok(message));
+        }
+        assert!(Message::Beat(beat).encode().len() < 10, "a beat is small");
+    }
+
+    #[test]
+    fn more_than_a_message_is_none() {
+        let mut bytes = Message::Farewell.encode();
+        bytes.push(0);
+        assert_eq!(Message::decode(&bytes), Err(Garbled));
+        let long = Message::View(vec![Id(1); MOST_LISTED + 1]).encode();
+        assert_eq!(Message::decode(&long), Err(Garbled));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok(message) = Message::decode(&bytes) {
+                prop_assert_eq!(Message::decode(&message.encode()), Ok(message));
+            }
+        }
+    }
+}

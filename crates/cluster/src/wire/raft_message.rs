@@ -1,0 +1,190 @@
+//! Messages of the raft library in structures of our own.
+
+use protobuf::ProtobufEnum;
+use raft::eraftpb;
+use serde::{Deserialize, Serialize};
+
+/// No entry that changes the membership is longer: the library parses it by recursion.
+const MOST_IN_A_MEMBERSHIP_CHANGE: usize = 1024;
+
+/// A message of the raft library, without what the connection says: from whom to whom.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RaftMessage {
+    kind: u8,
+    term: u64,
+    log_term: u64,
+    index: u64,
+    entries: Vec<LogEntry>,
+    commit: u64,
+    commit_term: u64,
+    snapshot: Option<Box<LogSnapshot>>,
+    request_snapshot: u64,
+    reject: bool,
+    reject_hint: u64,
+    context: Vec<u8>,
+    priority: i64,
+}
+
+/// An entry of the log.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct LogEntry {
+    /// 0 a command, 1 and 2 changes of the membership.
+    pub kind: u8,
+    /// The term in which it was proposed.
+    pub term: u64,
+    /// Its place in the log.
+    pub index: u64,
+    /// What it says.
+    pub data: Vec<u8>,
+    /// What rides on it.
+    pub context: Vec<u8>,
+}
+
+/// All that the log says up to a place.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct LogSnapshot {
+    /// The state.
+    pub data: Vec<u8>,
+    /// The last entry in it.
+    pub index: u64,
+    /// That entry's term.
+    pub term: u64,
+    /// Who votes.
+    pub voters: Vec<u64>,
+    /// Who listens.
+    pub learners: Vec<u64>,
+    /// Who voted before the change that is under way.
+    pub voters_outgoing: Vec<u64>,
+    /// Who will listen after it.
+    pub learners_next: Vec<u64>,
+    /// Whether the change ends by itself.
+    pub auto_leave: bool,
+}
+
+impl From<&eraftpb::Entry> for LogEntry {
+    fn from(entry: &eraftpb::Entry) -> Self {
+        LogEntry {
+            kind: entry.get_entry_type().value() as u8,
+            term: entry.term,
+            index: entry.index,
+            data: entry.data.to_vec(),
+            context: entry.context.to_vec(),
+        }
+    }
+}
+
+impl LogEntry {
+    /// As the library wants it; nothing if it is none.
+    pub fn to_raft(&self) -> Option<eraftpb::Entry> {
+        let mut entry = eraftpb::Entry::default();
+        let kind = eraftpb::EntryType::from_i32(self.kind.into())?;
+        if kind != eraftpb::EntryType::EntryNormal && self.data.len() > MOST_IN_A_MEMBERSHIP_CHANGE {
+            return None;
+        }
+        entry.set_entry_type(kind);
+        entry.term = self.term;
+        entry.index = self.index;
+        entry.data = self.data.clone().into();
+        entry.context = self.context.clone().into();
+        Some(entry)
+    }
+}
+
+impl From<&eraftpb::Snapshot> for LogSnapshot {
+    fn from(snapshot: &eraftpb::Snapshot) -> Self {
+        let meta = snapshot.get_metadata();
+        let conf = meta.get_conf_state();
+        LogSnapshot {
+            data: snapshot.data.to_vec(),
+            index: meta.index,
+            term: meta.term,
+            voters: conf.voters.clone(),
+            learners: conf.learners.clone(),
+            voters_outgoing: conf.voters_outgoing.clone(),
+            learners_next: conf.learners_next.clone(),
+            auto_leave: conf.auto_leave,
+        }
+    }
+}
+
+impl LogSnapshot {
+    /// As the library wants it.
+    pub fn to_raft(&self) -> eraftpb::Snapshot {
+        let mut snapshot = eraftpb::Snapshot::default();
+        snapshot.data = self.data.clone().into();
+        let meta = snapshot.mut_metadata();
+        meta.index = self.index;
+        meta.term = self.term;
+        let conf = meta.mut_conf_state();
+        conf.voters = self.voters.clone();
+        conf.learners = self.learners.clone();
+        conf.voters_outgoing = self.voters_outgoing.clone();
+        conf.learners_next = self.learners_next.clone();
+        conf.auto_leave = self.auto_leave;
+        snapshot
+    }
+}
+
+impl From<&eraftpb::Message> for RaftMessage {
+    fn from(message: &eraftpb::Message) -> Self {
+        RaftMessage {
+            kind: message.get_msg_type().value() as u8,
+            term: message.term,
+            log_term: message.log_term,
+            index: message.index,
+            entries: message.entries.iter().map(LogEntry::from).collect(),
+            commit: message.commit,
+            commit_term: message.commit_term,
+            snapshot: message.has_snapshot().then(|| Box::new(LogSnapshot::from(message.get_snapshot()))),
+            request_snapshot: message.request_snapshot,
+            reject: message.reject,
+            reject_hint: message.reject_hint,
+            context: message.context.to_vec(),
+            priority: message.priority,
+        }
+    }
+}
+
+impl RaftMessage {
+    /// As the library wants it; nothing if a peer has no business saying it.
+    pub fn to_raft(&self, from: u64, to: u64) -> Option<eraftpb::Message> {
+        let kind = eraftpb::MessageType::from_i32(self.kind.into()).filter(|kind| is_for_peers(*kind))?;
+        let mut message = eraftpb::Message::default();
+        message.set_msg_type(kind);
+        message.from = from;
+        message.to = to;
+        message.term = self.term;
+        message.log_term = self.log_term;
+        message.index = self.index;
+        message.entries = self.entries.iter().map(LogEntry::to_raft).collect::<Option<Vec<_>>>()?.into();
+        message.commit = self.commit;
+        message.commit_term = self.commit_term;
+        if let Some(snapshot) = &self.snapshot {
+            message.set_snapshot(snapshot.to_raft());
+        }
+        message.request_snapshot = self.request_snapshot;
+        message.reject = self.reject;
+        message.reject_hint = self.reject_hint;
+        message.context = self.context.clone().into();
+        message.priority = self.priority;
+        // A gap, or an entry of the future, would end the library's life.
+        let mut places = (self.index.checked_add(1)?..).zip(&message.entries);
+        (self.term > 0 && places.all(|(index, entry)| entry.index == index && entry.term <= self.term)).then_some(message)
+    }
+}
+
+/// Heartbeats ride on our beats; local messages and read requests are nobody else's.
+fn is_for_peers(kind: eraftpb::MessageType) -> bool {
+    use eraftpb::MessageType::*;
+    matches!(
+        kind,
+        MsgAppend
+            | MsgAppendResponse
+            | MsgRequestVote
+            | MsgRequestVoteResponse
+            | MsgSnapshot
+            | MsgTimeoutNow
+            | MsgRequestPreVote
+            | MsgRequestPreVoteResponse
+    )
+}

@@ -1,0 +1,246 @@
+//! Nodes in one process: connections are queues, time is a number, and everything random comes from a seed.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use hustings_cluster::config::Choice;
+use hustings_cluster::election::{Act, Alarm, Flaw, Memory, Race, key};
+use hustings_cluster::member::Worth;
+use hustings_protocol::Id;
+
+/// One tick of the algorithms in units of the bus.
+pub(crate) const TICK: u64 = 1000;
+
+/// Numbers from a seed.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Dice(seed ^ 0x5851_F42D_4C95_7F2D)
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((u128::from(self.0 ^ (self.0 >> 33)).wrapping_mul(0xFF51_AFD7_ED55_8CCD) >> 16) as u64) % bound
+    }
+}
+
+/// What a bus does with mail.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Post {
+    /// Mail goes to the race of its key, else it is kept.
+    ByKey,
+    /// Mail goes to whatever race its receiver is in: wrong.
+    ToAnyRace,
+}
+
+struct Node {
+    memory: Memory,
+    race: Option<Race>,
+    candidates: Vec<Worth>,
+    /// Which process of the node this is.
+    process: u64,
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    Mail { from: Id, to: Id, connection: u64, key: u64, bytes: Vec<u8> },
+    Ring { at: Id, process: u64, alarm: Alarm },
+    Enter { at: Id, process: u64, candidates: Vec<Worth> },
+}
+
+/// How long mail takes: at least, at most.
+pub(crate) type Delay = (u64, u64);
+
+pub(crate) struct Bus {
+    pub(crate) choice: Choice,
+    pub(crate) dice: Dice,
+    pub(crate) now: u64,
+    pub(crate) delay: Delay,
+    /// How much later than they should alarms may ring.
+    pub(crate) tardiness: u64,
+    pub(crate) post: Post,
+    pub(crate) flaw: Option<Flaw>,
+    /// Mail that was delivered.
+    pub(crate) delivered: u64,
+    /// How many hops the longest chain of mail had so far, by node.
+    nodes: BTreeMap<Id, Node>,
+    agenda: BinaryHeap<Reverse<(u64, u64, Happening)>>,
+    serial: u64,
+    /// The connection of each pair, and when its last mail arrives.
+    connections: BTreeMap<(Id, Id), (u64, u64)>,
+    /// Every name that somebody gave: when, who, whom.
+    pub(crate) names: Vec<(u64, Id, Option<Id>)>,
+    /// All mail that was sent, for tests that spoil it.
+    pub(crate) sent: Vec<(Id, Id, Vec<u8>)>,
+}
+
+impl Bus {
+    pub(crate) fn new(choice: &Choice, ids: impl IntoIterator<Item = Id>, seed: u64) -> Self {
+        let mut bus = Bus {
+            choice: choice.clone(),
+            dice: Dice::new(seed),
+            now: 0,
+            delay: (50, 400),
+            tardiness: 200,
+            post: Post::ByKey,
+            flaw: None,
+            delivered: 0,
+            nodes: BTreeMap::new(),
+            agenda: BinaryHeap::new(),
+            serial: 0,
+            connections: BTreeMap::new(),
+            names: Vec::new(),
+            sent: Vec::new(),
+        };
+        ids.into_iter().for_each(|id| bus.boot(id));
+        bus
+    }
+
+    /// A new process of a node.
+    pub(crate) fn boot(&mut self, id: Id) {
+        let mut memory = Memory::new(self.dice.below(u64::MAX));
+        if let Some(flaw) = self.flaw {
+            memory = memory.with_flaw(flaw);
+        }
+        self.serial += 1;
+        self.nodes.insert(id, Node { memory, race: None, candidates: Vec::new(), process: self.serial });
+    }
+
+    /// The process of a node ends; everybody's connection with it, too.
+    pub(crate) fn kill(&mut self, id: Id) {
+        self.nodes.remove(&id);
+        let others: Vec<Id> = self.nodes.keys().copied().collect();
+        others.into_iter().for_each(|other| self.cut(id, other));
+    }
+
+    /// The connection of two nodes ends; what is on its way is lost.
+    pub(crate) fn cut(&mut self, one: Id, other: Id) {
+        self.serial += 1;
+        for (from, to) in [(one, other), (other, one)] {
+            self.connections.insert((from, to), (self.serial, self.now));
+            if let Some(node) = self.nodes.get_mut(&from) {
+                node.memory.lost(to);
+            }
+        }
+    }
+
+    /// A node will enter a race among these, so much later.
+    pub(crate) fn enter_in(&mut self, after: u64, at: Id, candidates: &[Worth]) {
+        if let Some(node) = self.nodes.get(&at) {
+            let enter = Happening::Enter { at, process: node.process, candidates: candidates.to_vec() };
+            self.plan(self.now + after, enter);
+        }
+    }
+
+    /// All of these enter a race among them, each within such a time.
+    pub(crate) fn all_enter(&mut self, candidates: &[Worth], within: u64) {
+        for one in candidates {
+            let after = self.dice.below(within + 1);
+            self.enter_in(after, one.id, candidates);
+        }
+    }
+
+    fn plan(&mut self, when: u64, what: Happening) {
+        self.serial += 1;
+        self.agenda.push(Reverse((when, self.serial, what)));
+    }
+
+    /// Lets things happen for so long.
+    pub(crate) fn run_for(&mut self, time: u64) {
+        let end = self.now + time;
+        while self.step(end) {}
+        self.now = end;
+    }
+
+    /// The next thing that happens, if it does so by then.
+    pub(crate) fn step(&mut self, end: u64) -> bool {
+        if self.agenda.peek().is_none_or(|Reverse((when, ..))| *when > end) {
+            return false;
+        }
+        let Some(Reverse((when, _, what))) = self.agenda.pop() else { return false };
+        self.now = when;
+        let mut acts = Vec::new();
+        let at = match what {
+            Happening::Mail { from, to, connection, key, bytes } => {
+                if self.connections.get(&(from, to)).is_some_and(|(current, _)| *current == connection) {
+                    self.delivered += 1;
+                    self.deliver(from, to, key, &bytes, &mut acts);
+                }
+                to
+            }
+            Happening::Ring { at, process, alarm } => {
+                if let Some(Node { memory, race: Some(race), process: current, .. }) = self.nodes.get_mut(&at)
+                    && *current == process
+                {
+                    race.ring(alarm, memory, &mut acts);
+                }
+                at
+            }
+            Happening::Enter { at, process, candidates } => {
+                if let Some(node) = self.nodes.get_mut(&at).filter(|node| node.process == process) {
+                    let race = Race::enter(&self.choice, at, &candidates, &mut node.memory, &mut acts);
+                    node.race = Some(race.expect("the algorithm elects among these"));
+                    node.candidates = candidates;
+                }
+                at
+            }
+        };
+        self.carry_out(at, acts);
+        let named = self.leader(at);
+        if self.names.iter().rev().find(|(_, who, _)| *who == at).is_none_or(|(.., last)| *last != named) {
+            self.names.push((self.now, at, named));
+        }
+        true
+    }
+
+    fn deliver(&mut self, from: Id, to: Id, mail_key: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+        let post = self.post;
+        let Some(node) = self.nodes.get_mut(&to) else { return };
+        let taken = match &mut node.race {
+            Some(race) if race.key() == mail_key || post == Post::ToAnyRace => {
+                race.receive(from, bytes, &mut node.memory, acts)
+            }
+            _ => node.memory.keep(mail_key, from, bytes),
+        };
+        assert!(taken.is_ok() || post == Post::ToAnyRace, "{from} to {to}: {taken:?}");
+    }
+
+    fn carry_out(&mut self, at: Id, acts: Vec<Act>) {
+        let Some(node) = self.nodes.get(&at) else { return };
+        let (process, key) = (node.process, key(&node.candidates));
+        for act in acts {
+            match act {
+                Act::Send { to, bytes } => {
+                    self.sent.push((at, to, bytes.clone()));
+                    let (least, most) = self.delay;
+                    let takes = least + self.dice.below(most - least + 1);
+                    let (connection, last) = self.connections.entry((at, to)).or_insert((0, 0));
+                    let (connection, when) = (*connection, (*last).max(self.now + takes));
+                    self.connections.insert((at, to), (connection, when));
+                    self.plan(when, Happening::Mail { from: at, to, connection, key, bytes });
+                }
+                Act::SetAlarm { ticks, alarm } => {
+                    let late = self.dice.below(self.tardiness + 1);
+                    let when = self.now.saturating_add(ticks.saturating_mul(TICK)).saturating_add(late);
+                    self.plan(when, Happening::Ring { at, process, alarm });
+                }
+            }
+        }
+    }
+
+    /// Whom a node names.
+    pub(crate) fn leader(&self, at: Id) -> Option<Id> {
+        self.nodes.get(&at)?.race.as_ref()?.leader()
+    }
+
+    /// Whether all of these name the same one.
+    pub(crate) fn agree(&self, candidates: &[Worth], leader: Id) -> bool {
+        candidates.iter().all(|one| self.leader(one.id) == Some(leader))
+    }
+
+    /// What all of these say.
+    pub(crate) fn says(&self, candidates: &[Worth]) -> Vec<Option<Id>> {
+        candidates.iter().map(|one| self.leader(one.id)).collect()
+    }
+}
