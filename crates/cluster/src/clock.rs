@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A moment on this host's clock that never jumps and also runs while the host sleeps (`CLOCK_BOOTTIME`), in
 /// nanoseconds. Moments of two hosts have nothing to do with each other.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Moment(pub u64);
 

@@ -42,6 +42,8 @@ pub(super) struct Document {
     pub(super) params: Option<Vec<String>>,
     pub(super) arbiter: Option<Text>,
     #[serde(default)]
+    pub(super) join: bool,
+    #[serde(default)]
     pub(super) tls: TlsDocument,
     #[serde(default)]
     pub(super) timing: TimingDocument,

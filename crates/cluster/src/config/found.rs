@@ -135,7 +135,7 @@ pub fn found(folder: &Path, plan: &Plan) -> Result<Founded, FoundError> {
     };
     for member in &record.members {
         // All of it is read back before any of it is written.
-        Config::parse(&configuration(&record.agreement(), member), Path::new(""))?;
+        Config::parse(&configuration(&record.agreement(), member, false), Path::new(""))?;
     }
     if record.members.is_empty() {
         return Err(ConfigError::Missing { key: "member", need: "a cluster has at least one" }.into());
@@ -149,7 +149,7 @@ pub fn found(folder: &Path, plan: &Plan) -> Result<Founded, FoundError> {
         for member in &record.members {
             let place = inside.join(&member.name);
             make_folder(&place)?;
-            write_member(&place, &authority, &kept.certificate, &record, member)?;
+            write_member(&place, &authority, &kept.certificate, &record, member, false)?;
             sync_folder(&place)?;
         }
         Ok(())
@@ -176,7 +176,7 @@ pub fn admit(folder: &Path, newcomer: &Newcomer) -> Result<Admitted, FoundError>
     record.highest = Id(record.highest.0.saturating_add(1));
     let member = newcomer.with_id(record.highest);
     record.members.push(member.clone());
-    Config::parse(&configuration(&record.agreement(), &member), Path::new(""))?;
+    Config::parse(&configuration(&record.agreement(), &member, true), Path::new(""))?;
     let place = folder.join(&member.name);
     is_free(&place)?;
     let kept =
@@ -184,7 +184,7 @@ pub fn admit(folder: &Path, newcomer: &Newcomer) -> Result<Admitted, FoundError>
     let authority = Authority::open(&kept)?;
     // First the number, so that nobody else ever gets it; last the name, so that a failure can be tried again.
     replace(&path, &Record { highest: record.highest, ..before }.text())?;
-    put(&place, |inside| write_member(inside, &authority, &kept.certificate, &record, &member))?;
+    put(&place, |inside| write_member(inside, &authority, &kept.certificate, &record, &member, true))?;
     replace(&path, &record.text())?;
     Ok(Admitted { member, folder: place })
 }
@@ -225,9 +225,10 @@ fn write_member(
     authority_certificate: &str,
     record: &Record,
     member: &Member,
+    join: bool,
 ) -> Result<(), FoundError> {
     let issued = authority.issue(&record.cluster, member, length(record.lifetime))?;
-    write_file(&place.join("hustings.toml"), 0o644, &configuration(&record.agreement(), member))?;
+    write_file(&place.join("hustings.toml"), 0o644, &configuration(&record.agreement(), member, join))?;
     write_file(&place.join("authority.crt"), 0o644, authority_certificate)?;
     write_file(&place.join("node.crt"), 0o644, &issued.certificate)?;
     write_file(&place.join("node.key"), 0o600, &issued.key)

@@ -27,6 +27,7 @@ pub use environment::VARIABLES;
 pub use error::ConfigError;
 pub use found::{Admitted, FoundError, Founded, Plan, admit, dismiss, found};
 pub use newcomer::{Newcomer, NewcomerError};
+pub(crate) use values::{member_problem, office_name};
 
 /// No configuration file is longer.
 pub const MOST_BYTES: usize = 1 << 20;
@@ -64,6 +65,8 @@ pub struct Config {
     pub socket: PathBuf,
     /// Who this node is, and whom it believes.
     pub tls: Tls,
+    /// Whether this node came to a cluster that was there before it.
+    pub join: bool,
 }
 
 impl Config {

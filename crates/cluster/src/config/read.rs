@@ -106,6 +106,7 @@ fn config(file: Document, folder: &Path) -> Result<Config, ConfigError> {
             key: path(folder, "tls.key", file.tls.key, "node.key")?,
         },
         members,
+        join: file.join,
     })
 }
 

@@ -10,6 +10,7 @@ use serde::de::value::{Error as WordError, StrDeserializer};
 
 use super::document::Text;
 use super::error::{ConfigError, nearest, wrong};
+use crate::member::Member;
 
 pub(super) const A_NAME: &str = "allowed are 1 to 63 of a-z, 0-9 and -, with no - at either end";
 pub(super) const AN_ADDRESS: &str =
@@ -25,6 +26,21 @@ pub(super) fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| inner(&byte))
         && !text.starts_with('-')
         && !text.ends_with('-')
+}
+
+/// What is wrong with the name of an office, if anything is.
+pub(crate) fn office_name(text: &str) -> Result<(), String> {
+    let fits = is_name(text);
+    if fits { Ok(()) } else { Err(format!("`{}` is no name of an office: {A_NAME}", text.escape_debug())) }
+}
+
+/// What is wrong with a member, if anything is.
+pub(crate) fn member_problem(member: &Member) -> Option<String> {
+    if !is_name(&member.name) {
+        return Some(format!("`{}` is no name of a member: {A_NAME}", member.name.escape_debug()));
+    }
+    let fits = is_address(&member.address);
+    (!fits).then(|| format!("`{}` is no address: {AN_ADDRESS}", member.address.escape_debug()))
 }
 
 /// Fails unless this is a DNS label in lower case.

@@ -18,7 +18,7 @@ pub(super) struct Agreement<'a> {
 }
 
 /// The configuration of one of the members.
-pub(super) fn configuration(agreement: &Agreement<'_>, own: &Member) -> String {
+pub(super) fn configuration(agreement: &Agreement<'_>, own: &Member, join: bool) -> String {
     let mut text = format!(
         "# Hustings: member {} of the cluster {}. This folder belongs on its host; node.key is a secret.\n\
          # Paths are relative to this file. HUSTINGS_NODE, HUSTINGS_LISTEN, HUSTINGS_DATA and so on stand above it.\n\
@@ -33,6 +33,9 @@ pub(super) fn configuration(agreement: &Agreement<'_>, own: &Member) -> String {
         quoted(&own.name),
         quoted(&own.address),
     );
+    if join {
+        text += "join = true               # the cluster was there before this member\n\n";
+    }
     text += "# From here on every member says the same.\n";
     text += &election(agreement.algorithm, agreement.arbiter);
     text += "\n[tls]\nauthority = \"authority.crt\"\ncertificate = \"node.crt\"\nkey = \"node.key\"\n\n";

@@ -148,9 +148,10 @@ impl Machine {
         if self.worth(claimant) <= self.worth(holder) {
             return false;
         }
-        let settled = self.peers.get(&claimant).map_or(self.setup.started + base, |peer| {
-            peer.since + peer.settles_in(base, self.now)
-        });
+        let settled = self
+            .peers
+            .get(&claimant)
+            .map_or(self.setup.started + base, |peer| peer.since + peer.settles_in(base, self.now));
         self.look_again_at(settled);
         settled <= self.now
     }
@@ -172,9 +173,10 @@ impl Machine {
             None => (self.rounds.elected, Cause::Silent, 0),
         };
         // One link may be cut while the peer lives: others must have seen its end, too; or it stays silent.
-        let others = self.council.as_ref().map_or(0, |council| {
-            council.voters().into_iter().filter(|&id| id != holder.id && self.is_up(id)).count()
-        });
+        let others = self
+            .council
+            .as_ref()
+            .map_or(0, |council| council.voters().into_iter().filter(|&id| id != holder.id && self.is_up(id)).count());
         let is_seen_by_enough = why == Cause::Disconnected && 2 * (1 + witnesses) > others;
         let is_late = why == Cause::Silent || since + floor <= self.now;
         if is_seen_by_enough || is_late || why == Cause::Left {
@@ -186,7 +188,8 @@ impl Machine {
 
     /// Whether a lost holder has stopped for certain, or need not have.
     fn is_over(&mut self, holder: Holder, mode: Mode) -> bool {
-        let has_left = self.peers.get(&holder.id).is_some_and(|peer| peer.why == Cause::Left && peer.life == holder.life);
+        let has_left =
+            self.peers.get(&holder.id).is_some_and(|peer| peer.why == Cause::Left && peer.life == holder.life);
         if mode == Mode::Fenced || has_left {
             return true;
         }
@@ -287,9 +290,9 @@ impl Machine {
         let (wished, why) = handing.map_or((None, Cause::Resigned), |handing| (handing.to, handing.why));
         let is_free = |id: &Id| self.is_up(*id) && self.stands_for(*id, office);
         let claimant = self.granter.claims.iter().filter(|(_, claims)| claims.iter().any(|one| one.office == office));
-        let next = wished.filter(is_free).or_else(|| {
-            claimant.map(|(id, _)| *id).filter(is_free).max_by_key(|id| self.worth(*id))
-        });
+        let next = wished
+            .filter(is_free)
+            .or_else(|| claimant.map(|(id, _)| *id).filter(is_free).max_by_key(|id| self.worth(*id)));
         match next.and_then(|id| Some(Holder { id, life: self.life_of(id)? })) {
             Some(to) if !self.table.paused => {
                 let pinned = why == Cause::Transferred && wished == Some(to.id);

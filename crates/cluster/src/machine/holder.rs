@@ -121,9 +121,10 @@ impl Machine {
             .held
             .iter()
             .filter(|(office, held)| {
-                self.table.offices.get(*office).is_none_or(|known| {
-                    known.token != held.token || known.holder != Some(own)
-                })
+                self.table
+                    .offices
+                    .get(*office)
+                    .is_none_or(|known| known.token != held.token || known.holder != Some(own))
             })
             .map(|(office, _)| office.clone())
             .collect();

@@ -26,13 +26,13 @@ use std::time::Duration;
 use hustings_protocol::Id;
 use raft::eraftpb::ConfState;
 
-use self::council::{Candidacy, Committed, Council, Errands};
+use self::council::{Candidacy, Council, Errands};
 use self::granter::Granter;
 use self::holder::Desk;
 use self::peers::Peer;
 use self::races::Races;
 use self::rounds::Rounds;
-use self::table::{Command, Table};
+use self::table::Table;
 use crate::api::{Cause, OfficeStatus, Reply, Request};
 use crate::clock::Moment;
 use crate::config::{ArbiterKind, Choice, Config, Policy};
@@ -124,6 +124,8 @@ struct Fixed {
     holds_for: Duration,
     waits_for: Duration,
     started: Moment,
+    /// Test only.
+    takes_stale_mail: bool,
 }
 
 impl Fixed {
@@ -199,12 +201,9 @@ impl Machine {
             }
         };
         let timing = config.timing;
-        let (holds_for, waits_for) = if broken.drift_margin {
-            (timing.lease, timing.lease)
-        } else {
-            (timing.holds_for(), timing.waits_for())
-        };
-        let memory = if broken.stale_runs { Memory::careless(seed) } else { Memory::new(seed) };
+        let (holds_for, waits_for) =
+            if broken.drift_margin { (timing.lease, timing.lease) } else { (timing.holds_for(), timing.waits_for()) };
+        let memory = Memory::new(seed);
         let fixed = Fixed {
             cluster: config.cluster.clone(),
             own,
@@ -219,6 +218,7 @@ impl Machine {
             holds_for,
             waits_for,
             started: now,
+            takes_stale_mail: broken.stale_runs,
         };
         let health = if config.health.is_some() { 0 } else { 100 };
         let standing = Standing { life, store, health, offices: Vec::new() };
@@ -239,7 +239,7 @@ impl Machine {
             council,
             errands: Errands::default(),
             table,
-            rounds: Rounds { next: now, ..Rounds::default() },
+            rounds: Rounds::default(),
             granter: Granter::default(),
             desk: Desk::default(),
             deadline: Moment::ZERO,

@@ -97,6 +97,7 @@ impl Machine {
         }
         peer.connected = true;
         peer.pulse = Pulse::new(&timing, now);
+        self.race_lost(id);
         self.revive(id);
         let standing = self.standing.clone();
         self.send(id, Message::Standing(standing));
@@ -116,6 +117,7 @@ impl Machine {
         if let Some(peer) = self.peers.get_mut(&id) {
             peer.connected = false;
         }
+        self.race_lost(id);
         self.ended(id, Cause::Disconnected);
     }
 

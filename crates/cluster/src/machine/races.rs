@@ -52,11 +52,6 @@ impl Races {
         Races { memory, held: BTreeMap::new(), alarms: BinaryHeap::new(), by_office: BTreeMap::new(), acts: Vec::new() }
     }
 
-    /// Whom the race of an office has elected, as far as this node knows.
-    pub(super) fn leader(&self, office: &str) -> Option<Id> {
-        self.held.get(self.by_office.get(office)?)?.race.leader()
-    }
-
     /// When the next alarm is due.
     pub(super) fn next(&self) -> Moment {
         self.alarms.peek().map_or(Moment::NEVER, |Reverse(Set(at, ..))| *at)
@@ -64,7 +59,9 @@ impl Races {
 
     /// The offices that the node stands for, with whom their races have elected.
     pub(super) fn elected(&self) -> impl Iterator<Item = (&str, Option<Id>)> {
-        self.by_office.iter().map(|(office, key)| (office.as_str(), self.held.get(key).and_then(|held| held.race.leader())))
+        self.by_office
+            .iter()
+            .map(|(office, key)| (office.as_str(), self.held.get(key).and_then(|held| held.race.leader())))
     }
 }
 
@@ -119,6 +116,10 @@ impl Machine {
     /// Mail of a race came in.
     pub(super) fn got_race(&mut self, from: Id, key: u64, bytes: &[u8]) {
         let races = &mut self.races;
+        let key = match races.held.first_key_value() {
+            Some((current, _)) if self.setup.takes_stale_mail && !races.held.contains_key(&key) => *current,
+            _ => key,
+        };
         let result = match races.held.get_mut(&key) {
             Some(held) if held.candidates.iter().any(|one| one.id == from) => {
                 held.race.receive(from, bytes, &mut races.memory, &mut races.acts)
@@ -139,7 +140,8 @@ impl Machine {
 
     /// Rings alarms that are due.
     pub(super) fn ring(&mut self) {
-        while let Some(Reverse(Set(_, key, alarm))) = self.races.alarms.pop_if(|set| set.0.0 <= self.now) {
+        while self.races.next() <= self.now {
+            let Some(Reverse(Set(_, key, alarm))) = self.races.alarms.pop() else { return };
             let races = &mut self.races;
             if let Some(held) = races.held.get_mut(&key) {
                 held.race.ring(alarm, &mut races.memory, &mut races.acts);

@@ -65,9 +65,10 @@ impl Rounds {
 
     /// The lease of a member's life is counted from then.
     pub(super) fn lease_counts_from(&self, id: Id, life: u64) -> Moment {
-        let heard = self.followers.get(&id).map_or(Moment::ZERO, |follower| {
-            if follower.life == life { follower.heard } else { follower.earlier }
-        });
+        let heard = self
+            .followers
+            .get(&id)
+            .map_or(Moment::ZERO, |follower| if follower.life == life { follower.heard } else { follower.earlier });
         heard.max(self.elected)
     }
 

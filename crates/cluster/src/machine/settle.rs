@@ -68,7 +68,7 @@ impl Machine {
             council.acted();
             if council.wants_snapshot() {
                 let state = self.table.encode();
-                council.compact(state, &mut self.errands);
+                council.compact(state, false, &mut self.errands);
             }
             council.collect(&mut self.errands);
             let applied = council.applied();
@@ -88,14 +88,14 @@ impl Machine {
                     self.members_changed();
                 }
             }
-            Committed::Membership(_, change, context) => self.apply_membership(&change, &context),
-            Committed::Snapshot(_, data) => {
+            Committed::Membership(change, context) => self.apply_membership(&change, &context),
+            Committed::Snapshot(data) => {
                 if let Some(table) = Table::decode(&data) {
                     self.table = table;
                     self.members_changed();
                 }
             }
-            Committed::Nothing(_) => {}
+            Committed::Nothing => {}
         }
     }
 
@@ -106,10 +106,10 @@ impl Machine {
         match postcard::from_bytes::<Option<Member>>(context) {
             Ok(Some(member)) => self.table.describe(member),
             _ => {
-                let leaves = |single: &&raft::eraftpb::ConfChangeSingle| {
-                    single.get_change_type() == ConfChangeType::RemoveNode
-                };
-                let gone: Vec<Id> = change.get_changes().iter().filter(leaves).map(|single| Id(single.node_id)).collect();
+                let leaves =
+                    |single: &&raft::eraftpb::ConfChangeSingle| single.get_change_type() == ConfChangeType::RemoveNode;
+                let gone: Vec<Id> =
+                    change.get_changes().iter().filter(leaves).map(|single| Id(single.node_id)).collect();
                 gone.into_iter().for_each(|id| self.table.remove(id));
             }
         }
@@ -202,16 +202,15 @@ impl Machine {
             return;
         }
         let own = self.setup.own;
-        let told = self.told_view.as_ref().filter(|(leader, view)| {
-            !self.leads() && self.arbiter_leader() == Some(*leader) && view.contains(&own)
-        });
+        let told = self
+            .told_view
+            .as_ref()
+            .filter(|(leader, view)| !self.leads() && self.arbiter_leader() == Some(*leader) && view.contains(&own));
         let view = match told {
             Some((_, view)) => view.iter().copied().filter(|id| self.table.members.contains_key(id)).collect(),
             None => self.table.members.keys().copied().filter(|id| self.is_up(*id)).collect::<Vec<Id>>(),
         };
         if view != self.view {
-            let lost: Vec<Id> = self.view.iter().copied().filter(|id| !view.contains(id)).collect();
-            lost.into_iter().for_each(|id| self.race_lost(id));
             self.view = view;
             if self.leads() {
                 let message = Message::View(self.view.clone());
@@ -269,9 +268,10 @@ impl Machine {
         let is_late = self.now >= self.leave_by;
         if self.leads() && !is_late {
             let others = self.council.as_ref().map_or_else(Vec::new, |council| council.voters());
-            let next = others.into_iter().filter(|id| *id != self.setup.own && self.is_up(*id)).max_by_key(|id| {
-                self.council.as_ref().map_or(0, |council| council.matched(*id))
-            });
+            let next = others
+                .into_iter()
+                .filter(|id| *id != self.setup.own && self.is_up(*id))
+                .max_by_key(|id| self.council.as_ref().map_or(0, |council| council.matched(*id)));
             if self.desk.is_empty()
                 && let Some((next, council)) = next.zip(self.council.as_mut())
             {

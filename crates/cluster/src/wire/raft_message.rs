@@ -169,7 +169,8 @@ impl RaftMessage {
         message.priority = self.priority;
         // A gap, or an entry of the future, would end the library's life.
         let mut places = (self.index.checked_add(1)?..).zip(&message.entries);
-        (self.term > 0 && places.all(|(index, entry)| entry.index == index && entry.term <= self.term)).then_some(message)
+        (self.term > 0 && places.all(|(index, entry)| entry.index == index && entry.term <= self.term))
+            .then_some(message)
     }
 }
 

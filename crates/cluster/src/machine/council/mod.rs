@@ -11,7 +11,6 @@ use std::collections::VecDeque;
 use hustings_protocol::Id;
 use protobuf::Message as _;
 use raft::eraftpb::{self, ConfChangeV2, ConfState, EntryType, MessageType};
-use raft::prelude::ConfChangeI;
 use raft::{Config, INVALID_ID, RawNode, StateRole, Storage};
 
 pub(crate) use self::candidacy::Candidacy;
@@ -31,11 +30,11 @@ pub(crate) enum Committed {
     /// A command, at its place.
     Command(u64, Vec<u8>),
     /// A change of the membership, with what rides on it.
-    Membership(u64, ConfChangeV2, Vec<u8>),
+    Membership(ConfChangeV2, Vec<u8>),
     /// All at once: the state up to a place.
-    Snapshot(u64, Vec<u8>),
-    /// Nothing, at this place: a leader's first word.
-    Nothing(u64),
+    Snapshot(Vec<u8>),
+    /// Nothing: a leader's first word.
+    Nothing,
 }
 
 /// What the library wants done.
@@ -46,15 +45,25 @@ pub(crate) struct Errands {
     pub(crate) committed: Vec<Committed>,
 }
 
+/// What waits for the disk.
+struct Waiting {
+    /// The write.
+    write: u64,
+    /// The library's number for it.
+    ready: u64,
+    /// Messages that promise that it is durable.
+    promises: Vec<eraftpb::Message>,
+}
+
 /// The raft library and what waits for the disk.
 pub(crate) struct Council {
     node: RawNode<Mirror>,
     mirror: Mirror,
     conf: ConfState,
-    /// Messages that wait until a write is durable, by its number.
-    waiting: VecDeque<(u64, Vec<eraftpb::Message>)>,
-    /// The last write that was handed out.
-    handed_out: u64,
+    /// What waits until a write is durable, by its number.
+    waiting: VecDeque<Waiting>,
+    /// How many writes were handed out.
+    writes: u64,
     applied: u64,
     snapshot_at: u64,
     candidacy: Candidacy,
@@ -88,7 +97,7 @@ impl Council {
             mirror,
             conf,
             waiting: VecDeque::new(),
-            handed_out: 0,
+            writes: 0,
             applied: snapshot_at,
             snapshot_at,
             candidacy,
@@ -140,19 +149,10 @@ impl Council {
         voters
     }
 
-    pub(crate) fn is_voter(&self, id: Id) -> bool {
-        self.conf.voters.contains(&id.0) || self.conf.voters_outgoing.contains(&id.0)
-    }
-
     /// Whether those of whom this is true are a majority; during a change of the membership, of both sides of it.
     pub(crate) fn is_majority(&self, of: impl Fn(Id) -> bool) -> bool {
         let is_enough = |voters: &[u64]| 2 * voters.iter().filter(|&&id| of(Id(id))).count() > voters.len();
         is_enough(&self.conf.voters) && (self.conf.voters_outgoing.is_empty() || is_enough(&self.conf.voters_outgoing))
-    }
-
-    /// Who votes and who listens.
-    pub(crate) fn conf(&self) -> &ConfState {
-        &self.conf
     }
 
     /// A heartbeat's time has passed.
@@ -221,54 +221,54 @@ impl Council {
 
     /// Everything up to this write is durable.
     pub(crate) fn persisted(&mut self, number: u64, errands: &mut Errands) {
-        let mut due = number;
-        while let Some((waits_for, messages)) = self.waiting.pop_front_if(|(waits_for, _)| *waits_for <= number) {
-            due = due.max(waits_for);
-            self.post(messages, errands);
+        while let Some(waiting) = self.waiting.pop_front_if(|waiting| waiting.write <= number) {
+            self.node.on_persist_ready(waiting.ready);
+            self.post(waiting.promises, errands);
         }
-        self.node.on_persist_ready(due);
         self.collect(errands);
     }
 
     /// Collects what the library wants done now.
     pub(crate) fn collect(&mut self, errands: &mut Errands) {
         while self.node.has_ready() {
-            let mut ready = self.node.ready();
-            let number = ready.number();
-            let messages = ready.take_messages();
+            let mut news = self.node.ready();
+            let ready = news.number();
+            let messages = news.take_messages();
             self.post(messages, errands);
-            let snapshot = (!ready.snapshot().is_empty()).then(|| ready.snapshot().clone());
+            let snapshot = (!news.snapshot().is_empty()).then(|| news.snapshot().clone());
             if let Some(snapshot) = &snapshot {
-                self.mirror.install(snapshot.clone());
+                let _ = self.mirror.install(snapshot.clone());
                 let index = snapshot.get_metadata().index;
                 (self.applied, self.snapshot_at) = (index, index);
                 self.conf = snapshot.get_metadata().get_conf_state().clone();
-                errands.committed.push(Committed::Snapshot(index, snapshot.data.to_vec()));
+                errands.committed.push(Committed::Snapshot(snapshot.data.to_vec()));
             }
-            self.commit(ready.take_committed_entries(), errands);
-            let entries = ready.take_entries();
-            self.mirror.append(&entries);
-            let hard_state = ready.hs().cloned();
+            self.commit(news.take_committed_entries(), errands);
+            let entries = news.take_entries();
+            let _ = self.mirror.append(&entries);
+            let hard_state = news.hs().cloned();
             if let Some(state) = &hard_state {
                 self.mirror.set_hard_state(state.clone());
             }
-            let promises = ready.take_persisted_messages();
-            let must_sync = ready.must_sync();
-            self.node.advance_append_async(ready);
+            let promises = news.take_persisted_messages();
+            let must_sync = news.must_sync();
+            self.node.advance_append_async(news);
             if must_sync || snapshot.is_some() || !entries.is_empty() {
-                errands.writes.push(Write { number, hard_state, entries, snapshot, sync: true });
-                self.handed_out = number;
+                self.writes += 1;
+                let write = Write { number: self.writes, hard_state, entries, snapshot, keep_after: None, sync: true };
+                errands.writes.push(write);
                 if self.hasty {
+                    self.node.on_persist_ready(ready);
                     self.post(promises, errands);
                 } else {
-                    self.waiting.push_back((number, promises));
+                    self.waiting.push_back(Waiting { write: self.writes, ready, promises });
                 }
             } else if self.waiting.is_empty() {
                 // Nothing to write but how much is committed, which is found out again.
-                self.node.on_persist_ready(number);
+                self.node.on_persist_ready(ready);
                 self.post(promises, errands);
-            } else if !promises.is_empty() {
-                self.waiting.push_back((self.handed_out, promises));
+            } else {
+                self.waiting.push_back(Waiting { write: self.writes, ready, promises });
             }
         }
     }
@@ -283,11 +283,11 @@ impl Council {
         for entry in entries {
             self.applied = entry.index;
             let committed = match entry.get_entry_type() {
-                _ if entry.data.is_empty() => Committed::Nothing(entry.index),
+                _ if entry.data.is_empty() => Committed::Nothing,
                 EntryType::EntryNormal => Committed::Command(entry.index, entry.data.to_vec()),
                 kind => match membership(kind, &entry.data) {
-                    Some(change) => Committed::Membership(entry.index, change, entry.context.to_vec()),
-                    None => Committed::Nothing(entry.index),
+                    Some(change) => Committed::Membership(change, entry.context.to_vec()),
+                    None => Committed::Nothing,
                 },
             };
             errands.committed.push(committed);
@@ -307,13 +307,18 @@ impl Council {
         self.node.advance_apply_to(self.applied);
     }
 
+    /// Whether the library wants something done.
+    pub(crate) fn has_errands(&self) -> bool {
+        self.node.has_ready()
+    }
+
     /// Whether it is time for a snapshot.
     pub(crate) fn wants_snapshot(&self) -> bool {
         self.applied >= self.snapshot_at + SNAPSHOT_EVERY
     }
 
-    /// Forgets the log up to what the state says, but for a little.
-    pub(crate) fn compact(&mut self, state: Vec<u8>, errands: &mut Errands) {
+    /// Forgets the log up to what the state says; but for a little, unless it is to be forgotten as a whole.
+    pub(crate) fn compact(&mut self, state: Vec<u8>, is_whole: bool, errands: &mut Errands) {
         let Ok(term) = self.node.raft.raft_log.term(self.applied) else { return };
         let mut snapshot = eraftpb::Snapshot::default();
         snapshot.data = state.into();
@@ -321,10 +326,17 @@ impl Council {
         snapshot.mut_metadata().term = term;
         snapshot.mut_metadata().set_conf_state(self.conf.clone());
         self.snapshot_at = self.applied;
-        self.mirror.compact(self.applied.saturating_sub(KEPT_BEHIND), snapshot.clone());
-        let hard_state = Some(self.node.raft.hard_state());
-        let write = Write { number: self.handed_out, hard_state, entries: Vec::new(), snapshot: Some(snapshot), sync: true };
-        errands.writes.push(write);
+        let keep_after = self.applied.saturating_sub(if is_whole { 0 } else { KEPT_BEHIND });
+        let _ = self.mirror.compact(keep_after, snapshot.clone());
+        self.writes += 1;
+        errands.writes.push(Write {
+            number: self.writes,
+            hard_state: Some(self.node.raft.hard_state()),
+            entries: Vec::new(),
+            snapshot: Some(snapshot),
+            keep_after: Some(keep_after),
+            sync: true,
+        });
     }
 }
 
@@ -333,5 +345,10 @@ fn membership(kind: EntryType, data: &[u8]) -> Option<ConfChangeV2> {
         return ConfChangeV2::parse_from_bytes(data).ok();
     }
     let old = eraftpb::ConfChange::parse_from_bytes(data).ok()?;
-    Some(old.into_v2())
+    let mut change = ConfChangeV2::default();
+    let mut single = eraftpb::ConfChangeSingle::default();
+    single.node_id = old.node_id;
+    single.set_change_type(old.get_change_type());
+    change.mut_changes().push(single);
+    Some(change)
 }
