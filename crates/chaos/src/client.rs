@@ -218,9 +218,8 @@ impl<'a> Session<'a> {
         match reply {
             Reply::Done => drop(self.asked.pop_front()),
             Reply::Refused(_) => {
-                if self.asked.pop_front() == Some(Asked::Campaign) {
-                    self.away_until = Some(now + 100 * MILLISECOND);
-                }
+                let campaigned = self.asked.pop_front() == Some(Asked::Campaign);
+                self.away_until = if campaigned { Some(now + 100 * MILLISECOND) } else { self.away_until };
             }
             Reply::Held(holding) if self.wants() => self.take_office(&holding, now),
             Reply::Renewed(holding) if self.wants() => self.go_on(&holding, now),
@@ -231,7 +230,9 @@ impl<'a> Session<'a> {
                 // It has stopped already.
                 _ => self.say_stopped(socket, token)?,
             },
-            Reply::Lost { token, .. } if self.tenure.is_some_and(|tenure| tenure.token == token) => self.end("lost"),
+            Reply::Lost { token, .. } if self.tenure.is_some_and(|tenure| tenure.token == token) => {
+                self.end("lost");
+            }
             _ => {}
         }
         Ok(())

@@ -252,13 +252,7 @@ fn draw_episode(plan: &Plan, dice: &mut Dice, kind: Kind, begin: u64, latest: u6
         // Aimed: the holder alone, so that the others can go on.
         Kind::CutClosed | Kind::CutSilent if plan.aimed => 1,
         Kind::CutClosed | Kind::CutSilent => dice.from(1, nodes.saturating_sub(1).max(1)),
-        Kind::OneWay => {
-            if dice.percent(40) {
-                nodes.saturating_sub(1)
-            } else {
-                1
-            }
-        }
+        Kind::OneWay => [1, nodes.saturating_sub(1)][usize::from(dice.percent(40))],
         Kind::Overlap => dice.from(1, nodes.saturating_sub(2).max(1)),
         _ => 1,
     };
