@@ -192,15 +192,18 @@ impl<'a> Drive<'a> {
 
     /// The node an episode is aimed at.
     fn whom(&self, episode: &Episode) -> Option<usize> {
+        let named = match episode.aim {
+            Aim::Node(_) => None,
+            Aim::Holder(office) => {
+                self.facts.offices.get(office).and_then(|office| self.recorder.last_holder(&office.name))
+            }
+            Aim::Arbiter => self.scene.arbiter().1,
+        };
+        let found = named.and_then(|name| self.facts.nodes.iter().position(|node| node.name == name));
         let wanted = match episode.aim {
             Aim::Node(node) => node,
-            Aim::Holder(office) => self
-                .facts
-                .offices
-                .get(office)
-                .and_then(|office| self.recorder.last_holder(&office.name))
-                .and_then(|name| self.facts.nodes.iter().position(|node| node.name == name))
-                .unwrap_or(episode.order[0]),
+            // Nobody yet.
+            _ => found.unwrap_or(episode.order[0]),
         };
         let breaks_node = !Damage::of(episode, wanted).ill.is_empty();
         if breaks_node { self.world.first_well(wanted) } else { Some(wanted) }
@@ -227,7 +230,10 @@ impl<'a> Drive<'a> {
             Kind::Freeze => self.cluster.nodes.freeze(whom),
             Kind::DiskFull if self.cluster.disks.need_limits() => self.cluster.nodes.limit(whom, Some(0)),
             Kind::DiskFull => self.cluster.disks.fill(whom),
-            Kind::Wipe => self.cluster.forget(whom),
+            Kind::Wipe => {
+                self.cluster.nodes.kill(whom)?;
+                self.cluster.forget(whom)
+            }
             Kind::CutClosed | Kind::CutSilent | Kind::OneWay | Kind::Overlap | Kind::Slow => Ok(()),
         }
     }
@@ -302,7 +308,7 @@ impl<'a> Drive<'a> {
         }
         stopped?;
         self.recorder.finish()?;
-        self.outcome.terms = self.scene.term();
+        self.outcome.terms = self.scene.arbiter().0;
         Ok(std::mem::take(&mut self.outcome))
     }
 

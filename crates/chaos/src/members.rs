@@ -7,9 +7,8 @@ use std::process::Command;
 use crate::setup::{Cluster, add_offices, finished};
 
 impl Cluster {
-    /// A node is killed, removed from the cluster, and everything it kept is gone.
+    /// A killed node is removed from the cluster, and everything it kept is gone.
     pub(crate) fn forget(&mut self, node: usize) -> io::Result<()> {
-        self.nodes.kill(node)?;
         let name = self.facts.nodes[node].name.clone();
         let mut command = Command::new(&self.program);
         command.args(["members", "remove", &name]).arg("--socket").arg(self.other_socket(node));

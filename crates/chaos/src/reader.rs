@@ -18,7 +18,7 @@ const EVERY: Duration = Duration::from_millis(50);
 /// How long it waits for an answer: its node may be frozen.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Of so many rounds it asks in one how the cluster is.
-const STATUS_ROUNDS: u64 = 10;
+const STATUS_ROUNDS: u64 = 4;
 
 /// Starts a reader of a node.
 pub(crate) fn start(
@@ -59,7 +59,8 @@ fn read(scene: &Scene, node: &str, socket: &mut Socket, offices: &[String]) -> i
             scene.recorder.note(&event);
         }
         if round % STATUS_ROUNDS == 0 {
-            scene.saw_term(status(socket)?.term);
+            let said = status(socket)?;
+            scene.saw_arbiter(said.term, said.arbiter_leader);
         }
         scene.pause(EVERY);
     }

@@ -1,7 +1,7 @@
 //! What all clients share.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ pub(crate) struct Scene {
     pub(crate) store: Store,
     calm: AtomicBool,
     over: AtomicBool,
-    /// The greatest term of the arbiter that anybody was told.
-    term: AtomicU64,
+    /// The greatest term of the arbiter that anybody was told, and who led it then.
+    arbiter: Mutex<(u64, Option<String>)>,
 }
 
 impl Scene {
@@ -28,7 +28,7 @@ impl Scene {
             recorder,
             calm: AtomicBool::new(false),
             over: AtomicBool::new(false),
-            term: AtomicU64::new(0),
+            arbiter: Mutex::default(),
         }
     }
 
@@ -52,14 +52,17 @@ impl Scene {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Somebody was told this term.
-    pub(crate) fn saw_term(&self, term: u64) {
-        self.term.fetch_max(term, Ordering::Relaxed);
+    /// Somebody was told this term of the arbiter, and who leads it.
+    pub(crate) fn saw_arbiter(&self, term: u64, leader: Option<String>) {
+        let mut known = self.arbiter.lock().unwrap_or_else(PoisonError::into_inner);
+        if term > known.0 || (term == known.0 && leader.is_some()) {
+            *known = (term, leader);
+        }
     }
 
-    /// The greatest term.
-    pub(crate) fn term(&self) -> u64 {
-        self.term.load(Ordering::Relaxed)
+    /// The greatest term of the arbiter, and who leads it as far as anybody said.
+    pub(crate) fn arbiter(&self) -> (u64, Option<String>) {
+        self.arbiter.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits, but not beyond the end by much.

@@ -98,6 +98,8 @@ pub(crate) enum Aim {
     Node(usize),
     /// At whoever holds the office of this number when the episode begins.
     Holder(usize),
+    /// At whoever leads the arbiter when the episode begins.
+    Arbiter,
 }
 
 /// Something that is broken for a while.
@@ -174,12 +176,12 @@ impl Schedule {
         let mut episodes = Vec::new();
         let mut steps = Vec::new();
         let storm = plan.lease.saturating_mul(6).clamp(12_000, 40_000);
-        // The last calm ends with the schedule; a first short storm is better than none.
+        // The last calm ends with the schedule; a first, short storm is better than none.
         let mut now = 0;
         while now + plan.calm < plan.length || steps.is_empty() {
             let room = plan.length.saturating_sub(now + plan.calm).max(2_000);
             // What would be left after this round must be enough for another.
-            let storm = if room < storm * 3 / 2 { room } else { storm };
+            let storm = if room < storm * 3 / 2 + plan.calm { room } else { storm };
             let first = episodes.len();
             draw_storm(plan, &mut dice, now, now + storm, &mut episodes);
             for (index, episode) in episodes.iter().enumerate().skip(first) {
@@ -237,9 +239,12 @@ fn breaks_links(kind: Kind) -> bool {
 fn draw_episode(plan: &Plan, dice: &mut Dice, kind: Kind, begin: u64, latest: u64) -> Episode {
     let mut order: Vec<usize> = (0..plan.nodes).collect();
     dice.shuffle(&mut order);
-    let at_holder = plan.aimed || dice.percent(50);
-    let office = if plan.aimed { 0 } else { dice.below(plan.offices as u64) as usize };
-    let aim = if at_holder && plan.offices > 0 { Aim::Holder(office) } else { Aim::Node(order[0]) };
+    let aim = match dice.below(100) {
+        _ if plan.aimed => Aim::Holder(0),
+        0..40 => Aim::Holder(dice.below(plan.offices as u64) as usize),
+        40..60 => Aim::Arbiter,
+        _ => Aim::Node(order[0]),
+    };
     let longest = match kind {
         Kind::KillAll | Kind::Wipe => 2_000,
         _ if plan.aimed => plan.lease * 3,
@@ -277,7 +282,7 @@ mod tests {
             nodes,
             offices: 3,
             length: minutes * 60_000,
-            calm: 5_000,
+            calm: 8_700,
             lease: 250,
             kinds: Kind::ALL.to_vec(),
             aimed: false,
@@ -291,7 +296,7 @@ mod tests {
         assert_ne!(bytes(1), bytes(2));
         // If this number changes, every seed means something else: say so in the changelog.
         let sum = bytes(1).bytes().fold(0_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-        assert_eq!(sum, 7269778595249258234);
+        assert_eq!(sum, 1_336_860_378_016_437_357);
     }
 
     #[test]
@@ -353,6 +358,6 @@ mod tests {
         let schedule = Schedule::new(&Plan { length: 1_000, ..plan(1, 3, 1) });
         let ends: Vec<_> =
             schedule.steps.iter().filter(|(_, step)| matches!(step, Step::Calm | Step::CalmOver)).collect();
-        assert_eq!(ends, [&(2_000, Step::Calm), &(7_000, Step::CalmOver)]);
+        assert_eq!(ends, [&(2_000, Step::Calm), &(10_700, Step::CalmOver)]);
     }
 }

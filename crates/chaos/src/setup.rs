@@ -20,6 +20,10 @@ use crate::schedule::{Kind, Plan};
 
 /// What starting processes, shaking hands and catching up may take, on a machine that does other things as well.
 const RECOVERY: Duration = Duration::from_secs(2);
+/// How long somebody better must have been up to take over. Short, because one who came and went often must wait up to
+/// [`DAMPING`] times that, and here everybody comes and goes.
+const SETTLE: Duration = Duration::from_millis(20);
+const DAMPING: u32 = 64;
 /// For how long a calm is judged.
 const JUDGED: Duration = Duration::from_secs(2);
 
@@ -99,9 +103,10 @@ fn network(network: Network, nodes: usize) -> io::Result<Net> {
 
 /// The usual times; long leases where it is about what clocks lose during one.
 fn timing(target: Option<Break>) -> Timing {
+    let usual = Timing { settle: SETTLE, ..Timing::default() };
     match target {
-        Some(Break::DriftMargin) => Timing { lease: Duration::from_secs(5), ..Timing::default() },
-        _ => Timing::default(),
+        Some(Break::DriftMargin) => Timing { lease: Duration::from_secs(5), ..usual },
+        _ => usual,
     }
 }
 
@@ -143,12 +148,14 @@ fn bound(timing: &Timing, nodes: usize, arbiter: bool) -> Duration {
     let arbiter = if arbiter { ArbiterKind::Raft } else { ArbiterKind::None };
     let ways = timing.explain(Mode::Exclusive, nodes, arbiter).ways;
     let worst = |loss| ways.iter().find(|way| way.loss == loss).map(|way| way.worst()).unwrap_or_default();
-    worst(Loss::Silent) + timing.settle + timing.hand_over + worst(Loss::Graceful) + RECOVERY
+    worst(Loss::Silent) + timing.settle * DAMPING + timing.hand_over + worst(Loss::Graceful) + RECOVERY
 }
 
 fn plan(run: &Run, facts: &Facts, timing: &Timing) -> Plan {
+    // Of two, none can be removed when it is down.
+    let possible = |kind: &Kind| *kind != Kind::Wipe || facts.nodes.len() > 2;
     let kinds = match run.target() {
-        None => Kind::ALL.to_vec(),
+        None => Kind::ALL.into_iter().filter(possible).collect(),
         Some(Break::DriftMargin) => vec![Kind::CutSilent],
         Some(Break::DurableBeforeSend) => vec![Kind::Kill, Kind::KillAll],
         Some(Break::StaleRuns) => {
@@ -215,6 +222,7 @@ fn environment(timing: &Timing, facts: &Facts, net: &Net, disks: &Disks, index: 
         ("HUSTINGS_DATA", disks.data(index).display().to_string()),
         ("HUSTINGS_ARBITER", if facts.arbiter { "raft" } else { "none" }.to_string()),
         ("HUSTINGS_TIMING_LEASE", milliseconds(timing.lease)),
+        ("HUSTINGS_TIMING_SETTLE", milliseconds(timing.settle)),
         ("RUST_BACKTRACE", "1".to_string()),
     ];
     variables.into_iter().map(|(name, value)| (name.to_string(), value)).collect()

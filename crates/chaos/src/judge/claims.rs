@@ -39,14 +39,22 @@ impl Claim {
 }
 
 /// All claims, in the order in which they were told.
+///
+/// A client that stopped because it was asked to, and is told again that it holds the office with the same token, makes
+/// a second claim.
 pub(crate) fn collect(events: &[Event]) -> (Vec<Claim>, Vec<Violation>) {
-    let mut claims: BTreeMap<(&str, &str, u64), Claim> = BTreeMap::new();
+    let mut claims: Vec<Claim> = Vec::new();
+    // The last claim of each client, office and token.
+    let mut last: BTreeMap<(&str, &str, u64), usize> = BTreeMap::new();
     let mut violations = Vec::new();
     // Threads write when they come to it; one client's lines are in order.
     for event in events {
         match event {
             Event::Claimed { node, client, office, exclusive, token, from, deadline } => {
-                let claim = Claim {
+                if let Some(index) = last.insert((client, office, *token), claims.len()) {
+                    claims[index].ended.get_or_insert(*from);
+                }
+                claims.push(Claim {
                     node: node.clone(),
                     client: client.clone(),
                     office: office.clone(),
@@ -55,27 +63,22 @@ pub(crate) fn collect(events: &[Event]) -> (Vec<Claim>, Vec<Violation>) {
                     from: *from,
                     ended: None,
                     deadline: *deadline,
-                };
-                if claims.insert((client, office, *token), claim).is_some() {
-                    let what = format!("{client} was told twice that it holds `{office}` with token {token}");
-                    violations.push(Violation { rule: Rule::Token, at: *from, what });
-                }
+                });
             }
-            Event::Until { client, office, token, at, deadline } => {
-                match claims.get_mut(&key(client, office, *token)) {
-                    Some(claim) if claim.ended.is_none() => claim.deadline = claim.deadline.max(*deadline),
-                    Some(_) => {}
-                    None => violations.push(orphan(client, office, *token, *at, "may act longer")),
+            Event::Until { client, office, token, at, deadline } => match last.get(&key(client, office, *token)) {
+                Some(&index) if claims[index].ended.is_none() => {
+                    claims[index].deadline = claims[index].deadline.max(*deadline);
                 }
-            }
-            Event::Ended { client, office, token, at, .. } => match claims.get_mut(&key(client, office, *token)) {
-                Some(claim) => claim.ended = Some(claim.ended.unwrap_or(u64::MAX).min(*at)),
+                Some(_) => {}
+                None => violations.push(orphan(client, office, *token, *at, "may act longer")),
+            },
+            Event::Ended { client, office, token, at, .. } => match last.get(&key(client, office, *token)) {
+                Some(&index) => drop(claims[index].ended.get_or_insert(*at)),
                 None => violations.push(orphan(client, office, *token, *at, "has stopped")),
             },
             _ => {}
         }
     }
-    let mut claims: Vec<Claim> = claims.into_values().collect();
     claims.sort_by(|a, b| (a.from, a.token, &a.client).cmp(&(b.from, b.token, &b.client)));
     (claims, violations)
 }
@@ -114,7 +117,15 @@ mod tests {
             let (_, violations) = collect(&[claimed("n1", "x", 1, 10, 100), orphan]);
             assert_eq!(violations.iter().map(|violation| violation.rule).collect::<Vec<_>>(), [Rule::Record]);
         }
-        let (_, violations) = collect(&[claimed("n1", "x", 1, 10, 100), claimed("n1", "x", 1, 60, 200)]);
-        assert_eq!(violations.iter().map(|violation| violation.rule).collect::<Vec<_>>(), [Rule::Token]);
+    }
+
+    #[test]
+    fn a_client_that_stopped_and_goes_on_with_its_token_makes_two_claims() {
+        let told = [claimed("n1", "x", 1, 10, 100), ended("n1", "x", 1, 40), claimed("n1", "x", 1, 60, 200)];
+        let spans = |events: &[Event]| -> Vec<(u64, u64)> {
+            collect(events).0.iter().map(|claim| (claim.from, claim.end())).collect()
+        };
+        assert_eq!(spans(&told), [(10, 40), (60, 200)]);
+        assert_eq!(spans(&[told[0].clone(), told[2].clone()]), [(10, 60), (60, 200)]);
     }
 }

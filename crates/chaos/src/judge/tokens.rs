@@ -55,31 +55,33 @@ fn outlived(facts: &Facts, claims: &[Claim]) -> Vec<Violation> {
         offices.entry(&claim.office).or_default().push(claim);
     }
     for mut claims in offices.into_values() {
-        // From the greatest token down, the earliest moment at which a greater one was told.
+        // From the greatest token down: who was first to be told a greater one.
         claims.sort_by_key(|claim| std::cmp::Reverse(claim.token));
         let mut earliest: Option<&Claim> = None;
-        for claim in claims {
-            if let Some(successor) = earliest.filter(|successor| successor.token > claim.token)
-                && claim.deadline > successor.from.saturating_add(longest_lease(facts))
-            {
-                let what = format!(
-                    "{} may act with token {} of `{}` until {}, more than a lease ({}) after {} was told token {}",
-                    claim.client,
-                    claim.token,
-                    claim.office,
-                    seconds(claim.deadline),
-                    milliseconds(facts.lease),
-                    successor.client,
-                    successor.token
-                );
-                violations.push(Violation { rule: Rule::Token, at: successor.from, what });
+        for same in claims.chunk_by(|a, b| a.token == b.token) {
+            if let Some(successor) = earliest {
+                let latest = successor.from.saturating_add(longest_lease(facts));
+                let late = same.iter().filter(|claim| claim.deadline > latest);
+                violations.extend(late.map(|claim| renewed_late(facts, claim, successor)));
             }
-            if earliest.is_none_or(|successor| claim.from < successor.from) {
-                earliest = Some(claim);
-            }
+            earliest = earliest.into_iter().chain(same.iter().copied()).min_by_key(|claim| claim.from);
         }
     }
     violations
+}
+
+fn renewed_late(facts: &Facts, claim: &Claim, successor: &Claim) -> Violation {
+    let what = format!(
+        "{} may act with token {} of `{}` until {}, more than a lease ({}) after {} was told token {}",
+        claim.client,
+        claim.token,
+        claim.office,
+        seconds(claim.deadline),
+        milliseconds(facts.lease),
+        successor.client,
+        successor.token
+    );
+    Violation { rule: Rule::Token, at: successor.from, what }
 }
 
 #[cfg(test)]
@@ -93,6 +95,20 @@ mod tests {
         assert_eq!(rules(&judge(&story)), [Rule::Token]);
         let other_offices = told(&[claimed("n1", "x", 1, 10, 100), claimed("n2", "f", 1, 110, 150)]);
         assert_eq!(rules(&judge(&other_offices)), []);
+    }
+
+    #[test]
+    fn a_client_may_go_on_with_its_token_until_there_is_a_greater_one() {
+        let goes_on = |again| {
+            told(&[
+                claimed("n1", "f", 1, 10, 100),
+                ended("n1", "f", 1, 20),
+                claimed("n1", "f", 1, 60, again),
+                claimed("n2", "f", 2, 80, 180),
+            ])
+        };
+        assert_eq!(rules(&judge(&goes_on(80 + LEASE))), []);
+        assert_eq!(rules(&judge(&goes_on(81 + LEASE))), [Rule::Token]);
     }
 
     #[test]
