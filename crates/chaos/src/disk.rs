@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::leftovers::own_name;
+
 /// As much as a node can keep.
 const SIZE: usize = 48 << 20;
 const FILLER: &str = "filler";
@@ -84,7 +86,7 @@ impl Drop for Disks {
 
 fn mount(place: &Path) -> io::Result<()> {
     let options = format!("size={SIZE},mode=700");
-    run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "chaos"]).arg(place))
+    run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, &own_name()]).arg(place))
 }
 
 fn run(command: &mut Command) -> io::Result<()> {

@@ -14,6 +14,7 @@ mod drive;
 mod history;
 mod judge;
 mod launch;
+mod leftovers;
 mod members;
 mod net;
 mod nodes;
@@ -65,6 +66,7 @@ fn run(run: &Run) -> io::Result<ExitCode> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&interrupt))?;
     }
+    leftovers::remove();
     let folder = folder(run)?;
     let outcome = break_things(run, &folder, &interrupt);
     let outcome = outcome.inspect_err(|_| say(&format!("everything is kept in {}", folder.display())))?;

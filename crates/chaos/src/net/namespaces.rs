@@ -8,6 +8,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 
+use crate::leftovers::own_name;
 use crate::world::{Link, Links};
 
 const PORT: u16 = 7400;
@@ -25,8 +26,7 @@ pub(crate) struct Namespaces {
 impl Namespaces {
     /// Namespaces whose names come from this process's number.
     pub(crate) fn new(nodes: usize) -> io::Result<Self> {
-        let prefix = format!("chaos{}", std::process::id());
-        let mut namespaces = Namespaces { prefix, nodes, links: Links::open(nodes), made: Vec::new() };
+        let mut namespaces = Namespaces { prefix: own_name(), nodes, links: Links::open(nodes), made: Vec::new() };
         let switch = namespaces.switch();
         namespaces.add(&switch)?;
         run("ip", &["-n", &switch, "link", "add", "name", "switch", "type", "bridge"])?;
