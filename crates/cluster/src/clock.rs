@@ -68,12 +68,25 @@ impl Clock {
     /// What it shows.
     pub fn now(&self) -> Moment {
         let time = clock_gettime(ClockId::Boottime);
-        let real = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+        self.shows(Moment(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64))
+    }
+
+    fn shows(&self, on_host: Moment) -> Moment {
         if self.rate_ppm == 0 {
-            return Moment(real);
+            return on_host;
         }
-        let passed = i128::from(real);
+        let passed = i128::from(on_host.0);
         Moment((passed + passed * i128::from(self.rate_ppm) / 1_000_000) as u64)
+    }
+
+    /// What the clock of the host shows when this one shows the moment, or very little later.
+    pub(crate) fn on_host(&self, moment: Moment) -> Moment {
+        if self.rate_ppm == 0 {
+            return moment;
+        }
+        let real = i128::from(moment.0) * 1_000_000 / (1_000_000 + i128::from(self.rate_ppm)).max(1);
+        // Both this and the reading are rounded down.
+        Moment(u64::try_from(real).unwrap_or(u64::MAX).saturating_add(2))
     }
 }
 
@@ -95,6 +108,17 @@ mod tests {
         assert!(plain.now() >= before);
         let gained = ahead.since(before);
         assert!(gained >= Duration::from_nanos(before.0 / 100), "{gained:?}");
+    }
+
+    #[test]
+    fn a_moment_of_a_skewed_clock_is_found_on_that_of_the_host() {
+        for rate_ppm in [-200_000, -7, 0, 1, 10_000, 999_999] {
+            let clock = Clock::skewed(rate_ppm);
+            for shown in [Moment(0), Moment(1), Moment(987_654_321_987_654)] {
+                let there = clock.shows(clock.on_host(shown));
+                assert!(there >= shown && there <= Moment(shown.0 + 5), "{rate_ppm}: {shown} is {there}");
+            }
+        }
     }
 
     #[test]

@@ -2,12 +2,14 @@
 //!
 //! - [`protocol`]: what an election algorithm is made of; write your own against it.
 //! - [`algorithms`]: those that were published, and their catalogue.
-//! - [`sim`]: the simulator.
+//! - `sim`: the simulator (feature `sim`).
+//! - `Elector`: leadership for a program, from the node on its host (feature `cluster`); `cluster`: what a node is made of.
 //! - `bench`: the engine's speed against plain loops (feature `cli`).
 //! - `check`: elections of the catalogue, for the checker (feature `cli`).
 //! - `cli`: the command line (feature `cli`, on by default; without it nothing of it is compiled in).
 //!
-//! ```
+#![cfg_attr(feature = "sim", doc = "```")]
+#![cfg_attr(not(feature = "sim"), doc = "```ignore")]
 //! use hustings::algorithms::{Algorithm, NoParams, ring::ChangRoberts};
 //! use hustings::sim::simulate::{Request, simulate};
 //!
@@ -17,7 +19,10 @@
 //! ```
 
 pub use hustings_algorithms as algorithms;
+#[cfg(feature = "cluster")]
+pub use hustings_cluster as cluster;
 pub use hustings_protocol as protocol;
+#[cfg(feature = "sim")]
 pub use hustings_sim as sim;
 
 #[cfg(feature = "cli")]
@@ -26,3 +31,8 @@ pub mod bench;
 pub mod check;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "cluster")]
+pub mod elector;
+
+#[cfg(feature = "cluster")]
+pub use elector::{Elector, Leadership, Observer, Sighting};

@@ -121,7 +121,7 @@ fn what_it_can_do_fits_on_one_screen() {
     let ran = binary(&[]);
     assert_eq!(ran.code, 0);
     assert!(ran.out.lines().count() <= 24 && ran.out.lines().all(|line| line.chars().count() <= 80), "{}", ran.out);
-    for command in ["list", "sim", "check", "sweep", "papers", "plot", "bench", "completions", "man"] {
+    for command in ["list", "sim", "check", "sweep", "papers", "plot", "bench", "init", "completions", "man"] {
         assert!(ran.out.contains(&format!("hustings {command} ")), "{command} is missing");
     }
 }

@@ -135,19 +135,18 @@ impl<P: Protocol> Runs<P> {
         Runs { broken: Some(rule), ..self }
     }
 
-    /// The same, but everybody starts the run in a view that it adopts, not only the default initiators: where everybody
-    /// has seen by itself that an election is due, nobody need wait for word of it.
+    /// The same, but everybody starts the run in a view that it adopts, not only the default initiators: where
+    /// everybody has seen by itself that an election is due, nobody need wait for word of it.
     pub fn started_by_all(self) -> Self {
         Runs { initiators: Initiators::All, ..self }
     }
 
-    /// The state of a node that goes over to these runs from others, and has kept this much: the greatest counter that
-    /// it has seen, the coin of its life, and whom it reached all the while, itself included. To those its next view is
-    /// not fresh. It takes a number greater than `counter` when it is told whom it reaches, unless it was asked to adopt
-    /// a view by then.
-    pub fn resume(&self, own: Id, counter: u64, life: u32, met: &[Id]) -> StateOf<P> {
-        let word = self.place(own).map_or(Word::Unknown, |own| Word::Told(self.reach_of(met.into(), own)));
-        State { counter, life, word, ..State::new() }
+    /// The state of a node that goes over to these runs from others with the same links, of which no mail was lost
+    /// that is not counted in `counter`, the greatest counter that it has seen; `life` is the coin of its life. So
+    /// nothing that it says is fresh to anybody. It has no view; when it is told whom it reaches, it takes a number
+    /// greater than `counter`, unless it was asked to adopt a view by then.
+    pub fn resume(&self, counter: u64, life: u32) -> StateOf<P> {
+        State { counter, life, word: Word::Told(self.all.clone()), ..State::new() }
     }
 
     /// The algorithm.

@@ -1,7 +1,9 @@
 //! What programs on the same host say to a node, over its Unix socket: one JSON object a line, both ways.
 
+mod client;
 mod protocol;
 
+pub use client::{Client, ClientError};
 pub use protocol::{
     Cause, Change, Holding, MOST_BYTES_A_LINE, MemberStatus, OfficeStatus, Refusal, Reply, Request, Status,
 };

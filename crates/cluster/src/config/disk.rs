@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::found::FoundError;
 
@@ -13,7 +13,12 @@ pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> FoundError {
     move |error| FoundError::File { path: path.to_path_buf(), error }
 }
 
+/// Fails if there is something that a new folder would replace.
 pub(super) fn is_free(folder: &Path) -> Result<(), FoundError> {
+    is_free_from(folder, std::env::current_dir())
+}
+
+fn is_free_from(folder: &Path, here: io::Result<PathBuf>) -> Result<(), FoundError> {
     let mut entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other.map_err(at(folder))?,
@@ -21,8 +26,8 @@ pub(super) fn is_free(folder: &Path) -> Result<(), FoundError> {
     if entries.next().is_some() {
         return Err(FoundError::Exists(folder.to_path_buf()));
     }
-    let here = std::env::current_dir().and_then(fs::canonicalize);
-    match (here, fs::canonicalize(folder)) {
+    // The folder is replaced by another of the same name: whoever stands in it would see nothing.
+    match (here.and_then(fs::canonicalize), fs::canonicalize(folder)) {
         (Ok(here), Ok(there)) if here == there => Err(FoundError::WorkingDirectory(folder.to_path_buf())),
         _ => Ok(()),
     }
@@ -84,4 +89,36 @@ pub(super) fn read_pem(path: &Path) -> Result<String, FoundError> {
     let mut text = String::new();
     File::open(path).and_then(|file| file.take(MOST_PEM_BYTES).read_to_string(&mut text)).map_err(at(path))?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_folder_is_free_unless_one_stands_in_it() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path();
+        assert!(is_free_from(path, Ok("/".into())).is_ok());
+        assert!(matches!(is_free_from(path, Ok(path.join("."))), Err(FoundError::WorkingDirectory(_))));
+        fs::write(path.join("x"), "x").expect("the folder is ours");
+        assert!(matches!(is_free_from(path, Ok("/".into())), Err(FoundError::Exists(_))));
+    }
+
+    #[test]
+    fn a_failure_leaves_nothing_behind_and_nothing_is_replaced() {
+        let place = tempfile::tempdir().expect("a folder for the test");
+        let entries = || fs::read_dir(place.path()).expect("it is there").count();
+        let folder = place.path().join("new");
+        let failed = put(&folder, |inside| {
+            write_file(&inside.join("x"), 0o600, "x")?;
+            write_file(&inside.join("x"), 0o600, "x")
+        });
+        assert!(matches!(failed, Err(FoundError::File { .. })));
+        assert_eq!(entries(), 0);
+        put(&folder, |inside| write_file(&inside.join("x"), 0o600, "first")).expect("it is free");
+        let again = put(&folder, |inside| write_file(&inside.join("x"), 0o600, "second"));
+        assert!(matches!(again, Err(FoundError::Exists(_))));
+        assert_eq!((entries(), fs::read(folder.join("x")).expect("it was written")), (1, b"first".to_vec()));
+    }
 }

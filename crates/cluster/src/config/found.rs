@@ -189,8 +189,8 @@ pub fn admit(folder: &Path, newcomer: &Newcomer) -> Result<Admitted, FoundError>
     Ok(Admitted { member, folder: place })
 }
 
-/// Forgets a member that left for good, so that its name and address are free for another; its number is not. Its folder
-/// stays.
+/// Forgets a member that left for good, so that its name and address are free for another; its number is not. Its
+/// folder stays.
 pub fn dismiss(folder: &Path, name: &str) -> Result<Member, FoundError> {
     let _lock = lock(folder)?;
     let path = folder.join("authority.toml");

@@ -17,6 +17,7 @@ mod write;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hustings_algorithms::catalogue::find;
 use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +28,7 @@ pub use environment::VARIABLES;
 pub use error::ConfigError;
 pub use found::{Admitted, FoundError, Founded, Plan, admit, dismiss, found};
 pub use newcomer::{Newcomer, NewcomerError};
-pub(crate) use values::{member_problem, office_name};
+pub(crate) use values::{LONGEST_SOCKET_PATH, member_problem, office_name};
 
 /// No configuration file is longer.
 pub const MOST_BYTES: usize = 1 << 20;
@@ -90,9 +91,22 @@ pub struct Choice {
     pub params: Vec<String>,
 }
 
+impl Choice {
+    /// The algorithm of whoever does not choose.
+    pub const USUAL: &str = "bully";
+
+    /// The algorithm of this name or alias. Parameters that nobody speaks of are the algorithm's own, but for bully: in
+    /// a cluster whoever knows that nobody is above it need not ask.
+    pub fn named(name: &str, params: Option<Vec<String>>) -> Self {
+        let name = find(name).map_or(name, |entry| entry.about.name).to_string();
+        let usual = || if name == Choice::USUAL { vec!["highest=announce".to_string()] } else { Vec::new() };
+        Choice { params: params.unwrap_or_else(usual), name }
+    }
+}
+
 impl Default for Choice {
     fn default() -> Self {
-        Choice { name: "bully".to_string(), params: vec!["highest=announce".to_string()] }
+        Choice::named(Choice::USUAL, None)
     }
 }
 

@@ -171,23 +171,16 @@ fn own(node: Text, members: &[Member]) -> Result<&Member, ConfigError> {
 }
 
 fn choice(given: Option<&Text>, params: Option<Vec<String>>) -> Result<Choice, ConfigError> {
-    let usual = Choice::default();
-    let name = match given {
-        Some(text) => algorithm(text.place("algorithm"), &text.text)?.to_string(),
-        None => usual.name.clone(),
-    };
-    let params = match params {
-        Some(params) => params,
-        None if name == usual.name => usual.params,
-        None => Vec::new(),
-    };
+    let name = given.map_or(Ok(Choice::USUAL), |text| algorithm(text.place("algorithm"), &text.text))?;
+    let choice = Choice::named(name, params);
+    let params = &choice.params;
     if params.len() > MOST_PARAMS {
         return Err(wrong("params", &format!("{} texts", params.len()), format!("allowed are {MOST_PARAMS}")));
     }
     if let Some(param) = params.iter().find(|param| !param.contains('=')) {
         return Err(wrong("params", param, "allowed are texts of the form \"name=value\""));
     }
-    Ok(Choice { name, params })
+    Ok(choice)
 }
 
 fn arbiter(given: Option<&Text>) -> Result<ArbiterKind, ConfigError> {

@@ -43,6 +43,15 @@ struct RecordDocument {
     members: Vec<MemberDocument>,
 }
 
+/// In days, as people give it, unless that would not be exact.
+fn days(lifetime: Duration) -> String {
+    const DAY: u128 = 24 * 3600 * 1_000_000_000;
+    match lifetime.as_nanos() {
+        whole if whole % DAY == 0 => format!("{}days", whole / DAY),
+        _ => format_duration(lifetime).to_string(),
+    }
+}
+
 impl Record {
     pub(super) fn read(path: &Path) -> Result<Record, ConfigError> {
         read_text(path).and_then(|text| Record::parse(&text)).map_err(|error| error.of(path))
@@ -72,10 +81,12 @@ impl Record {
             "# Hustings: what is needed to admit another member. Keep it with authority.key, off the cluster's hosts.\n\
              cluster = {}\n\
              highest-id = {}  # that a member ever had: numbers are never used again\n\
-             node-lifetime = {}\n{}\n{}{}",
+             node-lifetime = {}\n\n\
+             # What a new member is told. Whoever changes it on the hosts changes it here too.\n\
+             {}\n{}{}",
             quoted(&self.cluster),
             self.highest,
-            quoted(&format_duration(self.lifetime).to_string()),
+            quoted(&days(self.lifetime)),
             write::election(&self.algorithm, self.arbiter),
             write::timing(&self.timing),
             write::members(&self.members),
@@ -90,6 +101,20 @@ impl Record {
             algorithm: &self.algorithm,
             arbiter: self.arbiter,
             timing: &self.timing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lifetimes_are_told_in_days_and_lose_nothing() {
+        for (seconds, told) in [(825 * 86_400, "825days"), (3600, "1h"), (86_401, "1day 1s")] {
+            let lifetime = Duration::from_secs(seconds);
+            assert_eq!(days(lifetime), told);
+            assert_eq!(humantime::parse_duration(told), Ok(lifetime));
         }
     }
 }

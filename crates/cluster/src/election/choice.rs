@@ -3,7 +3,6 @@
 use hustings_algorithms::catalogue::{self, Visitor};
 use hustings_algorithms::runs::{Rule, Runs};
 use hustings_algorithms::{Algorithm, Goal, Identity, Params, Setting};
-use hustings_protocol::Id;
 
 use super::machine::{Machine, Typed};
 use super::{Flaw, Memory, Unfit};
@@ -21,9 +20,8 @@ pub(super) fn machine(
     candidates: &[Worth],
     index: usize,
     memory: &Memory,
-    met: &[Id],
 ) -> Result<Box<dyn Machine>, Unfit> {
-    visit(choice, Build { params: &choice.params, candidates, index, memory, met })
+    visit(choice, Build { params: &choice.params, candidates, index, memory })
 }
 
 fn visit<T, V: Visitor<Output = Result<T, Unfit>>>(choice: &Choice, visitor: V) -> Result<T, Unfit> {
@@ -83,7 +81,6 @@ struct Build<'a> {
     candidates: &'a [Worth],
     index: usize,
     memory: &'a Memory,
-    met: &'a [Id],
 }
 
 impl Visitor for Build<'_> {
@@ -94,10 +91,9 @@ impl Visitor for Build<'_> {
         let protocol = A::protocol::<Worth>(&params, &Setting::of(self.candidates));
         let runs = Runs::new(protocol, &A::ABOUT, self.candidates).started_by_all();
         let runs = match self.memory.flaw {
-            Some(Flaw::NotFresh) => runs.without(Rule::Fresh),
             Some(Flaw::NotHeld) => runs.without(Rule::Hold),
             _ => runs,
         };
-        Ok(Box::new(Typed::new(runs, self.candidates, self.index, self.memory, self.met)))
+        Ok(Box::new(Typed::new(runs, self.candidates, self.index, self.memory)))
     }
 }

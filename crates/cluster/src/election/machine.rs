@@ -44,10 +44,10 @@ pub(super) struct Typed<P: Protocol<Rank = Worth>> {
 }
 
 impl<P: Protocol<Rank = Worth>> Typed<P> {
-    /// The part of the candidate at this place. `met`: who was in touch since the last race.
-    pub(super) fn new(runs: Runs<P>, candidates: &[Worth], index: usize, memory: &Memory, met: &[Id]) -> Self {
+    /// The part of the candidate at this place.
+    pub(super) fn new(runs: Runs<P>, candidates: &[Worth], index: usize, memory: &Memory) -> Self {
         let rank = candidates[index];
-        let state = runs.resume(rank.id, memory.counter(), memory.life, met);
+        let state = runs.resume(memory.counter(), memory.life);
         let place = Place { rank, index: index as u32, size: candidates.len() as u32, peers: Peers::Unknown(0) };
         let ids = candidates.iter().map(|one| one.id).collect();
         Typed { runs, state, place, ids, role: Role::Undecided }

@@ -1,17 +1,23 @@
 //! What a node remembers from race to race.
 //!
 //! A race is dropped when its candidates change. What must outlive it is little, and is here: how far the numbers of
-//! views have got, with whom mail was exchanged without a gap since, and mail of races that this node is not in yet.
+//! views have got, whose connection has ended, and mail of races that this node is not in yet.
 //!
 //! # Why it is sound
 //!
-//! The rules of runs hold across races because of three things. A number that this node takes is greater than any that
-//! it was sent, in whatever race, also in mail that it did not keep. Whoever was out of touch gets a *fresh* view, which
-//! makes it answer. And mail is kept for a race only if all mail of the same view was kept: what belongs to views that
-//! are not above the race's *floor*, up to which some mail may have gone to an earlier race with the same key or may
-//! have been thrown away, is thrown away too.
+//! A race that is entered is a node that lost its part in the run, but not its count of views. So runs need no fresh
+//! views here, and nobody has to wait a tick to answer one:
+//!
+//! - Mail is lost only where a connection ends, and then both of its nodes enter new races. A node counts the views in
+//!   whatever mail it gets, also in mail that it does not keep. So the number that it takes on entering is greater than
+//!   that of every view of which mail to it was lost or has gone to an earlier race, as far as the owner of that view
+//!   does not take another number itself.
+//! - Instead of taking a number, it adopts a view that came before it entered. It may do so only if it has all mail of
+//!   that view, and never had a part in that view or a greater one which it has forgotten. Both hold above the *floor*
+//!   of the race: the greatest counter of which mail with the key of that race was thrown away or went to an earlier
+//!   race, or of a view that an earlier race was in. Mail that is not above the floor is thrown away.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use hustings_protocol::{Coins, Id};
@@ -39,7 +45,8 @@ pub struct Memory {
     counter: u64,
     /// How many races were entered.
     races: u64,
-    met: BTreeSet<Id>,
+    /// How many races had been entered when the connection with a node last ended.
+    losses: BTreeMap<Id, u64>,
     floors: Floors,
     early: EarlyMail,
     pub(super) flaw: Option<Flaw>,
@@ -55,7 +62,7 @@ impl Memory {
             life,
             counter: 0,
             races: 0,
-            met: BTreeSet::new(),
+            losses: BTreeMap::new(),
             floors: Floors::default(),
             early: EarlyMail::default(),
             flaw: None,
@@ -69,9 +76,12 @@ impl Memory {
     }
 
     /// The connection with this node has ended, or another one has taken its place: mail may be lost. To be called
-    /// before any mail of the next connection is handed over, and before the next race is entered.
+    /// before any mail of the next connection is handed over. The node's races with that candidate are *shaken* from
+    /// now on.
     pub fn lost(&mut self, peer: Id) {
-        self.met.remove(&peer);
+        if self.flaw != Some(Flaw::NoLosses) {
+            self.losses.insert(peer, self.races);
+        }
         for (key, floor) in self.early.drop_from(peer) {
             self.floors.raise(key, floor);
         }
@@ -80,8 +90,10 @@ impl Memory {
     /// Mail of a race that this node is not in. It is kept, within bounds, until the node enters that race.
     pub fn keep(&mut self, key: u64, from: Id, bytes: &[u8]) -> Result<(), Garbled> {
         let counter = self.peek(bytes)?;
-        self.see(counter);
-        if counter > self.floors.of(key) {
+        if self.flaw != Some(Flaw::NotCounted) {
+            self.see(counter);
+        }
+        if counter > self.floors.of(key) || self.flaw == Some(Flaw::NoFloors) {
             for (key, floor) in self.early.keep(key, from, bytes, counter) {
                 self.floors.raise(key, floor);
             }
@@ -95,7 +107,7 @@ impl Memory {
         if counter > self.counter.saturating_add(LEAP) { Err(Garbled::Leap(counter)) } else { Ok(counter) }
     }
 
-    /// A race of this key has had mail of a view with this counter.
+    /// A race of this key has had mail of a view with this counter, or a part in it.
     pub(super) fn consume(&mut self, key: u64, counter: u64) {
         self.see(counter);
         self.floors.raise(key, counter);
@@ -110,26 +122,27 @@ impl Memory {
         self.counter
     }
 
-    /// Enters a race: its serial number, the mail that came before, and who was in touch all the while.
-    pub(super) fn enter(&mut self, key: u64) -> (u64, Vec<(Id, Vec<u8>)>, Vec<Id>) {
+    /// Enters a race, and says its serial number.
+    pub(super) fn enter(&mut self) -> u64 {
         self.races += 1;
-        (self.races, self.early.take(key), self.met.iter().copied().collect())
+        self.races
     }
 
-    /// These were told of the race just entered.
-    pub(super) fn meet(&mut self, candidates: impl Iterator<Item = Id>) {
-        self.met.extend(candidates);
+    /// The mail that came before the race of this key was entered.
+    pub(super) fn take(&mut self, key: u64) -> Vec<Letter> {
+        self.early.take(key)
+    }
+
+    /// Whether the connection with this node has ended since that race was entered.
+    pub(super) fn has_lost(&self, peer: Id, race: u64) -> bool {
+        self.losses.get(&peer).is_some_and(|races| *races >= race)
     }
 }
 
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Memory { counter, races, met, .. } = self;
-        f.debug_struct("Memory")
-            .field("counter", counter)
-            .field("races", races)
-            .field("met", met)
-            .finish_non_exhaustive()
+        let Memory { counter, races, .. } = self;
+        f.debug_struct("Memory").field("counter", counter).field("races", races).finish_non_exhaustive()
     }
 }
 
@@ -166,10 +179,13 @@ struct EarlyMail {
     keys: u64,
 }
 
+/// Who sent it, and what it says.
+type Letter = (Id, Vec<u8>);
+
 struct Kept {
     /// Which key this was: the least is the oldest.
     serial: u64,
-    letters: Vec<(Id, Vec<u8>)>,
+    letters: Vec<Letter>,
     bytes: usize,
     /// The greatest counter in it.
     counter: u64,
@@ -210,7 +226,96 @@ impl EarlyMail {
         keys.into_iter().filter_map(|key| self.throw(key)).collect()
     }
 
-    fn take(&mut self, key: u64) -> Vec<(Id, Vec<u8>)> {
+    fn take(&mut self, key: u64) -> Vec<Letter> {
         self.by_key.remove(&key).map(|kept| kept.letters).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mail of a view with this counter; what is behind it does not matter here.
+    fn mail(counter: u64, length: usize) -> Vec<u8> {
+        let mut bytes = postcard::to_allocvec(&counter).expect("a number is plain data");
+        bytes.resize(bytes.len().max(length), 7);
+        bytes
+    }
+
+    fn letters(memory: &mut Memory, key: u64) -> usize {
+        memory.take(key).len()
+    }
+
+    #[test]
+    fn mail_is_kept_by_key_and_in_order() {
+        let mut memory = Memory::new(1);
+        for (key, from, counter) in [(8, 1, 3), (9, 2, 4), (8, 2, 5)] {
+            assert_eq!(memory.keep(key, Id(from), &mail(counter, 0)), Ok(()));
+        }
+        assert_eq!(memory.counter(), 5);
+        assert_eq!(memory.take(8), [(Id(1), mail(3, 0)), (Id(2), mail(5, 0))]);
+        assert_eq!((letters(&mut memory, 8), letters(&mut memory, 9)), (0, 1));
+    }
+
+    #[test]
+    fn too_much_for_one_race_is_thrown_away_with_all_that_belongs_to_it() {
+        let mut memory = Memory::new(1);
+        let half = mail(2, MOST_BYTES / 2);
+        for _ in 0..3 {
+            assert_eq!(memory.keep(8, Id(1), &half), Ok(()));
+        }
+        assert_eq!(letters(&mut memory, 8), 0, "two fit, the third was too much");
+        assert_eq!(memory.keep(8, Id(1), &mail(2, 0)), Ok(()));
+        assert_eq!(letters(&mut memory, 8), 0, "of that view something is missing");
+        assert_eq!(memory.keep(8, Id(1), &mail(3, 0)), Ok(()));
+        assert_eq!(letters(&mut memory, 8), 1);
+        for _ in 0..=MOST_LETTERS {
+            assert_eq!(memory.keep(9, Id(1), &mail(4, 0)), Ok(()));
+        }
+        assert_eq!((letters(&mut memory, 9), memory.counter()), (0, 4), "what is thrown away counts");
+    }
+
+    #[test]
+    fn of_too_many_races_the_first_is_thrown_away() {
+        let mut memory = Memory::new(1);
+        for key in 0..=MOST_KEYS as u64 {
+            assert_eq!(memory.keep(key, Id(1), &mail(2, 0)), Ok(()));
+        }
+        assert_eq!((letters(&mut memory, 0), letters(&mut memory, 1)), (0, 1));
+        assert_eq!(memory.keep(0, Id(1), &mail(2, 0)), Ok(()));
+        assert_eq!(letters(&mut memory, 0), 0, "of that view something is missing");
+    }
+
+    #[test]
+    fn what_came_over_a_lost_connection_is_thrown_away() {
+        let mut memory = Memory::new(1);
+        for (key, from) in [(8, 1), (8, 2), (9, 2)] {
+            assert_eq!(memory.keep(key, Id(from), &mail(2, 0)), Ok(()));
+        }
+        memory.lost(Id(1));
+        assert_eq!((letters(&mut memory, 8), letters(&mut memory, 9)), (0, 1));
+    }
+
+    #[test]
+    fn a_floor_that_is_forgotten_holds_for_all() {
+        let mut memory = Memory::new(1);
+        for key in 0..=MOST_FLOORS as u64 {
+            memory.consume(key, 10 + key);
+        }
+        assert_eq!((memory.floors.by_key.len(), memory.floors.rest), (MOST_FLOORS, 10));
+        for (key, counter, kept) in [(0, 10, 0), (0, 11, 1), (7777, 10, 0), (7777, 11, 1), (5, 15, 0), (5, 16, 1)] {
+            assert_eq!(memory.keep(key, Id(1), &mail(counter, 0)), Ok(()));
+            assert_eq!(letters(&mut memory, key), kept, "{key} {counter}");
+        }
+    }
+
+    #[test]
+    fn a_counter_out_of_all_proportion_changes_nothing() {
+        let mut memory = Memory::new(1);
+        assert_eq!(memory.keep(8, Id(1), &mail(LEAP + 1, 0)), Err(Garbled::Leap(LEAP + 1)));
+        assert_eq!((memory.counter(), letters(&mut memory, 8)), (0, 0));
+        assert_eq!(memory.keep(8, Id(1), &[0x80]), Err(Garbled::Unreadable));
+        assert_eq!(memory.keep(8, Id(1), &mail(LEAP, 0)), Ok(()));
+        assert_eq!(memory.counter(), LEAP);
     }
 }

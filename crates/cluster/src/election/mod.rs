@@ -7,16 +7,21 @@
 //!
 //! The owner's duties:
 //!
-//! 1. When the set of candidates that it reaches changes, or the worth of one of them, also if it changes back at once,
-//!    it enters a new race and drops the old one. That the connection with a candidate ended and another one took its
-//!    place is such a change. Before that it tells the [`Memory`] whose connection ended ([`Memory::lost`]).
+//! 1. When the set of candidates that it reaches changes, or the worth of one of them, it enters a new race and drops
+//!    the old one; also if the set is the same again but the connection with a candidate has ended in between, of which
+//!    it tells the [`Memory`] first ([`Memory::lost`], [`Race::is_shaken`]). Both sides of a connection must see its
+//!    end. A candidate is only one with whom there is a connection.
 //! 2. Mail carries the [`key`] of its race. It goes to the race of that key if the node is in it, else to
-//!    [`Memory::keep`]. Mail of one node arrives in the order in which it was sent, and mail of an ended connection
-//!    before the end is told.
+//!    [`Memory::keep`]. Mail of one node arrives in the order in which it was sent, and nothing of a new connection
+//!    before the end of the old one was told.
 //! 3. It rings alarms when they are due. Those of dropped races may be rung or not.
 //!
 //! Then, when nothing changes any more, everybody in a race names the same leader. Before that two may name two: who
 //! *may* lead is the arbiter's business.
+//!
+//! An algorithm that trusts a bound on how long mail travels (improved-bully and campaigner by `T`) counts the time
+//! between the first and the last who enters: where that is longer, it may end with two leaders named. Bully gets over
+//! it. Mail of a peer that is out of its mind may keep an algorithm from ever ending, until the next race.
 //!
 //! Everybody starts the election, because everybody has seen by itself that one is due. One candidate alone leads at
 //! once, whatever the algorithm.
@@ -25,6 +30,8 @@ mod choice;
 mod key;
 mod machine;
 mod memory;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
@@ -149,10 +156,14 @@ pub enum Garbled {
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flaw {
-    /// Views of those who were out of touch are not answered.
-    NotFresh,
     /// Mail of later views is not held.
     NotHeld,
+    /// That a connection ended is not heeded.
+    NoLosses,
+    /// Views in mail of races that the node is not in do not count.
+    NotCounted,
+    /// Mail is kept also if other mail of the same view is gone.
+    NoFloors,
 }
 
 impl Race {
@@ -176,18 +187,17 @@ impl Race {
         };
         Race::check(choice)?;
         let key = key(candidates);
-        let (serial, early, met) = memory.enter(key);
+        let serial = memory.enter();
         let ids: Vec<Id> = candidates.iter().map(|one| one.id).collect();
         let mut race = Race { key, serial, own, candidates: ids, machine: None };
         if candidates.len() > 1 {
-            race.machine = Some(choice::machine(choice, candidates, index, memory, &met)?);
+            race.machine = Some(choice::machine(choice, candidates, index, memory)?);
             // A view that somebody else has taken a number for will do, so what is there comes first.
-            for (from, bytes) in early {
+            for (from, bytes) in memory.take(key) {
                 // What is garbled is dropped, as it would be if it came now.
                 _ = race.receive(from, &bytes, memory, acts);
             }
             race.act(memory, acts, |machine, out| machine.begin(out));
-            memory.meet(race.candidates.iter().copied());
         }
         Ok(race)
     }
@@ -228,6 +238,12 @@ impl Race {
         self.machine.as_ref().map_or(0, |machine| machine.view())
     }
 
+    /// Whether the connection with a candidate has ended since this race was entered, so that mail may be lost: then
+    /// the node must enter a new one, also if the candidates are the same.
+    pub fn is_shaken(&self, memory: &Memory) -> bool {
+        self.candidates.iter().any(|candidate| memory.has_lost(*candidate, self.serial))
+    }
+
     fn act<T>(
         &mut self,
         memory: &mut Memory,
@@ -236,7 +252,7 @@ impl Race {
     ) -> Option<T> {
         let machine = self.machine.as_deref_mut()?;
         let done = act(machine, &mut Out { race: self.serial, purse: &mut memory.purse, acts });
-        memory.see(machine.view());
+        memory.consume(self.key, machine.view());
         Some(done)
     }
 }

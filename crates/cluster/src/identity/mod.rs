@@ -1,5 +1,7 @@
 //! Keys and certificates: who a node is, and how others can tell.
 
 mod authority;
+mod tls;
 
 pub use authority::{Authority, IssueError, Issued, dns_name};
+pub use tls::{Identity, IdentityError, MOST_PEM_BYTES, is_member};

@@ -60,6 +60,11 @@ impl Granter {
         asked
     }
 
+    pub(super) fn debug(&self) -> String {
+        let handing: Vec<_> = self.handing.iter().map(|(office, one)| (office, one.token, one.to, one.until)).collect();
+        format!("claims {:?} proposed {:?} handing {handing:?} next {}", self.claims, self.proposed, self.next)
+    }
+
     pub(super) fn next(&self) -> Moment {
         self.next
     }
@@ -128,6 +133,7 @@ impl Machine {
         if let Some(why) = self.lost(holder) {
             if self.is_over(holder, known.mode) {
                 self.grant(office, to, known.mode, why, false);
+                self.revoke(office, holder.id);
             }
         } else if holder == to {
             // It has it.
@@ -219,6 +225,7 @@ impl Machine {
                 && self.is_over(holder, mode)
             {
                 self.vacate(&office, token, why);
+                self.revoke(&office, holder.id);
             }
         }
     }
@@ -230,12 +237,21 @@ impl Machine {
         self.propose_for(office, after, &command);
     }
 
+    /// The office is taken from a holder that is lost: from now on, it is confirmed nothing until it knows.
+    fn revoke(&mut self, office: &str, holder: Id) {
+        if self.granter.proposed.contains_key(office)
+            && let Some(council) = &self.council
+        {
+            self.rounds.must_know(holder, council.last_index());
+        }
+    }
+
     fn vacate(&mut self, office: &str, token: u64, why: Cause) {
         let command = Command::Vacate { office: office.to_string(), token, why, unix_ms: self.unix_ms };
         self.propose_for(office, token, &command);
     }
 
-    /// Proposes a change of an office, once; from then on its holder is confirmed nothing until it knows.
+    /// Proposes a change of an office, once.
     fn propose_for(&mut self, office: &str, after: u64, command: &Command) {
         if self.granter.proposed.get(office) == Some(&after) {
             return;
@@ -244,11 +260,7 @@ impl Machine {
         if !council.propose(command.encode()) {
             return;
         }
-        let index = council.last_index();
         self.granter.proposed.insert(office.to_string(), after);
-        if let Some(holder) = self.table.offices.get(office).and_then(|known| known.holder) {
-            self.rounds.must_know(holder.id, index);
-        }
     }
 
     /// Begins to hand an office over: its holder is asked to stop.

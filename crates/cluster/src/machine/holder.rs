@@ -57,8 +57,7 @@ impl Desk {
         let mut next = if self.held.is_empty() { Moment::NEVER } else { deadline };
         for held in self.held.values() {
             next = next.min(match held.stage {
-                Stage::Active => Moment::NEVER,
-                Stage::Stopping => held.told,
+                Stage::Active | Stage::Stopping => held.told,
                 Stage::Stopped(until) => until,
             });
         }
@@ -72,6 +71,11 @@ impl Desk {
 }
 
 impl Machine {
+    /// The offices that this node holds, with their tokens, by name.
+    pub fn held(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.desk.held.iter().map(|(office, held)| (office.as_str(), held.token))
+    }
+
     /// The offices that this node stands for now, with how well it is. If that is news, everybody is told.
     pub(super) fn restate(&mut self) {
         let now = self.now;
@@ -93,8 +97,11 @@ impl Machine {
         }
     }
 
-    /// What this node was elected for and does not hold.
+    /// What this node was elected for and does not hold. One that may not act could not hold it.
     pub(super) fn own_claims(&self) -> Vec<Claim> {
+        if self.deadline - self.setup.timing.stop <= self.now {
+            return Vec::new();
+        }
         let own = self.own_holder();
         let elected = self.races.elected().filter(|(_, leader)| *leader == Some(self.setup.own));
         let lacks = elected.filter(|(office, _)| {
@@ -112,10 +119,12 @@ impl Machine {
     /// Compares what is held with what the table and the clock say.
     pub(super) fn hold(&mut self) {
         let own = self.own_holder();
-        if self.deadline <= self.now {
-            let held: Vec<String> = self.desk.held.keys().cloned().collect();
-            held.into_iter().for_each(|office| self.let_go(&office, Cause::Expired));
-        }
+        // What somebody was told has passed: it has stopped, even if there is more time now.
+        let (now, deadline) = (self.now, self.deadline);
+        let is_late = |held: &Held| deadline <= now || (held.stage == Stage::Active && held.told <= now);
+        let late: Vec<String> =
+            self.desk.held.iter().filter(|(_, held)| is_late(held)).map(|(office, _)| office.clone()).collect();
+        late.into_iter().for_each(|office| self.let_go(&office, Cause::Expired));
         let gone: Vec<String> = self
             .desk
             .held
@@ -139,7 +148,7 @@ impl Machine {
 
     /// Takes up what the table says this node was granted.
     fn take_up(&mut self, own: Holder) {
-        if self.deadline <= self.now {
+        if self.deadline - self.setup.timing.stop <= self.now {
             // Whatever was granted meanwhile cannot be honoured: give it back as soon as the arbiter listens.
             let granted = self.table.offices.iter().filter(|(_, known)| known.holder == Some(own));
             let late: Vec<(String, u64)> = granted.map(|(office, known)| (office.clone(), known.token)).collect();
@@ -273,7 +282,7 @@ impl Machine {
         }
     }
 
-    /// What this node gave up while nobody listened, it says again.
+    /// What this node gave up and the table still shows, it says again.
     pub(super) fn report_given_up(&mut self) {
         let own = self.own_holder();
         let stale: Vec<(String, u64)> = self

@@ -146,8 +146,8 @@ pub struct Machine {
     /// Who is up, ascending: as the leader of the arbiter says, or else by own evidence.
     view: Vec<Id>,
     view_is_stale: bool,
-    /// What the leader of the arbiter last said of it, and who that was.
-    told_view: Option<(Id, Vec<Id>)>,
+    /// What the leader of the arbiter last said of it, who that was, and in which term.
+    told_view: Option<(Id, u64, Vec<Id>)>,
     standing: Standing,
     health: u8,
     leaving: bool,
@@ -164,6 +164,7 @@ pub struct Machine {
     deadline: Moment,
     /// Whom and when this node last told what it claims.
     claims_told: Option<(Id, u64, Vec<Claim>)>,
+    claimed: Moment,
     /// Members whose disks are not those that were registered.
     unknown_disks: BTreeSet<Id>,
     /// Registrations that are on their way through the log.
@@ -244,6 +245,7 @@ impl Machine {
             desk: Desk::default(),
             deadline: Moment::ZERO,
             claims_told: None,
+            claimed: Moment::ZERO,
             unknown_disks: BTreeSet::new(),
             registering: BTreeSet::new(),
             led_in: 0,
@@ -368,6 +370,31 @@ impl Machine {
         self.council.as_ref().is_some_and(|council| council.is_leader())
     }
 
+    /// What a test wants to see.
+    #[doc(hidden)]
+    pub fn debug(&self) -> String {
+        let peers: Vec<String> = self
+            .peers
+            .iter()
+            .map(|(id, peer)| format!("{id}: connected {} up {} why {:?}", peer.connected, peer.up, peer.why))
+            .collect();
+        format!(
+            "races {:?} claims told {:?} {} rounds {:?} applied {:?} own {} now {} deadline {} wake {} view {:?} told {:?} standing {:?} peers {peers:?}",
+            self.races.elected().collect::<Vec<_>>(),
+            self.claims_told,
+            self.granter.debug(),
+            self.rounds,
+            self.council.as_ref().map(|council| (council.applied(), council.last_index())),
+            self.setup.own,
+            self.now,
+            self.deadline,
+            self.wake,
+            self.view,
+            self.told_view,
+            self.standing
+        )
+    }
+
     fn count(&mut self, what: &'static str) {
         *self.counters.entry(what).or_default() += 1;
     }
@@ -402,7 +429,8 @@ impl Machine {
             Message::Beat(beat) => self.got_beat(from, beat),
             Message::Standing(standing) => self.got_standing(from, standing),
             Message::View(view) => {
-                self.told_view = Some((from, view));
+                let term = self.council.as_ref().map_or(0, |council| council.term());
+                self.told_view = Some((from, term, view));
                 self.view_is_stale = true;
             }
             Message::Raft(message) => self.got_raft(from, &message),

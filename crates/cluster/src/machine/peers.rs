@@ -98,6 +98,7 @@ impl Machine {
         peer.connected = true;
         peer.pulse = Pulse::new(&timing, now);
         self.race_lost(id);
+        self.view_is_stale = true;
         self.revive(id);
         let standing = self.standing.clone();
         self.send(id, Message::Standing(standing));

@@ -83,7 +83,8 @@ impl Machine {
             wanted.entry(key).or_insert(candidates);
         }
         self.races.by_office = by_office;
-        self.races.held.retain(|key, _| wanted.contains_key(key));
+        let races = &mut self.races;
+        races.held.retain(|key, held| wanted.contains_key(key) && !held.race.is_shaken(&races.memory));
         for (key, candidates) in wanted {
             if self.races.held.contains_key(&key) {
                 continue;

@@ -106,6 +106,7 @@ impl Machine {
             let others: Vec<Id> = self.table.members.keys().copied().filter(|id| *id != self.setup.own).collect();
             others.into_iter().for_each(|id| self.beat(id));
             self.confirm();
+            self.report_given_up();
         } else if self.arbiter_leader().is_none() {
             let connected: Vec<Id> = self.peers.iter().filter(|(_, peer)| peer.connected).map(|(id, _)| *id).collect();
             connected.into_iter().for_each(|id| self.beat(id));
@@ -141,6 +142,7 @@ impl Machine {
         let number = peer.next_number(now);
         let follow = Some(Follow { term, round: lead.round, applied });
         self.send(from, Message::Beat(Beat { number, lead: None, follow }));
+        self.report_given_up();
     }
 
     fn got_follow(&mut self, from: Id, number: u64, follow: Follow) {

@@ -1,14 +1,20 @@
 //! What follows from what happened: everything is looked at again until nothing changes.
 
+use std::time::Duration;
+
 use hustings_protocol::Id;
 use raft::eraftpb::{ConfChangeType, ConfChangeV2};
 
 use super::council::Committed;
 use super::table::{Command, Table};
 use super::{Exit, LISTEN, Machine, Output};
+use crate::api::Cause;
 use crate::clock::Moment;
 use crate::member::Member;
 use crate::wire::Message;
+
+/// How often a claim that nothing came of is said again.
+const CLAIM_AGAIN: Duration = Duration::from_millis(500);
 
 impl Machine {
     /// Draws all conclusions.
@@ -137,6 +143,8 @@ impl Machine {
             let asked = self.granter.begin();
             drop(asked);
             self.registering.clear();
+            let view = Message::View(self.view.clone());
+            self.send_all(&view);
             self.beat_if_due();
         }
         if leader == self.followed {
@@ -147,8 +155,10 @@ impl Machine {
         self.view_is_stale = true;
         self.claims_told = None;
         self.agreeing.clear();
-        if leader.is_some() && !leads {
-            self.report_given_up();
+        if let Some(leader) = leader.filter(|_| !leads) {
+            let gone = self.peers.iter().filter(|(_, peer)| !peer.up && peer.why == Cause::Disconnected);
+            let gone: Vec<Id> = gone.map(|(id, _)| *id).collect();
+            gone.into_iter().for_each(|id| self.send(leader, Message::Ended(id)));
         }
     }
 
@@ -158,7 +168,7 @@ impl Machine {
         let Some(council) = &mut self.council else { return };
         council.forget_leader();
         council.cast_parked(&mut self.errands);
-        council.stand_soon(place, std::time::Duration::ZERO, now);
+        council.stand_soon(place, Duration::ZERO, now);
         self.stand_if_due();
     }
 
@@ -202,12 +212,12 @@ impl Machine {
             return;
         }
         let own = self.setup.own;
-        let told = self
-            .told_view
-            .as_ref()
-            .filter(|(leader, view)| !self.leads() && self.arbiter_leader() == Some(*leader) && view.contains(&own));
+        let term = self.council.as_ref().map_or(0, |council| council.term());
+        let told = self.told_view.as_ref().filter(|(leader, said_in, view)| {
+            !self.leads() && self.arbiter_leader() == Some(*leader) && *said_in == term && view.contains(&own)
+        });
         let view = match told {
-            Some((_, view)) => view.iter().copied().filter(|id| self.table.members.contains_key(id)).collect(),
+            Some((.., view)) => view.iter().copied().filter(|id| self.table.members.contains_key(id)).collect(),
             None => self.table.members.keys().copied().filter(|id| self.is_up(*id)).collect::<Vec<Id>>(),
         };
         if view != self.view {
@@ -249,10 +259,12 @@ impl Machine {
         let claims = self.own_claims();
         let term = self.council.as_ref().map_or(0, |council| council.term());
         let told = Some((leader, term, claims.clone()));
-        if told == self.claims_told {
+        // Said again now and then: what goes by way of others may be lost.
+        let is_late = !claims.is_empty() && self.now.since(self.claimed) > CLAIM_AGAIN;
+        if told == self.claims_told && !is_late {
             return;
         }
-        self.claims_told = told;
+        (self.claims_told, self.claimed) = (told, self.now);
         if leader == self.setup.own {
             self.got_claims(leader, claims);
         } else {

@@ -9,6 +9,7 @@ use super::StoreError;
 pub(super) const BLOCK: usize = 512;
 const HEADER: usize = 28;
 const PAYLOAD: usize = BLOCK - HEADER;
+const EMPTY: [u8; BLOCK] = [0; BLOCK];
 /// What a batch may hold at most.
 pub(super) const LIMIT: usize = 64 << 20;
 
@@ -97,7 +98,7 @@ impl<'a> Reader<'a> {
     /// A block: `None` if it was never written.
     fn read(&mut self, position: usize) -> Result<Option<(Header, &'a [u8])>, Damage> {
         let block = &self.bytes[position * BLOCK..(position + 1) * BLOCK];
-        if block.iter().all(|byte| *byte == 0) {
+        if *block == EMPTY {
             return Ok(None);
         }
         let word = |at: usize| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
@@ -141,7 +142,7 @@ impl<'a> Reader<'a> {
         let mut torn = false;
         for position in from..self.count() {
             let Some((header, _)) = self.read(position)? else { continue };
-            if header.batch.durable as usize > from || header.batch.number < number {
+            if header.batch.durable as usize > from {
                 let expected = format!("batch {number}, which was made durable before batch {}", header.batch.number);
                 return Err(damage(from, expected, "nothing, or only a part of it".to_string()));
             }

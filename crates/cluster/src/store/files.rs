@@ -42,8 +42,8 @@ pub(super) trait Handle: Send {
 pub(super) struct Folder {
     path: PathBuf,
     handle: File,
-    /// Locked as long as it is open.
-    _lock: File,
+    /// Locked as long as the folder is open.
+    lock: File,
 }
 
 impl Folder {
@@ -63,7 +63,14 @@ impl Folder {
             other => StoreError::Io { action: "lock", path: lock_path, source: other.into() },
         })?;
         let handle = File::open(path).map_err(StoreError::io("open", path))?;
-        Ok(Folder { path: path.to_path_buf(), handle, _lock: lock })
+        Ok(Folder { path: path.to_path_buf(), handle, lock })
+    }
+}
+
+impl Drop for Folder {
+    /// A child that is just being started has a copy of the file: closing ours would not unlock it yet.
+    fn drop(&mut self) {
+        let _ = flock(&self.lock, FlockOperation::Unlock);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The log file of a store: appended to, and written anew from time to time.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::block::{self, BLOCK, Batch};
 use super::files::{Files, Handle};
@@ -9,7 +9,7 @@ use super::state::State;
 use super::{StoreError, Write, record};
 
 pub(super) const LOG: &str = "log";
-pub(super) const NEW_LOG: &str = "log.new";
+const NEW_LOG: &str = "log.new";
 /// Room for batches is made in steps of so many blocks: 1 MiB.
 const STEP: usize = (1 << 20) / BLOCK;
 /// So much room is made in advance.
@@ -160,7 +160,10 @@ impl Store {
         log.handle
             .extend((log.allocated * BLOCK) as u64, (allocated * BLOCK) as u64)
             .map_err(StoreError::io("extend", &path))?;
-        log.handle.sync().map_err(StoreError::io("sync", &path))?;
+        if let Err(error) = log.handle.sync() {
+            self.log = None;
+            return Err(StoreError::io("sync", &path)(error));
+        }
         log.allocated = allocated;
         log.durable = log.end;
         Ok(())
@@ -186,35 +189,42 @@ impl Store {
                 log.bound = log.end + STEP;
             }
         }
-        if self.make_room(AHEAD).is_err() {
-            self.log = None;
-        }
+        // Without, there may still be room for many writes: only a failed sync makes the file useless.
+        let _ = self.make_room(AHEAD);
     }
 
     /// Writes everything into a new file, which takes the place of the old one: durable when it returns.
     pub(super) fn rewrite(&mut self) -> Result<(), StoreError> {
         let new_path = self.folder.join(NEW_LOG);
-        let batches = record::whole(&self.identity, &self.state)?;
-        let end = batches.iter().map(|contents| block::blocks(contents.len())).sum::<usize>();
-        let allocated = (end + AHEAD).next_multiple_of(STEP);
-        check_length(allocated)?;
-        let mut handle = self.files.create(NEW_LOG).map_err(StoreError::io("create", &new_path))?;
-        handle.extend(0, (allocated * BLOCK) as u64).map_err(StoreError::io("extend", &new_path))?;
-        let mut position = 0;
-        for (number, contents) in (0..).zip(&batches) {
-            let batch = Batch { number, durable: 0, allocated: allocated as u32 };
-            let bytes = block::encode(contents, batch, position, self.identity.salt())?;
-            handle.write_at((position * BLOCK) as u64, &bytes).map_err(StoreError::io("write", &new_path))?;
-            position += bytes.len() / BLOCK;
-        }
-        handle.sync().map_err(StoreError::io("sync", &new_path))?;
+        let log = self.write_new(&new_path).inspect_err(|_| {
+            // It may be its room that is missing. If it stays, the next one takes its place.
+            let _ = self.files.remove(NEW_LOG);
+        })?;
         // From here on it is not certain which of the files a crash would leave under the name.
         self.log = None;
         self.files.rename(NEW_LOG, LOG).map_err(StoreError::io("rename", &new_path))?;
         self.files.sync().map_err(StoreError::io("sync", &self.folder))?;
-        let bound = MANY.max(4 * end);
-        self.log = Some(Log { handle, allocated, end, durable: end, bound, batches: batches.len() as u64 });
+        self.log = Some(log);
         Ok(())
+    }
+
+    fn write_new(&self, path: &Path) -> Result<Log, StoreError> {
+        let batches = record::whole(&self.identity, &self.state)?;
+        let end = batches.iter().map(|contents| block::blocks(contents.len())).sum::<usize>();
+        let allocated = (end + AHEAD).next_multiple_of(STEP);
+        check_length(allocated)?;
+        let mut handle = self.files.create(NEW_LOG).map_err(StoreError::io("create", path))?;
+        handle.extend(0, (allocated * BLOCK) as u64).map_err(StoreError::io("extend", path))?;
+        let mut position = 0;
+        for (number, contents) in (0..).zip(&batches) {
+            let batch = Batch { number, durable: 0, allocated: allocated as u32 };
+            let bytes = block::encode(contents, batch, position, self.identity.salt())?;
+            handle.write_at((position * BLOCK) as u64, &bytes).map_err(StoreError::io("write", path))?;
+            position += bytes.len() / BLOCK;
+        }
+        handle.sync().map_err(StoreError::io("sync", path))?;
+        let bound = MANY.max(4 * end);
+        Ok(Log { handle, allocated, end, durable: end, bound, batches: batches.len() as u64 })
     }
 }
 

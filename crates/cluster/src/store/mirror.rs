@@ -6,15 +6,17 @@ use std::rc::Rc;
 use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
 use raft::{Error, GetEntriesContext, RaftState, Storage, StorageError};
 
-use super::StoreError;
 use super::state::State;
+use super::{StoreError, Write};
 
-/// An in-memory mirror of what is on disk or on its way there. Clones show the same thing.
-#[derive(Clone)]
+/// An in-memory mirror of what is on disk or on its way there. Clones show the same thing. The default is what a new
+/// store has: nothing.
+#[derive(Clone, Default)]
 pub struct Mirror {
     inner: Rc<RefCell<Inner>>,
 }
 
+#[derive(Default)]
 struct Inner {
     state: State,
     conf_state: ConfState,
@@ -24,6 +26,20 @@ impl Mirror {
     pub(super) fn new(state: State) -> Self {
         let conf_state = state.snapshot.get_metadata().get_conf_state().clone();
         Mirror { inner: Rc::new(RefCell::new(Inner { state, conf_state })) }
+    }
+
+    /// Of a store that nothing was ever written to.
+    pub fn empty() -> Self {
+        Mirror::new(State::default())
+    }
+
+    /// Takes over what was once written.
+    pub fn redo(&self, write: &Write) -> Result<(), StoreError> {
+        self.change(|state| state.apply(write))?;
+        if let Some(snapshot) = &write.snapshot {
+            self.set_conf_state(snapshot.get_metadata().get_conf_state().clone());
+        }
+        Ok(())
     }
 
     /// Takes entries over; they replace everything from their first index on.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::files::{FILE_LIMIT, Files, Folder};
 use super::header::Identity;
-use super::log::{LOG, NEW_LOG, Store};
+use super::log::{LOG, Store};
 use super::mirror::Mirror;
 use super::state::State;
 use super::{Recovered, StoreError, Who, block, record};
@@ -85,12 +85,9 @@ fn reopen(files: Box<dyn Files>, folder: &Path, who: &Who) -> Result<(Store, Rec
     let at = |block: usize| (block * block::BLOCK) as u64;
     let state = record::replay(&found.batches, &identity)
         .map_err(|(place, nonsense)| corrupt(at(found.starts[place]), "a batch that fits".to_string(), nonsense))?;
-    if let Some(leftover) = [NEW_LOG, NEW_HEADER].iter().find(|name| matches!(files.read(name), Ok(Some(_)))) {
-        files.remove(leftover).map_err(StoreError::io("remove", &folder.join(leftover)))?;
-    }
     let mut store = Store::new(files, folder.to_path_buf(), identity.clone(), state.clone());
     // What was read may be in the memory of the kernel only, or even be what a failed sync has left there: nobody acts
-    // on it before it is on disk. This also takes away a torn batch.
+    // on it before it is on disk. This also takes away a torn batch, and a new file that a crash left unfinished.
     store.rewrite()?;
     let mirror = Mirror::new(state);
     Ok((store, Recovered { mirror, identity, was_new: false, torn_at: found.torn.map(at) }))

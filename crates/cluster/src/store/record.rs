@@ -134,10 +134,15 @@ impl SavedSnapshot {
         conf_state.auto_leave = self.auto_leave;
         let mut snapshot = Snapshot::new();
         snapshot.data = self.data.0;
-        let metadata = snapshot.mut_metadata();
-        metadata.index = self.index;
-        metadata.term = self.term;
-        metadata.set_conf_state(conf_state);
+        // What is empty stays absent, as the library has it: the two are not equal for it.
+        if self.index > 0 || self.term > 0 || conf_state != ConfState::new() {
+            let metadata = snapshot.mut_metadata();
+            metadata.index = self.index;
+            metadata.term = self.term;
+            if conf_state != ConfState::new() {
+                metadata.set_conf_state(conf_state);
+            }
+        }
         snapshot
     }
 }

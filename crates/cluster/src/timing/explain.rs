@@ -91,8 +91,8 @@ pub struct Explanation {
 impl Timing {
     /// How long an office of this kind is without a holder among so many nodes, and why.
     ///
-    /// The worst is the worst of one loss: the lost holder also led the arbiter, two candidates got in each other's way,
-    /// and silence had to last as long as it may. What the host and its disk do is assumed, not bounded.
+    /// The worst is the worst of one loss: the lost holder also led the arbiter, two candidates got in each other's
+    /// way, and silence had to last as long as it may. What the host and its disk do is assumed, not bounded.
     pub fn explain(&self, mode: Mode, nodes: usize, arbiter: ArbiterKind) -> Explanation {
         let ways = [Loss::Killed, Loss::Silent, Loss::Graceful]
             .map(|loss| Way { loss, parts: self.parts(loss, mode, nodes, arbiter) });
@@ -111,7 +111,7 @@ impl Timing {
         parts.push(self.round(nodes));
         if arbitrated && loss != Loss::Graceful && mode == Mode::Exclusive {
             let wait = self.waits_for();
-            let why = "a new leader of the arbiter lets the lost one's lease end: lease + drift + 1 ms";
+            let why = "the arbiter lets the lost one's lease end: lease + drift + 1 ms";
             parts.push(part("lease", Between(wait, wait), why));
         }
         if arbitrated {
@@ -135,7 +135,7 @@ impl Timing {
     fn round(&self, nodes: usize) -> Part {
         let ticks = |count: usize| self.tick.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
         let usual = nodes.saturating_sub(1).min(2);
-        let why = "the algorithm: a question and an answer; at worst once round a ring, and once more to tell";
+        let why = "the algorithm: a question and an answer; at worst twice round a ring";
         part("election", Between(ticks(usual), ticks(nodes.saturating_mul(2))), why)
     }
 }
@@ -145,7 +145,7 @@ fn arbiter_election(nodes: usize) -> Part {
     let last = u32::try_from(nodes.saturating_sub(2)).unwrap_or(u32::MAX);
     let turn = STAGGER.saturating_mul(last).saturating_add(VOTE.1);
     let worst = turn.saturating_mul(2).saturating_add(DEFERENCE);
-    let why = "the arbiter's next leader: the first votes of its own; at worst all take turns, twice";
+    let why = "the arbiter's next leader; at worst all take turns, twice";
     part("arbiter", Between(VOTE.0, worst), why)
 }
 
@@ -238,7 +238,7 @@ mod tests {
     fn the_text_is_aligned() {
         let text = Timing::default().explain(Mode::Exclusive, 3, ArbiterKind::Raft).to_string();
         let lease = text.lines().find(|line| line.contains("lease")).expect("exclusive offices wait for it");
-        assert!(lease.starts_with("  lease                            253.5     253.5  a new leader"), "{lease}");
+        assert!(lease.starts_with("  lease                            253.5     253.5  the arbiter lets"), "{lease}");
         for line in text.lines().filter(|line| line.starts_with("  ")) {
             assert!(line.as_bytes()[39].is_ascii_digit() && line.as_bytes()[49].is_ascii_digit(), "{line}");
         }

@@ -8,6 +8,8 @@ use hustings_cluster::election::{Act, Alarm, Flaw, Memory, Race, key};
 use hustings_cluster::member::Worth;
 use hustings_protocol::Id;
 
+use crate::garbage::spoil;
+
 /// One tick of the algorithms in units of the bus.
 pub(crate) const TICK: u64 = 1000;
 
@@ -32,6 +34,8 @@ pub(crate) enum Post {
     ByKey,
     /// Mail goes to whatever race its receiver is in: wrong.
     ToAnyRace,
+    /// By key, but some of it is changed on the way, one in so many.
+    Spoilt(u64),
 }
 
 struct Node {
@@ -40,6 +44,12 @@ struct Node {
     candidates: Vec<Worth>,
     /// Which process of the node this is.
     process: u64,
+}
+
+impl Node {
+    fn must_enter(&self, candidates: &[Worth]) -> bool {
+        self.candidates != candidates || self.race.as_ref().is_none_or(|race| race.is_shaken(&self.memory))
+    }
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +73,6 @@ pub(crate) struct Bus {
     pub(crate) flaw: Option<Flaw>,
     /// Mail that was delivered.
     pub(crate) delivered: u64,
-    /// How many hops the longest chain of mail had so far, by node.
     nodes: BTreeMap<Id, Node>,
     agenda: BinaryHeap<Reverse<(u64, u64, Happening)>>,
     serial: u64,
@@ -141,6 +150,16 @@ impl Bus {
         }
     }
 
+    /// Those of these who are not in the race among them, or were and lost a connection, enter it.
+    pub(crate) fn those_who_must_enter(&mut self, candidates: &[Worth], within: u64) {
+        for one in candidates {
+            let after = self.dice.below(within + 1);
+            if self.nodes.get(&one.id).is_some_and(|node| node.must_enter(candidates)) {
+                self.enter_in(after, one.id, candidates);
+            }
+        }
+    }
+
     fn plan(&mut self, when: u64, what: Happening) {
         self.serial += 1;
         self.agenda.push(Reverse((when, self.serial, what)));
@@ -165,6 +184,12 @@ impl Bus {
             Happening::Mail { from, to, connection, key, bytes } => {
                 if self.connections.get(&(from, to)).is_some_and(|(current, _)| *current == connection) {
                     self.delivered += 1;
+                    let mut bytes = bytes;
+                    if let Post::Spoilt(one_in) = self.post
+                        && self.dice.below(one_in) == 0
+                    {
+                        spoil(&mut bytes, &mut self.dice);
+                    }
                     self.deliver(from, to, key, &bytes, &mut acts);
                 }
                 to
@@ -203,7 +228,7 @@ impl Bus {
             }
             _ => node.memory.keep(mail_key, from, bytes),
         };
-        assert!(taken.is_ok() || post == Post::ToAnyRace, "{from} to {to}: {taken:?}");
+        assert!(taken.is_ok() || post != Post::ByKey, "{from} to {to}: {taken:?}");
     }
 
     fn carry_out(&mut self, at: Id, acts: Vec<Act>) {

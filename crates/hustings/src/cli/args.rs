@@ -3,12 +3,13 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::check::CheckArgs;
+use super::cluster::ClusterCommand;
 use super::papers::PapersArgs;
 use super::plot::PlotArgs;
 use super::sim_args::SimArgs;
 use super::sweep::SweepArgs;
 
-/// Elects leaders; a laboratory for the published algorithms.
+/// Leader election: a laboratory, and a cluster of real hosts.
 #[derive(Parser, Debug)]
 #[command(name = "hustings", version, max_term_width = 100, disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -19,6 +20,9 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// A cluster of real processes.
+    #[command(flatten)]
+    Cluster(ClusterCommand),
     /// The catalogue: network, assumptions, complexity, source.
     List(ListArgs),
     /// One simulated election.

@@ -12,6 +12,7 @@ use hustings_sim::simulate::{Refusal, ReplayRefusal};
 use hustings_sim::topology::BuildError;
 use hustings_sim::trace::file::FileError;
 
+use super::cluster::ClusterFailure;
 use super::console::{Console, Exit, Paint};
 use crate::check::cases::NoCheck;
 
@@ -66,6 +67,9 @@ pub(crate) enum Failure {
     /// A picture that could not be turned into pixels.
     #[error("--png: {0}")]
     Png(PngError),
+    /// A command of the cluster.
+    #[error(transparent)]
+    Cluster(#[from] ClusterFailure),
     /// Ctrl-C could not be listened for.
     #[error("cannot listen for signals: {0}")]
     Signals(io::Error),
@@ -98,6 +102,7 @@ impl Failure {
             | Failure::Png(_)
             | Failure::Signals(_) => (Exit::CouldNot, None),
             Failure::Results { .. } | Failure::Plot { .. } => (Exit::WrongUse, None),
+            Failure::Cluster(failure) => failure.told(),
             Failure::Sweep(error) => sweep_exit(error),
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),

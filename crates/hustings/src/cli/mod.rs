@@ -5,6 +5,7 @@
 mod args;
 mod bench;
 mod check;
+mod cluster;
 mod console;
 pub mod docs;
 mod failure;
@@ -46,6 +47,7 @@ fn perform(cli: Cli, console: &mut Console<'_>) -> Result<Exit, Failure> {
         Some(Command::Papers(args)) => papers::run(&args, console),
         Some(Command::Plot(args)) => plot::run(&args, console),
         Some(Command::Bench(args)) => bench::run(&args, console),
+        Some(Command::Cluster(command)) => cluster::run(command, console),
         Some(Command::Completions { shell }) => {
             // The generator panics if it cannot write, so it writes to memory.
             let mut script = Vec::new();

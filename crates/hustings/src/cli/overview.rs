@@ -7,22 +7,39 @@ use super::args::Cli;
 use super::console::{Console, Exit, Paint};
 use super::failure::Failure;
 
+/// Commands that share a line, and what it says of them. All others have a line and their own words.
+const TOGETHER: &[(&[&str], &str)] = &[
+    (&["leader", "watch", "history"], "Who holds an office, when, and why."),
+    (&["resign", "transfer"], "Hands an office on, in good order."),
+    (&["pause", "resume"], "Nobody new is elected meanwhile."),
+    (&["completions", "man"], "For your shell; the manual."),
+];
+
+/// What stands above a command, after an empty line.
+const HEADINGS: &[(&str, &str)] = &[("init", "A cluster\n"), ("list", "The laboratory\n"), ("completions", "")];
+
 pub(crate) fn print(console: &mut Console<'_>) -> Result<Exit, Failure> {
     let program = Cli::command();
     let about = program.get_about().map(ToString::to_string).unwrap_or_default();
-    writeln!(console.out, "{}: {about}\n", Paint::Strong.on("hustings", console.colour))?;
+    writeln!(console.out, "{}: {about}", Paint::Strong.on("hustings", console.colour))?;
     for command in program.get_subcommands() {
+        let name = command.get_name();
+        if let Some((_, heading)) = HEADINGS.iter().find(|(first, _)| *first == name) {
+            write!(console.out, "\n{heading}")?;
+        }
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        writeln!(console.out, "  hustings {:<13} {about}", command.get_name())?;
+        match TOGETHER.iter().find(|(names, _)| names.contains(&name)) {
+            Some((names, about)) if names[0] == name => {
+                writeln!(console.out, "  hustings {:<24} {about}", names.join(" | "))?;
+            }
+            Some(_) => {}
+            None => writeln!(console.out, "  hustings {name:<24} {about}")?,
+        }
     }
     writeln!(
         console.out,
-        "\n{} algorithms are in the catalogue. Try:\n\
-         \n  hustings sim chang-roberts                    an election on a ring of 8\
-         \n  hustings sim chang-roberts -n 5 --trace text  every event of a smaller one\
-         \n  hustings check chang-roberts -n 4 --ids all   all its executions\
-         \n  hustings list                                 what else there is\
-         \n  hustings sim --help                           all options",
+        "\nTry `hustings sim chang-roberts -n 5 --trace text`, one of {} algorithms, and\n\
+         `hustings COMMAND --help`, which has examples.",
         ENTRIES.len()
     )?;
     Ok(Exit::Done)

@@ -125,7 +125,8 @@ impl<R: Rank> Aggregate<R> for Size {
     }
 
     fn merge(&self, gathered: &mut u64, more: u64) {
-        *gathered += more;
+        // Only one that is out of its mind could ever take it beyond all bounds.
+        *gathered = gathered.saturating_add(more);
     }
 
     fn winner(&self, _: &u64, source: R) -> R {
@@ -192,7 +193,7 @@ impl<R: Rank> Aggregate<R> for Votes<R> {
         gathered.dedup_by(|later, first| {
             let is_same = later.candidate == first.candidate;
             if is_same {
-                first.votes += later.votes;
+                first.votes = first.votes.saturating_add(later.votes);
                 first.present |= later.present;
             }
             is_same
@@ -203,5 +204,24 @@ impl<R: Rank> Aggregate<R> for Votes<R> {
         let tallies = gathered.iter().flat_map(|tallies| tallies.iter());
         let best = tallies.filter(|tally| tally.present).max_by_key(|tally| (tally.votes, tally.candidate));
         best.map_or(source, |tally| tally.candidate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn sums_do_not_overflow() {
+        let votes = Votes { given: BTreeMap::new() };
+        let many = || Some(Arc::new(vec![Tally { candidate: Id(1), votes: u32::MAX, present: true }]));
+        let mut gathered = many();
+        votes.merge(&mut gathered, many());
+        assert_eq!(gathered, many());
+        let mut size = u64::MAX;
+        Aggregate::<Id>::merge(&Size, &mut size, 1);
+        assert_eq!(size, u64::MAX);
     }
 }

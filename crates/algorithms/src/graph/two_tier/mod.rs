@@ -160,3 +160,30 @@ impl Algorithm for TwoTier {
         Some(counts)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::sync::Arc;
+    use alloc::vec;
+
+    use hustings_protocol::{Effect, Id, Peers, Place, Protocol, Recorder};
+
+    use super::*;
+
+    #[test]
+    fn numbers_beyond_which_there_are_none_do_no_harm() {
+        let (own, leader) = (Id(1), Id(9));
+        let rules = TwoTier::protocol(&TwoTierParams::default(), &Setting::of(&[own, leader]));
+        let place = Place { rank: own, index: 0, size: 2, peers: Peers::Known(vec![leader]) };
+        for (term, version) in [(1, u32::MAX), (u32::MAX, 1), (u32::MAX, u32::MAX)] {
+            let (mut state, mut effects) = (rules.init(), Vec::new());
+            let number = Number { term, version };
+            let roll = Roll { number, leader, predecessor: None, subordinates: vec![own], knowledge: [].into() };
+            for message in [Message::Invite(Arc::new(roll)), Message::Failed(number)] {
+                let mut cx = Recorder::new(&place, |_| 0, &mut effects);
+                rules.receive_direct(&mut state, leader, message, &mut cx);
+            }
+            assert!(effects.contains(&Effect::Lead), "it takes over");
+        }
+    }
+}

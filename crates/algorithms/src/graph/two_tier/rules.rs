@@ -120,7 +120,7 @@ impl<R: Rank> Rules<R> {
         let before = old.as_ref().map(|old| old.roll().predecessor.unwrap_or(old.roll().leader));
         let new = || (0..self.bytes as u64).map(|at| (own.id().0 ^ at) as u8 ^ term as u8).collect();
         let knowledge = old.map_or_else(new, |old| Arc::clone(&old.roll().knowledge));
-        let number = Number { term, version: version + 1 };
+        let number = Number { term, version: version.saturating_add(1) };
         let predecessor = state.diffusion.leader().or(before).filter(|leader| *leader != own);
         cx.learn(Fact::Stage(Stage::Reorganize));
         let clique = Clique::form(Roll { number, leader: own, predecessor, subordinates, knowledge }, token, self, cx);
@@ -152,7 +152,7 @@ impl<R: Rank> Rules<R> {
                 cx.lead();
                 let kept = clique.live_fellows(cx.rank().id(), &state.gone);
                 let subordinates = self.wanted(kept, &state.gone, cx);
-                self.form(state, term.max(counter + 1), subordinates, cx);
+                self.form(state, term.max(counter.saturating_add(1)), subordinates, cx);
             }
             Verdict::Review => {
                 if term < counter {

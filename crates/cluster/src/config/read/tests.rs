@@ -103,6 +103,7 @@ fn a_small_file_is_enough() {
         health: None,
         data: "/etc/hustings/data".into(),
         socket: "/etc/hustings/hustings.sock".into(),
+        join: false,
         tls: Tls {
             authority: "/etc/hustings/authority.crt".into(),
             certificate: "/etc/hustings/node.crt".into(),
@@ -110,6 +111,23 @@ fn a_small_file_is_enough() {
         },
     };
     assert_eq!(config, expected);
+}
+
+#[test]
+fn the_example_of_the_manual_is_right_and_has_every_key() {
+    let manual = include_str!("../../../../../docs/configuration.md");
+    let example = manual.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let example = example.expect("it begins with an example");
+    parse(example).unwrap_or_else(|error| panic!("{error}"));
+    // A name that is wrong is answered with all that are right: in the file, and in its tables.
+    for (text, table) in
+        [("z = 1", ""), ("[tls]\nz = 1", "tls"), ("[timing]\nz = 1", "timing"), ("[health]\nz = 1", "health")]
+    {
+        for key in refused(text).split("expected one of").nth(1).expect(text).split('`').skip(1).step_by(2) {
+            let said = |line: &str| line.trim_start_matches(['#', '[', ' ']).starts_with(key);
+            assert!(example.lines().any(said), "{table} {key} is not in the manual");
+        }
+    }
 }
 
 #[test]
@@ -238,6 +256,16 @@ fn numbers_of_things_are_bounded() {
     assert!(refused(&format!("{SMALL}{}", offices(10_001))).contains("allowed are 10000"));
     let long = format!("{SMALL}#{}", "x".repeat(MOST_BYTES));
     assert!(matches!(parse(&long), Err(ConfigError::TooLong)));
+}
+
+#[test]
+fn depth_is_bounded() {
+    for deep in ["a = ".to_string() + &"[".repeat(500_000), "a.".repeat(300_000) + "a = 1", {
+        let tables: String = (1..400).map(|depth| format!("[{}]\n", vec!["a"; depth].join("."))).collect();
+        tables
+    }] {
+        assert!(refused(&deep).starts_with("line 1, column "), "{}", refused(&deep));
+    }
 }
 
 #[test]

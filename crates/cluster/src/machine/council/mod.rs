@@ -74,7 +74,7 @@ pub(crate) struct Council {
 impl Council {
     /// With what the disk remembers.
     pub(crate) fn new(own: Id, mirror: Mirror, candidacy: Candidacy, hasty: bool) -> Result<Self, raft::Error> {
-        let snapshot_at = mirror.first_index()?.saturating_sub(1);
+        let snapshot_at = mirror.latest_snapshot().get_metadata().index.max(mirror.first_index()?.saturating_sub(1));
         let conf = mirror.initial_state()?.conf_state;
         let config = Config {
             id: own.0,

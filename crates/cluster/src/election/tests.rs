@@ -1,0 +1,114 @@
+//! What is refused, and what is remembered.
+
+use hustings_algorithms::catalogue::ENTRIES;
+
+use super::*;
+
+fn choice(name: &str, params: &[&str]) -> Choice {
+    Choice { name: name.to_string(), params: params.iter().map(|text| text.to_string()).collect() }
+}
+
+fn worths(ids: &[u64]) -> Vec<Worth> {
+    ids.iter().map(|&id| Worth { priority: 0, health: 100, id: Id(id) }).collect()
+}
+
+fn refusal(name: &str, params: &[&str]) -> String {
+    Race::check(&choice(name, params)).map_or_else(|unfit| unfit.to_string(), |()| String::new())
+}
+
+#[test]
+fn a_choice_that_cannot_elect_is_refused_with_the_reason() {
+    let known = refusal("bullly", &[]);
+    assert!(known.starts_with("there is no algorithm `bullly`; there are chang-roberts, "), "{known}");
+    assert!(!known.contains("itai-rodeh") && !known.contains("ring-size"), "{known}");
+    assert!(refusal("itai-rodeh", &[]).contains("without ids"));
+    assert!(refusal("anonymous-echo", &[]).contains("without ids"));
+    assert!(refusal("ring-size", &[]).contains("does not elect"));
+    assert_eq!(refusal("bully", &["highest"]), "`highest` is not `name=value`");
+    assert_eq!(refusal("bully", &["T=1", "T=2"]), "parameter `T` is given twice");
+    assert!(refusal("bully", &["T=0"]).contains("a whole number from 1 on"));
+    assert!(refusal("bully", &["speed=1"]).contains("there is no parameter `speed`"));
+    assert_eq!(refusal("bully", &["highest=announce"]), "");
+    let fitting = ENTRIES.iter().filter(|entry| refusal(entry.about.name, &[]).is_empty());
+    assert_eq!(fitting.count(), ENTRIES.len() - 3);
+}
+
+#[test]
+fn a_list_must_be_in_order_and_hold_the_node_itself() {
+    let choice = choice("bully", &[]);
+    let enter = |ids: &[u64]| {
+        let (mut memory, mut acts) = (Memory::new(1), Vec::new());
+        Race::enter(&choice, Id(2), &worths(ids), &mut memory, &mut acts).map(|race| (race.leader(), acts.len()))
+    };
+    let refused = Err(Unfit::Candidates { own: Id(2) });
+    for list in [&[][..], &[1, 3], &[2, 1], &[2, 2], &[3, 2, 1]] {
+        assert_eq!(enter(list), refused, "{list:?}");
+    }
+    assert_eq!(enter(&[2]), Ok((Some(Id(2)), 0)), "alone it leads, and has nothing to say");
+    assert!(enter(&[1, 2, 3]).is_ok_and(|(leader, acts)| leader.is_none() && acts > 0));
+}
+
+#[test]
+fn what_a_race_does_comes_from_the_seed_and_lives_differ() {
+    let enter = |seed| {
+        let mut acts = Vec::new();
+        let race = Race::enter(&choice("two-tier", &[]), Id(1), &worths(&[1, 2, 3]), &mut Memory::new(seed), &mut acts);
+        race.map(|_| acts)
+    };
+    assert_eq!(enter(5), enter(5));
+    assert_ne!(enter(5), enter(6), "views of two processes are not taken for each other");
+}
+
+#[test]
+fn an_alarm_of_an_older_race_is_not_heard() {
+    let (choice, list) = (choice("bully", &[]), worths(&[1, 2]));
+    let (mut memory, mut acts) = (Memory::new(1), Vec::new());
+    let mut alarms = |memory: &mut Memory| {
+        acts.clear();
+        let race = Race::enter(&choice, Id(2), &list, memory, &mut acts).expect("bully elects");
+        let alarm = acts.iter().find_map(|act| if let Act::SetAlarm { alarm, .. } = act { Some(*alarm) } else { None });
+        (race, alarm.expect("the greatest waits for answers"))
+    };
+    let (_, old) = alarms(&mut memory);
+    let (mut race, alarm) = alarms(&mut memory);
+    let mut acts = Vec::new();
+    race.ring(old, &mut memory, &mut acts);
+    assert_eq!((race.leader(), acts.len()), (None, 0));
+    race.ring(alarm, &mut memory, &mut acts);
+    assert_eq!(race.leader(), Some(Id(2)), "nobody answered");
+    let view = race.view();
+    race.ring(alarm, &mut memory, &mut acts);
+    assert_eq!((race.leader(), race.view()), (Some(Id(2)), view), "nor is one that has rung");
+}
+
+#[test]
+fn a_race_is_shaken_by_the_loss_of_a_candidate_until_the_next_is_entered() {
+    let (choice, list) = (choice("bully", &[]), worths(&[1, 2]));
+    let (mut memory, mut acts) = (Memory::new(1), Vec::new());
+    memory.lost(Id(1));
+    let race = Race::enter(&choice, Id(2), &list, &mut memory, &mut acts).expect("bully elects");
+    assert!(!race.is_shaken(&memory));
+    memory.lost(Id(3));
+    assert!(!race.is_shaken(&memory), "it is no candidate");
+    memory.lost(Id(1));
+    assert!(race.is_shaken(&memory));
+    let race = Race::enter(&choice, Id(2), &list, &mut memory, &mut acts).expect("bully elects");
+    assert!(!race.is_shaken(&memory));
+}
+
+#[test]
+fn early_mail_is_there_when_the_race_is_entered() {
+    let (choice, list) = (choice("bully", &["highest=announce"]), worths(&[1, 2]));
+    let mut sent = Vec::new();
+    let first = Race::enter(&choice, Id(2), &list, &mut Memory::new(1), &mut sent).expect("bully elects");
+    assert_eq!(first.leader(), Some(Id(2)), "at once");
+    let mut memory = Memory::new(2);
+    for act in &sent {
+        if let Act::Send { to: Id(1), bytes } = act {
+            memory.keep(first.key(), Id(2), bytes).expect("it is sound");
+        }
+    }
+    let mut acts = Vec::new();
+    let second = Race::enter(&choice, Id(1), &list, &mut memory, &mut acts).expect("bully elects");
+    assert_eq!((second.leader(), second.view()), (Some(Id(2)), first.view()), "at once, in the view of the first");
+}

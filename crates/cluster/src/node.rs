@@ -1,1 +1,0 @@
-//! The loop around the machine.

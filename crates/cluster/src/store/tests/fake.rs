@@ -1,0 +1,306 @@
+//! A folder in memory that fails when it is told to, and forgets what was not made durable.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::store::block::BLOCK;
+use crate::store::files::{Files, Handle};
+use crate::store::{Recovered, Store, StoreError, Who};
+
+/// When something goes wrong, counted in things done to files; and what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fault {
+    pub(super) step: usize,
+    /// Whether it is done all the same, although it is said to have failed.
+    pub(super) done: bool,
+    /// Whether nothing works from then on: the process is dead.
+    pub(super) dead: bool,
+}
+
+/// What is lost when a process ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Crash {
+    /// Nothing: the kernel goes on.
+    Process,
+    /// Whatever was not durable, or any part of it: a seed says which.
+    Power(u64),
+}
+
+#[derive(Clone, Default)]
+struct Inode {
+    now: Vec<u8>,
+    durable: Vec<u8>,
+    /// Blocks that the kernel still wants to write.
+    dirty: BTreeSet<usize>,
+}
+
+type Names = BTreeMap<String, usize>;
+
+/// A change of names.
+#[derive(Clone)]
+enum Change {
+    Create(String, usize),
+    Rename(String, String),
+    Remove(String),
+}
+
+impl Change {
+    /// Nothing happens if the file has not come into being.
+    fn apply(&self, names: &mut Names) {
+        match self {
+            Change::Create(name, inode) => {
+                names.insert(name.clone(), *inode);
+            }
+            Change::Rename(from, to) => {
+                if let Some(inode) = names.remove(from) {
+                    names.insert(to.clone(), inode);
+                }
+            }
+            Change::Remove(name) => {
+                names.remove(name);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Inner {
+    inodes: Vec<Inode>,
+    names: Names,
+    /// What the names were when they were last made durable, and what has changed since.
+    durable_names: Names,
+    changes: Vec<Change>,
+    steps: usize,
+    syncs: usize,
+    fault: Option<Fault>,
+    /// No file gets longer than this in all.
+    room: Option<u64>,
+}
+
+/// The folder. Clones are the same folder.
+#[derive(Clone)]
+pub(super) struct Fake(Arc<Mutex<Inner>>);
+
+struct Open {
+    folder: Fake,
+    inode: usize,
+}
+
+fn refuse(what: &str) -> io::Error {
+    io::Error::other(format!("{what} refused by the test"))
+}
+
+/// The next of a row of numbers that look random.
+fn draw(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed ^ (mixed >> 31)
+}
+
+impl Fake {
+    pub(super) fn new() -> Self {
+        Fake(Arc::new(Mutex::new(Inner::default())))
+    }
+
+    /// An independent copy, without the files that no longer have a name.
+    pub(super) fn copy(&self) -> Self {
+        let mut inner = self.inner();
+        let created = inner.changes.iter().filter_map(|change| match change {
+            Change::Create(_, inode) => Some(*inode),
+            _ => None,
+        });
+        let named = inner.names.values().chain(inner.durable_names.values()).copied().chain(created);
+        let named: BTreeSet<usize> = named.collect();
+        let nameless = |(place, _): &(usize, &mut Inode)| !named.contains(place);
+        inner.inodes.iter_mut().enumerate().filter(nameless).for_each(|(_, inode)| *inode = Inode::default());
+        Fake(Arc::new(Mutex::new(inner.clone())))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().expect("no test panics while it holds this")
+    }
+
+    pub(super) fn open(&self, who: &Who) -> Result<(Store, Recovered), StoreError> {
+        Store::open_in(Box::new(self.clone()), Path::new("/fake"), who)
+    }
+
+    /// From now on.
+    pub(super) fn set_fault(&self, fault: Option<Fault>) {
+        let mut inner = self.inner();
+        inner.fault = fault;
+        inner.steps = 0;
+    }
+
+    pub(super) fn set_room(&self, room: Option<u64>) {
+        self.inner().room = room;
+    }
+
+    /// How many things were done to files since a fault was last set.
+    pub(super) fn steps(&self) -> usize {
+        self.inner().steps
+    }
+
+    /// How often a file, not the folder, was made durable.
+    pub(super) fn syncs(&self) -> usize {
+        self.inner().syncs
+    }
+
+    /// What a file holds.
+    pub(super) fn contents(&self, name: &str) -> Vec<u8> {
+        self.read(name).expect("reading never fails").expect("the file is there")
+    }
+
+    /// Changes what a file holds, behind everybody's back.
+    pub(super) fn edit(&self, name: &str, edit: impl FnOnce(&mut Vec<u8>)) {
+        let mut inner = self.inner();
+        let inode = inner.names[name];
+        edit(&mut inner.inodes[inode].now);
+    }
+
+    /// The process ends.
+    pub(super) fn crash(&self, crash: Crash) {
+        let mut inner = self.inner();
+        inner.fault = None;
+        let Crash::Power(mut seed) = crash else { return };
+        let mut names = inner.durable_names.clone();
+        for change in std::mem::take(&mut inner.changes) {
+            if draw(&mut seed).is_multiple_of(2) {
+                change.apply(&mut names);
+            }
+        }
+        (inner.names, inner.durable_names) = (names.clone(), names);
+        for inode in &mut inner.inodes {
+            if draw(&mut seed).is_multiple_of(2) {
+                let length = inode.now.len();
+                inode.durable.resize(length, 0);
+            }
+            for block in std::mem::take(&mut inode.dirty) {
+                if draw(&mut seed).is_multiple_of(2) {
+                    inode.keep(block);
+                }
+            }
+            inode.now = inode.durable.clone();
+        }
+    }
+
+    /// Counts a step; `true` if it is to be done, and an error if it is to be reported.
+    fn step(&self, what: &str) -> (bool, io::Result<()>) {
+        let mut inner = self.inner();
+        let step = inner.steps;
+        inner.steps += 1;
+        match inner.fault {
+            Some(fault) if fault.step == step => (fault.done, Err(refuse(what))),
+            Some(fault) if fault.dead && fault.step < step => (false, Err(refuse(what))),
+            _ => (true, Ok(())),
+        }
+    }
+
+    fn change(&self, what: &str, change: Change) -> io::Result<()> {
+        let (go, result) = self.step(what);
+        if go {
+            let mut inner = self.inner();
+            change.apply(&mut inner.names);
+            inner.changes.push(change);
+        }
+        result
+    }
+}
+
+impl Inode {
+    /// Makes a block durable, if the file is that long.
+    fn keep(&mut self, block: usize) {
+        let end = ((block + 1) * BLOCK).min(self.now.len()).min(self.durable.len());
+        if block * BLOCK < end {
+            self.durable[block * BLOCK..end].copy_from_slice(&self.now[block * BLOCK..end]);
+        }
+    }
+}
+
+impl Files for Fake {
+    fn names(&self) -> io::Result<Vec<String>> {
+        Ok(self.inner().names.keys().cloned().collect())
+    }
+
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        let inner = self.inner();
+        Ok(inner.names.get(name).map(|inode| inner.inodes[*inode].now.clone()))
+    }
+
+    /// A file of the same name becomes another one: that is at least as forgetful as emptying it.
+    fn create(&self, name: &str) -> io::Result<Box<dyn Handle>> {
+        let inode = {
+            let mut inner = self.inner();
+            inner.inodes.push(Inode::default());
+            inner.inodes.len() - 1
+        };
+        self.change("create", Change::Create(name.to_string(), inode))?;
+        Ok(Box::new(Open { folder: self.clone(), inode }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.change("rename", Change::Rename(from.to_string(), to.to_string()))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.change("remove", Change::Remove(name.to_string()))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let (go, result) = self.step("sync of the folder");
+        if go {
+            let mut inner = self.inner();
+            inner.durable_names = inner.names.clone();
+            inner.changes.clear();
+        }
+        result
+    }
+}
+
+impl Handle for Open {
+    fn extend(&mut self, _: u64, to: u64) -> io::Result<()> {
+        let (go, result) = self.folder.step("extend");
+        let mut inner = self.folder.inner();
+        if inner.room.is_some_and(|room| to > room) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        if go {
+            inner.inodes[self.inode].now.resize(to as usize, 0);
+        }
+        result
+    }
+
+    /// Of one that fails, the first half may be done.
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let (go, result) = self.folder.step("write");
+        let length = match (go, &result) {
+            (true, Ok(())) => bytes.len(),
+            (true, Err(_)) => (bytes.len() / 2).next_multiple_of(BLOCK).min(bytes.len()),
+            (false, _) => 0,
+        };
+        let mut inner = self.folder.inner();
+        let inode = &mut inner.inodes[self.inode];
+        let (start, end) = (offset as usize, offset as usize + length);
+        if inode.now.len() < end {
+            inode.now.resize(end, 0);
+        }
+        inode.now[start..end].copy_from_slice(&bytes[..length]);
+        inode.dirty.extend(start / BLOCK..end.div_ceil(BLOCK));
+        result
+    }
+
+    /// After one that fails, the kernel believes that nothing is left to be written.
+    fn sync(&mut self) -> io::Result<()> {
+        let (go, result) = self.folder.step("sync");
+        let mut inner = self.folder.inner();
+        inner.syncs += 1;
+        let inode = &mut inner.inodes[self.inode];
+        let dirty = std::mem::take(&mut inode.dirty);
+        if go {
+            inode.durable.resize(inode.now.len(), 0);
+            dirty.into_iter().for_each(|block| inode.keep(block));
+        }
+        result
+    }
+}

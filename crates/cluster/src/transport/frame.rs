@@ -1,0 +1,190 @@
+//! Frames: how messages are told apart in a stream of bytes. No I/O.
+//!
+//! A frame is the length of its payload (4 bytes, the least significant first), a version (1 byte) and the payload.
+
+use std::ops::Range;
+
+/// The version of frames that this program speaks.
+pub const FRAME_VERSION: u8 = 1;
+/// What a frame has besides its payload.
+pub const HEADER_BYTES: usize = 5;
+/// A buffer that grew beyond this for a large frame is given back after it.
+const KEPT_BYTES: usize = 64 * 1024;
+
+/// A stream that makes no sense. What comes after it cannot be trusted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum FrameError {
+    /// A frame is larger than allowed.
+    #[error("a frame of {0} bytes is too large")]
+    Oversize(u32),
+    /// A frame of a version that is not known here.
+    #[error("frames of version {0} are not known here")]
+    Version(u8),
+}
+
+/// Appends a frame. The payload must be shorter than 4 GiB; the limits see to that.
+pub fn encode(payload: &[u8], stream: &mut Vec<u8>) {
+    let length = u32::try_from(payload.len()).expect("a payload is within the limit of a frame, which is below 4 GiB");
+    stream.reserve(HEADER_BYTES + payload.len());
+    stream.extend_from_slice(&length.to_le_bytes());
+    stream.push(FRAME_VERSION);
+    stream.extend_from_slice(payload);
+}
+
+/// Finds frames in a stream that comes in pieces.
+///
+/// It holds what was pushed and not yet given out, whatever lengths the stream claims: memory follows bytes received.
+#[derive(Debug)]
+pub struct Decoder {
+    buffer: Vec<u8>,
+    start: usize,
+    limit: usize,
+}
+
+impl Decoder {
+    /// Payloads may have at most so many bytes.
+    pub fn new(limit: usize) -> Self {
+        Decoder { buffer: Vec::new(), start: 0, limit }
+    }
+
+    /// From now on payloads may have at most so many bytes.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// More of the stream. To keep memory bounded, take all frames out before.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.start == self.buffer.len() {
+            self.buffer.clear();
+            self.buffer.shrink_to(KEPT_BYTES);
+            self.start = 0;
+        } else if self.start > self.buffer.len() / 2 {
+            self.buffer.drain(..self.start);
+            self.start = 0;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame's payload, for [`Decoder::payload`]: valid until the next [`Decoder::push`].
+    pub fn next_frame(&mut self) -> Result<Option<Range<usize>>, FrameError> {
+        let rest = &self.buffer[self.start..];
+        let Some((length, after)) = rest.split_first_chunk::<4>() else { return Ok(None) };
+        let claimed = u32::from_le_bytes(*length);
+        let length = usize::try_from(claimed).map_err(|_| FrameError::Oversize(claimed))?;
+        if length > self.limit {
+            return Err(FrameError::Oversize(claimed));
+        }
+        let Some((&version, after)) = after.split_first() else { return Ok(None) };
+        if version != FRAME_VERSION {
+            return Err(FrameError::Version(version));
+        }
+        if after.len() < length {
+            return Ok(None);
+        }
+        let payload = self.start + HEADER_BYTES;
+        self.start = payload + length;
+        Ok(Some(payload..self.start))
+    }
+
+    /// The bytes of a payload that was found.
+    pub fn payload(&self, frame: Range<usize>) -> &[u8] {
+        &self.buffer[frame]
+    }
+
+    /// How many bytes of memory it holds.
+    pub fn memory(&self) -> usize {
+        self.buffer.capacity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LIMIT: usize = 300;
+
+    /// All frames of a stream that comes in pieces of these sizes (the last one again and again), and how it ended.
+    fn decode(stream: &[u8], pieces: &[usize]) -> (Vec<Vec<u8>>, Option<FrameError>) {
+        let (mut decoder, mut found, mut rest) = (Decoder::new(LIMIT), Vec::new(), stream);
+        let mut pieces = pieces.iter().copied();
+        let (mut size, mut largest) = (1, 1);
+        loop {
+            loop {
+                match decoder.next_frame() {
+                    Ok(Some(frame)) => found.push(decoder.payload(frame).to_vec()),
+                    Ok(None) => break,
+                    Err(error) => return (found, Some(error)),
+                }
+            }
+            if rest.is_empty() {
+                return (found, None);
+            }
+            size = pieces.next().unwrap_or(size).min(rest.len());
+            let (piece, after) = rest.split_at(size);
+            decoder.push(piece);
+            largest = largest.max(size);
+            // An unfinished frame, as much again that is done with, and a piece; twice, since a vector doubles.
+            let bound = 2 * (2 * (LIMIT + HEADER_BYTES) + largest);
+            assert!(decoder.memory() <= bound, "{} > {bound}", decoder.memory());
+            rest = after;
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same_frames(
+            payloads in vec(vec(any::<u8>(), 0..=LIMIT), 0..8),
+            pieces in vec(1..700usize, 0..40),
+            cut in 0..50usize,
+        ) {
+            let mut stream = Vec::new();
+            payloads.iter().for_each(|payload| encode(payload, &mut stream));
+            prop_assert_eq!(decode(&stream, &pieces), (payloads.clone(), None));
+            stream.truncate(stream.len().saturating_sub(cut));
+            let whole = decode(&stream, &[stream.len().max(1)]);
+            prop_assert_eq!(decode(&stream, &pieces), whole.clone());
+            prop_assert!(payloads.starts_with(&whole.0));
+        }
+
+        #[test]
+        fn random_bytes_never_panic_and_any_split_ends_alike(
+            stream in vec(prop_oneof![Just(0u8), Just(1u8), any::<u8>()], 0..2000),
+            pieces in vec(1..700usize, 0..40),
+        ) {
+            prop_assert_eq!(decode(&stream, &pieces), decode(&stream, &[stream.len().max(1)]));
+        }
+    }
+
+    #[test]
+    fn a_claimed_length_costs_no_memory_and_one_too_large_is_refused_at_once() {
+        let mut decoder = Decoder::new(4 << 20);
+        decoder.push(&(4u32 << 20).to_le_bytes());
+        assert_eq!(decoder.next_frame(), Ok(None));
+        assert!(decoder.memory() < 64, "{}", decoder.memory());
+        let mut decoder = Decoder::new(1024);
+        decoder.push(&1025u32.to_le_bytes());
+        assert_eq!(decoder.next_frame(), Err(FrameError::Oversize(1025)));
+        assert_eq!(decoder.next_frame(), Err(FrameError::Oversize(1025)), "it stays so");
+    }
+
+    #[test]
+    fn another_version_is_refused_before_its_payload_is_there() {
+        let mut decoder = Decoder::new(1024);
+        decoder.push(&[9, 0, 0, 0, 2]);
+        assert_eq!(decoder.next_frame(), Err(FrameError::Version(2)));
+    }
+
+    #[test]
+    fn memory_of_a_large_frame_is_given_back() {
+        let mut stream = Vec::new();
+        encode(&vec![7; 1 << 20], &mut stream);
+        let mut decoder = Decoder::new(1 << 20);
+        decoder.push(&stream);
+        assert!(matches!(decoder.next_frame(), Ok(Some(frame)) if frame.len() == 1 << 20));
+        decoder.push(&[0]);
+        assert!(decoder.memory() <= KEPT_BYTES, "{}", decoder.memory());
+    }
+}

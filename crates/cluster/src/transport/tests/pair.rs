@@ -1,0 +1,207 @@
+//! Two nodes: one connection, whatever happens, and its end.
+
+use super::raw::Raw;
+use super::refusals::lonely;
+use super::*;
+
+#[test]
+fn members_connect_talk_and_notice_the_end() {
+    let mut world = World::connected(3, Limits::default());
+    assert!(world.say(1, 2, b"good morning"));
+    assert!(world.say(2, 1, b"and to you"));
+    assert!(world.say(3, 1, &vec![7; 1 << 20]));
+    world.until("all is heard", |world| {
+        let (one, two) = (world.node(1), world.node(2));
+        one.heard(2) == [b"and to you"] && two.heard(1) == [b"good morning"] && one.heard(3) == [&vec![7; 1 << 20]]
+    });
+    assert!(!world.say(1, 9, b"nobody"), "there is no such member");
+    world.kill(2);
+    world.until("both notice", |world| [1, 3].iter().all(|id| world.node(*id).why_down(2).is_some()));
+    assert!(!world.say(1, 2, b"gone"));
+    assert!(world.node(1).is_up(3) && world.node(3).is_up(1));
+}
+
+/// Nothing is kept of a connection that could shorten, or replay, the next one.
+#[test]
+fn every_connection_is_made_in_full() {
+    let mut world = lonely(Limits::default());
+    let identity = identity_for(&member(2), time::Duration::DAY);
+    for turn in 1..4 {
+        let mut raw = Raw::dial(&world, 1, &identity);
+        raw.hello(CLUSTER, 2, turn);
+        world.until("it is answered", |_| {
+            raw.pump();
+            !raw.heard.is_empty()
+        });
+        assert_eq!(raw.tls.handshake_kind(), Some(rustls::HandshakeKind::Full));
+        assert_eq!(raw.tls.protocol_version(), Some(rustls::ProtocolVersion::TLSv1_3));
+        let rustls::Connection::Client(client) = &raw.tls else { panic!("it has dialled") };
+        assert_eq!(client.tls13_tickets_received(), 0);
+    }
+}
+
+#[test]
+fn a_closed_transport_says_good_bye() {
+    let mut world = World::connected(2, Limits::default());
+    let node = world.nodes[1].take().expect("it was started");
+    node.transport.close(world.clock.now());
+    world.until("it is noticed", |world| world.node(1).why_down(2).is_some());
+    assert_eq!(world.node(1).why_down(2), Some(Ended::Closed));
+}
+
+/// Both ends have the same connection, the one that was dialled by exactly one of them, and nothing else.
+fn assert_one_connection(world: &World) {
+    let ends: Vec<_> = [1, 2].iter().flat_map(|id| world.node(*id).transport.slots.iter()).collect();
+    assert_eq!(ends.len(), 2, "{}", world.picture());
+    assert_ne!(ends[0].dialled, ends[1].dialled, "{}", world.picture());
+}
+
+fn settled(world: &mut World) -> bool {
+    world.all_connected() && world.node(1).links() == 1 && world.node(2).links() == 1
+}
+
+#[test]
+fn two_that_dial_at_once_keep_the_one_of_the_smaller_id() {
+    let mut crossed = 0;
+    for round in 0..200u64 {
+        let mut world = World::new(2, Limits::default());
+        // Both dial before either hears of the other.
+        let now = world.clock.now();
+        for node in world.nodes.iter_mut().flatten() {
+            node.transport.tick(now, &mut node.events);
+        }
+        world.until("one connection", settled);
+        assert!(world.say(1, 2, &round.to_le_bytes()) && world.say(2, 1, &round.to_le_bytes()));
+        world.until("both hear", |world| {
+            world.node(1).heard(2) == [&round.to_le_bytes()] && world.node(2).heard(1) == [&round.to_le_bytes()]
+        });
+        assert_one_connection(&world);
+        assert_eq!((world.node(1).ups_and_downs(2), world.node(2).ups_and_downs(1)), ((1, 0), (1, 0)));
+        if world.node(1).counters().accepted == 1 && world.node(2).counters().accepted == 1 {
+            crossed += 1;
+            let kept = world.node(1).transport.slots.iter().next();
+            assert_eq!(kept.map(|link| link.dialled), Some(true), "round {round}\n{}", world.picture());
+        }
+    }
+    assert!(crossed > 100, "the test has lost its point: {crossed}");
+}
+
+#[test]
+fn whatever_the_order_of_events_there_is_one_connection_in_the_end() {
+    for seed in 0..60u64 {
+        let mut world = World::new(2, Limits::default());
+        world.dice = Some(seed * 0x9e37_79b9);
+        for _ in 0..4 {
+            world.until("one connection", settled);
+            assert_one_connection(&world);
+            // One end or both give it up, some passes apart.
+            for id in [1, 2] {
+                let drawn = world.draw().unwrap_or_default();
+                (0..drawn % 7).for_each(|_| world.step());
+                if drawn & 8 != 0 {
+                    world.drop_peer(id, 3 - id);
+                }
+            }
+        }
+        world.until("one connection", settled);
+        world.dice = None;
+        world.until("all events are handled", |world| world.nodes.iter().flatten().all(|node| node.waiting.is_empty()));
+        let before = world.node(1).ups_and_downs(2);
+        world.pass(Duration::from_millis(5));
+        assert_one_connection(&world);
+        assert_eq!(world.node(1).ups_and_downs(2), before, "it stays, seed {seed}");
+    }
+}
+
+#[test]
+fn a_restarted_peer_is_up_again_at_once_with_its_new_life() {
+    let mut world = World::connected(2, Limits::default());
+    for _ in 0..5 {
+        let ups = world.node(1).ups_and_downs(2).0;
+        world.kill(2);
+        world.until("the end is noticed", |world| !world.node(1).is_up(2));
+        // Down for so long that the waiting time of node 1 has grown.
+        world.pass(Duration::from_millis(150));
+        world.restart(2);
+        let begun = world.clock.now();
+        world.until("it is up again", |world| world.all_connected());
+        let took = world.clock.now().since(begun);
+        assert!(took < Duration::from_millis(100), "{took:?}");
+        let life_of = |event: &Event| if let Event::Up { life, .. } = event { Some(*life) } else { None };
+        let lives: Vec<_> = world.node(1).events.iter().filter_map(life_of).collect();
+        assert_eq!((lives.len(), lives.is_sorted_by(|a, b| a < b)), (ups + 1, true), "{lives:?}");
+    }
+}
+
+#[test]
+fn what_was_said_before_the_end_is_heard_before_it() {
+    for round in 0..20u32 {
+        let mut world = World::connected(2, Limits::default());
+        let last: Vec<_> = (0..50 + round).map(|number| vec![number as u8; 100]).collect();
+        let now = world.clock.now();
+        let node = world.node_mut(2);
+        last.iter().for_each(|frame| assert!(node.transport.send(Id(1), frame)));
+        node.transport.flush(now, &mut node.events);
+        world.kill(2);
+        world.until("the end is noticed", |world| !world.node(1).is_up(2));
+        assert_eq!(world.node(1).heard(2), last);
+        assert!(matches!(world.node(1).events.last(), Some(Event::Down { .. })));
+    }
+}
+
+#[test]
+fn a_reset_is_an_end_and_what_came_before_it_is_heard() {
+    let mut world = lonely(Limits::default());
+    let mut raw = Raw::established(&mut world, 1, 2);
+    raw.frame(b"last words");
+    raw.pump();
+    let none = Some(Duration::ZERO);
+    rustix::net::sockopt::set_socket_linger(&raw.socket, none).expect("it is a socket");
+    drop(raw);
+    world.until("the end is noticed", |world| !world.node(1).is_up(2));
+    assert_eq!(world.node(1).heard(2), [b"last words"]);
+    assert_eq!(world.node(1).why_down(2), Some(Ended::Reset));
+}
+
+#[test]
+fn a_member_that_is_removed_is_cut_off_and_one_that_is_added_is_dialled() {
+    let mut world = World::connected(3, Limits::default());
+    let (members, now) = (world.members(), world.clock.now());
+    let node = world.node_mut(1);
+    node.transport.set_members(&members[..2], now, &mut node.events);
+    assert_eq!((node.why_down(3), node.is_up(2)), (Some(Ended::Removed), true));
+    // Node 3 does not know, and tries again: in vain.
+    world.until("node 3 is refused", |world| world.node(1).counters().refused(Ended::Stranger) > 0);
+    world.introduce();
+    world.until("it is back", |world| world.all_connected());
+}
+
+#[test]
+fn hosts_may_be_given_by_name() {
+    let mut world = World::new(2, Limits::default());
+    for address in &mut world.addresses {
+        *address = address.replace("127.0.0.1", "localhost");
+    }
+    world.introduce();
+    world.until("everybody is connected", |world| world.all_connected());
+}
+
+#[test]
+fn the_kernel_tells_what_went_over_the_wire() {
+    let mut world = World::connected(2, Limits::default());
+    let of_tls = |world: &World| world.node(1).counters().bytes_out;
+    let (before, tls) = (world.node(1).transport.wire(), of_tls(&world));
+    let now = world.clock.now();
+    let node = world.node_mut(1);
+    (0..100).for_each(|_| assert!(node.transport.send(Id(2), b"together")));
+    node.transport.flush(now, &mut node.events);
+    world.until("all is heard", |world| world.node(2).heard(1).len() == 100);
+    let (after, tls) = (world.node(1).transport.wire(), of_tls(&world) - tls);
+    // A hundred frames of a pass are one record: its own length once, not a hundred times. And one segment.
+    assert_eq!(tls, 100 * (8 + frame::HEADER_BYTES as u64) + 22);
+    assert_eq!((after.segments - before.segments, after.payload - before.payload), (1, tls));
+    assert_eq!(after.bytes(), after.segments * 52 + after.payload);
+    world.kill(2);
+    world.until("the end is noticed", |world| !world.node(1).is_up(2));
+    assert!(world.node(1).transport.wire().payload >= after.payload, "what has ended still counts");
+}

@@ -1,0 +1,78 @@
+//! Whole clusters of machines in one thread: simulated links, disks and clocks, and every fault that they can have.
+
+mod claims;
+mod faults;
+mod net;
+
+use faults::{Chaos, Plan};
+use hustings_cluster::machine::Broken;
+use net::World;
+
+fn seeds() -> std::ops::Range<u64> {
+    match std::env::var("HUSTINGS_SEEDS")
+        .ok()
+        .and_then(|text| text.split_once('-').map(|(a, b)| (a.to_string(), b.to_string())))
+    {
+        Some((from, to)) => from.parse().expect("a number")..to.parse().expect("a number"),
+        None => 0..30,
+    }
+}
+
+#[test]
+fn three_nodes_elect_the_best_and_agree() {
+    for seed in 0..10 {
+        let mut world = World::new(3, seed, Plan::default());
+        world.run_ms(2_000);
+        let leaders = world.leaders("leader");
+        assert_eq!(leaders, vec![Some("n3".to_string()); 3], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_killed_holder_is_replaced_in_no_time_if_the_office_is_fenced() {
+    for seed in 0..10 {
+        let mut world = World::new(3, seed, Plan { fenced: true, slow: false, ..Plan::default() });
+        world.run_ms(2_000);
+        world.kill(2);
+        world.run_ms(20);
+        assert_eq!(world.leaders("leader")[..2], vec![Some("n2".to_string()); 2], "seed {seed}");
+    }
+}
+
+#[test]
+fn whatever_is_broken_no_two_hold_an_exclusive_office() {
+    for seed in seeds() {
+        for nodes in [3, 5] {
+            let mut world = World::new(nodes, seed, Plan { preempt: seed % 2 == 0, ..Plan::default() });
+            world.run_ms(1_000);
+            Chaos::new(seed).harm(&mut world, 20_000);
+            world.heal();
+            world.run_ms(8_000);
+            world.check_calm();
+        }
+    }
+}
+
+/// The best node's clock is as slow, and those of the others are as fast, as they may be; then it is cut off.
+fn cut_off_a_slow_holder(broken: Broken) {
+    let mut world =
+        World::new(3, 1, Plan { broken, lease_ms: 10_000, drift: 4_990, slow_best: true, ..Plan::default() });
+    world.run_ms(5_000);
+    assert_eq!(world.leaders("job"), vec![Some("n3".to_string()); 3]);
+    for other in 0..2 {
+        world.cut.extend([(2, other), (other, 2)]);
+    }
+    world.run_ms(12_000);
+    assert_eq!(world.leaders("job")[..2], vec![Some("n2".to_string()); 2]);
+}
+
+#[test]
+fn a_holder_whose_clock_is_slow_stops_in_time() {
+    cut_off_a_slow_holder(Broken::default());
+}
+
+#[test]
+#[should_panic(expected = "but also")]
+fn without_the_drift_margin_it_acts_too_long() {
+    cut_off_a_slow_holder(Broken { drift_margin: true, ..Broken::default() });
+}

@@ -1,0 +1,494 @@
+//! Machines, and the links, disks and clocks between them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::time::Duration;
+
+use hustings_cluster::api::{Reply, Request};
+use hustings_cluster::clock::Moment;
+use hustings_cluster::config::{ArbiterKind, Choice, Config, Mode, Policy, Preempt, Tls};
+use hustings_cluster::machine::{ClientId, Machine, Output, Setup};
+use hustings_cluster::member::{Member, Role};
+use hustings_cluster::store::{Mirror, Write};
+use hustings_cluster::timing::Timing;
+use hustings_cluster::wire::Message;
+use hustings_protocol::Id;
+
+use crate::claims::Claims;
+use crate::faults::Plan;
+
+pub(crate) const MS: u64 = 1_000_000;
+const CLIENT: ClientId = ClientId(1);
+
+/// A generator that tests may rely on.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+}
+
+enum What {
+    Deliver { from: usize, to: usize, link: u64, message: Box<Message> },
+    Up { at: usize, peer: usize, link: u64 },
+    Down { at: usize, peer: usize, link: u64 },
+    Persisted { at: usize, life: u64, number: u64 },
+    Wake { at: usize, life: u64 },
+    Stopped { at: usize, life: u64, office: String, token: u64 },
+    Dial { one: usize, other: usize },
+}
+
+struct Event(u64, u64, What);
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        (self.0, self.1) == (other.0, other.1)
+    }
+}
+impl Eq for Event {}
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.0, self.1).cmp(&(other.0, other.1))
+    }
+}
+
+struct Host {
+    machine: Option<Machine>,
+    life: u64,
+    /// What is durable.
+    disk: Vec<Write>,
+    /// What is on its way there.
+    queue: Vec<Write>,
+    frozen: bool,
+    late: Vec<What>,
+    ppm: i64,
+    wake: u64,
+}
+
+/// A cluster.
+pub(crate) struct World {
+    pub(crate) now: u64,
+    pub(crate) seed: u64,
+    plan: Plan,
+    dice: Dice,
+    serial: u64,
+    events: BinaryHeap<Reverse<Event>>,
+    hosts: Vec<Host>,
+    /// The connection of each pair, by a number.
+    links: BTreeMap<(usize, usize), u64>,
+    /// When the last message on a directed link arrives: links keep the order.
+    busy: BTreeMap<(usize, usize), u64>,
+    /// Directed links that lose everything.
+    pub(crate) cut: BTreeSet<(usize, usize)>,
+    pub(crate) claims: Claims,
+}
+
+fn pair(one: usize, other: usize) -> (usize, usize) {
+    (one.min(other), one.max(other))
+}
+
+impl World {
+    pub(crate) fn new(nodes: usize, seed: u64, plan: Plan) -> Self {
+        let mut dice = Dice(seed ^ 0x5eed);
+        let hosts = (0..nodes).map(|node| {
+            let ppm = match plan.slow_best {
+                true if node + 1 == nodes => -(plan.drift as i64),
+                true => plan.drift as i64,
+                false => dice.roll(2 * plan.drift + 1) as i64 - plan.drift as i64,
+            };
+            Host {
+                machine: None,
+                life: 0,
+                disk: Vec::new(),
+                queue: Vec::new(),
+                frozen: false,
+                late: Vec::new(),
+                ppm,
+                wake: 0,
+            }
+        });
+        let hosts = hosts.collect();
+        let mut world = World {
+            now: 1_000 * MS,
+            seed,
+            plan,
+            dice,
+            serial: 0,
+            events: BinaryHeap::new(),
+            hosts,
+            links: BTreeMap::new(),
+            busy: BTreeMap::new(),
+            cut: BTreeSet::new(),
+            claims: Claims::default(),
+        };
+        (0..nodes).for_each(|node| world.start(node));
+        world
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.hosts.len()
+    }
+
+    fn config(&self, node: usize) -> Config {
+        let members = (1..=self.hosts.len() as u64).map(|id| Member {
+            id: Id(id),
+            name: format!("n{id}"),
+            address: format!("h{id}:1"),
+            priority: 0,
+            role: Role::Elector,
+        });
+        let preempt = if self.plan.preempt { Preempt::Better } else { Preempt::Never };
+        let mode = if self.plan.fenced { Mode::Fenced } else { Mode::Exclusive };
+        Config {
+            cluster: "test".to_string(),
+            node: Id(node as u64 + 1),
+            members: members.collect(),
+            listen: String::new(),
+            algorithm: Choice { name: "bully".to_string(), params: vec!["highest=announce".to_string()] },
+            arbiter: ArbiterKind::Raft,
+            timing: Timing {
+                lease: Duration::from_millis(self.plan.lease_ms),
+                settle: Duration::from_millis(50),
+                ..Timing::default()
+            },
+            offices: vec![("fast".to_string(), Policy { mode: Mode::Fenced, preempt })],
+            default_policy: Policy { mode, preempt },
+            health: None,
+            data: Default::default(),
+            socket: Default::default(),
+            tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
+            join: false,
+        }
+    }
+
+    /// What a host's clock shows.
+    fn clock(&self, node: usize, now: u64) -> Moment {
+        let gained = i128::from(now) * i128::from(self.hosts[node].ppm) / 1_000_000;
+        Moment((i128::from(now) + gained) as u64)
+    }
+
+    /// The true time when a host's clock shows this.
+    fn true_time(&self, node: usize, shown: Moment) -> u64 {
+        (i128::from(shown.0) * 1_000_000 / (1_000_000 + i128::from(self.hosts[node].ppm))) as u64
+    }
+
+    pub(crate) fn start(&mut self, node: usize) {
+        if self.hosts[node].machine.is_some() {
+            return;
+        }
+        let mirror = Mirror::empty();
+        self.hosts[node].disk.iter().for_each(|write| mirror.redo(write).expect("it was written in order"));
+        self.hosts[node].life += 1;
+        let life = self.hosts[node].life * 1_000 + node as u64;
+        let setup = Setup {
+            config: self.config(node),
+            life,
+            store: node as u64 + 77,
+            mirror,
+            is_new: self.hosts[node].disk.is_empty(),
+            seed: self.dice.roll(u64::MAX),
+            broken: self.plan.broken,
+        };
+        let machine = Machine::new(setup, self.clock(node, self.now)).expect("the disk is in order");
+        self.hosts[node].machine = Some(machine);
+        self.collect(node);
+        for office in ["job", "fast"] {
+            let request = Request::Campaign { office: office.to_string(), mode: None };
+            self.with(node, |machine, now| machine.request(CLIENT, request, now));
+        }
+        (0..self.size()).filter(|peer| *peer != node).for_each(|peer| self.dial(node, peer));
+    }
+
+    fn dial(&mut self, one: usize, other: usize) {
+        let delay = self.dice.roll(5 * MS) + MS / 10;
+        self.at(delay, What::Dial { one, other });
+    }
+
+    fn at(&mut self, delay: u64, what: What) {
+        self.serial += 1;
+        self.events.push(Reverse(Event(self.now + delay, self.serial, what)));
+    }
+
+    fn with(&mut self, node: usize, act: impl FnOnce(&mut Machine, Moment)) {
+        let now = self.clock(node, self.now);
+        if let Some(machine) = &mut self.hosts[node].machine {
+            machine.set_unix_ms(self.now / MS);
+            act(machine, now);
+            self.collect(node);
+        }
+    }
+
+    /// Does what a machine wants done.
+    fn collect(&mut self, node: usize) {
+        let Some(machine) = &mut self.hosts[node].machine else { return };
+        let outputs = machine.outputs();
+        for output in outputs {
+            match output {
+                Output::Send(to, message) => self.send(node, to.0 as usize - 1, message),
+                Output::Write(write) => {
+                    let (number, life) = (write.number, self.hosts[node].life);
+                    self.hosts[node].queue.push(write);
+                    let slow = if self.plan.slow && self.dice.roll(50) == 0 { 60 * MS } else { 0 };
+                    let delay = MS / 10 + self.dice.roll(MS) + slow;
+                    self.at(delay, What::Persisted { at: node, life, number });
+                }
+                Output::Reply(_, reply) => self.told(node, reply),
+                Output::Members(_) => {}
+                Output::Exit(why) => panic!("seed {}: node {node} ends: {why:?}", self.seed),
+            }
+        }
+        let wake = self.hosts[node].machine.as_ref().map_or(Moment::NEVER, |machine| machine.wake_at());
+        if wake != Moment::NEVER {
+            let at = self.true_time(node, wake).max(self.now) + 1_000 + self.dice.roll(MS / 5);
+            let life = self.hosts[node].life;
+            if self.hosts[node].wake <= self.now || at < self.hosts[node].wake {
+                self.hosts[node].wake = at;
+                self.at(at - self.now, What::Wake { at: node, life });
+            }
+        }
+    }
+
+    fn send(&mut self, from: usize, to: usize, message: Message) {
+        let Some(&link) = self.links.get(&pair(from, to)) else { return };
+        if self.cut.contains(&(from, to)) {
+            return;
+        }
+        // What is sent is what is received, or nothing.
+        let message = Message::decode(&message.encode()).expect("it was just encoded");
+        let delay = self.dice.roll(MS / 2)
+            + if self.plan.slow && self.dice.roll(200) == 0 { self.dice.roll(30 * MS) } else { MS / 20 };
+        let earliest = self.busy.get(&(from, to)).copied().unwrap_or(0);
+        let arrives = (self.now + delay).max(earliest + 1);
+        self.busy.insert((from, to), arrives);
+        self.at(arrives - self.now, What::Deliver { from, to, link, message: Box::new(message) });
+    }
+
+    /// A program on a host is told something.
+    fn told(&mut self, node: usize, reply: Reply) {
+        let (now, seed) = (self.now, self.seed);
+        let exclusive = |office: &str| office != "fast" && !self.plan.fenced;
+        match reply {
+            Reply::Held(holding) => {
+                let until = self.true_time(node, holding.deadline);
+                let exclusive = exclusive(&holding.office);
+                self.claims.held(&holding.office, node, holding.token, now, until, exclusive, seed);
+            }
+            Reply::Renewed(holding) => {
+                let until = self.true_time(node, holding.deadline);
+                self.claims.renewed(&holding.office, node, holding.token, now, until, seed);
+            }
+            Reply::Stop { office, token, .. } => {
+                let (delay, life) = (self.dice.roll(5 * MS), self.hosts[node].life);
+                self.at(delay, What::Stopped { at: node, life, office, token });
+            }
+            Reply::Lost { office, .. } => self.claims.ended(&office, node),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn run_ms(&mut self, ms: u64) {
+        let end = self.now + ms * MS;
+        while self.events.peek().is_some_and(|Reverse(Event(at, ..))| *at <= end) {
+            let Some(Reverse(Event(at, _, what))) = self.events.pop() else { break };
+            self.now = at;
+            self.happen(what);
+        }
+        self.now = end;
+    }
+
+    fn happen(&mut self, what: What) {
+        let host = match &what {
+            What::Deliver { to, .. } => *to,
+            What::Up { at, .. }
+            | What::Down { at, .. }
+            | What::Persisted { at, .. }
+            | What::Wake { at, .. }
+            | What::Stopped { at, .. } => *at,
+            What::Dial { one, .. } => *one,
+        };
+        if self.hosts[host].frozen && !matches!(what, What::Dial { .. }) {
+            self.hosts[host].late.push(what);
+            return;
+        }
+        match what {
+            What::Deliver { from, to, link, message } => {
+                if self.links.get(&pair(from, to)) == Some(&link) {
+                    self.with(to, |machine, now| machine.message(Id(from as u64 + 1), *message, now));
+                }
+            }
+            What::Up { at, peer, link } => {
+                if self.links.get(&pair(at, peer)) == Some(&link) {
+                    let life = self.hosts[peer].life * 1_000 + peer as u64;
+                    self.with(at, |machine, now| machine.up(Id(peer as u64 + 1), life, now));
+                }
+            }
+            What::Down { at, peer, link } => {
+                if self.links.get(&pair(at, peer)).is_none_or(|current| *current <= link) {
+                    self.with(at, |machine, now| machine.down(Id(peer as u64 + 1), now));
+                }
+            }
+            What::Persisted { at, life, number } => {
+                if self.hosts[at].life == life && self.hosts[at].machine.is_some() {
+                    let done = self.hosts[at].queue.iter().take_while(|write| write.number <= number).count();
+                    let durable: Vec<Write> = self.hosts[at].queue.drain(..done).collect();
+                    self.hosts[at].disk.extend(durable);
+                    self.with(at, |machine, now| machine.persisted(number, now));
+                }
+            }
+            What::Wake { at, life } => {
+                if self.hosts[at].life == life {
+                    self.with(at, |machine, now| machine.tick(now));
+                }
+            }
+            What::Stopped { at, life, office, token } => {
+                self.claims.ended(&office, at);
+                if self.hosts[at].life == life {
+                    self.with(at, |machine, now| machine.request(CLIENT, Request::Stopped { office, token }, now));
+                }
+            }
+            What::Dial { one, other } => self.connect(one, other),
+        }
+    }
+
+    fn connect(&mut self, one: usize, other: usize) {
+        let both = self.hosts[one].machine.is_some() && self.hosts[other].machine.is_some();
+        let stuck = self.hosts[one].frozen || self.hosts[other].frozen;
+        if !both || self.links.contains_key(&pair(one, other)) {
+            return;
+        }
+        if stuck || self.cut.contains(&(one, other)) || self.cut.contains(&(other, one)) {
+            self.dial_again(one, other);
+            return;
+        }
+        self.serial += 1;
+        let link = self.serial;
+        self.links.insert(pair(one, other), link);
+        let delays = (self.dice.roll(MS), self.dice.roll(MS));
+        self.at(delays.0, What::Up { at: one, peer: other, link });
+        self.at(delays.1, What::Up { at: other, peer: one, link });
+        let arrives = self.now + MS + 1;
+        self.busy.insert((one, other), arrives);
+        self.busy.insert((other, one), arrives);
+    }
+
+    fn dial_again(&mut self, one: usize, other: usize) {
+        self.at(20 * MS, What::Dial { one, other });
+    }
+
+    /// The connection of a pair ends; both notice, if they live.
+    pub(crate) fn disconnect(&mut self, one: usize, other: usize) {
+        let Some(link) = self.links.remove(&pair(one, other)) else { return };
+        for (at, peer) in [(one, other), (other, one)] {
+            let delay = MS / 10 + self.dice.roll(MS / 2);
+            self.at(delay, What::Down { at, peer, link });
+        }
+        let delay = MS + self.dice.roll(20 * MS);
+        self.at(delay, What::Dial { one, other });
+    }
+
+    pub(crate) fn kill(&mut self, node: usize) {
+        if self.hosts[node].machine.take().is_none() {
+            return;
+        }
+        // Of what was on its way to the disk, nothing or something arrived: always from the front.
+        let survives = self.dice.roll(self.hosts[node].queue.len() as u64 + 1) as usize;
+        let durable: Vec<Write> = self.hosts[node].queue.drain(..survives).collect();
+        self.hosts[node].disk.extend(durable);
+        self.hosts[node].queue.clear();
+        self.hosts[node].frozen = false;
+        self.hosts[node].late.clear();
+        (0..self.size()).filter(|peer| *peer != node).for_each(|peer| self.disconnect(node, peer));
+    }
+
+    pub(crate) fn freeze(&mut self, node: usize) {
+        self.hosts[node].frozen = self.hosts[node].machine.is_some();
+    }
+
+    pub(crate) fn thaw(&mut self, node: usize) {
+        if std::mem::take(&mut self.hosts[node].frozen) {
+            let late = std::mem::take(&mut self.hosts[node].late);
+            late.into_iter().for_each(|what| self.happen(what));
+        }
+    }
+
+    /// Everything is well from now on.
+    pub(crate) fn heal(&mut self) {
+        let was_cut = std::mem::take(&mut self.cut);
+        was_cut.into_iter().for_each(|(one, other)| self.disconnect(one, other));
+        (0..self.size()).for_each(|node| {
+            self.thaw(node);
+            self.start(node);
+        });
+    }
+
+    /// Whom each host that runs takes for the current holder of an office.
+    pub(crate) fn leaders(&mut self, office: &str) -> Vec<Option<String>> {
+        (0..self.size())
+            .map(|node| {
+                let now = self.clock(node, self.now);
+                let machine = self.hosts[node].machine.as_mut()?;
+                machine.request(ClientId(99), Request::Leader { office: office.to_string() }, now);
+                let replies = machine.outputs();
+                let mut found = None;
+                for output in replies {
+                    match output {
+                        Output::Reply(ClientId(99), Reply::Office(status)) => {
+                            found = status.holder.filter(|_| status.current);
+                        }
+                        Output::Send(to, message) => self.send(node, to.0 as usize - 1, message),
+                        Output::Reply(_, reply) => self.told(node, reply),
+                        other => panic!("unexpected: {other:?}"),
+                    }
+                }
+                found
+            })
+            .collect()
+    }
+
+    /// What each host thinks.
+    pub(crate) fn dump(&mut self) -> String {
+        let mut text = format!("at {:.1} ms\n", self.now as f64 / 1e6);
+        for node in 0..self.size() {
+            let now = self.clock(node, self.now);
+            let Some(machine) = &mut self.hosts[node].machine else { continue };
+            machine.request(ClientId(98), Request::Status, now);
+            for output in machine.outputs() {
+                if let Output::Reply(ClientId(98), Reply::Status(status)) = output {
+                    text += &format!("{status:#?}\n{}\n", machine.debug());
+                }
+            }
+        }
+        text
+    }
+
+    /// After a while without faults: everybody names the same holder, and the best one, if it may take over.
+    pub(crate) fn check_calm(&mut self) {
+        for office in ["leader", "job", "fast"] {
+            let leaders = self.leaders(office);
+            let first = leaders[0].clone();
+            if first.is_none() || leaders.iter().any(|one| *one != first) {
+                eprintln!("{}", self.dump());
+            }
+            assert!(
+                first.is_some() && leaders.iter().all(|one| *one == first),
+                "seed {}: {office}: {leaders:?}",
+                self.seed
+            );
+            if self.plan.preempt && first != Some(format!("n{}", self.size())) {
+                eprintln!("{}", self.dump());
+            }
+            if self.plan.preempt {
+                assert_eq!(first, Some(format!("n{}", self.size())), "seed {}: {office}", self.seed);
+            }
+        }
+    }
+}

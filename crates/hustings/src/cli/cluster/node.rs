@@ -1,0 +1,130 @@
+//! `hustings node`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use hustings_cluster::clock::Clock;
+use hustings_cluster::config::{ArbiterKind, Config, Mode};
+use hustings_cluster::machine::{Broken, Exit as Ended};
+use hustings_cluster::node::{Journal, Node, NodeError, Options};
+use hustings_cluster::timing::{Explanation, Part, Way};
+use serde_json::{Value, json};
+
+use super::super::args::Format;
+use super::super::console::{Console, Exit};
+use super::super::failure::{Failure, warn};
+use super::{ClusterFailure, place};
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  hustings node --config a/hustings.toml                  until SIGTERM or Ctrl-C: then it hands over and leaves
+  hustings node --config a/hustings.toml --explain-timing how long a failover takes, part by part
+
+Ctrl-C twice, or SIGTERM twice, stops it at once. HUSTINGS_NODE, HUSTINGS_LISTEN, HUSTINGS_DATA and so on stand above
+the file. Exit codes: 0 it left in good order; 2 wrong configuration; 3 it could not start, or had to stop.")]
+pub(crate) struct NodeArgs {
+    /// Its configuration [default: $HUSTINGS_CONFIG, or ./hustings.toml].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Prints how long an office is without a holder, as a sum of its parts, and runs nothing.
+    #[arg(long)]
+    explain_timing: bool,
+    /// Takes a guard away, to see that it is missed.
+    #[arg(long, hide = true, value_name = "RULE")]
+    test_break: Vec<Rule>,
+    /// The node's clock gains so many parts in a million.
+    #[arg(long, hide = true, value_name = "N", allow_negative_numbers = true, default_value_t = 0,
+          value_parser = clap::value_parser!(i32).range(-100_000..=100_000))]
+    test_clock_ppm: i32,
+    /// How to print the timing.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// A guard that a test may take away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Rule {
+    /// The drift of clocks.
+    DriftMargin,
+    /// What is promised is durable.
+    DurableBeforeSend,
+    /// Mail of older runs is dropped.
+    StaleRuns,
+}
+
+pub(crate) fn run(args: &NodeArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let config = Config::read(&place::configuration(args.config.as_ref())).map_err(ClusterFailure::from)?;
+    if args.explain_timing {
+        explain(&config, args.format, console)?;
+        return Ok(Exit::Done);
+    }
+    if config.arbiter == ArbiterKind::None {
+        let loud = "arbiter = \"none\": if the cluster is split, every part of it has a leader of its own, and tokens \
+                    fence nothing; arbiter = \"raft\" keeps it to one";
+        warn(console, &loud);
+    }
+    let broken = |rule| args.test_break.contains(&rule);
+    let options = Options {
+        clock: Clock::skewed(args.test_clock_ppm),
+        journal: Journal::to_stderr().map_err(Failure::Output)?,
+        broken: Broken {
+            drift_margin: broken(Rule::DriftMargin),
+            durable_before_send: broken(Rule::DurableBeforeSend),
+            stale_runs: broken(Rule::StaleRuns),
+        },
+        ..Options::default()
+    };
+    let ended = Node::open(config, options).and_then(Node::run).map_err(ClusterFailure::Run)?;
+    match ended {
+        Ended::Left => Ok(Exit::Done),
+        Ended::Removed => Err(ClusterFailure::Removed.into()),
+        Ended::UnknownDisk => Err(ClusterFailure::UnknownDisk.into()),
+    }
+}
+
+fn explain(config: &Config, format: Format, console: &mut Console<'_>) -> std::io::Result<()> {
+    let explained = [Mode::Fenced, Mode::Exclusive]
+        .map(|mode| config.timing.explain(mode, config.members.len(), config.arbiter));
+    match format {
+        Format::Json => {
+            let modes: Vec<Value> = explained.iter().map(describe).collect();
+            writeln!(console.out, "{}", json!({ "modes": modes }))
+        }
+        Format::Text => {
+            let [fenced, exclusive] = explained;
+            writeln!(console.out, "{fenced}\n\n{exclusive}")
+        }
+    }
+}
+
+fn describe(explanation: &Explanation) -> Value {
+    let ways: Vec<Value> = explanation
+        .ways
+        .iter()
+        .map(|way: &Way| {
+            let parts: Vec<Value> = way
+                .parts
+                .iter()
+                .map(|Part { name, usual, worst, why }| {
+                    json!({ "name": name, "usual_us": micros(*usual), "worst_us": micros(*worst), "why": why })
+                })
+                .collect();
+            json!({
+                "loss": way.loss.to_string(),
+                "usual_us": micros(way.usual()),
+                "worst_us": micros(way.worst()),
+                "parts": parts,
+            })
+        })
+        .collect();
+    json!({ "mode": explanation.mode, "arbiter": explanation.arbiter, "nodes": explanation.nodes, "ways": ways })
+}
+
+fn micros(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Whether it was wrong to start it so, rather than impossible.
+pub(super) fn is_wrong_use(error: &NodeError) -> bool {
+    matches!(error, NodeError::NotAMember(_) | NodeError::Timing(_) | NodeError::Algorithm(_))
+}

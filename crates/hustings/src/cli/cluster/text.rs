@@ -1,0 +1,63 @@
+//! Times, causes and tables for people.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use comfy_table::{ContentArrangement, Table, presets};
+use hustings_cluster::api::OfficeStatus;
+
+use super::super::console::{Console, Paint};
+use crate::elector::cause_in_words;
+
+/// The end of the year 9999: later times have no text.
+const LAST_SECOND: u64 = 253_402_300_799;
+
+/// A time by somebody's wall clock.
+pub(crate) fn time(unix_ms: u64) -> String {
+    let since = Duration::from_millis(unix_ms).min(Duration::from_secs(LAST_SECOND));
+    humantime::format_rfc3339_millis(UNIX_EPOCH + since).to_string()
+}
+
+/// Who holds an office, in one line.
+pub(crate) fn office(status: &OfficeStatus) -> String {
+    let OfficeStatus { office, holder, token, since_unix_ms, why, current, .. } = status;
+    match (holder, current) {
+        (None, true) => format!("{office}: nobody"),
+        (None, false) => format!("{office}: not known"),
+        (Some(holder), false) => format!("{office}: not known; it was {holder} (token {token})"),
+        (Some(holder), true) => {
+            format!("{office}: {holder} (token {token}, since {}: {})", time(*since_unix_ms), cause_in_words(*why))
+        }
+    }
+}
+
+/// Rows below a heading, without lines, indented.
+pub(crate) fn table(
+    heading: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+    console: &mut Console<'_>,
+) -> std::io::Result<()> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(heading);
+    for row in rows {
+        table.add_row(row);
+    }
+    for (number, line) in table.to_string().lines().enumerate() {
+        let line = line.trim_end();
+        let line = if number == 0 { Paint::Strong.on(line, console.colour) } else { line.to_string() };
+        writeln!(console.out, " {line}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_time_of_a_node_is_too_late_to_be_told() {
+        assert_eq!(time(1_500), "1970-01-01T00:00:01.500Z");
+        assert_eq!(time(u64::MAX), "9999-12-31T23:59:59.000Z");
+    }
+}

@@ -1,0 +1,54 @@
+//! `hustings init`: the files of a new cluster.
+
+mod common;
+
+use common::inside;
+use hustings_cluster::config::Config;
+use serde_json::Value;
+
+#[test]
+fn a_cluster_is_founded_and_told_in_both_forms() {
+    let place = tempfile::tempdir().expect("a folder for the test");
+    let folder = place.path().join("shop");
+    let dir = folder.to_str().expect("its name is plain");
+    let nodes = ["--node", "a=10.0.0.1:7401,priority=3", "--node", "b=10.0.0.2:7401", "--node", "w=h:1,role=witness"];
+    let told = inside(&[&["init", dir], nodes.as_slice()].concat());
+    assert_eq!((told.code, told.err.as_str()), (0, ""));
+    assert!(told.out.contains("   1  a  10.0.0.1:7401  elector "), "{}", told.out);
+    let config = Config::read_with(&folder.join("b/hustings.toml"), &|_| None).expect("what was written can be read");
+    assert_eq!((config.cluster.as_str(), config.node.0, config.members.len()), ("shop", 2, 3));
+
+    let again = inside(&[&["init", dir], nodes.as_slice()].concat());
+    assert_eq!(again.code, 2);
+    assert_eq!(again.err, format!("error: {dir}: is there already and not empty; nothing was changed\n"));
+
+    let other = place.path().join("other");
+    let dir = other.to_str().expect("its name is plain");
+    let line = [&["init", dir, "--cluster", "x", "--arbiter", "none", "--format", "json"], nodes.as_slice()].concat();
+    let object: Value = serde_json::from_str(&inside(&line).out).expect("it is one object");
+    assert_eq!(object["members"][2]["role"], "witness");
+    assert_eq!(object["members"][0]["folder"], format!("{dir}/a"));
+}
+
+#[test]
+fn wrong_use_is_told_and_writes_nothing() {
+    let place = tempfile::tempdir().expect("a folder for the test");
+    let folder = place.path().join("shop");
+    let dir = folder.to_str().expect("its name is plain");
+    for (rest, part) in [
+        (&[][..], "--node"),
+        (&["--node", "a"], "allowed is NAME=HOST:PORT"),
+        (&["--node", "a=h:1", "--node", "a=h:2"], "`member: name` is `a`: it is there twice"),
+        (&["--node", "a=h:1", "--algorithm", "buly"], "the nearest is `bully`"),
+        (&["--node", "a=h:1", "--algorithm", "itai-rodeh"], "it is for nodes without ids"),
+        (&["--node", "a=h:1,role=witness"], "at least one must be an elector"),
+        (&["--node", "a=h:1", "--cluster", "A"], "`cluster` is `A`"),
+        (&["--node", "a=h:1", "--authority-days", "10"], "members no longer than the authority"),
+    ] {
+        let ran = inside(&[&["init", dir], rest].concat());
+        assert_eq!(ran.code, 2, "{rest:?}: {}", ran.err);
+        assert!(ran.err.contains(part), "{rest:?}: {}", ran.err);
+        assert!(!folder.exists());
+    }
+    assert_eq!(inside(&["init", "/nonexistent/folder/shop", "--node", "a=h:1"]).code, 3);
+}
