@@ -17,6 +17,7 @@ use crate::scene::Scene;
 use crate::schedule::{Aim, Episode, Kind, Schedule, Step};
 use crate::setup::Cluster;
 use crate::socket::Socket;
+use crate::watchdog;
 use crate::world::{Damage, Links, World};
 
 /// How long the nodes have to answer for the first time, and clients to campaign again before a calm.
@@ -86,6 +87,7 @@ impl<'a> Drive<'a> {
     /// From the first start to the last stop.
     pub(crate) fn run(mut self, clients: u8) -> io::Result<Outcome> {
         self.start_nodes()?;
+        self.readers.push(watchdog::start(&self.scene)?);
         self.start_clients(clients)?;
         self.note_majority(true);
         let mut start = clock::now();

@@ -150,6 +150,13 @@ pub(crate) enum Event {
         /// Since when.
         at: u64,
     },
+    /// The machine itself stood still, or was so busy that it might as well have.
+    Stall {
+        /// Since when.
+        from: u64,
+        /// Until when.
+        at: u64,
+    },
     /// Everything is mended and all clients campaign; nothing is broken until the next fault.
     Calm {
         /// Since when.

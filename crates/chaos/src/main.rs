@@ -26,6 +26,7 @@ mod schedule;
 mod setup;
 mod socket;
 mod store;
+mod watchdog;
 mod world;
 
 use std::fs;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::launch::Launch;
+use crate::schedule::Kind;
 
 /// Breaks a real cluster on purpose, by a seed, and judges what its clients saw.
 ///
@@ -59,6 +60,9 @@ pub(crate) struct Run {
     /// Keeps everything in this new folder, also if nothing bad happened.
     #[arg(long)]
     pub(crate) keep: Option<PathBuf>,
+    /// Breaks only these kinds of things: kill,freeze,…
+    #[arg(long, value_name = "KIND,…", value_delimiter = ',', value_parser = kind)]
+    pub(crate) faults: Option<Vec<Kind>>,
     /// Switches off a rule of the nodes (for tests of this harness): a violation must be found.
     #[arg(long = "break", value_enum)]
     pub(crate) breaks: Option<Break>,
@@ -84,6 +88,10 @@ impl Run {
             self.clients,
             name(&|| self.network.to_possible_value())
         );
+        if let Some(faults) = &self.faults {
+            let names: Vec<&str> = faults.iter().map(|kind| kind.name()).collect();
+            command += &format!(" --faults {}", names.join(","));
+        }
         for (option, rule) in [("break", self.breaks), ("aim", self.aim)] {
             if let Some(rule) = rule {
                 command += &format!(" --{option} {}", name(&|| rule.to_possible_value()));
@@ -103,6 +111,13 @@ fn minutes(text: &str) -> Result<f64, String> {
         Ok(minutes) if (0.01..=10_000.0).contains(&minutes) => Ok(minutes),
         _ => Err("allowed are 0.01 to 10000".to_string()),
     }
+}
+
+fn kind(text: &str) -> Result<Kind, String> {
+    Kind::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
+        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        format!("allowed are {}", names.join(", "))
+    })
 }
 
 /// What is between the nodes.
@@ -142,12 +157,14 @@ mod tests {
 
     #[test]
     fn the_command_that_replays_means_the_same() {
-        let typed = ["hustings-chaos", "--seed=7", "--minutes=0.5", "--nodes=3", "--break=stale-runs"];
+        let typed =
+            ["hustings-chaos", "--seed=7", "--minutes=0.5", "--nodes=3", "--faults=kill,one-way", "--break=stale-runs"];
         let run = Options::try_parse_from(typed).expect("understood").run;
         let replay = run.replay();
         assert_eq!(
             replay,
-            "hustings-chaos --seed 7 --minutes 0.5 --nodes 3 --clients 2 --network proxy --break stale-runs"
+            "hustings-chaos --seed 7 --minutes 0.5 --nodes 3 --clients 2 --network proxy --faults kill,one-way \
+             --break stale-runs"
         );
         let again = Options::try_parse_from(replay.split(' ')).expect("understood").run;
         assert_eq!(format!("{run:?}"), format!("{again:?}"));
@@ -155,7 +172,14 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for bad in [["--minutes", "0"], ["--minutes", "nan"], ["--nodes", "1"], ["--nodes", "10"], ["--clients", "0"]] {
+        for bad in [
+            ["--minutes", "0"],
+            ["--minutes", "nan"],
+            ["--nodes", "1"],
+            ["--nodes", "10"],
+            ["--clients", "0"],
+            ["--faults", "x"],
+        ] {
             assert!(Options::try_parse_from(["hustings-chaos", bad[0], bad[1]]).is_err(), "{bad:?}");
         }
     }

@@ -45,6 +45,10 @@ impl Report<'_> {
             ("writes", format!("{} taken, {} refused", verdict.writes, verdict.refused)),
             ("reads", verdict.reads.to_string()),
             ("calms judged", verdict.calms.to_string()),
+            (
+                "stalls of the machine itself",
+                format!("{}, the longest {:.1} ms", verdict.stalls.0, verdict.stalls.1 as f64 / 1e6),
+            ),
             ("longest time without holder while a majority was well", gap),
             ("violations", (verdict.violations.len() + outcome.problems.len()).to_string()),
         ];
@@ -86,6 +90,8 @@ impl Report<'_> {
             "writes_refused": verdict.refused,
             "reads": verdict.reads,
             "calms_judged": verdict.calms,
+            "machine_stalls": verdict.stalls.0,
+            "longest_machine_stall_ns": verdict.stalls.1,
             "longest_gap_ns": verdict.longest_gap.as_ref().map(|(length, _, _)| length),
             "violations": violations,
             "problems": outcome.problems,

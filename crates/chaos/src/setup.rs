@@ -155,6 +155,7 @@ fn plan(run: &Run, facts: &Facts, timing: &Timing) -> Plan {
     // Of two, none can be removed when it is down.
     let possible = |kind: &Kind| *kind != Kind::Wipe || facts.nodes.len() > 2;
     let kinds = match run.target() {
+        _ if run.faults.is_some() => run.faults.clone().unwrap_or_default(),
         None => Kind::ALL.into_iter().filter(possible).collect(),
         Some(Break::DriftMargin) => vec![Kind::CutSilent],
         Some(Break::DurableBeforeSend) => vec![Kind::Kill, Kind::KillAll],

@@ -39,24 +39,43 @@ pub(super) fn judge(facts: &Facts, events: &[Event], claims: &[Claim]) -> (u64, 
     (judged, violations)
 }
 
-/// From the bound after each calm began until it was over; too short calms are left out.
+/// From the bound after each calm began until it was over; too short calms are left out. If the machine stands still,
+/// the bound counts anew.
 fn windows(facts: &Facts, events: &[Event]) -> Vec<Window> {
+    let mut turns: Vec<(u64, Turn)> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Calm { at } => Some((*at, Turn::Begins)),
+            Event::Stall { from, at } => Some((*from, Turn::BeginsAnew(*at))),
+            Event::CalmOver { at } | Event::Fault { at, .. } => Some((*at, Turn::Ends)),
+            _ => None,
+        })
+        .collect();
+    turns.sort_unstable();
     let mut windows = Vec::new();
-    let mut since = None;
-    for event in events {
-        match event {
-            Event::Calm { at } => since = Some(*at),
-            Event::CalmOver { at } | Event::Fault { at, .. } => {
-                if let Some(from) = since.take().map(|from: u64| from.saturating_add(facts.bound))
-                    && from < *at
-                {
-                    windows.push(Window { from, to: *at });
-                }
-            }
-            _ => {}
+    let mut since: Option<u64> = None;
+    for (at, turn) in turns {
+        if let Some(from) = since.map(|since| since.saturating_add(facts.bound))
+            && turn != Turn::Begins
+            && from < at
+        {
+            windows.push(Window { from, to: at });
         }
+        since = match turn {
+            Turn::Begins => Some(at),
+            Turn::BeginsAnew(end) => since.map(|_| end),
+            Turn::Ends => None,
+        };
     }
     windows
+}
+
+/// What calm does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    Begins,
+    BeginsAnew(u64),
+    Ends,
 }
 
 /// What was answered to questions that were asked and answered within the window.
@@ -196,6 +215,19 @@ mod tests {
     #[test]
     fn a_holder_that_was_not_told_is_found() {
         assert_eq!(rules(&calm(|events| events[1] = claimed("n1", "x", 5, 900, 950))), [Rule::Calm]);
+    }
+
+    #[test]
+    fn a_machine_that_stands_still_begins_the_calm_anew() {
+        let moved = |stalls: &'static [(u64, u64)]| {
+            rules(&calm(|events| {
+                events.push(read("n1", "x", Some("n3"), 9, true, 1800));
+                events.extend(stalls.iter().map(|&(from, at)| Event::Stall { from, at }));
+            }))
+        };
+        assert_eq!(moved(&[]), [Rule::Calm]);
+        assert_eq!(moved(&[(1700, 1750)]), [], "what was said before is judged, what is said soon after is not");
+        assert_eq!(moved(&[(900, 950), (1900, 1950)]), [Rule::Calm], "a stall at another time does not matter");
     }
 
     #[test]

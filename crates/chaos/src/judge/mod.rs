@@ -83,6 +83,8 @@ pub(crate) struct Verdict {
     pub(crate) reads: u64,
     /// Calms that were long enough to be judged.
     pub(crate) calms: u64,
+    /// How often the machine itself stood still, and the longest time, in nanoseconds.
+    pub(crate) stalls: (u64, u64),
     /// The longest time nobody held an office while a majority was well, in nanoseconds: with the office and the
     /// moment at which it began.
     pub(crate) longest_gap: Option<(u64, String, u64)>,
@@ -120,6 +122,9 @@ fn count(events: &[Event], claims: &[Claim], verdict: &mut Verdict) {
             Event::Wrote { accepted: true, .. } => verdict.writes += 1,
             Event::Wrote { accepted: false, .. } => verdict.refused += 1,
             Event::Read { .. } => verdict.reads += 1,
+            Event::Stall { from, at } => {
+                verdict.stalls = (verdict.stalls.0 + 1, verdict.stalls.1.max(at.saturating_sub(*from)));
+            }
             _ => {}
         }
     }

@@ -16,6 +16,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 
 use super::caller;
 use super::pipe::{Connection, Progress};
+use crate::watchdog;
 use crate::world::Links;
 
 /// The port of all doors and of what is behind them.
@@ -130,6 +131,8 @@ struct Server {
 
 impl Server {
     fn serve(mut self) {
+        // A network does not slow down because programs are busy.
+        watchdog::prefer_this_thread();
         let mut events = Events::with_capacity(256);
         let mut next: Option<Instant> = None;
         while !self.shared.stop.load(Ordering::Acquire) {
