@@ -9,7 +9,7 @@
 //! - [`machine`]: what a node decides, without I/O or clock: who is up, who *may* lead, who holds which office.
 //! - [`store`]: what a node must not forget.
 //! - [`api`]: what programs on the same host say to a node, and the client for it.
-//! - [`node`]: the loop around the machine.
+//! - [`node`]: the loop around the machine. [`trial`]: how fast and how cheap a real cluster is.
 
 pub mod api;
 pub mod clock;
@@ -22,4 +22,5 @@ pub mod node;
 pub mod store;
 pub mod timing;
 pub mod transport;
+pub mod trial;
 pub mod wire;

@@ -16,6 +16,9 @@ const MOST_OPEN: usize = 256;
 /// How many offices one program may campaign for.
 const MOST_CAMPAIGNS: usize = 2_000;
 
+/// How many offices one program may watch by name.
+const MOST_WATCHES: usize = 2_000;
+
 /// Who asked the leader of the arbiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Asker {
@@ -69,7 +72,14 @@ impl Machine {
             Request::Leader { office } => Reply::Office(self.office(&office)),
             Request::History { office } => Reply::History { changes: self.history(office.as_deref()) },
             Request::Watch { office } => {
-                self.watchers.entry(client).or_default().push(office.clone());
+                let watched = self.watchers.entry(client).or_default();
+                if watched.len() >= MOST_WATCHES {
+                    let message = format!("a program may watch {MOST_WATCHES} offices by name, or all at once");
+                    return self.reply(client, Reply::Refused(refusal("too-many", message)));
+                }
+                if !watched.contains(&office) {
+                    watched.push(office.clone());
+                }
                 let shown: Vec<String> = match office {
                     Some(office) => vec![office],
                     None => self.table.offices.keys().cloned().collect(),

@@ -36,8 +36,9 @@ pub(super) enum Deed {
 
 /// All programs, and the door for more.
 pub(super) struct Clients {
-    listener: UnixListener,
+    /// Goes before the listener does: as long as there is one, nobody takes its path.
     _file: SocketFile,
+    listener: UnixListener,
     registry: Registry,
     /// The first is the door's.
     tokens: Range<usize>,
@@ -73,8 +74,8 @@ impl Clients {
         registry.register(&mut listener, Token(tokens.start), Interest::READABLE).map_err(trouble)?;
         let seats = (1..tokens.len().min(MOST_CLIENTS + 1)).map(|_| None).collect();
         Ok(Clients {
-            listener,
             _file: file,
+            listener,
             registry: own,
             tokens,
             seats,

@@ -1,25 +1,225 @@
 //! How well the host is: probed by a thread of its own.
 
+mod command;
+mod http;
+
+use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
-use mio::Waker;
+use mio::{Poll, Token, Waker};
 
-use crate::config::Health;
+use crate::config::{Health, Probe};
 
-/// The thread and what it found out.
+const STOP: Token = Token(0);
+
+/// The thread, and what it found out.
 pub(super) struct Watch {
     news: Receiver<u8>,
+    stop: Option<Sender<()>>,
+    interrupt: Waker,
+    is_command: bool,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Watch {
-    pub(super) fn start(_health: Health, _waker: Arc<Waker>) -> std::io::Result<Watch> {
-        let (_tell, news) = channel();
-        Ok(Watch { news })
+    /// Begins to probe; the waker is woken when there is news.
+    pub(super) fn start(health: Health, waker: Arc<Waker>) -> io::Result<Watch> {
+        let (tell, news) = channel();
+        let (stop, stopped) = channel();
+        let is_command = matches!(health.probe, Probe::Command(_));
+        let poll = Poll::new()?;
+        let interrupt = Waker::new(poll.registry(), STOP)?;
+        let told = move |score| tell.send(score).is_ok() && waker.wake().is_ok();
+        let thread = thread::Builder::new().name("health".to_string());
+        let thread = thread.spawn(move || watch(&health, poll, &stopped, &told))?;
+        Ok(Watch { news, stop: Some(stop), interrupt, is_command, thread: Some(thread) })
     }
 
     /// A score that differs from the one before.
     pub(super) fn news(&self) -> Option<u8> {
         self.news.try_recv().ok()
+    }
+}
+
+impl Drop for Watch {
+    /// Waits until a command that is running has been killed. A page that does not answer is not waited for.
+    fn drop(&mut self) {
+        self.stop = None;
+        if self.interrupt.wake().is_ok()
+            && let Some(thread) = self.thread.take().filter(|_| self.is_command)
+        {
+            // A panic was reported where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn watch(health: &Health, mut poll: Poll, stopped: &Receiver<()>, told: &impl Fn(u8) -> bool) {
+    let mut damper = Damper::default();
+    loop {
+        let begun = Instant::now();
+        let until = begun + health.timeout;
+        let score = match &health.probe {
+            // What cannot be probed is not well.
+            Probe::Command(command) => command::probe(command, until, &mut poll).unwrap_or(0),
+            Probe::Http(page) => http::probe(page, until),
+        };
+        let next = health.every.saturating_sub(begun.elapsed());
+        match stopped.recv_timeout(Duration::ZERO) {
+            Err(RecvTimeoutError::Timeout) => {}
+            _ => return,
+        }
+        if damper.take(score).is_some_and(|score| !told(score)) {
+            return;
+        }
+        match stopped.recv_timeout(next) {
+            Err(RecvTimeoutError::Timeout) => {}
+            _ => return,
+        }
+    }
+}
+
+/// Scores fall at once and rise slowly, so that a host that is now well, now unwell, stays out of office.
+#[derive(Default)]
+struct Damper {
+    told: Option<u8>,
+    better: Option<u8>,
+}
+
+impl Damper {
+    /// Takes what a probe found; says what is news.
+    fn take(&mut self, score: u8) -> Option<u8> {
+        let better = self.better.take();
+        let news = match self.told {
+            Some(told) if score == told => None,
+            Some(told) if score > told => match better {
+                Some(before) => Some(score.min(before)),
+                None => {
+                    self.better = Some(score);
+                    None
+                }
+            },
+            _ => Some(score),
+        };
+        self.told = news.or(self.told);
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn poll() -> (Poll, Waker) {
+        let poll = Poll::new().expect("descriptors are there");
+        let waker = Waker::new(poll.registry(), STOP).expect("descriptors are there");
+        (poll, waker)
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
+
+    fn shell(script: &str, until: Instant) -> Option<u8> {
+        let (mut poll, _waker) = poll();
+        command::probe(&["/bin/sh".to_string(), "-c".to_string(), script.to_string()], until, &mut poll)
+    }
+
+    #[test]
+    fn scores_fall_at_once_and_rise_after_two() {
+        let mut damper = Damper::default();
+        let scores = [100, 100, 40, 100, 40, 100, 90, 90, 95, 95, 0, 0];
+        let news: Vec<_> = scores.into_iter().map(|score| damper.take(score)).collect();
+        let expected = [Some(100), None, Some(40), None, None, None, Some(90), None, None, Some(95), Some(0), None];
+        assert_eq!(news, expected);
+    }
+
+    #[test]
+    fn a_command_is_judged_by_its_exit_and_its_first_line() {
+        assert_eq!(shell("exit 0", soon()), Some(100));
+        assert_eq!(shell("echo 42; echo 7", soon()), Some(42));
+        assert_eq!(shell("echo fine", soon()), Some(100));
+        assert_eq!(shell("echo 999", soon()), Some(100));
+        assert_eq!(shell("echo 42; exit 3", soon()), Some(0));
+        assert_eq!(shell("kill -9 $$", soon()), Some(0));
+        assert_eq!(shell("head -c 300000 /dev/zero", soon()), Some(100), "its output is read, and forgotten");
+        let (mut poll, _waker) = poll();
+        assert_eq!(command::probe(&["/nowhere/at/all".to_string()], soon(), &mut poll), None);
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_dies_with_all_that_it_started() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pid = folder.path().join("pid");
+        let script = format!("sleep 1000 & echo $! > {}; wait", pid.display());
+        let begun = Instant::now();
+        assert_eq!(shell(&script, begun + Duration::from_millis(300)), Some(0));
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        let started = std::fs::read_to_string(pid).expect("it got so far within its time");
+        let started = format!("/proc/{}/stat", started.trim());
+        let is_dead = || std::fs::read_to_string(&started).map_or(true, |stat| stat.contains(") Z "));
+        let until = soon();
+        while !is_dead() {
+            assert!(Instant::now() < until, "it lives on");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_command_is_interrupted_when_the_node_stops() {
+        let (mut poll, waker) = poll();
+        waker.wake().expect("the poll is there");
+        let begun = Instant::now();
+        let command = ["/bin/sleep".to_string(), "1000".to_string()];
+        assert_eq!(command::probe(&command, begun + Duration::from_secs(100), &mut poll), Some(0));
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    }
+
+    /// What a page scores whose server says this, and what was asked of the server.
+    fn page(says: &'static [u8], hold: bool, until: Instant) -> (u8, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
+        let address = listener.local_addr().expect("it is bound");
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("the probe comes");
+            let mut asked = [0; 1024];
+            let count = stream.read(&mut asked).expect("the probe asks");
+            stream.write_all(says).expect("the probe listens");
+            if hold {
+                // Ends when the probe has gone.
+                let _ = stream.read(&mut [0; 1]);
+            }
+            String::from_utf8_lossy(&asked[..count]).into_owned()
+        });
+        let score = http::probe(&format!("http://{address}/health?deep"), until);
+        (score, server.join().expect("it does not panic"))
+    }
+
+    #[test]
+    fn a_page_is_judged_by_its_status() {
+        let (score, asked) = page(b"HTTP/1.1 204 No Content\r\n\r\n", false, soon());
+        assert_eq!(score, 100);
+        assert!(asked.starts_with("GET /health?deep HTTP/1.1\r\nHost: 127.0.0.1:"), "{asked}");
+        assert_eq!(page(b"HTTP/1.1 200 OK\r\n", true, soon()).0, 100, "no need to wait for the end");
+        assert_eq!(page(b"HTTP/1.1 503 Busy\r\n\r\n", false, soon()).0, 0);
+        assert_eq!(page(b"HTTP/1.1 2\r\n\r\n", false, soon()).0, 0);
+        assert_eq!(page(b"SSH-2.0-x 200\r\n", false, soon()).0, 0);
+        assert_eq!(page(b"", false, soon()).0, 0);
+        assert_eq!(page(&[b'x'; 100_000], false, soon()).0, 0, "a line without an end");
+    }
+
+    #[test]
+    fn a_page_that_does_not_come_in_time_is_not_well() {
+        let begun = Instant::now();
+        let (score, _) = page(b"HTTP/1.1 20", true, begun + Duration::from_millis(100));
+        assert_eq!(score, 0);
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("loopback");
+        assert_eq!(http::probe(&format!("http://{closed}"), soon()), 0);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::Write;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use crate::clock::Moment;
@@ -13,10 +13,14 @@ const QUEUE: usize = 1024;
 /// Lines about peers that are refused come no faster than this.
 const REFUSALS_EVERY: Duration = Duration::from_secs(10);
 
+/// How long a node that has stopped waits for the last lines to be read.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
 /// Where a node tells what happens. It never waits: if nobody reads, lines are lost, and that is told.
 pub struct Journal {
     queue: Option<SyncSender<String>>,
-    writer: Option<JoinHandle<()>>,
+    /// Ends with the thread that writes.
+    writer: Option<Receiver<()>>,
     lost: u64,
     /// When refusals may be told again, and how many were not.
     refusals: (Moment, u64),
@@ -36,14 +40,16 @@ impl Journal {
     /// Tells here, from a thread of its own.
     pub fn to(mut writer: impl Write + Send + 'static) -> std::io::Result<Journal> {
         let (queue, lines): (_, Receiver<String>) = sync_channel(QUEUE);
+        let (works, writer_ends) = sync_channel(0);
         let work = move || {
+            let _works: SyncSender<()> = works;
             for line in lines {
                 // There is nobody left to tell of a journal that cannot be written.
                 let _ = writer.write_all(line.as_bytes()).and_then(|()| writer.flush());
             }
         };
-        let writer = thread::Builder::new().name("journal".to_string()).spawn(work)?;
-        Ok(Journal { queue: Some(queue), writer: Some(writer), lost: 0, refusals: (Moment::ZERO, 0) })
+        thread::Builder::new().name("journal".to_string()).spawn(work)?;
+        Ok(Journal { queue: Some(queue), writer: Some(writer_ends), lost: 0, refusals: (Moment::ZERO, 0) })
     }
 
     /// Something happened.
@@ -74,12 +80,12 @@ impl Journal {
 }
 
 impl Drop for Journal {
-    /// Waits until everything is written.
+    /// Waits until everything is written, if somebody reads it.
     fn drop(&mut self) {
         self.queue = None;
         if let Some(writer) = self.writer.take() {
-            // A panic of the writer was reported where it happened.
-            let _ = writer.join();
+            // Nothing is ever sent: this waits for the end.
+            let _ = writer.recv_timeout(LAST_WAIT);
         }
     }
 }
@@ -153,6 +159,8 @@ mod tests {
             journal.note(format_args!("{number}"));
         }
         assert!(journal.lost >= QUEUE as u64 - 1, "{}", journal.lost);
+        // Neither does the end of the journal wait for ever.
+        drop(journal);
         drop(let_go);
     }
 }

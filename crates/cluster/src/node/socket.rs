@@ -12,7 +12,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use super::SocketError;
 use crate::config::LONGEST_SOCKET_PATH;
 
-/// A file that goes with its value, if it is still the same file.
+/// A file that goes with its value, if it is still the same file. As long as its listener is there, its inode is not
+/// used again, so that can be told.
 pub(super) struct SocketFile {
     path: PathBuf,
     device_and_inode: (u64, u64),
@@ -107,9 +108,9 @@ mod tests {
     fn the_file_of_a_successor_is_not_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("hustings.sock");
-        let (listener, file) = listen(&path).expect("nobody listens");
-        drop(listener);
-        let (_next, _file) = listen(&path).expect("the first does not listen any more");
+        let (_listener, file) = listen(&path).expect("nobody listens");
+        fs::remove_file(&path).expect("the folder is ours");
+        let (_next, _file) = listen(&path).expect("nobody listens there");
         drop(file);
         assert!(path.exists());
     }

@@ -78,18 +78,32 @@ impl Town {
         (0..self.homes.len()).for_each(|place| self.start(place));
     }
 
+    /// As SIGTERM would, without waiting.
+    pub(crate) fn tell_to_stop(&self, place: usize) {
+        self.nodes[place].as_ref().expect("it runs").stopper.stop();
+    }
+
+    /// As SIGKILL would, without waiting.
+    pub(crate) fn kill_soon(&self, place: usize) {
+        self.nodes[place].as_ref().expect("it runs").stopper.abort();
+    }
+
+    /// Waits for the end of a node.
+    pub(crate) fn bury(&mut self, place: usize) -> Result<Exit, NodeError> {
+        let running = self.nodes[place].take().expect("it runs");
+        running.thread.join().expect("it does not panic")
+    }
+
     /// As SIGTERM would.
     pub(crate) fn stop(&mut self, place: usize) -> Result<Exit, NodeError> {
-        let running = self.nodes[place].take().expect("it runs");
-        running.stopper.stop();
-        running.thread.join().expect("it does not panic")
+        self.tell_to_stop(place);
+        self.bury(place)
     }
 
     /// As SIGKILL would.
     pub(crate) fn kill(&mut self, place: usize) {
-        let running = self.nodes[place].take().expect("it runs");
-        running.stopper.abort();
-        let ended = running.thread.join().expect("it does not panic");
+        self.kill_soon(place);
+        let ended = self.bury(place);
         assert!(matches!(ended, Err(NodeError::StoppedAtOnce)), "{ended:?}");
     }
 

@@ -121,6 +121,12 @@ impl Failure {
     }
 }
 
+impl From<hustings_cluster::trial::TrialError> for Failure {
+    fn from(error: hustings_cluster::trial::TrialError) -> Self {
+        Failure::Cluster(error.into())
+    }
+}
+
 impl From<NoCheck> for Failure {
     fn from(why: NoCheck) -> Self {
         match why {

@@ -3,6 +3,7 @@
 use hustings_cluster::api::{ClientError, Refusal};
 use hustings_cluster::config::{ConfigError, FoundError};
 use hustings_cluster::node::NodeError;
+use hustings_cluster::trial::TrialError;
 use hustings_sim::parse::{nearest, short};
 
 use super::super::console::Exit;
@@ -41,6 +42,9 @@ pub(crate) enum ClusterFailure {
     /// The node could not run, or had to stop.
     #[error(transparent)]
     Run(#[from] NodeError),
+    /// A trial came to nothing.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
     /// The node was removed.
     #[error("this node was removed from its cluster")]
     Removed,
@@ -69,6 +73,7 @@ impl ClusterFailure {
             ClusterFailure::Found(_) | ClusterFailure::OtherMember { .. } => (Exit::WrongUse, None),
             ClusterFailure::Run(NodeError::StoppedAtOnce) => (Exit::Stopped, None),
             ClusterFailure::Run(error) if is_wrong_use(error) => (Exit::WrongUse, None),
+            ClusterFailure::Trial(_) => (Exit::CouldNot, None),
             ClusterFailure::Run(_) | ClusterFailure::Node(_) | ClusterFailure::Unexpected | ClusterFailure::Removed => {
                 (Exit::CouldNot, None)
             }

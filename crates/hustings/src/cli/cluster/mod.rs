@@ -1,5 +1,6 @@
 //! The commands of the cluster: founding one, running a node, asking it.
 
+mod bench;
 mod change;
 mod failure;
 mod init;
@@ -12,6 +13,7 @@ mod text;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use bench::{Trial, run as try_out};
 pub(crate) use failure::ClusterFailure;
 use place::Place;
 
