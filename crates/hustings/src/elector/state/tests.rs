@@ -114,8 +114,8 @@ fn what_made_it_stop_is_the_reason_why_it_is_lost() {
     assert_eq!(*receiver.borrow(), Phase::Lost(Ending::Told(Cause::Preempted)));
 }
 
-/// The node had granted the office before it heard that it was no longer wanted, and takes that grant back when it hears
-/// it: whoever campaigns again must not take that grant for its own.
+/// The node had granted the office before it heard that it was no longer wanted, and takes that grant back when it
+/// hears it: whoever campaigns again must not take that grant for its own.
 #[test]
 fn a_grant_to_an_earlier_campaign_is_not_taken_for_one_to_this() {
     let (mut state, _first, _) = campaigning();
