@@ -1,0 +1,252 @@
+//! A toy that looks like `hustings` from outside: its nodes share a locked file instead of talking to each other. It
+//! keeps every promise that the harness checks, or with `--test-break` deliberately not; so the harness can be tested
+//! without a cluster.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hustings_cluster::api::{Cause, Holding, OfficeStatus, Reply, Request, Status};
+use hustings_cluster::clock::{Clock, Moment};
+use hustings_cluster::config::{ArbiterKind, Mode};
+use serde::{Deserialize, Serialize};
+
+const LEASE: u64 = 250_000_000;
+const MARGIN: u64 = 20_000_000;
+/// Who was not seen for so long is down.
+const DOWN: u64 = 200_000_000;
+
+#[derive(Default, Serialize, Deserialize)]
+struct Table {
+    /// When each node was last seen, with its priority.
+    nodes: BTreeMap<String, (u64, u32)>,
+    offices: BTreeMap<String, Grant>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Grant {
+    holder: String,
+    process: u32,
+    token: u64,
+    until: u64,
+    /// Who wants it, and when it last said so.
+    candidates: BTreeMap<String, u64>,
+}
+
+struct Client {
+    stream: UnixStream,
+    heard: Vec<u8>,
+    gone: bool,
+    office: Option<String>,
+    /// The token it holds, and whether it was asked to stop.
+    held: Option<(u64, bool)>,
+}
+
+struct Node {
+    name: String,
+    priority: u32,
+    folder: PathBuf,
+    ppm: i32,
+    broken: bool,
+    clients: Vec<Client>,
+}
+
+fn main() -> io::Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let value = |name: &str| words.iter().skip_while(|word| *word != name).nth(1).cloned().unwrap_or_default();
+    match words.first().map(String::as_str) {
+        Some("init") => {
+            let nodes = words.iter().zip(words.iter().skip(1)).filter(|(option, _)| *option == "--node");
+            fs::create_dir_all(&words[1])?;
+            nodes.map(|(_, node)| node).try_for_each(|node| write_member(Path::new(&words[1]), node))
+        }
+        Some("members") if words[1] == "add" => write_member(Path::new(&value("--authority")), &words[2]),
+        Some("node") => {
+            let config = PathBuf::from(value("--config"));
+            let text = fs::read_to_string(&config)?;
+            let mut lines = text.lines();
+            let mut next = || lines.next().unwrap_or_default().trim_start_matches("# ").to_string();
+            let (name, priority) = (next(), next().parse().map_err(io::Error::other)?);
+            let ppm = words.iter().find_map(|word| word.strip_prefix("--test-clock-ppm=")?.parse().ok()).unwrap_or(0);
+            let folder = config.ancestors().nth(2).unwrap_or(Path::new("")).to_path_buf();
+            let broken = words.iter().any(|word| word == "--test-break");
+            Node { name, priority, folder, ppm, broken, clients: Vec::new() }
+                .serve(&config.with_file_name("hustings.sock"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write_member(folder: &Path, newcomer: &str) -> io::Result<()> {
+    let (name, rest) = newcomer.split_once('=').unwrap_or_default();
+    let priority = rest.rsplit_once("priority=").unwrap_or_default().1;
+    fs::create_dir_all(folder.join(name))?;
+    fs::write(folder.join(name).join("hustings.toml"), format!("# {name}\n# {priority}\n"))
+}
+
+fn now() -> u64 {
+    Clock::new().now().0
+}
+
+impl Node {
+    fn serve(mut self, socket: &Path) -> io::Result<()> {
+        if socket.exists() {
+            fs::remove_file(socket)?;
+        }
+        let listener = UnixListener::bind(socket)?;
+        listener.set_nonblocking(true)?;
+        loop {
+            while let Ok((stream, _)) = listener.accept() {
+                stream.set_nonblocking(true)?;
+                self.clients.push(Client { stream, heard: Vec::new(), gone: false, office: None, held: None });
+            }
+            let lock = File::create(self.folder.join("lock"))?;
+            lock.lock()?;
+            let path = self.folder.join("table");
+            let mut table: Table =
+                fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+            table.nodes.insert(self.name.clone(), (now(), self.priority));
+            let mut clients = std::mem::take(&mut self.clients);
+            clients.iter_mut().for_each(|client| self.listen(client, &mut table));
+            clients.iter_mut().for_each(|client| self.attend(client, &mut table));
+            clients.retain(|client| !client.gone);
+            self.clients = clients;
+            fs::write(self.folder.join("next"), serde_json::to_vec(&table)?)?;
+            fs::rename(self.folder.join("next"), &path)?;
+            drop(lock);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Answers what a client says.
+    fn listen(&self, client: &mut Client, table: &mut Table) {
+        let mut chunk = [0; 4096];
+        match client.stream.read(&mut chunk) {
+            Ok(0) => client.gone = true,
+            Ok(length) => client.heard.extend_from_slice(&chunk[..length]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => client.gone = true,
+        }
+        while let Some(end) = client.heard.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = client.heard.drain(..=end).collect();
+            match serde_json::from_slice(&line) {
+                Ok(Request::Campaign { office, .. }) => client.office = Some(office),
+                Ok(Request::Withdraw { .. }) => {
+                    self.release(client, table);
+                    client.office = None;
+                }
+                Ok(Request::Stopped { .. }) => self.release(client, table),
+                Ok(Request::Leader { office }) => {
+                    client.say(&Reply::Office(status(&office, table)));
+                    continue;
+                }
+                Ok(Request::Status) => {
+                    client.say(&Reply::Status(Box::new(self.status())));
+                    continue;
+                }
+                _ => client.gone = true,
+            }
+            client.say(&Reply::Done);
+        }
+        if client.gone {
+            self.release(client, table);
+        }
+    }
+
+    /// Appoints, renews and dismisses.
+    fn attend(&self, client: &mut Client, table: &mut Table) {
+        let Some(office) = client.office.clone().filter(|_| !client.gone) else { return };
+        let now = now();
+        let grant = table.offices.entry(office.clone()).or_default();
+        grant.candidates.insert(self.name.clone(), now);
+        let alive = |seen: u64| seen + DOWN > now;
+        let best = table
+            .nodes
+            .iter()
+            .filter(|(name, (seen, _))| alive(*seen) && grant.candidates.get(*name).is_some_and(|said| alive(*said)));
+        let is_best = best.max_by_key(|(_, (_, priority))| *priority).is_some_and(|(name, _)| *name == self.name);
+        let own = grant.holder == self.name && grant.process == std::process::id();
+        let stays = is_best || office == "vault";
+        match client.held {
+            Some((token, _)) if !own || grant.token != token || grant.until <= now => {
+                client.held = None;
+                client.say(&Reply::Lost { office, token, why: Cause::Expired });
+            }
+            Some((token, asked)) if stays && !asked => {
+                grant.until = now + LEASE;
+                client.say(&Reply::Renewed(self.holding(&office, token, grant.until)));
+            }
+            Some((token, false)) => {
+                client.held = Some((token, true));
+                client.say(&Reply::Stop { office, token, why: Cause::Preempted });
+            }
+            Some(_) => {}
+            None => {
+                // Broken: does not wait for the end of the lease.
+                let early = if self.broken { LEASE - LEASE / 10 } else { 0 };
+                if is_best && grant.until <= now + early && !(own && grant.until > now) {
+                    (grant.holder, grant.process) = (self.name.clone(), std::process::id());
+                    (grant.token, grant.until) = (grant.token + 1, now + LEASE);
+                    client.held = Some((grant.token, false));
+                    client.say(&Reply::Held(self.holding(&office, grant.token, grant.until)));
+                }
+            }
+        }
+    }
+
+    fn release(&self, client: &mut Client, table: &mut Table) {
+        if let (Some(office), Some((token, _))) = (&client.office, client.held.take())
+            && let Some(grant) = table.offices.get_mut(office)
+            && grant.token == token
+        {
+            grant.until = 0;
+        }
+    }
+
+    fn holding(&self, office: &str, token: u64, until: u64) -> Holding {
+        let real = i128::from(until - MARGIN);
+        let deadline = Moment((real + real * i128::from(self.ppm) / 1_000_000) as u64);
+        Holding { office: office.to_string(), token, deadline }
+    }
+
+    fn status(&self) -> Status {
+        Status {
+            cluster: "toy".to_string(),
+            node: self.name.clone(),
+            algorithm: "none".to_string(),
+            arbiter: ArbiterKind::Raft,
+            arbiter_leader: None,
+            term: 1,
+            current: true,
+            paused: false,
+            members: Vec::new(),
+            offices: Vec::new(),
+            counters: Vec::new(),
+        }
+    }
+}
+
+fn status(office: &str, table: &Table) -> OfficeStatus {
+    let grant = table.offices.get(office);
+    OfficeStatus {
+        office: office.to_string(),
+        mode: Mode::Exclusive,
+        holder: grant.filter(|grant| grant.until > now()).map(|grant| grant.holder.clone()),
+        address: None,
+        token: grant.map(|grant| grant.token).unwrap_or_default(),
+        since_unix_ms: 0,
+        why: Cause::Vacant,
+        current: true,
+    }
+}
+
+impl Client {
+    fn say(&mut self, reply: &Reply) {
+        let mut line = serde_json::to_vec(reply).unwrap_or_default();
+        line.push(b'\n');
+        self.gone |= self.stream.write_all(&line).is_err();
+    }
+}

@@ -1,0 +1,51 @@
+//! The last step before a node runs: what must be done inside the new process, and can be done without unsafe code
+//! because this program does it to itself and then becomes the node.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+/// How a node is launched.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct Launch {
+    /// The process that launches it: when it dies, so does the node.
+    #[arg(long)]
+    parent: i32,
+    /// The network namespace to run in.
+    #[arg(long)]
+    namespace: Option<String>,
+    /// The program and its arguments.
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Becomes the node; returns only if that fails.
+pub(crate) fn launch(launch: &Launch) -> io::Error {
+    match prepare(launch) {
+        Err(error) => error,
+        Ok(()) => match launch.command.split_first() {
+            Some((program, arguments)) => Command::new(program).args(arguments).exec(),
+            None => io::Error::new(io::ErrorKind::InvalidInput, "nothing to launch"),
+        },
+    }
+}
+
+fn prepare(launch: &Launch) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // It may have died before it was asked for.
+    if getppid().map(Pid::as_raw_nonzero).is_none_or(|parent| parent.get() != launch.parent) {
+        return Err(io::Error::other("the harness is gone"));
+    }
+    if let Some(namespace) = &launch.namespace {
+        let link = File::open(Path::new("/run/netns").join(namespace))?;
+        move_into_link_name_space(link.as_fd(), Some(LinkNameSpaceType::Network))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! What a run came to, for people and for programs.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::drive::Outcome;
+use crate::judge::Verdict;
+use crate::options::Run;
+
+/// How many violations are told in full.
+const SHOWN: usize = 20;
+
+/// Everything there is to say about a run.
+pub(crate) struct Report<'a> {
+    /// What was asked for.
+    pub(crate) run: &'a Run,
+    /// What was done.
+    pub(crate) outcome: &'a Outcome,
+    /// What the judge says.
+    pub(crate) verdict: &'a Verdict,
+}
+
+impl Report<'_> {
+    /// Whether nothing happened that must not.
+    pub(crate) fn clean(&self) -> bool {
+        self.verdict.violations.is_empty() && self.outcome.problems.is_empty() && !self.outcome.interrupted
+    }
+
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let (outcome, verdict) = (self.outcome, self.verdict);
+        let mut text = String::new();
+        let faults: Vec<String> = outcome.faults.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+        let total: u64 = outcome.faults.values().sum();
+        let gap = match &verdict.longest_gap {
+            Some((length, office, _)) => format!("{:.1} ms (office {office})", *length as f64 / 1e6),
+            None => "none".to_string(),
+        };
+        let lines = [
+            ("seed", self.run.seed.to_string()),
+            ("faults", format!("{total}: {}", faults.join(", "))),
+            ("elections", format!("{} terms of the arbiter, {} new holders", outcome.terms, verdict.successions)),
+            ("claims", verdict.claims.to_string()),
+            ("writes", format!("{} taken, {} refused", verdict.writes, verdict.refused)),
+            ("reads", verdict.reads.to_string()),
+            ("calms judged", verdict.calms.to_string()),
+            (
+                "stalls of the machine itself",
+                format!("{}, the longest {:.1} ms", verdict.stalls.0, verdict.stalls.1 as f64 / 1e6),
+            ),
+            ("longest time without holder while a majority was well", gap),
+            ("violations", (verdict.violations.len() + outcome.problems.len()).to_string()),
+        ];
+        for (name, value) in lines {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{name}: {value}");
+        }
+        for violation in verdict.violations.iter().take(SHOWN) {
+            let _ = writeln!(text, "  {} at {}: {}", violation.rule, violation.at, violation.what);
+        }
+        for problem in outcome.problems.iter().take(SHOWN) {
+            let _ = writeln!(text, "  {problem}");
+        }
+        if !self.clean() {
+            let _ = writeln!(text, "replay: {}", self.run.replay());
+        }
+        text
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self) -> Value {
+        let (outcome, verdict) = (self.outcome, self.verdict);
+        let faults: serde_json::Map<String, Value> =
+            outcome.faults.iter().map(|(kind, count)| (kind.name().to_string(), json!(count))).collect();
+        let violations: Vec<Value> = verdict
+            .violations
+            .iter()
+            .map(|found| json!({"rule": found.rule.to_string(), "at": found.at, "what": found.what}))
+            .collect();
+        json!({
+            "seed": self.run.seed,
+            "minutes": self.run.minutes,
+            "nodes": self.run.nodes,
+            "faults": faults,
+            "terms": outcome.terms,
+            "claims": verdict.claims,
+            "new_holders": verdict.successions,
+            "writes_taken": verdict.writes,
+            "writes_refused": verdict.refused,
+            "reads": verdict.reads,
+            "calms_judged": verdict.calms,
+            "machine_stalls": verdict.stalls.0,
+            "longest_machine_stall_ns": verdict.stalls.1,
+            "longest_gap_ns": verdict.longest_gap.as_ref().map(|(length, _, _)| length),
+            "violations": violations,
+            "problems": outcome.problems,
+            "interrupted": outcome.interrupted,
+            "replay": self.run.replay(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::{Rule, Violation};
+    use crate::options::Options;
+    use crate::schedule::Kind;
+    use clap::Parser;
+
+    #[test]
+    fn a_violation_is_told_with_the_command_that_replays_it() {
+        let run = Options::try_parse_from(["hustings-chaos", "--seed", "9"]).expect("understood").run;
+        let mut outcome = Outcome::default();
+        outcome.faults.extend([(Kind::Kill, 3), (Kind::Slow, 1)]);
+        let mut verdict = Verdict { longest_gap: Some((1_500_000, "x".to_string(), 7)), ..Verdict::default() };
+        let report = |outcome: &Outcome, verdict: &Verdict| {
+            let report = Report { run: &run, outcome, verdict };
+            (report.clean(), report.text(), report.json())
+        };
+        let (clean, text, json) = report(&outcome, &verdict);
+        assert!(clean && !text.contains("replay:"));
+        assert!(text.contains("faults: 4: kill 3, slow 1\n") && text.contains("1.5 ms (office x)"), "{text}");
+        assert_eq!((&json["faults"]["kill"], &json["longest_gap_ns"]), (&json!(3), &json!(1_500_000)));
+
+        let violation = Violation { rule: Rule::Overlap, at: 5, what: "two at once".to_string() };
+        verdict.violations.push(violation);
+        let (clean, text, json) = report(&outcome, &verdict);
+        assert!(!clean && text.contains("overlap at 5: two at once\n"), "{text}");
+        assert!(text.ends_with("replay: hustings-chaos --seed 9 --minutes 1 --nodes 5 --clients 2 --network proxy\n"));
+        assert_eq!(json["violations"][0]["rule"], "overlap");
+
+        outcome.problems.push("n1 ended".to_string());
+        assert!(!report(&outcome, &Verdict::default()).0);
+    }
+}

@@ -1,0 +1,363 @@
+//! What is broken when: decided by a seed, before anything starts.
+//!
+//! The time is cut into rounds. In a storm episodes begin and end, several at a time; each breaks one thing and mends
+//! it again. At the end of a storm everything is mended and a calm follows, long enough to be judged. So a majority is
+//! never broken for ever, and the last word is a calm.
+
+use std::fmt;
+
+use crate::dice::Dice;
+
+/// What an episode breaks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Kind {
+    /// A node is killed, and restarted.
+    Kill,
+    /// All nodes are killed at once, and restarted one after the other.
+    KillAll,
+    /// A node is frozen, and thawed.
+    Freeze,
+    /// A part of the nodes is cut off from the rest: connections end.
+    CutClosed,
+    /// A part of the nodes is cut off from the rest: nothing arrives any more.
+    CutSilent,
+    /// What one node says does not reach one other, or any other.
+    OneWay,
+    /// Two parts do not reach each other, but both reach the node in the middle: majorities that overlap.
+    Overlap,
+    /// What two nodes say to each other takes long.
+    Slow,
+    /// A host goes away: nothing arrives any more, and then its node is killed.
+    HostAway,
+    /// A node's disk is full.
+    DiskFull,
+    /// A node loses its disk: removed from the cluster, and added as a new member.
+    Wipe,
+    /// A node is killed, and restarted with another time of day.
+    WallClock,
+}
+
+impl Kind {
+    /// All of them.
+    pub(crate) const ALL: [Kind; 12] = [
+        Kind::Kill,
+        Kind::KillAll,
+        Kind::Freeze,
+        Kind::CutClosed,
+        Kind::CutSilent,
+        Kind::OneWay,
+        Kind::Overlap,
+        Kind::Slow,
+        Kind::HostAway,
+        Kind::DiskFull,
+        Kind::Wipe,
+        Kind::WallClock,
+    ];
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Kill => "kill",
+            Kind::KillAll => "kill-all",
+            Kind::Freeze => "freeze",
+            Kind::CutClosed => "cut-closed",
+            Kind::CutSilent => "cut-silent",
+            Kind::OneWay => "one-way",
+            Kind::Overlap => "overlap",
+            Kind::Slow => "slow",
+            Kind::HostAway => "host-away",
+            Kind::DiskFull => "disk-full",
+            Kind::Wipe => "wipe",
+            Kind::WallClock => "wall-clock",
+        }
+    }
+
+    /// How often it is drawn, compared with the others.
+    fn weight(self) -> u64 {
+        match self {
+            Kind::Kill => 20,
+            Kind::Freeze => 16,
+            Kind::CutClosed | Kind::CutSilent | Kind::OneWay => 12,
+            Kind::Overlap | Kind::Slow | Kind::HostAway => 8,
+            Kind::DiskFull => 5,
+            Kind::KillAll | Kind::Wipe | Kind::WallClock => 3,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// At whom an episode is aimed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Aim {
+    /// At the node of this number.
+    Node(usize),
+    /// At whoever holds the office of this number when the episode begins.
+    Holder(usize),
+    /// At whoever leads the arbiter when the episode begins.
+    Arbiter,
+}
+
+/// Something that is broken for a while.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Episode {
+    /// What is broken.
+    pub(crate) kind: Kind,
+    /// The first node concerned: the killed one, the frozen one, the one that is cut off, the one in the middle.
+    pub(crate) aim: Aim,
+    /// The others, in an order from which each kind takes what it needs. All nodes.
+    pub(crate) order: Vec<usize>,
+    /// How many of them: on the side of the first one, or behind the middle one.
+    pub(crate) side: usize,
+    /// A number whose meaning depends on the kind: milliseconds of delay, seconds of the wall clock, which way.
+    pub(crate) amount: i64,
+    /// When it begins, in milliseconds since the start.
+    pub(crate) begin: u64,
+    /// When it ends.
+    pub(crate) end: u64,
+}
+
+/// A moment of the schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Step {
+    /// An episode begins.
+    Begin(usize),
+    /// An episode ends.
+    End(usize),
+    /// Everything is mended.
+    Calm,
+    /// The calm is over.
+    CalmOver,
+}
+
+/// What a schedule is made for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Plan {
+    /// Of everything.
+    pub(crate) seed: u64,
+    /// How many nodes there are.
+    pub(crate) nodes: usize,
+    /// How many offices there are.
+    pub(crate) offices: usize,
+    /// How long it takes, in milliseconds.
+    pub(crate) length: u64,
+    /// How long a calm is, in milliseconds.
+    pub(crate) calm: u64,
+    /// How long a lease is, in milliseconds: episodes are shorter and longer than that.
+    pub(crate) lease: u64,
+    /// What may be broken.
+    pub(crate) kinds: Vec<Kind>,
+    /// Whether every episode is aimed at the holder of the first office.
+    pub(crate) aimed: bool,
+}
+
+/// Everything that is going to happen.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Schedule {
+    /// In the order in which they begin.
+    pub(crate) episodes: Vec<Episode>,
+    /// What happens at which millisecond, in order.
+    pub(crate) steps: Vec<(u64, Step)>,
+}
+
+/// At most so many nodes are killed, frozen or short of disk at once, unless all are.
+fn most_at_once(nodes: usize) -> usize {
+    (nodes / 2).max(1)
+}
+
+impl Schedule {
+    /// The schedule of a plan: the same for the same plan, for ever.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let mut dice = Dice::of(plan.seed, 1);
+        let mut episodes = Vec::new();
+        let mut steps = Vec::new();
+        let storm = plan.lease.saturating_mul(6).clamp(12_000, 40_000);
+        // The last calm ends with the schedule; a first, short storm is better than none.
+        let mut now = 0;
+        while now + plan.calm < plan.length || steps.is_empty() {
+            let room = plan.length.saturating_sub(now + plan.calm).max(2_000);
+            // What would be left after this round must be enough for another.
+            let storm = if room < storm * 3 / 2 + plan.calm { room } else { storm };
+            let first = episodes.len();
+            draw_storm(plan, &mut dice, now, now + storm, &mut episodes);
+            for (index, episode) in episodes.iter().enumerate().skip(first) {
+                steps.push((episode.begin, Step::Begin(index)));
+                steps.push((episode.end, Step::End(index)));
+            }
+            now += storm;
+            steps.push((now, Step::Calm));
+            now += plan.calm;
+            steps.push((now, Step::CalmOver));
+        }
+        // Stable: at the same millisecond an episode begins before it ends, and ends before the calm begins.
+        steps.sort_by_key(|(at, _)| *at);
+        Schedule { episodes, steps }
+    }
+}
+
+/// Episodes from one moment to another.
+fn draw_storm(plan: &Plan, dice: &mut Dice, from: u64, to: u64, episodes: &mut Vec<Episode>) {
+    let first = episodes.len();
+    let mut now = from + dice.from(50, 500);
+    while now + 100 < to {
+        let running = |kinds: fn(Kind) -> bool| {
+            episodes[first..].iter().filter(|episode| episode.end > now && kinds(episode.kind)).count()
+        };
+        let (ill, links) = (running(breaks_node), running(breaks_links));
+        let alone = running(|kind| matches!(kind, Kind::KillAll | Kind::Wipe)) > 0;
+        let weight = |kind: &Kind| {
+            let fits = match kind {
+                _ if alone => false,
+                // A change of membership needs its majority; and whoever is down cannot be killed.
+                Kind::KillAll | Kind::Wipe => ill + links == 0,
+                kind if breaks_node(*kind) => ill < most_at_once(plan.nodes),
+                _ => links < 2,
+            };
+            if fits { kind.weight() } else { 0 }
+        };
+        let weights: Vec<u64> = plan.kinds.iter().map(weight).collect();
+        if let Some(kind) = dice.weighted(&weights).map(|index| plan.kinds[index]) {
+            episodes.push(draw_episode(plan, dice, kind, now, to));
+        }
+        // Mostly one after the other, sometimes all at once.
+        now += if dice.percent(25) { dice.from(1, 60) } else { dice.of_any_size(100, 2_500) };
+    }
+}
+
+fn breaks_node(kind: Kind) -> bool {
+    matches!(kind, Kind::Kill | Kind::Freeze | Kind::HostAway | Kind::DiskFull | Kind::WallClock)
+}
+
+fn breaks_links(kind: Kind) -> bool {
+    matches!(kind, Kind::CutClosed | Kind::CutSilent | Kind::OneWay | Kind::Overlap | Kind::Slow)
+}
+
+fn draw_episode(plan: &Plan, dice: &mut Dice, kind: Kind, begin: u64, latest: u64) -> Episode {
+    let mut order: Vec<usize> = (0..plan.nodes).collect();
+    dice.shuffle(&mut order);
+    let aim = match dice.below(100) {
+        _ if plan.aimed => Aim::Holder(0),
+        0..40 => Aim::Holder(dice.below(plan.offices as u64) as usize),
+        40..60 => Aim::Arbiter,
+        _ => Aim::Node(order[0]),
+    };
+    let longest = match kind {
+        Kind::KillAll | Kind::Wipe => 2_000,
+        _ if plan.aimed => plan.lease * 3,
+        _ => (plan.lease * 8).clamp(1_000, 6_000),
+    };
+    let shortest = if plan.aimed { plan.lease * 3 / 2 } else { 20 };
+    let lasts = dice.of_any_size(shortest, longest.max(shortest));
+    let nodes = plan.nodes as u64;
+    let side = match kind {
+        // Aimed: the holder alone, so that the others can go on.
+        Kind::CutClosed | Kind::CutSilent if plan.aimed => 1,
+        Kind::CutClosed | Kind::CutSilent => dice.from(1, nodes.saturating_sub(1).max(1)),
+        Kind::OneWay => [1, nodes.saturating_sub(1)][usize::from(dice.percent(40))],
+        Kind::Overlap => dice.from(1, nodes.saturating_sub(2).max(1)),
+        _ => 1,
+    };
+    let amount = match kind {
+        Kind::Slow => dice.of_any_size(2, 400) as i64,
+        Kind::OneWay => dice.below(2) as i64,
+        // Up to ten days either way.
+        Kind::WallClock => dice.from(0, 1_728_000) as i64 - 864_000,
+        _ => 0,
+    };
+    Episode { kind, aim, order, side: side as usize, amount, begin, end: (begin + lasts).min(latest) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn plan(seed: u64, nodes: usize, minutes: u64) -> Plan {
+        Plan {
+            seed,
+            nodes,
+            offices: 3,
+            length: minutes * 60_000,
+            calm: 8_700,
+            lease: 250,
+            kinds: Kind::ALL.to_vec(),
+            aimed: false,
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_bytes() {
+        let bytes = |seed| format!("{:?}", Schedule::new(&plan(seed, 5, 10)));
+        assert_eq!(bytes(1), bytes(1));
+        assert_ne!(bytes(1), bytes(2));
+        // If this number changes, every seed means something else: say so in the changelog.
+        let sum = bytes(1).bytes().fold(0_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        assert_eq!(sum, 1_336_860_378_016_437_357);
+    }
+
+    #[test]
+    fn everything_that_begins_ends_before_the_calm() {
+        for seed in 0..50 {
+            let schedule = Schedule::new(&plan(seed, 3 + seed as usize % 4, 3));
+            let mut open = BTreeSet::new();
+            let mut calm = false;
+            for (_, step) in &schedule.steps {
+                match step {
+                    Step::Begin(index) => assert!(!calm && open.insert(*index)),
+                    Step::End(index) => assert!(!calm && open.remove(index)),
+                    Step::Calm => {
+                        assert!(open.is_empty() && !calm);
+                        calm = true;
+                    }
+                    Step::CalmOver => {
+                        assert!(calm);
+                        calm = false;
+                    }
+                }
+            }
+            assert!(matches!(schedule.steps.last(), Some((180_000, Step::CalmOver))), "seed {seed}");
+            assert!(schedule.steps.is_sorted_by_key(|(at, _)| *at));
+        }
+    }
+
+    #[test]
+    fn every_kind_comes_and_a_majority_of_nodes_is_not_ill_for_long() {
+        let mut seen = BTreeSet::new();
+        for seed in 0..20 {
+            let schedule = Schedule::new(&plan(seed, 5, 5));
+            seen.extend(schedule.episodes.iter().map(|episode| episode.kind));
+            for episode in &schedule.episodes {
+                let at_once = schedule.episodes.iter().filter(|other| {
+                    breaks_node(other.kind) && other.begin <= episode.begin && other.end > episode.begin
+                });
+                assert!(at_once.count() <= 2, "seed {seed}, at {}", episode.begin);
+                assert!(episode.end - episode.begin <= 6_000 && episode.begin < episode.end);
+                assert!((1..5).contains(&episode.side));
+            }
+            assert!(schedule.episodes.len() > 150, "seed {seed}: {}", schedule.episodes.len());
+        }
+        assert_eq!(seen.len(), Kind::ALL.len());
+    }
+
+    #[test]
+    fn only_what_may_be_broken_is_and_an_aimed_one_is_aimed() {
+        let only = Plan { kinds: vec![Kind::CutSilent], aimed: true, lease: 5_000, ..plan(3, 3, 2) };
+        let schedule = Schedule::new(&only);
+        assert!(!schedule.episodes.is_empty());
+        for episode in &schedule.episodes {
+            assert_eq!((episode.kind, episode.aim, episode.side), (Kind::CutSilent, Aim::Holder(0), 1));
+        }
+    }
+
+    #[test]
+    fn a_very_short_run_has_one_storm_and_one_calm() {
+        let schedule = Schedule::new(&Plan { length: 1_000, ..plan(1, 3, 1) });
+        let ends: Vec<_> =
+            schedule.steps.iter().filter(|(_, step)| matches!(step, Step::Calm | Step::CalmOver)).collect();
+        assert_eq!(ends, [&(2_000, Step::Calm), &(10_700, Step::CalmOver)]);
+    }
+}

@@ -1,0 +1,39 @@
+//! Whether the machine itself stood still: then nobody could keep a lease, and nothing that follows is the nodes' fault.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::clock::{self, MILLISECOND};
+use crate::history::Event;
+use crate::scene::Scene;
+
+/// How often it looks at the clock.
+const EVERY: Duration = Duration::from_millis(10);
+/// Whoever sleeps for so much too long could not have answered a heartbeat in time either.
+const TOO_LONG: u64 = 60 * MILLISECOND;
+/// The nice value of the nodes.
+const NICENESS: i32 = -10;
+
+/// Prefers the calling thread as nodes prefer themselves, where that is allowed.
+pub(crate) fn prefer_this_thread() {
+    // Without the right to, it is as good as the rest of the harness.
+    let _ = rustix::process::setpriority_process(None, NICENESS);
+}
+
+/// Starts to watch.
+pub(crate) fn start(scene: &Arc<Scene>) -> io::Result<JoinHandle<()>> {
+    let scene = Arc::clone(scene);
+    std::thread::Builder::new().name("watchdog".to_string()).spawn(move || {
+        prefer_this_thread();
+        while !scene.over() {
+            let from = clock::now();
+            std::thread::sleep(EVERY);
+            let at = clock::now();
+            if at - from > TOO_LONG {
+                scene.recorder.note(&Event::Stall { from, at });
+            }
+        }
+    })
+}
