@@ -154,7 +154,8 @@ impl Elector {
         }
     }
 
-    /// Follows who holds an office: now, and whenever it changes.
+    /// Follows who holds an office: now, and whenever it changes. For one elector a node follows 2,000 offices; whoever
+    /// holds others is unknown.
     pub fn observe(&self, office: &str) -> Observer {
         let (receiver, fresh_until) = self.handle.change(|state, now| {
             let (receiver, news) = state.observe(office, now);

@@ -18,6 +18,8 @@ use super::observer::Sighting;
 /// An office that no cluster can have: asking for its history costs the node next to nothing.
 const NOWHERE: &str = "-";
 
+/// A node refuses to show more than this to one program, by name.
+const MOST_OFFICES: usize = 2_000;
 /// No lease is longer; what ends later does not end by itself.
 const LONGEST_LEASE: Duration = Duration::from_secs(3600);
 
@@ -208,6 +210,9 @@ impl State {
             return (receiver, news);
         }
         let (told, receiver) = watch::channel(Sighting::Unknown);
+        if self.offices.len() >= MOST_OFFICES {
+            return (receiver, news);
+        }
         self.offices.insert(office.to_string(), Office { last: None, told: Arc::new(told) });
         if self.is_connected {
             news.requests.push(Request::Watch { office: Some(office.to_string()) });

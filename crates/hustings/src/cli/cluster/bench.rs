@@ -142,7 +142,7 @@ fn run_failover(args: &FailoverArgs, console: &mut Console<'_>) -> Result<Exit, 
         }
         Format::Text => {
             let mut table = Table::new();
-            table.load_preset(presets::NOTHING);
+            table.load_style(presets::NOTHING);
             table.set_header([
                 "office",
                 "holder",

@@ -267,3 +267,17 @@ fn nobody_is_asked_while_nobody_observes() {
     let (_receiver, news) = state.observe("o", at(60));
     assert_eq!(sent(news), ["life"], "it is watched already");
 }
+
+#[test]
+fn no_node_is_asked_for_more_offices_than_it_shows() {
+    let mut state = State::new(FRESH);
+    sent(state.connected(at(0)));
+    let watches = |news: News| sent(news).contains(&"watch");
+    for number in 0..MOST_OFFICES {
+        let (_receiver, news) = state.observe(&format!("o{number}"), at(0));
+        assert!(watches(news));
+    }
+    let (receiver, news) = state.observe("one-more", at(0));
+    assert!(!watches(news));
+    assert_eq!(*receiver.borrow(), Sighting::Unknown);
+}
