@@ -117,7 +117,8 @@ impl Leadership {
         }
     }
 
-    /// Gives the office up; the work has stopped. Returns when the node knows: somebody else can be appointed at once. If the node cannot be told, it gives the office to somebody else when the deadline has passed.
+    /// Gives the office up; the work has stopped. Returns when the node knows: somebody else can be appointed at once.
+    /// If the node cannot be told, it gives the office to somebody else when the deadline has passed.
     pub async fn resign(mut self) -> Result<(), ResignError> {
         let (waits, known) = oneshot::channel();
         self.wish.is_over = true;
