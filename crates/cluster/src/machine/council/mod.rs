@@ -312,9 +312,11 @@ impl Council {
         std::mem::take(&mut self.has_newcomer)
     }
 
-    /// All that was committed has been acted on.
+    /// All that was committed has been acted on. The library wants to hear that of a snapshot only when it is durable.
     pub(crate) fn acted(&mut self) {
-        self.node.advance_apply_to(self.applied);
+        if self.applied <= self.node.raft.raft_log.persisted {
+            self.node.advance_apply_to(self.applied);
+        }
     }
 
     /// Whether the library wants something done.
