@@ -60,11 +60,6 @@ impl Granter {
         asked
     }
 
-    pub(super) fn debug(&self) -> String {
-        let handing: Vec<_> = self.handing.iter().map(|(office, one)| (office, one.token, one.to, one.until)).collect();
-        format!("claims {:?} proposed {:?} handing {handing:?} next {}", self.claims, self.proposed, self.next)
-    }
-
     pub(super) fn next(&self) -> Moment {
         self.next
     }
