@@ -98,7 +98,7 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn new(scene: &'a Scene, part: &'a mut Part, engaged: &'a AtomicBool, name: String) -> Self {
-        let whim_at = clock::now() + next_whim(&mut part.dice);
+        let whim_at = clock::now() + next_whim(scene, &mut part.dice);
         Session {
             scene,
             part,
@@ -189,7 +189,7 @@ impl<'a> Session<'a> {
         if calm || now < self.whim_at || waits {
             return Ok(true);
         }
-        self.whim_at = now + next_whim(&mut self.part.dice);
+        self.whim_at = now + next_whim(self.scene, &mut self.part.dice);
         match self.part.dice.below(10) {
             0..5 => self.hangs_until = Some(now + self.part.dice.of_any_size(20, 1_500) * MILLISECOND),
             5..8 => {
@@ -300,8 +300,9 @@ impl<'a> Session<'a> {
     }
 }
 
-fn next_whim(dice: &mut Dice) -> u64 {
-    dice.of_any_size(300, 30_000) * MILLISECOND
+fn next_whim(scene: &Scene, dice: &mut Dice) -> u64 {
+    let longest = if scene.restless { 600 } else { 30_000 };
+    dice.of_any_size(300, longest) * MILLISECOND
 }
 
 /// A client that plays in a thread of its own.

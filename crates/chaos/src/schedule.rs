@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     HostAway,
     /// A node's disk is full.
     DiskFull,
+    /// All disks are full, and then all nodes are killed at once.
+    Blackout,
     /// A node loses its disk: removed from the cluster, and added as a new member.
     Wipe,
     /// A node is killed, and restarted with another time of day.
@@ -39,7 +41,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All of them.
-    pub(crate) const ALL: [Kind; 12] = [
+    pub(crate) const ALL: [Kind; 13] = [
         Kind::Kill,
         Kind::KillAll,
         Kind::Freeze,
@@ -50,6 +52,7 @@ impl Kind {
         Kind::Slow,
         Kind::HostAway,
         Kind::DiskFull,
+        Kind::Blackout,
         Kind::Wipe,
         Kind::WallClock,
     ];
@@ -67,6 +70,7 @@ impl Kind {
             Kind::Slow => "slow",
             Kind::HostAway => "host-away",
             Kind::DiskFull => "disk-full",
+            Kind::Blackout => "blackout",
             Kind::Wipe => "wipe",
             Kind::WallClock => "wall-clock",
         }
@@ -80,7 +84,7 @@ impl Kind {
             Kind::CutClosed | Kind::CutSilent | Kind::OneWay => 12,
             Kind::Overlap | Kind::Slow | Kind::HostAway => 8,
             Kind::DiskFull => 5,
-            Kind::KillAll | Kind::Wipe | Kind::WallClock => 3,
+            Kind::KillAll | Kind::Blackout | Kind::Wipe | Kind::WallClock => 3,
         }
     }
 }
@@ -208,12 +212,12 @@ fn draw_storm(plan: &Plan, dice: &mut Dice, from: u64, to: u64, episodes: &mut V
             episodes[first..].iter().filter(|episode| episode.end > now && kinds(episode.kind)).count()
         };
         let (ill, links) = (running(breaks_node), running(breaks_links));
-        let alone = running(|kind| matches!(kind, Kind::KillAll | Kind::Wipe)) > 0;
+        let alone = running(|kind| matches!(kind, Kind::KillAll | Kind::Blackout | Kind::Wipe)) > 0;
         let weight = |kind: &Kind| {
             let fits = match kind {
                 _ if alone => false,
                 // A change of membership needs its majority; and whoever is down cannot be killed.
-                Kind::KillAll | Kind::Wipe => ill + links == 0,
+                Kind::KillAll | Kind::Blackout | Kind::Wipe => ill + links == 0,
                 kind if breaks_node(*kind) => ill < most_at_once(plan.nodes),
                 _ => links < 2,
             };
@@ -246,7 +250,7 @@ fn draw_episode(plan: &Plan, dice: &mut Dice, kind: Kind, begin: u64, latest: u6
         _ => Aim::Node(order[0]),
     };
     let longest = match kind {
-        Kind::KillAll | Kind::Wipe => 2_000,
+        Kind::KillAll | Kind::Blackout | Kind::Wipe => 2_000,
         _ if plan.aimed => plan.lease * 3,
         _ => (plan.lease * 8).clamp(1_000, 6_000),
     };
@@ -296,7 +300,7 @@ mod tests {
         assert_ne!(bytes(1), bytes(2));
         // If this number changes, every seed means something else: say so in the changelog.
         let sum = bytes(1).bytes().fold(0_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-        assert_eq!(sum, 1_336_860_378_016_437_357);
+        assert_eq!(sum, 3_182_255_692_120_329_033);
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl Damage {
         let mut damage = Damage::default();
         match episode.kind {
             Kind::Kill | Kind::Freeze | Kind::DiskFull | Kind::WallClock | Kind::Wipe => damage.ill.push(whom),
-            Kind::KillAll => damage.ill = order.clone(),
+            Kind::KillAll | Kind::Blackout => damage.ill = order.clone(),
             Kind::HostAway => {
                 damage.ill.push(whom);
                 damage.part(&order[..1], &order[1..], Link::Silent);

@@ -30,7 +30,7 @@ impl Stage {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let listener = UnixListener::bind(folder.path().join("socket")).expect("a new socket");
         let recorder = Recorder::create(&folder.path().join("history")).expect("a new file");
-        let scene = Arc::new(Scene::new(Arc::new(recorder)));
+        let scene = Arc::new(Scene::new(Arc::new(recorder), false));
         // Calm: no whims of its own.
         scene.set_calm(true);
         let part = Part {
@@ -159,7 +159,7 @@ fn the_deadline_is_on_its_host_s_clock() {
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recorder = Arc::new(Recorder::create(&folder.path().join("history")).expect("a new file"));
-    let (scene, mut part, engaged) = (Scene::new(recorder), part, AtomicBool::new(false));
+    let (scene, mut part, engaged) = (Scene::new(recorder, false), part, AtomicBool::new(false));
     let mut session = Session::new(&scene, &mut part, &engaged, "c".to_string());
     session.take_office(&holding(1, 1_010_000), 5);
     assert_eq!(session.tenure.map(|tenure| tenure.deadline), Some(1_000_000));
