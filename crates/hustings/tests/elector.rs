@@ -85,3 +85,22 @@ fn who_loses_its_majority_loses_its_office_in_time() {
     let observer = nodes[0].observe("billing");
     assert_eq!(observer.current().leader(), None);
 }
+
+#[test]
+fn a_program_pulls_in_no_command_line_no_checker_and_no_simulator() {
+    let tree = std::process::Command::new(env!("CARGO"))
+        .args(["tree", "--package", "hustings", "--no-default-features", "--features", "cluster"])
+        .args(["--edges", "normal", "--prefix", "none", "--offline", "--locked"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs this test");
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    let text = String::from_utf8(tree.stdout).expect("names are plain");
+    let names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"hustings-cluster"), "{names:?}");
+    for heavy in
+        ["clap", "parquet", "stateright", "resvg", "comfy-table", "indicatif", "hustings-sim", "hustings-check"]
+    {
+        assert!(!names.contains(&heavy), "{heavy}");
+    }
+}

@@ -204,11 +204,6 @@ impl Machine {
         crate::config::member_problem(&member).map_or(Ok(()), |problem| Err(refusal("bad-request", problem)))?;
         let kind = if role.votes() { ConfChangeType::AddNode } else { ConfChangeType::AddLearnerNode };
         let context = postcard::to_allocvec(&Some(&member)).expect("a member is plain data");
-        // The newcomer gets everything at once, with who votes: the log alone does not say who the founders were.
-        let state = self.table.encode();
-        if let Some(council) = &mut self.council {
-            council.compact(state, true, &mut self.errands);
-        }
         self.change_membership(asker, member.id, kind, context)
     }
 

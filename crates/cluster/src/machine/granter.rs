@@ -135,8 +135,8 @@ impl Machine {
                 self.grant(office, to, known.mode, why, false);
                 self.revoke(office, holder.id);
             }
-        } else if holder == to {
-            // It has it.
+        } else if holder == to || !self.is_up(holder.id) {
+            // It has it; or it is not clear yet what became of the holder.
         } else if !self.stands_for(holder.id, office) {
             self.hand_over(office, known, Some(claimant), Cause::Resigned, None);
         } else if !known.pinned && self.may_preempt(claimant, holder.id, claim.wish.preempt) {

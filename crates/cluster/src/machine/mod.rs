@@ -58,6 +58,8 @@ pub struct ClientId(pub u64);
 pub enum Output {
     /// Send this to a peer.
     Send(Id, Message),
+    /// End the connection to a peer that was silent for too long.
+    Drop(Id),
     /// Write this, and say when it is durable: [`Machine::persisted`].
     Write(Write),
     /// Tell a program.
@@ -101,8 +103,6 @@ pub struct Setup {
     pub store: u64,
     /// What is on the disk.
     pub mirror: Mirror,
-    /// Whether nothing was.
-    pub is_new: bool,
     /// For the coins of the algorithms.
     pub seed: u64,
     /// For tests.
@@ -143,6 +143,8 @@ pub struct Machine {
     /// When the machine asked to be called.
     wake: Moment,
     peers: BTreeMap<Id, Peer>,
+    /// Who passed on what is being handled.
+    by_way_of: Option<Id>,
     /// Who is up, ascending: as the leader of the arbiter says, or else by own evidence.
     view: Vec<Id>,
     view_is_stale: bool,
@@ -185,7 +187,7 @@ pub struct Machine {
 impl Machine {
     /// A node that starts now.
     pub fn new(setup: Setup, now: Moment) -> Result<Self, raft::Error> {
-        let Setup { config, life, store, mirror, is_new, seed, broken } = setup;
+        let Setup { config, life, store, mirror, seed, broken } = setup;
         let own = config.node;
         let role = config.own().map_or(Role::Observer, |member| member.role);
         let mut table = Table::founded(&config.members);
@@ -229,6 +231,7 @@ impl Machine {
             unix_ms: 0,
             wake: Moment::NEVER,
             peers: BTreeMap::new(),
+            by_way_of: None,
             view: vec![own],
             view_is_stale: true,
             told_view: None,
@@ -259,7 +262,6 @@ impl Machine {
             counters: BTreeMap::new(),
             out: Vec::new(),
         };
-        let _ = is_new;
         machine.stand_when_there_are_enough();
         machine.settle();
         Ok(machine)
@@ -315,7 +317,7 @@ impl Machine {
     pub fn disk_failed(&mut self, now: Moment) {
         self.arrive(now);
         self.disk_failed = true;
-        self.count("failed writes");
+        self.count("failed-writes");
         if self.leads()
             && let Some(council) = &mut self.council
         {
@@ -403,7 +405,7 @@ impl Machine {
         self.now = self.now.max(now);
         if self.now > self.wake.max(Moment::ZERO) + PAUSE && self.wake != Moment::NEVER {
             self.restart_silence();
-            self.count("pauses of this node");
+            self.count("own-pauses");
         }
         self.wake = Moment::NEVER;
     }
@@ -417,7 +419,9 @@ impl Machine {
                 && !matches!(message, Message::Relay { .. })
                 && self.table.members.contains_key(&origin)
             {
+                self.by_way_of = Some(from);
                 self.got(origin, message);
+                self.by_way_of = None;
             }
             return;
         }
@@ -478,7 +482,7 @@ impl Machine {
         let (place, now) = (self.place_in_line(), self.now);
         let Some(council) = &mut self.council else { return };
         if !council.step(from, message, place, now) {
-            self.count("garbled raft messages");
+            self.count("garbled-raft-messages");
         }
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct Peer {
     /// Why it is not.
     pub(super) why: Cause,
     pub(super) pulse: Pulse,
+    /// When it was last heard over its own connection, not by way of others.
+    pub(super) heard_directly: Moment,
     /// What it last said of itself.
     pub(super) standing: Option<Standing>,
     /// Beats that were sent to it: their numbers, and when.
@@ -54,6 +56,7 @@ impl Peer {
             since: now,
             why: Cause::Silent,
             pulse: Pulse::new(timing, now),
+            heard_directly: now,
             standing: None,
             sent: VecDeque::new(),
             number: 0,
@@ -97,6 +100,7 @@ impl Machine {
         }
         peer.connected = true;
         peer.pulse = Pulse::new(&timing, now);
+        peer.heard_directly = now;
         self.race_lost(id);
         self.view_is_stale = true;
         self.revive(id);
@@ -125,7 +129,11 @@ impl Machine {
     /// A peer was heard.
     pub(super) fn heard(&mut self, id: Id, is_beat: bool) {
         let now = self.now;
+        let is_direct = self.by_way_of.is_none();
         let Some(peer) = self.peers.get_mut(&id) else { return };
+        if is_direct {
+            peer.heard_directly = now;
+        }
         if is_beat {
             peer.pulse.beat(now);
         } else {
@@ -176,8 +184,23 @@ impl Machine {
             .map(|(id, _)| *id)
             .collect();
         silent.into_iter().for_each(|id| self.ended(id, Cause::Silent));
+        let is_dead = |peer: &Peer| peer.connected && peer.heard_directly + peer.pulse.patience(&timing) <= self.now;
+        let dead = self.peers.iter().filter(|(id, peer)| self.is_beating(**id) && is_dead(peer));
+        let dead: Vec<Id> = dead.map(|(id, _)| *id).collect();
+        dead.into_iter().for_each(|id| self.hang_up(id));
         let watched = self.peers.iter().filter(|(id, peer)| peer.up && self.is_beating(**id));
         watched.map(|(_, peer)| peer.pulse.suspected_at(&timing)).min().unwrap_or(Moment::NEVER)
+    }
+
+    /// Ends the connection to a peer that was silent for too long: what it says now may come by way of others, and a
+    /// new connection is as good as the old one.
+    fn hang_up(&mut self, id: Id) {
+        if let Some(peer) = self.peers.get_mut(&id).filter(|peer| peer.connected) {
+            peer.connected = false;
+            self.race_lost(id);
+            self.view_is_stale = true;
+            self.out.push(super::Output::Drop(id));
+        }
     }
 
     /// Whether this node and a peer hear of each other regularly: everybody and the arbiter's leader do; all do while
@@ -192,7 +215,10 @@ impl Machine {
     /// This node was not running for a while, or whom it listens to has changed: silence is counted from now.
     pub(super) fn restart_silence(&mut self) {
         let now = self.now;
-        self.peers.values_mut().for_each(|peer| peer.pulse.word(now));
+        for peer in self.peers.values_mut() {
+            peer.pulse.word(now);
+            peer.heard_directly = now;
+        }
     }
 
     /// Sends a beat to a peer: as the leader of the arbiter, with its round; else a plain one.
@@ -201,7 +227,13 @@ impl Machine {
         let now = self.now;
         let Some(peer) = self.peers.get_mut(&id) else { return };
         let number = peer.next_number(now);
-        self.send(id, Message::Beat(Beat { number, lead, follow: None }));
+        // Before it is suspected, others are asked to pass a beat on: perhaps only one link is cut.
+        let is_quiet = peer.connected && now.since(peer.heard_directly) > self.setup.timing.heartbeat * 3 / 2;
+        let beat = Message::Beat(Beat { number, lead, follow: None });
+        if is_quiet && lead.is_some() {
+            self.send_by_way_of_others(id, &beat);
+        }
+        self.send(id, beat);
     }
 
     /// Sends to a peer: straight, or through another one where there is no connection.
@@ -211,9 +243,18 @@ impl Machine {
         }
         if self.peers.get(&to).is_some_and(|peer| peer.connected) {
             self.out.push(super::Output::Send(to, message));
-        } else if let Some(between) = self.peers.iter().find(|(id, peer)| **id != to && peer.connected && peer.up) {
+        } else {
+            self.send_by_way_of_others(to, &message);
+        }
+    }
+
+    /// Sends through somebody who may have a connection to the receiver: whoever passed its last word on, or anybody.
+    pub(super) fn send_by_way_of_others(&mut self, to: Id, message: &Message) {
+        let could = |id: &Id| *id != to && self.peers.get(id).is_some_and(|peer| peer.connected && peer.up);
+        let between = self.by_way_of.filter(could).or_else(|| self.peers.keys().copied().find(could));
+        if let Some(between) = between {
             let relay = Message::Relay { from: self.setup.own, to, bytes: message.encode() };
-            self.out.push(super::Output::Send(*between.0, relay));
+            self.out.push(super::Output::Send(between, relay));
         }
     }
 

@@ -129,7 +129,7 @@ impl Machine {
             None => races.memory.keep(key, from, bytes),
         };
         if result.is_err() {
-            self.count("garbled election messages");
+            self.count("garbled-election-messages");
         }
         self.act(key);
     }

@@ -141,7 +141,12 @@ impl Machine {
         }
         let number = peer.next_number(now);
         let follow = Some(Follow { term, round: lead.round, applied });
-        self.send(from, Message::Beat(Beat { number, lead: None, follow }));
+        let answer = Message::Beat(Beat { number, lead: None, follow });
+        if self.by_way_of.is_some() {
+            self.send_by_way_of_others(from, &answer);
+        } else {
+            self.send(from, answer);
+        }
         self.report_given_up();
     }
 

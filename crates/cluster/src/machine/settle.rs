@@ -19,6 +19,8 @@ const CLAIM_AGAIN: Duration = Duration::from_millis(500);
 impl Machine {
     /// Draws all conclusions.
     pub(super) fn settle(&mut self) {
+        // First: whom to listen to for silence depends on who leads.
+        self.notice_leaders();
         let suspects_at = self.suspect();
         self.ring();
         self.stand_if_due();
@@ -72,9 +74,12 @@ impl Machine {
                 break;
             }
             council.acted();
-            if council.wants_snapshot() {
+            // A newcomer gets everything at once, with who votes: the log alone does not say who the founders were. It
+            // takes no snapshot that does not know it, so there must be none but one from after its arrival.
+            let has_newcomer = council.take_newcomer();
+            if has_newcomer || council.wants_snapshot() {
                 let state = self.table.encode();
-                council.compact(state, false, &mut self.errands);
+                council.compact(state, has_newcomer, &mut self.errands);
             }
             council.collect(&mut self.errands);
             let applied = council.applied();
@@ -231,15 +236,15 @@ impl Machine {
         self.recount();
     }
 
-    /// As the leader of the arbiter: registers disks that are new, and refuses those that are not the ones known.
+    /// Refuses disks that are not the ones known. The leader of the arbiter registers those that are new.
     fn check_disks(&mut self) {
-        let Some(council) = self.council.as_mut().filter(|council| council.is_leader()) else { return };
+        let Some(council) = &mut self.council else { return };
         let mut news = Vec::new();
         let own = (self.setup.own, self.setup.store);
         let peers = self.peers.iter().filter_map(|(id, peer)| Some((*id, peer.standing.as_ref()?.store)));
         for (id, store) in peers.chain([own]) {
             match self.table.members.get(&id).map(|known| known.store) {
-                Some(0) if self.registering.insert(id) => {
+                Some(0) if council.is_leader() && self.registering.insert(id) => {
                     council.propose(Command::Register { id, store }.encode());
                 }
                 Some(known) if known != 0 && known != store => news.push(id),
@@ -277,21 +282,17 @@ impl Machine {
         if !self.leaving {
             return;
         }
-        let is_late = self.now >= self.leave_by;
-        if self.leads() && !is_late {
-            let others = self.council.as_ref().map_or_else(Vec::new, |council| council.voters());
-            let next = others
-                .into_iter()
-                .filter(|id| *id != self.setup.own && self.is_up(*id))
-                .max_by_key(|id| self.council.as_ref().map_or(0, |council| council.matched(*id)));
-            if self.desk.is_empty()
-                && let Some((next, council)) = next.zip(self.council.as_mut())
-            {
+        let others: Vec<Id> = self.council.as_ref().map_or_else(Vec::new, |council| council.voters());
+        let matched = |id: &Id| self.council.as_ref().map_or(0, |council| council.matched(*id));
+        let next = others.into_iter().filter(|id| *id != self.setup.own && self.is_up(*id)).max_by_key(matched);
+        // Nobody is there to hand anything to.
+        let is_late = self.now >= self.leave_by || next.is_none();
+        if self.leads() && !is_late && self.desk.is_empty() {
+            if let Some((next, council)) = next.zip(self.council.as_mut()) {
                 council.hand_lead_to(next);
-                council.collect(&mut self.errands);
-                self.run_errands();
-                return;
             }
+            self.run_errands();
+            return;
         }
         if is_late || (self.desk.is_empty() && !self.leads()) {
             self.send_all(&Message::Farewell);

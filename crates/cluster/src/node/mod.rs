@@ -43,6 +43,9 @@ const HANG_UP: Token = Token(3);
 const FIRST_CLIENT: usize = 4;
 const FIRST_PEER: usize = FIRST_CLIENT + 1 + MOST_CLIENTS;
 
+/// The counter of bytes on the wire, with headers, in a node's status.
+pub const WIRE_BYTES: &str = "wire-bytes-out";
+
 /// By so much a node is preferred to other processes of its host.
 const NICENESS: i32 = -10;
 
@@ -167,7 +170,6 @@ impl Node {
             life,
             store: short(recovered.identity.store),
             mirror: recovered.mirror,
-            is_new: recovered.was_new,
             seed: random()?,
             broken,
         };

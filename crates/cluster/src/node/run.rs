@@ -7,7 +7,8 @@ use mio::Events;
 
 use super::clients::Deed;
 use super::error::system;
-use super::{FIRST_CLIENT, FIRST_PEER, Node, NodeError};
+use super::{FIRST_CLIENT, FIRST_PEER, Node, NodeError, WIRE_BYTES};
+use crate::api::Reply;
 use crate::machine::{Exit, Output};
 use crate::store::{Refused, StoreError, Write};
 use crate::transport::{Ended, Event};
@@ -207,8 +208,18 @@ impl Node {
                 match output {
                     // If it cannot be sent, the machine hears of the end of that connection.
                     Output::Send(to, message) => drop(self.transport.send(to, &message.encode())),
+                    Output::Drop(peer) => {
+                        let now = self.clock.now();
+                        self.transport.drop_peer(peer, now, &mut self.heard);
+                    }
                     Output::Write(write) => self.submit(write)?,
-                    Output::Reply(client, reply) => self.clients.tell(client, &reply),
+                    Output::Reply(client, mut reply) => {
+                        if let Reply::Status(status) = &mut reply {
+                            status.counters.extend(self.transport.counters().list());
+                            status.counters.push((WIRE_BYTES.to_string(), self.transport.wire().bytes()));
+                        }
+                        self.clients.tell(client, &reply);
+                    }
                     Output::Members(members) => {
                         let now = self.clock.now();
                         self.seen.names.extend(members.iter().map(|member| (member.id, member.name.clone())));

@@ -42,7 +42,7 @@ impl Default for Timing {
             heartbeat: Duration::from_millis(50),
             silence_floor: Duration::from_millis(150),
             silence_ceiling: Duration::from_millis(1000),
-            lease: Duration::from_millis(250),
+            lease: Duration::from_millis(300),
             drift_ppm: 10_000,
             stop: Duration::from_millis(10),
             tick: Duration::from_millis(5),

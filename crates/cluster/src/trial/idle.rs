@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::TrialError;
 use super::failover::SETTLED;
 use super::processes::{Cluster, io};
+use crate::node::WIRE_BYTES;
 
 /// What was measured, of one node or of all.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -16,9 +17,6 @@ pub struct Idle {
     /// The memory of the largest node, in MiB.
     pub resident_mib: f64,
 }
-
-/// The counter of bytes on the wire in a node's status.
-pub const WIRE_BYTES: &str = "wire bytes out";
 
 /// Looks at a cluster for so long while it is left alone.
 pub fn measure(cluster: &Cluster, time: Duration) -> Result<Idle, TrialError> {

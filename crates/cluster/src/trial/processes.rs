@@ -51,12 +51,18 @@ impl Cluster {
     /// Sets a cluster up and starts it.
     pub fn start(layout: &Layout) -> Result<Cluster, TrialError> {
         // All are open at once, so that no port is given twice.
-        let listeners: Vec<TcpListener> =
-            (0..layout.nodes).map(|_| TcpListener::bind("127.0.0.1:0").map_err(io("cannot find a port"))).collect::<Result<_, _>>()?;
+        let listeners: Vec<TcpListener> = (0..layout.nodes)
+            .map(|_| TcpListener::bind("127.0.0.1:0").map_err(io("cannot find a port")))
+            .collect::<Result<_, _>>()?;
         let mut members = Vec::new();
         for (place, listener) in (1..).zip(&listeners) {
             let address = listener.local_addr().map_err(io("cannot find a port"))?;
-            members.push(Newcomer { name: format!("n{place}"), address: address.to_string(), priority: place, role: Default::default() });
+            members.push(Newcomer {
+                name: format!("n{place}"),
+                address: address.to_string(),
+                priority: place,
+                role: Default::default(),
+            });
         }
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
         let mut plan = Plan::new("trial", members);

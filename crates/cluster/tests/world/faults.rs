@@ -16,6 +16,10 @@ pub(crate) struct Plan {
     pub(crate) slow_best: bool,
     /// Disks and links are slow now and then.
     pub(crate) slow: bool,
+    /// Disks take about a second.
+    pub(crate) lazy_disk: bool,
+    /// Everybody campaigns for so many more offices.
+    pub(crate) offices: usize,
     pub(crate) broken: Broken,
 }
 
@@ -28,6 +32,8 @@ impl Default for Plan {
             drift: 4_900,
             slow_best: false,
             slow: true,
+            lazy_disk: false,
+            offices: 0,
             broken: Broken::default(),
         }
     }

@@ -59,9 +59,8 @@ fn cut_off_a_slow_holder(broken: Broken) {
         World::new(3, 1, Plan { broken, lease_ms: 10_000, drift: 4_990, slow_best: true, ..Plan::default() });
     world.run_ms(5_000);
     assert_eq!(world.leaders("job"), vec![Some("n3".to_string()); 3]);
-    for other in 0..2 {
-        world.cut.extend([(2, other), (other, 2)]);
-    }
+    world.cut(2, 0);
+    world.cut(2, 1);
     world.run_ms(12_000);
     assert_eq!(world.leaders("job")[..2], vec![Some("n2".to_string()); 2]);
 }
@@ -75,4 +74,68 @@ fn a_holder_whose_clock_is_slow_stops_in_time() {
 #[should_panic(expected = "but also")]
 fn without_the_drift_margin_it_acts_too_long() {
     cut_off_a_slow_holder(Broken { drift_margin: true, ..Broken::default() });
+}
+
+#[test]
+fn one_cut_link_moves_no_office() {
+    for seed in 0..6 {
+        for (one, other) in [(0, 1), (0, 2), (1, 2)] {
+            for ends in [false, true] {
+                let mut world = World::new(3, seed, Plan { slow: false, ..Plan::default() });
+                world.run_ms(3_000);
+                let claims = world.claims.count;
+                world.cut(one, other);
+                if ends {
+                    world.disconnect(one, other);
+                }
+                world.run_ms(5_000);
+                if world.claims.count != claims {
+                    eprintln!("{}", world.dump());
+                }
+                assert_eq!(world.claims.count, claims, "seed {seed}: between {one} and {other}");
+                world.check_calm();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_minority_grants_nothing_and_its_holder_stops_first() {
+    for seed in 0..10 {
+        let mut world = World::new(5, seed, Plan::default());
+        world.run_ms(3_000);
+        assert_eq!(world.leaders("job"), vec![Some("n5".to_string()); 5], "seed {seed}");
+        for minor in [3, 4] {
+            (0..3).for_each(|major| world.cut(minor, major));
+        }
+        world.run_ms(3_000);
+        let n3 = Some("n3".to_string());
+        assert_eq!(world.leaders("job"), [n3.clone(), n3.clone(), n3, None, None], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_thousand_offices_move_together() {
+    let mut world = World::new(3, 1, Plan { offices: 1_000, slow: false, ..Plan::default() });
+    world.run_ms(4_000);
+    assert_eq!(world.leaders("office-999"), vec![Some("n3".to_string()); 3]);
+    world.kill(2);
+    world.run_ms(1_000);
+    for office in ["office-0", "office-500", "office-999"] {
+        assert_eq!(world.leaders(office)[..2], vec![Some("n2".to_string()); 2]);
+    }
+}
+
+#[test]
+fn promises_before_the_disk_has_them_are_broken() {
+    let broken = Broken { durable_before_send: true, ..Broken::default() };
+    let is_noticed = |seed: u64| {
+        std::panic::catch_unwind(|| {
+            let mut world = World::new(3, seed, Plan { broken, lazy_disk: true, ..Plan::default() });
+            world.run_ms(1_000);
+            Chaos::new(seed).harm(&mut world, 30_000);
+        })
+        .is_err()
+    };
+    assert!((0..40).any(is_noticed), "nothing was noticed");
 }

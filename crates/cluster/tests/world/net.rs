@@ -194,15 +194,15 @@ impl World {
             life,
             store: node as u64 + 77,
             mirror,
-            is_new: self.hosts[node].disk.is_empty(),
             seed: self.dice.roll(u64::MAX),
             broken: self.plan.broken,
         };
         let machine = Machine::new(setup, self.clock(node, self.now)).expect("the disk is in order");
         self.hosts[node].machine = Some(machine);
         self.collect(node);
-        for office in ["job", "fast"] {
-            let request = Request::Campaign { office: office.to_string(), mode: None };
+        let more = (0..self.plan.offices).map(|number| format!("office-{number}"));
+        for office in ["job".to_string(), "fast".to_string()].into_iter().chain(more) {
+            let request = Request::Campaign { office, mode: None };
             self.with(node, |machine, now| machine.request(CLIENT, request, now));
         }
         (0..self.size()).filter(|peer| *peer != node).for_each(|peer| self.dial(node, peer));
@@ -234,11 +234,13 @@ impl World {
         for output in outputs {
             match output {
                 Output::Send(to, message) => self.send(node, to.0 as usize - 1, message),
+                Output::Drop(peer) => self.hang_up(node, peer.0 as usize - 1),
                 Output::Write(write) => {
                     let (number, life) = (write.number, self.hosts[node].life);
                     self.hosts[node].queue.push(write);
                     let slow = if self.plan.slow && self.dice.roll(50) == 0 { 60 * MS } else { 0 };
-                    let delay = MS / 10 + self.dice.roll(MS) + slow;
+                    let lazy = if self.plan.lazy_disk { 300 * MS + self.dice.roll(1_000 * MS) } else { 0 };
+                    let delay = MS / 10 + self.dice.roll(MS) + slow + lazy;
                     self.at(delay, What::Persisted { at: node, life, number });
                 }
                 Output::Reply(_, reply) => self.told(node, reply),
@@ -395,6 +397,20 @@ impl World {
         self.at(delay, What::Dial { one, other });
     }
 
+    /// One side ends the connection; whether the other notices depends on the link.
+    fn hang_up(&mut self, at: usize, peer: usize) {
+        let Some(link) = self.links.remove(&pair(at, peer)) else { return };
+        if !self.cut.contains(&(at, peer)) {
+            self.at(MS / 10, What::Down { at: peer, peer: at, link });
+        }
+        self.dial_again(at, peer);
+    }
+
+    /// Nothing passes between these two, in either direction.
+    pub(crate) fn cut(&mut self, one: usize, other: usize) {
+        self.cut.extend([(one, other), (other, one)]);
+    }
+
     pub(crate) fn kill(&mut self, node: usize) {
         if self.hosts[node].machine.take().is_none() {
             return;
@@ -446,6 +462,7 @@ impl World {
                         }
                         Output::Send(to, message) => self.send(node, to.0 as usize - 1, message),
                         Output::Reply(_, reply) => self.told(node, reply),
+                        Output::Drop(peer) => self.hang_up(node, peer.0 as usize - 1),
                         other => panic!("unexpected: {other:?}"),
                     }
                 }
@@ -461,7 +478,11 @@ impl World {
             let now = self.clock(node, self.now);
             let Some(machine) = &mut self.hosts[node].machine else { continue };
             machine.request(ClientId(98), Request::Status, now);
+            machine.request(ClientId(98), Request::History { office: Some("job".to_string()) }, now);
             for output in machine.outputs() {
+                if let Output::Reply(ClientId(98), Reply::History { changes }) = &output {
+                    text += &format!("HIST {changes:?}\n");
+                }
                 if let Output::Reply(ClientId(98), Reply::Status(status)) = output {
                     text += &format!("{status:#?}\n{}\n", machine.debug());
                 }

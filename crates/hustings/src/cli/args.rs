@@ -63,7 +63,9 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true, after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
   hustings bench                                 everything: rings and graphs of 10^6, bully among 4,000
   hustings bench bully aefa                      these two
   hustings bench --large                         also a ring of 10^8 and graphs of 10^7
@@ -71,7 +73,8 @@ pub(crate) struct ListArgs {
   hustings bench failover --nodes 5              how fast a real cluster is
 
 The engine and a hand-written loop run in turn, in the same process; read the ratios, not the seconds, on a machine that
-does other work too.")]
+does other work too."
+)]
 pub(crate) struct BenchArgs {
     /// Of a real cluster on this host.
     #[command(subcommand)]

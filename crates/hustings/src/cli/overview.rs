@@ -9,31 +9,34 @@ use super::failure::Failure;
 
 /// Commands that share a line, and what it says of them. All others have a line and their own words.
 const TOGETHER: &[(&[&str], &str)] = &[
-    (&["leader", "watch", "history"], "Who holds an office, when, and why."),
-    (&["resign", "transfer"], "Hands an office on, in good order."),
-    (&["pause", "resume"], "Nobody new is elected meanwhile."),
-    (&["completions", "man"], "For your shell; the manual."),
+    (&["leader", "watch", "history"], "Who holds an office, when, and why"),
+    (&["resign", "transfer"], "Hands an office on, in good order"),
+    (&["pause", "resume"], "Nobody new is elected meanwhile"),
+    (&["completions", "man"], "For your shell; the manual"),
 ];
 
-/// What stands above a command, after an empty line.
-const HEADINGS: &[(&str, &str)] = &[("init", "A cluster\n"), ("list", "The laboratory\n"), ("completions", "")];
+/// What stands above a command, after an empty line; and how wide names are from there on.
+const HEADINGS: &[(&str, &str, usize)] =
+    &[("init", "A cluster\n", 24), ("list", "The laboratory\n", 17), ("completions", "", 17)];
 
 pub(crate) fn print(console: &mut Console<'_>) -> Result<Exit, Failure> {
     let program = Cli::command();
     let about = program.get_about().map(ToString::to_string).unwrap_or_default();
     writeln!(console.out, "{}: {about}", Paint::Strong.on("hustings", console.colour))?;
+    let mut width = 0;
     for command in program.get_subcommands() {
         let name = command.get_name();
-        if let Some((_, heading)) = HEADINGS.iter().find(|(first, _)| *first == name) {
+        if let Some((_, heading, wide)) = HEADINGS.iter().find(|(first, ..)| *first == name) {
             write!(console.out, "\n{heading}")?;
+            width = *wide;
         }
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         match TOGETHER.iter().find(|(names, _)| names.contains(&name)) {
             Some((names, about)) if names[0] == name => {
-                writeln!(console.out, "  hustings {:<24} {about}", names.join(" | "))?;
+                writeln!(console.out, "  hustings {:<width$} {about}", names.join(" | "))?;
             }
             Some(_) => {}
-            None => writeln!(console.out, "  hustings {name:<24} {about}")?,
+            None => writeln!(console.out, "  hustings {name:<width$} {about}")?,
         }
     }
     writeln!(

@@ -125,11 +125,7 @@ impl Elector {
     }
 
     /// The same, but only if the office is of this kind: a program that relies on `exclusive` should say so.
-    pub async fn campaign_as(
-        &self,
-        office: &str,
-        mode: impl Into<Option<Mode>>,
-    ) -> Result<Leadership, CampaignError> {
+    pub async fn campaign_as(&self, office: &str, mode: impl Into<Option<Mode>>) -> Result<Leadership, CampaignError> {
         let mode = mode.into();
         let begun = self.handle.change(|state, _| match state.campaign(office, mode) {
             Some((receiver, deadline, news)) => (Some((receiver, deadline)), news),

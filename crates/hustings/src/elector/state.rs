@@ -17,6 +17,9 @@ use super::observer::Sighting;
 /// An office that no cluster can have: asking for its history costs the node next to nothing.
 const NOWHERE: &str = "-";
 
+/// No lease is longer; what ends later does not end by itself.
+const LONGEST_LEASE: Duration = Duration::from_secs(3600);
+
 /// Why leadership ends, or ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
@@ -180,7 +183,7 @@ impl State {
     }
 
     /// The connection has ended. Nothing is known any more; what is held, is held to its deadline at the latest.
-    pub(super) fn disconnected(&mut self) -> News {
+    pub(super) fn disconnected(&mut self, now: Moment) -> News {
         self.is_connected = false;
         self.expected.clear();
         self.fresh_until.set(Moment::ZERO);
@@ -190,6 +193,13 @@ impl State {
         for campaign in self.campaigns.values_mut() {
             campaign.is_known = false;
             match campaign.phase {
+                // Without an arbiter there is no lease to wait for.
+                Phase::Held(_) | Phase::Stopping(..)
+                    if campaign.is_taken && campaign.deadline.get() > now + LONGEST_LEASE =>
+                {
+                    campaign.deadline.set(Moment::ZERO);
+                    campaign.turn(Phase::Lost(Ending::NodeGone), &mut news);
+                }
                 Phase::Held(token) if campaign.is_taken => {
                     campaign.turn(Phase::Stopping(token, Ending::NodeGone), &mut news);
                 }
@@ -400,12 +410,8 @@ impl State {
     pub(super) fn passed(&mut self, now: Moment) -> News {
         let mut news = News::default();
         let is_over = |campaign: &Campaign| campaign.is_running() && campaign.deadline.get() <= now;
-        let over: Vec<String> = self
-            .campaigns
-            .iter()
-            .filter(|(_, campaign)| is_over(campaign))
-            .map(|(office, _)| office.clone())
-            .collect();
+        let over: Vec<String> =
+            self.campaigns.iter().filter(|(_, campaign)| is_over(campaign)).map(|(office, _)| office.clone()).collect();
         over.iter().for_each(|office| self.lost(office, None, Ending::Deadline, &mut news));
         if self.fresh_until.get() <= now {
             self.show_all(now, &mut news);

@@ -79,7 +79,7 @@ fn attach(shared: &Shared, client: &Client) -> bool {
 
 fn detach(shared: &Shared) {
     shared.lock().connection = None;
-    shared.change(|state, _| ((), state.disconnected()));
+    shared.change(|state, now| ((), state.disconnected(now)));
 }
 
 /// Listens until the connection ends.

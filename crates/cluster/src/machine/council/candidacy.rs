@@ -8,7 +8,8 @@
 //! 3. Whoever sees somebody else stand puts its own candidacy off.
 //! 4. A request for a vote that comes before the voter has seen the leader's end is kept for a moment: the sockets of a
 //!    dying process close one after the other.
-//! 5. If nobody wins, the next attempt comes later each time: a slow disk must not make elections chase each other.
+//! 5. A voter whose disk is blank votes for those only whose disks are blank, too.
+//! 6. If nobody wins, the next attempt comes later each time: a slow disk must not make elections chase each other.
 
 use std::time::Duration;
 
@@ -83,6 +84,11 @@ impl Council {
         let Some(message) = message.to_raft(from.0, self.node.raft.id) else { return false };
         let kind = message.get_msg_type();
         if matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote) {
+            // A disk without a word on it may be one that lost its votes: it votes only where nothing was ever agreed on,
+            // until a leader has given it the log.
+            if self.last_index() == 0 && message.index > 0 {
+                return true;
+            }
             let later = now + COURTESY + STAGGER * place;
             self.candidacy.at = self.candidacy.at.map(|at| at.max(later));
             let is_bound = self.leader().is_some() && message.context.as_ref() != raft_transfer();

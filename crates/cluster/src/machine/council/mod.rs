@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use hustings_protocol::Id;
 use protobuf::Message as _;
-use raft::eraftpb::{self, ConfChangeV2, ConfState, EntryType, MessageType};
+use raft::eraftpb::{self, ConfChangeType, ConfChangeV2, ConfState, EntryType, MessageType};
 use raft::{Config, INVALID_ID, RawNode, StateRole, Storage};
 
 pub(crate) use self::candidacy::Candidacy;
@@ -66,6 +66,8 @@ pub(crate) struct Council {
     writes: u64,
     applied: u64,
     snapshot_at: u64,
+    /// A member was added, and no snapshot knows it yet.
+    has_newcomer: bool,
     candidacy: Candidacy,
     /// Test only: answer before the disk does.
     hasty: bool,
@@ -100,6 +102,7 @@ impl Council {
             writes: 0,
             applied: snapshot_at,
             snapshot_at,
+            has_newcomer: false,
             candidacy,
             hasty,
         })
@@ -300,6 +303,13 @@ impl Council {
             self.conf = state.clone();
             self.mirror.set_conf_state(state);
         }
+        let adds = |single: &eraftpb::ConfChangeSingle| single.get_change_type() != ConfChangeType::RemoveNode;
+        self.has_newcomer |= change.get_changes().iter().any(adds);
+    }
+
+    /// Whether a member was added since this was last asked.
+    pub(crate) fn take_newcomer(&mut self) -> bool {
+        std::mem::take(&mut self.has_newcomer)
     }
 
     /// All that was committed has been acted on.

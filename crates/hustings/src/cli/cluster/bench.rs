@@ -142,8 +142,17 @@ fn run_failover(args: &FailoverArgs, console: &mut Console<'_>) -> Result<Exit, 
         }
         Format::Text => {
             let mut table = Table::new();
-            table.load_preset(presets::NOTHING);
-            table.set_header(["office", "holder", "times", "p50 ms", "p90 ms", "max ms", "old stopped first", "bound by"]);
+            table.load_style(presets::NOTHING);
+            table.set_header([
+                "office",
+                "holder",
+                "times",
+                "p50 ms",
+                "p90 ms",
+                "max ms",
+                "old stopped first",
+                "bound by",
+            ]);
             for (mode, how, row) in &rows {
                 table.add_row([
                     format!("{mode:?}").to_lowercase(),

@@ -87,7 +87,8 @@ impl ClusterFailure {
                     "member" => "`hustings members` shows all",
                     _ => "`hustings status` shows all",
                 };
-                let help = nearest.as_ref().map_or_else(|| list.into(), |near| format!("the nearest is `{near}`; {list}"));
+                let help =
+                    nearest.as_ref().map_or_else(|| list.into(), |near| format!("the nearest is `{near}`; {list}"));
                 (Exit::WrongUse, Some(help))
             }
             ClusterFailure::OtherNumber { .. } => {
@@ -113,7 +114,9 @@ fn config_exit(error: &ConfigError) -> (Exit, Option<String>) {
 fn refusal_exit(refusal: &Refusal) -> (Exit, Option<String>) {
     match refusal.code.as_str() {
         "bad-request" | "unknown-member" | "no-arbiter" => (Exit::WrongUse, None),
-        "no-majority" | "timed-out" | "busy" => (Exit::CouldNot, Some("try again; `hustings status` shows who is up".into())),
+        "no-majority" | "timed-out" | "busy" => {
+            (Exit::CouldNot, Some("try again; `hustings status` shows who is up".into()))
+        }
         _ => (Exit::No, None),
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct InitArgs {
     #[arg(long, value_name = "NAME", default_value = Choice::USUAL)]
     algorithm: String,
     /// A parameter of the algorithm [default: highest=announce for bully].
-    #[arg(long = "param", value_name = "NAME=VALUE")]
+    #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
     /// Who says who may lead.
     #[arg(long, value_enum, default_value_t)]
@@ -100,8 +100,16 @@ fn tell(founded: &Founded, console: &mut Console<'_>) -> std::io::Result<()> {
     }
     writeln!(
         console.out,
-        "\nEvery member's folder belongs on its host. {folder}/authority.key does not: who has it can make members."
-    )
+        "\nEvery member's folder belongs on its host. {folder}/authority.key does not: who has it can make members.\n\n\
+         On every host, with its own folder:\n"
+    )?;
+    let Some((Member { name, .. }, path)) = founded.members.first() else { return Ok(()) };
+    let config = path.join("hustings.toml").display().to_string();
+    for (command, what) in [("node", "runs it, here as "), ("leader", "who leads"), ("status", "everything it knows")] {
+        let name = if command == "node" { name.as_str() } else { "" };
+        writeln!(console.out, "  hustings {command:<6} --config {config}  # {what}{name}")?;
+    }
+    Ok(())
 }
 
 fn describe(founded: &Founded) -> Value {

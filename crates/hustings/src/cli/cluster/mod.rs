@@ -26,7 +26,7 @@ const LEADER: &str = "leader";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ClusterCommand {
-    /// The files of a new cluster: keys and configurations.
+    /// Writes the files of a new cluster.
     Init(Box<init::InitArgs>),
     /// Runs one node of a cluster.
     Node(node::NodeArgs),
@@ -46,12 +46,13 @@ pub(crate) enum ClusterCommand {
     Pause(change::PauseArgs),
     /// Elections go on.
     Resume(change::ResumeArgs),
-    /// Who belongs to the cluster; adds and removes members.
+    /// Lists members, adds and removes them.
     Members(members::MembersArgs),
 }
 
 /// How every command that asks a node ends.
-pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done; 1 the answer is no; 2 wrong use; 3 the node cannot be reached, or cannot do it.";
+pub(crate) const EXIT_CODES: &str =
+    "Exit codes: 0 done; 1 the answer is no; 2 wrong use; 3 the node cannot be reached, or cannot do it.";
 
 /// What every command that asks a node takes.
 #[derive(Args, Debug)]

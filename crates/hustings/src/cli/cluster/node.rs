@@ -83,8 +83,8 @@ pub(crate) fn run(args: &NodeArgs, console: &mut Console<'_>) -> Result<Exit, Fa
 }
 
 fn explain(config: &Config, format: Format, console: &mut Console<'_>) -> std::io::Result<()> {
-    let explained = [Mode::Fenced, Mode::Exclusive]
-        .map(|mode| config.timing.explain(mode, config.members.len(), config.arbiter));
+    let explained =
+        [Mode::Fenced, Mode::Exclusive].map(|mode| config.timing.explain(mode, config.members.len(), config.arbiter));
     match format {
         Format::Json => {
             let modes: Vec<Value> = explained.iter().map(describe).collect();

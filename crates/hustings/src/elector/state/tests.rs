@@ -173,7 +173,7 @@ fn without_a_node_what_is_held_is_to_be_given_up_and_what_is_wanted_is_wanted_ag
     let (mut state, receiver, deadline) = holding_office();
     let (waiting, _, news) = state.campaign("p", None).expect("nobody else campaigns");
     sent(news);
-    sent(state.disconnected());
+    sent(state.disconnected(at(20)));
     assert_eq!(*receiver.borrow(), Phase::Stopping(7, Ending::NodeGone));
     assert_eq!((deadline.get(), state.due()), (at(100), at(100)));
     let again = state.connected(at(50));
@@ -189,11 +189,19 @@ fn without_a_node_what_is_held_is_to_be_given_up_and_what_is_wanted_is_wanted_ag
 }
 
 #[test]
+fn what_has_no_lease_is_lost_with_the_node() {
+    let (mut state, receiver, deadline) = holding_office();
+    sent(state.heard(Reply::Renewed(Holding { office: "o".into(), token: 7, deadline: Moment::NEVER }), at(10)));
+    sent(state.disconnected(at(20)));
+    assert_eq!((receiver.borrow().clone(), deadline.get()), (Phase::Lost(Ending::NodeGone), Moment::ZERO));
+}
+
+#[test]
 fn who_waits_for_a_resignation_hears_of_the_end_of_the_connection() {
     let (mut state, _receiver, _) = holding_office();
     let (waits, mut known) = oneshot::channel();
     assert_eq!(sent(state.withdraw("o", Some(waits))), ["withdraw"]);
-    sent(state.disconnected());
+    sent(state.disconnected(at(20)));
     assert_eq!(known.try_recv(), Err(oneshot::error::TryRecvError::Closed));
 }
 
@@ -225,7 +233,7 @@ fn a_leader_is_shown_only_while_the_node_is_known_to_live() {
     assert_eq!(sent(state.passed(at(500))), ["life"]);
     sent(state.heard(history(), at(501)));
     assert_eq!(shown().as_deref(), Some("a"));
-    sent(state.disconnected());
+    sent(state.disconnected(at(20)));
     assert_eq!(*receiver.borrow(), Sighting::Unknown);
 }
 
@@ -236,9 +244,11 @@ fn what_is_not_current_is_unknown_and_nobody_is_nobody() {
     let (receiver, news) = state.observe("o", at(0));
     sent(news);
     sent(state.heard(history(), at(0)));
-    for (reply, wanted) in
-        [(status(None, true), Sighting::Vacant), (status(Some("a"), false), Sighting::Unknown), (status(None, false), Sighting::Unknown)]
-    {
+    for (reply, wanted) in [
+        (status(None, true), Sighting::Vacant),
+        (status(Some("a"), false), Sighting::Unknown),
+        (status(None, false), Sighting::Unknown),
+    ] {
         sent(state.heard(reply, at(1)));
         assert_eq!(*receiver.borrow(), wanted);
     }
