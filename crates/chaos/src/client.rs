@@ -24,6 +24,8 @@ use crate::socket::Socket;
 const WRITES: u64 = 4 * MILLISECOND;
 /// A client looks up this often, whatever happens.
 const IDLE: u64 = 40 * MILLISECOND;
+/// A deadline that is this far away is none: there is no arbiter, and who has lost its node has lost its office.
+const NO_LEASE: u64 = 3_600_000 * MILLISECOND;
 /// How long a client takes at most to stop when it is asked to.
 const STOPS_WITHIN: u64 = 6 * MILLISECOND;
 
@@ -137,6 +139,10 @@ impl<'a> Session<'a> {
 
     /// The node is gone: acts on until the deadline.
     fn outlive(&mut self) {
+        self.engaged.store(false, Ordering::Relaxed);
+        if self.tenure.is_some_and(|tenure| tenure.deadline > clock::now() + NO_LEASE) {
+            self.end("gone");
+        }
         while let Some(tenure) = self.tenure {
             let now = clock::now();
             self.act(now);

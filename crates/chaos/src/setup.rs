@@ -157,6 +157,7 @@ fn facts(run: &Run, timing: &Timing) -> Facts {
         lease: nanoseconds(timing.lease),
         drift_ppm: timing.drift_ppm,
         bound: nanoseconds(bound(timing, count, arbiter)),
+        read_lag: run.read_lag_ms.saturating_mul(1_000_000),
     }
 }
 
@@ -176,7 +177,7 @@ fn plan(run: &Run, facts: &Facts, timing: &Timing) -> Plan {
         _ if run.faults.is_some() => run.faults.clone().unwrap_or_default(),
         None => Kind::ALL.into_iter().filter(possible).collect(),
         Some(Break::DriftMargin) => vec![Kind::CutSilent],
-        Some(Break::DurableBeforeSend) => vec![Kind::Kill, Kind::Blackout],
+        Some(Break::DurableBeforeSend) => vec![Kind::KillAll, Kind::Blackout],
         Some(Break::StaleRuns) => {
             vec![Kind::Kill, Kind::Freeze, Kind::CutClosed, Kind::CutSilent, Kind::OneWay, Kind::Slow]
         }

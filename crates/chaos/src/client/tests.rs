@@ -147,6 +147,17 @@ fn it_acts_on_without_its_node_until_its_deadline_and_then_comes_back() {
 }
 
 #[test]
+fn without_a_lease_the_end_of_its_node_is_the_end_of_its_office() {
+    let stage = Stage::new(true);
+    let mut node = stage.accept();
+    node.say(&Reply::Held(holding(7, u64::MAX)));
+    stage.wait_for(|events| events.len() == 1);
+    drop(node);
+    let _node = stage.accept();
+    assert_eq!(names(&stage.close()), ["n1.x.0#1 claims 7", "gone 7"]);
+}
+
+#[test]
 fn the_deadline_is_on_its_host_s_clock() {
     let part = Part {
         node: "n1".to_string(),
