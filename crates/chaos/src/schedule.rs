@@ -25,7 +25,7 @@ pub(crate) enum Kind {
     OneWay,
     /// Two parts do not reach each other, but both reach the node in the middle: majorities that overlap.
     Overlap,
-    /// What two nodes say to each other takes long.
+    /// What a node and some others say to each other takes long.
     Slow,
     /// A host goes away: nothing arrives any more, and then its node is killed.
     HostAway,
@@ -157,6 +157,8 @@ pub(crate) struct Plan {
     pub(crate) kinds: Vec<Kind>,
     /// Whether every episode is aimed at the holder of the first office.
     pub(crate) aimed: bool,
+    /// Whether storms are short, and in each of them one node's mail is late while others come and go.
+    pub(crate) late_mail: bool,
 }
 
 /// Everything that is going to happen.
@@ -179,7 +181,7 @@ impl Schedule {
         let mut dice = Dice::of(plan.seed, 1);
         let mut episodes = Vec::new();
         let mut steps = Vec::new();
-        let storm = plan.lease.saturating_mul(6).clamp(12_000, 40_000);
+        let storm = if plan.late_mail { 2_500 } else { plan.lease.saturating_mul(6).clamp(12_000, 40_000) };
         // The last calm ends with the schedule; a first, short storm is better than none.
         let mut now = 0;
         while now + plan.calm < plan.length || steps.is_empty() {
@@ -187,7 +189,10 @@ impl Schedule {
             // What would be left after this round must be enough for another.
             let storm = if room < storm * 3 / 2 + plan.calm { room } else { storm };
             let first = episodes.len();
-            draw_storm(plan, &mut dice, now, now + storm, &mut episodes);
+            match plan.late_mail {
+                true => draw_late_mail(plan, &mut dice, now, now + storm, &mut episodes),
+                false => draw_storm(plan, &mut dice, now, now + storm, &mut episodes),
+            }
             for (index, episode) in episodes.iter().enumerate().skip(first) {
                 steps.push((episode.begin, Step::Begin(index)));
                 steps.push((episode.end, Step::End(index)));
@@ -200,6 +205,29 @@ impl Schedule {
         // Stable: at the same millisecond an episode begins before it ends, and ends before the calm begins.
         steps.sort_by_key(|(at, _)| *at);
         Schedule { episodes, steps }
+    }
+}
+
+/// One node's mail is late from one moment to another, while others are killed and come back before it arrives. The
+/// last one comes back at the end, so that what is late then is mail of an election that is over.
+fn draw_late_mail(plan: &Plan, dice: &mut Dice, from: u64, to: u64, episodes: &mut Vec<Episode>) {
+    let mut slow = draw_episode(plan, dice, Kind::Slow, from + 50, to);
+    let late = slow.order[0];
+    slow.aim = Aim::Node(late);
+    (slow.side, slow.amount, slow.end) = (plan.nodes.saturating_sub(1).max(1), dice.from(100, 400) as i64, to);
+    episodes.push(slow);
+    let others = plan.nodes.saturating_sub(1).max(1) as u64;
+    let mut now = from + dice.from(300, 700);
+    while now + 20 < to {
+        let mut kill = draw_episode(plan, dice, Kind::Kill, now, to);
+        kill.aim = Aim::Node((late + dice.from(1, others) as usize) % plan.nodes);
+        kill.end = (now + dice.from(20, 250)).min(to);
+        let next = kill.end + dice.from(50, 500);
+        if next + 20 >= to {
+            kill.end = to;
+        }
+        episodes.push(kill);
+        now = next;
     }
 }
 
@@ -263,6 +291,7 @@ fn draw_episode(plan: &Plan, dice: &mut Dice, kind: Kind, begin: u64, latest: u6
         Kind::CutClosed | Kind::CutSilent => dice.from(1, nodes.saturating_sub(1).max(1)),
         Kind::OneWay => [1, nodes.saturating_sub(1)][usize::from(dice.percent(40))],
         Kind::Overlap => dice.from(1, nodes.saturating_sub(2).max(1)),
+        Kind::Slow => dice.from(1, nodes.saturating_sub(1).max(1)),
         _ => 1,
     };
     let amount = match kind {
@@ -290,6 +319,7 @@ mod tests {
             lease: 250,
             kinds: Kind::ALL.to_vec(),
             aimed: false,
+            late_mail: false,
         }
     }
 
@@ -354,6 +384,25 @@ mod tests {
         assert!(!schedule.episodes.is_empty());
         for episode in &schedule.episodes {
             assert_eq!((episode.kind, episode.aim, episode.side), (Kind::CutSilent, Aim::Holder(0), 1));
+        }
+    }
+
+    #[test]
+    fn late_mail_is_late_until_the_end_of_every_storm_and_somebody_comes_back_then() {
+        let schedule = Schedule::new(&Plan { late_mail: true, calm: 5_000, ..plan(4, 5, 1) });
+        let calms: Vec<u64> =
+            schedule.steps.iter().filter(|(_, step)| *step == Step::Calm).map(|(at, _)| *at).collect();
+        assert!(calms.len() > 5, "{calms:?}");
+        for calm in calms {
+            let last = |kind| schedule.episodes.iter().any(|episode| episode.kind == kind && episode.end == calm);
+            assert!(last(Kind::Slow) && last(Kind::Kill));
+        }
+        for kill in schedule.episodes.iter().filter(|episode| episode.kind == Kind::Kill) {
+            let slow = schedule
+                .episodes
+                .iter()
+                .find(|slow| slow.kind == Kind::Slow && slow.begin < kill.begin && kill.end <= slow.end);
+            assert!(slow.is_some_and(|slow| slow.aim != kill.aim), "the late one lives");
         }
     }
 

@@ -164,10 +164,12 @@ fn facts(run: &Run, timing: &Timing) -> Facts {
 /// How long after the last fault the right one must lead: the worst failover, then the best one has been up for long
 /// enough and takes over in good order.
 fn bound(timing: &Timing, nodes: usize, arbiter: bool) -> Duration {
-    let arbiter = if arbiter { ArbiterKind::Raft } else { ArbiterKind::None };
-    let ways = timing.explain(Mode::Exclusive, nodes, arbiter).ways;
+    let kind = if arbiter { ArbiterKind::Raft } else { ArbiterKind::None };
+    let ways = timing.explain(Mode::Exclusive, nodes, kind).ways;
     let worst = |loss| ways.iter().find(|way| way.loss == loss).map(|way| way.worst()).unwrap_or_default();
-    worst(Loss::Silent) + timing.settle * DAMPING + timing.hand_over + worst(Loss::Graceful) + RECOVERY
+    // Without an arbiter nothing is handed over: whoever is elected leads.
+    let better = timing.settle * DAMPING + timing.hand_over + worst(Loss::Graceful);
+    worst(Loss::Silent) + RECOVERY + if arbiter { better } else { Duration::ZERO }
 }
 
 fn plan(run: &Run, facts: &Facts, timing: &Timing) -> Plan {
@@ -178,9 +180,7 @@ fn plan(run: &Run, facts: &Facts, timing: &Timing) -> Plan {
         None => Kind::ALL.into_iter().filter(possible).collect(),
         Some(Break::DriftMargin) => vec![Kind::CutSilent],
         Some(Break::DurableBeforeSend) => vec![Kind::KillAll, Kind::Blackout],
-        Some(Break::StaleRuns) => {
-            vec![Kind::Kill, Kind::Freeze, Kind::CutClosed, Kind::CutSilent, Kind::OneWay, Kind::Slow]
-        }
+        Some(Break::StaleRuns) => vec![Kind::Kill, Kind::Slow],
     };
     let milliseconds = |length: u64| length / 1_000_000;
     Plan {
@@ -192,6 +192,7 @@ fn plan(run: &Run, facts: &Facts, timing: &Timing) -> Plan {
         lease: milliseconds(nanoseconds(timing.lease)),
         kinds,
         aimed: run.target() == Some(Break::DriftMargin),
+        late_mail: run.target() == Some(Break::StaleRuns) && run.faults.is_none(),
     }
 }
 

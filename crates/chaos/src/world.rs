@@ -99,7 +99,8 @@ impl Damage {
             }
             Kind::Slow => {
                 let delay = Link::Slow(episode.amount.unsigned_abs());
-                damage.part(&order[..1], order.get(1..2).unwrap_or_default(), delay);
+                let end = order.len().min(1 + episode.side);
+                damage.part(&order[..1], &order[1..end], delay);
             }
         }
         damage
