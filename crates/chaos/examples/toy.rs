@@ -63,7 +63,8 @@ fn main() -> io::Result<()> {
             fs::create_dir_all(&words[1])?;
             nodes.map(|(_, node)| node).try_for_each(|node| write_member(Path::new(&words[1]), node))
         }
-        Some("members") if words[1] == "add" => write_member(Path::new(&value("--authority")), &words[2]),
+        Some("members") if words[1] == "add" => write_member(Path::new(&value("--dir")), &words[2]),
+        Some("node") if words.iter().any(|word| word == "--explain-timing") => Ok(()),
         Some("node") => {
             let config = PathBuf::from(value("--config"));
             let text = fs::read_to_string(&config)?;

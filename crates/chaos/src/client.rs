@@ -24,6 +24,8 @@ use crate::socket::Socket;
 const WRITES: u64 = 4 * MILLISECOND;
 /// A client looks up this often, whatever happens.
 const IDLE: u64 = 40 * MILLISECOND;
+/// A deadline that is this far away is none: there is no arbiter, and who has lost its node has lost its office.
+const NO_LEASE: u64 = 3_600_000 * MILLISECOND;
 /// How long a client takes at most to stop when it is asked to.
 const STOPS_WITHIN: u64 = 6 * MILLISECOND;
 
@@ -98,7 +100,7 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn new(scene: &'a Scene, part: &'a mut Part, engaged: &'a AtomicBool, name: String) -> Self {
-        let whim_at = clock::now() + next_whim(&mut part.dice);
+        let whim_at = clock::now() + next_whim(scene, &mut part.dice);
         Session {
             scene,
             part,
@@ -137,6 +139,10 @@ impl<'a> Session<'a> {
 
     /// The node is gone: acts on until the deadline.
     fn outlive(&mut self) {
+        self.engaged.store(false, Ordering::Relaxed);
+        if self.tenure.is_some_and(|tenure| tenure.deadline > clock::now() + NO_LEASE) {
+            self.end("gone");
+        }
         while let Some(tenure) = self.tenure {
             let now = clock::now();
             self.act(now);
@@ -189,7 +195,7 @@ impl<'a> Session<'a> {
         if calm || now < self.whim_at || waits {
             return Ok(true);
         }
-        self.whim_at = now + next_whim(&mut self.part.dice);
+        self.whim_at = now + next_whim(self.scene, &mut self.part.dice);
         match self.part.dice.below(10) {
             0..5 => self.hangs_until = Some(now + self.part.dice.of_any_size(20, 1_500) * MILLISECOND),
             5..8 => {
@@ -300,8 +306,9 @@ impl<'a> Session<'a> {
     }
 }
 
-fn next_whim(dice: &mut Dice) -> u64 {
-    dice.of_any_size(300, 30_000) * MILLISECOND
+fn next_whim(scene: &Scene, dice: &mut Dice) -> u64 {
+    let longest = if scene.restless { 600 } else { 30_000 };
+    dice.of_any_size(300, longest) * MILLISECOND
 }
 
 /// A client that plays in a thread of its own.

@@ -1,5 +1,5 @@
-//! The disks of the nodes, and how they get full: small file systems in memory where they may be mounted, a limit on
-//! the size of files where not. Never the real disk.
+//! The disks of the nodes, and how they get full: small file systems in memory, where they may be mounted. Never the
+//! real disk.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -33,9 +33,9 @@ impl Disks {
         Ok(disks)
     }
 
-    /// Whether files must be limited because no disk can be filled.
-    pub(crate) fn need_limits(&self) -> bool {
-        self.mounted.len() < self.folders.len()
+    /// Whether a node's disk is one that may be filled.
+    fn is_own(&self, node: usize) -> bool {
+        self.mounted.contains(&self.folders[node])
     }
 
     /// Where a node keeps what it must not forget.
@@ -43,9 +43,9 @@ impl Disks {
         self.folders[node].join("data")
     }
 
-    /// Fills a node's disk to the last byte. Does nothing if limits are needed.
+    /// Fills a node's disk to the last byte, if it is its own.
     pub(crate) fn fill(&self, node: usize) -> io::Result<()> {
-        if self.need_limits() {
+        if !self.is_own(node) {
             return Ok(());
         }
         let mut filler = File::create(self.folders[node].join(FILLER))?;
@@ -111,7 +111,7 @@ mod tests {
         fs::create_dir(disks.data(0)).expect("room");
         disks.free(0).expect("nothing to free is well");
         disks.fill(0).expect("filled");
-        if !disks.need_limits() {
+        if disks.is_own(0) {
             let full = fs::write(disks.data(0).join("file"), "x").expect_err("no room");
             assert_eq!(full.kind(), io::ErrorKind::StorageFull);
             disks.fill(0).expect("it may be filled again");

@@ -71,8 +71,8 @@ impl<'a> Drive<'a> {
             schedule: Schedule::new(&cluster.plan),
             world: World::new(facts.nodes.len()),
             facts,
+            scene: Arc::new(Scene::new(Arc::clone(&recorder), cluster.restless)),
             cluster,
-            scene: Arc::new(Scene::new(Arc::clone(&recorder))),
             recorder,
             players: Vec::new(),
             readers: Vec::new(),
@@ -230,8 +230,7 @@ impl<'a> Drive<'a> {
                 ill.into_iter().try_for_each(|node| self.cluster.nodes.kill(node))
             }
             Kind::Freeze => self.cluster.nodes.freeze(whom),
-            Kind::DiskFull if self.cluster.disks.need_limits() => self.cluster.nodes.limit(whom, Some(0)),
-            Kind::DiskFull => self.cluster.disks.fill(whom),
+            Kind::DiskFull | Kind::Blackout => ill.into_iter().try_for_each(|node| self.fill_disk(node)),
             Kind::Wipe => {
                 self.cluster.nodes.kill(whom)?;
                 self.cluster.forget(whom)
@@ -257,6 +256,12 @@ impl<'a> Drive<'a> {
                 self.start_node(whom)?;
             }
             Kind::Freeze => self.cluster.nodes.thaw(whom)?,
+            Kind::Blackout => {
+                // All are dead before the first of them can write again.
+                damage.ill.iter().try_for_each(|node| self.cluster.nodes.kill(*node))?;
+                damage.ill.iter().try_for_each(|node| self.cluster.disks.free(*node))?;
+                damage.ill.into_iter().try_for_each(|node| self.start_node(node))?;
+            }
             Kind::DiskFull => {
                 self.cluster.disks.free(whom)?;
                 self.cluster.nodes.limit(whom, None)?;
@@ -273,6 +278,12 @@ impl<'a> Drive<'a> {
         }
         self.note_majority(true);
         Ok(())
+    }
+
+    /// No write succeeds any more: the disk is full, and because nodes keep room in reserve, files may not be written.
+    fn fill_disk(&mut self, node: usize) -> io::Result<()> {
+        self.cluster.disks.fill(node)?;
+        self.cluster.nodes.limit(node, Some(0))
     }
 
     /// Everything is mended: waits until all clients campaign. How long that took, in nanoseconds.

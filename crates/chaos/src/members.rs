@@ -4,14 +4,15 @@ use std::fs;
 use std::io;
 use std::process::Command;
 
-use crate::setup::{Cluster, add_offices, finished};
+use crate::setup::{Cluster, WALL_CLOCK, add_offices, finished};
 
 impl Cluster {
     /// A killed node is removed from the cluster, and everything it kept is gone.
     pub(crate) fn forget(&mut self, node: usize) -> io::Result<()> {
         let name = self.facts.nodes[node].name.clone();
         let mut command = Command::new(&self.program);
-        command.args(["members", "remove", &name]).arg("--socket").arg(self.other_socket(node));
+        command.args(["members", "remove", &name]).arg("--dir").arg(&self.authority);
+        command.arg("--socket").arg(self.other_socket(node));
         finished(&mut command)?;
         self.disks.wipe(node)?;
         let folder = self.authority.join(&name);
@@ -23,7 +24,7 @@ impl Cluster {
         let facts = &self.facts.nodes[node];
         let newcomer = format!("{}={},priority={}", facts.name, self.net.address(node), facts.priority);
         let mut command = Command::new(&self.program);
-        command.args(["members", "add", &newcomer]).arg("--authority").arg(&self.authority);
+        command.args(["members", "add", &newcomer]).arg("--dir").arg(&self.authority);
         command.arg("--socket").arg(self.other_socket(node));
         finished(&mut command)?;
         add_offices(&self.authority.join(&facts.name).join("hustings.toml"), &self.facts.offices)
@@ -32,8 +33,8 @@ impl Cluster {
     /// From its next start on, a node's time of day is wrong by so many seconds.
     pub(crate) fn shift_wall_clock(&mut self, node: usize, seconds: i64) {
         let arguments = &mut self.nodes.spec(node).arguments;
-        arguments.retain(|argument| !argument.starts_with("--test-wall-seconds="));
-        arguments.push(format!("--test-wall-seconds={seconds}"));
+        arguments.retain(|argument| !argument.starts_with(WALL_CLOCK));
+        arguments.push(format!("{WALL_CLOCK}={seconds}"));
     }
 
     fn other_socket(&self, node: usize) -> &std::path::Path {

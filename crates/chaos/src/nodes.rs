@@ -32,8 +32,6 @@ pub(crate) struct Launcher {
     pub(crate) program: PathBuf,
     /// This program, to launch it with. Without it the node is started as it is.
     pub(crate) harness: Option<PathBuf>,
-    /// Whether a write beyond a file-size limit must fail instead of killing the node.
-    pub(crate) limits: bool,
 }
 
 /// All nodes. Dropped, it kills and reaps them.
@@ -166,9 +164,8 @@ impl Launcher {
             words.extend(spec.namespace.iter().flat_map(|name| ["--namespace".to_string(), name.clone()]));
             words.push("--".to_string());
         }
-        if self.limits {
-            words.extend(["env", "--ignore-signal=XFSZ"].map(str::to_string));
-        }
+        // A write beyond a limit must fail, as on a full disk, and not kill the node.
+        words.extend(["env", "--ignore-signal=XFSZ"].map(str::to_string));
         words.push(self.program.display().to_string());
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(&spec.arguments);
@@ -190,7 +187,7 @@ mod tests {
             namespace: None,
             log: folder.join("log"),
         };
-        Nodes::new(Launcher { program: "bash".into(), harness: None, limits: true }, vec![spec])
+        Nodes::new(Launcher { program: "bash".into(), harness: None }, vec![spec])
     }
 
     fn state(process: u32) -> Option<char> {

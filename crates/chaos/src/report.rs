@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::drive::Outcome;
-use crate::judge::Verdict;
+use crate::judge::{Rule, Verdict};
 use crate::options::Run;
 
-/// How many violations are told in full.
-const SHOWN: usize = 20;
+/// How many violations of a rule are told in full.
+const SHOWN: usize = 5;
 
 /// Everything there is to say about a run.
 pub(crate) struct Report<'a> {
@@ -56,8 +56,14 @@ impl Report<'_> {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "{name}: {value}");
         }
-        for violation in verdict.violations.iter().take(SHOWN) {
-            let _ = writeln!(text, "  {} at {}: {}", violation.rule, violation.at, violation.what);
+        for rule in Rule::ALL {
+            let broken: Vec<_> = verdict.violations.iter().filter(|violation| violation.rule == rule).collect();
+            if broken.len() > SHOWN {
+                let _ = writeln!(text, "  {rule}: {} times, the first {SHOWN} are", broken.len());
+            }
+            for violation in broken.into_iter().take(SHOWN) {
+                let _ = writeln!(text, "  {rule} at {}: {}", violation.at, violation.what);
+            }
         }
         for problem in outcome.problems.iter().take(SHOWN) {
             let _ = writeln!(text, "  {problem}");
@@ -104,7 +110,7 @@ impl Report<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::{Rule, Violation};
+    use crate::judge::Violation;
     use crate::options::Options;
     use crate::schedule::Kind;
     use clap::Parser;

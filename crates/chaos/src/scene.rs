@@ -14,6 +14,8 @@ pub(crate) struct Scene {
     pub(crate) recorder: Arc<Recorder>,
     /// Where holders of fenced offices write.
     pub(crate) store: Store,
+    /// Whether clients hang, resign and leave all the time.
+    pub(crate) restless: bool,
     calm: AtomicBool,
     over: AtomicBool,
     /// The greatest term of the arbiter that anybody was told, and who led it then.
@@ -22,10 +24,11 @@ pub(crate) struct Scene {
 
 impl Scene {
     /// A stormy scene that is not over.
-    pub(crate) fn new(recorder: Arc<Recorder>) -> Self {
+    pub(crate) fn new(recorder: Arc<Recorder>, restless: bool) -> Self {
         Scene {
             store: Store::new(Arc::clone(&recorder)),
             recorder,
+            restless,
             calm: AtomicBool::new(false),
             over: AtomicBool::new(false),
             arbiter: Mutex::default(),

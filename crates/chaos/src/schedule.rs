@@ -25,12 +25,14 @@ pub(crate) enum Kind {
     OneWay,
     /// Two parts do not reach each other, but both reach the node in the middle: majorities that overlap.
     Overlap,
-    /// What two nodes say to each other takes long.
+    /// What a node and some others say to each other takes long.
     Slow,
     /// A host goes away: nothing arrives any more, and then its node is killed.
     HostAway,
     /// A node's disk is full.
     DiskFull,
+    /// All disks are full, and then all nodes are killed at once.
+    Blackout,
     /// A node loses its disk: removed from the cluster, and added as a new member.
     Wipe,
     /// A node is killed, and restarted with another time of day.
@@ -39,7 +41,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All of them.
-    pub(crate) const ALL: [Kind; 12] = [
+    pub(crate) const ALL: [Kind; 13] = [
         Kind::Kill,
         Kind::KillAll,
         Kind::Freeze,
@@ -50,6 +52,7 @@ impl Kind {
         Kind::Slow,
         Kind::HostAway,
         Kind::DiskFull,
+        Kind::Blackout,
         Kind::Wipe,
         Kind::WallClock,
     ];
@@ -67,6 +70,7 @@ impl Kind {
             Kind::Slow => "slow",
             Kind::HostAway => "host-away",
             Kind::DiskFull => "disk-full",
+            Kind::Blackout => "blackout",
             Kind::Wipe => "wipe",
             Kind::WallClock => "wall-clock",
         }
@@ -80,7 +84,7 @@ impl Kind {
             Kind::CutClosed | Kind::CutSilent | Kind::OneWay => 12,
             Kind::Overlap | Kind::Slow | Kind::HostAway => 8,
             Kind::DiskFull => 5,
-            Kind::KillAll | Kind::Wipe | Kind::WallClock => 3,
+            Kind::KillAll | Kind::Blackout | Kind::Wipe | Kind::WallClock => 3,
         }
     }
 }
@@ -153,6 +157,8 @@ pub(crate) struct Plan {
     pub(crate) kinds: Vec<Kind>,
     /// Whether every episode is aimed at the holder of the first office.
     pub(crate) aimed: bool,
+    /// Whether storms are short, and in each of them one node's mail is late while others come and go.
+    pub(crate) late_mail: bool,
 }
 
 /// Everything that is going to happen.
@@ -175,7 +181,7 @@ impl Schedule {
         let mut dice = Dice::of(plan.seed, 1);
         let mut episodes = Vec::new();
         let mut steps = Vec::new();
-        let storm = plan.lease.saturating_mul(6).clamp(12_000, 40_000);
+        let storm = if plan.late_mail { 2_500 } else { plan.lease.saturating_mul(6).clamp(12_000, 40_000) };
         // The last calm ends with the schedule; a first, short storm is better than none.
         let mut now = 0;
         while now + plan.calm < plan.length || steps.is_empty() {
@@ -183,7 +189,10 @@ impl Schedule {
             // What would be left after this round must be enough for another.
             let storm = if room < storm * 3 / 2 + plan.calm { room } else { storm };
             let first = episodes.len();
-            draw_storm(plan, &mut dice, now, now + storm, &mut episodes);
+            match plan.late_mail {
+                true => draw_late_mail(plan, &mut dice, now, now + storm, &mut episodes),
+                false => draw_storm(plan, &mut dice, now, now + storm, &mut episodes),
+            }
             for (index, episode) in episodes.iter().enumerate().skip(first) {
                 steps.push((episode.begin, Step::Begin(index)));
                 steps.push((episode.end, Step::End(index)));
@@ -199,6 +208,29 @@ impl Schedule {
     }
 }
 
+/// One node's mail is late from one moment to another, while others are killed and come back before it arrives. The
+/// last one comes back at the end, so that what is late then is mail of an election that is over.
+fn draw_late_mail(plan: &Plan, dice: &mut Dice, from: u64, to: u64, episodes: &mut Vec<Episode>) {
+    let mut slow = draw_episode(plan, dice, Kind::Slow, from + 50, to);
+    let late = slow.order[0];
+    slow.aim = Aim::Node(late);
+    (slow.side, slow.amount, slow.end) = (plan.nodes.saturating_sub(1).max(1), dice.from(100, 400) as i64, to);
+    episodes.push(slow);
+    let others = plan.nodes.saturating_sub(1).max(1) as u64;
+    let mut now = from + dice.from(300, 700);
+    while now + 20 < to {
+        let mut kill = draw_episode(plan, dice, Kind::Kill, now, to);
+        kill.aim = Aim::Node((late + dice.from(1, others) as usize) % plan.nodes);
+        kill.end = (now + dice.from(20, 250)).min(to);
+        let next = kill.end + dice.from(50, 500);
+        if next + 20 >= to {
+            kill.end = to;
+        }
+        episodes.push(kill);
+        now = next;
+    }
+}
+
 /// Episodes from one moment to another.
 fn draw_storm(plan: &Plan, dice: &mut Dice, from: u64, to: u64, episodes: &mut Vec<Episode>) {
     let first = episodes.len();
@@ -208,12 +240,12 @@ fn draw_storm(plan: &Plan, dice: &mut Dice, from: u64, to: u64, episodes: &mut V
             episodes[first..].iter().filter(|episode| episode.end > now && kinds(episode.kind)).count()
         };
         let (ill, links) = (running(breaks_node), running(breaks_links));
-        let alone = running(|kind| matches!(kind, Kind::KillAll | Kind::Wipe)) > 0;
+        let alone = running(|kind| matches!(kind, Kind::KillAll | Kind::Blackout | Kind::Wipe)) > 0;
         let weight = |kind: &Kind| {
             let fits = match kind {
                 _ if alone => false,
                 // A change of membership needs its majority; and whoever is down cannot be killed.
-                Kind::KillAll | Kind::Wipe => ill + links == 0,
+                Kind::KillAll | Kind::Blackout | Kind::Wipe => ill + links == 0,
                 kind if breaks_node(*kind) => ill < most_at_once(plan.nodes),
                 _ => links < 2,
             };
@@ -246,7 +278,7 @@ fn draw_episode(plan: &Plan, dice: &mut Dice, kind: Kind, begin: u64, latest: u6
         _ => Aim::Node(order[0]),
     };
     let longest = match kind {
-        Kind::KillAll | Kind::Wipe => 2_000,
+        Kind::KillAll | Kind::Blackout | Kind::Wipe => 2_000,
         _ if plan.aimed => plan.lease * 3,
         _ => (plan.lease * 8).clamp(1_000, 6_000),
     };
@@ -259,6 +291,7 @@ fn draw_episode(plan: &Plan, dice: &mut Dice, kind: Kind, begin: u64, latest: u6
         Kind::CutClosed | Kind::CutSilent => dice.from(1, nodes.saturating_sub(1).max(1)),
         Kind::OneWay => [1, nodes.saturating_sub(1)][usize::from(dice.percent(40))],
         Kind::Overlap => dice.from(1, nodes.saturating_sub(2).max(1)),
+        Kind::Slow => dice.from(1, nodes.saturating_sub(1).max(1)),
         _ => 1,
     };
     let amount = match kind {
@@ -286,6 +319,7 @@ mod tests {
             lease: 250,
             kinds: Kind::ALL.to_vec(),
             aimed: false,
+            late_mail: false,
         }
     }
 
@@ -296,7 +330,7 @@ mod tests {
         assert_ne!(bytes(1), bytes(2));
         // If this number changes, every seed means something else: say so in the changelog.
         let sum = bytes(1).bytes().fold(0_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-        assert_eq!(sum, 1_336_860_378_016_437_357);
+        assert_eq!(sum, 3_182_255_692_120_329_033);
     }
 
     #[test]
@@ -350,6 +384,25 @@ mod tests {
         assert!(!schedule.episodes.is_empty());
         for episode in &schedule.episodes {
             assert_eq!((episode.kind, episode.aim, episode.side), (Kind::CutSilent, Aim::Holder(0), 1));
+        }
+    }
+
+    #[test]
+    fn late_mail_is_late_until_the_end_of_every_storm_and_somebody_comes_back_then() {
+        let schedule = Schedule::new(&Plan { late_mail: true, calm: 5_000, ..plan(4, 5, 1) });
+        let calms: Vec<u64> =
+            schedule.steps.iter().filter(|(_, step)| *step == Step::Calm).map(|(at, _)| *at).collect();
+        assert!(calms.len() > 5, "{calms:?}");
+        for calm in calms {
+            let last = |kind| schedule.episodes.iter().any(|episode| episode.kind == kind && episode.end == calm);
+            assert!(last(Kind::Slow) && last(Kind::Kill));
+        }
+        for kill in schedule.episodes.iter().filter(|episode| episode.kind == Kind::Kill) {
+            let slow = schedule
+                .episodes
+                .iter()
+                .find(|slow| slow.kind == Kind::Slow && slow.begin < kill.begin && kill.end <= slow.end);
+            assert!(slow.is_some_and(|slow| slow.aim != kill.aim), "the late one lives");
         }
     }
 

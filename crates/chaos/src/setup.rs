@@ -24,6 +24,8 @@ const RECOVERY: Duration = Duration::from_secs(2);
 /// [`DAMPING`] times that, and here everybody comes and goes.
 const SETTLE: Duration = Duration::from_millis(20);
 const DAMPING: u32 = 64;
+/// The node's option for another time of day, in seconds.
+pub(crate) const WALL_CLOCK: &str = "--test-wall-seconds";
 /// For how long a calm is judged.
 const JUDGED: Duration = Duration::from_secs(2);
 
@@ -45,6 +47,8 @@ pub(crate) struct Cluster {
     pub(crate) program: PathBuf,
     /// The folder of the cluster's authority.
     pub(crate) authority: PathBuf,
+    /// Whether clients resign and leave all the time, so that tokens are given all the time.
+    pub(crate) restless: bool,
 }
 
 impl Cluster {
@@ -72,11 +76,25 @@ impl Cluster {
                 log: logs.join(format!("{}.log", node.name)),
             });
         }
-        let launcher =
-            Launcher { program: program.clone(), harness: Some(std::env::current_exe()?), limits: disks.need_limits() };
+        let launcher = Launcher { program: program.clone(), harness: Some(std::env::current_exe()?) };
         let sockets = names.iter().map(|name| authority.join(name).join("hustings.sock")).collect();
-        let plan = plan(run, &facts, &timing);
-        Ok(Cluster { plan, nodes: Nodes::new(launcher, specs), net, disks, sockets, program, authority, facts })
+        let mut plan = plan(run, &facts, &timing);
+        let first = authority.join(&names[0]).join("hustings.toml");
+        if run.faults.is_none() && !has_wall_clock(&program, &first)? {
+            plan.kinds.retain(|kind| *kind != Kind::WallClock);
+        }
+        let restless = run.target() == Some(Break::DurableBeforeSend);
+        Ok(Cluster {
+            restless,
+            plan,
+            nodes: Nodes::new(launcher, specs),
+            net,
+            disks,
+            sockets,
+            program,
+            authority,
+            facts,
+        })
     }
 }
 
@@ -139,16 +157,19 @@ fn facts(run: &Run, timing: &Timing) -> Facts {
         lease: nanoseconds(timing.lease),
         drift_ppm: timing.drift_ppm,
         bound: nanoseconds(bound(timing, count, arbiter)),
+        read_lag: run.read_lag_ms.saturating_mul(1_000_000),
     }
 }
 
 /// How long after the last fault the right one must lead: the worst failover, then the best one has been up for long
 /// enough and takes over in good order.
 fn bound(timing: &Timing, nodes: usize, arbiter: bool) -> Duration {
-    let arbiter = if arbiter { ArbiterKind::Raft } else { ArbiterKind::None };
-    let ways = timing.explain(Mode::Exclusive, nodes, arbiter).ways;
+    let kind = if arbiter { ArbiterKind::Raft } else { ArbiterKind::None };
+    let ways = timing.explain(Mode::Exclusive, nodes, kind).ways;
     let worst = |loss| ways.iter().find(|way| way.loss == loss).map(|way| way.worst()).unwrap_or_default();
-    worst(Loss::Silent) + timing.settle * DAMPING + timing.hand_over + worst(Loss::Graceful) + RECOVERY
+    // Without an arbiter nothing is handed over: whoever is elected leads.
+    let better = timing.settle * DAMPING + timing.hand_over + worst(Loss::Graceful);
+    worst(Loss::Silent) + RECOVERY + if arbiter { better } else { Duration::ZERO }
 }
 
 fn plan(run: &Run, facts: &Facts, timing: &Timing) -> Plan {
@@ -158,10 +179,8 @@ fn plan(run: &Run, facts: &Facts, timing: &Timing) -> Plan {
         _ if run.faults.is_some() => run.faults.clone().unwrap_or_default(),
         None => Kind::ALL.into_iter().filter(possible).collect(),
         Some(Break::DriftMargin) => vec![Kind::CutSilent],
-        Some(Break::DurableBeforeSend) => vec![Kind::Kill, Kind::KillAll],
-        Some(Break::StaleRuns) => {
-            vec![Kind::Kill, Kind::Freeze, Kind::CutClosed, Kind::CutSilent, Kind::OneWay, Kind::Slow]
-        }
+        Some(Break::DurableBeforeSend) => vec![Kind::KillAll, Kind::Blackout],
+        Some(Break::StaleRuns) => vec![Kind::Kill, Kind::Slow],
     };
     let milliseconds = |length: u64| length / 1_000_000;
     Plan {
@@ -173,6 +192,7 @@ fn plan(run: &Run, facts: &Facts, timing: &Timing) -> Plan {
         lease: milliseconds(nanoseconds(timing.lease)),
         kinds,
         aimed: run.target() == Some(Break::DriftMargin),
+        late_mail: run.target() == Some(Break::StaleRuns) && run.faults.is_none(),
     }
 }
 
@@ -193,6 +213,13 @@ pub(crate) fn finished(command: &mut Command) -> io::Result<()> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Err(io::Error::other(format!("{command:?} failed with {}: {}", output.status, said.trim())))
+}
+
+/// Whether nodes can be given another time of day.
+fn has_wall_clock(program: &Path, config: &Path) -> io::Result<bool> {
+    let mut command = Command::new(program);
+    command.args(["node", "--explain-timing", &format!("{WALL_CLOCK}=0"), "--config"]).arg(config);
+    Ok(command.output()?.status.success())
 }
 
 /// What holds for the offices, at the end of a configuration.

@@ -80,7 +80,7 @@ impl Damage {
         let mut damage = Damage::default();
         match episode.kind {
             Kind::Kill | Kind::Freeze | Kind::DiskFull | Kind::WallClock | Kind::Wipe => damage.ill.push(whom),
-            Kind::KillAll => damage.ill = order.clone(),
+            Kind::KillAll | Kind::Blackout => damage.ill = order.clone(),
             Kind::HostAway => {
                 damage.ill.push(whom);
                 damage.part(&order[..1], &order[1..], Link::Silent);
@@ -99,7 +99,8 @@ impl Damage {
             }
             Kind::Slow => {
                 let delay = Link::Slow(episode.amount.unsigned_abs());
-                damage.part(&order[..1], order.get(1..2).unwrap_or_default(), delay);
+                let end = order.len().min(1 + episode.side);
+                damage.part(&order[..1], &order[1..end], delay);
             }
         }
         damage

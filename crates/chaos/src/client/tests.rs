@@ -30,7 +30,7 @@ impl Stage {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let listener = UnixListener::bind(folder.path().join("socket")).expect("a new socket");
         let recorder = Recorder::create(&folder.path().join("history")).expect("a new file");
-        let scene = Arc::new(Scene::new(Arc::new(recorder)));
+        let scene = Arc::new(Scene::new(Arc::new(recorder), false));
         // Calm: no whims of its own.
         scene.set_calm(true);
         let part = Part {
@@ -147,6 +147,17 @@ fn it_acts_on_without_its_node_until_its_deadline_and_then_comes_back() {
 }
 
 #[test]
+fn without_a_lease_the_end_of_its_node_is_the_end_of_its_office() {
+    let stage = Stage::new(true);
+    let mut node = stage.accept();
+    node.say(&Reply::Held(holding(7, u64::MAX)));
+    stage.wait_for(|events| events.len() == 1);
+    drop(node);
+    let _node = stage.accept();
+    assert_eq!(names(&stage.close()), ["n1.x.0#1 claims 7", "gone 7"]);
+}
+
+#[test]
 fn the_deadline_is_on_its_host_s_clock() {
     let part = Part {
         node: "n1".to_string(),
@@ -159,7 +170,7 @@ fn the_deadline_is_on_its_host_s_clock() {
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recorder = Arc::new(Recorder::create(&folder.path().join("history")).expect("a new file"));
-    let (scene, mut part, engaged) = (Scene::new(recorder), part, AtomicBool::new(false));
+    let (scene, mut part, engaged) = (Scene::new(recorder, false), part, AtomicBool::new(false));
     let mut session = Session::new(&scene, &mut part, &engaged, "c".to_string());
     session.take_office(&holding(1, 1_010_000), 5);
     assert_eq!(session.tenure.map(|tenure| tenure.deadline), Some(1_000_000));

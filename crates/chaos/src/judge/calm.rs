@@ -102,7 +102,9 @@ fn settled(facts: &Facts, office: &OfficeFacts, answers: &[Answer<'_>], claims: 
     let Some(holder) = first.holder else {
         return Err(format!("nobody holds `{name}`, says {} at {}", first.node, seconds(first.at)));
     };
-    if let Some(other) = answers.iter().find(|answer| answer.holder != Some(holder) || answer.token != first.token) {
+    // Without an arbiter nobody agrees on tokens.
+    let same_token = |token: u64| !facts.arbiter || token == first.token;
+    if let Some(other) = answers.iter().find(|answer| answer.holder != Some(holder) || !same_token(answer.token)) {
         return Err(format!(
             "{} says at {} that {holder} holds `{name}` with token {}, {} says at {} that it is {} with token {}",
             first.node,
@@ -122,7 +124,7 @@ fn settled(facts: &Facts, office: &OfficeFacts, answers: &[Answer<'_>], claims: 
         return Err(format!("{holder} holds `{name}`, though {} is better", best.unwrap_or("nobody")));
     }
     let told = claims.iter().any(|claim| {
-        claim.office == *name && claim.token == first.token && claim.node == holder && claim.end() > first.at
+        claim.office == *name && same_token(claim.token) && claim.node == holder && claim.end() > first.at
     });
     match told {
         true => Ok(()),
@@ -166,6 +168,18 @@ mod tests {
     fn nodes_that_disagree_are_found() {
         assert_eq!(rules(&calm(|events| events[4] = read("n1", "x", Some("n2"), 5, true, 1500))), [Rule::Calm]);
         assert_eq!(rules(&calm(|events| events[4] = read("n1", "x", Some("n1"), 4, false, 1500))), [Rule::Calm]);
+    }
+
+    #[test]
+    fn without_an_arbiter_tokens_may_differ_and_holders_may_not() {
+        let alone = |answer: Event| {
+            rules(&calm(|events| {
+                events[0] = Event::Facts(Facts { arbiter: false, ..facts() });
+                events[4] = answer.clone();
+            }))
+        };
+        assert_eq!(alone(read("n1", "x", Some("n1"), 77, true, 1500)), []);
+        assert_eq!(alone(read("n1", "x", Some("n2"), 5, true, 1500)), [Rule::Calm]);
     }
 
     #[test]

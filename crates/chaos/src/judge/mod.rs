@@ -42,6 +42,11 @@ pub(crate) enum Rule {
     Record,
 }
 
+impl Rule {
+    /// All of them, the worst first.
+    pub(crate) const ALL: [Rule; 6] = [Rule::Overlap, Rule::Token, Rule::Write, Rule::Read, Rule::Calm, Rule::Record];
+}
+
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -103,6 +103,8 @@ pub struct Node {
     /// Writes that the disk had no room for, in order.
     backlog: VecDeque<Write>,
     disk_is_well: bool,
+    /// Test only: what was promised before it was durable never becomes so.
+    writes_nothing: bool,
     leaving: bool,
     exit: Option<Exit>,
     seen: Seen,
@@ -196,6 +198,7 @@ impl Node {
             deeds: Vec::new(),
             backlog: VecDeque::new(),
             disk_is_well: true,
+            writes_nothing: broken.durable_before_send,
             leaving: false,
             exit: None,
             seen: Seen { names, arbiter_leader: None, held: Vec::new(), refused: 0 },

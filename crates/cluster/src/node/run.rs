@@ -233,6 +233,9 @@ impl Node {
 
     /// Hands a write to the disk, or keeps it until there is room.
     fn submit(&mut self, write: Write) -> Result<(), NodeError> {
+        if self.writes_nothing {
+            return Ok(());
+        }
         if !self.backlog.is_empty() {
             self.backlog.push_back(write);
             return self.mind_backlog();
