@@ -45,6 +45,7 @@ mod block;
 mod disk;
 mod error;
 mod files;
+pub(crate) mod fuzzing;
 mod header;
 mod log;
 mod mirror;
