@@ -418,7 +418,7 @@ impl Machine {
             Message::Race { key, bytes } => self.got_race(from, key, &bytes),
             Message::Claims(claims) => self.got_claims(from, claims),
             Message::Yield { office, token, why } => self.yield_office(&office, token, why),
-            Message::Yielded { office, token } => self.got_yielded(from, &office, token),
+            Message::Yielded { office, token, why } => self.got_yielded(from, &office, token, why),
             Message::Rest { office } => self.rest(&office),
             Message::Prepare { office } => {
                 let ready = self.stands_for(self.setup.own, &office) && !self.disk_failed;
