@@ -33,6 +33,9 @@ pub fn store(folder: &Path, bytes: &[u8]) -> bool {
     fs::write(folder.join(HEADER), header).expect("the folder can be written to");
     fs::write(folder.join(LOG), log).expect("the folder can be written to");
     let Some(first) = open(folder, &who) else { return false };
+    // The raft library ends the process over any of these.
+    let (gone, commit, last) = (first.gone.0, first.hard_state.commit, first.last_index());
+    assert!(gone <= commit && commit <= last && last < u64::MAX, "from {gone} to {last}, committed up to {commit}");
     assert_eq!(open(folder, &who), Some(first), "opened again");
     true
 }

@@ -234,8 +234,7 @@ impl Replay<'_> {
             (Record::Owner(owner), 0, 0) => return Err(format!("the log of {owner}")),
             (Record::Base { batches, index, term, snapshot }, 0, 1) => {
                 self.base = batches;
-                self.state.snapshot = snapshot.restore();
-                self.state.gone = (index, term);
+                self.state = State::begin(snapshot.restore(), (index, term)).map_err(|error| error.to_string())?;
             }
             (Record::Entries(entries), 1.., _) => {
                 let entries = entries.into_iter().map(SavedEntry::restore).collect::<Result<Vec<_>, _>>()?;

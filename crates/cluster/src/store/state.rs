@@ -20,9 +20,19 @@ pub(super) struct State {
     pub(super) bytes: usize,
 }
 
+/// No log gets this far, so indices can be counted on from here without an overflow.
+const MOST_INDEX: u64 = u64::MAX >> 1;
+
 /// How much memory an entry takes, roughly.
 fn weight(entry: &Entry) -> usize {
     size_of::<Entry>() + entry.data.len() + entry.context.len()
+}
+
+fn check_index(index: u64) -> Result<(), StoreError> {
+    match index <= MOST_INDEX {
+        true => Ok(()),
+        false => Err(StoreError::Misfit(format!("a snapshot of {index}, which no log gets to"))),
+    }
 }
 
 impl State {
@@ -53,7 +63,7 @@ impl State {
                 self.last_index()
             )));
         }
-        if let Some(pair) = entries.windows(2).find(|pair| pair[1].index != pair[0].index + 1) {
+        if let Some(pair) = entries.windows(2).find(|pair| pair[0].index.checked_add(1) != Some(pair[1].index)) {
             return Err(StoreError::Misfit(format!("entry {} follows {}", pair[1].index, pair[0].index)));
         }
         let replaced = self.entries.drain((first.index - self.first_index()) as usize..);
@@ -61,6 +71,16 @@ impl State {
         self.bytes += entries.iter().map(weight).sum::<usize>();
         self.entries.extend(entries.iter().cloned());
         Ok(())
+    }
+
+    /// The beginning of a log, as it was kept: a snapshot, and the last entry that is gone.
+    pub(super) fn begin(snapshot: Snapshot, gone: (u64, u64)) -> Result<State, StoreError> {
+        let index = snapshot.get_metadata().index;
+        check_index(index)?;
+        if gone.0 > index {
+            return Err(StoreError::Misfit(format!("entries up to {} are gone, with a snapshot of {index}", gone.0)));
+        }
+        Ok(State { snapshot, gone, ..State::default() })
     }
 
     /// A snapshot from somebody else: whatever was in the log is void.
@@ -96,6 +116,7 @@ impl State {
         if new.index < old.index {
             return Err(StoreError::Misfit(format!("a snapshot of {} after one of {}", new.index, old.index)));
         }
+        check_index(new.index)?;
         self.hard_state.term = self.hard_state.term.max(new.term);
         self.hard_state.commit = self.hard_state.commit.max(new.index);
         self.snapshot = snapshot;
