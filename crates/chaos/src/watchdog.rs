@@ -1,4 +1,4 @@
-//! Whether the machine itself stood still: then nobody could keep a lease, and nothing that follows is the nodes' fault.
+//! Whether the machine itself stood still: then nobody could keep a lease, and what follows is not the nodes' fault.
 
 use std::io;
 use std::sync::Arc;
