@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use crate::tidy;
 
-/// The package outside of the workspace.
+/// The packages outside of the workspace.
 const PROOF: &str = "proofs/no-std/Cargo.toml";
+const FUZZ: &str = "fuzz/Cargo.toml";
 
 /// Tests that compare with files write the files instead when this is set.
 const REGENERATE: &str = "HUSTINGS_REGENERATE";
@@ -47,7 +48,11 @@ pub(crate) const CHECK: &[Step] = &[
     Step {
         name: "fmt",
         about: "the code is formatted",
-        work: Work::Cargo(&[cargo(&["fmt", "--all", "--check"]), cargo(&["fmt", "--manifest-path", PROOF, "--check"])]),
+        work: Work::Cargo(&[
+            cargo(&["fmt", "--all", "--check"]),
+            cargo(&["fmt", "--manifest-path", PROOF, "--check"]),
+            cargo(&["fmt", "--manifest-path", FUZZ, "--check"]),
+        ]),
     },
     Step {
         name: "tidy",
@@ -109,7 +114,11 @@ pub(crate) const FIX: &[Step] = &[
     Step {
         name: "fmt",
         about: "formats the code",
-        work: Work::Cargo(&[cargo(&["fmt", "--all"]), cargo(&["fmt", "--manifest-path", PROOF])]),
+        work: Work::Cargo(&[
+            cargo(&["fmt", "--all"]),
+            cargo(&["fmt", "--manifest-path", PROOF]),
+            cargo(&["fmt", "--manifest-path", FUZZ]),
+        ]),
     },
     Step {
         name: "generated",
@@ -121,8 +130,11 @@ pub(crate) const FIX: &[Step] = &[
     },
     Step {
         name: "lock",
-        about: "brings the lock file of the proof up to date",
-        work: Work::Cargo(&[cargo(&["build", "--manifest-path", PROOF, "--quiet"])]),
+        about: "brings the lock files of the proof and the fuzzers up to date",
+        work: Work::Cargo(&[
+            cargo(&["build", "--manifest-path", PROOF, "--quiet"]),
+            cargo(&["update", "--workspace", "--manifest-path", FUZZ, "--quiet"]),
+        ]),
     },
 ];
 

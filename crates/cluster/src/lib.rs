@@ -15,6 +15,8 @@ pub mod api;
 pub mod clock;
 pub mod config;
 pub mod election;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod identity;
 pub mod machine;
 pub mod member;

@@ -3,7 +3,8 @@
 //! - [`protocol`]: what an election algorithm is made of; write your own against it.
 //! - [`algorithms`]: those that were published, and their catalogue.
 //! - `sim`: the simulator (feature `sim`).
-//! - `Elector`: leadership for a program, from the node on its host (feature `cluster`); `cluster`: what a node is made of.
+//! - `Elector`: leadership for a program, from the node on its host (feature `cluster`).
+//! - `cluster`: what a node is made of (feature `cluster`).
 //! - `bench`: the engine's speed against plain loops (feature `cli`).
 //! - `check`: elections of the catalogue, for the checker (feature `cli`).
 //! - `cli`: the command line (feature `cli`, on by default; without it nothing of it is compiled in).

@@ -26,7 +26,8 @@ fn start() -> (loopback::Loopback, Vec<Elector>) {
 fn leadership_goes_from_hand_to_hand_with_growing_tokens() {
     let (_cluster, nodes) = start();
     let mut tokens = Vec::new();
-    for elector in nodes.iter().cycle().take(6).cloned() {
+    for elector in nodes.iter().cycle().take(6) {
+        let elector = elector.clone();
         tokens.push(soon(async move {
             let leadership = elector.campaign("billing").await.expect("nothing is wrong with it");
             assert!(leadership.is_held());

@@ -221,8 +221,7 @@ impl Machine {
         context: Vec<u8>,
     ) -> Result<(), Refusal> {
         let mut change = ConfChangeV2::default();
-        let mut single = ConfChangeSingle::default();
-        single.node_id = id.0;
+        let mut single = ConfChangeSingle { node_id: id.0, ..Default::default() };
         single.set_change_type(kind);
         change.mut_changes().push(single);
         change.set_transition(ConfChangeTransition::Auto);
@@ -345,6 +344,7 @@ impl Machine {
     /// Tells watchers of an office how things are, if that is news to them.
     pub(super) fn tell_watchers(&mut self) {
         if self.watchers.is_empty() {
+            self.shown.clear();
             return;
         }
         let mut news = Vec::new();

@@ -60,11 +60,6 @@ impl Granter {
         asked
     }
 
-    pub(super) fn debug(&self) -> String {
-        let handing: Vec<_> = self.handing.iter().map(|(office, one)| (office, one.token, one.to, one.until)).collect();
-        format!("claims {:?} proposed {:?} handing {handing:?} next {}", self.claims, self.proposed, self.next)
-    }
-
     pub(super) fn next(&self) -> Moment {
         self.next
     }
@@ -293,13 +288,13 @@ impl Machine {
     }
 
     /// A holder has stopped: the office goes to the one it was meant for, to whoever else claims it, or to nobody.
-    pub(super) fn got_yielded(&mut self, from: Id, office: &str, token: u64) {
+    pub(super) fn got_yielded(&mut self, from: Id, office: &str, token: u64, unasked: Cause) {
         let Some(known) = self.table.offices.get(office).cloned() else { return };
         if known.token != token || known.holder.is_none_or(|holder| holder.id != from) || !self.leads() {
             return;
         }
         let handing = self.granter.handing.get(office).filter(|handing| handing.token == token);
-        let (wished, why) = handing.map_or((None, Cause::Resigned), |handing| (handing.to, handing.why));
+        let (wished, why) = handing.map_or((None, unasked), |handing| (handing.to, handing.why));
         let is_free = |id: &Id| self.is_up(*id) && self.stands_for(*id, office);
         let claimant = self.granter.claims.iter().filter(|(_, claims)| claims.iter().any(|one| one.office == office));
         let next = wished

@@ -248,7 +248,7 @@ impl Machine {
     pub(super) fn yield_office(&mut self, office: &str, token: u64, why: Cause) {
         let Some(held) = self.desk.held.get_mut(office).filter(|held| held.token == token) else {
             if self.desk.given_up.get(office) == Some(&token) {
-                self.report_stopped(office, token);
+                self.report_stopped(office, token, Cause::Expired);
             }
             return;
         };
@@ -270,14 +270,14 @@ impl Machine {
         let Some(held) = self.desk.held.get_mut(office).filter(|held| held.token == token) else { return };
         if !matches!(held.stage, Stage::Stopped(_)) {
             held.stage = Stage::Stopped(until);
-            self.report_stopped(office, token);
+            self.report_stopped(office, token, Cause::Resigned);
         }
     }
 
-    fn report_stopped(&mut self, office: &str, token: u64) {
+    fn report_stopped(&mut self, office: &str, token: u64, why: Cause) {
         match self.arbiter_leader() {
-            Some(leader) if leader == self.setup.own => self.got_yielded(leader, office, token),
-            Some(leader) => self.send(leader, Message::Yielded { office: office.to_string(), token }),
+            Some(leader) if leader == self.setup.own => self.got_yielded(leader, office, token, why),
+            Some(leader) => self.send(leader, Message::Yielded { office: office.to_string(), token, why }),
             None => {}
         }
     }
@@ -295,7 +295,7 @@ impl Machine {
             })
             .map(|(office, token)| (office.clone(), *token))
             .collect();
-        stale.into_iter().for_each(|(office, token)| self.report_stopped(&office, token));
+        stale.into_iter().for_each(|(office, token)| self.report_stopped(&office, token, Cause::Expired));
     }
 
     /// This node does not stand for an office for a while.

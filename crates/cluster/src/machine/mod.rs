@@ -4,7 +4,8 @@
 //!
 //! - [`detector`], `peers`: who is up.
 //! - `races`: who should lead: an algorithm of the catalogue among those who stand for an office and are up.
-//! - `council`: the arbiter's log; [`table`]: what it says; `rounds`: what beats prove, and until when a holder may act.
+//! - `council`: the arbiter's log; [`table`]: what it says.
+//! - `rounds`: what beats prove, and until when a holder may act.
 //! - `granter`: who may lead: what the leader of the arbiter decides. `alone`: what takes its place without an arbiter.
 //! - `holder`: what this node holds, and for whom. `asks`: what programs and operators ask.
 
@@ -21,6 +22,7 @@ mod settle;
 pub mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 use hustings_protocol::Id;
@@ -373,31 +375,6 @@ impl Machine {
         self.council.as_ref().is_some_and(|council| council.is_leader())
     }
 
-    /// What a test wants to see.
-    #[doc(hidden)]
-    pub fn debug(&self) -> String {
-        let peers: Vec<String> = self
-            .peers
-            .iter()
-            .map(|(id, peer)| format!("{id}: connected {} up {} why {:?}", peer.connected, peer.up, peer.why))
-            .collect();
-        format!(
-            "races {:?} claims told {:?} {} rounds {:?} applied {:?} own {} now {} deadline {} wake {} view {:?} told {:?} standing {:?} peers {peers:?}",
-            self.races.elected().collect::<Vec<_>>(),
-            self.claims_told,
-            self.granter.debug(),
-            self.rounds,
-            self.council.as_ref().map(|council| (council.applied(), council.last_index())),
-            self.setup.own,
-            self.now,
-            self.deadline,
-            self.wake,
-            self.view,
-            self.told_view,
-            self.standing
-        )
-    }
-
     fn count(&mut self, what: &'static str) {
         *self.counters.entry(what).or_default() += 1;
     }
@@ -442,7 +419,7 @@ impl Machine {
             Message::Race { key, bytes } => self.got_race(from, key, &bytes),
             Message::Claims(claims) => self.got_claims(from, claims),
             Message::Yield { office, token, why } => self.yield_office(&office, token, why),
-            Message::Yielded { office, token } => self.got_yielded(from, &office, token),
+            Message::Yielded { office, token, why } => self.got_yielded(from, &office, token, why),
             Message::Rest { office } => self.rest(&office),
             Message::Prepare { office } => {
                 let ready = self.stands_for(self.setup.own, &office) && !self.disk_failed;
@@ -494,4 +471,22 @@ fn founding(config: &Config) -> ConfState {
     let (voters, learners): (Vec<&Member>, Vec<&Member>) = founders.partition(|member| member.role.votes());
     let ids = |members: Vec<&Member>| members.into_iter().map(|member| member.id.0).collect::<Vec<u64>>();
     ConfState::from((ids(voters), ids(learners)))
+}
+
+/// What somebody who looks for a fault wants to see.
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine")
+            .field("own", &self.setup.own)
+            .field("now", &self.now)
+            .field("deadline", &self.deadline)
+            .field("leader", &self.arbiter_leader())
+            .field("view", &self.view)
+            .field("peers", &self.peers)
+            .field("elected", &self.races.elected().collect::<Vec<_>>())
+            .field("claims", &self.claims_told)
+            .field("rounds", &self.rounds)
+            .field("table", &self.table)
+            .finish_non_exhaustive()
+    }
 }

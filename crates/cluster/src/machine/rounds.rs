@@ -6,9 +6,9 @@
 //! over, counted on its own clock from *before* it sent the confirmed answer, less the drift of clocks.
 //!
 //! Why that is safe: a new leader is elected by a majority, which shares a voter with the majority that confirmed. That
-//! voter was with the old leader at or after the moment the answer was sent, and voted for the new one later. So the new
-//! leader was elected later than the answer was sent, and it lets every lease run its full length, and the drift of
-//! clocks, from its election. No bound on how long messages take is needed.
+//! voter was with the old leader at or after the moment the answer was sent, and voted for the new one later. So the
+//! new leader was elected later than the answer was sent, and it lets every lease run its full length, and the drift
+//! of clocks, from its election. No bound on how long messages take is needed.
 //!
 //! Answers also say how much of the log their sender has acted on. The leader confirms only those whose sender has
 //! acted on everything that took an office from it, and on the first entry of the leader's term: a node that does not

@@ -70,10 +70,10 @@ impl Machine {
                 self.apply(committed);
             }
             let Some(council) = &mut self.council else { return };
+            council.acted();
             if is_last {
                 break;
             }
-            council.acted();
             // A newcomer gets everything at once, with who votes: the log alone does not say who the founders were. It
             // takes no snapshot that does not know it, so there must be none but one from after its arrival.
             let has_newcomer = council.take_newcomer();

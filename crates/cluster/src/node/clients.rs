@@ -214,7 +214,7 @@ impl Client {
                 return;
             }
             let Some(line) = self.next_line() else { return };
-            match parse(&line) {
+            match read_request(&line) {
                 Ok(request) => deeds.push(Deed::Asked(self.id, request)),
                 // It is small, and there is room for it.
                 Err(problem) => drop(self.tell(&refused("bad-request", problem))),
@@ -324,7 +324,8 @@ fn refused(code: &str, message: String) -> Reply {
     Reply::Refused(Refusal { code: code.to_string(), message })
 }
 
-fn parse(line: &[u8]) -> Result<Request, String> {
+/// A line of a program.
+pub(crate) fn read_request(line: &[u8]) -> Result<Request, String> {
     if line.len() > MOST_REQUEST_BYTES {
         return Err(format!("a request is longer than {MOST_REQUEST_BYTES} bytes"));
     }

@@ -20,6 +20,7 @@ use hustings_protocol::Id;
 use mio::{Poll, Token, Waker};
 
 use self::alarm::Alarm;
+pub(crate) use self::clients::read_request;
 use self::clients::{Clients, Deed, MOST_CLIENTS};
 use self::error::system;
 use self::health::Watch;

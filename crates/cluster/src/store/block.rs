@@ -68,10 +68,15 @@ pub(super) fn encode(contents: &[u8], batch: Batch, position: usize, salt: u32) 
         block[20..24].copy_from_slice(&batch.durable.to_le_bytes());
         block[24..28].copy_from_slice(&batch.allocated.to_le_bytes());
         block[HEADER..HEADER + part.len()].copy_from_slice(part);
-        let sum = checksum(block, position + index, salt);
-        block[..4].copy_from_slice(&sum.to_le_bytes());
+        seal(block, position + index, salt);
     }
     Ok(bytes)
+}
+
+/// Puts the checksum into a block at this place.
+pub(super) fn seal(block: &mut [u8], position: usize, salt: u32) {
+    let sum = checksum(block, position, salt);
+    block[..4].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// The header of a block.

@@ -101,7 +101,6 @@ impl Mirror {
         change(&mut self.inner.borrow_mut().state)
     }
 
-    #[cfg(test)]
     pub(super) fn state(&self) -> State {
         self.inner.borrow().state.clone()
     }

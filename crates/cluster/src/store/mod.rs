@@ -30,8 +30,8 @@
 //! So every flipped bit is noticed, and every file that is shorter than its blocks say. What remains and looks like a
 //! crash: blocks that turn into zeros, all 512 bytes of each, together with every later block that was written when
 //! they were durable; or a file cut to exactly a length that it once had, a multiple of 1 MiB. Both take a disk that
-//! acknowledges a sync and then forgets it, or somebody who does it on purpose. And a folder that is put back as it once
-//! was, whole, looks like what it once was: no checksum helps against an old backup.
+//! acknowledges a sync and then forgets it, or somebody who does it on purpose. And a folder that is put back as it
+//! once was, whole, looks like what it once was: no checksum helps against an old backup.
 //!
 //! The other way round there is one case where a crash looks like damage: the host loses its power while the kernel
 //! copies a write into a block that it is writing out at that very moment. The node does not start then, although it
@@ -45,6 +45,7 @@ mod block;
 mod disk;
 mod error;
 mod files;
+pub(crate) mod fuzzing;
 mod header;
 mod log;
 mod mirror;
@@ -95,8 +96,8 @@ pub struct Write {
     pub entries: Vec<Entry>,
     /// Replaces everything before it. It is always made durable, with everything before it.
     pub snapshot: Option<Snapshot>,
-    /// Of a snapshot of one's own: entries after this index stay. Without it, the snapshot comes from somebody else, and
-    /// no entry stays.
+    /// Of a snapshot of one's own: entries after this index stay. Without it, the snapshot comes from somebody else,
+    /// and no entry stays.
     pub keep_after: Option<u64>,
     /// Whether it has to be durable before it is acknowledged.
     pub sync: bool,

@@ -9,7 +9,7 @@ use super::mirror::Mirror;
 use super::state::State;
 use super::{Recovered, StoreError, Who, block, record};
 
-const HEADER: &str = "header";
+pub(super) const HEADER: &str = "header";
 const NEW_HEADER: &str = "header.new";
 /// What may lie in the folder of a new store.
 const HARMLESS: [&str; 2] = ["lock", "lost+found"];

@@ -21,8 +21,8 @@ pub enum End {
     Killed,
     /// Its process is stopped, as if the host hung.
     Frozen,
-    /// It is asked to resign.
-    Resigns,
+    /// It is asked to hand the office to another.
+    HandsOver,
 }
 
 /// What was measured.
@@ -120,13 +120,19 @@ pub fn measure(
     let (mut told, mut stopped_first) = (Vec::new(), 0);
     for round in 0..times {
         cluster.wait_until_well()?;
-        let began = Clock::new().now();
+        let mut began = Clock::new().now();
+        // Kept until the office has moved: a program that hangs up wants no answer.
+        let mut asking = None;
         match end {
             End::Killed => cluster.signal(holder, Signal::KILL)?,
             End::Frozen => cluster.signal(holder, Signal::STOP)?,
-            End::Resigns => {
-                let asked = (holder + 1) % cluster.size();
-                cluster.client(asked)?.send(&Request::Resign { office: OFFICE.to_string() })?;
+            End::HandsOver => {
+                let next = (holder + 1) % cluster.size();
+                let to = cluster.name(next).to_string();
+                asking = Some(cluster.client(next)?);
+                began = Clock::new().now();
+                let request = Request::Transfer { office: OFFICE.to_string(), to };
+                asking.as_mut().expect("it was just made").send(&request)?;
             }
         }
         let (next, at, next_token) = crowd.next_holder(cluster, token)?;
@@ -139,7 +145,7 @@ pub fn measure(
                 crowd.join(cluster, holder)?;
             }
             End::Frozen => cluster.signal(holder, Signal::CONT)?,
-            End::Resigns => {}
+            End::HandsOver => drop(asking),
         }
         (holder, token) = (next, next_token);
         progress(round + 1);

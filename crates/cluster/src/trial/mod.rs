@@ -1,7 +1,7 @@
 //! Trials: how fast and how cheap a real cluster is. Processes of the real program on this host's loopback, with TLS
 //! and disks, in a folder that is gone afterwards.
 //!
-//! - [`failover`]: from the death, the freeze or the resignation of a holder until the next one is told.
+//! - [`failover`]: from the death, the freeze or the leave-taking of a holder until the next one is told.
 //! - [`idle`]: what a cluster costs while nothing happens.
 
 pub mod failover;

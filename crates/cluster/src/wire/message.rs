@@ -49,6 +49,8 @@ pub enum Message {
         office: String,
         /// The token that it had.
         token: u64,
+        /// Why it stopped, if nobody asked it to.
+        why: Cause,
     },
     /// From the arbiter's leader: are you ready to take this office over?
     Prepare {

@@ -110,8 +110,7 @@ impl From<&eraftpb::Snapshot> for LogSnapshot {
 impl LogSnapshot {
     /// As the library wants it.
     pub fn to_raft(&self) -> eraftpb::Snapshot {
-        let mut snapshot = eraftpb::Snapshot::default();
-        snapshot.data = self.data.clone().into();
+        let mut snapshot = eraftpb::Snapshot { data: self.data.clone().into(), ..Default::default() };
         let meta = snapshot.mut_metadata();
         meta.index = self.index;
         meta.term = self.term;

@@ -14,6 +14,7 @@ struct Claim {
 /// All claims of all programs.
 #[derive(Default)]
 pub(crate) struct Claims {
+    seed: u64,
     open: BTreeMap<String, Vec<Claim>>,
     greatest: BTreeMap<String, (u64, usize)>,
     owners: BTreeMap<(String, u64), usize>,
@@ -21,17 +22,13 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
+    pub(crate) fn new(seed: u64) -> Self {
+        Claims { seed, ..Claims::default() }
+    }
+
     /// A program was told that it holds an office, until then.
-    pub(crate) fn held(
-        &mut self,
-        office: &str,
-        node: usize,
-        token: u64,
-        now: u64,
-        until: u64,
-        exclusive: bool,
-        seed: u64,
-    ) {
+    pub(crate) fn held(&mut self, office: &str, node: usize, token: u64, (now, until): (u64, u64), exclusive: bool) {
+        let seed = self.seed;
         let greatest = self.greatest.entry(office.to_string()).or_default();
         // Who lags may hear of a fenced office after it was granted again: that is what the token is for.
         let is_same = *greatest == (token, node);
@@ -54,7 +51,8 @@ impl Claims {
     }
 
     /// A program may go on.
-    pub(crate) fn renewed(&mut self, office: &str, node: usize, token: u64, now: u64, until: u64, seed: u64) {
+    pub(crate) fn renewed(&mut self, office: &str, node: usize, token: u64, (now, until): (u64, u64)) {
+        let seed = self.seed;
         let open = self.open.entry(office.to_string()).or_default();
         let claim = open.iter_mut().find(|claim| claim.node == node && claim.token == token);
         let claim = claim.unwrap_or_else(|| panic!("seed {seed}: {office}: node {node} is renewed what it has not"));

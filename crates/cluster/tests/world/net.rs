@@ -128,7 +128,7 @@ impl World {
             links: BTreeMap::new(),
             busy: BTreeMap::new(),
             cut: BTreeSet::new(),
-            claims: Claims::default(),
+            claims: Claims::new(seed),
         };
         (0..nodes).for_each(|node| world.start(node));
         world
@@ -276,17 +276,17 @@ impl World {
 
     /// A program on a host is told something.
     fn told(&mut self, node: usize, reply: Reply) {
-        let (now, seed) = (self.now, self.seed);
+        let now = self.now;
         let exclusive = |office: &str| office != "fast" && !self.plan.fenced;
         match reply {
             Reply::Held(holding) => {
                 let until = self.true_time(node, holding.deadline);
                 let exclusive = exclusive(&holding.office);
-                self.claims.held(&holding.office, node, holding.token, now, until, exclusive, seed);
+                self.claims.held(&holding.office, node, holding.token, (now, until), exclusive);
             }
             Reply::Renewed(holding) => {
                 let until = self.true_time(node, holding.deadline);
-                self.claims.renewed(&holding.office, node, holding.token, now, until, seed);
+                self.claims.renewed(&holding.office, node, holding.token, (now, until));
             }
             Reply::Stop { office, token, .. } => {
                 let (delay, life) = (self.dice.roll(5 * MS), self.hosts[node].life);
@@ -472,23 +472,9 @@ impl World {
     }
 
     /// What each host thinks.
-    pub(crate) fn dump(&mut self) -> String {
-        let mut text = format!("at {:.1} ms\n", self.now as f64 / 1e6);
-        for node in 0..self.size() {
-            let now = self.clock(node, self.now);
-            let Some(machine) = &mut self.hosts[node].machine else { continue };
-            machine.request(ClientId(98), Request::Status, now);
-            machine.request(ClientId(98), Request::History { office: Some("job".to_string()) }, now);
-            for output in machine.outputs() {
-                if let Output::Reply(ClientId(98), Reply::History { changes }) = &output {
-                    text += &format!("HIST {changes:?}\n");
-                }
-                if let Output::Reply(ClientId(98), Reply::Status(status)) = output {
-                    text += &format!("{status:#?}\n{}\n", machine.debug());
-                }
-            }
-        }
-        text
+    pub(crate) fn dump(&self) -> String {
+        let machines = self.hosts.iter().filter_map(|host| host.machine.as_ref());
+        machines.map(|machine| format!("{machine:#?}\n")).collect()
     }
 
     /// After a while without faults: everybody names the same holder, and the best one, if it may take over.
@@ -496,20 +482,9 @@ impl World {
         for office in ["leader", "job", "fast"] {
             let leaders = self.leaders(office);
             let first = leaders[0].clone();
-            if first.is_none() || leaders.iter().any(|one| *one != first) {
-                eprintln!("{}", self.dump());
-            }
-            assert!(
-                first.is_some() && leaders.iter().all(|one| *one == first),
-                "seed {}: {office}: {leaders:?}",
-                self.seed
-            );
-            if self.plan.preempt && first != Some(format!("n{}", self.size())) {
-                eprintln!("{}", self.dump());
-            }
-            if self.plan.preempt {
-                assert_eq!(first, Some(format!("n{}", self.size())), "seed {}: {office}", self.seed);
-            }
+            let is_agreed = first.is_some() && leaders.iter().all(|one| *one == first);
+            let is_best = !self.plan.preempt || first == Some(format!("n{}", self.size()));
+            assert!(is_agreed && is_best, "seed {}: {office}: {leaders:?}: {}", self.seed, self.dump());
         }
     }
 }

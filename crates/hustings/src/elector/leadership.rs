@@ -6,7 +6,9 @@ use std::time::Duration;
 use hustings_cluster::clock::{Clock, Moment};
 use tokio::sync::{oneshot, watch};
 
-use super::state::{Deadline, Ending, Phase};
+use super::ending::Ending;
+use super::news::Phase;
+use super::state::Deadline;
 use super::{Handle, ResignError};
 
 /// A wish for an office that ends when it is dropped.
@@ -39,11 +41,11 @@ impl Drop for Wish {
     }
 }
 
-/// An office that this program holds. Dropping it gives the office up, so drop it when the work has stopped, not before.
+/// An office that this program holds. Dropping it gives the office up, so drop it when the work has stopped.
 ///
 /// The work may go on only while [`Leadership::is_held`] says so; whatever it writes to should be given the
-/// [`Leadership::token`] and refuse lower ones than it has seen, because a program can be stopped by its host between the
-/// question and the act.
+/// [`Leadership::token`] and refuse lower ones than it has seen, because a program can be stopped by its host between
+/// the question and the act.
 #[derive(Debug)]
 pub struct Leadership {
     wish: Wish,
@@ -77,8 +79,8 @@ impl Leadership {
         self.deadline().since(self.clock.now())
     }
 
-    /// Whether this program holds the office now: the clock is read at every call, and nothing else needs to happen for it
-    /// to become false.
+    /// Whether this program holds the office now: the clock is read at every call, and nothing else needs to happen for
+    /// it to become false.
     pub fn is_held(&self) -> bool {
         self.clock.now() < self.deadline()
     }
@@ -115,8 +117,8 @@ impl Leadership {
         }
     }
 
-    /// Gives the office up; the work has stopped. Returns when the node knows, so that somebody else can be appointed at
-    /// once. If the node cannot be told, it gives the office to somebody else when the deadline has passed.
+    /// Gives the office up; the work has stopped. Returns when the node knows: somebody else can be appointed at once.
+    /// If the node cannot be told, it gives the office to somebody else when the deadline has passed.
     pub async fn resign(mut self) -> Result<(), ResignError> {
         let (waits, known) = oneshot::channel();
         self.wish.is_over = true;

@@ -46,7 +46,9 @@
 //! ```
 
 mod embedded;
+mod ending;
 mod leadership;
+mod news;
 mod observer;
 mod state;
 mod thread;
@@ -61,13 +63,14 @@ use hustings_cluster::config::{Config, ConfigError, Mode};
 
 pub use embedded::EmbedError;
 use embedded::Embedded;
+pub use ending::Ending;
+#[cfg(feature = "cli")]
+pub(crate) use ending::cause_in_words;
 pub use leadership::Leadership;
 use leadership::Wish;
+use news::{News, Phase};
 pub use observer::{Observer, Sighting};
-pub use state::Ending;
-#[cfg(feature = "cli")]
-pub(crate) use state::cause_in_words;
-use state::{News, Phase, State};
+use state::State;
 use thread::Connection;
 
 /// A connection to the node on this host. Clones share it; it ends when the last of them, and of the guards and
@@ -108,8 +111,8 @@ pub enum CampaignError {
 pub struct ResignError;
 
 impl Elector {
-    /// Connects to the node whose configuration (a file with the ending `.toml`) or socket this is. Later, when the node
-    /// restarts, it connects again by itself.
+    /// Connects to the node whose configuration (a file with the ending `.toml`) or socket this is. When the node
+    /// restarts later, it connects again by itself.
     pub fn connect(path: impl AsRef<Path>) -> Result<Elector, ConnectError> {
         Elector::builder().connect(path)
     }
@@ -151,7 +154,8 @@ impl Elector {
         }
     }
 
-    /// Follows who holds an office: now, and whenever it changes.
+    /// Follows who holds an office: now, and whenever it changes. For one elector a node follows 2,000 offices; whoever
+    /// holds others is unknown.
     pub fn observe(&self, office: &str) -> Observer {
         let (receiver, fresh_until) = self.handle.change(|state, now| {
             let (receiver, news) = state.observe(office, now);
@@ -175,8 +179,8 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// For how long observers believe what a node said (250 ms): it is asked three times as often whether it still lives,
-    /// as long as anybody observes. A node that was frozen is unknown after this time, whatever it said before.
+    /// For how long observers believe what a node said (250 ms): it is asked three times as often whether it lives, as
+    /// long as anybody observes. A node that was frozen is unknown after this time, whatever it said before.
     pub fn freshness(mut self, freshness: Duration) -> Self {
         self.freshness = freshness.clamp(Duration::from_millis(10), Duration::from_secs(3600));
         self

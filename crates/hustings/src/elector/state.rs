@@ -2,7 +2,6 @@
 //! for waiting tasks come out. No socket and no clock in here.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,62 +11,17 @@ use hustings_cluster::clock::Moment;
 use hustings_cluster::config::Mode;
 use tokio::sync::{oneshot, watch};
 
+use super::ending::Ending;
+use super::news::{News, Phase};
 use super::observer::Sighting;
 
 /// An office that no cluster can have: asking for its history costs the node next to nothing.
 const NOWHERE: &str = "-";
 
+/// A node refuses to show more than this to one program, by name.
+const MOST_OFFICES: usize = 2_000;
 /// No lease is longer; what ends later does not end by itself.
 const LONGEST_LEASE: Duration = Duration::from_secs(3600);
-
-/// Why leadership ends, or ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
-    /// The node said so, and why.
-    Told(Cause),
-    /// Its deadline passed without a renewal.
-    Deadline,
-    /// The connection to the node ended.
-    NodeGone,
-}
-
-impl fmt::Display for Ending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Ending::Deadline => "no renewal came before the deadline",
-            Ending::NodeGone => "the connection to the node ended",
-            Ending::Told(cause) => cause_in_words(*cause),
-        })
-    }
-}
-
-/// A cause as part of a sentence on who held an office before.
-pub(crate) fn cause_in_words(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Vacant => "nobody held it",
-        Cause::Disconnected => "the connection to its holder ended",
-        Cause::Silent => "its holder was silent for too long",
-        Cause::Expired => "the lease of its holder ran out",
-        Cause::Resigned => "its holder resigned",
-        Cause::Left => "its holder left in good order",
-        Cause::Preempted => "somebody better was there",
-        Cause::Transferred => "an operator said so",
-        Cause::Unwell => "its holder was not well",
-        Cause::Removed => "its holder was removed from the cluster",
-        Cause::Elected => "elected, without an arbiter",
-    }
-}
-
-/// How a campaign stands.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
-    Waiting,
-    Held(u64),
-    /// Still held, but to be given up.
-    Stopping(u64, Ending),
-    Lost(Ending),
-    Refused(Refusal),
-}
 
 /// Until when something holds: read without a lock whenever somebody wants to know.
 #[derive(Clone, Debug, Default)]
@@ -106,37 +60,6 @@ enum Expected {
     Withdrawal(Option<oneshot::Sender<()>>),
     /// That the node lives, as of this moment.
     Life(Moment),
-}
-
-/// What is to be done after the state was changed, when nobody has it locked any more: a waker may do anything.
-#[derive(Debug, Default)]
-#[must_use]
-pub(super) struct News {
-    phases: Vec<(Arc<watch::Sender<Phase>>, Phase)>,
-    sightings: Vec<(Arc<watch::Sender<Sighting>>, Sighting)>,
-    /// To be sent at once, in order, while the state is still locked.
-    pub(super) requests: Vec<Request>,
-    acknowledged: Vec<oneshot::Sender<()>>,
-}
-
-impl News {
-    /// Wakes everybody concerned.
-    pub(super) fn publish(self) {
-        for (told, phase) in self.phases {
-            told.send_replace(phase);
-        }
-        for (told, sighting) in self.sightings {
-            told.send_if_modified(|last| {
-                let is_news = *last != sighting;
-                *last = sighting;
-                is_news
-            });
-        }
-        for waiting in self.acknowledged {
-            // Whoever asked may have stopped waiting.
-            let _ = waiting.send(());
-        }
-    }
 }
 
 /// See the module.
@@ -249,8 +172,8 @@ impl State {
         campaign.is_taken.then_some(token)
     }
 
-    /// Nobody wants the office any more, and the work for it has stopped. Whoever waits is told when the node knows; its
-    /// sender is dropped if the node cannot be told.
+    /// Nobody wants the office any more, and the work for it has stopped. Whoever waits is told when the node knows;
+    /// its sender is dropped if the node cannot be told.
     pub(super) fn withdraw(&mut self, office: &str, waits: Option<oneshot::Sender<()>>) -> News {
         let mut news = News::default();
         let Some(campaign) = self.campaigns.remove(office) else { return news };
@@ -287,6 +210,9 @@ impl State {
             return (receiver, news);
         }
         let (told, receiver) = watch::channel(Sighting::Unknown);
+        if self.offices.len() >= MOST_OFFICES {
+            return (receiver, news);
+        }
         self.offices.insert(office.to_string(), Office { last: None, told: Arc::new(told) });
         if self.is_connected {
             news.requests.push(Request::Watch { office: Some(office.to_string()) });

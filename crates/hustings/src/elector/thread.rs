@@ -9,7 +9,7 @@ use hustings_cluster::api::{Client, ClientError, Request};
 use hustings_cluster::clock::Moment;
 
 use super::Shared;
-use super::state::News;
+use super::news::News;
 
 /// A node that does not take a line within this time is as good as gone.
 const LONGEST_WRITE: Duration = Duration::from_secs(1);

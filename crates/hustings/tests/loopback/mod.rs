@@ -1,4 +1,4 @@
-// The files of a cluster on this host, in a folder that goes away with it. (No inner comment: an example includes this.)
+// The files of a cluster on this host, in a folder that goes away with it. No inner comment: an example includes this.
 
 use std::net::TcpListener;
 use std::path::PathBuf;

@@ -84,8 +84,8 @@ impl Council {
         let Some(message) = message.to_raft(from.0, self.node.raft.id) else { return false };
         let kind = message.get_msg_type();
         if matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote) {
-            // A disk without a word on it may be one that lost its votes: it votes only where nothing was ever agreed on,
-            // until a leader has given it the log.
+            // A blank disk may be one that lost its votes: it votes only where nothing was ever agreed on, until a
+            // leader has given it the log.
             if self.last_index() == 0 && message.index > 0 {
                 return true;
             }

@@ -312,9 +312,11 @@ impl Council {
         std::mem::take(&mut self.has_newcomer)
     }
 
-    /// All that was committed has been acted on.
+    /// All that was committed has been acted on. The library wants to hear that of a snapshot only when it is durable.
     pub(crate) fn acted(&mut self) {
-        self.node.advance_apply_to(self.applied);
+        if self.applied <= self.node.raft.raft_log.persisted {
+            self.node.advance_apply_to(self.applied);
+        }
     }
 
     /// Whether the library wants something done.
@@ -330,8 +332,7 @@ impl Council {
     /// Forgets the log up to what the state says; but for a little, unless it is to be forgotten as a whole.
     pub(crate) fn compact(&mut self, state: Vec<u8>, is_whole: bool, errands: &mut Errands) {
         let Ok(term) = self.node.raft.raft_log.term(self.applied) else { return };
-        let mut snapshot = eraftpb::Snapshot::default();
-        snapshot.data = state.into();
+        let mut snapshot = eraftpb::Snapshot { data: state.into(), ..Default::default() };
         snapshot.mut_metadata().index = self.applied;
         snapshot.mut_metadata().term = term;
         snapshot.mut_metadata().set_conf_state(self.conf.clone());
@@ -356,8 +357,7 @@ fn membership(kind: EntryType, data: &[u8]) -> Option<ConfChangeV2> {
     }
     let old = eraftpb::ConfChange::parse_from_bytes(data).ok()?;
     let mut change = ConfChangeV2::default();
-    let mut single = eraftpb::ConfChangeSingle::default();
-    single.node_id = old.node_id;
+    let mut single = eraftpb::ConfChangeSingle { node_id: old.node_id, ..Default::default() };
     single.set_change_type(old.get_change_type());
     change.mut_changes().push(single);
     Some(change)

@@ -215,7 +215,10 @@ proptest! {
 
     #[test]
     fn any_writes_and_crashes_end_as_they_should(
-        lives in prop::collection::vec((prop::collection::vec((any_op(), any::<bool>()), 0..12), any::<Option<u64>>()), 1..5),
+        lives in prop::collection::vec(
+            (prop::collection::vec((any_op(), any::<bool>()), 0..12), any::<Option<u64>>()),
+            1..5,
+        ),
         fault in prop::option::of((0..60usize, any::<bool>())),
     ) {
         let fake = Fake::new();

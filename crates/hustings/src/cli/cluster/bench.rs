@@ -17,7 +17,7 @@ use crate::cli::failure::Failure;
 /// What is measured on a real cluster.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Trial {
-    /// From the end of a holder until the next one is told: killed, frozen, or asked to resign.
+    /// From the end of a holder until the next one is told: killed, frozen, or asked to hand over.
     Failover(FailoverArgs),
     /// Bytes on the wire, CPU and memory of a cluster that is left alone.
     Idle(IdleArgs),
@@ -38,7 +38,7 @@ pub(crate) struct FailoverArgs {
     #[arg(long, default_value_t = 50, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     times: u32,
     /// How it ends.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Ends::Killed, Ends::Frozen, Ends::Resigns])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Ends::Killed, Ends::Frozen, Ends::HandsOver])]
     ends: Vec<Ends>,
     /// What kinds of office.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Modes::Fenced, Modes::Exclusive])]
@@ -67,8 +67,8 @@ enum Ends {
     Killed,
     /// SIGSTOP: as if the host hung, or was cut off.
     Frozen,
-    /// `hustings resign`.
-    Resigns,
+    /// `hustings transfer`.
+    HandsOver,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -82,7 +82,7 @@ impl Ends {
         match self {
             Ends::Killed => (End::Killed, "killed"),
             Ends::Frozen => (End::Frozen, "frozen"),
-            Ends::Resigns => (End::Resigns, "resigns"),
+            Ends::HandsOver => (End::HandsOver, "hands-over"),
         }
     }
 
@@ -93,7 +93,7 @@ impl Ends {
             (Ends::Killed, Mode::Exclusive) => "the rest of the lease",
             (Ends::Frozen, Mode::Fenced) => "silence time-out",
             (Ends::Frozen, Mode::Exclusive) => "silence time-out and lease",
-            (Ends::Resigns, _) => "election, stop, one durable commit",
+            (Ends::HandsOver, _) => "the successor is ready, the holder stops, one durable commit",
         }
     }
 }

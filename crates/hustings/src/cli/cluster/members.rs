@@ -81,8 +81,8 @@ fn list(common: &Common, console: &mut Console<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// First the files, then the cluster: a member that nobody could start would count for the majority. If the cluster says
-/// no, the files stay, and the same command goes on from there.
+/// First the files, then the cluster: a member that nobody could start would count for the majority. If the cluster
+/// says no, the files stay, and the same command goes on from there.
 fn add(args: &AddArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let mut asked = args.common.place.connect()?;
     let Newcomer { name, address, priority, role } = args.newcomer.clone();

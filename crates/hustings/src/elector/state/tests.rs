@@ -114,8 +114,8 @@ fn what_made_it_stop_is_the_reason_why_it_is_lost() {
     assert_eq!(*receiver.borrow(), Phase::Lost(Ending::Told(Cause::Preempted)));
 }
 
-/// The node had granted the office before it heard that it was no longer wanted, and takes that grant back when it hears
-/// it: whoever campaigns again must not take that grant for its own.
+/// The node had granted the office before it heard that it was no longer wanted, and takes that grant back when it
+/// hears it: whoever campaigns again must not take that grant for its own.
 #[test]
 fn a_grant_to_an_earlier_campaign_is_not_taken_for_one_to_this() {
     let (mut state, _first, _) = campaigning();
@@ -266,4 +266,18 @@ fn nobody_is_asked_while_nobody_observes() {
     assert_eq!(sent(state.passed(at(50))), [""; 0]);
     let (_receiver, news) = state.observe("o", at(60));
     assert_eq!(sent(news), ["life"], "it is watched already");
+}
+
+#[test]
+fn no_node_is_asked_for_more_offices_than_it_shows() {
+    let mut state = State::new(FRESH);
+    sent(state.connected(at(0)));
+    let watches = |news: News| sent(news).contains(&"watch");
+    for number in 0..MOST_OFFICES {
+        let (_receiver, news) = state.observe(&format!("o{number}"), at(0));
+        assert!(watches(news));
+    }
+    let (receiver, news) = state.observe("one-more", at(0));
+    assert!(!watches(news));
+    assert_eq!(*receiver.borrow(), Sighting::Unknown);
 }
