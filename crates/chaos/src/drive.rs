@@ -183,9 +183,12 @@ impl<'a> Drive<'a> {
             if let Some(status) = self.cluster.nodes.ended(node)? {
                 let name = self.facts.nodes[node].name.clone();
                 let what = format!("{name} ended though nobody killed it: {status}");
-                (self.progress)(&what);
                 self.note_fault("ended", &what);
-                self.outcome.problems.push(what);
+                // One that ends again and again is told once.
+                if !self.outcome.problems.contains(&what) {
+                    (self.progress)(&what);
+                    self.outcome.problems.push(what);
+                }
                 self.start_node(node)?;
             }
         }

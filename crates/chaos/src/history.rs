@@ -199,17 +199,17 @@ impl Recorder {
         };
         line.push(b'\n');
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Event::Claimed { office, node, token, .. } = event
-            && inner.holders.get(office).is_none_or(|(last, _)| last < token)
+        if let Event::Claimed { office, node, from, .. } = event
+            && inner.holders.get(office).is_none_or(|(last, _)| last <= from)
         {
-            inner.holders.insert(office.clone(), (*token, node.clone()));
+            inner.holders.insert(office.clone(), (*from, node.clone()));
         }
         if let Err(error) = inner.file.write_all(&line) {
             inner.failed.get_or_insert(error);
         }
     }
 
-    /// The node on which the claim with the greatest token of an office was made.
+    /// The node on which the last claim to an office was made.
     pub(crate) fn last_holder(&self, office: &str) -> Option<String> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.holders.get(office).map(|(_, node)| node.clone())
@@ -254,7 +254,7 @@ mod tests {
             office: "x".to_string(),
             exclusive: true,
             token,
-            from: 10,
+            from: token,
             deadline: 20,
         }
     }
@@ -267,7 +267,7 @@ mod tests {
         let events = [claim(5), Event::Calm { at: 7 }, claim(4)];
         events.iter().for_each(|event| recorder.note(event));
         recorder.finish().expect("written");
-        assert_eq!(recorder.last_holder("x").as_deref(), Some("n5"), "the greatest token, not the last line");
+        assert_eq!(recorder.last_holder("x").as_deref(), Some("n5"), "the last claim, not the last line");
         assert_eq!(recorder.last_holder("y"), None);
         assert_eq!(read(&path).expect("readable"), events);
 

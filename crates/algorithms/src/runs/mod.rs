@@ -98,6 +98,8 @@ pub enum Rule {
     Fresh,
     /// Messages of newer views are held.
     Hold,
+    /// Messages of older views are dropped.
+    Drop,
 }
 
 /// How long a node waits before it answers fresh views.
@@ -310,7 +312,8 @@ impl<P: Protocol> Runs<P> {
         if number == Number::FIRST {
             self.enter_first(state, cx);
         }
-        if state.number() == Some(number) {
+        let is_old = Some(number) < state.number();
+        if state.number() == Some(number) || (is_old && self.broken == Some(Rule::Drop)) {
             self.deliver(state, mail, cx);
         } else if Some(number) > state.number() && self.place(mail.0).is_some() && self.broken != Some(Rule::Hold) {
             state.held.keep(number, mail);

@@ -92,6 +92,7 @@ impl Visitor for Build<'_> {
         let runs = Runs::new(protocol, &A::ABOUT, self.candidates).started_by_all();
         let runs = match self.memory.flaw {
             Some(Flaw::NotHeld) => runs.without(Rule::Hold),
+            Some(Flaw::NotDropped) => runs.without(Rule::Drop),
             _ => runs,
         };
         Ok(Box::new(Typed::new(runs, self.candidates, self.index, self.memory)))

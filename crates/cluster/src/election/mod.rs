@@ -164,6 +164,8 @@ pub enum Flaw {
     NotCounted,
     /// Mail is kept also if other mail of the same view is gone.
     NoFloors,
+    /// Mail of older views is taken for mail of this one.
+    NotDropped,
 }
 
 impl Race {

@@ -38,7 +38,7 @@ use self::table::Table;
 use crate::api::{Cause, OfficeStatus, Reply, Request};
 use crate::clock::Moment;
 use crate::config::{ArbiterKind, Choice, Config, Policy};
-use crate::election::Memory;
+use crate::election::{Flaw, Memory};
 use crate::member::{Member, Role};
 use crate::store::{Mirror, Write};
 use crate::timing::Timing;
@@ -209,6 +209,7 @@ impl Machine {
         let (holds_for, waits_for) =
             if broken.drift_margin { (timing.lease, timing.lease) } else { (timing.holds_for(), timing.waits_for()) };
         let memory = Memory::new(seed);
+        let memory = if broken.stale_runs { memory.with_flaw(Flaw::NotDropped) } else { memory };
         let fixed = Fixed {
             cluster: config.cluster.clone(),
             own,
