@@ -27,7 +27,7 @@ pub fn frames(bytes: &[u8]) -> bool {
     let (found, end) = split(stream, stream.len().max(1));
     let size = usize::from(piece) + 1;
     assert_eq!(split(stream, size), (found.clone(), end), "in pieces of {size} bytes");
-    found.iter().fold(false, |any, payload| message(payload) || any)
+    found.iter().filter(|payload| message(payload)).count() > 0
 }
 
 /// All payloads of a stream that comes in pieces of this size, and why it ended before it was over.
