@@ -169,6 +169,8 @@ impl Node {
             .iter()
             .filter(|(name, (seen, _))| alive(*seen) && grant.candidates.get(*name).is_some_and(|said| alive(*said)));
         let is_best = best.max_by_key(|(_, (_, priority))| *priority).is_some_and(|(name, _)| *name == self.name);
+        // Broken: thinks the best of itself, and does not wait for the end of anybody's lease.
+        let is_best = is_best || self.broken;
         let own = grant.holder == self.name && grant.process == std::process::id();
         let stays = is_best || office == "vault";
         match client.held {
@@ -186,8 +188,7 @@ impl Node {
             }
             Some(_) => {}
             None => {
-                // Broken: does not wait for the end of the lease.
-                let early = if self.broken { LEASE - LEASE / 10 } else { 0 };
+                let early = if self.broken { 2 * LEASE } else { 0 };
                 if is_best && grant.until <= now + early && !(own && grant.until > now) {
                     (grant.holder, grant.process) = (self.name.clone(), std::process::id());
                     (grant.token, grant.until) = (grant.token + 1, now + LEASE);

@@ -3,8 +3,12 @@
 use std::fs;
 use std::io;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use crate::setup::{Cluster, WALL_CLOCK, add_offices, finished};
+
+/// How long the cluster has to change its members.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Cluster {
     /// A killed node is removed from the cluster, and everything it kept is gone.
@@ -13,7 +17,7 @@ impl Cluster {
         let mut command = Command::new(&self.program);
         command.args(["members", "remove", &name]).arg("--dir").arg(&self.authority);
         command.arg("--socket").arg(self.other_socket(node));
-        finished(&mut command)?;
+        insist(&mut command)?;
         self.disks.wipe(node)?;
         let folder = self.authority.join(&name);
         fs::remove_dir_all(&folder)
@@ -26,7 +30,7 @@ impl Cluster {
         let mut command = Command::new(&self.program);
         command.args(["members", "add", &newcomer]).arg("--dir").arg(&self.authority);
         command.arg("--socket").arg(self.other_socket(node));
-        finished(&mut command)?;
+        insist(&mut command)?;
         add_offices(&self.authority.join(&facts.name).join("hustings.toml"), &self.facts.offices)
     }
 
@@ -39,5 +43,16 @@ impl Cluster {
 
     fn other_socket(&self, node: usize) -> &std::path::Path {
         &self.sockets[(node + 1) % self.sockets.len()]
+    }
+}
+
+/// Runs a command until it succeeds: without its leader, the arbiter needs a moment to find another.
+fn insist(command: &mut Command) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match finished(command) {
+            Err(_) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(50)),
+            result => return result,
+        }
     }
 }

@@ -35,11 +35,20 @@ fn a_toy_that_keeps_its_promises_passes() {
 fn a_toy_that_appoints_too_early_is_found_and_can_be_replayed() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let keep = folder.path().join("kept");
-    let output = chaos(&["--seed", "2", "--break", "durable-before-send", "--keep", &keep.display().to_string()]);
+    let output = chaos(&[
+        "--seed",
+        "2",
+        "--break",
+        "durable-before-send",
+        "--faults",
+        "kill",
+        "--keep",
+        &keep.display().to_string(),
+    ]);
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
     assert!(said.contains("held the exclusive office"), "{said}");
-    let replay = "replay: hustings-chaos --seed 2 --minutes 0.05 --nodes 3 --clients 2 --network proxy \
+    let replay = "replay: hustings-chaos --seed 2 --minutes 0.05 --nodes 3 --clients 2 --network proxy --faults kill \
                   --break durable-before-send\n";
     assert!(said.ends_with(replay), "{said}");
     assert!(keep.join("logs/n1.log").exists());
