@@ -47,8 +47,9 @@ enum Stage {
     Active,
     /// The program was asked to stop.
     Stopping,
-    /// The work has stopped, and the arbiter was told; it goes on if nothing comes of it by then.
-    Stopped(Moment),
+    /// The work has stopped, and the arbiter is told until it knows. It never goes on with this token: the next grant may
+    /// be on its way through the log, however long that takes.
+    Stopped,
 }
 
 impl Desk {
@@ -58,7 +59,7 @@ impl Desk {
         for held in self.held.values() {
             next = next.min(match held.stage {
                 Stage::Active | Stage::Stopping => held.told,
-                Stage::Stopped(until) => until,
+                Stage::Stopped => Moment::NEVER,
             });
         }
         self.resting.values().fold(next, |next, until| next.min(*until))
@@ -107,7 +108,8 @@ impl Machine {
         let lacks = elected.filter(|(office, _)| {
             let known = self.table.offices.get(*office);
             let has = known.is_some_and(|known| known.holder == Some(own));
-            !has || known.map(|known| known.token) == self.desk.given_up.get(*office).copied()
+            let has_stopped = self.desk.held.get(*office).is_some_and(|held| held.stage == Stage::Stopped);
+            !has || has_stopped || known.map(|known| known.token) == self.desk.given_up.get(*office).copied()
         });
         lacks.map(|(office, _)| Claim { office: office.to_string(), wish: self.setup.policy(office) }).collect()
     }
@@ -187,43 +189,12 @@ impl Machine {
         }
     }
 
-    /// Programs whose time is over have stopped; hand-overs that came to nothing are undone.
+    /// Programs that were asked to stop, and whose time is over, have stopped.
     fn finish_stops(&mut self) {
-        let now = self.now;
-        let is_due = |held: &Held| match held.stage {
-            Stage::Active => false,
-            Stage::Stopping => held.told <= now,
-            Stage::Stopped(until) => until <= now,
-        };
-        let due: Vec<(String, u64, Stage)> = self
-            .desk
-            .held
-            .iter()
-            .filter(|(_, held)| is_due(held))
-            .map(|(office, held)| (office.clone(), held.token, held.stage))
-            .collect();
-        for (office, token, stage) in due {
-            if stage == Stage::Stopping {
-                self.stopped(&office, token);
-            } else {
-                self.resume(&office);
-            }
-        }
-    }
-
-    /// Nothing came of a hand-over: this node goes on.
-    fn resume(&mut self, office: &str) {
-        let told = self.deadline - self.setup.timing.stop;
-        let Some(held) = self.desk.held.get_mut(office) else { return };
-        (held.stage, held.told) = (Stage::Active, told);
-        let (client, token) = (held.client, held.token);
-        match client {
-            Some(client) => {
-                self.reply(client, Reply::Held(Holding { office: office.to_string(), token, deadline: told }));
-            }
-            None if office != LEADER => self.stopped(office, token),
-            None => {}
-        }
+        let is_due = |held: &Held| held.stage == Stage::Stopping && held.told <= self.now;
+        let due = self.desk.held.iter().filter(|(_, held)| is_due(held));
+        let due: Vec<(String, u64)> = due.map(|(office, held)| (office.clone(), held.token)).collect();
+        due.into_iter().for_each(|(office, token)| self.stopped(&office, token));
     }
 
     /// Tells programs that they may go on for longer.
@@ -266,10 +237,9 @@ impl Machine {
 
     /// The work for an office has stopped.
     pub(super) fn stopped(&mut self, office: &str, token: u64) {
-        let until = self.now + self.setup.timing.hand_over;
         let Some(held) = self.desk.held.get_mut(office).filter(|held| held.token == token) else { return };
-        if !matches!(held.stage, Stage::Stopped(_)) {
-            held.stage = Stage::Stopped(until);
+        if held.stage != Stage::Stopped {
+            held.stage = Stage::Stopped;
             self.report_stopped(office, token, Cause::Resigned);
         }
     }
@@ -285,17 +255,19 @@ impl Machine {
     /// What this node gave up and the table still shows, it says again.
     pub(super) fn report_given_up(&mut self) {
         let own = self.own_holder();
-        let stale: Vec<(String, u64)> = self
-            .desk
-            .given_up
-            .iter()
-            .filter(|(office, token)| {
-                let known = self.table.offices.get(*office);
-                known.is_some_and(|known| known.token == **token && known.holder == Some(own))
-            })
-            .map(|(office, token)| (office.clone(), *token))
+        let is_shown = |office: &str, token: u64| {
+            let known = self.table.offices.get(office);
+            known.is_some_and(|known| known.token == token && known.holder == Some(own))
+        };
+        let stopped = self.desk.held.iter().filter(|(_, held)| held.stage == Stage::Stopped);
+        let stopped = stopped.map(|(office, held)| (office, held.token, Cause::Resigned));
+        let given_up = self.desk.given_up.iter().map(|(office, token)| (office, *token, Cause::Expired));
+        let stale: Vec<(String, u64, Cause)> = stopped
+            .chain(given_up)
+            .filter(|(office, token, _)| is_shown(office, *token))
+            .map(|(office, token, why)| (office.clone(), token, why))
             .collect();
-        stale.into_iter().for_each(|(office, token)| self.report_stopped(&office, token, Cause::Expired));
+        stale.into_iter().for_each(|(office, token, why)| self.report_stopped(&office, token, why));
     }
 
     /// This node does not stand for an office for a while.

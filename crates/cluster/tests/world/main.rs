@@ -137,3 +137,15 @@ fn promises_before_the_disk_has_them_are_broken() {
     };
     assert!((0..40).any(is_noticed), "nothing was noticed");
 }
+
+#[test]
+fn disks_that_take_a_second_make_it_slow_and_not_wrong() {
+    for seed in 0..10 {
+        let mut world = World::new(3, seed, Plan { lazy_disk: true, ..Plan::default() });
+        world.run_ms(5_000);
+        Chaos::new(seed).harm(&mut world, 40_000);
+        world.heal();
+        world.run_ms(40_000);
+        world.check_calm();
+    }
+}
