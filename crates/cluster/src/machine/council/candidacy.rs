@@ -28,7 +28,7 @@ const COURTESY: Duration = Duration::from_millis(8);
 const PARKED: Duration = Duration::from_millis(20);
 /// The shortest and the longest wait between attempts.
 const FIRST_WAIT: Duration = Duration::from_millis(15);
-const LONGEST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// At most so many votes wait.
 const MOST_PARKED: usize = 64;
 
@@ -76,7 +76,7 @@ impl Council {
     }
 
     fn next_wait(&self, place: u32) -> Duration {
-        (FIRST_WAIT * 2u32.pow(self.candidacy.attempts.min(5))).min(LONGEST_WAIT) + STAGGER * place
+        (FIRST_WAIT * 2u32.pow(self.candidacy.attempts.min(9))).min(LONGEST_WAIT) + STAGGER * place
     }
 
     /// A message of the library came from a peer.

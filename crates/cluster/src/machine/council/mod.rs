@@ -17,9 +17,10 @@ pub(crate) use self::candidacy::Candidacy;
 use crate::store::{Mirror, Write};
 use crate::wire::RaftMessage;
 
-/// How many ticks of the library a leader may lack a majority, and others wait before they stand by themselves: a net
-/// below the detector, which is faster.
+/// How many ticks of the library a leader may lack a majority: a net below the detector, which is faster.
 const ELECTION_TICKS: usize = 20;
+/// How many ticks before the library stands by itself: longer than a very slow disk takes for a vote.
+const PATIENCE_TICKS: usize = 200;
 /// Entries that are kept behind a snapshot, for those who lag a little.
 const KEPT_BEHIND: u64 = 200;
 /// So many applied entries make a new snapshot.
@@ -82,8 +83,8 @@ impl Council {
             id: own.0,
             election_tick: ELECTION_TICKS,
             heartbeat_tick: 1,
-            min_election_tick: ELECTION_TICKS,
-            max_election_tick: 2 * ELECTION_TICKS,
+            min_election_tick: PATIENCE_TICKS,
+            max_election_tick: 2 * PATIENCE_TICKS,
             applied: snapshot_at,
             max_size_per_msg: 1 << 20,
             max_inflight_msgs: 256,
