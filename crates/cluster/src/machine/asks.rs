@@ -100,7 +100,7 @@ impl Machine {
                 Reply::Done
             }
             Request::Stopped { office, token } => {
-                self.stopped(&office, token);
+                self.client_stopped(client, &office, token);
                 Reply::Done
             }
             request => match self.pass_on(client, &request) {
@@ -209,6 +209,12 @@ impl Machine {
 
     fn remove_member(&mut self, asker: Asker, name: &str) -> Result<(), Refusal> {
         let id = self.table.named(name).map(|member| member.id).ok_or_else(|| unknown_member(name))?;
+        if self.council.as_ref().is_some_and(|council| council.voters() == [id]) {
+            return Err(refusal(
+                "last-voter",
+                format!("`{name}` is the only voter: nobody could decide anything any more"),
+            ));
+        }
         let context = postcard::to_allocvec(&None::<&Member>).expect("nothing is plain data");
         self.change_membership(asker, id, ConfChangeType::RemoveNode, context)
     }

@@ -79,7 +79,8 @@ mod tests {
         assert_eq!(after([50; 100]), timing.silence_floor);
         let uneven = after((0..100).map(|beat| if beat % 2 == 0 { 10 } else { 90 }));
         assert!(uneven > Duration::from_millis(300), "{uneven:?}");
-        assert_eq!(after([900; 100]), timing.silence_floor.max(Duration::from_millis(900)).min(timing.silence_ceiling));
+        let slow = after([900; 200]);
+        assert!(slow >= Duration::from_millis(900) && slow < timing.silence_ceiling, "{slow:?}");
         assert_eq!(after([5000; 3]), timing.silence_ceiling);
     }
 

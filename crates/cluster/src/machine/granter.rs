@@ -5,6 +5,7 @@
 //! holder has been asked to stop and has.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use hustings_protocol::Id;
 
@@ -14,6 +15,9 @@ use crate::api::{Cause, Refusal};
 use crate::clock::Moment;
 use crate::config::{Mode, Preempt};
 use crate::wire::{Claim, Message};
+
+/// No lease is longer: an hour and what a clock may gain.
+const LONGEST_LEASE_US: u64 = 4_000_000_000;
 
 /// What the leader of the arbiter knows beside the table.
 #[derive(Default)]
@@ -170,7 +174,11 @@ impl Machine {
         }
         let floor = self.setup.timing.silence_floor;
         let (since, why, witnesses) = match self.peers.get(&holder.id) {
-            Some(peer) => (peer.since.max(self.rounds.elected), peer.why, peer.witnesses.len()),
+            Some(peer) => {
+                // What was seen long before is about another end.
+                let recent = peer.witnesses.values().filter(|at| **at + floor >= peer.since).count();
+                (peer.since.max(self.rounds.elected), peer.why, recent)
+            }
             None => (self.rounds.elected, Cause::Silent, 0),
         };
         // One link may be cut while the peer lives: others must have seen its end, too; or it stays silent.
@@ -194,7 +202,11 @@ impl Machine {
         if mode == Mode::Fenced || has_left {
             return true;
         }
-        let over = self.rounds.lease_counts_from(holder.id, holder.life) + self.setup.waits_for;
+        // A holder that was told of a longer lease acts for longer.
+        let standing = self.peers.get(&holder.id).and_then(|peer| peer.standing.as_ref());
+        let its_own = standing.map_or(0, |standing| standing.waits_us);
+        let waits_for = self.setup.waits_for.max(Duration::from_micros(its_own.min(LONGEST_LEASE_US)));
+        let over = self.rounds.lease_counts_from(holder.id, holder.life) + waits_for;
         self.look_again_at(over);
         over <= self.now
     }

@@ -89,7 +89,9 @@ impl Machine {
             offices.sort_unstable();
             offices.dedup();
         }
-        let standing = Standing { life: self.setup.life, store: self.setup.store, health: self.health, offices };
+        let (life, store, health) = (self.setup.life, self.setup.store, self.health);
+        let waits_us = self.standing.waits_us;
+        let standing = Standing { life, store, health, waits_us, offices };
         if standing != self.standing {
             self.standing = standing;
             self.view_is_stale = true;
@@ -232,6 +234,14 @@ impl Machine {
                 self.reply(client, Reply::Stop { office: office.to_string(), token, why });
             }
             None => self.stopped(office, token),
+        }
+    }
+
+    /// A program says that its work for an office has stopped. It cannot say so for another one.
+    pub(super) fn client_stopped(&mut self, client: ClientId, office: &str, token: u64) {
+        let is_anothers = |held: &Held| held.client.is_some_and(|holder| holder != client);
+        if !self.desk.held.get(office).is_some_and(is_anothers) {
+            self.stopped(office, token);
         }
     }
 

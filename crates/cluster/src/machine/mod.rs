@@ -227,7 +227,8 @@ impl Machine {
             takes_stale_mail: broken.stale_runs,
         };
         let health = if config.health.is_some() { 0 } else { 100 };
-        let standing = Standing { life, store, health, offices: Vec::new() };
+        let waits_us = waits_for.as_micros() as u64;
+        let standing = Standing { life, store, health, waits_us, offices: Vec::new() };
         let mut machine = Machine {
             setup: fixed,
             now,
@@ -389,13 +390,13 @@ impl Machine {
     }
 
     fn got(&mut self, from: Id, message: Message) {
-        if let Message::Relay { from: origin, to, bytes } = message {
+        if let Message::Relay { from: origin, life, to, bytes } = message {
             self.heard(from, false);
             if to != self.setup.own {
-                self.relay(origin, to, bytes);
+                self.relay(origin, life, to, bytes);
             } else if let Ok(message) = Message::decode(&bytes)
                 && !matches!(message, Message::Relay { .. })
-                && self.table.members.contains_key(&origin)
+                && self.peers.get(&origin).is_some_and(|peer| peer.life == life)
             {
                 self.by_way_of = Some(from);
                 self.got(origin, message);
@@ -434,7 +435,7 @@ impl Machine {
             Message::Answer { number, result } => self.got_answer(number, result),
             Message::Ended(id) => {
                 if let Some(peer) = self.peers.get_mut(&id) {
-                    peer.witnesses.insert(from);
+                    peer.witnesses.insert(from, self.now);
                 }
             }
             Message::Unknown => self.out.push(Output::Exit(Exit::UnknownDisk)),

@@ -1,6 +1,6 @@
 //! Who is up: what a node knows of each of its peers, by its own evidence.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use hustings_protocol::Id;
 
@@ -41,7 +41,7 @@ pub(super) struct Peer {
     pub(super) sent: VecDeque<(u64, Moment)>,
     pub(super) number: u64,
     /// Who else saw it end.
-    pub(super) witnesses: BTreeSet<Id>,
+    pub(super) witnesses: BTreeMap<Id, Moment>,
     /// How often it ended lately, and when it last did.
     flaps: u32,
     last_end: Moment,
@@ -60,7 +60,7 @@ impl Peer {
             standing: None,
             sent: VecDeque::new(),
             number: 0,
-            witnesses: BTreeSet::new(),
+            witnesses: BTreeMap::new(),
             flaps: 0,
             last_end: Moment::ZERO,
         }
@@ -253,7 +253,7 @@ impl Machine {
         let could = |id: &Id| *id != to && self.peers.get(id).is_some_and(|peer| peer.connected && peer.up);
         let between = self.by_way_of.filter(could).or_else(|| self.peers.keys().copied().find(could));
         if let Some(between) = between {
-            let relay = Message::Relay { from: self.setup.own, to, bytes: message.encode() };
+            let relay = Message::Relay { from: self.setup.own, life: self.setup.life, to, bytes: message.encode() };
             self.out.push(super::Output::Send(between, relay));
         }
     }

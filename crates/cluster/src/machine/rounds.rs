@@ -84,7 +84,8 @@ impl Machine {
     /// What the leader adds to a beat for this peer.
     pub(super) fn lead_for(&self, id: Id) -> Option<Lead> {
         let council = self.council.as_ref().filter(|council| council.is_leader())?;
-        let confirmed = self.rounds.followers.get(&id).map_or(0, |follower| follower.confirmed);
+        let follower = self.rounds.followers.get(&id).filter(|follower| Some(follower.life) == self.life_of(id));
+        let confirmed = follower.map_or(0, |follower| follower.confirmed);
         Some(Lead { term: council.term(), commit: council.commit_for(id), round: self.rounds.round, confirmed })
     }
 
@@ -125,6 +126,9 @@ impl Machine {
 
     fn got_lead(&mut self, from: Id, lead: Lead) {
         let Some(council) = &mut self.council else { return };
+        if lead.term > crate::wire::MOST_INDEX {
+            return;
+        }
         if lead.term < council.term() {
             // An old leader: the library tells it so.
             council.beat_from_leader(from, lead.term, 0);
@@ -153,7 +157,8 @@ impl Machine {
     fn got_follow(&mut self, from: Id, number: u64, follow: Follow) {
         let (now, life) = (self.now, self.life_of(from).unwrap_or(0));
         let Some(council) = self.council.as_mut().filter(|council| council.is_leader()) else { return };
-        if follow.term != council.term() || self.unknown_disks.contains(&from) {
+        let is_ahead = follow.round > self.rounds.round;
+        if follow.term != council.term() || is_ahead || self.unknown_disks.contains(&from) {
             return;
         }
         council.beat_from_follower(from, follow.term);
@@ -195,9 +200,9 @@ impl Machine {
     }
 
     /// Passes on what one peer says to another.
-    pub(super) fn relay(&mut self, from: Id, to: Id, bytes: Vec<u8>) {
+    pub(super) fn relay(&mut self, from: Id, life: u64, to: Id, bytes: Vec<u8>) {
         if self.peers.get(&to).is_some_and(|peer| peer.connected) && from != to {
-            self.out.push(Output::Send(to, Message::Relay { from, to, bytes }));
+            self.out.push(Output::Send(to, Message::Relay { from, life, to, bytes }));
         }
     }
 }

@@ -248,7 +248,7 @@ impl Machine {
                     council.propose(Command::Register { id, store }.encode());
                 }
                 Some(known) if known != 0 && known != store => news.push(id),
-                _ => {}
+                _ => _ = self.unknown_disks.remove(&id),
             }
         }
         for id in news {
@@ -295,7 +295,10 @@ impl Machine {
             return;
         }
         if is_late || (self.desk.is_empty() && !self.leads()) {
-            self.send_all(&Message::Farewell);
+            // A promise that nobody acts any more; else leases run out as they do.
+            if self.desk.is_empty() {
+                self.send_all(&Message::Farewell);
+            }
             self.out.push(Output::Exit(Exit::Left));
             self.leave_by = Moment::NEVER;
         }

@@ -79,6 +79,8 @@ pub enum Message {
     Relay {
         /// Who says it.
         from: Id,
+        /// In which of its lives.
+        life: u64,
         /// To whom.
         to: Id,
         /// A message.
@@ -134,6 +136,8 @@ pub struct Standing {
     pub store: u64,
     /// 0 to 100.
     pub health: u8,
+    /// How long its configuration lets a lease run until it is over for certain, in microseconds.
+    pub waits_us: u64,
     /// The offices that it stands for.
     pub offices: Vec<String>,
 }

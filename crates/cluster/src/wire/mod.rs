@@ -7,4 +7,4 @@ mod message;
 mod raft_message;
 
 pub use message::{Ask, Beat, Claim, Follow, Garbled, Lead, Message, Standing, Wish};
-pub use raft_message::{LogEntry, LogSnapshot, RaftMessage};
+pub use raft_message::{LogEntry, LogSnapshot, MOST_INDEX, RaftMessage};

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// No entry that changes the membership is longer: the library parses it by recursion.
 const MOST_IN_A_MEMBERSHIP_CHANGE: usize = 1024;
 
+/// No term and no place in a log is greater: adding to them never overflows.
+pub const MOST_INDEX: u64 = 1 << 62;
+
 /// A message of the raft library, without what the connection says: from whom to whom.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RaftMessage {
@@ -108,6 +111,18 @@ impl From<&eraftpb::Snapshot> for LogSnapshot {
 }
 
 impl LogSnapshot {
+    /// Whether the library can take it, in a message of this term.
+    fn is_sound(&self, term: u64) -> bool {
+        let mut all: Vec<u64> = self.voters.iter().chain(&self.learners).copied().collect();
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        let is_placed = self.index > 0 && self.index <= MOST_INDEX && self.term > 0 && self.term <= term;
+        // Nobody sends a snapshot in the middle of a change of the membership: changes are of one member at a time.
+        let is_settled = self.voters_outgoing.is_empty() && self.learners_next.is_empty();
+        is_placed && is_settled && !self.voters.is_empty() && all.len() == count && !all.contains(&0)
+    }
+
     /// As the library wants it.
     pub fn to_raft(&self) -> eraftpb::Snapshot {
         let mut snapshot = eraftpb::Snapshot { data: self.data.clone().into(), ..Default::default() };
@@ -166,6 +181,19 @@ impl RaftMessage {
         message.reject_hint = self.reject_hint;
         message.context = self.context.clone().into();
         message.priority = self.priority;
+        let numbers = [self.term, self.log_term, self.index, self.commit, self.commit_term, self.reject_hint];
+        if numbers.into_iter().any(|number| number > MOST_INDEX) || self.log_term > self.term {
+            return None;
+        }
+        // Before the first entry there is none; every other one has a term.
+        if kind == eraftpb::MessageType::MsgAppend && (self.log_term == 0) != (self.index == 0) {
+            return None;
+        }
+        if kind == eraftpb::MessageType::MsgSnapshot
+            && !self.snapshot.as_ref().is_some_and(|one| one.is_sound(self.term))
+        {
+            return None;
+        }
         // A gap, or an entry of the future, would end the library's life.
         let mut places = (self.index.checked_add(1)?..).zip(&message.entries);
         (self.term > 0 && places.all(|(index, entry)| entry.index == index && entry.term <= self.term))

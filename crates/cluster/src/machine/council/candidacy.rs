@@ -67,7 +67,7 @@ impl Council {
         if at > now {
             return;
         }
-        if may && self.node.raft.promotable() {
+        if may && self.is_written() && self.node.raft.promotable() {
             // The library says yes to everything; whether it won shows later.
             let _ = self.node.campaign();
             self.candidacy.attempts += 1;
@@ -83,6 +83,9 @@ impl Council {
     pub(crate) fn step(&mut self, from: Id, message: &RaftMessage, place: u32, now: Moment) -> bool {
         let Some(message) = message.to_raft(from.0, self.node.raft.id) else { return false };
         let kind = message.get_msg_type();
+        if kind == MessageType::MsgAppendResponse && !message.reject && message.index > self.last_index() {
+            return false;
+        }
         if matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote) {
             // A blank disk may be one that lost its votes: it votes only where nothing was ever agreed on, until a
             // leader has given it the log.

@@ -161,7 +161,15 @@ impl Council {
 
     /// A heartbeat's time has passed.
     pub(crate) fn tick(&mut self) {
-        self.node.tick();
+        // Whoever wins while entries are not written yet ends the library's life.
+        if self.is_leader() || self.is_written() {
+            self.node.tick();
+        }
+    }
+
+    /// Whether all that is in the log is on the disk.
+    pub(super) fn is_written(&self) -> bool {
+        self.node.raft.raft_log.persisted == self.last_index()
     }
 
     /// A command for the log. Only a leader can take it.
@@ -172,7 +180,10 @@ impl Council {
     /// A change of the membership. Only a leader can take it, and only one at a time.
     pub(crate) fn propose_membership(&mut self, change: ConfChangeV2, context: Vec<u8>) -> bool {
         let before = self.last_index();
-        self.is_leader() && self.node.propose_conf_change(context, change).is_ok() && self.last_index() > before
+        self.is_leader()
+            && !self.node.raft.has_pending_conf()
+            && self.node.propose_conf_change(context, change).is_ok()
+            && self.last_index() > before
     }
 
     /// Hands the lead of the arbiter to somebody else.
