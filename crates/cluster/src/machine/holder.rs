@@ -47,8 +47,8 @@ enum Stage {
     Active,
     /// The program was asked to stop.
     Stopping,
-    /// The work has stopped, and the arbiter is told until it knows. It never goes on with this token: the next grant may
-    /// be on its way through the log, however long that takes.
+    /// The work has stopped, and the arbiter is told until it knows. It never goes on with this token: the next grant
+    /// may be on its way through the log, however long that takes.
     Stopped,
 }
 
