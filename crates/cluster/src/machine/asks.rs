@@ -49,7 +49,10 @@ pub(super) fn busy(office: &str) -> Refusal {
     refusal("busy", format!("the office `{office}` is being handed over already"))
 }
 pub(super) fn too_late(office: &str) -> Refusal {
-    refusal("timed-out", format!("the office `{office}` was not handed over in time; `hustings leader {office}` shows who has it"))
+    refusal(
+        "timed-out",
+        format!("the office `{office}` was not handed over in time; `hustings leader {office}` shows who has it"),
+    )
 }
 pub(super) fn elsewhere(office: &str) -> Refusal {
     refusal("elsewhere", format!("the office `{office}` went to somebody else meanwhile"))
