@@ -193,12 +193,13 @@ impl Machine {
         let own = config.node;
         let role = config.own().map_or(Role::Observer, |member| member.role);
         let mut table = Table::founded(&config.members);
+        let mut is_remembered = false;
         let council = match config.arbiter {
             ArbiterKind::None => None,
             ArbiterKind::Raft => {
                 let snapshot = mirror.latest_snapshot();
                 if let Some(saved) = Table::decode(&snapshot.data).filter(|_| !snapshot.is_empty()) {
-                    table = saved;
+                    (table, is_remembered) = (saved, true);
                 } else {
                     mirror.set_conf_state(founding(&config));
                 }
@@ -266,6 +267,10 @@ impl Machine {
             counters: BTreeMap::new(),
             out: Vec::new(),
         };
+        if is_remembered {
+            // The members may be others than those that the configuration names.
+            machine.members_changed();
+        }
         machine.stand_when_there_are_enough();
         machine.settle();
         Ok(machine)

@@ -127,7 +127,7 @@ impl Machine {
         self.members_changed();
     }
 
-    fn members_changed(&mut self) {
+    pub(super) fn members_changed(&mut self) {
         let members: Vec<Member> = self.table.members.values().map(|known| known.member.clone()).collect();
         self.peers.retain(|id, _| self.table.members.contains_key(id));
         self.view_is_stale = true;

@@ -3,6 +3,7 @@
 mod claims;
 mod faults;
 mod net;
+mod restart;
 
 use faults::{Chaos, Plan};
 use hustings_cluster::machine::Broken;

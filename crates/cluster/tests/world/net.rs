@@ -138,7 +138,7 @@ impl World {
         self.hosts.len()
     }
 
-    fn config(&self, node: usize) -> Config {
+    pub(crate) fn config(&self, node: usize) -> Config {
         let members = (1..=self.hosts.len() as u64).map(|id| Member {
             id: Id(id),
             name: format!("n{id}"),
