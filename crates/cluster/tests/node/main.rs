@@ -189,8 +189,14 @@ fn a_program_that_is_gone_no_longer_campaigns() {
 #[test]
 fn told_twice_a_node_stops_at_once() {
     let mut town = Town::found(3);
-    town.start(0);
+    town.start_all();
+    // Told once, it would wait for this program to stop, which does not.
+    let mut program = town.client(0);
+    program.send(&Request::Campaign { office: "o".to_string(), mode: None }).expect("the node runs");
+    assert_eq!(program.next(Some(PATIENCE)).expect("an answer"), Reply::Done);
+    assert!(matches!(program.next(Some(PATIENCE)), Ok(Reply::Held(_))));
     town.tell_to_stop(0);
+    assert!(matches!(program.next(Some(PATIENCE)), Ok(Reply::Stop { .. } | Reply::Renewed(_))));
     town.tell_to_stop(0);
     let ended = town.bury(0);
     assert!(matches!(ended, Err(NodeError::StoppedAtOnce)), "{ended:?}");
