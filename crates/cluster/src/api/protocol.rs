@@ -10,7 +10,8 @@ use crate::member::Role;
 pub const MOST_BYTES_A_LINE: usize = 1 << 20;
 
 /// What a program may ask: `{"do":"leader","office":"leader"}`. Every request is answered by one [`Reply`], in order;
-/// `watch` and `campaign` are followed by more as things happen.
+/// `watch` and `campaign` are followed by more as things happen. What others must be asked about is answered when they
+/// have: `status`, `leader`, `watch`, and what an operator wants done.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
@@ -167,7 +168,8 @@ pub struct OfficeStatus {
     pub since_unix_ms: u64,
     /// Why it was appointed.
     pub why: Cause,
-    /// Whether the node is in touch with a majority, so that this is how things are; if not, it is how things were.
+    /// Whether it was so at a moment after the question was asked; if not, it is how things were, as far as the node
+    /// knows.
     pub current: bool,
 }
 
@@ -230,7 +232,7 @@ pub struct Status {
     pub arbiter_leader: Option<String>,
     /// The arbiter's term.
     pub term: u64,
-    /// Whether the node is in touch with a majority.
+    /// Whether the node is in touch with a majority: it made sure after the question was asked.
     pub current: bool,
     /// Whether elections are paused.
     pub paused: bool,

@@ -3,11 +3,12 @@
 use hustings_protocol::Id;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, ConfChangeV2};
 
+use super::reads::Reader;
 use super::table::{Command, MOST_OFFICES};
 use super::{ClientId, Machine};
-use crate::api::{Change, MemberStatus, OfficeStatus, Refusal, Reply, Request, Status};
+use crate::api::{Refusal, Reply, Request};
 use crate::clock::Moment;
-use crate::config::{ArbiterKind, Mode};
+use crate::config::Mode;
 use crate::member::{Member, Role};
 use crate::wire::{Ask, Message};
 
@@ -71,25 +72,19 @@ impl Machine {
     /// A program asks.
     pub(super) fn asked(&mut self, client: ClientId, request: Request) {
         let reply = match request {
-            Request::Status => Reply::Status(Box::new(self.status())),
-            Request::Leader { office } => Reply::Office(self.office(&office)),
             Request::History { office } => Reply::History { changes: self.history(office.as_deref()) },
-            Request::Watch { office } => {
+            Request::Watch { ref office } => {
                 let watched = self.watchers.entry(client).or_default();
                 if watched.len() >= MOST_WATCHES {
                     let message = format!("a program may watch {MOST_WATCHES} offices by name, or all at once");
                     return self.reply(client, Reply::Refused(refusal("too-many", message)));
                 }
-                if !watched.contains(&office) {
+                if !watched.contains(office) {
                     watched.push(office.clone());
                 }
-                let shown: Vec<String> = match office {
-                    Some(office) => vec![office],
-                    None => self.table.offices.keys().cloned().collect(),
-                };
-                shown.iter().for_each(|office| self.reply(client, Reply::Office(self.office(office))));
-                return;
+                return self.read(Reader::Program(client, request));
             }
+            Request::Status | Request::Leader { .. } => return self.read(Reader::Program(client, request)),
             Request::Campaign { office, mode } => match self.may_campaign(client, &office, mode) {
                 Ok(()) => {
                     self.reply(client, Reply::Done);
@@ -277,100 +272,5 @@ impl Machine {
             self.got_answer(number, Err(refusal("timed-out", message)));
         }
         self.open.values().map(|open| open.until).min().unwrap_or(Moment::NEVER)
-    }
-
-    /// Whether what this node knows is how things are: a majority was in touch with it within a lease.
-    fn is_current(&self) -> bool {
-        self.council.is_none() || self.deadline > self.now
-    }
-
-    /// Who holds an office.
-    pub(super) fn office(&self, name: &str) -> OfficeStatus {
-        let known = self.table.offices.get(name);
-        let holder = known.and_then(|known| known.holder);
-        let member = holder.and_then(|holder| self.table.member(holder.id));
-        let is_there = holder.is_none_or(|holder| {
-            self.view.contains(&holder.id) && self.life_of(holder.id).is_none_or(|life| life == holder.life)
-        });
-        OfficeStatus {
-            office: name.to_string(),
-            mode: known.map_or(self.setup.policy(name).mode, |known| known.mode),
-            holder: holder.map(|holder| self.table.name(holder.id)),
-            address: member.map(|member| member.address.clone()),
-            token: known.map_or(0, |known| known.token),
-            since_unix_ms: known.map_or(0, |known| known.unix_ms),
-            why: known.map_or_else(Default::default, |known| known.why),
-            current: self.is_current() && is_there,
-        }
-    }
-
-    fn history(&self, office: Option<&str>) -> Vec<Change> {
-        let offices = self.table.offices.iter().filter(|(name, _)| office.is_none_or(|office| office == *name));
-        let mut changes: Vec<Change> = offices
-            .flat_map(|(name, known)| {
-                known.history.iter().map(|turn| Change {
-                    office: name.clone(),
-                    holder: turn.holder.map(|id| self.table.name(id)),
-                    token: turn.token,
-                    why: turn.why,
-                    unix_ms: turn.unix_ms,
-                })
-            })
-            .collect();
-        changes.sort_by_key(|change| (change.unix_ms, change.token));
-        if office.is_none() {
-            changes.drain(..changes.len().saturating_sub(super::table::MOST_CHANGES));
-        }
-        changes
-    }
-
-    fn status(&self) -> Status {
-        let name = |id: Id| self.table.name(id);
-        let members = self.table.members.values().map(|known| MemberStatus {
-            id: known.member.id.0,
-            name: known.member.name.clone(),
-            address: known.member.address.clone(),
-            role: known.member.role,
-            priority: known.member.priority,
-            health: self.worth(known.member.id).health,
-            up: self.is_up(known.member.id),
-        });
-        Status {
-            cluster: self.setup.cluster.clone(),
-            node: name(self.setup.own),
-            algorithm: self.setup.choice.name.clone(),
-            arbiter: if self.council.is_some() { ArbiterKind::Raft } else { ArbiterKind::None },
-            arbiter_leader: self.arbiter_leader().map(name),
-            term: self.council.as_ref().map_or(0, |council| council.term()),
-            current: self.is_current(),
-            paused: self.table.paused,
-            members: members.collect(),
-            offices: self.table.offices.keys().take(1000).map(|office| self.office(office)).collect(),
-            counters: self.counters.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
-        }
-    }
-
-    /// Tells watchers of an office how things are, if that is news to them.
-    pub(super) fn tell_watchers(&mut self) {
-        if self.watchers.is_empty() {
-            self.shown.clear();
-            return;
-        }
-        let mut news = Vec::new();
-        for office in self.table.offices.keys() {
-            let status = self.office(office);
-            if self.shown.get(office) != Some(&status) {
-                news.push(status);
-            }
-        }
-        for status in news {
-            let wants = |asked: &Vec<Option<String>>| {
-                asked.iter().any(|office| office.as_ref().is_none_or(|office| *office == status.office))
-            };
-            let clients: Vec<ClientId> =
-                self.watchers.iter().filter(|(_, asked)| wants(asked)).map(|(client, _)| *client).collect();
-            clients.into_iter().for_each(|client| self.reply(client, Reply::Office(status.clone())));
-            self.shown.insert(status.office.clone(), status);
-        }
     }
 }

@@ -77,6 +77,11 @@ impl Machine {
         self.desk.held.iter().map(|(office, held)| (office.as_str(), held.token))
     }
 
+    /// Whether this node holds an office, and has not stopped.
+    pub(super) fn acts_for(&self, office: &str) -> bool {
+        self.desk.held.get(office).is_some_and(|held| held.stage != Stage::Stopped)
+    }
+
     /// The offices that this node stands for now, with how well it is. If that is news, everybody is told.
     pub(super) fn restate(&mut self) {
         let now = self.now;

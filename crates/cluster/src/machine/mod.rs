@@ -7,7 +7,8 @@
 //! - `council`: the arbiter's log; [`table`]: what it says.
 //! - `rounds`: what beats prove, and until when a holder may act.
 //! - `granter`: who may lead: what the leader of the arbiter decides. `alone`: what takes its place without an arbiter.
-//! - `holder`: what this node holds, and for whom. `asks`: what programs and operators ask.
+//! - `holder`: what this node holds, and for whom. `asks`: what programs and operators ask; `shows`: what they
+//!   are shown, and `reads`: how a node makes sure of it.
 
 mod alone;
 mod asks;
@@ -17,8 +18,10 @@ mod granter;
 mod holder;
 mod peers;
 mod races;
+mod reads;
 mod rounds;
 mod settle;
+mod shows;
 pub mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,9 +36,10 @@ use self::granter::Granter;
 use self::holder::Desk;
 use self::peers::Peer;
 use self::races::Races;
+use self::reads::Reads;
 use self::rounds::Rounds;
 use self::table::Table;
-use crate::api::{Cause, OfficeStatus, Reply, Request};
+use crate::api::{Cause, Reply, Request};
 use crate::clock::Moment;
 use crate::config::{ArbiterKind, Choice, Config, Policy};
 use crate::election::{Flaw, Memory};
@@ -181,7 +185,8 @@ pub struct Machine {
     asked_so_far: u64,
     agreeing: Vec<(u64, asks::Asker)>,
     watchers: BTreeMap<ClientId, Vec<Option<String>>>,
-    shown: BTreeMap<String, OfficeStatus>,
+    shown: BTreeMap<String, shows::Seen>,
+    reads: Reads,
     counters: BTreeMap<&'static str, u64>,
     out: Vec<Output>,
 }
@@ -264,6 +269,7 @@ impl Machine {
             agreeing: Vec::new(),
             watchers: BTreeMap::new(),
             shown: BTreeMap::new(),
+            reads: Reads::new(life),
             counters: BTreeMap::new(),
             out: Vec::new(),
         };
@@ -352,6 +358,7 @@ impl Machine {
     pub fn client_gone(&mut self, client: ClientId, now: Moment) {
         self.arrive(now);
         self.watchers.remove(&client);
+        self.reads.forget(client);
         self.gone(client);
         self.settle();
     }
@@ -443,6 +450,10 @@ impl Machine {
                     peer.witnesses.insert(from, self.now);
                 }
             }
+            Message::Read { number } => self.got_read(from, number),
+            Message::Poll { term, poll } => self.got_poll(from, term, poll),
+            Message::With { term, poll } => self.got_with(from, term, poll),
+            Message::Sure { number, committed } => self.got_sure(number, committed),
             Message::Unknown => self.out.push(Output::Exit(Exit::UnknownDisk)),
             Message::Farewell => self.ended(from, Cause::Left),
             Message::Relay { .. } => {}

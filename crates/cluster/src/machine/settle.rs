@@ -41,11 +41,13 @@ impl Machine {
         self.run_errands();
         self.leave_if_done();
         self.tell_watchers();
+        self.answer_readers();
         let questions = self.close_late_questions();
         let stands_at = self.council.as_ref().map_or(Moment::NEVER, |council| council.stands_at());
         let desk = self.desk.next(self.deadline);
         let times = [suspects_at, self.rounds.next, self.races.next(), self.granter.next(), questions, stands_at, desk];
-        self.wake = times.into_iter().min().unwrap_or(Moment::NEVER);
+        let times = times.into_iter().chain([self.reads.next()]);
+        self.wake = times.min().unwrap_or(Moment::NEVER);
         if self.leaving {
             self.wake = self.wake.min(self.leave_by);
         }

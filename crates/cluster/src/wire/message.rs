@@ -86,6 +86,32 @@ pub enum Message {
         /// A message.
         bytes: Vec<u8>,
     },
+    /// To the arbiter's leader: how far has the log come?
+    Read {
+        /// The sender's count.
+        number: u64,
+    },
+    /// From the arbiter's leader to the voters: who is still with it in this term?
+    Poll {
+        /// The term.
+        term: u64,
+        /// The leader's count.
+        poll: u64,
+    },
+    /// The sender is.
+    With {
+        /// The term.
+        term: u64,
+        /// The leader's count.
+        poll: u64,
+    },
+    /// From the arbiter's leader: so far, at some moment after the question.
+    Sure {
+        /// The number of the question.
+        number: u64,
+        /// The last entry that was committed.
+        committed: u64,
+    },
     /// From the arbiter's leader: the receiver's disk is not the one that its votes were kept on.
     Unknown,
     /// The sender leaves in good order: what it held it has given up.

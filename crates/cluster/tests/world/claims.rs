@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use hustings_cluster::api::OfficeStatus;
+
 /// A program holds an office.
 #[derive(Clone, Debug)]
 struct Claim {
@@ -18,7 +20,11 @@ pub(crate) struct Claims {
     open: BTreeMap<String, Vec<Claim>>,
     greatest: BTreeMap<String, (u64, usize)>,
     owners: BTreeMap<(String, u64), usize>,
+    /// The greatest token that anybody had been told when a program asked who holds the office.
+    asked: BTreeMap<u64, u64>,
     pub(crate) count: usize,
+    /// So many answers were current.
+    pub(crate) current: usize,
 }
 
 impl Claims {
@@ -63,5 +69,19 @@ impl Claims {
     /// A program has stopped.
     pub(crate) fn ended(&mut self, office: &str, node: usize) {
         self.open.entry(office.to_string()).or_default().retain(|claim| claim.node != node);
+    }
+
+    /// A program asks who holds an office.
+    pub(crate) fn asked(&mut self, client: u64, office: &str) {
+        let told = self.greatest.get(office).map_or(0, |(token, _)| *token);
+        self.asked.insert(client, told);
+    }
+
+    /// It is answered: nobody is current who had been followed by somebody else before it asked.
+    pub(crate) fn shown(&mut self, client: u64, status: &OfficeStatus) {
+        let Some(told) = self.asked.remove(&client) else { return };
+        let seed = self.seed;
+        assert!(!status.current || status.token >= told, "seed {seed}: token {told} had been told before: {status:?}");
+        self.current += usize::from(status.current);
     }
 }

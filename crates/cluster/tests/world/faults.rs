@@ -56,6 +56,10 @@ impl Chaos {
             let size = world.size() as u64;
             let node = self.0.roll(size) as usize;
             let other = (node + 1 + self.0.roll(size - 1) as usize) % size as usize;
+            (0..world.size()).for_each(|node| {
+                world.ask(node, "job");
+                world.ask(node, "fast");
+            });
             match self.0.roll(10) {
                 0 => world.kill(node),
                 1 | 2 => (0..world.size()).for_each(|node| world.start(node)),

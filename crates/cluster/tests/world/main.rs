@@ -54,6 +54,30 @@ fn whatever_is_broken_no_two_hold_an_exclusive_office() {
     }
 }
 
+#[test]
+fn a_leader_of_the_arbiter_that_was_frozen_does_not_show_an_old_holder_as_current() {
+    let mut tried = 0;
+    for seed in 0..20 {
+        let mut world = World::new(3, seed, Plan { slow: false, preempt: false, lease_ms: 1_000, ..Plan::default() });
+        world.run_ms(3_000);
+        let Some(frozen) = world.arbiter_leader(0) else { panic!("seed {seed}: the arbiter has no leader") };
+        let operator = (frozen + 1) % 3;
+        assert_eq!(world.leaders("fast"), vec![Some("n3".to_string()); 3], "seed {seed}");
+        world.freeze(frozen);
+        world.run_ms(300);
+        let claims = world.claims.count;
+        let next = (0..2).find(|node| *node != frozen).expect("there are two");
+        world.transfer(operator, "fast", next);
+        world.run_ms(100);
+        tried += usize::from(frozen != 2 && world.claims.count > claims);
+        let current = world.claims.current;
+        world.thaw_and_ask(frozen, Some("fast"));
+        world.run_ms(500);
+        assert!(world.claims.current > current, "seed {seed}: it never knew");
+    }
+    assert!(tried > 5, "the office moved while the leader was frozen in {tried} worlds only");
+}
+
 /// The best node's clock is as slow, and those of the others are as fast, as they may be; then it is cut off.
 fn cut_off_a_slow_holder(broken: Broken) {
     let mut world =

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
-use hustings_cluster::api::{Reply, Request};
+use hustings_cluster::api::{OfficeStatus, Reply, Request};
 use hustings_cluster::clock::Moment;
 use hustings_cluster::config::{ArbiterKind, Choice, Config, Mode, Policy, Preempt, Tls};
 use hustings_cluster::machine::{ClientId, Machine, Output, Setup};
@@ -19,6 +19,7 @@ use crate::faults::Plan;
 
 pub(crate) const MS: u64 = 1_000_000;
 const CLIENT: ClientId = ClientId(1);
+const OPERATOR: ClientId = ClientId(2);
 
 /// A generator that tests may rely on.
 pub(crate) struct Dice(pub(crate) u64);
@@ -40,6 +41,7 @@ enum What {
     Persisted { at: usize, life: u64, number: u64 },
     Wake { at: usize, life: u64 },
     Stopped { at: usize, life: u64, office: String, token: u64 },
+    Ask { at: usize, life: u64, client: ClientId, office: String },
     Dial { one: usize, other: usize },
 }
 
@@ -90,6 +92,8 @@ pub(crate) struct World {
     /// Directed links that lose everything.
     pub(crate) cut: BTreeSet<(usize, usize)>,
     pub(crate) claims: Claims,
+    /// What was answered to programs that asked who holds an office.
+    answers: BTreeMap<ClientId, OfficeStatus>,
 }
 
 fn pair(one: usize, other: usize) -> (usize, usize) {
@@ -129,6 +133,7 @@ impl World {
             busy: BTreeMap::new(),
             cut: BTreeSet::new(),
             claims: Claims::new(seed),
+            answers: BTreeMap::new(),
         };
         (0..nodes).for_each(|node| world.start(node));
         world
@@ -243,7 +248,7 @@ impl World {
                     let delay = MS / 10 + self.dice.roll(MS) + slow + lazy;
                     self.at(delay, What::Persisted { at: node, life, number });
                 }
-                Output::Reply(_, reply) => self.told(node, reply),
+                Output::Reply(client, reply) => self.told(node, client, reply),
                 Output::Members(_) => {}
                 Output::Exit(why) => panic!("seed {}: node {node} ends: {why:?}", self.seed),
             }
@@ -275,7 +280,7 @@ impl World {
     }
 
     /// A program on a host is told something.
-    fn told(&mut self, node: usize, reply: Reply) {
+    fn told(&mut self, node: usize, client: ClientId, reply: Reply) {
         let now = self.now;
         let exclusive = |office: &str| office != "fast" && !self.plan.fenced;
         match reply {
@@ -293,6 +298,10 @@ impl World {
                 self.at(delay, What::Stopped { at: node, life, office, token });
             }
             Reply::Lost { office, .. } => self.claims.ended(&office, node),
+            Reply::Office(status) if client != CLIENT => {
+                self.claims.shown(client.0, &status);
+                self.answers.insert(client, status);
+            }
             _ => {}
         }
     }
@@ -314,6 +323,7 @@ impl World {
             | What::Down { at, .. }
             | What::Persisted { at, .. }
             | What::Wake { at, .. }
+            | What::Ask { at, .. }
             | What::Stopped { at, .. } => *at,
             What::Dial { one, .. } => *one,
         };
@@ -355,6 +365,11 @@ impl World {
                 self.claims.ended(&office, at);
                 if self.hosts[at].life == life {
                     self.with(at, |machine, now| machine.request(CLIENT, Request::Stopped { office, token }, now));
+                }
+            }
+            What::Ask { at, life, client, office } => {
+                if self.hosts[at].life == life {
+                    self.with(at, |machine, now| machine.request(client, Request::Leader { office }, now));
                 }
             }
             What::Dial { one, other } => self.connect(one, other),
@@ -430,7 +445,13 @@ impl World {
     }
 
     pub(crate) fn thaw(&mut self, node: usize) {
+        self.thaw_and_ask(node, None);
+    }
+
+    /// A host goes on; a program asks it something before it has heard anything else.
+    pub(crate) fn thaw_and_ask(&mut self, node: usize, office: Option<&str>) {
         if std::mem::take(&mut self.hosts[node].frozen) {
+            office.into_iter().for_each(|office| _ = self.ask(node, office));
             let late = std::mem::take(&mut self.hosts[node].late);
             late.into_iter().for_each(|what| self.happen(what));
         }
@@ -446,29 +467,39 @@ impl World {
         });
     }
 
-    /// Whom each host that runs takes for the current holder of an office.
+    /// A program on a host asks who holds an office. The answer is judged when it comes.
+    pub(crate) fn ask(&mut self, node: usize, office: &str) -> ClientId {
+        self.serial += 1;
+        let (client, life) = (ClientId(1_000 + self.serial), self.hosts[node].life);
+        self.claims.asked(client.0, office);
+        self.happen(What::Ask { at: node, life, client, office: office.to_string() });
+        client
+    }
+
+    /// An operator on a host wants an office to go to another one.
+    pub(crate) fn transfer(&mut self, node: usize, office: &str, to: usize) {
+        let request = Request::Transfer { office: office.to_string(), to: format!("n{}", to + 1) };
+        self.with(node, |machine, now| machine.request(OPERATOR, request, now));
+    }
+
+    /// Who leads the arbiter, says a host.
+    pub(crate) fn arbiter_leader(&self, node: usize) -> Option<usize> {
+        let machine = self.hosts[node].machine.as_ref()?;
+        machine.arbiter_leader().map(|id| id.0 as usize - 1)
+    }
+
+    /// Whom each host that runs takes for the current holder of an office. It takes the time that the answers take.
     pub(crate) fn leaders(&mut self, office: &str) -> Vec<Option<String>> {
-        (0..self.size())
-            .map(|node| {
-                let now = self.clock(node, self.now);
-                let machine = self.hosts[node].machine.as_mut()?;
-                machine.request(ClientId(99), Request::Leader { office: office.to_string() }, now);
-                let replies = machine.outputs();
-                let mut found = None;
-                for output in replies {
-                    match output {
-                        Output::Reply(ClientId(99), Reply::Office(status)) => {
-                            found = status.holder.filter(|_| status.current);
-                        }
-                        Output::Send(to, message) => self.send(node, to.0 as usize - 1, message),
-                        Output::Reply(_, reply) => self.told(node, reply),
-                        Output::Drop(peer) => self.hang_up(node, peer.0 as usize - 1),
-                        other => panic!("unexpected: {other:?}"),
-                    }
-                }
-                found
-            })
-            .collect()
+        let asked: Vec<ClientId> = (0..self.size()).map(|node| self.ask(node, office)).collect();
+        let is_open = |world: &World, node: usize| {
+            world.hosts[node].machine.is_some() && !world.answers.contains_key(&asked[node])
+        };
+        let latest = self.now + 1_000 * MS;
+        while (0..self.size()).any(|node| is_open(self, node)) && self.now < latest {
+            self.run_ms(1);
+        }
+        let shown = asked.iter().map(|client| self.answers.remove(client));
+        shown.map(|status| status.filter(|status| status.current).and_then(|status| status.holder)).collect()
     }
 
     /// What each host thinks.

@@ -134,10 +134,14 @@ impl Council {
         self.node.raft.raft_log.last_index()
     }
 
+    pub(crate) fn committed(&self) -> u64 {
+        self.node.raft.raft_log.committed
+    }
+
     /// What a follower may take for committed.
     pub(crate) fn commit_for(&self, follower: Id) -> u64 {
         let matched = self.node.raft.prs().get(follower.0).map_or(0, |progress| progress.matched);
-        matched.min(self.node.raft.raft_log.committed)
+        matched.min(self.committed())
     }
 
     /// How far a follower's log is known to be the leader's.

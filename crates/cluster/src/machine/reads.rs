@@ -1,0 +1,223 @@
+//! What is shown as current is current: a node that is asked who holds an office makes sure first.
+//!
+//! Its own table may lag behind: somebody else may hold the office by now. So it asks the leader of the arbiter how far
+//! the log had come. The leader does not trust itself either, and *polls* the voters: whoever is still with it says so.
+//! If a majority is, nobody else can have been elected before the poll began, and what was committed then is all there
+//! was. When the node has acted on all of that, it answers. What cannot be made sure of within a lease is shown as how
+//! things were. Nobody's clock matters here, and no lease depends on it.
+//!
+//! One poll at a time: questions that come in meanwhile share the next.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use hustings_protocol::Id;
+
+use super::{ClientId, Machine};
+use crate::api::Request;
+use crate::clock::Moment;
+use crate::wire::Message;
+
+/// At most so many programs wait for an answer; more are told how things were.
+const MOST_WAITING: usize = 4_096;
+
+/// What waits until it is sure, and what the leader of the arbiter does about it.
+pub(super) struct Reads {
+    /// The number of the last question to the leader of the arbiter.
+    asked: u64,
+    /// Who waits, ascending by number.
+    waiting: VecDeque<Waiting>,
+    /// Questions up to a number are sure when the log has been acted on up to a place; ascending.
+    sure: VecDeque<(u64, u64)>,
+    /// The question is repeated then: it may be lost, or somebody else may lead.
+    again: Moment,
+    /// Of the leader: the poll under way, the number of the last one, and who waits for the next with which question.
+    poll: Option<Poll>,
+    polls: u64,
+    next: BTreeMap<Id, u64>,
+}
+
+struct Waiting {
+    number: u64,
+    who: Reader,
+    until: Moment,
+}
+
+/// Who wants to know.
+pub(super) enum Reader {
+    /// A program that asked this.
+    Program(ClientId, Request),
+    /// All programs that watch.
+    Watchers,
+}
+
+/// The voters are asked who they are with.
+struct Poll {
+    term: u64,
+    /// What was committed when it began.
+    committed: u64,
+    with: BTreeSet<Id>,
+    asked: BTreeMap<Id, u64>,
+    again: Moment,
+}
+
+impl Reads {
+    /// Of a node in this of its lives: answers that were meant for another one have other numbers.
+    pub(super) fn new(life: u64) -> Self {
+        Reads {
+            asked: life / 2,
+            waiting: VecDeque::new(),
+            sure: VecDeque::new(),
+            again: Moment::NEVER,
+            poll: None,
+            polls: 0,
+            next: BTreeMap::new(),
+        }
+    }
+
+    /// When something is due.
+    pub(super) fn next(&self) -> Moment {
+        let waiting = self.waiting.front().map_or(Moment::NEVER, |first| first.until.min(self.again));
+        self.poll.as_ref().map_or(waiting, |poll| waiting.min(poll.again))
+    }
+
+    /// A program is gone, and wants no answer.
+    pub(super) fn forget(&mut self, client: ClientId) {
+        self.waiting.retain(|waiting| !matches!(waiting.who, Reader::Program(other, _) if other == client));
+    }
+
+    /// Whether watchers wait already.
+    pub(super) fn has_watchers(&self) -> bool {
+        self.waiting.iter().any(|waiting| matches!(waiting.who, Reader::Watchers))
+    }
+}
+
+impl Machine {
+    /// Somebody wants to know how things are: it is told when that is sure, or that it is not.
+    pub(super) fn read(&mut self, who: Reader) {
+        let has_room = self.reads.waiting.len() < MOST_WAITING;
+        if self.council.is_none() || !self.is_in_touch() || self.arbiter_leader().is_none() || !has_room {
+            // Without an arbiter there is nothing to be surer of.
+            let is_sure = self.council.is_none();
+            return self.show(who, is_sure);
+        }
+        self.reads.asked += 1;
+        let until = self.now + self.setup.timing.lease;
+        self.reads.waiting.push_back(Waiting { number: self.reads.asked, who, until });
+        self.ask_how_far();
+    }
+
+    fn ask_how_far(&mut self) {
+        self.reads.again = self.now + self.setup.timing.heartbeat;
+        let number = self.reads.asked;
+        match self.arbiter_leader() {
+            Some(leader) if leader == self.setup.own => self.got_read(leader, number),
+            Some(leader) => self.send(leader, Message::Read { number }),
+            None => {}
+        }
+    }
+
+    /// Somebody asks this leader of the arbiter how far the log has come.
+    pub(super) fn got_read(&mut self, from: Id, number: u64) {
+        if !self.leads() {
+            return;
+        }
+        self.reads.next.insert(from, number);
+        if self.reads.poll.is_none() {
+            self.begin_poll();
+        }
+    }
+
+    fn begin_poll(&mut self) {
+        let Some(council) = self.council.as_ref().filter(|council| council.is_established()) else { return };
+        let (term, committed) = (council.term(), council.committed());
+        let asked = std::mem::take(&mut self.reads.next);
+        if asked.is_empty() {
+            return;
+        }
+        self.reads.polls += 1;
+        self.reads.poll = Some(Poll { term, committed, with: BTreeSet::new(), asked, again: self.now });
+        self.poll_the_rest();
+        self.count_poll();
+    }
+
+    /// Asks those voters who have not answered.
+    fn poll_the_rest(&mut self) {
+        let poll = self.reads.polls;
+        let (Some(council), Some(open)) = (&self.council, &mut self.reads.poll) else { return };
+        open.again = self.now + self.setup.timing.heartbeat;
+        let voters = council.voters().into_iter();
+        let rest: Vec<Id> = voters.filter(|id| *id != self.setup.own && !open.with.contains(id)).collect();
+        let term = open.term;
+        rest.into_iter().for_each(|id| self.send(id, Message::Poll { term, poll }));
+    }
+
+    /// The leader of the arbiter asks whether this voter is still with it.
+    pub(super) fn got_poll(&mut self, from: Id, term: u64, poll: u64) {
+        let is_with_it = |council: &&super::Council| council.term() == term && council.leader() == Some(from);
+        if self.council.as_ref().is_some_and(|council| is_with_it(&council)) {
+            self.send(from, Message::With { term, poll });
+        }
+    }
+
+    /// A voter is still with this leader of the arbiter.
+    pub(super) fn got_with(&mut self, from: Id, term: u64, poll: u64) {
+        let number = self.reads.polls;
+        if self.unknown_disks.contains(&from) {
+            return;
+        }
+        if let Some(open) = self.reads.poll.as_mut().filter(|open| open.term == term && number == poll) {
+            open.with.insert(from);
+            self.count_poll();
+        }
+    }
+
+    fn count_poll(&mut self) {
+        let own = self.setup.own;
+        let (Some(council), Some(open)) = (&self.council, &self.reads.poll) else { return };
+        if !council.is_majority(|id| id == own || open.with.contains(&id)) {
+            return;
+        }
+        let Some(open) = self.reads.poll.take() else { return };
+        for (id, number) in open.asked {
+            if id == own {
+                self.got_sure(number, open.committed);
+            } else {
+                self.send(id, Message::Sure { number, committed: open.committed });
+            }
+        }
+        self.begin_poll();
+    }
+
+    /// The log had come so far after this node had asked.
+    pub(super) fn got_sure(&mut self, number: u64, committed: u64) {
+        let is_wanted = self.reads.waiting.front().is_some_and(|first| first.number <= number);
+        let is_news = self.reads.sure.back().is_none_or(|last| last.0 < number);
+        if is_wanted && is_news && number <= self.reads.asked {
+            self.reads.sure.push_back((number, committed));
+        }
+    }
+
+    /// Answers what has become sure or too late, and repeats what may be lost.
+    pub(super) fn answer_readers(&mut self) {
+        let Some(council) = &self.council else { return };
+        let (applied, term, leads) = (council.applied(), council.term(), council.is_leader());
+        if self.reads.poll.as_ref().is_some_and(|poll| !leads || poll.term != term) || !leads {
+            self.reads.poll = None;
+            self.reads.next.clear();
+        } else if self.reads.poll.as_ref().is_some_and(|poll| poll.again <= self.now) {
+            self.poll_the_rest();
+        }
+        while let Some((number, _)) = self.reads.sure.pop_front_if(|(_, committed)| *committed <= applied) {
+            while let Some(waiting) = self.reads.waiting.pop_front_if(|one| one.number <= number) {
+                self.show(waiting.who, true);
+            }
+        }
+        let now = self.now;
+        while let Some(waiting) = self.reads.waiting.pop_front_if(|one| one.until <= now) {
+            self.show(waiting.who, false);
+        }
+        if !self.reads.waiting.is_empty() && self.reads.again <= self.now {
+            self.ask_how_far();
+        }
+    }
+}
