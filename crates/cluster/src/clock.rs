@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::{Add, Sub};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -47,22 +47,36 @@ impl fmt::Display for Moment {
 
 /// The clock of this host.
 ///
-/// For tests of the safety margins it can be made to run faster or slower than it does, by parts per million.
+/// For tests of the safety margins it can be made to run faster or slower than it does, by parts per million, and to
+/// show a wrong time of day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {
     rate_ppm: i32,
+    wall_seconds: i64,
 }
 
 impl Clock {
     /// The clock as it is.
     pub fn new() -> Self {
-        Clock { rate_ppm: 0 }
+        Clock::skewed(0)
     }
 
     /// A clock that gains (or loses) so many parts in a million. Two such clocks with the same rate on one host show
     /// the same.
     pub fn skewed(rate_ppm: i32) -> Self {
-        Clock { rate_ppm }
+        Clock { rate_ppm, wall_seconds: 0 }
+    }
+
+    /// The same, with a time of day that is wrong by so many seconds.
+    pub fn with_wall_seconds(self, wall_seconds: i64) -> Self {
+        Clock { wall_seconds, ..self }
+    }
+
+    /// The time of day, since 1970: for people, and for how long certificates are valid. Nothing else goes by it.
+    pub fn time_of_day(&self) -> Duration {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let wrong = Duration::from_secs(self.wall_seconds.unsigned_abs());
+        if self.wall_seconds < 0 { since.saturating_sub(wrong) } else { since.saturating_add(wrong) }
     }
 
     /// What it shows.
@@ -108,6 +122,17 @@ mod tests {
         assert!(plain.now() >= before);
         let gained = ahead.since(before);
         assert!(gained >= Duration::from_nanos(before.0 / 100), "{gained:?}");
+    }
+
+    #[test]
+    fn a_wrong_time_of_day_changes_nothing_else() {
+        let (right, ahead) = (Clock::new(), Clock::new().with_wall_seconds(86_400));
+        let day = Duration::from_secs(86_400);
+        let gained = ahead.time_of_day().saturating_sub(right.time_of_day());
+        assert!(gained >= day && gained < day * 2, "{gained:?}");
+        assert!(right.time_of_day() > Clock::new().with_wall_seconds(-86_400).time_of_day());
+        assert_eq!(right.shows(Moment(5)), ahead.shows(Moment(5)));
+        assert_eq!(Clock::new().with_wall_seconds(i64::MIN).time_of_day(), Duration::ZERO);
     }
 
     #[test]

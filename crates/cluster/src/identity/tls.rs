@@ -9,12 +9,14 @@ use std::sync::Arc;
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::time_provider::TimeProvider;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection};
 
 use super::dns_name;
+use crate::clock::Clock;
 use crate::config::Tls;
 use crate::member::Member;
 
@@ -98,13 +100,23 @@ impl<'a> Source<'a> {
     }
 }
 
+/// By what certificates are valid or not.
+#[derive(Debug)]
+struct TimeOfDay(Clock);
+
+impl TimeProvider for TimeOfDay {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(self.0.time_of_day()))
+    }
+}
+
 impl Identity {
     /// From the files that the configuration names.
-    pub fn load(tls: &Tls, cluster: &str) -> Result<Identity, IdentityError> {
+    pub fn load(tls: &Tls, cluster: &str, clock: Clock) -> Result<Identity, IdentityError> {
         let authority = Source::read("authority", &tls.authority, false)?;
         let certificate = Source::read("certificate", &tls.certificate, false)?;
         let key = Source::read("private key", &tls.key, true)?;
-        Identity::build(&authority, &certificate, &key, cluster)
+        Identity::build(&authority, &certificate, &key, cluster, clock)
     }
 
     /// From texts in PEM: the authority's certificate, the node's certificate, the node's private key.
@@ -114,10 +126,18 @@ impl Identity {
             &Source::given("certificate", certificate),
             &Source::given("private key", key),
             cluster,
+            Clock::new(),
         )
     }
 
-    fn build(authority: &Source, own: &Source, key: &Source, cluster: &str) -> Result<Identity, IdentityError> {
+    fn build(
+        authority: &Source,
+        own: &Source,
+        key: &Source,
+        cluster: &str,
+        clock: Clock,
+    ) -> Result<Identity, IdentityError> {
+        let time = Arc::new(TimeOfDay(clock));
         let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
         let mut roots = RootCertStore::empty();
         for certificate in authority.certificates()? {
@@ -127,7 +147,7 @@ impl Identity {
         let chain = own.certificates()?;
         let secret = key.key()?;
 
-        let mut client = ClientConfig::builder_with_provider(provider.clone())
+        let mut client = ClientConfig::builder_with_details(provider.clone(), time.clone())
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| own.error(Problem::Refused(error)))?
             .with_root_certificates(roots.clone())
@@ -142,7 +162,7 @@ impl Identity {
         let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider.clone())
             .build()
             .map_err(|error| authority.error(Problem::NoVerifier(error)))?;
-        let mut server = ServerConfig::builder_with_provider(provider)
+        let mut server = ServerConfig::builder_with_details(provider, time)
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| own.error(Problem::Refused(error)))?
             .with_client_cert_verifier(verifier)
@@ -229,7 +249,7 @@ mod tests {
         }
         fs::set_permissions(path("node.key"), Permissions::from_mode(mode)).expect("the file is ours");
         let tls = Tls { authority: path("authority.pem"), certificate: path("node.pem"), key: path("node.key") };
-        Identity::load(&tls, "town").map_err(|error| error.to_string())
+        Identity::load(&tls, "town", Clock::new()).map_err(|error| error.to_string())
     }
 
     fn refused(authority: &[u8], certificate: &[u8], key: &[u8], mode: u32) -> String {
@@ -272,8 +292,47 @@ mod tests {
         }
         let nowhere =
             Tls { authority: "/nowhere/a".into(), certificate: "/nowhere/c".into(), key: "/nowhere/k".into() };
-        let said = Identity::load(&nowhere, "town").expect_err("there is no such file").to_string();
+        let said = Identity::load(&nowhere, "town", Clock::new()).expect_err("there is no such file").to_string();
         assert!(said.starts_with("authority /nowhere/a: No such file"), "{said}");
+    }
+
+    /// Whether two members get to know each other, if the one who dials has a wrong time of day.
+    fn shake_hands(wrong_by: Duration) -> Result<(), rustls::Error> {
+        let (authority, kept) = Authority::create("town", Duration::DAY).expect("an authority can be made");
+        let identity = |id, name, clock| {
+            let own = authority.issue("town", &member(id, name), Duration::DAY).expect("it can sign");
+            let [kept, certificate, key] =
+                [&kept.certificate, &own.certificate, &own.key].map(|text| Source::given("a text", text));
+            Identity::build(&kept, &certificate, &key, "town", clock).expect("all is well")
+        };
+        let clock = Clock::new().with_wall_seconds(wrong_by.whole_seconds());
+        let mut one = identity(1, "anna", clock).dial(&member(2, "bert"))?;
+        let mut other = identity(2, "bert", Clock::new()).accept()?;
+        while one.is_handshaking() || other.is_handshaking() {
+            for (from, to) in [(0, 1), (1, 0)] {
+                let both = [&mut one, &mut other];
+                let mut said = Vec::new();
+                while both[from].wants_write() {
+                    both[from].write_tls(&mut said).expect("memory takes everything");
+                }
+                let mut left = said.as_slice();
+                while !left.is_empty() {
+                    both[to].read_tls(&mut left).expect("memory gives everything");
+                    both[to].process_new_packets()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_time_of_day_that_is_wrong_by_weeks_refuses_nobody_who_is_valid() {
+        assert_eq!(shake_hands(Duration::ZERO), Ok(()));
+        assert_eq!(shake_hands(Duration::days(-20)), Ok(()));
+        let said = shake_hands(Duration::days(-40)).expect_err("that is before the certificates began").to_string();
+        assert!(said.contains("not valid yet"), "{said}");
+        let said = shake_hands(Duration::days(2)).expect_err("that is after they ended").to_string();
+        assert!(said.contains("expired"), "{said}");
     }
 
     #[test]

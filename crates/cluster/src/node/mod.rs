@@ -133,7 +133,7 @@ impl Node {
         config.timing.check()?;
         Race::check(&config.algorithm)?;
         let own = config.own().cloned().ok_or(NodeError::NotAMember(config.node.0))?;
-        let identity = Identity::load(&config.tls, &config.cluster)?;
+        let identity = Identity::load(&config.tls, &config.cluster, clock)?;
         let who = Who { cluster: config.cluster.clone(), id: config.node };
         let (store, recovered) = Store::open(&config.data, &who)?;
 

@@ -1,7 +1,7 @@
 //! Waiting and telling.
 
 use std::io;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use mio::Events;
 
@@ -52,7 +52,7 @@ impl Node {
 
     /// Everything that has come: peers first, then the disk, then programs; at last what was said in return is sent.
     fn pass(&mut self, events: &Events) -> Result<(), NodeError> {
-        self.machine.set_unix_ms(unix_ms());
+        self.machine.set_unix_ms(self.clock.time_of_day().as_millis() as u64);
         let now = self.clock.now();
         for event in events {
             match event.token().0 {
@@ -342,9 +342,4 @@ fn reason(exit: Exit) -> &'static str {
             "its disk is not the one that its votes were kept on; remove this member and add it as a new one"
         }
     }
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

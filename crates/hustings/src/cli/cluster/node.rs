@@ -36,6 +36,9 @@ pub(crate) struct NodeArgs {
     #[arg(long, hide = true, value_name = "N", allow_negative_numbers = true, default_value_t = 0,
           value_parser = clap::value_parser!(i32).range(-100_000..=100_000))]
     test_clock_ppm: i32,
+    /// The time of day that the node sees is wrong by so many seconds.
+    #[arg(long, hide = true, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
+    test_wall_seconds: i64,
     /// How to print the timing.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -65,7 +68,7 @@ pub(crate) fn run(args: &NodeArgs, console: &mut Console<'_>) -> Result<Exit, Fa
     }
     let broken = |rule| args.test_break.contains(&rule);
     let options = Options {
-        clock: Clock::skewed(args.test_clock_ppm),
+        clock: Clock::skewed(args.test_clock_ppm).with_wall_seconds(args.test_wall_seconds),
         journal: Journal::to_stderr().map_err(Failure::Output)?,
         broken: Broken {
             drift_margin: broken(Rule::DriftMargin),
