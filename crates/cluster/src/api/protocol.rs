@@ -52,6 +52,8 @@ pub enum Request {
     Resume,
     /// A new member: [`Reply::Done`] when the cluster has taken it in.
     AddMember {
+        /// Its number, which is in its certificate: greater than every one there ever was.
+        id: u64,
         /// Its name.
         name: String,
         /// Host and port.

@@ -158,8 +158,9 @@ impl Machine {
                 Request::Transfer { office, to } => self.transfer(office, to, asker),
                 Request::Pause => self.agree(asker, &Command::Pause(true)),
                 Request::Resume => self.agree(asker, &Command::Pause(false)),
-                Request::AddMember { name, address, priority, role } => {
-                    self.add_member(asker, name, address, *priority, *role)
+                Request::AddMember { id, name, address, priority, role } => {
+                    let (name, address) = (name.clone(), address.clone());
+                    self.add_member(asker, Member { id: Id(*id), name, address, priority: *priority, role: *role })
                 }
                 Request::RemoveMember { name } => self.remove_member(asker, name),
                 _ => Err(refusal("bad-request", "that is not for the leader of the arbiter".to_string())),
@@ -181,28 +182,23 @@ impl Machine {
         Ok(())
     }
 
-    fn add_member(
-        &mut self,
-        asker: Asker,
-        name: &str,
-        address: &str,
-        priority: u32,
-        role: Role,
-    ) -> Result<(), Refusal> {
+    fn add_member(&mut self, asker: Asker, member: Member) -> Result<(), Refusal> {
+        let Member { id, ref name, role, .. } = member;
         if self.table.named(name).is_some() {
             return Err(refusal("known-member", format!("there is a member `{name}` already")));
         }
-        let member = Member {
-            id: Id(self.table.greatest_id + 1),
-            name: name.to_string(),
-            address: address.to_string(),
-            priority,
-            role,
-        };
+        let greatest = self.table.greatest_id;
+        if id.0 <= greatest {
+            let message = format!(
+                "`{name}` has the number {id}, which was given before: numbers up to {greatest} are; the folder of the \
+                 authority is an old copy, or of another cluster"
+            );
+            return Err(refusal("known-number", message));
+        }
         crate::config::member_problem(&member).map_or(Ok(()), |problem| Err(refusal("bad-request", problem)))?;
         let kind = if role.votes() { ConfChangeType::AddNode } else { ConfChangeType::AddLearnerNode };
         let context = postcard::to_allocvec(&Some(&member)).expect("a member is plain data");
-        self.change_membership(asker, member.id, kind, context)
+        self.change_membership(asker, id, kind, context)
     }
 
     fn remove_member(&mut self, asker: Asker, name: &str) -> Result<(), Refusal> {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use hustings_cluster::api::{Reply, Request};
 use hustings_cluster::config::{Choice, Mode};
 use hustings_cluster::machine::Exit;
+use hustings_cluster::member::Role;
 use hustings_cluster::node::NodeError;
 use town::{PATIENCE, Town};
 
@@ -219,4 +220,23 @@ fn what_one_program_may_watch_is_bounded() {
     let answer = client.ask(&Request::Watch { office: Some("one-more".to_string()) }, Some(PATIENCE));
     let Ok(Reply::Refused(refusal)) = answer else { panic!("that is too much: {answer:?}") };
     assert_eq!(refusal.code, "too-many");
+}
+
+#[test]
+fn a_number_that_was_given_before_is_not_given_again() {
+    let mut town = Town::found(1);
+    town.start(0);
+    town.agree(&[0], |_| true);
+    let add = |id| Request::AddMember {
+        id,
+        name: "newcomer".to_string(),
+        address: "127.0.0.1:1".to_string(),
+        priority: 0,
+        role: Role::Observer,
+    };
+    let Reply::Refused(refusal) = town.ask(0, &add(1)) else { panic!("the number 1 was given before") };
+    assert_eq!(refusal.code, "known-number");
+    assert_eq!(town.ask(0, &add(5)), Reply::Done);
+    let ids: Vec<u64> = town.status(0).members.iter().map(|member| member.id).collect();
+    assert_eq!(ids, [1, 5]);
 }

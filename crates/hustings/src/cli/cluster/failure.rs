@@ -30,12 +30,6 @@ pub(crate) enum ClusterFailure {
     /// A name that is none.
     #[error("there is no {what} `{name}`")]
     Unknown { what: &'static str, name: String, nearest: Option<String> },
-    /// The cluster and the authority count members differently.
-    #[error(
-        "`{name}` has the number {certified} in its certificate and {given} in the cluster; it was taken out of the \
-         cluster again"
-    )]
-    OtherNumber { name: String, certified: u64, given: u64 },
     /// There is a member of this name, with other properties.
     #[error("{path}: `{name}` was admitted before, with another address, priority or role")]
     OtherMember { name: String, path: String },
@@ -90,10 +84,6 @@ impl ClusterFailure {
                 let help =
                     nearest.as_ref().map_or_else(|| list.into(), |near| format!("the nearest is `{near}`; {list}"));
                 (Exit::WrongUse, Some(help))
-            }
-            ClusterFailure::OtherNumber { .. } => {
-                let help = "the folder of the authority is not the one that this cluster grew from, or is an old copy";
-                (Exit::CouldNot, Some(help.to_string()))
             }
         }
     }
