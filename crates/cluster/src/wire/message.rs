@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::RaftMessage;
 use crate::api::{Cause, Refusal, Request};
+use crate::config::office_name;
 
-/// More than a cluster has members, or a member offices.
-const MOST_LISTED: usize = 20_000;
+/// More than a cluster has members, or a member stands for offices.
+pub(crate) const MOST_LISTED: usize = 20_000;
 
 /// What one node says to another.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -215,13 +216,29 @@ impl Message {
     /// From bytes, all of them.
     pub fn decode(bytes: &[u8]) -> Result<Message, Garbled> {
         let (message, rest) = postcard::take_from_bytes::<Message>(bytes).map_err(|_| Garbled)?;
-        let listed = match &message {
-            Message::Standing(standing) => standing.offices.len(),
-            Message::View(members) => members.len(),
-            Message::Claims(claims) => claims.len(),
-            _ => 0,
-        };
-        if rest.is_empty() && listed <= MOST_LISTED { Ok(message) } else { Err(Garbled) }
+        if rest.is_empty() && message.is_sound() { Ok(message) } else { Err(Garbled) }
+    }
+
+    /// Whether no list is too long, and every office has a name that an office may have: what peers say of offices gets
+    /// into the table, which must fit a frame.
+    fn is_sound(&self) -> bool {
+        let is_office = |name: &str| office_name(name).is_ok();
+        match self {
+            Message::Standing(standing) => {
+                standing.offices.len() <= MOST_LISTED && standing.offices.iter().all(|name| is_office(name))
+            }
+            Message::View(members) => members.len() <= MOST_LISTED,
+            Message::Claims(claims) => {
+                claims.len() <= MOST_LISTED && claims.iter().all(|claim| is_office(&claim.office))
+            }
+            Message::Yield { office, .. }
+            | Message::Rest { office }
+            | Message::Yielded { office, .. }
+            | Message::Prepare { office }
+            | Message::Prepared { office, .. } => is_office(office),
+            // What an operator asks for is looked up in the table; what is relayed is read where it arrives.
+            _ => true,
+        }
     }
 }
 
@@ -250,6 +267,32 @@ mod tests {
         assert_eq!(Message::decode(&bytes), Err(Garbled));
         let long = Message::View(vec![Id(1); MOST_LISTED + 1]).encode();
         assert_eq!(Message::decode(&long), Err(Garbled));
+    }
+
+    #[test]
+    fn what_is_no_name_of_an_office_is_not_heard() {
+        let with = |name: &str| {
+            let office = name.to_string();
+            let (offices, token, why) = (vec!["leader".to_string(), office.clone()], 7, Cause::Resigned);
+            let wish = Wish { mode: Default::default(), preempt: Default::default() };
+            vec![
+                Message::Standing(Standing { life: 1, store: 1, health: 100, waits_us: 0, offices }),
+                Message::Claims(vec![Claim { office: office.clone(), wish }]),
+                Message::Yield { office: office.clone(), token, why },
+                Message::Rest { office: office.clone() },
+                Message::Yielded { office: office.clone(), token, why },
+                Message::Prepare { office: office.clone() },
+                Message::Prepared { office, ready: true },
+            ]
+        };
+        for message in with(&"x".repeat(63)) {
+            assert_eq!(Message::decode(&message.encode()), Ok(message));
+        }
+        for name in ["", "A", "a b", "../a", &"x".repeat(64)] {
+            for message in with(name) {
+                assert_eq!(Message::decode(&message.encode()), Err(Garbled), "{message:?}");
+            }
+        }
     }
 
     proptest! {
