@@ -105,7 +105,7 @@ pub enum Reply {
     Office(OfficeStatus),
     /// See [`Request::History`]: oldest first.
     History {
-        /// At most 100 an office.
+        /// At most 100 an office; fewer where there are more than 800 offices.
         changes: Vec<Change>,
     },
     /// The program holds the office from now on.

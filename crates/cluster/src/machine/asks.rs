@@ -8,7 +8,7 @@ use super::table::{Command, MOST_OFFICES};
 use super::{ClientId, Machine};
 use crate::api::{Refusal, Reply, Request};
 use crate::clock::Moment;
-use crate::config::Mode;
+use crate::config::{MOST_MEMBERS, Mode};
 use crate::member::{Member, Role};
 use crate::wire::{Ask, Message};
 
@@ -186,6 +186,9 @@ impl Machine {
         let Member { id, ref name, role, .. } = member;
         if self.table.named(name).is_some() {
             return Err(refusal("known-member", format!("there is a member `{name}` already")));
+        }
+        if self.table.members.len() >= MOST_MEMBERS {
+            return Err(refusal("too-many", format!("a cluster has {MOST_MEMBERS} members at most")));
         }
         let greatest = self.table.greatest_id;
         if id.0 <= greatest {

@@ -3,6 +3,9 @@
 //! The log of the arbiter is a list of [`Command`]s; applied in order to a [`Table`] they give the same table on every
 //! node. A token is the place of its grant in the log: no two grants have the same, later ones have greater ones, and
 //! it is durable on a majority before anybody hears of it.
+//!
+//! A table always fits a frame, so that a snapshot of it can be sent: the names, the offices and the changes that are
+//! remembered are bounded. All of that is part of [`Table::apply`], and so it is the same on every node.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,8 +18,10 @@ use crate::member::Member;
 
 /// How many changes of an office are remembered.
 pub const MOST_CHANGES: usize = 100;
+/// How many changes of all offices together are remembered: where there are many, each has an equal share of them.
+pub const MOST_TURNS: usize = 80_000;
 /// How many offices there may be.
-pub const MOST_OFFICES: usize = 20_000;
+pub const MOST_OFFICES: usize = 10_000;
 
 /// Who holds an office: which member, in which of its lives.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -146,19 +151,25 @@ impl Table {
                 if self.token(&office) != after || (is_new && self.offices.len() >= MOST_OFFICES) {
                     return None;
                 }
-                let known = self.offices.entry(office.clone()).or_insert_with(|| Office::of(mode));
+                if is_new {
+                    self.offices.insert(office.clone(), Office::of(mode));
+                    self.share_out();
+                }
+                let share = self.share();
+                let known = self.offices.get_mut(&office)?;
                 (known.holder, known.token, known.why, known.unix_ms, known.pinned) =
                     (Some(to), index, why, unix_ms, pinned);
-                known.remember();
+                known.remember(share);
                 Some(office)
             }
             Command::Vacate { office, token, why, unix_ms } => {
+                let share = self.share();
                 let known = self.offices.get_mut(&office)?;
                 if known.token != token || known.holder.is_none() {
                     return None;
                 }
                 (known.holder, known.why, known.unix_ms, known.pinned) = (None, why, unix_ms, false);
-                known.remember();
+                known.remember(share);
                 Some(office)
             }
             Command::Pause(on) => {
@@ -177,6 +188,19 @@ impl Table {
                 self.describe(member);
                 None
             }
+        }
+    }
+
+    /// How many changes of each office are remembered.
+    fn share(&self) -> usize {
+        share(self.offices.len())
+    }
+
+    /// There is one office more: if that makes the share of each smaller, all forget what is beyond it.
+    fn share_out(&mut self) {
+        let share_now = self.share();
+        if share_now < share(self.offices.len() - 1) {
+            self.offices.values_mut().for_each(|office| office.forget_beyond(share_now));
         }
     }
 
@@ -218,6 +242,11 @@ impl Table {
     }
 }
 
+/// How many changes of each of so many offices are remembered.
+fn share(offices: usize) -> usize {
+    (MOST_TURNS / offices.max(1)).min(MOST_CHANGES)
+}
+
 impl Office {
     /// One that nobody ever held.
     fn of(mode: Mode) -> Self {
@@ -225,12 +254,14 @@ impl Office {
         Office { mode, holder: None, token: 0, why: Cause::Vacant, unix_ms: 0, pinned: false, history }
     }
 
-    fn remember(&mut self) {
-        if self.history.len() >= MOST_CHANGES {
-            self.history.pop_front();
-        }
+    fn remember(&mut self, share: usize) {
         let holder = self.holder.map(|holder| holder.id);
         self.history.push_back(Turn { holder, token: self.token, why: self.why, unix_ms: self.unix_ms });
+        self.forget_beyond(share);
+    }
+
+    fn forget_beyond(&mut self, share: usize) {
+        self.history.drain(..self.history.len().saturating_sub(share));
     }
 }
 
@@ -247,72 +278,4 @@ impl Command {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn grant(office: &str, id: u64, after: u64) -> Command {
-        Command::Grant {
-            office: office.to_string(),
-            to: Holder { id: Id(id), life: 1 },
-            after,
-            mode: Mode::Exclusive,
-            why: Cause::Vacant,
-            pinned: false,
-            unix_ms: 0,
-        }
-    }
-
-    fn vacate(office: &str, token: u64) -> Command {
-        Command::Vacate { office: office.to_string(), token, why: Cause::Resigned, unix_ms: 0 }
-    }
-
-    #[test]
-    fn a_grant_counts_only_if_nothing_happened_since_it_was_proposed() {
-        let mut table = Table::default();
-        assert_eq!(table.apply(5, grant("a", 1, 0)), Some("a".to_string()));
-        assert_eq!(table.apply(6, grant("a", 2, 0)), None, "it was proposed before the first was known");
-        assert_eq!((table.token("a"), table.offices["a"].holder.map(|holder| holder.id)), (5, Some(Id(1))));
-        assert_eq!(table.apply(7, grant("a", 2, 5)), Some("a".to_string()));
-        assert_eq!(table.token("a"), 7);
-    }
-
-    #[test]
-    fn a_vacant_office_keeps_its_last_token() {
-        let mut table = Table::default();
-        table.apply(5, grant("a", 1, 0));
-        assert_eq!(table.apply(6, vacate("a", 4)), None);
-        assert_eq!(table.apply(7, vacate("a", 5)), Some("a".to_string()));
-        assert_eq!((table.token("a"), table.offices["a"].holder), (5, None));
-        assert_eq!(table.apply(8, vacate("a", 5)), None, "it is vacant already");
-    }
-
-    #[test]
-    fn the_last_hundred_changes_of_each_office_are_kept() {
-        let mut table = Table::default();
-        table.apply(1, grant("b", 1, 0));
-        (2..300).for_each(|index| {
-            table.apply(index, grant("a", index, table.token("a")));
-        });
-        let of = |office: &str| &table.offices[office].history;
-        assert_eq!((of("a").len(), of("b").len()), (MOST_CHANGES, 1));
-        assert_eq!(of("a").back().map(|turn| turn.token), Some(299));
-    }
-
-    #[test]
-    fn a_disk_is_registered_once_and_ids_are_not_used_again() {
-        let member = |id| Member {
-            id: Id(id),
-            name: format!("n{id}"),
-            address: "h:1".to_string(),
-            priority: 0,
-            role: Default::default(),
-        };
-        let mut table = Table::founded(&[member(1), member(7)]);
-        table.apply(1, Command::Register { id: Id(1), store: 11 });
-        table.apply(2, Command::Register { id: Id(1), store: 12 });
-        assert_eq!(table.members[&Id(1)].store, 11);
-        table.remove(Id(7));
-        assert_eq!((table.greatest_id, table.named("n7")), (7, None));
-        assert_eq!(Table::decode(&table.encode()), Some(table));
-    }
-}
+mod tests;

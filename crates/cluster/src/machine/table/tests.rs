@@ -1,0 +1,152 @@
+use raft::eraftpb::{ConfState, Message as RaftLibraryMessage, MessageType};
+
+use super::*;
+use crate::config::MOST_MEMBERS;
+use crate::machine::LEADER;
+use crate::transport::Limits;
+use crate::wire::{MOST_INDEX, Message, RaftMessage};
+
+fn grant(office: &str, id: u64, after: u64) -> Command {
+    Command::Grant {
+        office: office.to_string(),
+        to: Holder { id: Id(id), life: 1 },
+        after,
+        mode: Mode::Exclusive,
+        why: Cause::Vacant,
+        pinned: false,
+        unix_ms: 0,
+    }
+}
+
+fn vacate(office: &str, token: u64) -> Command {
+    Command::Vacate { office: office.to_string(), token, why: Cause::Resigned, unix_ms: 0 }
+}
+
+#[test]
+fn a_grant_counts_only_if_nothing_happened_since_it_was_proposed() {
+    let mut table = Table::default();
+    assert_eq!(table.apply(5, grant("a", 1, 0)), Some("a".to_string()));
+    assert_eq!(table.apply(6, grant("a", 2, 0)), None, "it was proposed before the first was known");
+    assert_eq!((table.token("a"), table.offices["a"].holder.map(|holder| holder.id)), (5, Some(Id(1))));
+    assert_eq!(table.apply(7, grant("a", 2, 5)), Some("a".to_string()));
+    assert_eq!(table.token("a"), 7);
+}
+
+#[test]
+fn a_vacant_office_keeps_its_last_token() {
+    let mut table = Table::default();
+    table.apply(5, grant("a", 1, 0));
+    assert_eq!(table.apply(6, vacate("a", 4)), None);
+    assert_eq!(table.apply(7, vacate("a", 5)), Some("a".to_string()));
+    assert_eq!((table.token("a"), table.offices["a"].holder), (5, None));
+    assert_eq!(table.apply(8, vacate("a", 5)), None, "it is vacant already");
+}
+
+#[test]
+fn the_last_hundred_changes_of_each_office_are_kept() {
+    let mut table = Table::default();
+    table.apply(1, grant("b", 1, 0));
+    (2..300).for_each(|index| {
+        table.apply(index, grant("a", index, table.token("a")));
+    });
+    let of = |office: &str| &table.offices[office].history;
+    assert_eq!((of("a").len(), of("b").len()), (MOST_CHANGES, 1));
+    assert_eq!(of("a").back().map(|turn| turn.token), Some(299));
+}
+
+#[test]
+fn a_disk_is_registered_once_and_ids_are_not_used_again() {
+    let member = |id| Member {
+        id: Id(id),
+        name: format!("n{id}"),
+        address: "h:1".to_string(),
+        priority: 0,
+        role: Default::default(),
+    };
+    let mut table = Table::founded(&[member(1), member(7)]);
+    table.apply(1, Command::Register { id: Id(1), store: 11 });
+    table.apply(2, Command::Register { id: Id(1), store: 12 });
+    assert_eq!(table.members[&Id(1)].store, 11);
+    table.remove(Id(7));
+    assert_eq!((table.greatest_id, table.named("n7")), (7, None));
+    assert_eq!(Table::decode(&table.encode()), Some(table));
+}
+
+/// A name as long as may be.
+fn long_name(number: usize) -> String {
+    format!("{number:x>63}")
+}
+
+/// A table with so many offices, everything in it as long as it may be: names, numbers, histories.
+fn greatest_table(offices: usize) -> Table {
+    let host = ["h".repeat(63).as_str(); 3].join(".") + "." + &"h".repeat(61);
+    let members = (0..MOST_MEMBERS).map(|number| Member {
+        id: Id(u64::MAX - number as u64),
+        name: long_name(number),
+        address: format!("{host}:65535"),
+        priority: u32::MAX,
+        role: crate::member::Role::Observer,
+    });
+    let members: Vec<Member> = members.collect();
+    assert!(members.iter().all(|member| crate::config::member_problem(member).is_none()), "they may be members");
+    let mut table = Table::founded(&members);
+    for member in &members {
+        table.apply(1, Command::Register { id: member.id, store: u64::MAX });
+    }
+    let mut index = MOST_INDEX;
+    // One change more than may be kept.
+    for _ in 0..=share(offices) {
+        for number in 0..offices {
+            let office = if number == 0 { LEADER.to_string() } else { long_name(number) };
+            let to = Holder { id: Id(u64::MAX), life: u64::MAX };
+            let (after, mode, why) = (table.token(&office), Mode::Fenced, Cause::Elected);
+            let grant = Command::Grant { office, to, after, mode, why, pinned: true, unix_ms: u64::MAX };
+            index += 1;
+            assert!(table.apply(index, grant).is_some(), "there is room for {offices} offices");
+        }
+    }
+    table
+}
+
+/// How many bytes a snapshot of a table has in a frame, by way of another node.
+fn bytes_in_a_frame(table: &Table) -> usize {
+    let mut message = RaftLibraryMessage::default();
+    message.set_msg_type(MessageType::MsgSnapshot);
+    (message.term, message.commit) = (u64::MAX, u64::MAX);
+    let snapshot = message.mut_snapshot();
+    snapshot.data = table.encode().into();
+    let voters: Vec<u64> = table.members.keys().map(|id| id.0).collect();
+    let meta = snapshot.mut_metadata();
+    (meta.index, meta.term) = (u64::MAX, u64::MAX);
+    meta.set_conf_state(ConfState { voters, ..ConfState::default() });
+    let bytes = Message::Raft(RaftMessage::from(&message)).encode();
+    Message::Relay { from: Id(u64::MAX), life: u64::MAX, to: Id(u64::MAX), bytes }.encode().len()
+}
+
+#[test]
+fn the_greatest_table_fits_a_frame() {
+    let limit = Limits::default().frame;
+    // With all offices there may be; and with so many that each still has the longest history.
+    for offices in [MOST_OFFICES, MOST_TURNS / MOST_CHANGES] {
+        let table = greatest_table(offices);
+        assert_eq!(table.offices.len(), offices);
+        let turns: Vec<usize> = table.offices.values().map(|office| office.history.len()).collect();
+        assert!(turns.iter().all(|turns| *turns == share(offices)), "every history is full");
+        let bytes = bytes_in_a_frame(&table);
+        assert!(bytes < limit / 10 * 9, "{offices} offices: {bytes} of {limit} bytes");
+    }
+}
+
+#[test]
+fn where_there_are_many_offices_each_has_a_smaller_history() {
+    let mut table = Table::default();
+    for index in 1..=150 {
+        table.apply(index, grant("a", index, table.token("a")));
+    }
+    let few = MOST_TURNS / MOST_CHANGES;
+    (1..few).for_each(|number| _ = table.apply(1_000 + number as u64, grant(&format!("b{number}"), 1, 0)));
+    assert_eq!((table.offices.len(), table.offices["a"].history.len()), (few, MOST_CHANGES));
+    (0..few).for_each(|number| _ = table.apply(5_000 + number as u64, grant(&format!("c{number}"), 1, 0)));
+    assert_eq!((table.offices.len(), table.offices["a"].history.len()), (2 * few, MOST_CHANGES / 2));
+    assert_eq!(table.offices["a"].history.back().map(|turn| turn.token), Some(150), "the latest are kept");
+}
