@@ -1,7 +1,7 @@
 //! Without an arbiter: whoever a race has elected holds the office, in every part of the cluster that is split off.
 //!
-//! That is how the algorithms were published. Tokens only count the changes that this node has seen: they order
-//! nothing between nodes, and there is no lease.
+//! That is how the algorithms were published. Tokens only count the changes that this node has seen, of all offices: they
+//! order nothing between nodes, and there is no lease.
 
 use super::Machine;
 use super::table::{Command, Holder};
@@ -22,6 +22,8 @@ impl Machine {
                 (office.to_string(), leader.map(|id| Holder { id, life: self.life_of(id).unwrap_or(0) }))
             })
             .collect();
+        // Counted over all offices: one that is forgotten and comes back goes on with greater tokens.
+        let mut greatest = self.table.offices.values().map(|office| office.token).max().unwrap_or(0);
         for (office, holder) in elected {
             let token = self.table.token(&office);
             let known = self.table.offices.get(&office).and_then(|known| known.holder);
@@ -36,7 +38,8 @@ impl Machine {
                 }
                 None => Command::Vacate { office: office.clone(), token, why, unix_ms },
             };
-            self.table.apply(token + 1, command);
+            greatest += 1;
+            self.table.apply(greatest, command);
         }
     }
 }

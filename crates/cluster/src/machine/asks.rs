@@ -5,7 +5,7 @@ use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, Conf
 
 use super::reads::Reader;
 use super::table::{Command, MOST_OFFICES};
-use super::{ClientId, Machine};
+use super::{ClientId, LEADER, Machine};
 use crate::api::{Refusal, Reply, Request};
 use crate::clock::Moment;
 use crate::config::{MOST_MEMBERS, Mode};
@@ -117,8 +117,12 @@ impl Machine {
             let role = self.setup.role;
             return Err(refusal("not-an-elector", format!("this node is a {role}: it never holds an office")));
         }
-        if self.campaigns_of(client) >= MOST_CAMPAIGNS || self.table.offices.len() >= MOST_OFFICES {
+        if self.campaigns_of(client) >= MOST_CAMPAIGNS {
             return Err(refusal("too-many", format!("a program may campaign for {MOST_CAMPAIGNS} offices at most")));
+        }
+        if office != LEADER && !self.table.offices.contains_key(office) && self.table.room() == 0 {
+            let message = format!("there are {MOST_OFFICES} offices, the most there may be, and all are held");
+            return Err(refusal("too-many", message));
         }
         let known = self.table.offices.get(office).map_or(self.setup.policy(office).mode, |known| known.mode);
         match mode.filter(|mode| *mode != known) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use hustings_protocol::Id;
 
 use super::table::{Command, Holder, Office};
-use super::{Machine, asks};
+use super::{LEADER, Machine, asks};
 use crate::api::{Cause, Refusal};
 use crate::clock::Moment;
 use crate::config::{Mode, Preempt};
@@ -30,6 +30,8 @@ pub(super) struct Granter {
     handing: BTreeMap<String, Handing>,
     /// When to look again.
     next: Moment,
+    /// How many offices more can become held.
+    room: usize,
 }
 
 /// An office that is being handed over.
@@ -75,9 +77,12 @@ impl Machine {
         self.granter.claims.insert(from, claims);
     }
 
-    /// An entry that concerns an office was applied.
-    pub(super) fn office_changed(&mut self, office: &str) {
+    /// An entry that concerns an office was applied, whether it counted or not.
+    pub(super) fn office_decided(&mut self, office: &str) {
         self.granter.proposed.remove(office);
+        if self.shown.len() > self.table.offices.len() {
+            self.shown.retain(|office, _| self.table.offices.contains_key(office));
+        }
         let token = self.table.token(office);
         let holder = self.table.offices.get(office).and_then(|known| known.holder);
         if let Some(handing) = self.granter.handing.get(office)
@@ -113,10 +118,18 @@ impl Machine {
                 }
             }
         }
+        self.granter.room = self.room();
         for (office, (id, claim)) in &best {
             self.consider(office, *id, claim);
         }
         self.vacate_the_lost(&best);
+    }
+
+    /// How many offices can become held beside those that are on their way.
+    fn room(&self) -> usize {
+        let is_held = |office: &String| self.table.offices.get(office).is_some_and(|known| known.holder.is_some());
+        let coming = self.granter.proposed.keys().filter(|office| !is_held(office)).count();
+        self.table.room().saturating_sub(coming)
     }
 
     /// Considers the best claim to an office.
@@ -239,9 +252,15 @@ impl Machine {
 
     fn grant(&mut self, office: &str, to: Holder, mode: Mode, why: Cause, pinned: bool) {
         let after = self.table.token(office);
+        // One that would not fit would be proposed again and again.
+        if office != LEADER && self.granter.room == 0 && !self.table.offices.contains_key(office) {
+            return;
+        }
         let unix_ms = self.unix_ms;
         let command = Command::Grant { office: office.to_string(), to, after, mode, why, pinned, unix_ms };
-        self.propose_for(office, after, &command);
+        if self.propose_for(office, after, &command) {
+            self.granter.room = self.granter.room.saturating_sub(1);
+        }
     }
 
     /// The office is taken from a holder that is lost: from now on, it is confirmed nothing until it knows.
@@ -258,16 +277,16 @@ impl Machine {
         self.propose_for(office, token, &command);
     }
 
-    /// Proposes a change of an office, once.
-    fn propose_for(&mut self, office: &str, after: u64, command: &Command) {
+    /// Proposes a change of an office, once. Tells whether it is on its way now, and was not before.
+    fn propose_for(&mut self, office: &str, after: u64, command: &Command) -> bool {
         if self.granter.proposed.get(office) == Some(&after) {
-            return;
+            return false;
         }
-        let Some(council) = &mut self.council else { return };
-        if !council.propose(command.encode()) {
-            return;
+        let is_proposed = self.council.as_mut().is_some_and(|council| council.propose(command.encode()));
+        if is_proposed {
+            self.granter.proposed.insert(office.to_string(), after);
         }
-        self.granter.proposed.insert(office.to_string(), after);
+        is_proposed
     }
 
     /// Begins to hand an office over: its holder is asked to stop.

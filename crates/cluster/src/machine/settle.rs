@@ -94,9 +94,9 @@ impl Machine {
             Committed::Command(index, data) => {
                 let Some(command) = Command::decode(&data) else { return };
                 let described = matches!(command, Command::Describe(_));
-                if let Some(office) = self.table.apply(index, command) {
-                    self.office_changed(&office);
-                }
+                let office = command.office().map(str::to_string);
+                self.table.apply(index, command);
+                office.into_iter().for_each(|office| self.office_decided(&office));
                 if described {
                     self.members_changed();
                 }

@@ -6,12 +6,26 @@
 //!
 //! A table always fits a frame, so that a snapshot of it can be sent: the names, the offices and the changes that are
 //! remembered are bounded. All of that is part of [`Table::apply`], and so it is the same on every node.
+//!
+//! Where there is no room for a new office, the one with the smallest token that nobody holds is forgotten. Nothing is
+//! lost with it that anybody relies on:
+//!
+//! - If it comes back, its token is greater than all that it had: a token is a place in the log, and the log goes on.
+//! - A grant that was proposed for an unknown office, with 0 as the last token, counts only if nobody was granted it
+//!   since its proposer looked, although 0 is the last token of a forgotten office again. For an office to be granted,
+//!   become vacant and be forgotten, its vacancy must be in the log, before the stale grant. Only a leader that had acted
+//!   on the first grant proposes that vacancy, and all entries behind it are proposed by one that had acted on it, too:
+//!   by the same leader, or by a later one, which proposes grants only when it has acted on all that was there before.
+//!   None of them still takes the office for unknown.
+//! - An office becomes vacant only when its holder has stopped for certain or need not have, so a new holder need not
+//!   wait for anybody who is forgotten.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
 
+use super::LEADER;
 use crate::api::Cause;
 use crate::config::Mode;
 use crate::member::Member;
@@ -20,7 +34,7 @@ use crate::member::Member;
 pub const MOST_CHANGES: usize = 100;
 /// How many changes of all offices together are remembered: where there are many, each has an equal share of them.
 pub const MOST_TURNS: usize = 80_000;
-/// How many offices there may be.
+/// How many offices there may be beside `leader`.
 pub const MOST_OFFICES: usize = 10_000;
 
 /// Who holds an office: which member, in which of its lives.
@@ -148,7 +162,7 @@ impl Table {
         match command {
             Command::Grant { office, to, after, mode, why, pinned, unix_ms } => {
                 let is_new = !self.offices.contains_key(&office);
-                if self.token(&office) != after || (is_new && self.offices.len() >= MOST_OFFICES) {
+                if self.token(&office) != after || (is_new && !self.make_room(&office)) {
                     return None;
                 }
                 if is_new {
@@ -189,6 +203,25 @@ impl Table {
                 None
             }
         }
+    }
+
+    /// How many offices can become held that are not, whether they are known or not.
+    pub fn room(&self) -> usize {
+        let held = self.offices.iter().filter(|(name, known)| *name != LEADER && known.holder.is_some());
+        MOST_OFFICES.saturating_sub(held.count())
+    }
+
+    /// Whether there can be another office. There is always room for `leader`, which is never forgotten.
+    fn make_room(&mut self, office: &str) -> bool {
+        let others = self.offices.len() - usize::from(self.offices.contains_key(LEADER));
+        if office == LEADER || others < MOST_OFFICES {
+            return true;
+        }
+        let vacant = self.offices.iter().filter(|(name, known)| *name != LEADER && known.holder.is_none());
+        let Some(oldest) = vacant.min_by_key(|(_, known)| known.token).map(|(name, _)| name.clone()) else {
+            return false;
+        };
+        self.offices.remove(&oldest).is_some()
     }
 
     /// How many changes of each office are remembered.
@@ -266,6 +299,14 @@ impl Office {
 }
 
 impl Command {
+    /// The office that it is about.
+    pub fn office(&self) -> Option<&str> {
+        match self {
+            Command::Grant { office, .. } | Command::Vacate { office, .. } => Some(office),
+            Command::Pause(_) | Command::Register { .. } | Command::Describe(_) => None,
+        }
+    }
+
     /// As bytes, for the log.
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_allocvec(self).expect("a command is plain data")

@@ -2,7 +2,6 @@ use raft::eraftpb::{ConfState, Message as RaftLibraryMessage, MessageType};
 
 use super::*;
 use crate::config::MOST_MEMBERS;
-use crate::machine::LEADER;
 use crate::transport::Limits;
 use crate::wire::{MOST_INDEX, Message, RaftMessage};
 
@@ -126,8 +125,8 @@ fn bytes_in_a_frame(table: &Table) -> usize {
 #[test]
 fn the_greatest_table_fits_a_frame() {
     let limit = Limits::default().frame;
-    // With all offices there may be; and with so many that each still has the longest history.
-    for offices in [MOST_OFFICES, MOST_TURNS / MOST_CHANGES] {
+    // With all offices there may be; and with one less, so that no change of all that may be kept is left over.
+    for offices in [MOST_OFFICES + 1, MOST_OFFICES] {
         let table = greatest_table(offices);
         assert_eq!(table.offices.len(), offices);
         let turns: Vec<usize> = table.offices.values().map(|office| office.history.len()).collect();
@@ -149,4 +148,72 @@ fn where_there_are_many_offices_each_has_a_smaller_history() {
     (0..few).for_each(|number| _ = table.apply(5_000 + number as u64, grant(&format!("c{number}"), 1, 0)));
     assert_eq!((table.offices.len(), table.offices["a"].history.len()), (2 * few, MOST_CHANGES / 2));
     assert_eq!(table.offices["a"].history.back().map(|turn| turn.token), Some(150), "the latest are kept");
+}
+
+/// A table with all the offices there may be, granted in order from this place of the log on, and `leader`.
+fn full_table(first: u64) -> Table {
+    let mut table = Table::default();
+    table.apply(first - 1, grant(LEADER, 1, 0));
+    for number in 0..MOST_OFFICES {
+        assert!(table.apply(first + number as u64, grant(&format!("o{number}"), 1, 0)).is_some());
+    }
+    table
+}
+
+#[test]
+fn where_there_is_no_room_the_oldest_office_that_nobody_holds_is_forgotten() {
+    let mut table = full_table(10);
+    let next = 10 + MOST_OFFICES as u64;
+    assert_eq!((table.room(), table.apply(next, grant("new", 1, 0))), (0, None), "all are held");
+    for (number, office) in [(0, "o7"), (1, "o3"), (2, LEADER)] {
+        table.apply(next + number, vacate(office, table.token(office)));
+    }
+    assert_eq!(table.room(), 2, "there is always room for `leader`, which does not count");
+    assert_eq!(table.apply(next + 9, grant("new", 1, 0)), Some("new".to_string()));
+    assert!(!table.offices.contains_key("o3") && table.offices.contains_key("o7"), "the smallest token goes");
+    assert_eq!(table.offices.len(), MOST_OFFICES + 1);
+    assert_eq!(table.apply(next + 10, grant("newer", 1, 0)), Some("newer".to_string()));
+    assert_eq!(table.apply(next + 11, grant("newest", 1, 0)), None, "`leader` is never forgotten");
+    assert!(table.apply(next + 12, grant(LEADER, 1, table.token(LEADER))).is_some());
+}
+
+#[test]
+fn there_is_always_room_for_the_leader() {
+    let mut table = full_table(10);
+    table.offices.remove(LEADER);
+    assert_eq!(table.apply(1 << 20, grant(LEADER, 1, 0)), Some(LEADER.to_string()));
+    assert_eq!(table.offices.len(), MOST_OFFICES + 1);
+}
+
+#[test]
+fn a_forgotten_office_comes_back_with_a_greater_token() {
+    let mut table = full_table(10);
+    let next = 10 + MOST_OFFICES as u64;
+    let before = table.token("o3");
+    // Proposed while it is vacant and known, and overtaken by the office that takes its place.
+    let stale = grant("o3", 2, before);
+    table.apply(next, vacate("o3", before));
+    table.apply(next + 1, grant("new", 1, 0));
+    assert_eq!(table.token("o3"), 0, "it is forgotten");
+    assert_eq!(table.apply(next + 2, stale), None, "nothing is known of its last token");
+    assert_eq!(table.apply(next + 3, vacate("o3", before)), None);
+    table.apply(next + 4, vacate("o5", table.token("o5")));
+    assert_eq!(table.apply(next + 5, grant("o3", 2, 0)), Some("o3".to_string()));
+    assert!(table.token("o3") > before);
+    assert_eq!(table.apply(next + 6, grant("o3", 1, 0)), None, "it is known again");
+}
+
+#[test]
+fn all_nodes_forget_the_same() {
+    let mut table = full_table(10);
+    let mut restored = Table::decode(&table.encode()).expect("it was just encoded");
+    for number in 0..50u64 {
+        let index = 100_000 + 2 * number;
+        let office = format!("o{}", number * 7);
+        let commands = [vacate(&office, table.token(&office)), grant(&format!("n{number}"), 1, 0)];
+        for (command, index) in commands.into_iter().zip(index..) {
+            assert_eq!(table.apply(index, command.clone()), restored.apply(index, command));
+        }
+    }
+    assert_eq!(table, restored);
 }
