@@ -73,7 +73,8 @@ pub enum Request {
     Campaign {
         /// Its name.
         office: String,
-        /// What it expects of the office; refused if the office is of the other kind.
+        /// What it expects of the office; refused if the office is of the other kind. If it turns out to be so only when
+        /// it is granted, the program is told [`Reply::Lost`] with [`Cause::OtherMode`], and its campaign has ended.
         #[serde(default)]
         mode: Option<Mode>,
     },
@@ -202,6 +203,8 @@ pub enum Cause {
     Removed,
     /// The elected of this part of the cluster, without an arbiter.
     Elected,
+    /// It is not of the kind that the program asked for.
+    OtherMode,
 }
 
 /// An office changed hands.

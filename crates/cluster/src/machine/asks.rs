@@ -88,7 +88,7 @@ impl Machine {
             Request::Campaign { office, mode } => match self.may_campaign(client, &office, mode) {
                 Ok(()) => {
                     self.reply(client, Reply::Done);
-                    self.campaign(client, &office);
+                    self.campaign(client, &office, mode);
                     return;
                 }
                 Err(refusal) => Reply::Refused(refusal),

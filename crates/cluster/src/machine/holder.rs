@@ -23,13 +23,28 @@ pub(super) struct Desk {
     /// What it holds, by office.
     held: BTreeMap<String, Held>,
     /// The programs that campaign, by office, in the order in which they came.
-    campaigns: BTreeMap<String, Vec<ClientId>>,
+    campaigns: BTreeMap<String, Vec<Campaign>>,
     /// Offices that it does not stand for, until when.
     resting: BTreeMap<String, Moment>,
     /// Tokens that it gave up, although the table may still show them.
     given_up: BTreeMap<String, u64>,
     /// The deadline that programs were last told of.
     told: Moment,
+}
+
+/// A program that wants an office.
+#[derive(Clone, Copy)]
+struct Campaign {
+    client: ClientId,
+    /// Of this kind only.
+    mode: Option<Mode>,
+}
+
+impl Campaign {
+    /// Whether it wants an office of this kind.
+    fn fits(&self, mode: Mode) -> bool {
+        self.mode.is_none_or(|wanted| wanted == mode)
+    }
 }
 
 /// An office that this node holds.
@@ -172,7 +187,8 @@ impl Machine {
             }
         }
         for (office, token, mode) in fresh {
-            let client = self.desk.campaigns.get(&office).and_then(|clients| clients.first().copied());
+            self.dismiss_unfit(&office, token, mode);
+            let client = self.desk.campaigns.get(&office).and_then(|campaigns| Some(campaigns.first()?.client));
             let told = self.deadline - self.setup.timing.stop;
             self.desk.held.insert(office.clone(), Held { token, mode, client, stage: Stage::Active, told });
             if let Some(client) = client {
@@ -185,6 +201,19 @@ impl Machine {
         self.desk.given_up.retain(|office, token| {
             self.table.offices.get(office).is_some_and(|known| known.token == *token && known.holder == Some(own))
         });
+    }
+
+    /// An office was granted that is not of the kind that some programs asked for: what another node's configuration
+    /// says of it came first. They would never get it, and are told so.
+    fn dismiss_unfit(&mut self, office: &str, token: u64, mode: Mode) {
+        let Some(campaigns) = self.desk.campaigns.get_mut(office) else { return };
+        let unfit: Vec<ClientId> = campaigns.extract_if(.., |one| !one.fits(mode)).map(|one| one.client).collect();
+        if campaigns.is_empty() {
+            self.desk.campaigns.remove(office);
+        }
+        for client in unfit {
+            self.reply(client, Reply::Lost { office: office.to_string(), token, why: Cause::OtherMode });
+        }
     }
 
     /// Stops holding an office.
@@ -291,15 +320,17 @@ impl Machine {
     }
 
     /// A program wants an office.
-    pub(super) fn campaign(&mut self, client: ClientId, office: &str) {
-        let clients = self.desk.campaigns.entry(office.to_string()).or_default();
-        if !clients.contains(&client) {
-            clients.push(client);
+    pub(super) fn campaign(&mut self, client: ClientId, office: &str, mode: Option<Mode>) {
+        let campaigns = self.desk.campaigns.entry(office.to_string()).or_default();
+        match campaigns.iter_mut().find(|one| one.client == client) {
+            Some(known) => known.mode = mode,
+            None => campaigns.push(Campaign { client, mode }),
         }
         let told = self.deadline - self.setup.timing.stop;
         if let Some(held) = self.desk.held.get_mut(office)
             && held.client.is_none()
             && held.stage == Stage::Active
+            && mode.is_none_or(|mode| mode == held.mode)
         {
             (held.client, held.told) = (Some(client), told);
             let holding = Holding { office: office.to_string(), token: held.token, deadline: told };
@@ -310,9 +341,9 @@ impl Machine {
     /// A program no longer wants an office. If it said so, it has stopped; if it is gone, it may act until the end of
     /// what it was told.
     pub(super) fn withdraw(&mut self, client: ClientId, office: &str, has_stopped: bool) {
-        if let Some(clients) = self.desk.campaigns.get_mut(office) {
-            clients.retain(|other| *other != client);
-            if clients.is_empty() {
+        if let Some(campaigns) = self.desk.campaigns.get_mut(office) {
+            campaigns.retain(|other| other.client != client);
+            if campaigns.is_empty() {
                 self.desk.campaigns.remove(office);
             }
         }
@@ -334,7 +365,8 @@ impl Machine {
 
     /// How many offices a program campaigns for.
     pub(super) fn campaigns_of(&self, client: ClientId) -> usize {
-        self.desk.campaigns.values().filter(|clients| clients.contains(&client)).count()
+        let is_its = |campaigns: &&Vec<Campaign>| campaigns.iter().any(|one| one.client == client);
+        self.desk.campaigns.values().filter(is_its).count()
     }
 
     pub(super) fn reply(&mut self, client: ClientId, reply: Reply) {

@@ -39,5 +39,6 @@ pub(crate) fn cause_in_words(cause: Cause) -> &'static str {
         Cause::Unwell => "its holder was not well",
         Cause::Removed => "its holder was removed from the cluster",
         Cause::Elected => "elected, without an arbiter",
+        Cause::OtherMode => "it is not of the kind that was asked for",
     }
 }

@@ -243,6 +243,7 @@ impl State {
                 }
             }
             Reply::Stop { office, token, why } => self.asked_to_stop(&office, token, why, &mut news),
+            Reply::Lost { office, why: Cause::OtherMode, .. } => self.unfit(&office, &mut news),
             Reply::Lost { office, token, why } => self.lost(&office, Some(token), Ending::Told(why), &mut news),
         }
         news
@@ -300,6 +301,15 @@ impl State {
             campaign.turn(Phase::Waiting, news);
             news.requests.push(Request::Stopped { office: office.to_string(), token });
             self.expected.push_back(Expected::Withdrawal(None));
+        }
+    }
+
+    /// An office turned out to be of the other kind when the node was granted it: the node has ended the campaign.
+    fn unfit(&mut self, office: &str, news: &mut News) {
+        let campaign = self.campaigns.get_mut(office).filter(|campaign| campaign.is_known);
+        if let Some(campaign) = campaign.filter(|campaign| campaign.phase == Phase::Waiting) {
+            let message = format!("the office `{office}` is not of the kind that was asked for");
+            campaign.turn(Phase::Refused(Refusal { code: "other-mode".to_string(), message }), news);
         }
     }
 

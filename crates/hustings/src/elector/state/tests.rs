@@ -169,6 +169,16 @@ fn a_refusal_ends_the_campaign_it_is_for() {
 }
 
 #[test]
+fn an_office_that_turns_out_to_be_of_the_other_kind_is_refused() {
+    let (mut state, receiver, _) = campaigning();
+    let lost = Reply::Lost { office: "o".into(), token: 7, why: Cause::OtherMode };
+    assert_eq!(sent(state.heard(lost, at(1))), [""; 0]);
+    let phase = receiver.borrow().clone();
+    assert!(matches!(&phase, Phase::Refused(refusal) if refusal.code == "other-mode"), "{phase:?}");
+    assert_eq!(sent(state.withdraw("o", None)), [""; 0], "the node knows that");
+}
+
+#[test]
 fn without_a_node_what_is_held_is_to_be_given_up_and_what_is_wanted_is_wanted_again() {
     let (mut state, receiver, deadline) = holding_office();
     let (waiting, _, news) = state.campaign("p", None).expect("nobody else campaigns");
