@@ -120,6 +120,11 @@ impl Machine {
         if self.campaigns_of(client) >= MOST_CAMPAIGNS {
             return Err(refusal("too-many", format!("a program may campaign for {MOST_CAMPAIGNS} offices at most")));
         }
+        if !self.is_campaigning_for(office) && self.campaigned() >= MOST_OFFICES {
+            let message =
+                format!("the programs of this node campaign for {MOST_OFFICES} offices, the most there may be");
+            return Err(refusal("too-many", message));
+        }
         if office != LEADER && !self.table.offices.contains_key(office) && self.table.room() == 0 {
             let message = format!("there are {MOST_OFFICES} offices, the most there may be, and all are held");
             return Err(refusal("too-many", message));

@@ -6,13 +6,16 @@
 
 use std::collections::BTreeMap;
 
-use super::table::Holder;
+use super::table::{Holder, MOST_OFFICES};
 use super::{ClientId, LEADER, Machine, Output};
 use crate::api::{Cause, Holding, Reply};
 use crate::clock::Moment;
 use crate::config::Mode;
 use crate::member::Role;
-use crate::wire::{Claim, Message, Standing};
+use crate::wire::{Claim, MOST_LISTED, Message, Standing};
+
+// What a node stands for is understood by the others: all that its programs may campaign for, and `leader`.
+const _: () = assert!(MOST_OFFICES < MOST_LISTED);
 
 /// For how long one who resigned does not stand again.
 const REST: std::time::Duration = std::time::Duration::from_secs(10);
@@ -367,6 +370,16 @@ impl Machine {
     pub(super) fn campaigns_of(&self, client: ClientId) -> usize {
         let is_its = |campaigns: &&Vec<Campaign>| campaigns.iter().any(|one| one.client == client);
         self.desk.campaigns.values().filter(is_its).count()
+    }
+
+    /// Whether a program campaigns for an office.
+    pub(super) fn is_campaigning_for(&self, office: &str) -> bool {
+        self.desk.campaigns.contains_key(office)
+    }
+
+    /// How many offices all programs together campaign for.
+    pub(super) fn campaigned(&self) -> usize {
+        self.desk.campaigns.len()
     }
 
     pub(super) fn reply(&mut self, client: ClientId, reply: Reply) {

@@ -1,0 +1,118 @@
+//! How many offices and members there may be.
+
+use std::time::Duration;
+
+use hustings_cluster::api::{Cause, Reply, Request};
+use hustings_cluster::config::{Config, Health, MOST_MEMBERS, Mode, Probe};
+use hustings_cluster::machine::table::{Command, Holder, MOST_OFFICES, Table};
+use hustings_cluster::member::Role;
+use hustings_cluster::store::Mirror;
+use hustings_cluster::wire::Message;
+use hustings_protocol::Id;
+use raft::eraftpb::{HardState, Snapshot};
+
+use crate::town::{Town, config, members};
+
+const ROLES: [(u64, Role); 2] = [(1, Role::Elector), (2, Role::Observer)];
+/// Which start of node 2 the test plays.
+const LIFE: u64 = 7;
+
+/// Node 1, whose table says that node 2 holds so many offices: `o0`, `o1`, …
+fn with_offices(count: usize) -> Town {
+    let mut table = Table::founded(&members(&ROLES));
+    let to = Holder { id: Id(2), life: LIFE };
+    for number in 0..count {
+        let (office, after, mode, why) = (format!("o{number}"), 0, Mode::Exclusive, Cause::Vacant);
+        let grant = Command::Grant { office, to, after, mode, why, pinned: false, unix_ms: 0 };
+        assert!(table.apply(number as u64 + 1, grant).is_some(), "there is room");
+    }
+    let mut snapshot = Snapshot { data: table.encode().into(), ..Snapshot::default() };
+    let meta = snapshot.mut_metadata();
+    (meta.index, meta.term) = (count as u64 + 1, 1);
+    meta.mut_conf_state().voters = vec![1];
+    meta.mut_conf_state().learners = vec![2];
+    let mirror = Mirror::empty();
+    mirror.install(snapshot).expect("an empty disk takes a snapshot");
+    mirror.set_hard_state(HardState { term: 1, commit: count as u64 + 1, ..HardState::default() });
+    let mut town = Town::with_disks(vec![(config(1, &ROLES), mirror)]);
+    town.act(1, |machine, now| machine.up(Id(2), LIFE, now));
+    town
+}
+
+#[test]
+fn where_all_offices_are_held_only_those_can_be_campaigned_for() {
+    let mut town = with_offices(MOST_OFFICES);
+    town.campaign(1, 1, "new", None);
+    assert_eq!(town.refused(1, 1), Some("too-many".to_string()));
+    for office in ["o5", "leader"] {
+        town.campaign(1, 1, office, None);
+        assert_eq!(town.told(1, 1), [Reply::Done], "{office}");
+    }
+}
+
+#[test]
+fn an_office_that_has_no_place_gets_the_place_of_one_that_becomes_vacant() {
+    let mut town = with_offices(MOST_OFFICES - 1);
+    let new = ["new-1", "new-2"];
+    for office in new {
+        town.campaign(1, 1, office, None);
+    }
+    // Node 2 is heard now and then, so that it is not taken for lost.
+    let run = |town: &mut Town| {
+        for _ in 0..10 {
+            town.pass(50);
+            town.say(2, 1, Message::Prepare { office: "leader".to_string() });
+        }
+    };
+    run(&mut town);
+    let (first, second) = (town.token(1, new[0]), town.token(1, new[1]));
+    assert!(first.is_some() && second.is_none(), "there is room for one: {first:?}, {second:?}");
+    let yielded = Message::Yielded { office: "o5".to_string(), token: 6, why: Cause::Resigned };
+    town.say(2, 1, yielded);
+    run(&mut town);
+    let second = town.token(1, new[1]);
+    assert!(second > first, "{second:?} after {first:?}");
+    // Nothing was proposed meanwhile that would not have counted.
+    assert!(second <= first.map(|first| first + 4), "{second:?} after {first:?}");
+    town.ask(1, 1, Request::History { office: Some("o5".to_string()) });
+    let told = town.told(1, 1);
+    assert_eq!(told.last(), Some(&Reply::History { changes: Vec::new() }), "it is forgotten");
+}
+
+#[test]
+fn what_a_node_stands_for_is_understood_by_others() {
+    // One that is not well stands for nothing, so that this is quick.
+    let second = Duration::from_secs(1);
+    let health = Health { probe: Probe::Command(Vec::new()), every: second, timeout: second, threshold: 50 };
+    let mut town = Town::new(vec![Config { health: Some(health), ..config(1, &ROLES) }]);
+    let clients = 2..(2 + MOST_OFFICES as u64 / 2_000);
+    for client in clients {
+        (0..2_000).for_each(|number| town.campaign(1, client, &format!("o-{client}-{number}"), None));
+        assert!(town.told(1, client).iter().all(|reply| *reply == Reply::Done));
+    }
+    town.campaign(1, 1, "one-more", None);
+    assert_eq!(town.refused(1, 1), Some("too-many".to_string()));
+    town.campaign(1, 1, "o-2-7", None);
+    assert_eq!(town.told(1, 1), [Reply::Done], "another program campaigns for that already");
+    town.act(1, |machine, now| machine.set_health(100, now));
+    town.act(1, |machine, now| machine.up(Id(2), LIFE, now));
+    let standing = town.node(1).sent.iter().rev().find_map(|(_, message)| match message {
+        Message::Standing(standing) => Some(standing.clone()),
+        _ => None,
+    });
+    let standing = standing.expect("it says what it stands for");
+    assert_eq!(standing.offices.len(), MOST_OFFICES + 1);
+    let message = Message::Standing(standing);
+    assert_eq!(Message::decode(&message.encode()), Ok(message));
+}
+
+#[test]
+fn a_cluster_has_so_many_members_and_no_more() {
+    let mut roles = vec![(1, Role::Elector)];
+    roles.extend((2..=MOST_MEMBERS as u64).map(|id| (id, Role::Observer)));
+    let mut town = Town::new(vec![config(1, &roles)]);
+    town.pass(500);
+    let (name, address) = ("newcomer".to_string(), "h:1".to_string());
+    town.ask(1, 1, Request::AddMember { name, address, priority: 0, role: Role::Observer });
+    assert_eq!(town.refused(1, 1), Some("too-many".to_string()));
+}

@@ -1,0 +1,221 @@
+//! Machines that a test drives by hand: nothing takes time but what the test lets pass, and there are no dice.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use hustings_cluster::api::{Reply, Request};
+use hustings_cluster::clock::Moment;
+use hustings_cluster::config::{ArbiterKind, Choice, Config, Mode, Policy, Tls};
+use hustings_cluster::machine::{Broken, ClientId, Exit, Machine, Output, Setup};
+use hustings_cluster::member::{Member, Role};
+use hustings_cluster::store::Mirror;
+use hustings_cluster::timing::Timing;
+use hustings_cluster::wire::{Beat, Lead, Message};
+use hustings_protocol::Id;
+
+/// So much happens at once only if it never ends.
+const MOST_AT_ONCE: usize = 50_000;
+
+/// Members with these ids and roles.
+pub(crate) fn members(roles: &[(u64, Role)]) -> Vec<Member> {
+    let member = |&(id, role): &(u64, Role)| Member {
+        id: Id(id),
+        name: format!("n{id}"),
+        address: format!("h{id}:1"),
+        priority: 0,
+        role,
+    };
+    roles.iter().map(member).collect()
+}
+
+/// What a node is told that is one of these members.
+pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
+    Config {
+        cluster: "test".to_string(),
+        node: Id(node),
+        members: members(roles),
+        listen: String::new(),
+        algorithm: Choice { name: "bully".to_string(), params: vec!["highest=announce".to_string()] },
+        arbiter: ArbiterKind::Raft,
+        timing: Timing { lease: Duration::from_millis(300), settle: Duration::from_millis(50), ..Timing::default() },
+        offices: Vec::new(),
+        default_policy: Policy { mode: Mode::Exclusive, ..Policy::default() },
+        health: None,
+        data: Default::default(),
+        socket: Default::default(),
+        tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
+        join: false,
+    }
+}
+
+/// A machine, and what it said so far.
+pub(crate) struct Node {
+    pub(crate) machine: Machine,
+    pub(crate) replies: Vec<(ClientId, Reply)>,
+    pub(crate) sent: Vec<(Id, Message)>,
+    pub(crate) exit: Option<Exit>,
+    /// The disk takes what it is given, and does not say that it is durable.
+    pub(crate) is_disk_stuck: bool,
+    /// What it has not said to be durable.
+    pub(crate) unwritten: Vec<u64>,
+}
+
+/// Some machines. Other members are played by the test.
+pub(crate) struct Town {
+    pub(crate) now: Moment,
+    nodes: BTreeMap<u64, Node>,
+}
+
+/// Which start of a node this is: there is only one of each.
+pub(crate) fn life(node: u64) -> u64 {
+    1_000 + node
+}
+
+impl Town {
+    /// Machines that start now, each with a blank disk, connected with each other.
+    pub(crate) fn new(configs: Vec<Config>) -> Self {
+        let blank = |config| (config, Mirror::empty());
+        Town::with_disks(configs.into_iter().map(blank).collect())
+    }
+
+    /// Machines that start now with what is on their disks, connected with each other.
+    pub(crate) fn with_disks(nodes: Vec<(Config, Mirror)>) -> Self {
+        let now = Moment(1_000_000_000);
+        let mut town = Town { now, nodes: BTreeMap::new() };
+        for (config, mirror) in nodes {
+            let node = config.node.0;
+            let (life, store, broken) = (life(node), 70 + node, Broken::default());
+            let setup = Setup { config, life, store, mirror, seed: node, broken };
+            let machine = Machine::new(setup, now).expect("the disk is in order");
+            let (replies, sent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
+            town.nodes.insert(node, Node { machine, replies, sent, exit: None, is_disk_stuck: false, unwritten });
+        }
+        let ids: Vec<u64> = town.nodes.keys().copied().collect();
+        for &one in &ids {
+            for &other in ids.iter().filter(|other| **other != one) {
+                town.act(one, |machine, now| machine.up(Id(other), life(other), now));
+            }
+        }
+        town
+    }
+
+    pub(crate) fn node(&mut self, node: u64) -> &mut Node {
+        self.nodes.get_mut(&node).expect("this node is a machine of the town")
+    }
+
+    /// Something happens to a machine, and all that follows from it.
+    pub(crate) fn act(&mut self, node: u64, event: impl FnOnce(&mut Machine, Moment)) {
+        let now = self.now;
+        event(&mut self.node(node).machine, now);
+        let mut mail = VecDeque::new();
+        self.collect(node, &mut mail);
+        let mut count = 0;
+        while let Some((from, to, message)) = mail.pop_front() {
+            count += 1;
+            assert!(count < MOST_AT_ONCE, "it does not come to rest");
+            if let Some(receiver) = self.nodes.get_mut(&to) {
+                receiver.machine.message(Id(from), message, now);
+                self.collect(to, &mut mail);
+            }
+        }
+    }
+
+    /// Does what a machine wants done.
+    fn collect(&mut self, node: u64, mail: &mut VecDeque<(u64, u64, Message)>) {
+        let now = self.now;
+        let known: Vec<u64> = self.nodes.keys().copied().collect();
+        let here = self.node(node);
+        for _ in 0..MOST_AT_ONCE {
+            let outputs = here.machine.outputs();
+            if outputs.is_empty() {
+                return;
+            }
+            for output in outputs {
+                match output {
+                    Output::Send(to, message) => {
+                        if known.contains(&to.0) {
+                            let heard = Message::decode(&message.encode()).expect("it was just encoded");
+                            mail.push_back((node, to.0, heard));
+                        }
+                        here.sent.push((to, message));
+                    }
+                    Output::Write(write) if here.is_disk_stuck => here.unwritten.push(write.number),
+                    Output::Write(write) => here.machine.persisted(write.number, now),
+                    Output::Reply(client, reply) => here.replies.push((client, reply)),
+                    Output::Exit(why) => here.exit = here.exit.or(Some(why)),
+                    Output::Drop(_) | Output::Members(_) => {}
+                }
+            }
+        }
+        panic!("node {node} does not come to rest");
+    }
+
+    /// Time passes.
+    pub(crate) fn pass(&mut self, ms: u64) {
+        for _ in 0..ms {
+            self.now = self.now + Duration::from_millis(1);
+            let ids: Vec<u64> = self.nodes.keys().copied().collect();
+            for node in ids {
+                if self.node(node).machine.wake_at() <= self.now {
+                    self.act(node, |machine, now| machine.tick(now));
+                }
+            }
+        }
+    }
+
+    /// A program of a node asks.
+    pub(crate) fn ask(&mut self, node: u64, client: u64, request: Request) {
+        self.act(node, |machine, now| machine.request(ClientId(client), request, now));
+    }
+
+    pub(crate) fn campaign(&mut self, node: u64, client: u64, office: &str, mode: Option<Mode>) {
+        self.ask(node, client, Request::Campaign { office: office.to_string(), mode });
+    }
+
+    /// A member that the test plays says something.
+    pub(crate) fn say(&mut self, from: u64, to: u64, message: Message) {
+        self.act(to, |machine, now| machine.message(Id(from), message, now));
+    }
+
+    /// A machine ends, and everybody sees it.
+    pub(crate) fn kill(&mut self, node: u64) {
+        self.nodes.remove(&node);
+        let ids: Vec<u64> = self.nodes.keys().copied().collect();
+        ids.into_iter().for_each(|other| self.act(other, |machine, now| machine.down(Id(node), now)));
+    }
+
+    /// The disk of a node says what is durable.
+    pub(crate) fn write(&mut self, node: u64) {
+        self.node(node).is_disk_stuck = false;
+        let unwritten = std::mem::take(&mut self.node(node).unwritten);
+        unwritten.into_iter().for_each(|number| self.act(node, |machine, now| machine.persisted(number, now)));
+    }
+
+    /// What a program of a node was told since this was last asked.
+    pub(crate) fn told(&mut self, node: u64, client: u64) -> Vec<Reply> {
+        let told = self.node(node).replies.extract_if(.., |(to, _)| *to == ClientId(client));
+        told.map(|(_, reply)| reply).collect()
+    }
+
+    /// The code of the refusal that a program of a node was last told, if that is the last that it was told.
+    pub(crate) fn refused(&mut self, node: u64, client: u64) -> Option<String> {
+        match self.told(node, client).pop() {
+            Some(Reply::Refused(refusal)) => Some(refusal.code),
+            _ => None,
+        }
+    }
+
+    /// The token with which a node holds an office.
+    pub(crate) fn token(&mut self, node: u64, office: &str) -> Option<u64> {
+        self.node(node).machine.held().find(|(name, _)| *name == office).map(|(_, token)| token)
+    }
+
+    /// The last round of the arbiter's leader that a member was sent.
+    pub(crate) fn last_lead(&mut self, node: u64, to: u64) -> Lead {
+        let leads = self.node(node).sent.iter().filter_map(|(receiver, message)| match message {
+            Message::Beat(Beat { lead: Some(lead), .. }) if *receiver == Id(to) => Some(*lead),
+            _ => None,
+        });
+        leads.last().expect("the leader has sent rounds")
+    }
+}
