@@ -216,3 +216,79 @@ fn is_for_peers(kind: eraftpb::MessageType) -> bool {
             | MsgRequestPreVoteResponse
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An append with two entries.
+    fn append() -> RaftMessage {
+        let entry = |index, term| LogEntry { kind: 0, term, index, data: vec![1], context: Vec::new() };
+        let mut message = eraftpb::Message { term: 5, log_term: 4, index: 7, commit: 6, ..Default::default() };
+        message.set_msg_type(eraftpb::MessageType::MsgAppend);
+        RaftMessage { entries: vec![entry(8, 4), entry(9, 5)], ..RaftMessage::from(&message) }
+    }
+
+    fn with_snapshot(snapshot: LogSnapshot) -> RaftMessage {
+        let mut message = eraftpb::Message { term: 5, ..Default::default() };
+        message.set_msg_type(eraftpb::MessageType::MsgSnapshot);
+        RaftMessage { snapshot: Some(Box::new(snapshot)), ..RaftMessage::from(&message) }
+    }
+
+    fn snapshot() -> LogSnapshot {
+        LogSnapshot { index: 9, term: 5, voters: vec![1, 2], learners: vec![3], ..LogSnapshot::default() }
+    }
+
+    fn is_taken(message: &RaftMessage) -> bool {
+        message.to_raft(1, 2).is_some()
+    }
+
+    #[test]
+    fn numbers_that_could_overflow_or_contradict_each_other_are_refused() {
+        assert!(is_taken(&append()));
+        assert!(is_taken(&RaftMessage { commit: MOST_INDEX, commit_term: MOST_INDEX, ..append() }));
+        let spoils: [fn(&mut RaftMessage); 13] = [
+            |message| message.term = MOST_INDEX + 1,
+            |message| (message.term, message.log_term) = (MOST_INDEX + 2, MOST_INDEX + 1),
+            |message| (message.index, message.entries) = (MOST_INDEX + 1, Vec::new()),
+            |message| (message.index, message.entries) = (u64::MAX, Vec::new()),
+            |message| message.commit = MOST_INDEX + 1,
+            |message| message.commit_term = MOST_INDEX + 1,
+            |message| message.reject_hint = MOST_INDEX + 1,
+            |message| message.log_term = 6,
+            |message| message.log_term = 0,
+            |message| (message.index, message.entries) = (0, Vec::new()),
+            |message| message.entries[1].index = 10,
+            |message| message.entries[1].term = 6,
+            |message| (message.term, message.log_term, message.index) = (0, 0, 0),
+        ];
+        for (number, spoil) in spoils.into_iter().enumerate() {
+            let mut message = append();
+            spoil(&mut message);
+            assert!(!is_taken(&message), "{number}: {message:?}");
+        }
+    }
+
+    #[test]
+    fn snapshots_that_the_library_cannot_take_are_refused() {
+        assert!(is_taken(&with_snapshot(snapshot())));
+        assert!(!is_taken(&RaftMessage { snapshot: None, ..with_snapshot(snapshot()) }));
+        let spoils: [fn(&mut LogSnapshot); 10] = [
+            |snapshot| snapshot.index = 0,
+            |snapshot| snapshot.index = MOST_INDEX + 1,
+            |snapshot| snapshot.term = 0,
+            |snapshot| snapshot.term = 6,
+            |snapshot| snapshot.voters.clear(),
+            |snapshot| snapshot.voters = vec![1, 1],
+            |snapshot| snapshot.learners = vec![2],
+            |snapshot| snapshot.voters = vec![0, 1],
+            |snapshot| snapshot.voters_outgoing = vec![1],
+            |snapshot| snapshot.learners_next = vec![1],
+        ];
+        for (number, spoil) in spoils.into_iter().enumerate() {
+            let mut spoilt = snapshot();
+            spoil(&mut spoilt);
+            assert!(!is_taken(&with_snapshot(spoilt)), "{number}");
+        }
+    }
+}

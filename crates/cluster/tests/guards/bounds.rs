@@ -113,6 +113,6 @@ fn a_cluster_has_so_many_members_and_no_more() {
     let mut town = Town::new(vec![config(1, &roles)]);
     town.pass(500);
     let (name, address) = ("newcomer".to_string(), "h:1".to_string());
-    town.ask(1, 1, Request::AddMember { name, address, priority: 0, role: Role::Observer });
+    town.ask(1, 1, Request::AddMember { id: 1_000, name, address, priority: 0, role: Role::Observer });
     assert_eq!(town.refused(1, 1), Some("too-many".to_string()));
 }

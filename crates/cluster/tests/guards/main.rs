@@ -1,5 +1,8 @@
 //! Guards of the machine: each of these tests fails when the guard that it is about is taken out.
 
+mod arbiter;
 mod bounds;
+mod desk;
 mod kinds;
+mod lives;
 mod town;
