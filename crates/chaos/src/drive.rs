@@ -12,13 +12,14 @@ use crate::client::{Part, Player};
 use crate::clock::{self, HostClock, MILLISECOND};
 use crate::dice::Dice;
 use crate::history::{Event, Facts, Recorder};
+use crate::net::Links;
 use crate::reader;
 use crate::scene::Scene;
 use crate::schedule::{Aim, Episode, Kind, Schedule, Step};
 use crate::setup::Cluster;
 use crate::socket::Socket;
 use crate::watchdog;
-use crate::world::{Damage, Links, World};
+use crate::world::{Damage, World};
 
 /// How long the nodes have to answer for the first time, and clients to campaign again before a calm.
 const PATIENCE: u64 = 20_000 * MILLISECOND;

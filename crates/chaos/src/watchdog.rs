@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use hustings_cluster::trial::net::prefer_this_thread;
+
 use crate::clock::{self, MILLISECOND};
 use crate::history::Event;
 use crate::scene::Scene;
@@ -13,15 +15,6 @@ use crate::scene::Scene;
 const EVERY: Duration = Duration::from_millis(10);
 /// Whoever sleeps for so much too long could not have answered a heartbeat in time either.
 const TOO_LONG: u64 = 60 * MILLISECOND;
-/// The nice value of the nodes.
-const NICENESS: i32 = -10;
-
-/// Prefers the calling thread as nodes prefer themselves, where that is allowed.
-pub(crate) fn prefer_this_thread() {
-    // Without the right to, it is as good as the rest of the harness.
-    let _ = rustix::process::setpriority_process(None, NICENESS);
-}
-
 /// Starts to watch.
 pub(crate) fn start(scene: &Arc<Scene>) -> io::Result<JoinHandle<()>> {
     let scene = Arc::clone(scene);

@@ -2,65 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::net::{Link, Links};
 use crate::schedule::{Episode, Kind};
-
-/// How one node's words reach another. Worse ones are greater.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub(crate) enum Link {
-    /// At once.
-    #[default]
-    Open,
-    /// After so many milliseconds.
-    Slow(u64),
-    /// Not at all; what was said arrives when the link is open again, as TCP does it.
-    Silent,
-    /// Not at all, and connections end.
-    Closed,
-}
-
-impl Link {
-    /// Whether anything gets through.
-    pub(crate) fn carries(self) -> bool {
-        matches!(self, Link::Open | Link::Slow(_))
-    }
-}
-
-/// How everybody's words reach everybody.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Links {
-    nodes: usize,
-    links: Vec<Link>,
-}
-
-impl Links {
-    /// Nothing is broken.
-    pub(crate) fn open(nodes: usize) -> Self {
-        Links { nodes, links: vec![Link::Open; nodes * nodes] }
-    }
-
-    /// How `from` reaches `to`.
-    pub(crate) fn get(&self, from: usize, to: usize) -> Link {
-        self.links.get(from * self.nodes + to).copied().unwrap_or_default()
-    }
-
-    /// Makes it as bad as this, or leaves it worse.
-    pub(crate) fn worsen(&mut self, from: usize, to: usize, link: Link) {
-        if let Some(old) = self.links.get_mut(from * self.nodes + to) {
-            *old = link.max(*old);
-        }
-    }
-
-    /// Whether nothing reaches a node or leaves it, and no connection was closed: as if its cable were pulled.
-    pub(crate) fn unplugged(&self, node: usize) -> bool {
-        let silent = |from, to| self.get(from, to) == Link::Silent;
-        self.nodes > 1 && self.others(node).all(|other| silent(node, other) && silent(other, node))
-    }
-
-    /// All nodes but one.
-    pub(crate) fn others(&self, node: usize) -> impl Iterator<Item = usize> + use<> {
-        (0..self.nodes).filter(move |&other| other != node)
-    }
-}
 
 /// What an episode does, once it is known at whom it is aimed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

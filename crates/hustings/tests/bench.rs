@@ -81,3 +81,52 @@ fn wrong_sizes_are_named() {
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("bully"), "{}", ran.err);
 }
+
+/// Real processes: each way to end a holder once.
+fn ends_of(mode: &str) -> Vec<Value> {
+    let ran = common::binary(&["bench", "failover", "--times", "1", "--mode", mode, "--format", "json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    let rows = told["failover"].as_array().unwrap().clone();
+    let ends: Vec<&str> = rows.iter().map(|row| row["end"].as_str().unwrap()).collect();
+    assert_eq!(ends, ["killed", "hands-over", "frozen", "cut-off", "host-dead"]);
+    for row in &rows {
+        assert_eq!((&row["mode"], &row["nodes"], &row["times"]), (&mode.into(), &3.into(), &1.into()), "{row}");
+        assert!(row["p50_ms"].as_f64().unwrap() > 0.0 && row["p50_ms"] == row["max_ms"], "{row}");
+    }
+    rows
+}
+
+#[test]
+fn a_fenced_office_moves_whichever_way_its_holder_ends() {
+    let rows = ends_of("fenced");
+    // Silence has to last: a cut that others saw as the end of a connection would be over in a few milliseconds.
+    for row in &rows[2..] {
+        assert!(row["p50_ms"].as_f64().unwrap() > 25.0, "{row}");
+        assert_eq!(row["bound_by"], "silence time-out 150 ms");
+    }
+}
+
+#[test]
+fn an_exclusive_office_moves_when_its_holder_has_stopped() {
+    for row in ends_of("exclusive") {
+        assert_eq!(row["old_stopped_first"], 1, "{row}");
+    }
+}
+
+#[test]
+fn rows_are_chosen_and_told_in_a_table() {
+    let ran = common::binary(&["bench", "failover", "--times", "1", "--end", "hands-over", "--mode", "fenced"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert_eq!(lines[0], "3 nodes, from the holder's end until the next one is told");
+    assert!(lines[1].contains("old one stopped first") && lines[1].contains("bound by"), "{}", ran.out);
+    assert!(
+        lines[2].contains("fenced") && lines[2].contains("hands-over") && lines[2].contains("1 of 1"),
+        "{}",
+        ran.out
+    );
+    let wrong = common::inside(&["bench", "failover", "--end", "cut-of"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("cut-off"), "{}", wrong.err);
+}

@@ -1,20 +1,15 @@
 //! The network between the nodes, and how it is broken.
 //!
-//! - [`proxy`]: on loopback, every connection goes through a proxy of ours; works for everybody.
+//! - [`Proxy`]: on loopback, every connection goes through a proxy of ours; works for everybody.
 //! - [`namespaces`]: every node has a network namespace of its own; needs to be root.
 
-mod caller;
 mod namespaces;
-mod pipe;
-mod proxy;
 
 use std::io;
 use std::net::SocketAddr;
 
-use crate::world::Links;
-
+pub(crate) use hustings_cluster::trial::net::{Link, Links, Proxy};
 pub(crate) use namespaces::Namespaces;
-pub(crate) use proxy::Proxy;
 
 /// The network between the nodes. Whatever was made for it is removed when it is dropped.
 pub(crate) enum Net {

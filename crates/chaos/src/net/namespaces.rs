@@ -8,8 +8,8 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 
+use super::{Link, Links};
 use crate::leftovers::own_name;
-use crate::world::{Link, Links};
 
 const PORT: u16 = 7400;
 /// Filters have a number; those of the first node this one.

@@ -48,7 +48,7 @@ const FIRST_PEER: usize = FIRST_CLIENT + 1 + MOST_CLIENTS;
 pub const WIRE_BYTES: &str = "wire-bytes-out";
 
 /// By so much a node is preferred to other processes of its host.
-const NICENESS: i32 = -10;
+pub(crate) const NICENESS: i32 = -10;
 
 /// How a node is run.
 #[derive(Debug)]

@@ -1,28 +1,35 @@
 //! From the end of a holder until the next one is told.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::processes::{Cluster, PATIENCE};
+use super::crowd::{Crowd, Held, OFFICE};
+use super::processes::Cluster;
 use super::{Spread, TrialError};
-use crate::api::{Reply, Request};
+use crate::api::{Client, Request};
 use crate::clock::{Clock, Moment};
-
-/// The office that is fought for.
-const OFFICE: &str = "trial";
 
 /// How a holder ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// Its process is killed.
+    /// Its process is killed; its host ends its connections.
     Killed,
-    /// Its process is stopped, as if the host hung.
-    Frozen,
     /// It is asked to hand the office to another.
     HandsOver,
+    /// Its process is stopped, as if it or its host hung.
+    Frozen,
+    /// Its host is cut off from all others. The programs on it still hear their node.
+    CutOff,
+    /// Its host is dead: it is cut off, and then killed, so that nobody sees its connections end.
+    HostDead,
+}
+
+impl End {
+    /// Whether links have to be cut for it, which needs a cluster that is [proxied](super::Layout::proxied).
+    pub fn needs_proxy(self) -> bool {
+        matches!(self, End::CutOff | End::HostDead)
+    }
 }
 
 /// What was measured.
@@ -30,81 +37,11 @@ pub enum End {
 pub struct Failover {
     /// From just before the end until the next holder is told.
     pub told: Spread,
-    /// How often the last deadline of the old one had passed before the next one was told.
+    /// How often the old one had stopped for certain before the next one was told: the last deadline that its program
+    /// was told had passed; or it had said that it had stopped, if it handed the office over.
     pub stopped_first: usize,
-}
-
-/// What a program on a node was told.
-struct Word {
-    node: usize,
-    at: Moment,
-    token: u64,
-    /// Held or renewed until then; nothing if it is lost.
-    until: Option<Moment>,
-}
-
-/// A program on each node that wants the office, and what they hear.
-struct Crowd {
-    words: Receiver<Word>,
-    sender: Sender<Word>,
-    /// The last deadline and token that each was told.
-    last: Vec<(u64, Moment)>,
-    holder: Option<usize>,
-}
-
-impl Crowd {
-    fn new(size: usize) -> Self {
-        let (sender, words) = channel();
-        Crowd { words, sender, last: vec![(0, Moment::ZERO); size], holder: None }
-    }
-
-    /// A program on a node campaigns until its connection ends.
-    fn join(&self, cluster: &Cluster, node: usize) -> Result<(), TrialError> {
-        let mut client = cluster.client(node)?;
-        let words = self.sender.clone();
-        thread::spawn(move || {
-            let request = Request::Campaign { office: OFFICE.to_string(), mode: None };
-            if client.send(&request).is_err() {
-                return;
-            }
-            while let Ok(reply) = client.next(None) {
-                let at = Clock::new().now();
-                let word = match reply {
-                    Reply::Held(holding) => Word { node, at, token: holding.token, until: Some(holding.deadline) },
-                    Reply::Renewed(holding) => Word { node, at, token: holding.token, until: Some(holding.deadline) },
-                    Reply::Stop { office, token, .. } => {
-                        if client.send(&Request::Stopped { office, token }).is_err() {
-                            return;
-                        }
-                        Word { node, at, token, until: None }
-                    }
-                    Reply::Lost { token, .. } => Word { node, at, token, until: None },
-                    _ => continue,
-                };
-                if words.send(word).is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(())
-    }
-
-    /// Listens until somebody holds the office with a greater token than this. Tells who, when, and until when whoever
-    /// held it before may have acted.
-    fn next_holder(&mut self, cluster: &Cluster, after: u64) -> Result<(usize, Moment, u64), TrialError> {
-        loop {
-            let word = self.words.recv_timeout(PATIENCE).map_err(|_| TrialError::Late {
-                what: "nobody held the office".to_string(),
-                seconds: PATIENCE.as_secs(),
-                folder: cluster.folder().display().to_string(),
-            })?;
-            self.last[word.node] = (word.token, word.until.unwrap_or(word.at));
-            if word.until.is_some() && word.token > after {
-                self.holder = Some(word.node);
-                return Ok((word.node, word.at, word.token));
-            }
-        }
-    }
+    /// How often the office had moved before its holder was ended. Those were not counted, and tried again.
+    pub moved_by_itself: usize,
 }
 
 /// Ends the holder so often, and measures each time.
@@ -114,48 +51,72 @@ pub fn measure(
     times: usize,
     mut progress: impl FnMut(usize),
 ) -> Result<Failover, TrialError> {
-    let mut crowd = Crowd::new(cluster.size());
-    (0..cluster.size()).try_for_each(|node| crowd.join(cluster, node))?;
-    let (mut holder, _, mut token) = crowd.next_holder(cluster, 0)?;
-    let (mut told, mut stopped_first) = (Vec::new(), 0);
-    for round in 0..times {
-        cluster.wait_until_well()?;
-        let mut began = Clock::new().now();
-        // Kept until the office has moved: a program that hangs up wants no answer.
-        let mut asking = None;
-        match end {
-            End::Killed => cluster.signal(holder, Signal::KILL)?,
-            End::Frozen => cluster.signal(holder, Signal::STOP)?,
-            End::HandsOver => {
-                let next = (holder + 1) % cluster.size();
-                let to = cluster.name(next).to_string();
-                asking = Some(cluster.client(next)?);
-                began = Clock::new().now();
-                let request = Request::Transfer { office: OFFICE.to_string(), to };
-                asking.as_mut().expect("it was just made").send(&request)?;
-            }
-        }
-        let (next, at, next_token) = crowd.next_holder(cluster, token)?;
-        told.push(at.since(began).as_nanos() as u64);
-        stopped_first += usize::from(crowd.last[holder].1 <= at);
-        match end {
-            End::Killed => {
-                cluster.reap(holder);
-                cluster.revive(holder)?;
-                crowd.join(cluster, holder)?;
-            }
-            End::Frozen => cluster.signal(holder, Signal::CONT)?,
-            End::HandsOver => drop(asking),
-        }
-        (holder, token) = (next, next_token);
-        progress(round + 1);
-    }
-    let told = Spread::of(told).ok_or_else(|| TrialError::Late {
-        what: "nothing was measured".to_string(),
+    let mut crowd = Crowd::new(cluster)?;
+    let (mut told, mut stopped_first, mut moved_by_itself) = (Vec::new(), 0, 0);
+    let nothing = |what: &str| TrialError::Late {
+        what: what.to_string(),
         seconds: 0,
         folder: cluster.folder().display().to_string(),
-    })?;
-    Ok(Failover { told, stopped_first })
+    };
+    let (nothing_measured, too_restless) = (nothing("nothing was measured"), nothing("the office moved by itself"));
+    while told.len() < times {
+        cluster.wait_until_well()?;
+        let old = crowd.holder(cluster)?;
+        let (began, asking) = begin(cluster, end, old)?;
+        let next = crowd.next_holder(cluster, old.token)?;
+        if end == End::Frozen {
+            // It hears nothing, and so says nothing, before it goes on.
+            cluster.signal(old.node, Signal::CONT)?;
+        }
+        let acts_until = crowd.end_of(cluster, old)?;
+        drop(asking);
+        match end {
+            End::HandsOver | End::Frozen => {}
+            End::CutOff => cluster.mend()?,
+            End::Killed | End::HostDead => {
+                cluster.reap(old.node);
+                if end == End::HostDead {
+                    cluster.mend()?;
+                }
+                cluster.revive(old.node)?;
+                crowd.join(cluster, old.node)?;
+            }
+        }
+        if next.at < began {
+            moved_by_itself += 1;
+            if moved_by_itself > times {
+                return Err(too_restless);
+            }
+            continue;
+        }
+        told.push(next.at.since(began).as_nanos() as u64);
+        stopped_first += usize::from(acts_until <= next.at);
+        progress(told.len());
+    }
+    let told = Spread::of(told).ok_or(nothing_measured)?;
+    Ok(Failover { told, stopped_first, moved_by_itself })
+}
+
+/// Ends the holder; the moment just before. Whoever asked it to hand over must be kept until it has: a program that
+/// hangs up wants no answer.
+fn begin(cluster: &Cluster, end: End, old: Held) -> Result<(Moment, Option<Client>), TrialError> {
+    let next = (old.node + 1) % cluster.size();
+    let mut asking = (end == End::HandsOver).then(|| cluster.client(next)).transpose()?;
+    let began = Clock::new().now();
+    match end {
+        End::Killed => cluster.signal(old.node, Signal::KILL)?,
+        End::Frozen => cluster.signal(old.node, Signal::STOP)?,
+        End::CutOff => cluster.cut_off(old.node)?,
+        End::HostDead => {
+            cluster.cut_off(old.node)?;
+            cluster.signal(old.node, Signal::KILL)?;
+        }
+        End::HandsOver => {
+            let request = Request::Transfer { office: OFFICE.to_string(), to: cluster.name(next).to_string() };
+            asking.as_mut().map_or(Ok(()), |asking| asking.send(&request))?;
+        }
+    }
+    Ok((began, asking))
 }
 
 /// For how long a trial waits between two measurements of what is idle.

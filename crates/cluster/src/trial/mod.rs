@@ -1,11 +1,14 @@
 //! Trials: how fast and how cheap a real cluster is. Processes of the real program on this host's loopback, with TLS
 //! and disks, in a folder that is gone afterwards.
 //!
-//! - [`failover`]: from the death, the freeze or the leave-taking of a holder until the next one is told.
+//! - [`failover`]: from the end of a holder, whichever way it ends, until the next one is told.
 //! - [`idle`]: what a cluster costs while nothing happens.
+//! - [`net`]: a network between the processes that can be broken.
 
+mod crowd;
 pub mod failover;
 pub mod idle;
+pub mod net;
 mod processes;
 
 use std::io;

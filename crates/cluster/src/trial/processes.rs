@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::TrialError;
+use super::net::{Links, Proxy};
 use crate::api::{Client, Reply, Request, Status};
 use crate::config::{Choice, Mode, Newcomer, Plan, found};
 
@@ -26,6 +27,8 @@ pub struct Layout {
     pub mode: Mode,
     /// The algorithm; the default one without.
     pub algorithm: Option<Choice>,
+    /// Whether nodes can be cut off from each other: then all they say goes through a proxy.
+    pub proxied: bool,
     /// An empty or missing folder for everything.
     pub folder: PathBuf,
 }
@@ -35,6 +38,7 @@ pub struct Cluster {
     program: PathBuf,
     folder: PathBuf,
     nodes: Vec<Node>,
+    proxy: Option<Proxy>,
 }
 
 struct Node {
@@ -50,17 +54,18 @@ pub(super) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Tria
 impl Cluster {
     /// Sets a cluster up and starts it.
     pub fn start(layout: &Layout) -> Result<Cluster, TrialError> {
+        let proxy = layout.proxied.then(|| Proxy::new(layout.nodes)).transpose().map_err(io("cannot make a proxy"))?;
         // All are open at once, so that no port is given twice.
         let listeners: Vec<TcpListener> = (0..layout.nodes)
             .map(|_| TcpListener::bind("127.0.0.1:0").map_err(io("cannot find a port")))
             .collect::<Result<_, _>>()?;
         let mut members = Vec::new();
-        for (place, listener) in (1..).zip(&listeners) {
-            let address = listener.local_addr().map_err(io("cannot find a port"))?;
+        for (node, listener) in listeners.iter().enumerate() {
+            let own = || listener.local_addr().map_err(io("cannot find a port"));
             members.push(Newcomer {
-                name: format!("n{place}"),
-                address: address.to_string(),
-                priority: place,
+                name: format!("n{}", node + 1),
+                address: proxy.as_ref().map_or_else(own, |proxy| Ok(proxy.door(node)))?.to_string(),
+                priority: node as u32 + 1,
                 role: Default::default(),
             });
         }
@@ -81,7 +86,7 @@ impl Cluster {
         }
         drop(listeners);
         let nodes = names.into_iter().map(|name| Node { name, child: None }).collect();
-        let mut cluster = Cluster { program: layout.program.clone(), folder, nodes };
+        let mut cluster = Cluster { program: layout.program.clone(), folder, nodes, proxy };
         (0..layout.nodes).try_for_each(|node| cluster.revive(node))?;
         cluster.wait_until_well()?;
         Ok(cluster)
@@ -119,15 +124,21 @@ impl Cluster {
         }
         let path = self.folder.join(format!("{}.journal", self.nodes[node].name));
         let journal = File::options().create(true).append(true).open(&path).map_err(io(path.display().to_string()))?;
-        let child = Command::new(&self.program)
-            .arg("node")
-            .arg("--config")
-            .arg(self.config(node))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(journal)
-            .spawn()
-            .map_err(io(format!("cannot start {}", self.program.display())))?;
+        let mut command = Command::new(&self.program);
+        // What the user's environment says is about other nodes.
+        let others = std::env::vars_os().map(|(name, _)| name);
+        others.filter(|name| name.as_encoded_bytes().starts_with(b"HUSTINGS_")).for_each(|name| {
+            command.env_remove(name);
+        });
+        if let Some(proxy) = &self.proxy {
+            command.env("HUSTINGS_LISTEN", proxy.back(node).to_string());
+        }
+        command.arg("node").arg("--config").arg(self.config(node));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(journal);
+        let child = command.spawn().map_err(io(format!("cannot start {}", self.program.display())))?;
+        if let Some(proxy) = &self.proxy {
+            proxy.started(node, child.id());
+        }
         self.nodes[node].child = Some(child);
         Ok(())
     }
@@ -142,6 +153,24 @@ impl Cluster {
         let pid = self.process(node).and_then(|id| Pid::from_raw(id as i32));
         let Some(pid) = pid else { return Ok(()) };
         kill_process(pid, signal).map_err(|error| io(format!("cannot signal process {pid}"))(error.into()))
+    }
+
+    /// From now on nothing reaches a node or leaves it, and no connection ends. Mends what was cut before.
+    pub fn cut_off(&self, node: usize) -> Result<(), TrialError> {
+        let mut links = Links::open(self.size());
+        links.unplug(node);
+        self.set(&links)
+    }
+
+    /// Everybody reaches everybody again.
+    pub fn mend(&self) -> Result<(), TrialError> {
+        self.set(&Links::open(self.size()))
+    }
+
+    fn set(&self, links: &Links) -> Result<(), TrialError> {
+        let not_proxied = || std::io::Error::other("the nodes do not talk through a proxy");
+        let set = self.proxy.as_ref().ok_or_else(not_proxied).and_then(|proxy| proxy.set(links));
+        set.map_err(io("cannot cut or mend links"))
     }
 
     /// Waits for a node that was told to end.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::{Table, presets};
 use hustings_cluster::config::Mode;
+use hustings_cluster::timing::Timing;
 use hustings_cluster::trial::failover::{self, End, Failover};
 use hustings_cluster::trial::idle::{self, Idle};
 use hustings_cluster::trial::{Cluster, Layout, TrialError};
@@ -17,7 +18,7 @@ use crate::cli::failure::Failure;
 /// What is measured on a real cluster.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Trial {
-    /// From the end of a holder until the next one is told: killed, frozen, or asked to hand over.
+    /// From the end of a holder until the next one is told, for each way to end.
     Failover(FailoverArgs),
     /// Bytes on the wire, CPU and memory of a cluster that is left alone.
     Idle(IdleArgs),
@@ -27,9 +28,10 @@ pub(crate) enum Trial {
 #[command(after_help = "Examples:
   hustings bench failover                       three nodes, 50 times each way to end
   hustings bench failover --nodes 5 --times 100
-  hustings bench failover --ends killed --modes fenced --format json
+  hustings bench failover --end cut-off --end host-dead --mode exclusive --times 100 --format json
 
-Real processes on loopback, with TLS and durable writes; a killed node is started again each time.")]
+Real processes on loopback, with TLS and durable writes. After each time everything is mended, and whoever was killed is
+started again. To be cut off, nodes talk through a proxy.")]
 pub(crate) struct FailoverArgs {
     /// How many nodes.
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=9))]
@@ -37,11 +39,11 @@ pub(crate) struct FailoverArgs {
     /// How often the holder ends, for each row.
     #[arg(long, default_value_t = 50, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     times: u32,
-    /// How it ends.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Ends::Killed, Ends::Frozen, Ends::HandsOver])]
+    /// How it ends: one or more [default: every way].
+    #[arg(long = "end", value_name = "END", value_enum, value_delimiter = ',')]
     ends: Vec<Ends>,
-    /// What kinds of office.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Modes::Fenced, Modes::Exclusive])]
+    /// What kind of office: one or both [default: both].
+    #[arg(long = "mode", value_name = "MODE", value_enum, value_delimiter = ',')]
     modes: Vec<Modes>,
     /// How to print it.
     #[arg(long, value_enum, default_value_t)]
@@ -65,37 +67,63 @@ pub(crate) struct IdleArgs {
 enum Ends {
     /// SIGKILL.
     Killed,
-    /// SIGSTOP: as if the host hung, or was cut off.
-    Frozen,
     /// `hustings transfer`.
     HandsOver,
+    /// SIGSTOP: as if the host hung.
+    Frozen,
+    /// Nothing reaches its host any more, or leaves it.
+    CutOff,
+    /// The same, and then SIGKILL: nobody sees its connections end.
+    HostDead,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Modes {
+    /// Somebody else checks the token.
     Fenced,
+    /// Never two at once.
     Exclusive,
 }
 
-impl Ends {
-    fn end(self) -> (End, &'static str) {
+impl Modes {
+    fn mode(self) -> Mode {
         match self {
-            Ends::Killed => (End::Killed, "killed"),
-            Ends::Frozen => (End::Frozen, "frozen"),
-            Ends::HandsOver => (End::HandsOver, "hands-over"),
+            Modes::Fenced => Mode::Fenced,
+            Modes::Exclusive => Mode::Exclusive,
+        }
+    }
+}
+
+impl Ends {
+    fn end(self) -> End {
+        match self {
+            Ends::Killed => End::Killed,
+            Ends::HandsOver => End::HandsOver,
+            Ends::Frozen => End::Frozen,
+            Ends::CutOff => End::CutOff,
+            Ends::HostDead => End::HostDead,
         }
     }
 
-    /// What the time is made of.
-    fn bound(self, mode: Mode) -> &'static str {
+    /// What the time is made of, most of it.
+    fn bound(self, mode: Mode) -> String {
+        let timing = Timing::default();
+        let (silence, lease) = (timing.silence_floor.as_millis(), timing.lease.as_millis());
         match (self, mode) {
-            (Ends::Killed, Mode::Fenced) => "end of connection, election, one durable commit",
-            (Ends::Killed, Mode::Exclusive) => "the rest of the lease",
-            (Ends::Frozen, Mode::Fenced) => "silence time-out",
-            (Ends::Frozen, Mode::Exclusive) => "silence time-out and lease",
-            (Ends::HandsOver, _) => "the successor is ready, the holder stops, one durable commit",
+            (Ends::HandsOver, _) => "the holder stops, one durable commit".to_string(),
+            (Ends::Killed, Mode::Fenced) => "end of the connection, one durable commit".to_string(),
+            (Ends::Killed, Mode::Exclusive) => format!("lease {lease} ms + drift"),
+            (_, Mode::Fenced) => format!("silence time-out {silence} ms"),
+            (_, Mode::Exclusive) => {
+                format!("lease {lease} ms + drift; after the silence time-out {silence} ms, if it led the arbiter")
+            }
         }
     }
+}
+
+/// What a value of an option is called.
+fn word(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
 }
 
 pub(crate) fn run(trial: &Trial, console: &mut Console<'_>) -> Result<Exit, Failure> {
@@ -105,10 +133,10 @@ pub(crate) fn run(trial: &Trial, console: &mut Console<'_>) -> Result<Exit, Fail
     }
 }
 
-fn layout(nodes: u32, mode: Mode, folder: &std::path::Path) -> Result<Layout, TrialError> {
+fn layout(nodes: u32, mode: Mode, proxied: bool, folder: &std::path::Path) -> Result<Layout, TrialError> {
     let program = std::env::current_exe()
         .map_err(|error| TrialError::Io { what: "cannot find this program".to_string(), error })?;
-    Ok(Layout { program, nodes: nodes as usize, mode, algorithm: None, folder: folder.to_path_buf() })
+    Ok(Layout { program, nodes: nodes as usize, mode, algorithm: None, proxied, folder: folder.to_path_buf() })
 }
 
 fn scratch() -> Result<tempfile::TempDir, TrialError> {
@@ -117,63 +145,69 @@ fn scratch() -> Result<tempfile::TempDir, TrialError> {
     made.map_err(|error| TrialError::Io { what: "cannot make a folder".to_string(), error })
 }
 
+/// What was asked for; all there is, if nothing was.
+fn chosen<T: ValueEnum + Clone>(asked: &[T]) -> Vec<T> {
+    if asked.is_empty() { T::value_variants() } else { asked }.to_vec()
+}
+
 fn run_failover(args: &FailoverArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let mut rows: Vec<(Mode, Ends, Failover)> = Vec::new();
-    for mode in &args.modes {
-        let mode = if *mode == Modes::Fenced { Mode::Fenced } else { Mode::Exclusive };
-        for &how in &args.ends {
-            let folder = scratch()?;
-            let mut cluster = Cluster::start(&layout(args.nodes, mode, folder.path())?)?;
-            let (end, word) = how.end();
-            let name = format!("{mode:?}, {word}").to_lowercase();
+    let mut rows: Vec<(Modes, Ends, Failover)> = Vec::new();
+    for kind in chosen(&args.modes) {
+        for how in chosen(&args.ends) {
+            let name = format!("{}, {}", word(&kind), word(&how));
             let working = console.working(name.clone());
             let progress = |done| working.say(format!("{name}: {done} of {}", args.times));
-            rows.push((mode, how, failover::measure(&mut cluster, end, args.times as usize, progress)?));
+            let (folder, end) = (scratch()?, how.end());
+            let layout = layout(args.nodes, kind.mode(), end.needs_proxy(), folder.path())?;
+            let mut cluster = Cluster::start(&layout)?;
+            rows.push((kind, how, failover::measure(&mut cluster, end, args.times as usize, progress)?));
         }
     }
     match args.format {
         Format::Json => {
-            let told = rows.iter().map(|(mode, how, row)| {
-                json!({"mode": mode, "end": how.end().1, "nodes": args.nodes, "times": row.told.count,
+            let told = rows.iter().map(|(kind, how, row)| {
+                json!({"mode": word(kind), "end": word(how), "nodes": args.nodes, "times": row.told.count,
                     "p50_ms": row.told.p50, "p90_ms": row.told.p90, "max_ms": row.told.max,
-                    "old_stopped_first": row.stopped_first, "bound_by": how.bound(*mode)})
+                    "old_stopped_first": row.stopped_first, "moved_by_itself": row.moved_by_itself,
+                    "bound_by": how.bound(kind.mode())})
             });
             writeln!(console.out, "{}", json!({"failover": told.collect::<Vec<_>>()}))?;
         }
         Format::Text => {
-            let mut table = Table::new();
-            table.load_style(presets::NOTHING);
-            table.set_header([
-                "office",
-                "holder",
-                "times",
-                "p50 ms",
-                "p90 ms",
-                "max ms",
-                "old stopped first",
-                "bound by",
-            ]);
-            for (mode, how, row) in &rows {
-                table.add_row([
-                    format!("{mode:?}").to_lowercase(),
-                    how.end().1.to_string(),
-                    row.told.count.to_string(),
-                    format!("{:.2}", row.told.p50),
-                    format!("{:.2}", row.told.p90),
-                    format!("{:.2}", row.told.max),
-                    format!("{} of {}", row.stopped_first, row.told.count),
-                    how.bound(*mode).to_string(),
-                ]);
+            writeln!(console.out, "{} nodes, from the holder's end until the next one is told", args.nodes)?;
+            writeln!(console.out, "{}", table(&rows))?;
+            let moved: usize = rows.iter().map(|(.., row)| row.moved_by_itself).sum();
+            if moved > 0 {
+                writeln!(console.out, "not counted: {moved} times the office had moved by itself before")?;
             }
-            writeln!(console.out, "{} nodes, from the holder's end until the next one is told\n{table}", args.nodes)?;
         }
     }
     Ok(Exit::Done)
 }
 
+fn table(rows: &[(Modes, Ends, Failover)]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let heading = ["office", "holder", "times", "p50 ms", "p90 ms", "max ms", "old one stopped first", "bound by"];
+    table.set_header(heading);
+    for (kind, how, row) in rows {
+        table.add_row([
+            word(kind),
+            word(how),
+            row.told.count.to_string(),
+            format!("{:.2}", row.told.p50),
+            format!("{:.2}", row.told.p90),
+            format!("{:.2}", row.told.max),
+            format!("{} of {}", row.stopped_first, row.told.count),
+            how.bound(kind.mode()),
+        ]);
+    }
+    table
+}
+
 fn run_idle(args: &IdleArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let folder = scratch()?;
-    let cluster = Cluster::start(&layout(args.nodes, Mode::Exclusive, folder.path())?)?;
+    let cluster = Cluster::start(&layout(args.nodes, Mode::Exclusive, false, folder.path())?)?;
     let working = console.working(format!("{} nodes, left alone for {} s", args.nodes, args.seconds));
     let Idle { bytes_a_second, cpu_percent, resident_mib } =
         idle::measure(&cluster, Duration::from_secs(args.seconds))?;

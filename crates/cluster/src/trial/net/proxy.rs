@@ -14,10 +14,8 @@ use std::time::Instant;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
 
-use super::caller;
 use super::pipe::{Connection, Progress};
-use crate::watchdog;
-use crate::world::Links;
+use super::{Links, caller, prefer_this_thread};
 
 /// The port of all doors and of what is behind them.
 const PORT: u16 = 7400;
@@ -29,7 +27,7 @@ const MOST_CONNECTIONS: usize = 1024;
 const WAKE: Token = Token(0);
 
 /// See the module.
-pub(crate) struct Proxy {
+pub struct Proxy {
     network: [u8; 3],
     shared: Arc<Shared>,
     waker: Waker,
@@ -44,7 +42,7 @@ struct Shared {
 
 impl Proxy {
     /// A proxy with everything open, on addresses that come from this process's number.
-    pub(crate) fn new(nodes: usize) -> io::Result<Self> {
+    pub fn new(nodes: usize) -> io::Result<Self> {
         // All of 127/8 is this machine's. An address of our own cannot be taken by an outgoing connection of others.
         let [.., high, low] = std::process::id().to_be_bytes();
         for attempt in 0..64 {
@@ -76,24 +74,24 @@ impl Proxy {
     }
 
     /// Where the others find a node.
-    pub(crate) fn door(&self, node: usize) -> SocketAddr {
+    pub fn door(&self, node: usize) -> SocketAddr {
         address(self.network, FIRST_DOOR, node)
     }
 
     /// Where a node listens.
-    pub(crate) fn back(&self, node: usize) -> SocketAddr {
+    pub fn back(&self, node: usize) -> SocketAddr {
         address(self.network, 1, node)
     }
 
     /// A node runs as this process from now on.
-    pub(crate) fn started(&self, node: usize, process: u32) {
+    pub fn started(&self, node: usize, process: u32) {
         if let Some(slot) = lock(&self.shared.processes).get_mut(node) {
             *slot = Some(process);
         }
     }
 
-    /// From now on links are like this.
-    pub(crate) fn set(&self, links: &Links) -> io::Result<()> {
+    /// From now on links are like this: whatever is said after this returns goes by it.
+    pub fn set(&self, links: &Links) -> io::Result<()> {
         lock(&self.shared.links).clone_from(links);
         self.waker.wake()
     }
@@ -132,7 +130,7 @@ struct Server {
 impl Server {
     fn serve(mut self) {
         // A network does not slow down because programs are busy.
-        watchdog::prefer_this_thread();
+        prefer_this_thread();
         let mut events = Events::with_capacity(256);
         let mut next: Option<Instant> = None;
         while !self.shared.stop.load(Ordering::Acquire) {
@@ -187,7 +185,8 @@ impl Server {
 
     /// Moves what can be moved; says when there is more to do.
     fn move_everything(&mut self) -> Option<Instant> {
-        let links = lock(&self.shared.links).clone();
+        // Nobody is told that links have changed while something still goes by the old ones.
+        let links = lock(&self.shared.links);
         let mut next: Option<Instant> = None;
         for (index, slot) in self.connections.iter_mut().enumerate() {
             let Some(connection) = slot else { continue };
@@ -218,7 +217,7 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::Link;
+    use crate::trial::net::Link;
     use std::io::{Read, Write};
     use std::net::{TcpListener as StdListener, TcpStream as StdStream};
     use std::time::Duration;
@@ -303,6 +302,31 @@ mod tests {
         hears_nothing(&mut far);
         proxy.set(&links(Link::Open, Link::Open)).expect("set");
         assert_eq!(far.read(&mut [0]).expect("the end"), 0);
+    }
+
+    #[test]
+    fn what_is_said_after_a_cut_is_never_heard_before_it_is_mended() {
+        let (proxy, listener) = pair();
+        let mut near = call(&proxy);
+        let mut far = answer(&listener);
+        far.set_nonblocking(true).expect("set");
+        let chatter = |near: &mut StdStream, word: u8| (0..20).for_each(|_| near.write_all(&[word]).expect("taken"));
+        for round in 0..500 {
+            // The proxy is busy with this when the link is cut.
+            chatter(&mut near, b'a');
+            proxy.set(&links(Link::Silent, Link::Silent)).expect("set");
+            chatter(&mut near, b'b');
+            let mut heard = [0; 64];
+            let length = far.read(&mut heard).unwrap_or(0);
+            assert!(!heard[..length].contains(&b'b'), "round {round}: {:?}", &heard[..length]);
+            proxy.set(&links(Link::Open, Link::Open)).expect("set");
+            let end = Instant::now() + Duration::from_secs(10);
+            let mut left = 40 - length;
+            while left > 0 {
+                assert!(Instant::now() < end, "round {round}: {left} are missing");
+                left -= far.read(&mut heard).unwrap_or(0);
+            }
+        }
     }
 
     #[test]

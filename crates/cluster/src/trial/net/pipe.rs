@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 
-use crate::world::{Link, Links};
+use super::{Link, Links};
 
 /// As much as one direction holds back; then the sender's own buffers fill, as with TCP.
 const MOST_HELD: usize = 1 << 20;
