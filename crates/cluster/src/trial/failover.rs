@@ -40,6 +40,8 @@ pub struct Failover {
     /// How often the old one had stopped for certain before the next one was told: the last deadline that its program
     /// was told had passed; or it had said that it had stopped, if it handed the office over.
     pub stopped_first: usize,
+    /// How often the old one's node led the arbiter as well, which then had to be elected anew before.
+    pub led_arbiter: usize,
     /// How often the office had moved before its holder was ended. Those were not counted, and tried again.
     pub moved_by_itself: usize,
 }
@@ -52,7 +54,7 @@ pub fn measure(
     mut progress: impl FnMut(usize),
 ) -> Result<Failover, TrialError> {
     let mut crowd = Crowd::new(cluster)?;
-    let (mut told, mut stopped_first, mut moved_by_itself) = (Vec::new(), 0, 0);
+    let (mut told, mut stopped_first, mut led_arbiter, mut moved_by_itself) = (Vec::new(), 0, 0, 0);
     let nothing = |what: &str| TrialError::Late {
         what: what.to_string(),
         seconds: 0,
@@ -62,6 +64,7 @@ pub fn measure(
     while told.len() < times {
         cluster.wait_until_well()?;
         let old = crowd.holder(cluster)?;
+        let leads = cluster.status(old.node)?.arbiter_leader.as_deref() == Some(cluster.name(old.node));
         let (began, asking) = begin(cluster, end, old)?;
         let next = crowd.next_holder(cluster, old.token)?;
         if end == End::Frozen {
@@ -91,10 +94,11 @@ pub fn measure(
         }
         told.push(next.at.since(began).as_nanos() as u64);
         stopped_first += usize::from(acts_until <= next.at);
+        led_arbiter += usize::from(leads);
         progress(told.len());
     }
     let told = Spread::of(told).ok_or(nothing_measured)?;
-    Ok(Failover { told, stopped_first, moved_by_itself })
+    Ok(Failover { told, stopped_first, led_arbiter, moved_by_itself })
 }
 
 /// Ends the holder; the moment just before. Whoever asked it to hand over must be kept until it has: a program that

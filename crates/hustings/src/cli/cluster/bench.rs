@@ -115,7 +115,7 @@ impl Ends {
             (Ends::Killed, Mode::Exclusive) => format!("lease {lease} ms + drift"),
             (_, Mode::Fenced) => format!("silence time-out {silence} ms"),
             (_, Mode::Exclusive) => {
-                format!("lease {lease} ms + drift; after the silence time-out {silence} ms, if it led the arbiter")
+                format!("lease {lease} ms + drift; if it led the arbiter, silence time-out {silence} ms before")
             }
         }
     }
@@ -168,7 +168,7 @@ fn run_failover(args: &FailoverArgs, console: &mut Console<'_>) -> Result<Exit, 
             let told = rows.iter().map(|(kind, how, row)| {
                 json!({"mode": word(kind), "end": word(how), "nodes": args.nodes, "times": row.told.count,
                     "p50_ms": row.told.p50, "p90_ms": row.told.p90, "max_ms": row.told.max,
-                    "old_stopped_first": row.stopped_first, "moved_by_itself": row.moved_by_itself,
+                    "old_stopped_first": row.stopped_first, "led_arbiter": row.led_arbiter, "moved_by_itself": row.moved_by_itself,
                     "bound_by": how.bound(kind.mode())})
             });
             writeln!(console.out, "{}", json!({"failover": told.collect::<Vec<_>>()}))?;
@@ -188,7 +188,8 @@ fn run_failover(args: &FailoverArgs, console: &mut Console<'_>) -> Result<Exit, 
 fn table(rows: &[(Modes, Ends, Failover)]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    let heading = ["office", "holder", "times", "p50 ms", "p90 ms", "max ms", "old one stopped first", "bound by"];
+    let heading =
+        ["office", "holder", "times", "p50 ms", "p90 ms", "max ms", "old one stopped first", "led arbiter", "bound by"];
     table.set_header(heading);
     for (kind, how, row) in rows {
         table.add_row([
@@ -199,6 +200,7 @@ fn table(rows: &[(Modes, Ends, Failover)]) -> Table {
             format!("{:.2}", row.told.p90),
             format!("{:.2}", row.told.max),
             format!("{} of {}", row.stopped_first, row.told.count),
+            row.led_arbiter.to_string(),
             how.bound(kind.mode()),
         ]);
     }
