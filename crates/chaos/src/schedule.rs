@@ -157,7 +157,7 @@ pub(crate) struct Plan {
     pub(crate) kinds: Vec<Kind>,
     /// Whether every episode is aimed at the holder of the first office.
     pub(crate) aimed: bool,
-    /// Whether storms are short, and in each of them one node's mail is late while others come and go.
+    /// Whether storms are short, and in each of them all mail is late while whoever leads goes and comes back.
     pub(crate) late_mail: bool,
 }
 
@@ -181,7 +181,7 @@ impl Schedule {
         let mut dice = Dice::of(plan.seed, 1);
         let mut episodes = Vec::new();
         let mut steps = Vec::new();
-        let storm = if plan.late_mail { 2_500 } else { plan.lease.saturating_mul(6).clamp(12_000, 40_000) };
+        let storm = if plan.late_mail { 2_000 } else { plan.lease.saturating_mul(6).clamp(12_000, 40_000) };
         // The last calm ends with the schedule; a first, short storm is better than none.
         let mut now = 0;
         while now + plan.calm < plan.length || steps.is_empty() {
@@ -208,29 +208,23 @@ impl Schedule {
     }
 }
 
-/// One node's mail is late from one moment to another, while others are killed and come back before it arrives. The
-/// last one comes back at the end, so that what is late then is mail of an election that is over.
+/// All mail is late from one moment to another, so that elections take long, and meanwhile whoever leads is killed. It
+/// comes back about when the others have elected its deputy and word of that is still on its way: mail of an election
+/// that is over, which names the wrong one.
 fn draw_late_mail(plan: &Plan, dice: &mut Dice, from: u64, to: u64, episodes: &mut Vec<Episode>) {
-    let others = plan.nodes.saturating_sub(1).max(1) as u64;
-    let mut slow = draw_episode(plan, dice, Kind::Slow, from + 50, to);
-    let late = slow.order[0];
-    slow.aim = Aim::Node(late);
-    // Some of its mail, so that newer mail overtakes it.
-    (slow.side, slow.amount, slow.end) = (dice.from(1, (others / 2).max(1)) as usize, dice.from(100, 400) as i64, to);
-    episodes.push(slow);
-    let mut now = from + dice.from(300, 700);
-    while now + 20 < to {
-        let mut kill = draw_episode(plan, dice, Kind::Kill, now, to);
-        let other = Aim::Node((late + dice.from(1, others) as usize) % plan.nodes);
-        kill.aim = if dice.percent(60) { Aim::Holder(0) } else { other };
-        kill.end = (now + dice.from(20, 250)).min(to);
-        let next = kill.end + dice.from(50, 500);
-        if next + 20 >= to {
-            kill.end = to;
-        }
-        episodes.push(kill);
-        now = next;
+    // Longer, and nodes would take each other for dead again and again.
+    let delay = dice.from(20, 60);
+    let others = plan.nodes.saturating_sub(1);
+    // What is between the first node and another is slow because the other's mail is.
+    for node in 1..plan.nodes {
+        let slow = draw_episode(plan, dice, Kind::Slow, from + 50, to);
+        episodes.push(Episode { aim: Aim::Node(node), side: others, amount: delay as i64, end: to, ..slow });
     }
+    let begin = from + dice.from(200, 500);
+    let kill = draw_episode(plan, dice, Kind::Kill, begin, to);
+    // An election takes the others two laps of their ring, and somebody who comes back is known after some round trips.
+    let end = begin + delay * dice.from(1, 4);
+    episodes.push(Episode { aim: Aim::Holder(0), end: end.min(to), ..kill });
 }
 
 /// Episodes from one moment to another.

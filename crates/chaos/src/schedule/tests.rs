@@ -83,23 +83,21 @@ fn only_what_may_be_broken_is_and_an_aimed_one_is_aimed() {
 }
 
 #[test]
-fn late_mail_is_late_until_the_end_of_every_storm_and_somebody_comes_back_then() {
+fn all_mail_is_late_in_every_storm_while_whoever_leads_goes_and_comes_back() {
     let schedule = Schedule::new(&Plan { late_mail: true, calm: 5_000, ..plan(4, 5, 1) });
     let calms: Vec<u64> = schedule.steps.iter().filter(|(_, step)| *step == Step::Calm).map(|(at, _)| *at).collect();
     assert!(calms.len() > 5, "{calms:?}");
-    for calm in calms {
-        let last = |kind| schedule.episodes.iter().any(|episode| episode.kind == kind && episode.end == calm);
-        assert!(last(Kind::Slow) && last(Kind::Kill));
-    }
-    for kill in schedule.episodes.iter().filter(|episode| episode.kind == Kind::Kill) {
-        let slow = schedule
-            .episodes
-            .iter()
-            .find(|slow| slow.kind == Kind::Slow && slow.begin < kill.begin && kill.end <= slow.end);
-        assert!(
-            slow.is_some_and(|slow| slow.aim != kill.aim),
-            "only whoever leads, or another one than the late one, is killed"
-        );
+    let (slow, kills): (Vec<&Episode>, Vec<&Episode>) =
+        schedule.episodes.iter().partition(|episode| episode.kind == Kind::Slow);
+    assert_eq!(kills.len(), calms.len());
+    for (kill, calm) in kills.into_iter().zip(calms) {
+        assert_eq!((kill.kind, kill.aim), (Kind::Kill, Aim::Holder(0)));
+        let late = slow.iter().filter(|slow| slow.begin < kill.begin && slow.end == calm);
+        let late: Vec<(Aim, usize, i64)> = late.map(|slow| (slow.aim, slow.side, slow.amount)).collect();
+        let delay = late[0].2;
+        assert_eq!(late, [1, 2, 3, 4].map(|node| (Aim::Node(node), 4, delay)), "each pair has one of these in it");
+        let gone = (kill.end - kill.begin) as i64;
+        assert!((delay..=4 * delay).contains(&gone), "{gone} ms, while mail takes {delay} ms");
     }
 }
 

@@ -93,12 +93,18 @@ impl Memory {
         if self.flaw != Some(Flaw::NotCounted) {
             self.see(counter);
         }
-        if counter > self.floors.of(key) || self.flaw == Some(Flaw::NoFloors) {
+        if !self.is_over(key, bytes) || self.flaw == Some(Flaw::NoFloors) {
             for (key, floor) in self.early.keep(key, from, bytes, counter) {
                 self.floors.raise(key, floor);
             }
         }
         Ok(())
+    }
+
+    /// Whether mail of a race that this node is not in comes too late: [`Memory::keep`] would throw it away.
+    #[doc(hidden)]
+    pub fn is_over(&self, key: u64, bytes: &[u8]) -> bool {
+        self.peek(bytes).is_ok_and(|counter| counter <= self.floors.of(key))
     }
 
     /// The counter of the view that mail belongs to.

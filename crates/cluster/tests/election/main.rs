@@ -156,7 +156,7 @@ fn a_storm_shows_whatever_is_missing() {
     let ring = choice("chang-roberts", &[]);
     assert!(!fails(&ring, |_| ()), "nothing is missing");
     assert!(fails(&ring, |bus| bus.post = Post::ToAnyRace), "the key matters");
-    for flaw in [Flaw::NotHeld, Flaw::NoLosses, Flaw::NotCounted, Flaw::NoFloors] {
+    for flaw in [Flaw::NotHeld, Flaw::NoLosses, Flaw::NotCounted, Flaw::NoFloors, Flaw::NotDropped] {
         assert!(fails(&ring, |bus| bus.flaw = Some(flaw)), "{flaw:?} goes unnoticed");
     }
 }

@@ -20,6 +20,10 @@ pub(crate) struct Plan {
     pub(crate) lazy_disk: bool,
     /// Everybody campaigns for so many more offices.
     pub(crate) offices: usize,
+    /// There is no arbiter, and a ring elects: whoever the election names leads, right or wrong.
+    pub(crate) alone: bool,
+    /// What is sent takes so much longer.
+    pub(crate) late_ms: u64,
     pub(crate) broken: Broken,
 }
 
@@ -34,6 +38,8 @@ impl Default for Plan {
             slow: true,
             lazy_disk: false,
             offices: 0,
+            alone: false,
+            late_ms: 0,
             broken: Broken::default(),
         }
     }

@@ -174,3 +174,27 @@ fn disks_that_take_a_second_make_it_slow_and_not_wrong() {
         world.check_calm();
     }
 }
+
+/// Without an arbiter and on slow links, the best node is killed and comes back so much later: while the others elect
+/// its deputy, while word of the deputy goes round, or when that is over. Who leads in the end, everywhere.
+fn after_the_best_came_back(broken: Broken, gone_ms: u64) -> Vec<Option<String>> {
+    let mut world = World::new(5, 1, Plan { broken, alone: true, late_ms: 40, slow: false, ..Plan::default() });
+    world.run_ms(3_000);
+    world.kill(4);
+    world.run_ms(gone_ms);
+    world.start(4);
+    world.run_ms(5_000);
+    world.leaders("job")
+}
+
+#[test]
+fn mail_of_an_election_that_is_over_decides_nothing() {
+    let best = vec![Some("n5".to_string()); 5];
+    let broken = Broken { stale_runs: true, ..Broken::default() };
+    let mut harmed = 0;
+    for gone_ms in (0..400).step_by(10) {
+        assert_eq!(after_the_best_came_back(Broken::default(), gone_ms), best, "gone for {gone_ms} ms");
+        harmed += usize::from(after_the_best_came_back(broken, gone_ms) != best);
+    }
+    assert!(harmed > 4, "where old mail is taken, it does lasting harm: {harmed}");
+}

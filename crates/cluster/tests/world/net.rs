@@ -153,13 +153,17 @@ impl World {
         });
         let preempt = if self.plan.preempt { Preempt::Better } else { Preempt::Never };
         let mode = if self.plan.fenced { Mode::Fenced } else { Mode::Exclusive };
+        let (arbiter, algorithm, params) = match self.plan.alone {
+            true => (ArbiterKind::None, "chang-roberts", vec![]),
+            false => (ArbiterKind::Raft, "bully", vec!["highest=announce".to_string()]),
+        };
         Config {
             cluster: "test".to_string(),
             node: Id(node as u64 + 1),
             members: members.collect(),
             listen: String::new(),
-            algorithm: Choice { name: "bully".to_string(), params: vec!["highest=announce".to_string()] },
-            arbiter: ArbiterKind::Raft,
+            algorithm: Choice { name: algorithm.to_string(), params },
+            arbiter,
             timing: Timing {
                 lease: Duration::from_millis(self.plan.lease_ms),
                 settle: Duration::from_millis(50),
@@ -271,7 +275,8 @@ impl World {
         }
         // What is sent is what is received, or nothing.
         let message = Message::decode(&message.encode()).expect("it was just encoded");
-        let delay = self.dice.roll(MS / 2)
+        let delay = self.plan.late_ms * MS
+            + self.dice.roll(MS / 2)
             + if self.plan.slow && self.dice.roll(200) == 0 { self.dice.roll(30 * MS) } else { MS / 20 };
         let earliest = self.busy.get(&(from, to)).copied().unwrap_or(0);
         let arrives = (self.now + delay).max(earliest + 1);
@@ -284,6 +289,8 @@ impl World {
         let now = self.now;
         let exclusive = |office: &str| office != "fast" && !self.plan.fenced;
         match reply {
+            // Without an arbiter claims may overlap, and tokens say nothing.
+            _ if self.plan.alone => {}
             Reply::Held(holding) => {
                 let until = self.true_time(node, holding.deadline);
                 let exclusive = exclusive(&holding.office);
