@@ -51,9 +51,6 @@ pub(crate) struct Facts {
     pub(crate) drift_ppm: u32,
     /// How long after the last fault the right one must lead, in nanoseconds.
     pub(crate) bound: u64,
-    /// How long a node may show a former holder as current after the next one was told, in nanoseconds.
-    #[serde(default)]
-    pub(crate) read_lag: u64,
 }
 
 /// Something that happened.

@@ -60,9 +60,6 @@ pub(crate) struct Run {
     /// Keeps everything in this new folder, also if nothing bad happened.
     #[arg(long)]
     pub(crate) keep: Option<PathBuf>,
-    /// How many milliseconds a node may show a former holder as current after the next one was told.
-    #[arg(long, default_value_t = 0, value_name = "MS")]
-    pub(crate) read_lag_ms: u64,
     /// Breaks only these kinds of things: kill,freeze,…
     #[arg(long, value_name = "KIND,…", value_delimiter = ',', value_parser = kind)]
     pub(crate) faults: Option<Vec<Kind>>,
@@ -91,9 +88,6 @@ impl Run {
             self.clients,
             name(&|| self.network.to_possible_value())
         );
-        if self.read_lag_ms > 0 {
-            command += &format!(" --read-lag-ms {}", self.read_lag_ms);
-        }
         if let Some(faults) = &self.faults {
             let names: Vec<&str> = faults.iter().map(|kind| kind.name()).collect();
             command += &format!(" --faults {}", names.join(","));
@@ -163,21 +157,13 @@ mod tests {
 
     #[test]
     fn the_command_that_replays_means_the_same() {
-        let typed = [
-            "hustings-chaos",
-            "--seed=7",
-            "--minutes=0.5",
-            "--nodes=3",
-            "--read-lag-ms=9",
-            "--faults=kill,one-way",
-            "--break=stale-runs",
-        ];
+        let typed =
+            ["hustings-chaos", "--seed=7", "--minutes=0.5", "--nodes=3", "--faults=kill,one-way", "--break=stale-runs"];
         let run = Options::try_parse_from(typed).expect("understood").run;
         let replay = run.replay();
         assert_eq!(
             replay,
-            "hustings-chaos --seed 7 --minutes 0.5 --nodes 3 --clients 2 --network proxy --read-lag-ms 9 \
-             --faults kill,one-way \
+            "hustings-chaos --seed 7 --minutes 0.5 --nodes 3 --clients 2 --network proxy --faults kill,one-way \
              --break stale-runs"
         );
         let again = Options::try_parse_from(replay.split(' ')).expect("understood").run;

@@ -157,7 +157,6 @@ fn facts(run: &Run, timing: &Timing) -> Facts {
         lease: nanoseconds(timing.lease),
         drift_ppm: timing.drift_ppm,
         bound: nanoseconds(bound(timing, count, arbiter)),
-        read_lag: run.read_lag_ms.saturating_mul(1_000_000),
     }
 }
 

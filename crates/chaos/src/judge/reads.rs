@@ -24,7 +24,7 @@ pub(super) fn judge(facts: &Facts, events: &[Event], claims: &[Claim]) -> Vec<Vi
             continue;
         };
         let Some(successor) = known.get(office.as_str()).and_then(|tokens| tokens.told_after(*token)) else { continue };
-        if successor.from.saturating_add(facts.read_lag) >= *began {
+        if successor.from >= *began {
             continue;
         }
         let own = known.get(office.as_str()).and_then(|tokens| tokens.end_of(*token));
@@ -83,7 +83,6 @@ impl<'a> Tokens<'a> {
 mod tests {
     use super::super::stories::*;
     use super::super::{Rule, judge};
-    use crate::history::{Event, Facts};
 
     #[test]
     fn a_holder_shown_as_current_after_its_end_is_found() {
@@ -98,21 +97,6 @@ mod tests {
         assert_eq!(rules(&judge(&story(false, 111))), [], "shown as how things were");
         assert_eq!(rules(&judge(&story(true, 110))), [], "asked when the next one was being told");
         assert_eq!(rules(&judge(&story(true, 105))), [], "nobody else was told yet");
-    }
-
-    #[test]
-    fn a_lag_that_is_allowed_is_allowed_and_no_more() {
-        let story = |began| {
-            let mut story = told(&[
-                claimed("n1", "x", 1, 10, 100),
-                claimed("n2", "x", 2, 110, 200),
-                read("n3", "x", Some("n1"), 1, true, began),
-            ]);
-            story[0] = Event::Facts(Facts { read_lag: 30, ..facts() });
-            story
-        };
-        assert_eq!(rules(&judge(&story(140))), []);
-        assert_eq!(rules(&judge(&story(141))), [Rule::Read]);
     }
 
     #[test]

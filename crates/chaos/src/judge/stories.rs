@@ -20,7 +20,6 @@ pub(super) fn facts() -> Facts {
         lease: LEASE,
         drift_ppm: 0,
         bound: BOUND,
-        read_lag: 0,
     }
 }
 

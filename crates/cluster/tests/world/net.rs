@@ -289,6 +289,10 @@ impl World {
         let now = self.now;
         let exclusive = |office: &str| office != "fast" && !self.plan.fenced;
         match reply {
+            Reply::Office(status) if client != CLIENT => {
+                self.claims.shown(client.0, &status);
+                self.answers.insert(client, status);
+            }
             // Without an arbiter claims may overlap, and tokens say nothing.
             _ if self.plan.alone => {}
             Reply::Held(holding) => {
@@ -305,10 +309,6 @@ impl World {
                 self.at(delay, What::Stopped { at: node, life, office, token });
             }
             Reply::Lost { office, .. } => self.claims.ended(&office, node),
-            Reply::Office(status) if client != CLIENT => {
-                self.claims.shown(client.0, &status);
-                self.answers.insert(client, status);
-            }
             _ => {}
         }
     }
