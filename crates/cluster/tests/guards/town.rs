@@ -14,7 +14,7 @@ use hustings_cluster::wire::{Beat, Lead, Message};
 use hustings_protocol::Id;
 
 /// So much happens at once only if it never ends.
-const MOST_AT_ONCE: usize = 50_000;
+const MOST_AT_ONCE: usize = 2_000;
 
 /// Members with these ids and roles.
 pub(crate) fn members(roles: &[(u64, Role)]) -> Vec<Member> {
