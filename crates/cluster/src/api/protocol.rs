@@ -73,8 +73,8 @@ pub enum Request {
     Campaign {
         /// Its name.
         office: String,
-        /// What it expects of the office; refused if the office is of the other kind. If it turns out to be so only when
-        /// it is granted, the program is told [`Reply::Lost`] with [`Cause::OtherMode`], and its campaign has ended.
+        /// What it expects of the office; refused if the office is of the other kind. If it turns out to be so only
+        /// when it is granted, the program is told [`Reply::Lost`] with [`Cause::OtherMode`], and its campaign has ended.
         #[serde(default)]
         mode: Option<Mode>,
     },

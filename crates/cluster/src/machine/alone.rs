@@ -1,7 +1,7 @@
 //! Without an arbiter: whoever a race has elected holds the office, in every part of the cluster that is split off.
 //!
-//! That is how the algorithms were published. Tokens only count the changes that this node has seen, of all offices: they
-//! order nothing between nodes, and there is no lease.
+//! That is how the algorithms were published. Tokens only count the changes that this node has seen, of all offices:
+//! they order nothing between nodes, and there is no lease.
 
 use super::Machine;
 use super::table::{Command, Holder};

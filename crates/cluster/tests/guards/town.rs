@@ -212,10 +212,10 @@ impl Town {
 
     /// The last round of the arbiter's leader that a member was sent.
     pub(crate) fn last_lead(&mut self, node: u64, to: u64) -> Lead {
-        let leads = self.node(node).sent.iter().filter_map(|(receiver, message)| match message {
+        let mut leads = self.node(node).sent.iter().filter_map(|(receiver, message)| match message {
             Message::Beat(Beat { lead: Some(lead), .. }) if *receiver == Id(to) => Some(*lead),
             _ => None,
         });
-        leads.last().expect("the leader has sent rounds")
+        leads.next_back().expect("the leader has sent rounds")
     }
 }
