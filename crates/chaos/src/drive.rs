@@ -89,6 +89,8 @@ impl<'a> Drive<'a> {
     pub(crate) fn run(mut self, clients: u8) -> io::Result<Outcome> {
         self.start_nodes()?;
         self.readers.push(watchdog::start(&self.scene)?);
+        // Where it is about who is elected, only what is broken changes that, and not the whims of clients.
+        self.scene.set_calm(self.cluster.plan.late_mail);
         self.start_clients(clients)?;
         self.note_majority(true);
         let mut start = clock::now();
@@ -103,7 +105,7 @@ impl<'a> Drive<'a> {
                 Step::Calm => start += self.calm_down()?,
                 Step::CalmOver => {
                     self.recorder.note(&Event::CalmOver { at: clock::now() });
-                    self.scene.set_calm(false);
+                    self.scene.set_calm(self.cluster.plan.late_mail);
                 }
             }
         }
