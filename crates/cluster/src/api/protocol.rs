@@ -74,7 +74,8 @@ pub enum Request {
         /// Its name.
         office: String,
         /// What it expects of the office; refused if the office is of the other kind. If it turns out to be so only
-        /// when it is granted, the program is told [`Reply::Lost`] with [`Cause::OtherMode`], and its campaign has ended.
+        /// when it is granted, the program is told [`Reply::Lost`] with [`Cause::OtherMode`], and its campaign has
+        /// ended.
         #[serde(default)]
         mode: Option<Mode>,
     },

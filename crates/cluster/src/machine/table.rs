@@ -12,11 +12,11 @@
 //!
 //! - If it comes back, its token is greater than all that it had: a token is a place in the log, and the log goes on.
 //! - A grant that was proposed for an unknown office, with 0 as the last token, counts only if nobody was granted it
-//!   since its proposer looked, although 0 is the last token of a forgotten office again. For an office to be granted,
-//!   become vacant and be forgotten, its vacancy must be in the log, before the stale grant. Only a leader that had
-//!   acted on the first grant proposes that vacancy, and all entries behind it are proposed by one that had acted on it, too:
-//!   by the same leader, or by a later one, which proposes grants only when it has acted on all that was there before.
-//!   None of them still takes the office for unknown.
+//!   since its proposer looked, although 0 is the last token of a forgotten office again. For an office to be
+//!   granted, become vacant and be forgotten, its vacancy must be in the log, before the stale grant. Only a leader
+//!   that had acted on the first grant proposes that vacancy, and all entries behind it are proposed by one that had
+//!   acted on it, too: by the same leader, or by a later one, which proposes grants only when it has acted on all
+//!   that was there before. None of them still takes the office for unknown.
 //! - An office becomes vacant only when its holder has stopped for certain or need not have, so a new holder need not
 //!   wait for anybody who is forgotten.
 
