@@ -4,9 +4,11 @@
 //!
 //! - [`detector`], `peers`: who is up.
 //! - `races`: who should lead: an algorithm of the catalogue among those who stand for an office and are up.
+//! - `start`: how it begins. `settle`: what follows from what happened.
 //! - `council`: the arbiter's log; [`table`]: what it says.
 //! - `rounds`: what beats prove, and until when a holder may act.
-//! - `granter`: who may lead: what the leader of the arbiter decides. `alone`: what takes its place without an arbiter.
+//! - `granter`: who may lead: what the leader of the arbiter decides; `handing`: how an office goes from a live holder to
+//!   the next. `alone`: what takes their place without an arbiter.
 //! - `holder`: what this node holds, and for whom. `asks`: what programs and operators ask; `shows`: what they
 //!   are shown, and `reads`: how a node makes sure of it.
 
@@ -15,6 +17,7 @@ mod asks;
 mod council;
 pub mod detector;
 mod granter;
+mod handing;
 mod holder;
 mod peers;
 mod races;
@@ -22,6 +25,7 @@ mod reads;
 mod rounds;
 mod settle;
 mod shows;
+mod start;
 pub mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,23 +33,21 @@ use std::fmt;
 use std::time::Duration;
 
 use hustings_protocol::Id;
-use raft::eraftpb::ConfState;
 
-use self::council::{Candidacy, Council, Errands};
+use self::council::{Council, Errands};
 use self::granter::Granter;
 use self::holder::Desk;
 use self::peers::Peer;
 use self::races::Races;
 use self::reads::Reads;
 use self::rounds::Rounds;
+use self::start::Fixed;
+pub use self::start::{Broken, Setup};
 use self::table::Table;
 use crate::api::{Cause, Reply, Request};
 use crate::clock::Moment;
-use crate::config::{ArbiterKind, Choice, Config, Policy};
-use crate::election::{Flaw, Memory};
-use crate::member::{Member, Role};
-use crate::store::{Mirror, Write};
-use crate::timing::Timing;
+use crate::member::Member;
+use crate::store::Write;
 use crate::wire::{Claim, Message, Standing};
 
 /// The office that every elector stands for.
@@ -85,59 +87,6 @@ pub enum Exit {
     Removed,
     /// Its disk is not the one that its votes were kept on.
     UnknownDisk,
-}
-
-/// Guards that a test may take away, to see that they are missed.
-#[doc(hidden)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Broken {
-    /// Holders and the arbiter count the lease without the drift of clocks.
-    pub drift_margin: bool,
-    /// Votes and entries are promised before they are durable.
-    pub durable_before_send: bool,
-    /// Mail of older runs of the election is taken for mail of this one.
-    pub stale_runs: bool,
-}
-
-/// What a machine is told when it starts.
-pub struct Setup {
-    /// What the node was told.
-    pub config: Config,
-    /// Which start of the node this is: a random number that is not 0.
-    pub life: u64,
-    /// Which disk it has: a random number that was drawn when the disk was new.
-    pub store: u64,
-    /// What is on the disk.
-    pub mirror: Mirror,
-    /// For the coins of the algorithms.
-    pub seed: u64,
-    /// For tests.
-    pub broken: Broken,
-}
-
-/// The parts of the setup that are asked for often.
-struct Fixed {
-    cluster: String,
-    own: Id,
-    role: Role,
-    life: u64,
-    store: u64,
-    timing: Timing,
-    choice: Choice,
-    offices: BTreeMap<String, Policy>,
-    default_policy: Policy,
-    threshold: u8,
-    holds_for: Duration,
-    waits_for: Duration,
-    started: Moment,
-    /// Test only.
-    takes_stale_mail: bool,
-}
-
-impl Fixed {
-    fn policy(&self, office: &str) -> Policy {
-        self.offices.get(office).copied().unwrap_or(self.default_policy)
-    }
 }
 
 /// See the module.
@@ -192,96 +141,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A node that starts now.
-    pub fn new(setup: Setup, now: Moment) -> Result<Self, raft::Error> {
-        let Setup { config, life, store, mirror, seed, broken } = setup;
-        let own = config.node;
-        let role = config.own().map_or(Role::Observer, |member| member.role);
-        let mut table = Table::founded(&config.members);
-        let mut is_remembered = false;
-        let council = match config.arbiter {
-            ArbiterKind::None => None,
-            ArbiterKind::Raft => {
-                let snapshot = mirror.latest_snapshot();
-                if let Some(saved) = Table::decode(&snapshot.data).filter(|_| !snapshot.is_empty()) {
-                    (table, is_remembered) = (saved, true);
-                } else {
-                    mirror.set_conf_state(founding(&config));
-                }
-                Some(Council::new(own, mirror, Candidacy::default(), broken.durable_before_send)?)
-            }
-        };
-        let timing = config.timing;
-        let (holds_for, waits_for) =
-            if broken.drift_margin { (timing.lease, timing.lease) } else { (timing.holds_for(), timing.waits_for()) };
-        let memory = Memory::new(seed);
-        let memory = if broken.stale_runs { memory.with_flaw(Flaw::NotDropped) } else { memory };
-        let fixed = Fixed {
-            cluster: config.cluster.clone(),
-            own,
-            role,
-            life,
-            store,
-            timing,
-            choice: config.algorithm.clone(),
-            offices: config.offices.iter().cloned().collect(),
-            default_policy: config.default_policy,
-            threshold: config.health.as_ref().map_or(0, |health| health.threshold),
-            holds_for,
-            waits_for,
-            started: now,
-            takes_stale_mail: broken.stale_runs,
-        };
-        let health = if config.health.is_some() { 0 } else { 100 };
-        let waits_us = waits_for.as_micros() as u64;
-        let standing = Standing { life, store, health, waits_us, offices: Vec::new() };
-        let mut machine = Machine {
-            setup: fixed,
-            now,
-            unix_ms: 0,
-            wake: Moment::NEVER,
-            peers: BTreeMap::new(),
-            by_way_of: None,
-            view: vec![own],
-            view_is_stale: true,
-            told_view: None,
-            standing,
-            health,
-            leaving: false,
-            leave_by: Moment::NEVER,
-            races: Races::new(memory),
-            council,
-            errands: Errands::default(),
-            table,
-            rounds: Rounds::default(),
-            granter: Granter::default(),
-            desk: Desk::default(),
-            deadline: Moment::ZERO,
-            claims_told: None,
-            claimed: Moment::ZERO,
-            unknown_disks: BTreeSet::new(),
-            registering: BTreeSet::new(),
-            led_in: 0,
-            followed: None,
-            disk_failed: false,
-            open: BTreeMap::new(),
-            asked_so_far: 0,
-            agreeing: Vec::new(),
-            watchers: BTreeMap::new(),
-            shown: BTreeMap::new(),
-            reads: Reads::new(life),
-            counters: BTreeMap::new(),
-            out: Vec::new(),
-        };
-        if is_remembered {
-            // The members may be others than those that the configuration names.
-            machine.members_changed();
-        }
-        machine.stand_when_there_are_enough();
-        machine.settle();
-        Ok(machine)
-    }
-
     /// What it wants done, in order.
     pub fn outputs(&mut self) -> Vec<Output> {
         std::mem::take(&mut self.out)
@@ -480,14 +339,6 @@ impl Machine {
             self.count("garbled-raft-messages");
         }
     }
-}
-
-/// The voters that a cluster begins with. One that joins later is not among them.
-fn founding(config: &Config) -> ConfState {
-    let founders = config.members.iter().filter(|member| !config.join || member.id != config.node);
-    let (voters, learners): (Vec<&Member>, Vec<&Member>) = founders.partition(|member| member.role.votes());
-    let ids = |members: Vec<&Member>| members.into_iter().map(|member| member.id.0).collect::<Vec<u64>>();
-    ConfState::from((ids(voters), ids(learners)))
 }
 
 /// What somebody who looks for a fault wants to see.
