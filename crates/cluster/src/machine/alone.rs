@@ -15,6 +15,7 @@ impl Machine {
             return;
         }
         self.deadline = Moment::NEVER;
+        let own = self.own_holder();
         let elected: Vec<(String, Option<Holder>)> = self
             .races
             .elected()
@@ -22,12 +23,18 @@ impl Machine {
                 (office.to_string(), leader.map(|id| Holder { id, life: self.life_of(id).unwrap_or(0) }))
             })
             .collect();
+        // What this node has given up and stands for no more is somebody else's, or nobody's: it is not told whose.
+        let held = self.table.offices.iter().filter(|(_, known)| known.holder == Some(own));
+        let held = held.filter(|(name, _)| !self.races.has(name));
+        let left: Vec<(String, Option<Holder>)> = held.map(|(name, _)| (name.clone(), None)).collect();
         // Counted over all offices: one that is forgotten and comes back goes on with greater tokens.
         let mut greatest = self.table.offices.values().map(|office| office.token).max().unwrap_or(0);
-        for (office, holder) in elected {
+        for (office, holder) in elected.into_iter().chain(left) {
             let token = self.table.token(&office);
             let known = self.table.offices.get(&office).and_then(|known| known.holder);
-            if known == holder {
+            // A program has stopped, and another one on this host wants it.
+            let is_anew = holder == Some(own) && self.has_stopped(&office);
+            if known == holder && !is_anew {
                 continue;
             }
             let (why, unix_ms) = (Cause::Elected, self.unix_ms);

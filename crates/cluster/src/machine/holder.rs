@@ -100,6 +100,11 @@ impl Machine {
         self.desk.held.get(office).is_some_and(|held| held.stage != Stage::Stopped)
     }
 
+    /// Whether the work for an office that this node holds has stopped.
+    pub(super) fn has_stopped(&self, office: &str) -> bool {
+        self.desk.held.get(office).is_some_and(|held| held.stage == Stage::Stopped)
+    }
+
     /// The offices that this node stands for now, with how well it is. If that is news, everybody is told.
     pub(super) fn restate(&mut self) {
         let now = self.now;
@@ -133,8 +138,8 @@ impl Machine {
         let lacks = elected.filter(|(office, _)| {
             let known = self.table.offices.get(*office);
             let has = known.is_some_and(|known| known.holder == Some(own));
-            let has_stopped = self.desk.held.get(*office).is_some_and(|held| held.stage == Stage::Stopped);
-            !has || has_stopped || known.map(|known| known.token) == self.desk.given_up.get(*office).copied()
+            !has || self.has_stopped(office)
+                || known.map(|known| known.token) == self.desk.given_up.get(*office).copied()
         });
         lacks.map(|(office, _)| Claim { office: office.to_string(), wish: self.setup.policy(office) }).collect()
     }

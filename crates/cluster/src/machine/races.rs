@@ -66,6 +66,11 @@ impl Races {
         self.alarms.peek().map_or(Moment::NEVER, |Reverse(Set(at, ..))| *at)
     }
 
+    /// Whether the node stands for an office.
+    pub(super) fn has(&self, office: &str) -> bool {
+        self.by_office.contains_key(office)
+    }
+
     /// The offices that the node stands for, with whom their races have elected.
     pub(super) fn elected(&self) -> impl Iterator<Item = (&str, Option<Id>)> {
         self.by_office
