@@ -1,5 +1,5 @@
-//! How an office goes from a live holder to the next: by an operator's wish, because somebody better is there, or because
-//! its holder does not stand any more. The holder stops first; if it does not in time, it stays in office.
+//! How an office goes from a live holder to the next: by an operator's wish, because somebody better is there, or
+//! because its holder does not stand any more. The holder stops first; if it does not in time, it stays in office.
 
 use std::collections::BTreeSet;
 

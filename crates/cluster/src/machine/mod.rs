@@ -7,8 +7,8 @@
 //! - `start`: how it begins. `settle`: what follows from what happened.
 //! - `council`: the arbiter's log; [`table`]: what it says.
 //! - `rounds`: what beats prove, and until when a holder may act.
-//! - `granter`: who may lead: what the leader of the arbiter decides; `handing`: how an office goes from a live holder to
-//!   the next. `alone`: what takes their place without an arbiter.
+//! - `granter`: who may lead: what the leader of the arbiter decides; `handing`: how an office goes from a live holder
+//!   to the next. `alone`: what takes their place without an arbiter.
 //! - `holder`: what this node holds, and for whom. `asks`: what programs and operators ask; `shows`: what they
 //!   are shown, and `reads`: how a node makes sure of it.
 
