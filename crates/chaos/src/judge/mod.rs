@@ -109,7 +109,7 @@ pub(crate) fn judge(events: &[Event]) -> Verdict {
         violations.extend(leases::judge(&claims));
         violations.extend(tokens::judge(facts, &claims));
         violations.extend(writes::judge(events, &claims));
-        violations.extend(reads::judge(facts, events, &claims));
+        violations.extend(reads::judge(events, &claims));
     }
     let (calms, problems) = calm::judge(facts, events, &claims);
     violations.extend(problems);

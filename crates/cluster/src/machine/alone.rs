@@ -23,8 +23,8 @@ impl Machine {
                 (office.to_string(), leader.map(|id| Holder { id, life: self.life_of(id).unwrap_or(0) }))
             })
             .collect();
-        // What this node has given up and stands for no more is somebody else's, or nobody's: it is not told whose.
-        let held = self.table.offices.iter().filter(|(_, known)| known.holder == Some(own));
+        // Whose an office is that this node stands for no more, it is not told.
+        let held = self.table.offices.iter().filter(|(_, known)| known.holder.is_some());
         let held = held.filter(|(name, _)| !self.races.has(name));
         let left: Vec<(String, Option<Holder>)> = held.map(|(name, _)| (name.clone(), None)).collect();
         // Counted over all offices: one that is forgotten and comes back goes on with greater tokens.
@@ -37,13 +37,14 @@ impl Machine {
             if known == holder && !is_anew {
                 continue;
             }
-            let (why, unix_ms) = (Cause::Elected, self.unix_ms);
+            let unix_ms = self.unix_ms;
             let command = match holder {
                 Some(to) => {
                     let mode = self.setup.policy(&office).mode;
+                    let why = Cause::Elected;
                     Command::Grant { office: office.clone(), to, after: token, mode, why, pinned: false, unix_ms }
                 }
-                None => Command::Vacate { office: office.clone(), token, why, unix_ms },
+                None => Command::Vacate { office: office.clone(), token, why: Cause::Resigned, unix_ms },
             };
             greatest += 1;
             self.table.apply(greatest, command);

@@ -20,6 +20,9 @@ const MOST_CAMPAIGNS: usize = 2_000;
 /// How many offices one program may watch by name.
 const MOST_WATCHES: usize = 2_000;
 
+/// So many numbers of members may be left out: files that were written, and never used.
+const MOST_SKIPPED: u64 = 1_000_000;
+
 /// Who asked the leader of the arbiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Asker {
@@ -60,6 +63,9 @@ pub(super) fn elsewhere(office: &str) -> Refusal {
 }
 pub(super) fn paused() -> Refusal {
     refusal("paused", "elections are paused; `hustings resume` lets them go on".to_string())
+}
+pub(super) fn too_fast() -> Refusal {
+    refusal("busy", "this program asks faster than can be answered".to_string())
 }
 fn no_majority() -> Refusal {
     refusal("no-majority", "the arbiter has no leader that this node can reach: no majority".to_string())
@@ -157,6 +163,11 @@ impl Machine {
         Ok(())
     }
 
+    /// Whether a program waits for an answer.
+    pub fn owes(&self, client: ClientId) -> bool {
+        self.reads.owes(client) || self.open.values().any(|open| open.client == client)
+    }
+
     /// The leader of the arbiter is asked.
     pub(super) fn got_ask(&mut self, asker: Asker, request: &Request) {
         let result = if !self.leads() {
@@ -202,10 +213,14 @@ impl Machine {
         let greatest = self.table.greatest_id;
         if id.0 <= greatest {
             let message = format!(
-                "`{name}` has the number {id}, which was given before: numbers up to {greatest} are; the folder of the \
-                 authority is an old copy, or of another cluster"
+                "`{name}` has the number {id}, but others were added since, with numbers up to {greatest}; `hustings \
+                 members remove {name} --dir DIR`, delete its folder, and add it again"
             );
             return Err(refusal("known-number", message));
+        }
+        if id.0 - greatest > MOST_SKIPPED {
+            let message = format!("the number {id} is too far above {greatest}, the greatest that was given");
+            return Err(refusal("bad-request", message));
         }
         crate::config::member_problem(&member).map_or(Ok(()), |problem| Err(refusal("bad-request", problem)))?;
         let kind = if role.votes() { ConfChangeType::AddNode } else { ConfChangeType::AddLearnerNode };

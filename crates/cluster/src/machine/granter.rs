@@ -57,9 +57,6 @@ impl Machine {
     /// An entry that concerns an office was applied, whether it counted or not.
     pub(super) fn office_decided(&mut self, office: &str) {
         self.granter.proposed.remove(office);
-        if self.shown.len() > self.table.offices.len() {
-            self.shown.retain(|office, _| self.table.offices.contains_key(office));
-        }
         let token = self.table.token(office);
         let holder = self.table.offices.get(office).and_then(|known| known.holder);
         if let Some(handing) = self.granter.handing.get(office)

@@ -358,7 +358,8 @@ impl Machine {
         let Some(held) = self.desk.held.get_mut(office).filter(|held| held.client == Some(client)) else { return };
         held.client = None;
         let token = held.token;
-        if has_stopped || held.mode == Mode::Fenced {
+        // Without an arbiter there is no lease that would end.
+        if has_stopped || held.mode == Mode::Fenced || self.council.is_none() {
             self.stopped(office, token);
         } else if held.stage == Stage::Active {
             held.stage = Stage::Stopping;

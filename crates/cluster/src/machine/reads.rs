@@ -12,13 +12,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hustings_protocol::Id;
 
-use super::{ClientId, Machine};
-use crate::api::Request;
+use super::{ClientId, Machine, asks};
+use crate::api::{Reply, Request};
 use crate::clock::Moment;
 use crate::wire::Message;
 
-/// At most so many programs wait for an answer; more are told how things were.
-const MOST_WAITING: usize = 4_096;
+/// At most so many questions wait; more are answered by how things were.
+const MOST_WAITING: usize = 20_000;
+/// At most so much may wait for one program, in answers about one office each.
+const MOST_WAITING_EACH: usize = 2_560;
+/// An answer about everything counts for so many.
+const EVERYTHING: usize = 512;
 
 /// What waits until it is sure, and what the leader of the arbiter does about it.
 pub(super) struct Reads {
@@ -76,13 +80,28 @@ impl Reads {
 
     /// When something is due.
     pub(super) fn next(&self) -> Moment {
-        let waiting = self.waiting.front().map_or(Moment::NEVER, |first| first.until.min(self.again));
+        let waiting = self.waiting.iter().map(|waiting| waiting.until.min(self.again)).min().unwrap_or(Moment::NEVER);
         self.poll.as_ref().map_or(waiting, |poll| waiting.min(poll.again))
     }
 
     /// A program is gone, and wants no answer.
     pub(super) fn forget(&mut self, client: ClientId) {
         self.waiting.retain(|waiting| !matches!(waiting.who, Reader::Program(other, _) if other == client));
+    }
+
+    /// Whether a program waits for an answer.
+    pub(super) fn owes(&self, client: ClientId) -> bool {
+        self.waiting.iter().any(|waiting| matches!(waiting.who, Reader::Program(other, _) if other == client))
+    }
+
+    /// How much waits for a program.
+    fn waits_for(&self, client: ClientId) -> usize {
+        let weight = |waiting: &Waiting| match &waiting.who {
+            Reader::Program(other, Request::Status | Request::Watch { office: None }) if *other == client => EVERYTHING,
+            Reader::Program(other, _) if *other == client => 1,
+            _ => 0,
+        };
+        self.waiting.iter().map(weight).sum()
     }
 
     /// Whether watchers wait already.
@@ -94,6 +113,11 @@ impl Reads {
 impl Machine {
     /// Somebody wants to know how things are: it is told when that is sure, or that it is not.
     pub(super) fn read(&mut self, who: Reader) {
+        if let Reader::Program(client, _) = who
+            && self.reads.waits_for(client) > MOST_WAITING_EACH
+        {
+            return self.reply(client, Reply::Refused(asks::too_fast()));
+        }
         let has_room = self.reads.waiting.len() < MOST_WAITING;
         if self.council.is_none() || !self.is_in_touch() || self.arbiter_leader().is_none() || !has_room {
             // Without an arbiter there is nothing to be surer of.
@@ -101,7 +125,9 @@ impl Machine {
             return self.show(who, is_sure);
         }
         self.reads.asked += 1;
-        let until = self.now + self.setup.timing.lease;
+        // Watchers were shown somebody as current, who is not any more: they are not left with that for long.
+        let timing = &self.setup.timing;
+        let until = self.now + if matches!(who, Reader::Watchers) { timing.heartbeat } else { timing.lease };
         self.reads.waiting.push_back(Waiting { number: self.reads.asked, who, until });
         self.ask_how_far();
     }
@@ -213,8 +239,15 @@ impl Machine {
             }
         }
         let now = self.now;
-        while let Some(waiting) = self.reads.waiting.pop_front_if(|one| one.until <= now) {
-            self.show(waiting.who, false);
+        if self.reads.waiting.iter().any(|one| one.until <= now) {
+            let all = std::mem::take(&mut self.reads.waiting);
+            let (late, rest): (VecDeque<Waiting>, VecDeque<Waiting>) =
+                all.into_iter().partition(|one| one.until <= now);
+            self.reads.waiting = rest;
+            late.into_iter().for_each(|waiting| self.show(waiting.who, false));
+        }
+        if self.reads.waiting.is_empty() {
+            self.reads.sure.clear();
         }
         if !self.reads.waiting.is_empty() && self.reads.again <= self.now {
             self.ask_how_far();

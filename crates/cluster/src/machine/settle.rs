@@ -130,7 +130,10 @@ impl Machine {
     }
 
     pub(super) fn members_changed(&mut self) {
-        let members: Vec<Member> = self.table.members.values().map(|known| known.member.clone()).collect();
+        let members = self.table.members.values();
+        let members: Vec<Member> = members
+            .map(|known| Member { address: self.address(&known.member).to_string(), ..known.member.clone() })
+            .collect();
         self.peers.retain(|id, _| self.table.members.contains_key(id));
         self.view_is_stale = true;
         if !self.table.members.contains_key(&self.setup.own) {

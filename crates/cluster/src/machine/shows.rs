@@ -7,9 +7,10 @@ use super::table::{Holder, MOST_CHANGES, Office};
 use super::{Machine, Output};
 use crate::api::{Change, MemberStatus, OfficeStatus, Reply, Request, Status};
 use crate::config::ArbiterKind;
+use crate::member::Member;
 
-/// At most so many offices are listed in a status.
-const MOST_LISTED: usize = 1_000;
+/// At most so many offices are shown in a status.
+const MOST_SHOWN: usize = 1_000;
 
 /// What watchers were last shown of an office.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,11 @@ impl Machine {
         self.is_in_touch() && known.holder.is_none_or(is_there)
     }
 
+    /// Where a member is.
+    pub(super) fn address<'a>(&'a self, member: &'a Member) -> &'a str {
+        self.setup.addresses.get(&member.id).unwrap_or(&member.address)
+    }
+
     /// Who holds an office. Only what is sure is shown as current.
     fn office(&self, name: &str, is_sure: bool) -> OfficeStatus {
         let known = self.table.offices.get(name);
@@ -44,7 +50,7 @@ impl Machine {
             office: name.to_string(),
             mode: known.map_or(self.setup.policy(name).mode, |known| known.mode),
             holder: holder.map(|holder| self.table.name(holder.id)),
-            address: member.map(|member| member.address.clone()),
+            address: member.map(|member| self.address(member).to_string()),
             token: known.map_or(0, |known| known.token),
             since_unix_ms: known.map_or(0, |known| known.unix_ms),
             why: known.map_or_else(Default::default, |known| known.why),
@@ -78,7 +84,7 @@ impl Machine {
         let members = self.table.members.values().map(|known| MemberStatus {
             id: known.member.id.0,
             name: known.member.name.clone(),
-            address: known.member.address.clone(),
+            address: self.address(&known.member).to_string(),
             role: known.member.role,
             priority: known.member.priority,
             health: self.worth(known.member.id).health,
@@ -94,7 +100,7 @@ impl Machine {
             current: is_sure && self.is_in_touch(),
             paused: self.table.paused,
             members: members.collect(),
-            offices: self.table.offices.keys().take(MOST_LISTED).map(|office| self.office(office, is_sure)).collect(),
+            offices: self.table.offices.keys().take(MOST_SHOWN).map(|office| self.office(office, is_sure)).collect(),
             counters: self.counters.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
         }
     }
@@ -119,6 +125,9 @@ impl Machine {
         if self.watchers.is_empty() {
             self.shown.clear();
             return;
+        }
+        if self.shown.len() > self.table.offices.len() {
+            self.shown.retain(|office, _| self.table.offices.contains_key(office));
         }
         let seen = self.table.offices.iter().map(|(name, office)| (name, self.seen(name, office, true)));
         let news = seen.filter(|(name, seen)| self.shown.get(*name) != Some(seen));

@@ -65,6 +65,8 @@ pub(super) struct Fixed {
     pub(super) holds_for: Duration,
     pub(super) waits_for: Duration,
     pub(super) started: Moment,
+    /// Where the configuration says that members are: it knows of a host that has moved before the table does.
+    pub(super) addresses: BTreeMap<Id, String>,
     /// Test only.
     pub(super) takes_stale_mail: bool,
 }
@@ -114,6 +116,7 @@ impl Machine {
             holds_for,
             waits_for,
             started: now,
+            addresses: config.members.iter().map(|member| (member.id, member.address.clone())).collect(),
             takes_stale_mail: broken.stale_runs,
         };
         let health = if config.health.is_some() { 0 } else { 100 };

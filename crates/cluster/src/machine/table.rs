@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::LEADER;
 use crate::api::Cause;
+pub use crate::config::MOST_OFFICES;
 use crate::config::Mode;
 use crate::member::Member;
 
@@ -34,8 +35,6 @@ use crate::member::Member;
 pub const MOST_CHANGES: usize = 100;
 /// How many changes of all offices together are remembered: where there are many, each has an equal share of them.
 pub const MOST_TURNS: usize = 80_000;
-/// How many offices there may be beside `leader`.
-pub const MOST_OFFICES: usize = 10_000;
 
 /// Who holds an office: which member, in which of its lives.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

@@ -132,13 +132,13 @@ impl Clients {
         }
     }
 
-    /// Sends what programs were told.
-    pub(super) fn flush(&mut self, deeds: &mut Vec<Deed>) {
+    /// Sends what programs were told. One that will say nothing more stays for as long as it is owed an answer, but not
+    /// for news.
+    pub(super) fn flush(&mut self, is_owed: impl Fn(ClientId) -> bool, deeds: &mut Vec<Deed>) {
         for seat in &mut self.seats {
             let Some(client) = seat else { continue };
             let is_over = client.unread() > 0 && client.write().is_err();
-            // One that will say nothing more waits for its answers, but not for news.
-            if is_over || client.ended {
+            if is_over || (client.ended && !is_owed(client.id)) {
                 self.gone.push(client.id);
                 *seat = None;
             }

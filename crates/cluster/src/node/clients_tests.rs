@@ -13,6 +13,8 @@ struct Counter {
     poll: Poll,
     path: std::path::PathBuf,
     _folder: tempfile::TempDir,
+    /// Whether programs are owed an answer.
+    owes: bool,
 }
 
 impl Counter {
@@ -21,7 +23,7 @@ impl Counter {
         let path = folder.path().join("hustings.sock");
         let poll = Poll::new().expect("descriptors are there");
         let clients = Clients::listen(&path, poll.registry(), 0..MOST_CLIENTS + 1).expect("nobody listens there");
-        Counter { clients, poll, path, _folder: folder }
+        Counter { clients, poll, path, owes: false, _folder: folder }
     }
 
     fn connect(&self) -> StdStream {
@@ -36,7 +38,7 @@ impl Counter {
         events.iter().for_each(|event| self.clients.ready(event));
         let mut deeds = Vec::new();
         self.clients.hear(Moment(1), &mut deeds);
-        self.clients.flush(&mut deeds);
+        self.clients.flush(|_| self.owes, &mut deeds);
         deeds
     }
 
@@ -157,4 +159,21 @@ fn one_who_hangs_up_after_its_question_still_gets_its_answer() {
     let mut line = String::new();
     BufReader::new(program).read_line(&mut line).expect("the answer was sent");
     assert!(line.contains("bad-request"), "{line}");
+}
+
+#[test]
+fn one_who_hangs_up_stays_while_it_is_owed_an_answer() {
+    let mut counter = Counter::open();
+    counter.owes = true;
+    let mut program = counter.connect();
+    program.write_all(b"{\"do\":\"status\"}\n").expect("that fits into the socket");
+    program.shutdown(std::net::Shutdown::Write).expect("it is connected");
+    let deeds = counter.deeds();
+    let [Deed::Asked(id, _)] = deeds[..] else { panic!("it has not gone yet: {deeds:?}") };
+    counter.clients.tell(id, &Reply::Done);
+    counter.owes = false;
+    assert!(matches!(counter.deeds()[..], [Deed::Gone(gone)] if gone == id));
+    let mut line = String::new();
+    BufReader::new(program).read_line(&mut line).expect("the answer was sent");
+    assert!(line.contains("done"), "{line}");
 }

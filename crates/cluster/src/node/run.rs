@@ -83,7 +83,7 @@ impl Node {
     fn send(&mut self) -> Result<(), NodeError> {
         loop {
             self.transport.flush(self.clock.now(), &mut self.heard);
-            self.clients.flush(&mut self.deeds);
+            self.clients.flush(|client| self.machine.owes(client), &mut self.deeds);
             if self.heard.is_empty() && self.deeds.is_empty() {
                 return Ok(());
             }

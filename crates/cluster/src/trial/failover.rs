@@ -1,7 +1,5 @@
 //! From the end of a holder until the next one is told.
 
-use std::time::Duration;
-
 use rustix::process::Signal;
 
 use super::crowd::{Crowd, Held, OFFICE};
@@ -122,6 +120,3 @@ fn begin(cluster: &Cluster, end: End, old: Held) -> Result<(Moment, Option<Clien
     }
     Ok((began, asking))
 }
-
-/// For how long a trial waits between two measurements of what is idle.
-pub(super) const SETTLED: Duration = Duration::from_secs(2);

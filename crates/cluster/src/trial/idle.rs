@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use super::TrialError;
-use super::failover::SETTLED;
 use super::processes::{Cluster, io};
 use crate::node::WIRE_BYTES;
+
+/// How long a cluster is left alone before it is looked at.
+const SETTLED: Duration = Duration::from_secs(2);
 
 /// What was measured, of one node or of all.
 #[derive(Clone, Copy, PartialEq, Debug)]

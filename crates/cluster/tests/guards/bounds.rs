@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hustings_cluster::api::{Cause, Reply, Request};
 use hustings_cluster::config::{Config, Health, MOST_MEMBERS, Mode, Probe};
+use hustings_cluster::machine::ClientId;
 use hustings_cluster::machine::table::{Command, Holder, MOST_OFFICES, Table};
 use hustings_cluster::member::Role;
 use hustings_cluster::store::Mirror;
@@ -115,4 +116,22 @@ fn a_cluster_has_so_many_members_and_no_more() {
     let (name, address) = ("newcomer".to_string(), "h:1".to_string());
     town.ask(1, 1, Request::AddMember { id: 1_000, name, address, priority: 0, role: Role::Observer });
     assert_eq!(town.refused(1, 1), Some("too-many".to_string()));
+}
+
+#[test]
+fn a_program_that_asks_faster_than_can_be_answered_is_told_so() {
+    let roles = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
+    let mut town = Town::new([1, 2, 3].map(|node| config(node, &roles)).to_vec());
+    town.pass(1_000);
+    // Node 3 has to ask node 1, which leads the arbiter; all questions come in before the first answer.
+    let mut asked = |count: usize, request: Request| {
+        let all = vec![request; count];
+        town.act(3, |machine, now| all.into_iter().for_each(|one| machine.request(ClientId(1), one, now)));
+        let (refused, answered): (Vec<Reply>, Vec<Reply>) =
+            town.told(3, 1).into_iter().partition(|reply| matches!(reply, Reply::Refused(_)));
+        (answered.len(), refused.len())
+    };
+    assert_eq!(asked(500, Request::Leader { office: "leader".to_string() }), (500, 0));
+    let (answered, refused) = asked(20, Request::Status);
+    assert!((3..10).contains(&answered) && answered + refused == 20, "{answered}, {refused}");
 }

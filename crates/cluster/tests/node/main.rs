@@ -236,6 +236,8 @@ fn a_number_that_was_given_before_is_not_given_again() {
     };
     let Reply::Refused(refusal) = town.ask(0, &add(1)) else { panic!("the number 1 was given before") };
     assert_eq!(refusal.code, "known-number");
+    let Reply::Refused(refusal) = town.ask(0, &add(u64::MAX)) else { panic!("no number would be left") };
+    assert_eq!(refusal.code, "bad-request");
     assert_eq!(town.ask(0, &add(5)), Reply::Done);
     let ids: Vec<u64> = town.status(0).members.iter().map(|member| member.id).collect();
     assert_eq!(ids, [1, 5]);

@@ -40,6 +40,20 @@ fn a_node_that_starts_again_lets_members_in_that_came_later() {
 }
 
 #[test]
+fn where_a_member_is_the_configuration_knows_best() {
+    let outputs = restarted(|members| {
+        members[1].address = "where-it-was:1".to_string();
+        members[2].id.0 = 7;
+        members[2].address = "where-it-is:1".to_string();
+    });
+    let told = outputs.iter().find_map(|output| match output {
+        Output::Members(members) => Some(members.iter().map(|member| member.address.as_str()).collect::<Vec<&str>>()),
+        _ => None,
+    });
+    assert_eq!(told, Some(vec!["h1:1", "h2:1", "where-it-is:1"]));
+}
+
+#[test]
 fn a_node_that_was_removed_and_starts_again_ends() {
     let outputs = restarted(|members| {
         members.remove(0);

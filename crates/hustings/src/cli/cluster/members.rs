@@ -121,10 +121,15 @@ fn admitted(dir: &Path, newcomer: &Newcomer) -> Result<Admitted, ClusterFailure>
 
 fn remove(args: &RemoveArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let mut asked = args.common.place.connect()?;
-    asked.check_member(&args.name)?;
-    asked.order(&Request::RemoveMember { name: args.name.clone() })?;
-    if let Some(dir) = &args.dir {
-        dismiss(dir, &args.name).map_err(ClusterFailure::from)?;
+    let known = asked.check_member(&args.name);
+    if known.is_ok() {
+        asked.order(&Request::RemoveMember { name: args.name.clone() })?;
+    }
+    match (known, args.dir.as_ref().map(|dir| dismiss(dir, &args.name))) {
+        (Ok(()), Some(dismissed)) => drop(dismissed.map_err(ClusterFailure::from)?),
+        // The authority knows it, but the cluster never took it in.
+        (Err(_), Some(Ok(_))) => {}
+        (known, _) => known?,
     }
     match args.common.format {
         Format::Json => writeln!(console.out, "{}", json!({ "removed": args.name }))?,
