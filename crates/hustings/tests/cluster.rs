@@ -182,6 +182,30 @@ fn members_come_and_go() {
 }
 
 #[test]
+fn a_member_that_was_never_taken_in_can_be_forgotten() {
+    let mut cluster = three(&[]);
+    let folder = cluster.folder();
+    let dir = folder.to_str().expect("its name is plain");
+    let ports = loopback::free_ports(2);
+    let (late, soon) = (format!("late=127.0.0.1:{}", ports[0]), format!("soon=127.0.0.1:{}", ports[1]));
+    cluster.start(&["a"]);
+    let refused = cluster.ask("a", &["members", "add", &late, "--dir", dir]);
+    assert!(refused.code == 3 && refused.err.contains("no majority"), "{}", refused.err);
+    cluster.start(&["b", "c"]);
+    cluster.agreed(&ALL, |_| true);
+    let added = cluster.ask("a", &["members", "add", &soon, "--dir", dir]);
+    assert_eq!((added.code, added.err.as_str()), (0, ""));
+    let refused = cluster.ask("a", &["members", "add", &late, "--dir", dir]);
+    let why = "`late` has the number 4, but others were added since, with numbers up to 5";
+    assert!(refused.code != 0 && refused.err.contains(why), "{}", refused.err);
+    let forgotten = cluster.ask("a", &["members", "remove", "late", "--dir", dir]);
+    assert_eq!((forgotten.code, forgotten.out.as_str()), (0, "late is no member any more\n"), "{}", forgotten.err);
+    std::fs::remove_dir_all(folder.join("late")).expect("its files are there");
+    let added = cluster.ask("a", &["members", "add", &late, "--dir", dir]);
+    assert!(added.code == 0 && added.out.contains("late is member 6"), "{} {}", added.out, added.err);
+}
+
+#[test]
 fn without_an_arbiter_it_is_said_loudly() {
     let mut cluster = three(&["--arbiter", "none", "--algorithm", "chang-roberts"]);
     cluster.start(&ALL);
