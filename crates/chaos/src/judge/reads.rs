@@ -1,5 +1,5 @@
-//! Nobody was shown as the current holder, nor an office as vacant, when somebody with a greater token had been told before
-//! the question was asked.
+//! Nobody was shown as the current holder, nor an office as vacant, when somebody with a greater token had been told
+//! before the question was asked.
 
 use std::collections::BTreeMap;
 
