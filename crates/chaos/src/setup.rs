@@ -119,11 +119,12 @@ fn network(network: Network, nodes: usize) -> io::Result<Net> {
     }
 }
 
-/// The usual times; long leases where it is about what clocks lose during one.
+/// The usual times; long leases where it is about what clocks lose during one. That must be more than what a holder
+/// gives away all the same: two heartbeats until its renewal is confirmed, and the time to stop.
 fn timing(target: Option<Break>) -> Timing {
     let usual = Timing { settle: SETTLE, ..Timing::default() };
     match target {
-        Some(Break::DriftMargin) => Timing { lease: Duration::from_secs(5), ..usual },
+        Some(Break::DriftMargin) => Timing { lease: Duration::from_secs(10), ..usual },
         _ => usual,
     }
 }
