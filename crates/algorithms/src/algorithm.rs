@@ -23,14 +23,14 @@ pub trait Algorithm: 'static {
     fn protocol<R: Rank>(params: &Self::Params, setting: &Setting<'_, R>) -> Self::Protocol<R>;
 
     /// Fails if these parameters make no sense among so many members.
-    fn check(params: &Self::Params, size: u32) -> Result<(), Misfit> {
+    fn check(params: &Self::Params, size: u32) -> Result<(), ParamConflict> {
         let _ = (params, size);
         Ok(())
     }
 
     /// For how many ticks it trusts a message to travel at most, if nothing holds it up; `None` if it trusts nothing.
     /// Where messages take longer, it may elect wrongly.
-    fn trusts(params: &Self::Params) -> Option<u64> {
+    fn delay_bound(params: &Self::Params) -> Option<u64> {
         let _ = params;
         None
     }
@@ -85,7 +85,7 @@ pub enum Cheat {
 /// A parameter that makes no sense among so many members.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("parameter `{name}` cannot be `{value}` with {size} nodes: {problem}")]
-pub struct Misfit {
+pub struct ParamConflict {
     /// Which parameter.
     pub name: &'static str,
     /// Its value.
@@ -126,14 +126,14 @@ pub struct About {
     /// Who wins where nobody fails.
     pub winner: Winner,
     /// How few nodes it takes.
-    pub fewest: u32,
+    pub min_nodes: u32,
     /// How many ticks it may take among so many nodes where a message takes one, if that is more than a few laps: a
     /// run is given so much more time.
-    pub slow: Option<fn(u64) -> u64>,
+    pub extra_ticks: Option<fn(u64) -> u64>,
     /// What it is claimed to survive by itself; a test holds it to that.
-    pub claims: Claims,
+    pub tolerates: Tolerates,
     /// Which inputs it takes beside ids and starts.
-    pub takes: Takes,
+    pub inputs: Inputs,
     /// What it costs.
     pub costs: &'static [Cost],
     /// Where it comes from.
@@ -168,7 +168,7 @@ pub enum Winner {
 /// those whose leader is gone) there is exactly one leader in each connected part, and everybody there names it.
 /// This is about networks in which a message takes one tick; where delays vary, a checker has the last word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Claims {
+pub struct Tolerates {
     /// Nodes that are down from the start.
     pub down: bool,
     /// Nodes that stop during the election.
@@ -183,27 +183,27 @@ pub struct Claims {
     pub with: &'static [&'static str],
 }
 
-impl Claims {
+impl Tolerates {
     /// Every node must be up, and stay so.
-    pub const NOTHING: Claims =
-        Claims { down: false, crashes: false, recoveries: false, partitions: false, loss: false, with: &[] };
+    pub const NOTHING: Tolerates =
+        Tolerates { down: false, crashes: false, recoveries: false, partitions: false, loss: false, with: &[] };
 
     /// Nodes may be down from the start; the others must stay up.
-    pub const DOWN: Claims = Claims { down: true, ..Claims::NOTHING };
+    pub const DOWN: Tolerates = Tolerates { down: true, ..Tolerates::NOTHING };
 }
 
 /// Which inputs an algorithm takes beside ids and starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Takes {
+pub struct Inputs {
     /// Who votes for whom.
     pub votes: bool,
     /// Who cheats.
     pub cheats: bool,
 }
 
-impl Takes {
+impl Inputs {
     /// Nothing more.
-    pub const NOTHING: Takes = Takes { votes: false, cheats: false };
+    pub const NOTHING: Inputs = Inputs { votes: false, cheats: false };
 }
 
 /// Families of algorithms: a folder each.

@@ -21,8 +21,8 @@ pub mod runs;
 pub mod within;
 
 pub use algorithm::{
-    About, Algorithm, Assumptions, Case, Certainty, Cheat, Claims, Cost, DefaultIds, Direction, Family, Goal, Identity,
-    Initiators, Knowledge, Misfit, NetworkKind, Setting, Source, Synchrony, Takes, Winner,
+    About, Algorithm, Assumptions, Case, Certainty, Cheat, Cost, DefaultIds, Direction, Family, Goal, Identity,
+    Initiators, Inputs, Knowledge, NetworkKind, ParamConflict, Setting, Source, Synchrony, Tolerates, Winner,
 };
 pub use instance::{Instance, Neighbours};
 pub use params::{NoParams, ParamError, ParamValue, Parameter, Params};

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 use hustings_algorithms::ring::{ChangRoberts, DolevKlaweRodeh, Franklin, TokenRing};
 use hustings_algorithms::runs::{Envelope, Number, Rule, Runs};
 use hustings_algorithms::{Algorithm, Setting};
-use hustings_protocol::{Change, Effect, Event, Id, Peers, Place, Port, Protocol, Recorder, Role, Summons, Timer};
+use hustings_protocol::{Change, Effect, Event, Id, Peers, Place, Port, Protocol, Recorder, Role, StartReason, Timer};
 use proptest::prelude::*;
 
 type Inner<A> = <A as Algorithm>::Protocol<Id>;
@@ -191,7 +191,7 @@ impl<A: Algorithm> World<A> {
 
     /// Faults among whatever else happens; in the end only groups are left apart. Says what is wrong then.
     fn live(mut self, faults: usize, pace: usize) -> Result<u64, String> {
-        (0..self.nodes.len()).for_each(|at| self.handle(at, Event::Start(Summons::Start)));
+        (0..self.nodes.len()).for_each(|at| self.handle(at, Event::Start(StartReason::Start)));
         for _ in 0..faults {
             let between = self.below(pace + 1);
             for _ in 0..between {
@@ -287,7 +287,7 @@ fn envelope() -> impl Strategy<Value = Mail<Franklin>> {
 /// Some messages that Franklin's nodes say.
 fn messages_of_a_run() -> Vec<<Inner<Franklin> as Protocol>::Message> {
     let mut world = World::<Franklin>::new(5, 3, None);
-    (0..5).for_each(|at| world.handle(at, Event::Start(Summons::Start)));
+    (0..5).for_each(|at| world.handle(at, Event::Start(StartReason::Start)));
     let mut said = Vec::new();
     while world.step() {
         let mail = world.mail.iter().flatten().flatten();
@@ -308,7 +308,7 @@ fn event() -> impl Strategy<Value = Event<Mail<Franklin>>> {
         1 => (from, envelope()).prop_map(|(to, message)| Event::UnreachableDirect { to, message }),
         2 => reach.prop_map(|ids| Event::Change(Change::Reachable(ids.into()))),
         1 => (0..3u8, 0..4u32).prop_map(|(kind, token)| Event::Timer(Timer { kind, token })),
-        1 => Just(Event::Start(Summons::LeaderLost)),
+        1 => Just(Event::Start(StartReason::LeaderLost)),
         1 => Just(Event::Rejoin),
         1 => Just(Event::Retire),
     ]

@@ -3,7 +3,7 @@
 use hustings_algorithms::runs::{Envelope, Number, Runs};
 use hustings_algorithms::{About, Algorithm, NetworkKind, ring::TokenRing};
 use hustings_protocol::{
-    Change, Context, Effect, Event, Fact, Id, Peers, Place, Port, Protocol, Recorder, Summons, Timer, kinds,
+    Change, Context, Effect, Event, Fact, Id, Peers, Place, Port, Protocol, Recorder, StartReason, Timer, kinds,
 };
 use serde::{Deserialize, Serialize};
 
@@ -27,27 +27,27 @@ impl Protocol for Shown {
     fn init(&self) -> u32 {
         0
     }
-    fn start<C: Context<Self>>(&self, _: &mut u32, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, _: &mut u32, _: StartReason, cx: &mut C) {
         cx.send_all_but(None, Word::Count(cx.size()));
         cx.set_timer(5, Timer { kind: 2, token: 77 });
     }
-    fn receive<C: Context<Self>>(&self, heard: &mut u32, port: Port, _: Word, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, heard: &mut u32, port: Port, _: Word, cx: &mut C) {
         *heard += 1;
         if let Some(rank) = cx.peer_rank(port) {
             cx.send_direct(rank, Word::Thanks);
         }
         cx.send_to(cx.size() - 1, Word::Thanks);
     }
-    fn receive_direct<C: Context<Self>>(&self, _: &mut u32, from: Id, word: Word, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, _: &mut u32, from: Id, word: Word, cx: &mut C) {
         cx.follow(from);
         if let Word::Count(id) = word {
             cx.send_direct(Id(u64::from(id)), Word::Thanks);
         }
     }
-    fn unreachable_direct<C: Context<Self>>(&self, _: &mut u32, to: Id, _: Word, cx: &mut C) {
+    fn handle_unreachable_direct<C: Context<Self>>(&self, _: &mut u32, to: Id, _: Word, cx: &mut C) {
         cx.learn(Fact::Name(to.0));
     }
-    fn timer<C: Context<Self>>(&self, _: &mut u32, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, _: &mut u32, timer: Timer, cx: &mut C) {
         assert_eq!(timer, Timer { kind: 2, token: 77 }, "it is the timer that was set");
         cx.lead();
     }
@@ -115,7 +115,7 @@ fn timer(deeds: &[Deed]) -> Timer {
 #[test]
 fn the_first_view_is_all_members_and_starts_from_outside() {
     let mut node = Node::new();
-    let deeds = node.handle(Event::Start(Summons::Start));
+    let deeds = node.handle(Event::Start(StartReason::Start));
     let count = |to, port| says(to, Word::Count(4), Number::FIRST, Some(port));
     assert_eq!(deeds[..3], [count(10, 0), count(12, 1), count(13, 1)]);
     assert_eq!(node.handle(Event::Timer(timer(&deeds))), [Effect::Lead]);
@@ -131,7 +131,7 @@ fn a_message_of_the_first_view_draws_a_node_in() {
 #[test]
 fn who_reaches_others_than_before_takes_a_number_and_sends_the_view_before_its_mail() {
     let mut node = Node::new();
-    node.handle(Event::Start(Summons::Start));
+    node.handle(Event::Start(StartReason::Start));
     let one = number(1, 11);
     let deeds = node.told(&[11, 13]);
     let expected = [Effect::Forget, view(13, one, &[11, 13], false), says(13, Word::Count(2), one, Some(0))];
@@ -179,7 +179,7 @@ fn what_somebody_asked_for_before_it_went_down_is_void() {
 fn who_came_up_waits_for_word_and_is_new_to_everybody() {
     let mut node = Node::new();
     assert_eq!(node.handle(Event::Rejoin), []);
-    assert_eq!(node.handle(Event::Start(Summons::Start)), []);
+    assert_eq!(node.handle(Event::Start(StartReason::Start)), []);
     assert_eq!(node.hears(12, Number::FIRST, Some(1)), []);
     assert_eq!(node.asked(number(3, 12), &[10, 11, 12, 13], false), []);
     let four = Number { life: 1, ..number(4, 11) };
@@ -230,7 +230,7 @@ fn others_answer_only_an_owner_that_has_forgotten_its_view() {
 #[test]
 fn a_timer_of_a_run_that_is_over_does_nothing() {
     let mut node = Node::new();
-    let deeds = node.handle(Event::Start(Summons::Start));
+    let deeds = node.handle(Event::Start(StartReason::Start));
     let old = timer(&deeds);
     let new = timer(&node.told(&[11, 12]));
     assert_ne!(old, new);
@@ -242,7 +242,7 @@ fn a_timer_of_a_run_that_is_over_does_nothing() {
 #[test]
 fn a_stale_timer_is_no_sign_of_life() {
     let mut node = Node::new();
-    let old = timer(&node.handle(Event::Start(Summons::Start)));
+    let old = timer(&node.handle(Event::Start(StartReason::Start)));
     node.told(&[10, 11, 12]);
     let before = node.state.clone();
     assert_eq!(node.handle(Event::Timer(old)), []);

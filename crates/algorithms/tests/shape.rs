@@ -4,7 +4,7 @@ use std::mem::size_of;
 
 use hustings_algorithms::catalogue::{self, Visitor};
 use hustings_algorithms::{Algorithm, DefaultIds, Family, Params};
-use hustings_protocol::{Effect, Event, Id, Peers, Place, Port, Protocol, Recorder, Summons};
+use hustings_protocol::{Effect, Event, Id, Peers, Place, Port, Protocol, Recorder, StartReason};
 
 struct Sizes;
 
@@ -48,7 +48,7 @@ fn token_after_nine(token: &str) -> serde_json::Value {
     for id in [4, 9] {
         let place = Place { rank: Id(id), index: 0, size: 3, peers: Peers::Unknown(2) };
         let event = match effects.pop() {
-            None => Event::Start(Summons::Start),
+            None => Event::Start(StartReason::Start),
             Some(Effect::Send(_, message)) => Event::Message { from: Port::PREVIOUS, message },
             other => panic!("only sending was expected, not {other:?}"),
         };

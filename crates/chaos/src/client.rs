@@ -15,8 +15,8 @@ use hustings_cluster::api::{Holding, Reply, Request};
 use hustings_cluster::config::Mode;
 
 use crate::clock::{self, HostClock, MILLISECOND};
-use crate::dice::Dice;
 use crate::history::Event;
+use crate::rng::Rng;
 use crate::scene::Scene;
 use crate::socket::Socket;
 
@@ -45,7 +45,7 @@ pub(crate) struct Part {
     /// The clock of the node's host, which is the client's too.
     pub(crate) clock: HostClock,
     /// Decides about its whims.
-    pub(crate) dice: Dice,
+    pub(crate) rng: Rng,
 }
 
 /// Plays a client until the scene is over. `engaged` says whether it campaigns and listens.
@@ -100,7 +100,7 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn new(scene: &'a Scene, part: &'a mut Part, engaged: &'a AtomicBool, name: String) -> Self {
-        let whim_at = clock::now() + next_whim(scene, &mut part.dice);
+        let whim_at = clock::now() + next_whim(scene, &mut part.rng);
         Session {
             scene,
             part,
@@ -195,13 +195,13 @@ impl<'a> Session<'a> {
         if calm || now < self.whim_at || waits {
             return Ok(true);
         }
-        self.whim_at = now + next_whim(self.scene, &mut self.part.dice);
-        match self.part.dice.below(10) {
-            0..5 => self.hangs_until = Some(now + self.part.dice.of_any_size(20, 1_500) * MILLISECOND),
+        self.whim_at = now + next_whim(self.scene, &mut self.part.rng);
+        match self.part.rng.below(10) {
+            0..5 => self.hangs_until = Some(now + self.part.rng.of_any_size(20, 1_500) * MILLISECOND),
             5..8 => {
                 self.end("withdrew");
                 self.say(socket, &Request::Withdraw { office: self.part.office.clone() }, Asked::Withdraw)?;
-                self.away_until = Some(now + self.part.dice.of_any_size(5, 800) * MILLISECOND);
+                self.away_until = Some(now + self.part.rng.of_any_size(5, 800) * MILLISECOND);
             }
             _ => return Ok(false),
         }
@@ -231,7 +231,7 @@ impl<'a> Session<'a> {
             Reply::Renewed(holding) if self.wants() => self.go_on(&holding, now),
             Reply::Stop { token, .. } => match &mut self.tenure {
                 Some(tenure) if tenure.token == token => {
-                    tenure.stops_at = Some(now + self.part.dice.below(STOPS_WITHIN));
+                    tenure.stops_at = Some(now + self.part.rng.below(STOPS_WITHIN));
                 }
                 // It has stopped already.
                 _ => self.say_stopped(socket, token)?,
@@ -306,9 +306,9 @@ impl<'a> Session<'a> {
     }
 }
 
-fn next_whim(scene: &Scene, dice: &mut Dice) -> u64 {
+fn next_whim(scene: &Scene, rng: &mut Rng) -> u64 {
     let longest = if scene.restless { 600 } else { 30_000 };
-    dice.of_any_size(300, longest) * MILLISECOND
+    rng.of_any_size(300, longest) * MILLISECOND
 }
 
 /// A client that plays in a thread of its own.

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use crate::client::{Part, Player};
 use crate::clock::{self, HostClock, MILLISECOND};
-use crate::dice::Dice;
 use crate::history::{Event, Facts, Recorder};
 use crate::net::Links;
 use crate::reader;
+use crate::rng::Rng;
 use crate::scene::Scene;
 use crate::schedule::{Aim, Episode, Kind, Schedule, Step};
 use crate::setup::Cluster;
@@ -150,7 +150,7 @@ impl<'a> Drive<'a> {
                         exclusive: office.exclusive,
                         socket: socket.clone(),
                         clock: HostClock { ppm: node.ppm },
-                        dice: Dice::of(self.facts.seed, purpose),
+                        rng: Rng::of(self.facts.seed, purpose),
                     };
                     self.players.push(Player::start(&self.scene, part)?);
                 }

@@ -8,7 +8,6 @@
 
 mod client;
 mod clock;
-mod dice;
 mod disk;
 mod drive;
 mod history;
@@ -21,6 +20,7 @@ mod nodes;
 mod options;
 mod reader;
 mod report;
+mod rng;
 mod scene;
 mod schedule;
 mod setup;

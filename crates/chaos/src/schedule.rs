@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 /// What an episode breaks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -178,7 +178,7 @@ fn most_at_once(nodes: usize) -> usize {
 impl Schedule {
     /// The schedule of a plan: the same for the same plan, for ever.
     pub(crate) fn new(plan: &Plan) -> Self {
-        let mut dice = Dice::of(plan.seed, 1);
+        let mut rng = Rng::of(plan.seed, 1);
         let mut episodes = Vec::new();
         let mut steps = Vec::new();
         let storm = if plan.late_mail { 2_000 } else { plan.lease.saturating_mul(6).clamp(12_000, 40_000) };
@@ -190,8 +190,8 @@ impl Schedule {
             let storm = if room < storm * 3 / 2 + plan.calm { room } else { storm };
             let first = episodes.len();
             match plan.late_mail {
-                true => draw_late_mail(plan, &mut dice, now, now + storm, &mut episodes),
-                false => draw_storm(plan, &mut dice, now, now + storm, &mut episodes),
+                true => draw_late_mail(plan, &mut rng, now, now + storm, &mut episodes),
+                false => draw_storm(plan, &mut rng, now, now + storm, &mut episodes),
             }
             for (index, episode) in episodes.iter().enumerate().skip(first) {
                 steps.push((episode.begin, Step::Begin(index)));
@@ -211,26 +211,26 @@ impl Schedule {
 /// All mail is late from one moment to another, so that elections take long, and meanwhile whoever leads is killed. It
 /// comes back about when the others have elected its deputy and word of that is still on its way: mail of an election
 /// that is over, which names the wrong one.
-fn draw_late_mail(plan: &Plan, dice: &mut Dice, from: u64, to: u64, episodes: &mut Vec<Episode>) {
+fn draw_late_mail(plan: &Plan, rng: &mut Rng, from: u64, to: u64, episodes: &mut Vec<Episode>) {
     // Longer, and nodes would take each other for dead again and again.
-    let delay = dice.from(20, 60);
+    let delay = rng.from(20, 60);
     let others = plan.nodes.saturating_sub(1);
     // What is between the first node and another is slow because the other's mail is.
     for node in 1..plan.nodes {
-        let slow = draw_episode(plan, dice, Kind::Slow, from + 50, to);
+        let slow = draw_episode(plan, rng, Kind::Slow, from + 50, to);
         episodes.push(Episode { aim: Aim::Node(node), side: others, amount: delay as i64, end: to, ..slow });
     }
-    let begin = from + dice.from(200, 500);
-    let kill = draw_episode(plan, dice, Kind::Kill, begin, to);
+    let begin = from + rng.from(200, 500);
+    let kill = draw_episode(plan, rng, Kind::Kill, begin, to);
     // An election takes the others two laps of their ring, and somebody who comes back is known after some round trips.
-    let end = begin + delay * dice.from(1, 4);
+    let end = begin + delay * rng.from(1, 4);
     episodes.push(Episode { aim: Aim::Holder(0), end: end.min(to), ..kill });
 }
 
 /// Episodes from one moment to another.
-fn draw_storm(plan: &Plan, dice: &mut Dice, from: u64, to: u64, episodes: &mut Vec<Episode>) {
+fn draw_storm(plan: &Plan, rng: &mut Rng, from: u64, to: u64, episodes: &mut Vec<Episode>) {
     let first = episodes.len();
-    let mut now = from + dice.from(50, 500);
+    let mut now = from + rng.from(50, 500);
     while now + 100 < to {
         let running = |kinds: fn(Kind) -> bool| {
             episodes[first..].iter().filter(|episode| episode.end > now && kinds(episode.kind)).count()
@@ -248,11 +248,11 @@ fn draw_storm(plan: &Plan, dice: &mut Dice, from: u64, to: u64, episodes: &mut V
             if fits { kind.weight() } else { 0 }
         };
         let weights: Vec<u64> = plan.kinds.iter().map(weight).collect();
-        if let Some(kind) = dice.weighted(&weights).map(|index| plan.kinds[index]) {
-            episodes.push(draw_episode(plan, dice, kind, now, to));
+        if let Some(kind) = rng.weighted(&weights).map(|index| plan.kinds[index]) {
+            episodes.push(draw_episode(plan, rng, kind, now, to));
         }
         // Mostly one after the other, sometimes all at once.
-        now += if dice.percent(25) { dice.from(1, 60) } else { dice.of_any_size(100, 2_500) };
+        now += if rng.percent(25) { rng.from(1, 60) } else { rng.of_any_size(100, 2_500) };
     }
 }
 
@@ -264,12 +264,12 @@ fn breaks_links(kind: Kind) -> bool {
     matches!(kind, Kind::CutClosed | Kind::CutSilent | Kind::OneWay | Kind::Overlap | Kind::Slow)
 }
 
-fn draw_episode(plan: &Plan, dice: &mut Dice, kind: Kind, begin: u64, latest: u64) -> Episode {
+fn draw_episode(plan: &Plan, rng: &mut Rng, kind: Kind, begin: u64, latest: u64) -> Episode {
     let mut order: Vec<usize> = (0..plan.nodes).collect();
-    dice.shuffle(&mut order);
-    let aim = match dice.below(100) {
+    rng.shuffle(&mut order);
+    let aim = match rng.below(100) {
         _ if plan.aimed => Aim::Holder(0),
-        0..40 => Aim::Holder(dice.below(plan.offices as u64) as usize),
+        0..40 => Aim::Holder(rng.below(plan.offices as u64) as usize),
         40..60 => Aim::Arbiter,
         _ => Aim::Node(order[0]),
     };
@@ -279,22 +279,22 @@ fn draw_episode(plan: &Plan, dice: &mut Dice, kind: Kind, begin: u64, latest: u6
         _ => (plan.lease * 8).clamp(1_000, 6_000),
     };
     let shortest = if plan.aimed { plan.lease * 3 / 2 } else { 20 };
-    let lasts = dice.of_any_size(shortest, longest.max(shortest));
+    let lasts = rng.of_any_size(shortest, longest.max(shortest));
     let nodes = plan.nodes as u64;
     let side = match kind {
         // Aimed: the holder alone, so that the others can go on.
         Kind::CutClosed | Kind::CutSilent if plan.aimed => 1,
-        Kind::CutClosed | Kind::CutSilent => dice.from(1, nodes.saturating_sub(1).max(1)),
-        Kind::OneWay => [1, nodes.saturating_sub(1)][usize::from(dice.percent(40))],
-        Kind::Overlap => dice.from(1, nodes.saturating_sub(2).max(1)),
-        Kind::Slow => dice.from(1, nodes.saturating_sub(1).max(1)),
+        Kind::CutClosed | Kind::CutSilent => rng.from(1, nodes.saturating_sub(1).max(1)),
+        Kind::OneWay => [1, nodes.saturating_sub(1)][usize::from(rng.percent(40))],
+        Kind::Overlap => rng.from(1, nodes.saturating_sub(2).max(1)),
+        Kind::Slow => rng.from(1, nodes.saturating_sub(1).max(1)),
         _ => 1,
     };
     let amount = match kind {
-        Kind::Slow => dice.of_any_size(2, 400) as i64,
-        Kind::OneWay => dice.below(2) as i64,
+        Kind::Slow => rng.of_any_size(2, 400) as i64,
+        Kind::OneWay => rng.below(2) as i64,
         // Up to ten days either way.
-        Kind::WallClock => dice.from(0, 1_728_000) as i64 - 864_000,
+        Kind::WallClock => rng.from(0, 1_728_000) as i64 - 864_000,
         _ => 0,
     };
     Episode { kind, aim, order, side: side as usize, amount, begin, end: (begin + lasts).min(latest) }

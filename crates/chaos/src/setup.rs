@@ -10,12 +10,12 @@ use clap::ValueEnum;
 use hustings_cluster::config::{ArbiterKind, Mode};
 use hustings_cluster::timing::{Loss, Timing};
 
-use crate::dice::Dice;
 use crate::disk::Disks;
 use crate::history::{Facts, NodeFacts, OfficeFacts};
 use crate::net::{Namespaces, Net, Proxy};
 use crate::nodes::{Launcher, Nodes, Spec};
 use crate::options::{Break, Network, Run};
+use crate::rng::Rng;
 use crate::schedule::{Kind, Plan};
 
 /// What starting processes, shaking hands and catching up may take, on a machine that does other things as well.
@@ -130,22 +130,22 @@ fn timing(target: Option<Break>) -> Timing {
 }
 
 fn facts(run: &Run, timing: &Timing) -> Facts {
-    let mut dice = Dice::of(run.seed, 2);
+    let mut rng = Rng::of(run.seed, 2);
     let count = usize::from(run.nodes);
     let mut priorities: Vec<u32> = (1..=u32::from(run.nodes)).collect();
-    dice.shuffle(&mut priorities);
+    rng.shuffle(&mut priorities);
     // Every clock is as wrong as it may be, and a little less.
     let most = (timing.drift_ppm / 10 * 9).cast_signed();
-    let wrong = |index: usize, dice: &mut Dice| match run.target() {
+    let wrong = |index: usize, rng: &mut Rng| match run.target() {
         Some(Break::DriftMargin) if priorities[index] == u32::from(run.nodes) => -most,
         Some(Break::DriftMargin) => most,
-        _ => dice.from(0, 2 * u64::from(most.unsigned_abs())) as i32 - most,
+        _ => rng.from(0, 2 * u64::from(most.unsigned_abs())) as i32 - most,
     };
     let nodes = (0..count)
         .map(|index| NodeFacts {
             name: format!("n{}", index + 1),
             priority: priorities[index],
-            ppm: wrong(index, &mut dice),
+            ppm: wrong(index, &mut rng),
         })
         .collect();
     let office = |name: &str, exclusive, better| OfficeFacts { name: name.to_string(), exclusive, better };

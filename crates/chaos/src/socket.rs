@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use hustings_cluster::api::{MOST_BYTES_A_LINE, Reply, Request};
+use hustings_cluster::api::{MAX_BYTES_A_LINE, Reply, Request};
 
 /// A client never waits longer than this to say something: its node is frozen, or does not listen.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -53,7 +53,7 @@ impl Socket {
     /// The next whole line of what was heard.
     fn next_heard(&mut self) -> io::Result<Option<Reply>> {
         let Some(end) = self.heard.iter().position(|&byte| byte == b'\n') else {
-            return match self.heard.len() <= MOST_BYTES_A_LINE {
+            return match self.heard.len() <= MAX_BYTES_A_LINE {
                 true => Ok(None),
                 false => Err(io::Error::new(io::ErrorKind::InvalidData, "a line without end")),
             };

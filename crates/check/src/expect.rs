@@ -77,9 +77,9 @@ fn chance(machine: &dyn Machine, world: &World, step: &Step) -> f64 {
 /// Goes over all worlds, later ones first, until nothing changes any more.
 fn settle(choices: &[Vec<Choice>], worst: f64, better: fn(f64, f64) -> f64) -> f64 {
     const ENOUGH: f64 = 1e-15;
-    const MOST_SWEEPS: u32 = 100_000;
+    const MAX_SWEEPS: u32 = 100_000;
     let mut expected = vec![0.0f64; choices.len()];
-    for _ in 0..MOST_SWEEPS {
+    for _ in 0..MAX_SWEEPS {
         let mut change = 0.0f64;
         for (world, here) in choices.iter().enumerate().rev().filter(|(_, here)| !here.is_empty()) {
             let of = |choice: &Choice| -> f64 {

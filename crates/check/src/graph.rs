@@ -10,7 +10,7 @@ use crate::property::Marks;
 
 type ByFingerprint<T> = HashMap<u64, T, BuildHasherDefault<AHasher>>;
 
-/// Takes down worlds and what follows them while they are explored, by any number of threads.
+/// Inputs down worlds and what follows them while they are explored, by any number of threads.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     shards: [Mutex<Vec<Expanded>>; 16],

@@ -27,10 +27,10 @@ mod world;
 
 pub use check::{Check, Findings, Verdict};
 pub use graph::Most;
-pub use machine::MOST_SIDES;
+pub use machine::MAX_SIDES;
 pub use promise::{Promise, Right};
 pub use property::Property;
-pub use scene::{Channels, MOST_NODES, Scene, Timing};
+pub use scene::{Channels, MAX_NODES, Scene, Timing};
 pub use space::{Limits, Progress};
 pub use witness::Witness;
 pub use world::{Budget, World};

@@ -11,19 +11,20 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use ahash::RandomState;
 use hustings_protocol::{
-    Change, Effect, Epoch, Event, Fact, Held, Id, Place, Port, Protocol, Rank, Recorder, Stage, Summons, Timer,
+    Change, Effect, Epoch, Event, Fact, Id, Place, Port, Protocol, Rank, Recorder, Stage, StartReason, StateOrMessage,
+    Timer,
 };
 
 use crate::scene::Scene;
 use crate::world::{MessageNo, StateNo};
 
 /// The most values of one coin that are tried.
-pub const MOST_SIDES: u64 = 64;
+pub const MAX_SIDES: u64 = 64;
 
 /// What happens to a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Input {
-    Start(Summons),
+    Start(StartReason),
     /// Came in at a port.
     Message(Port, MessageNo),
     /// Came from a position that sent it by id.
@@ -64,8 +65,8 @@ pub(crate) enum Act {
 pub(crate) trait Machine: Send + Sync {
     /// The state of a fresh node.
     fn init(&self) -> StateNo;
-    fn watches(&self) -> bool;
-    fn rejoins(&self) -> bool;
+    fn observes_reachability(&self) -> bool;
+    fn handles_rejoin(&self) -> bool;
     /// What a node does, for every way in which its coins may fall.
     fn outcomes(&self, at: u8, state: StateNo, input: Input) -> Arc<[Outcome]>;
     fn epoch(&self, state: StateNo) -> Epoch;
@@ -154,7 +155,7 @@ impl<P: Protocol> Local<P> {
             messages: RwLock::new(Numbers::new()),
             table: RwLock::new(HashMap::with_hasher(fixed())),
             counts_rounds: AtomicBool::new(false),
-            lives: u64::from(scene.budget.recoveries).clamp(1, MOST_SIDES),
+            lives: u64::from(scene.budget.recoveries).clamp(1, MAX_SIDES),
             left_out_coins: AtomicBool::new(false),
         }
     }
@@ -179,7 +180,7 @@ impl<P: Protocol> Local<P> {
     /// The same, with a message of the caller's in place of the one of that number.
     pub(crate) fn event_with(&self, input: Input, message: impl FnOnce(MessageNo) -> P::Message) -> Event<P::Message> {
         match input {
-            Input::Start(summons) => Event::Start(summons),
+            Input::Start(reason) => Event::Start(reason),
             Input::Message(from, number) => Event::Message { from, message: message(number) },
             Input::Direct(from, number) => Event::Direct { from: self.id_of(from), message: message(number) },
             Input::Unreachable(port, number) => Event::Unreachable { port, message: message(number) },
@@ -238,7 +239,8 @@ impl<P: Protocol> Local<P> {
     /// Whether a message, its rounds lowered by so much, is the one of this number.
     pub(crate) fn is_message(&self, number: MessageNo, message: &P::Message, lowered: u32) -> bool {
         let mut message = message.clone();
-        self.protocol.rounds(Held::Message(&mut message), &mut |round| *round = round.saturating_sub(lowered));
+        self.protocol
+            .rounds(StateOrMessage::Message(&mut message), &mut |round| *round = round.saturating_sub(lowered));
         *read(&self.messages).by_number[number as usize] == message
     }
 
@@ -248,7 +250,7 @@ impl<P: Protocol> Local<P> {
         // What a node draws when it comes up is a name for its new life. Names are only compared with each other, so
         // there need be no more of them than lives.
         let is_name = input == Input::Rejoin;
-        let most = if is_name { self.lives } else { MOST_SIDES };
+        let most = if is_name { self.lives } else { MAX_SIDES };
         loop {
             let mut after = self.state(state);
             let effects = self.perform(at, &mut after, self.event(input), &mut coins);
@@ -315,18 +317,19 @@ impl<P: Protocol> Local<P> {
         if let Some(&number) = read(&self.states).numbers.get(&state) {
             return number;
         }
-        write(&self.states).number(state, |state| self.ends_of_rounds(Held::State(&mut state.clone())))
+        write(&self.states).number(state, |state| self.ends_of_rounds(StateOrMessage::State(&mut state.clone())))
     }
 
     fn number_message(&self, message: P::Message) -> MessageNo {
         if let Some(&number) = read(&self.messages).numbers.get(&message) {
             return number;
         }
-        write(&self.messages).number(message, |message| self.ends_of_rounds(Held::Message(&mut message.clone())))
+        write(&self.messages)
+            .number(message, |message| self.ends_of_rounds(StateOrMessage::Message(&mut message.clone())))
     }
 
     /// The least and the greatest of the rounds in a state or message.
-    fn ends_of_rounds(&self, held: Held<'_, P>) -> Option<(u32, u32)> {
+    fn ends_of_rounds(&self, held: StateOrMessage<'_, P>) -> Option<(u32, u32)> {
         let mut ends: Option<(u32, u32)> = None;
         self.protocol.rounds(held, &mut |round| {
             let (least, greatest) = ends.unwrap_or((*round, *round));
@@ -344,12 +347,12 @@ impl<P: Protocol> Machine for Local<P> {
         self.number_state(self.protocol.init())
     }
 
-    fn watches(&self) -> bool {
-        self.protocol.watches()
+    fn observes_reachability(&self) -> bool {
+        self.protocol.observes_reachability()
     }
 
-    fn rejoins(&self) -> bool {
-        self.protocol.rejoins()
+    fn handles_rejoin(&self) -> bool {
+        self.protocol.handles_rejoin()
     }
 
     fn outcomes(&self, at: u8, state: StateNo, input: Input) -> Arc<[Outcome]> {
@@ -378,7 +381,7 @@ impl<P: Protocol> Machine for Local<P> {
             return lowered;
         }
         let mut lower = self.state(state);
-        self.protocol.rounds(Held::State(&mut lower), &mut |round| *round = round.saturating_sub(by));
+        self.protocol.rounds(StateOrMessage::State(&mut lower), &mut |round| *round = round.saturating_sub(by));
         let number = self.number_state(lower);
         write(&self.states).lowered.insert((state, by), number);
         number
@@ -389,7 +392,7 @@ impl<P: Protocol> Machine for Local<P> {
             return lowered;
         }
         let mut lower = self.message(message);
-        self.protocol.rounds(Held::Message(&mut lower), &mut |round| *round = round.saturating_sub(by));
+        self.protocol.rounds(StateOrMessage::Message(&mut lower), &mut |round| *round = round.saturating_sub(by));
         let number = self.number_message(lower);
         write(&self.messages).lowered.insert((message, by), number);
         number

@@ -2,7 +2,7 @@
 //!
 //! The execution is run again, with the protocol itself and all numbers as they are: in worlds, rounds are lowered.
 
-use hustings_protocol::{Effect, Happening, Loss, Port, Protocol, Record, Timer};
+use hustings_protocol::{Effect, Loss, Port, Protocol, Record, Timer, TraceEvent};
 
 use crate::machine::{Input, Local, Machine};
 use crate::scene::Timing;
@@ -98,13 +98,13 @@ impl<P: Protocol> Scribe<'_, P> {
                 }
             }
             What::Crash(at) => {
-                self.happened(at, None, 0, Happening::Crashed);
+                self.happened(at, None, 0, TraceEvent::Crashed);
                 self.states[usize::from(at)] = self.local.fresh();
                 self.timers.retain(|(owner, ..)| *owner != at);
                 self.letters.retain(|sent| !(sent.channel.returns && sent.channel.from == at));
             }
             What::Recover(at) => {
-                self.happened(at, None, 0, Happening::Recovered);
+                self.happened(at, None, 0, TraceEvent::Recovered);
                 self.handled(world, step, None);
             }
         }
@@ -121,13 +121,13 @@ impl<P: Protocol> Scribe<'_, P> {
         })
     }
 
-    fn happened(&mut self, at: u8, cause: Option<u64>, nth: u32, what: Happening<P::Message>) {
+    fn happened(&mut self, at: u8, cause: Option<u64>, nth: u32, what: TraceEvent<P::Message>) {
         let number = self.records.len() as u64;
         self.records.push(Record { number, tick: self.tick, node: at.into(), cause, nth, copy: false, what });
     }
 
     fn lost(&mut self, sent: &Sent<P::Message>, why: Loss) {
-        let what = Happening::Lost { peer: sent.channel.from.into(), message: sent.message.clone(), why };
+        let what = TraceEvent::Lost { peer: sent.channel.from.into(), message: sent.message.clone(), why };
         self.happened(sent.channel.to, Some(sent.cause), sent.nth, what);
     }
 
@@ -151,7 +151,7 @@ impl<P: Protocol> Scribe<'_, P> {
             _ => sent.map(|sent| sent.cause),
         };
         let peer = sent.map(|sent| if sent.channel.returns { sent.channel.to } else { sent.channel.from });
-        let what = Happening::Handled { event, peer: peer.map(u32::from), coins, effects: effects.clone() };
+        let what = TraceEvent::Handled { event, peer: peer.map(u32::from), coins, effects: effects.clone() };
         self.happened(at, cause, sent.map_or(0, |sent| sent.nth), what);
         if let (What::Copy(_), Some(record)) = (step.what, self.records.last_mut()) {
             record.copy = true;

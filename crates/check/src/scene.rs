@@ -5,7 +5,7 @@ use hustings_protocol::{Peers, Place, Port, Rank};
 use crate::world::Budget;
 
 /// The most nodes of an election that is checked. (Far fewer are practical.)
-pub const MOST_NODES: u32 = 32;
+pub const MAX_NODES: u32 = 32;
 
 /// An election that is checked.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! What can happen next in a world.
 
-use hustings_protocol::{Port, Summons};
+use hustings_protocol::{Port, StartReason};
 
 use crate::machine::{Input, Machine};
 use crate::property::Marks;
@@ -132,20 +132,20 @@ impl<R> Rules<'_, R> {
     fn signals(&self, world: &World, steps: &mut Vec<Step>) {
         for (at, seat) in (0u8..).zip(&world.seats).filter(|(_, seat)| seat.live) {
             let is_misled = seat.names.is_some_and(|leader| !world.seats[usize::from(leader)].live);
-            let summons = if is_misled { Summons::LeaderLost } else { Summons::Start };
+            let reason = if is_misled { StartReason::LeaderLost } else { StartReason::Start };
             if seat.starts {
                 let mut begun = world.clone();
                 let now = &mut begun.seats[usize::from(at)];
                 now.starts = false;
                 now.entered = self.scene.notes_entrants && seat.state == self.machine.init();
                 if self.scene.starters.contains(&u32::from(at)) {
-                    self.handle(&begun, at, Input::Start(summons), What::Start(at), None, steps);
+                    self.handle(&begun, at, Input::Start(reason), What::Start(at), None, steps);
                 } else {
                     self.push(What::FirstStep(at), begun, steps);
                 }
             } else if is_misled && self.scene.notices {
                 let before = steps.len();
-                self.handle(world, at, Input::Start(Summons::LeaderLost), What::Notice(at), None, steps);
+                self.handle(world, at, Input::Start(StartReason::LeaderLost), What::Notice(at), None, steps);
                 // A node that does not care is told again and again: nothing happens.
                 if steps[before..].iter().all(|step| step.next.fingerprint == world.fingerprint) {
                     steps.truncate(before);
@@ -269,7 +269,7 @@ impl<R> Rules<'_, R> {
                 world.left.recoveries -= 1;
                 world.seats[usize::from(at)].live = true;
                 self.spread_word(&mut world);
-                match self.machine.rejoins() {
+                match self.machine.handles_rejoin() {
                     true => self.handle(&world, at, Input::Rejoin, What::Recover(at), None, steps),
                     false => self.push(What::Recover(at), world, steps),
                 }
@@ -327,7 +327,7 @@ impl<R> Rules<'_, R> {
 
     /// Everybody who lives is to be told whom it now reaches.
     fn spread_word(&self, world: &mut World) {
-        if self.machine.watches() {
+        if self.machine.observes_reachability() {
             let members = u64::MAX >> (64 - self.scene.members);
             let reach = world.living() & members;
             let living = (0..self.scene.members as u8).filter(|at| reach >> at & 1 == 1);

@@ -6,7 +6,7 @@ mod support;
 use hustings_algorithms::Goal;
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_check::{Findings, Property, Scene};
-use hustings_protocol::{Context, Fact, Id, Port, Protocol, Summons, kinds};
+use hustings_protocol::{Context, Fact, Id, Port, Protocol, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
 use support::{Found, examine, promise, ring};
@@ -35,14 +35,14 @@ impl Protocol for Game {
     fn init(&self) -> Heard {
         false
     }
-    fn start<C: Context<Self>>(&self, _: &mut Heard, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, _: &mut Heard, _: StartReason, cx: &mut C) {
         cx.learn(Fact::Size(1));
         cx.send(Port::NEXT, Word::Ball);
         if self.has_whistle {
             cx.send(Port::PREVIOUS, Word::Whistle);
         }
     }
-    fn receive<C: Context<Self>>(&self, state: &mut Heard, _: Port, word: Word, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut Heard, _: Port, word: Word, cx: &mut C) {
         cx.learn(Fact::Size(1));
         match word {
             Word::Ball if *state => {}

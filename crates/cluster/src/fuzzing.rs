@@ -10,8 +10,8 @@ use hustings_algorithms::catalogue::ENTRIES;
 use hustings_protocol::Id;
 
 use crate::config::{Choice, Config};
-use crate::election::{self, Act, Memory, Race};
-use crate::member::Worth;
+use crate::election::{self, Act, Election, Memory};
+use crate::member::MemberRank;
 pub use crate::store::fuzzing::store;
 use crate::transport::frame::{Decoder, FrameError};
 use crate::wire::Message;
@@ -106,13 +106,13 @@ pub fn request(bytes: &[u8]) -> bool {
 /// Every algorithm that elects leaders of clusters, with its usual parameters.
 static CHOICES: LazyLock<Vec<Choice>> = LazyLock::new(|| {
     let named = ENTRIES.iter().map(|entry| Choice::named(entry.about.name, None));
-    named.filter(|choice| Race::check(choice).is_ok()).collect()
+    named.filter(|choice| Election::check(choice).is_ok()).collect()
 });
 
 /// A letter of this length is none: an alarm rings instead.
 const RING: u8 = u8::MAX;
 
-/// An election, as one of four candidates lives through it.
+/// An election, as one of four candidates incarnations through it.
 ///
 /// The first byte names the algorithm, the second the candidate. Then come letters: a sender, a length and so many
 /// bytes. Returns whether one of them was understood.
@@ -120,16 +120,17 @@ pub fn election(bytes: &[u8]) -> bool {
     let [algorithm, own, script @ ..] = bytes else { return false };
     let mut script = script;
     let choice = &CHOICES[usize::from(*algorithm) % CHOICES.len()];
-    let candidates = [1, 2, 3, 4].map(|id| Worth { priority: 0, health: 100, id: Id(id) });
+    let candidates = [1, 2, 3, 4].map(|id| MemberRank { priority: 0, health: 100, id: Id(id) });
     let own = candidates[usize::from(*own) % candidates.len()].id;
     let (mut memory, mut acts, mut alarms, mut any) = (Memory::new(1), Vec::new(), Vec::new(), false);
-    let mut race = Race::enter(choice, own, &candidates, &mut memory, &mut acts).expect("the choice was checked");
+    let mut election =
+        Election::enter(choice, own, &candidates, &mut memory, &mut acts).expect("the choice was checked");
     while let [from, length, rest @ ..] = script {
         for act in acts.drain(..) {
             match act {
                 Act::Send { to, bytes } => {
                     assert!(to != own && candidates.iter().any(|one| one.id == to), "mail to node {to}");
-                    assert!(bytes.len() <= election::MOST_BYTES, "mail of {} bytes", bytes.len());
+                    assert!(bytes.len() <= election::MAX_BYTES, "mail of {} bytes", bytes.len());
                 }
                 Act::SetAlarm { ticks, alarm } => {
                     assert!(ticks > 0, "an alarm is in the future");
@@ -139,17 +140,21 @@ pub fn election(bytes: &[u8]) -> bool {
         }
         if *length == RING {
             if let Some(alarm) = alarms.pop() {
-                race.ring(alarm, &mut memory, &mut acts);
+                election.ring(alarm, &mut memory, &mut acts);
             }
             script = rest;
             continue;
         }
         let (letter, rest) = rest.split_at(rest.len().min(usize::from(*length)));
-        let before = (race.leader(), race.view());
-        match race.receive(Id(u64::from(*from)), letter, &mut memory, &mut acts) {
+        let before = (election.leader(), election.view());
+        match election.receive(Id(u64::from(*from)), letter, &mut memory, &mut acts) {
             Ok(()) => any = true,
             Err(_) => {
-                assert_eq!((race.leader(), race.view(), acts.len()), (before.0, before.1, 0), "it changed nothing")
+                assert_eq!(
+                    (election.leader(), election.view(), acts.len()),
+                    (before.0, before.1, 0),
+                    "it changed nothing"
+                )
             }
         }
         script = rest;

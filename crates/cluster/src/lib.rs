@@ -6,19 +6,19 @@
 //!   certificates.
 //! - [`wire`]: what nodes say to each other; [`transport`]: authenticated connections that carry it.
 //! - [`election`]: an algorithm of the catalogue, in runs, among the members who are up: who *should* lead.
-//! - [`machine`]: what a node decides, without I/O or clock: who is up, who *may* lead, who holds which office.
+//! - [`core`]: what a node decides, without I/O or clock: who is up, who *may* lead, who holds which office.
 //! - [`store`]: what a node must not forget.
 //! - [`api`]: what programs on the same host say to a node, and the client for it.
-//! - [`node`]: the loop around the machine. [`trial`]: how fast and how cheap a real cluster is.
+//! - [`node`]: the loop around the core. [`trial`]: how fast and how cheap a real cluster is.
 
 pub mod api;
 pub mod clock;
 pub mod config;
+pub mod core;
 pub mod election;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod identity;
-pub mod machine;
 pub mod member;
 pub mod node;
 pub mod store;

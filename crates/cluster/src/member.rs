@@ -52,7 +52,7 @@ pub struct Member {
 
 /// What candidates are compared by: priority, then health, then id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct Worth {
+pub struct MemberRank {
     /// From the configuration.
     pub priority: u32,
     /// From the health check: 0 to 100.
@@ -61,13 +61,13 @@ pub struct Worth {
     pub id: Id,
 }
 
-impl fmt::Display for Worth {
+impl fmt::Display for MemberRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.priority, self.health, self.id)
     }
 }
 
-impl Rank for Worth {
+impl Rank for MemberRank {
     fn id(self) -> Id {
         self.id
     }

@@ -36,7 +36,7 @@ fn a_node_out_of_descriptors_neither_spins_nor_forgets_who_waits() {
     let identity = Identity::from_pem(&kept.certificate, &issued.certificate, &issued.key, "town");
     let settings = Settings {
         own: Id(1),
-        life: 1,
+        incarnation: 1,
         listen: "127.0.0.1:0".to_owned(),
         limits: Limits::default(),
         identity: identity.expect("what was issued is in order"),
@@ -60,6 +60,6 @@ fn a_node_out_of_descriptors_neither_spins_nor_forgets_who_waits() {
     assert!((2..=6).contains(&failures) && wakes < 30, "{failures} failures, {wakes} wakes");
     drop(hoard);
     drive(&mut poll, &mut node, Duration::from_secs(10), |node| node.counters().accepted == 1);
-    assert_eq!(node.counters().accepted, 1, "the caller waited at the door, and no event told of it again");
+    assert_eq!(node.counters().accepted, 1, "the caller waited at the listener, and no event told of it again");
     drop(caller);
 }

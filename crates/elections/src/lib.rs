@@ -19,7 +19,7 @@ use hustings_algorithms::catalogue::{Visitor, visit};
 use hustings_algorithms::runs::Envelope;
 use hustings_algorithms::{About, Algorithm, Params};
 use hustings_protocol::{Id, Message, Protocol};
-use hustings_sim::erased::{Erased, Parcel, Standing};
+use hustings_sim::erased::{DynMessage, DynProtocol, DynRank};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
 use hustings_sim::simulate::{self, Planned, Refusal, ReplayRefusal, Request};
@@ -41,13 +41,13 @@ pub trait Election: Send + Sync {
     /// The same, writing its trace: [`simulate::simulate_traced`].
     fn traced(&self, scenario: &Scenario, format: Format, out: &mut dyn Write) -> io::Result<Outcome>;
     /// The same, showing every record to an observer: [`simulate::simulate_observed`].
-    fn observed(&self, scenario: &Scenario, observer: &mut dyn Observer<Parcel>) -> Outcome;
+    fn observed(&self, scenario: &Scenario, observer: &mut dyn Observer<DynMessage>) -> Outcome;
     /// What the formula gives, by kind: [`simulate::expected`].
     fn expected(&self, scenario: &Scenario) -> Option<Vec<u64>>;
     /// The protocol itself, and the ranks of all positions: [`simulate::erased`].
-    fn protocol(&self, scenario: &Scenario) -> (Erased, Vec<Standing>);
-    /// How long it trusts messages to travel at most: [`Algorithm::trusts`].
-    fn trusts(&self) -> Option<u64>;
+    fn protocol(&self, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>);
+    /// How long it trusts messages to travel at most: [`Algorithm::delay_bound`].
+    fn delay_bound(&self) -> Option<u64>;
 }
 
 /// The algorithm of this name or alias with parameters as they are typed (`name=value`); `None` if there is none.
@@ -123,7 +123,7 @@ impl<A: Algorithm> Election for Of<A> {
         simulate::simulate_traced::<A>(&self.0, scenario, format, out)
     }
 
-    fn observed(&self, scenario: &Scenario, observer: &mut dyn Observer<Parcel>) -> Outcome {
+    fn observed(&self, scenario: &Scenario, observer: &mut dyn Observer<DynMessage>) -> Outcome {
         simulate::simulate_observed::<A>(&self.0, scenario, observer)
     }
 
@@ -131,11 +131,11 @@ impl<A: Algorithm> Election for Of<A> {
         simulate::expected::<A>(&self.0, scenario)
     }
 
-    fn protocol(&self, scenario: &Scenario) -> (Erased, Vec<Standing>) {
+    fn protocol(&self, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>) {
         simulate::erased::<A>(&self.0, scenario)
     }
 
-    fn trusts(&self) -> Option<u64> {
-        A::trusts(&self.0)
+    fn delay_bound(&self) -> Option<u64> {
+        A::delay_bound(&self.0)
     }
 }

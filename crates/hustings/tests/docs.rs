@@ -56,7 +56,7 @@ fn every_picture_is_a_real_trace() {
 }
 
 /// Elections that take long are left out: what they print is nobody's promise here.
-const MOST_NODES: &str = "1000000";
+const MAX_NODES: &str = "1000000";
 
 #[test]
 fn every_command_line_of_a_page_is_understood() {
@@ -66,7 +66,7 @@ fn every_command_line_of_a_page_is_understood() {
         for line in text.lines().filter_map(|line| line.strip_prefix("$ hustings sim ")) {
             let command = line.split('#').next().unwrap_or_default();
             let args: Vec<&str> = std::iter::once("sim").chain(command.split_whitespace()).collect();
-            if args.iter().any(|arg| arg.len() >= MOST_NODES.len() && arg.parse::<u64>().is_ok()) {
+            if args.iter().any(|arg| arg.len() >= MAX_NODES.len() && arg.parse::<u64>().is_ok()) {
                 continue;
             }
             let ran = common::inside(&args);

@@ -18,10 +18,10 @@ pub struct Formula {
 }
 
 /// The longest formula, in characters.
-pub const MOST_CHARACTERS: usize = 1000;
+pub const MAX_CHARACTERS: usize = 1000;
 
 /// How deep parentheses, signs and powers may nest.
-pub const MOST_DEPTH: usize = 50;
+pub const MAX_DEPTH: usize = 50;
 
 /// Text that is no formula.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

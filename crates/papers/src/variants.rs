@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 
 use hustings_algorithms::ring::DolevKlaweRodeh;
 use hustings_algorithms::{About, Algorithm, NoParams, Setting};
-use hustings_protocol::{Context, Port, Protocol, Rank, Summons, kinds};
+use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
 /// Every active node compares itself with the nearest active node before it, and with nobody else.
@@ -61,12 +61,12 @@ impl<R: Rank> Protocol for Rules<R> {
         State::Passive
     }
 
-    fn start<C: Context<Self>>(&self, state: &mut State<R>, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut State<R>, _: StartReason, cx: &mut C) {
         *state = State::Active(None);
         cx.send(Port::NEXT, Message::First(cx.rank()));
     }
 
-    fn receive<C: Context<Self>>(&self, state: &mut State<R>, _: Port, message: Message<R>, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State<R>, _: Port, message: Message<R>, cx: &mut C) {
         let own = cx.rank();
         match (message, *state) {
             (Message::Elected(winner), _) if winner == own => {}

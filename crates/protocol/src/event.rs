@@ -33,7 +33,7 @@ impl Timer {
 /// Why a node is asked to hold an election.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Summons {
+pub enum StartReason {
     /// A plain start signal.
     #[default]
     Start,
@@ -89,7 +89,7 @@ pub enum Change {
 #[serde(rename_all = "kebab-case")]
 pub enum Event<M> {
     /// Hold an election.
-    Start(Summons),
+    Start(StartReason),
     /// A message came in at a port.
     Message {
         /// Where it came in.

@@ -17,7 +17,7 @@ mod macros;
 mod protocol;
 mod trace;
 
-pub use event::{Change, Coins, Effect, Event, Fact, Peers, Place, Recorder, Role, Stage, Summons, Timer};
+pub use event::{Change, Coins, Effect, Event, Fact, Peers, Place, Recorder, Role, Stage, StartReason, Timer};
 pub use id::{Best, Id, Least, NotFinite, Port, Rank, Ranked, Value};
-pub use protocol::{Context, Epoch, Held, Message, Protocol};
-pub use trace::{Happening, Loss, NoticeKind, Record};
+pub use protocol::{Context, Epoch, Message, Protocol, StateOrMessage};
+pub use trace::{Loss, NoticeKind, Record, TraceEvent};

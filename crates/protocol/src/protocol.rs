@@ -6,7 +6,7 @@ use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, Event, Fact, Id, Port, Rank, Summons, Timer};
+use crate::{Change, Event, Fact, Id, Port, Rank, StartReason, Timer};
 
 /// What nodes say to each other.
 ///
@@ -45,7 +45,7 @@ pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<
 /// "The first one to hear of an election leads, and tells its neighbours": not a good algorithm, but a whole one.
 ///
 /// ```
-/// use hustings_protocol::{Context, Effect, Id, Peers, Place, Port, Protocol, Recorder, Summons, kinds};
+/// use hustings_protocol::{Context, Effect, Id, Peers, Place, Port, Protocol, Recorder, StartReason, kinds};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -64,13 +64,13 @@ pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<
 ///     fn init(&self) -> bool {
 ///         false
 ///     }
-///     fn start<C: Context<Self>>(&self, claimed: &mut bool, _: Summons, cx: &mut C) {
+///     fn handle_start<C: Context<Self>>(&self, claimed: &mut bool, _: StartReason, cx: &mut C) {
 ///         if !core::mem::replace(claimed, true) {
 ///             cx.lead();
 ///             cx.send_all_but(None, Word::Lead(cx.rank()));
 ///         }
 ///     }
-///     fn receive<C: Context<Self>>(&self, claimed: &mut bool, _: Port, Word::Lead(id): Word, cx: &mut C) {
+///     fn handle_message<C: Context<Self>>(&self, claimed: &mut bool, _: Port, Word::Lead(id): Word, cx: &mut C) {
 ///         *claimed = true;
 ///         cx.follow(id);
 ///     }
@@ -78,7 +78,7 @@ pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<
 ///
 /// let place = Place { rank: Id(7), index: 0, size: 3, peers: Peers::Unknown(2) };
 /// let (mut state, mut effects) = (First.init(), Vec::new());
-/// First.start(&mut state, Summons::Start, &mut Recorder::new(&place, |_| 0, &mut effects));
+/// First.handle_start(&mut state, StartReason::Start, &mut Recorder::new(&place, |_| 0, &mut effects));
 /// assert_eq!(effects, [Effect::Lead, Effect::SendAllBut(None, Word::Lead(Id(7)))]);
 /// ```
 pub trait Protocol: Send + Sync + 'static {
@@ -94,33 +94,39 @@ pub trait Protocol: Send + Sync + 'static {
     fn init(&self) -> Self::State;
 
     /// Whether nodes are to be told whom they can reach, whenever that changes: [`Change::Reachable`].
-    fn watches(&self) -> bool {
+    fn observes_reachability(&self) -> bool {
         false
     }
 
-    /// Whether a node does something as soon as it is back from a crash or has just joined: [`Protocol::rejoin`].
-    fn rejoins(&self) -> bool {
+    /// Whether a node does something as soon as it is back from a crash or has just joined: [`Protocol::handle_rejoin`].
+    fn handles_rejoin(&self) -> bool {
         false
     }
 
     /// The node is asked to hold an election.
-    fn start<C: Context<Self>>(&self, state: &mut Self::State, summons: Summons, cx: &mut C);
+    fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, reason: StartReason, cx: &mut C);
 
     /// A message came in at a port.
-    fn receive<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: Self::Message, cx: &mut C);
+    fn handle_message<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: Self::Message, cx: &mut C);
 
     /// A message came from a node that reached this one by its id.
-    fn receive_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
         let _ = (state, from, message, cx);
     }
 
     /// A message that this node sent found its receiver down.
-    fn unreachable<C: Context<Self>>(&self, state: &mut Self::State, port: Port, message: Self::Message, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(
+        &self,
+        state: &mut Self::State,
+        port: Port,
+        message: Self::Message,
+        cx: &mut C,
+    ) {
         let _ = (state, port, message, cx);
     }
 
     /// A message that this node sent by id found its receiver down.
-    fn unreachable_direct<C: Context<Self>>(
+    fn handle_unreachable_direct<C: Context<Self>>(
         &self,
         state: &mut Self::State,
         to: Id,
@@ -131,7 +137,7 @@ pub trait Protocol: Send + Sync + 'static {
     }
 
     /// A timer is due. A stale one (its token is not the state's) must change nothing.
-    fn timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
         let _ = (state, timer, cx);
     }
 
@@ -152,22 +158,22 @@ pub trait Protocol: Send + Sync + 'static {
     /// how much it differs from that of the node which handles it; messages of rounds before those of all nodes are
     /// alike. A checker may then lower all of them by the same amount, and has finitely many states where rounds go on
     /// for ever.
-    fn rounds(&self, held: Held<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+    fn rounds(&self, held: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
         let _ = (held, each);
     }
 
     /// The surroundings changed.
-    fn changed<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
+    fn handle_change<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
         let _ = (state, change, cx);
     }
 
-    /// The node is back from a crash, with fresh state, or has just joined. Called only where [`Protocol::rejoins`].
-    fn rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+    /// The node is back from a crash, with fresh state, or has just joined. Called only where [`Protocol::handles_rejoin`].
+    fn handle_rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
         let _ = (state, cx);
     }
 
     /// The node leaves in good order after this handler.
-    fn retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+    fn handle_retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
         let _ = (state, cx);
     }
 
@@ -175,21 +181,21 @@ pub trait Protocol: Send + Sync + 'static {
     #[inline(always)]
     fn handle<C: Context<Self>>(&self, state: &mut Self::State, event: Event<Self::Message>, cx: &mut C) {
         match event {
-            Event::Start(summons) => self.start(state, summons, cx),
-            Event::Message { from, message } => self.receive(state, from, message, cx),
-            Event::Direct { from, message } => self.receive_direct(state, from, message, cx),
-            Event::Unreachable { port, message } => self.unreachable(state, port, message, cx),
-            Event::UnreachableDirect { to, message } => self.unreachable_direct(state, to, message, cx),
-            Event::Timer(timer) => self.timer(state, timer, cx),
-            Event::Change(change) => self.changed(state, change, cx),
-            Event::Rejoin => self.rejoin(state, cx),
-            Event::Retire => self.retire(state, cx),
+            Event::Start(reason) => self.handle_start(state, reason, cx),
+            Event::Message { from, message } => self.handle_message(state, from, message, cx),
+            Event::Direct { from, message } => self.handle_direct(state, from, message, cx),
+            Event::Unreachable { port, message } => self.handle_unreachable(state, port, message, cx),
+            Event::UnreachableDirect { to, message } => self.handle_unreachable_direct(state, to, message, cx),
+            Event::Timer(timer) => self.handle_timer(state, timer, cx),
+            Event::Change(change) => self.handle_change(state, change, cx),
+            Event::Rejoin => self.handle_rejoin(state, cx),
+            Event::Retire => self.handle_retire(state, cx),
         }
     }
 }
 
 /// What holds numbers of rounds.
-pub enum Held<'a, P: Protocol + ?Sized> {
+pub enum StateOrMessage<'a, P: Protocol + ?Sized> {
     /// A node's state.
     State(&'a mut P::State),
     /// A message under way.
@@ -254,7 +260,7 @@ pub trait Context<P: Protocol + ?Sized> {
     /// arrives as what is sent by id does.
     fn send_to(&mut self, member: u32, message: P::Message);
 
-    /// Asks for [`Protocol::timer`] in `after` ticks, at least 1.
+    /// Asks for [`Protocol::handle_timer`] in `after` ticks, at least 1.
     fn set_timer(&mut self, after: u64, timer: Timer);
 
     /// From now on this node leads, and names itself.
@@ -269,7 +275,7 @@ pub trait Context<P: Protocol + ?Sized> {
     /// The node has found something out, beside who leads.
     fn learn(&mut self, fact: Fact);
 
-    /// On a ring, from within [`Protocol::unreachable`]: strikes the peer behind the port off for the rest of the run
+    /// On a ring, from within [`Protocol::handle_unreachable`]: strikes the peer behind the port off for the rest of the run
     /// and sends everything that was sent to it, from the lost message on and in order, to the next one. (Sending again
     /// one by one would break FIFO: Dolev–Klawe–Rodeh and Peterson then elect wrong leaders.)
     fn skip(&mut self, port: Port);

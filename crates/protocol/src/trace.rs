@@ -37,7 +37,7 @@ pub struct Record<M> {
     pub copy: bool,
     /// What.
     #[serde(flatten)]
-    pub what: Happening<M>,
+    pub what: TraceEvent<M>,
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -51,7 +51,7 @@ fn is_false(flag: &bool) -> bool {
 /// What can happen to a node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "what")]
-pub enum Happening<M> {
+pub enum TraceEvent<M> {
     /// It handled an event.
     Handled {
         /// Which.

@@ -14,7 +14,7 @@ use hustings_sim::engine::general;
 use hustings_sim::reference;
 use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::{Scenario, Start};
-use hustings_sim::topology::{Complete, Network, Ring, Shape};
+use hustings_sim::topology::{Complete, Network, Ring, Topology};
 
 const SIZE: u32 = 100_000;
 
@@ -47,7 +47,7 @@ fn ring(criterion: &mut Criterion) {
 }
 
 fn wave(criterion: &mut Criterion) {
-    let network = Shape::Random { min: 5, max: 10 }.build(SIZE, 1).expect("such graphs exist");
+    let network = Topology::Random { min: 5, max: 10 }.build(SIZE, 1).expect("such graphs exist");
     let Network::Graph(graph) = &network else { unreachable!("of so many nodes it is a graph") };
     let ids: Vec<Id> = (0..u64::from(SIZE)).map(Id).collect();
     let mut plain = reference::Echo::new(graph);
@@ -60,7 +60,7 @@ fn wave(criterion: &mut Criterion) {
 }
 
 fn election(criterion: &mut Criterion) {
-    let network = Shape::Random { min: 5, max: 10 }.build(SIZE, 1).expect("such graphs exist");
+    let network = Topology::Random { min: 5, max: 10 }.build(SIZE, 1).expect("such graphs exist");
     let Network::Graph(graph) = &network else { unreachable!("of so many nodes it is a graph") };
     let ids: Vec<Id> = (0..u64::from(SIZE)).map(Id).collect();
     let rules = Aefa::protocol::<Id>(&AefaParams::default(), &Setting::of(&ids));

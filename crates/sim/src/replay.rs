@@ -17,7 +17,7 @@ mod error;
 mod letters;
 mod notices;
 
-use hustings_protocol::{Effect, Event, Happening, Id, Loss, Message, Port, Protocol, Rank, Record, Recorder};
+use hustings_protocol::{Effect, Event, Id, Loss, Message, Port, Protocol, Rank, Record, Recorder, TraceEvent};
 
 pub use self::error::ReplayError;
 use self::letters::{Envelope, Letters, Search, Timers};
@@ -145,18 +145,18 @@ impl<'a, P: Protocol> Replay<'a, P> {
             self.tick = tick;
         }
         match what {
-            Happening::Handled { event, peer, coins, effects } => {
+            TraceEvent::Handled { event, peer, coins, effects } => {
                 self.handled(node, event, cause, peer, &coins, &effects)?;
             }
-            Happening::Lost { peer, message, why } => self.lost(node, peer, cause, &message, why)?,
-            Happening::Notice { kind, count } => {
+            TraceEvent::Lost { peer, message, why } => self.lost(node, peer, cause, &message, why)?,
+            TraceEvent::Notice { kind, count } => {
                 self.notices.count(number, tick, node, (kind, count), &self.books)?;
             }
-            Happening::Crashed => self.goes_down(node, "crashes")?,
-            Happening::Retired => self.goes_down(node, "retires")?,
-            Happening::Recovered => self.comes_up(node, "recovers")?,
-            Happening::Joined => self.comes_up(node, "joins")?,
-            Happening::LinkCut { peer } | Happening::LinkHealed { peer } => self.check_position(peer)?,
+            TraceEvent::Crashed => self.goes_down(node, "crashes")?,
+            TraceEvent::Retired => self.goes_down(node, "retires")?,
+            TraceEvent::Recovered => self.comes_up(node, "recovers")?,
+            TraceEvent::Joined => self.comes_up(node, "joins")?,
+            TraceEvent::LinkCut { peer } | TraceEvent::LinkHealed { peer } => self.check_position(peer)?,
         }
         self.number += 1;
         Ok(())

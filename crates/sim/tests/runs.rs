@@ -12,7 +12,7 @@ use hustings_algorithms::hierarchy::Divided;
 use hustings_algorithms::ring::{ChangRoberts, TokenRing};
 use hustings_algorithms::{Algorithm, NetworkKind};
 use hustings_protocol::{Best, Record};
-use hustings_sim::erased::Parcel;
+use hustings_sim::erased::DynMessage;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::parse::NodeAt;
 use hustings_sim::replay::{self, Setting};
@@ -33,8 +33,8 @@ fn where_nothing_happens_runs_cost_nothing_and_change_nothing() {
     for subject in subjects() {
         let name = subject.about.name;
         let case = |size: u32| Case::of(&subject).with("-n", size).with("--ids", "random").with("--seed", 3);
-        let sizes: Vec<u32> = (1..=10).filter(|&size| subject.takes(&Case::of(&subject), size)).collect();
-        assert!(!sizes.is_empty() || subject.takes(&Case::of(&subject), 16), "{name}: no size was tried");
+        let sizes: Vec<u32> = (1..=10).filter(|&size| subject.fits(&Case::of(&subject), size)).collect();
+        assert!(!sizes.is_empty() || subject.fits(&Case::of(&subject), 16), "{name}: no size was tried");
         for size in sizes {
             let plain = subject.watched(&case(size), None);
             let wrapped = subject.watched(&case(size).with("--runs", ""), None);
@@ -75,12 +75,12 @@ fn eventful(case: Case) -> Case {
 fn every_algorithm_replays_in_runs() {
     for subject in subjects() {
         let case = eventful(subject.small(Case::of(&subject).with("--runs", "")).0);
-        let mut records: Vec<Record<Parcel>> = Vec::new();
+        let mut records: Vec<Record<DynMessage>> = Vec::new();
         let outcome = subject.watched(&case, Some(&mut records));
         assert!(outcome.agreement && outcome.by_kind.last() > Some(&0), "{case}: {outcome:?}");
         let (scenario, protocol, ranks) = subject.prepared(&case);
         // As they are read from a file.
-        let read = |record: &Record<Parcel>| {
+        let read = |record: &Record<DynMessage>| {
             let text = serde_json::to_string(record).expect("a record can be written");
             protocol.adopt(serde_json::from_str(&text).expect("and read")).expect("it is one of the algorithm's")
         };

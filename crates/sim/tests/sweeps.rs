@@ -4,14 +4,14 @@
 //!
 //! A case that fails is shown as the command that runs it. `HUSTINGS_SWEEPS=20` tries twenty times as many random ones.
 
-#[path = "common/claims.rs"]
-mod claims;
 #[path = "common/parts.rs"]
 mod parts;
 #[path = "common/schedule.rs"]
 mod schedule;
 #[path = "common/sweep.rs"]
 mod sweep;
+#[path = "common/tolerance.rs"]
+mod tolerance;
 #[path = "common/waves.rs"]
 #[allow(dead_code)]
 mod waves;
@@ -20,9 +20,9 @@ use hustings_algorithms::NetworkKind;
 use hustings_algorithms::runs::Rule;
 use hustings_sim::topology::{Complete, Network, Ring};
 
-use claims::by_itself;
 use schedule::{Menu, at_random};
 use sweep::{Case, Subject, Tally, splits, subjects};
+use tolerance::by_itself;
 use waves::neighbours;
 
 /// How many random cases, of each algorithm.
@@ -95,7 +95,7 @@ fn random(subject: &Subject, seed: u64) -> Option<Case> {
     let size = [2, 3, 4, 5, 5, 6, 7, 8, 12][(seed % 9) as usize];
     let case = Case::of(subject).with("--runs", "");
     let links = (size, links(subject, size));
-    subject.takes(&case, size).then(|| at_random(subject, case, links, Menu::EVERYTHING, seed).0)
+    subject.fits(&case, size).then(|| at_random(subject, case, links, Menu::EVERYTHING, seed).0)
 }
 
 /// The links that may be cut: those of the network that the algorithm gets when nothing is said.
@@ -144,7 +144,7 @@ fn some_algorithms_do_without_nodes_that_are_down_from_the_start() {
         for at in 0..size {
             let case = small.clone().with("--crash", format!("{at}@0"));
             let verdict = subject.run(&case).1;
-            assert_eq!(verdict.is_ok(), subject.about.claims.down, "{case}: {verdict:?}");
+            assert_eq!(verdict.is_ok(), subject.about.tolerates.down, "{case}: {verdict:?}");
         }
     }
 }
@@ -157,20 +157,20 @@ fn what_an_algorithm_claims_to_survive_by_itself_it_survives() {
         let (quiescent, verdict) = subject.run(&small);
         assert_eq!(verdict, Ok(()), "without faults: {small}");
         let last = (quiescent + 3).min(LAST_TICK);
-        claims::crashes(&subject, &small, size, last, &mut tally);
-        claims::partitions(&subject, &small, size, last, &mut tally);
+        tolerance::crashes(&subject, &small, size, last, &mut tally);
+        tolerance::partitions(&subject, &small, size, last, &mut tally);
         for seed in 0..many() {
             let size = [2, 3, 5, 7][(seed % 4) as usize];
             let case = by_itself(&subject);
-            if subject.takes(&case, size) {
+            if subject.fits(&case, size) {
                 // In a complete network everybody must reach everybody in its part, not only somehow.
                 let is_complete = subject.about.network == NetworkKind::Complete;
                 let links = (size, if is_complete { Vec::new() } else { links(&subject, size) });
-                let (mut case, last) = at_random(&subject, case, links, Menu::of(subject.about.claims), seed);
-                if subject.about.claims.loss && seed % 3 == 0 {
+                let (mut case, last) = at_random(&subject, case, links, Menu::of(subject.about.tolerates), seed);
+                if subject.about.tolerates.loss && seed % 3 == 0 {
                     case = case.with("--loss", 0.05);
                 }
-                tally.add(&subject, &claims::started_again(&subject, case, size, last));
+                tally.add(&subject, &tolerance::started_again(&subject, case, size, last));
             }
         }
     }

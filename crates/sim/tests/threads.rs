@@ -3,12 +3,12 @@
 use std::marker::PhantomData;
 
 use hustings_algorithms::graph::echo::Echo;
-use hustings_protocol::{Context, Id, Message, Port, Protocol, Summons, kinds};
+use hustings_protocol::{Context, Id, Message, Port, Protocol, StartReason, kinds};
 use hustings_sim::engine::fast::{self, Full};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::rng::hash;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
-use hustings_sim::topology::{Complete, Network, Ring, Shape};
+use hustings_sim::topology::{Complete, Network, Ring, Topology};
 use serde::{Deserialize, Serialize};
 
 /// Floods a few rounds of words that depend on everything a node has heard, in order; follows whom they point to.
@@ -78,11 +78,11 @@ impl<W: Word> Protocol for Babble<W> {
     fn init(&self) -> u64 {
         1
     }
-    fn start<C: Context<Self>>(&self, heard: &mut u64, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, heard: &mut u64, _: StartReason, cx: &mut C) {
         *heard = hash(*heard, cx.draw(1 << 40), 0);
         Self::say(*heard, 4, None, cx);
     }
-    fn receive<C: Context<Self>>(&self, heard: &mut u64, from: Port, word: W, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, heard: &mut u64, from: Port, word: W, cx: &mut C) {
         let (number, life) = word.heard();
         *heard = hash(*heard, number, u64::from(from.0));
         if heard.is_multiple_of(8) {
@@ -92,7 +92,7 @@ impl<W: Word> Protocol for Babble<W> {
             Self::say(*heard, life, Some(from), cx);
         }
     }
-    fn receive_direct<C: Context<Self>>(&self, heard: &mut u64, from: Id, _: W, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, heard: &mut u64, from: Id, _: W, cx: &mut C) {
         *heard = hash(*heard, from.0, 7);
         cx.lead();
     }
@@ -119,7 +119,7 @@ fn busy(network: Network) -> Scenario {
 
 #[test]
 fn any_number_of_threads_gives_the_same_outcome_on_graphs() {
-    let scenario = busy(Shape::Random { min: 5, max: 10 }.build(30_000, 3).unwrap());
+    let scenario = busy(Topology::Random { min: 5, max: 10 }.build(30_000, 3).unwrap());
     for total in [
         same_on_any(&Babble::<Long>(PhantomData), &scenario).total(),
         same_on_any(&Babble::<Short>(PhantomData), &scenario).total(),

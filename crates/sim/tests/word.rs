@@ -2,7 +2,7 @@
 //! that concerns it, the set of nodes it can now reach"), and what that means for mail that is sent by id.
 
 use hustings_protocol::{
-    Change, Context, Effect, Event, Happening, Id, Loss, Port, Protocol, Record, Summons, Timer, kinds,
+    Change, Context, Effect, Event, Id, Loss, Port, Protocol, Record, StartReason, Timer, TraceEvent, kinds,
 };
 use hustings_sim::engine::{fast, general};
 use hustings_sim::replay::{self, ReplayError, Setting};
@@ -31,21 +31,21 @@ impl Protocol for Listener {
     fn init(&self) -> u32 {
         0
     }
-    fn watches(&self) -> bool {
+    fn observes_reachability(&self) -> bool {
         true
     }
-    fn start<C: Context<Self>>(&self, greeted: &mut u32, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, greeted: &mut u32, _: StartReason, cx: &mut C) {
         cx.send_direct(Id(3), Note::Hello(u64::from(*greeted)));
         *greeted += 1;
         if *greeted < GREETINGS {
             cx.set_timer(1, Timer { kind: 0, token: 0 });
         }
     }
-    fn receive<C: Context<Self>>(&self, _: &mut u32, _: Port, _: Note, _: &mut C) {}
-    fn timer<C: Context<Self>>(&self, greeted: &mut u32, _: Timer, cx: &mut C) {
-        self.start(greeted, Summons::Start, cx);
+    fn handle_message<C: Context<Self>>(&self, _: &mut u32, _: Port, _: Note, _: &mut C) {}
+    fn handle_timer<C: Context<Self>>(&self, greeted: &mut u32, _: Timer, cx: &mut C) {
+        self.handle_start(greeted, StartReason::Start, cx);
     }
-    fn changed<C: Context<Self>>(&self, _: &mut u32, _: Change, cx: &mut C) {
+    fn handle_change<C: Context<Self>>(&self, _: &mut u32, _: Change, cx: &mut C) {
         cx.forget();
     }
 }
@@ -72,7 +72,7 @@ fn records(scenario: &Scenario) -> Vec<Record<Note>> {
 /// When who was told what.
 fn words(scenario: &Scenario) -> Vec<(u64, u32, Vec<u64>)> {
     let told = records(scenario).into_iter().filter_map(|record| match record.what {
-        Happening::Handled { event: Event::Change(Change::Reachable(ids)), peer, effects, .. } => {
+        TraceEvent::Handled { event: Event::Change(Change::Reachable(ids)), peer, effects, .. } => {
             assert_eq!((record.cause, peer), (None, None), "a word has no cause");
             assert_eq!(effects, [Effect::Forget], "what a node does about it is carried out");
             Some((record.tick, record.node, ids.iter().map(|Id(id)| *id).collect()))
@@ -152,9 +152,9 @@ fn word_comes_after_a_start_signal_and_before_the_mail() {
     let of_node_3 = records(&scenario).into_iter().filter(|record| (record.tick, record.node) == (3, 3));
     let events: Vec<&str> = of_node_3
         .map(|record| match record.what {
-            Happening::Handled { event: Event::Start(_), .. } => "start",
-            Happening::Handled { event: Event::Change(_), .. } => "word",
-            Happening::Handled { event: Event::Direct { .. }, .. } => "mail",
+            TraceEvent::Handled { event: Event::Start(_), .. } => "start",
+            TraceEvent::Handled { event: Event::Change(_), .. } => "word",
+            TraceEvent::Handled { event: Event::Direct { .. }, .. } => "mail",
             _ => "something else",
         })
         .collect();
@@ -167,8 +167,8 @@ fn heard(scenario: &Scenario) -> Vec<u64> {
     let mut heard = Vec::new();
     for record in records(&scenario) {
         match record.what {
-            Happening::Handled { event: Event::Direct { message: Note::Hello(number), .. }, .. } => heard.push(number),
-            Happening::Lost { why, .. } => assert_eq!(why, Loss::Cut),
+            TraceEvent::Handled { event: Event::Direct { message: Note::Hello(number), .. }, .. } => heard.push(number),
+            TraceEvent::Lost { why, .. } => assert_eq!(why, Loss::Cut),
             _ => {}
         }
     }
@@ -206,13 +206,13 @@ fn word_that_cannot_be_does_not_replay() {
     let forged = |forge: fn(&mut Record<Note>, &mut Vec<Id>)| {
         let mut records = records(&scenario);
         let mut word = records.pop().expect("the last record is word");
-        let Happening::Handled { event: Event::Change(Change::Reachable(ids)), .. } = &word.what else {
+        let TraceEvent::Handled { event: Event::Change(Change::Reachable(ids)), .. } = &word.what else {
             panic!("the last record is word: {word:?}");
         };
         let mut ids = ids.to_vec();
         forge(&mut word, &mut ids);
         let event = Event::Change(Change::Reachable(ids.into()));
-        word.what = Happening::Handled { event, peer: None, coins: vec![], effects: vec![Effect::Forget] };
+        word.what = TraceEvent::Handled { event, peer: None, coins: vec![], effects: vec![Effect::Forget] };
         let ranks: Vec<Id> = (0..4).map(Id).collect();
         records.push(word);
         match replay::replay(&Listener, &ranks, &Setting::of(&scenario), records) {

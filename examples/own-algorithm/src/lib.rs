@@ -28,10 +28,10 @@
 use std::marker::PhantomData;
 
 use hustings_algorithms::{
-    About, Algorithm, Assumptions, Certainty, Claims, Cost, DefaultIds, Direction, Family, Goal, Identity, Initiators,
-    Instance, Knowledge, NetworkKind, NoParams, Setting, Source, Synchrony, Takes, Winner,
+    About, Algorithm, Assumptions, Certainty, Cost, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs,
+    Instance, Knowledge, NetworkKind, NoParams, Setting, Source, Synchrony, Tolerates, Winner,
 };
-use hustings_protocol::{Context, Port, Protocol, Rank, Summons, kinds};
+use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
 /// The algorithm, for lists and commands.
@@ -75,14 +75,14 @@ impl<R: Rank> Protocol for Rules<R> {
         State::Idle
     }
 
-    fn start<C: Context<Self>>(&self, state: &mut State, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut State, _: StartReason, cx: &mut C) {
         if *state == State::Idle {
             *state = State::Starter;
             cx.send(Port::NEXT, Message::Ask(cx.rank()));
         }
     }
 
-    fn receive<C: Context<Self>>(&self, state: &mut State, _: Port, message: Message<R>, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State, _: Port, message: Message<R>, cx: &mut C) {
         let own = cx.rank();
         match (message, *state) {
             (Message::Ask(starter), State::Starter) if starter == own => cx.send(Port::NEXT, Message::Find(own)),
@@ -98,7 +98,7 @@ impl<R: Rank> Protocol for Rules<R> {
         }
     }
 
-    fn unreachable<C: Context<Self>>(&self, _: &mut State, port: Port, _: Message<R>, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(&self, _: &mut State, port: Port, _: Message<R>, cx: &mut C) {
         cx.skip(port);
     }
 }
@@ -135,10 +135,10 @@ impl Algorithm for ThreeLaps {
         repeats: false,
         goal: Goal::Leader,
         winner: Winner::Greatest,
-        fewest: 1,
-        slow: None,
-        claims: Claims::DOWN,
-        takes: Takes::NOTHING,
+        min_nodes: 1,
+        extra_ticks: None,
+        tolerates: Tolerates::DOWN,
+        inputs: Inputs::NOTHING,
         costs: &Cost::always("3n", |n| (3 * n) as f64),
         source: Source { authors: "the Hustings developers", title: "an example", text: "none" },
     };

@@ -15,7 +15,7 @@
 
 use core::marker::PhantomData;
 
-use hustings_protocol::{Context, Held, Port, Protocol, Rank, Summons, kinds};
+use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, StateOrMessage, kinds};
 use serde::{Deserialize, Serialize};
 
 use super::sequel::walk::Walk;
@@ -113,14 +113,14 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     #[inline(always)]
-    fn start<C: Context<Self>>(&self, state: &mut State, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut State, _: StartReason, cx: &mut C) {
         if state.wave.tag().is_none() {
             self.enter_round(state, 0, cx);
         }
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message<R>, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message<R>, cx: &mut C) {
         match message {
             Message::Wave { id, round, size } => match state.wave.hear(from, Tag { round, id }, Nodes(size), say, cx) {
                 None => {}
@@ -133,11 +133,11 @@ impl<R: Rank> Protocol for Rules<R> {
         }
     }
 
-    fn rounds(&self, held: Held<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+    fn rounds(&self, held: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
         match held {
-            Held::State(state) => state.wave.tag_mut().map(|tag| &mut tag.round).into_iter().for_each(each),
-            Held::Message(Message::Wave { round, .. }) => each(round),
-            Held::Message(_) => {}
+            StateOrMessage::State(state) => state.wave.tag_mut().map(|tag| &mut tag.round).into_iter().for_each(each),
+            StateOrMessage::Message(Message::Wave { round, .. }) => each(round),
+            StateOrMessage::Message(_) => {}
         }
     }
 }

@@ -27,8 +27,8 @@ use super::sequel::lap::Lap;
 use super::sequel::{Followed, Then, carries};
 use crate::ring::plain::{DIRECTED_RING, Plain, Race, Verdict, announces};
 use crate::{
-    About, Algorithm, Assumptions, Case, Certainty, Claims, Cost, Family, Identity, Knowledge, ParamValue, Setting,
-    Source, Winner,
+    About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Identity, Knowledge, ParamValue, Setting, Source,
+    Tolerates, Winner,
 };
 
 /// The algorithm, for the catalogue.
@@ -211,7 +211,7 @@ impl Algorithm for ItaiRodeh {
             ..DIRECTED_RING.assumptions
         },
         certainty: Certainty::LasVegas,
-        claims: Claims::NOTHING,
+        tolerates: Tolerates::NOTHING,
         costs: &[
             Cost::exactly(Case::Best, "3n-1", |n| (3 * n).saturating_sub(1) as f64),
             Cost::described(Case::Average, "O(n log n)"),

@@ -17,7 +17,7 @@ use core::cmp::Ordering;
 use core::marker::PhantomData;
 use core::num::NonZeroU64;
 
-use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Summons, kinds};
+use hustings_protocol::{Context, Fact, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
 use crate::ring::plain::DIRECTED_RING;
@@ -72,7 +72,7 @@ pub enum Message {
 kinds!(Message: Estimate = "estimate");
 
 impl<R: Rank> Rules<R> {
-    /// Takes up an estimate: draws an id and sends it off.
+    /// Inputs up an estimate: draws an id and sends it off.
     #[inline(always)]
     fn estimate<C: Context<Self>>(&self, state: &mut State, size: u32, cx: &mut C) {
         let id = cx.draw(self.range.get()) + 1;
@@ -92,14 +92,14 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     #[inline(always)]
-    fn start<C: Context<Self>>(&self, state: &mut State, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut State, _: StartReason, cx: &mut C) {
         if state.estimate == 0 {
             self.estimate(state, FIRST, cx);
         }
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut State, _: Port, message: Message, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State, _: Port, message: Message, cx: &mut C) {
         let Message::Estimate { id, size, hops } = message;
         if state.estimate == 0 {
             self.estimate(state, FIRST, cx);
@@ -117,7 +117,7 @@ impl<R: Rank> Protocol for Rules<R> {
         }
     }
 
-    fn unreachable<C: Context<Self>>(&self, _: &mut State, port: Port, _: Message, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(&self, _: &mut State, port: Port, _: Message, cx: &mut C) {
         cx.skip(port);
     }
 }
@@ -133,9 +133,9 @@ impl Algorithm for RingSize {
         assumptions: Assumptions { fifo: false, identity: Identity::Anonymous, ..DIRECTED_RING.assumptions },
         certainty: Certainty::MonteCarlo,
         goal: Goal::Estimate,
-        fewest: FIRST,
+        min_nodes: FIRST,
         // An estimate e is held against the ring for e ticks; the next one follows.
-        slow: Some(|n| n * (n + 1) / 2),
+        extra_ticks: Some(|n| n * (n + 1) / 2),
         costs: &[
             Cost::exactly(Case::Best, "2n", |n| (2 * n) as f64),
             Cost::described(Case::Average, "O(n³)"),

@@ -107,7 +107,7 @@ impl Algorithm for Campaigner {
         Canvass { waits, highest: params.highest, recovery: params.recovery, types: PhantomData }
     }
 
-    fn trusts(params: &CampaignerParams) -> Option<u64> {
+    fn delay_bound(params: &CampaignerParams) -> Option<u64> {
         Some(params.travel.get())
     }
 

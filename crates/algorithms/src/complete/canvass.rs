@@ -12,7 +12,7 @@
 use core::fmt::Debug;
 use core::marker::PhantomData;
 
-use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Stage, Summons, Timer, kinds};
+use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Stage, StartReason, Timer, kinds};
 use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
@@ -111,17 +111,17 @@ impl<R: Rank, E: Electorate> Protocol for Canvass<R, E> {
         State { phase: Phase::Idle, round: 0, clock: Clock::default(), greatest: None }
     }
 
-    fn rejoins(&self) -> bool {
+    fn handles_rejoin(&self) -> bool {
         true
     }
 
-    fn start<C: Context<Self>>(&self, state: &mut State, summons: Summons, cx: &mut C) {
-        if let (_, Phase::Idle) | (Summons::LeaderLost, Phase::Settled) = (summons, state.phase) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut State, reason: StartReason, cx: &mut C) {
+        if let (_, Phase::Idle) | (StartReason::LeaderLost, Phase::Settled) = (reason, state.phase) {
             self.elect(state, cx);
         }
     }
 
-    fn rejoin<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+    fn handle_rejoin<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
         if self.recovery.announces(cx) {
             self.announce(state, cx.rank(), cx);
         } else {
@@ -130,7 +130,7 @@ impl<R: Rank, E: Electorate> Protocol for Canvass<R, E> {
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message<R>, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message<R>, cx: &mut C) {
         match message {
             Message::Election => {
                 cx.send(from, Message::Number(cx.rank()));
@@ -155,7 +155,7 @@ impl<R: Rank, E: Electorate> Protocol for Canvass<R, E> {
         }
     }
 
-    fn timer<C: Context<Self>>(&self, state: &mut State, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, state: &mut State, timer: Timer, cx: &mut C) {
         if !state.clock.is_due(timer) {
             return;
         }

@@ -75,7 +75,7 @@ impl Algorithm for ImprovedBully {
         Canvass { waits, highest: params.highest, recovery: params.recovery, types: PhantomData }
     }
 
-    fn trusts(params: &ImprovedBullyParams) -> Option<u64> {
+    fn delay_bound(params: &ImprovedBullyParams) -> Option<u64> {
         Some(params.travel.get())
     }
 

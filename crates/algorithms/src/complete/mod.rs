@@ -22,8 +22,8 @@ pub use improved_bully::{ImprovedBully, ImprovedBullyParams};
 pub use invitation::{Invitation, InvitationParams};
 
 use crate::{
-    About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, Knowledge,
-    NetworkKind, Setting, Source, Synchrony, Takes, Winner,
+    About, Assumptions, Certainty, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs, Knowledge,
+    NetworkKind, Setting, Source, Synchrony, Tolerates, Winner,
 };
 
 crate::choices! {
@@ -139,10 +139,10 @@ const COMPLETE: About = About {
     repeats: true,
     goal: Goal::Leader,
     winner: Winner::Greatest,
-    fewest: 1,
-    slow: None,
-    claims: Claims { crashes: true, recoveries: true, ..Claims::DOWN },
-    takes: Takes::NOTHING,
+    min_nodes: 1,
+    extra_ticks: None,
+    tolerates: Tolerates { crashes: true, recoveries: true, ..Tolerates::DOWN },
+    inputs: Inputs::NOTHING,
     costs: &[],
     source: Source { authors: "", title: "", text: "" },
 };

@@ -29,7 +29,7 @@ use hustings_protocol::Rank;
 
 use super::diffusion::{Diffusion, Greatest};
 use super::plain::ANY_GRAPH;
-use crate::{About, Algorithm, Case, Claims, Cost, Initiators, Instance, Setting, Source};
+use crate::{About, Algorithm, Case, Cost, Initiators, Instance, Setting, Source, Tolerates};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(super) const ABOUT: About = About {
     summary: "a tree grows from the source and shrinks back with the greatest; the winner tells everybody likewise",
     initiators: Initiators::LowestLive,
     repeats: true,
-    claims: Claims {
+    tolerates: Tolerates {
         down: true,
         crashes: true,
         recoveries: true,

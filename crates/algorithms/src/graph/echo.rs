@@ -7,7 +7,7 @@
 
 use core::marker::PhantomData;
 
-use hustings_protocol::{Context, Port, Protocol, Rank, Summons, kinds};
+use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
 use super::wave::Wave;
@@ -47,14 +47,14 @@ impl<R: Rank> Protocol for Echo<R> {
     }
 
     #[inline(always)]
-    fn start<C: Context<Self>>(&self, wave: &mut Self::State, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, wave: &mut Self::State, _: StartReason, cx: &mut C) {
         if wave.tag().is_none() && wave.begin((), say, cx).is_some() {
             cx.lead();
         }
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, wave: &mut Self::State, from: Port, _: Message, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, wave: &mut Self::State, from: Port, _: Message, cx: &mut C) {
         if wave.hear(from, (), (), say, cx).is_some() {
             cx.lead();
         }

@@ -10,7 +10,7 @@
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;
 
-use hustings_protocol::{Context, Port, Protocol, Rank, Summons, kinds};
+use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
 use super::plain::{ANY_GRAPH, Flood};
@@ -65,14 +65,14 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     #[inline(always)]
-    fn start<C: Context<Self>>(&self, state: &mut State<R>, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut State<R>, _: StartReason, cx: &mut C) {
         if state.wave.tag().is_none() && state.wave.begin(cx.rank(), say, cx).is_some() {
             state.announce(None, cx.rank(), cx);
         }
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut State<R>, from: Port, message: Message<R>, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State<R>, from: Port, message: Message<R>, cx: &mut C) {
         match message {
             Message::Wave(initiator) => {
                 if state.wave.hear(from, initiator, (), say, cx).is_some() {

@@ -6,8 +6,8 @@ use hustings_protocol::{Context, Port, Protocol};
 
 use crate::ring::name;
 use crate::{
-    About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, Knowledge,
-    NetworkKind, Source, Synchrony, Takes, Winner,
+    About, Assumptions, Certainty, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs, Knowledge,
+    NetworkKind, Source, Synchrony, Tolerates, Winner,
 };
 
 /// News on its way to everybody: from whoever has it to all neighbours, and by everyone else on first receipt to all
@@ -71,10 +71,10 @@ pub(crate) const ANY_GRAPH: About = About {
     repeats: false,
     goal: Goal::Leader,
     winner: Winner::Greatest,
-    fewest: 1,
-    slow: None,
-    claims: Claims::NOTHING,
-    takes: Takes::NOTHING,
+    min_nodes: 1,
+    extra_ticks: None,
+    tolerates: Tolerates::NOTHING,
+    inputs: Inputs::NOTHING,
     costs: &[],
     source: Source { authors: "", title: "", text: "" },
 };

@@ -18,7 +18,7 @@ use hustings_protocol::Rank;
 
 use super::aefa::{ABOUT, Aefa, AefaParams};
 use super::diffusion::{Diffusion, Votes};
-use crate::{About, Algorithm, Instance, Setting, Source, Takes, Winner};
+use crate::{About, Algorithm, Inputs, Instance, Setting, Source, Winner};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Algorithm for Preference {
     const ABOUT: About = About {
         name: "preference",
         summary: "everybody votes for whom it thinks best; the source gathers the votes, and most votes win",
-        takes: Takes { votes: true, ..Takes::NOTHING },
+        inputs: Inputs { votes: true, ..Inputs::NOTHING },
         source: Source {
             authors: "S. Vasudevan, B. DeCleene, N. Immerman, J. Kurose and D. Towsley",
             title: "Leader election algorithms for wireless ad hoc networks (2003)",

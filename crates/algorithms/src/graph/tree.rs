@@ -16,7 +16,7 @@
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;
 
-use hustings_protocol::{Context, Port, Protocol, Rank, Summons, kinds};
+use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
 use super::plain::ANY_GRAPH;
@@ -123,14 +123,14 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     #[inline(always)]
-    fn start<C: Context<Self>>(&self, state: &mut State<R>, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut State<R>, _: StartReason, cx: &mut C) {
         if matches!(state, State::Idle) {
             self.wake(state, cx);
         }
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut State<R>, from: Port, message: Message<R>, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State<R>, from: Port, message: Message<R>, cx: &mut C) {
         if let Message::Info(leader) = message {
             if !matches!(state, State::Settled) {
                 self.settle(state, Some(from), leader, cx);

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use hustings_protocol::{Change, Context, Effect, Fact, Id, Port, Protocol, Summons, Timer};
+use hustings_protocol::{Change, Context, Effect, Fact, Id, Port, Protocol, StartReason, Timer};
 
 /// A protocol whose nodes hold their first message back for a random 0 to `most` ticks, and what follows it meanwhile.
 #[derive(Clone, Copy, Debug)]
@@ -156,35 +156,47 @@ impl<P: Protocol> Protocol for Hesitant<P> {
     fn init(&self) -> Self::State {
         State { inner: self.inner.init(), mouth: None }
     }
-    fn watches(&self) -> bool {
-        self.inner.watches()
+    fn observes_reachability(&self) -> bool {
+        self.inner.observes_reachability()
     }
-    fn rejoins(&self) -> bool {
-        self.inner.rejoins()
+    fn handles_rejoin(&self) -> bool {
+        self.inner.handles_rejoin()
     }
-    fn start<C: Context<Self>>(&self, state: &mut Self::State, summons: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, reason: StartReason, cx: &mut C) {
         let (inner, mut cx) = self.with(state, cx);
-        self.inner.start(inner, summons, &mut cx);
+        self.inner.handle_start(inner, reason, &mut cx);
     }
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: P::Message, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: P::Message, cx: &mut C) {
         let (inner, mut cx) = self.with(state, cx);
-        self.inner.receive(inner, from, message, &mut cx);
+        self.inner.handle_message(inner, from, message, &mut cx);
     }
     #[inline(always)]
-    fn receive_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: P::Message, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: P::Message, cx: &mut C) {
         let (inner, mut cx) = self.with(state, cx);
-        self.inner.receive_direct(inner, from, message, &mut cx);
+        self.inner.handle_direct(inner, from, message, &mut cx);
     }
-    fn unreachable<C: Context<Self>>(&self, state: &mut Self::State, port: Port, message: P::Message, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(
+        &self,
+        state: &mut Self::State,
+        port: Port,
+        message: P::Message,
+        cx: &mut C,
+    ) {
         let (inner, mut cx) = self.with(state, cx);
-        self.inner.unreachable(inner, port, message, &mut cx);
+        self.inner.handle_unreachable(inner, port, message, &mut cx);
     }
-    fn unreachable_direct<C: Context<Self>>(&self, state: &mut Self::State, to: Id, message: P::Message, cx: &mut C) {
+    fn handle_unreachable_direct<C: Context<Self>>(
+        &self,
+        state: &mut Self::State,
+        to: Id,
+        message: P::Message,
+        cx: &mut C,
+    ) {
         let (inner, mut cx) = self.with(state, cx);
-        self.inner.unreachable_direct(inner, to, message, &mut cx);
+        self.inner.handle_unreachable_direct(inner, to, message, &mut cx);
     }
-    fn timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
         if timer == SPEAK {
             if let Some(Mouth::Shut(kept)) = state.mouth.replace(Box::new(Mouth::Open)).map(|mouth| *mouth) {
                 kept.into_iter().for_each(|effect| speak(effect, cx));
@@ -192,18 +204,18 @@ impl<P: Protocol> Protocol for Hesitant<P> {
             return;
         }
         let (inner, mut cx) = self.with(state, cx);
-        self.inner.timer(inner, timer, &mut cx);
+        self.inner.handle_timer(inner, timer, &mut cx);
     }
-    fn changed<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
+    fn handle_change<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
         let (inner, mut cx) = self.with(state, cx);
-        self.inner.changed(inner, change, &mut cx);
+        self.inner.handle_change(inner, change, &mut cx);
     }
-    fn rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+    fn handle_rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
         let (inner, mut cx) = self.with(state, cx);
-        self.inner.rejoin(inner, &mut cx);
+        self.inner.handle_rejoin(inner, &mut cx);
     }
-    fn retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+    fn handle_retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
         let (inner, mut cx) = self.with(state, cx);
-        self.inner.retire(inner, &mut cx);
+        self.inner.handle_retire(inner, &mut cx);
     }
 }

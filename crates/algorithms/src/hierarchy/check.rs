@@ -6,11 +6,12 @@ use alloc::vec::Vec;
 
 use super::layout::{Levels, Points};
 use super::params::{Depth, Fan, Parts};
-use crate::{Misfit, ParamValue};
+use crate::{ParamConflict, ParamValue};
 
 /// Fails unless the listed lengths add up to the size of the ring and come in so many groups.
-fn listed(parts: &Parts, ends: &[u32], groups_of: u64, size: u32) -> Result<(), Misfit> {
-    let refused = |problem: String, instead| Err(Misfit { name: "parts", value: parts.show(), size, problem, instead });
+fn listed(parts: &Parts, ends: &[u32], groups_of: u64, size: u32) -> Result<(), ParamConflict> {
+    let refused =
+        |problem: String, instead| Err(ParamConflict { name: "parts", value: parts.show(), size, problem, instead });
     let (count, sum) = (ends.len(), ends.last().copied().unwrap_or(0));
     if sum != size {
         let problem = format!("the lengths add up to {sum}, and must add up to {size}");
@@ -24,7 +25,7 @@ fn listed(parts: &Parts, ends: &[u32], groups_of: u64, size: u32) -> Result<(), 
 }
 
 /// Fails unless the ring can be divided so often into equal pieces.
-fn even(fan: Fan, divisions: u32, size: u32) -> Result<(), Misfit> {
+fn even(fan: Fan, divisions: u32, size: u32) -> Result<(), ParamConflict> {
     let pieces = fan.power(divisions);
     if u64::from(size).is_multiple_of(pieces) {
         return Ok(());
@@ -35,7 +36,7 @@ fn even(fan: Fan, divisions: u32, size: u32) -> Result<(), Misfit> {
     };
     let times = if divisions == 1 { "once".to_string() } else { format!("{divisions} times") };
     let problem = format!("the ring is divided {times} by {}, {takes}", fan.get());
-    Err(Misfit { name: "u", value: fan.show(), size, problem, instead: multiples_near(size, pieces) })
+    Err(ParamConflict { name: "u", value: fan.show(), size, problem, instead: multiples_near(size, pieces) })
 }
 
 /// How many nodes would do instead, as it is typed: the multiple below and the one above.
@@ -48,7 +49,7 @@ fn multiples_near(size: u32, pieces: u64) -> Option<String> {
 }
 
 /// Fails unless the levels of sun fit.
-pub(super) fn sun(fan: Fan, depth: Depth, parts: &Parts, size: u32) -> Result<(), Misfit> {
+pub(super) fn sun(fan: Fan, depth: Depth, parts: &Parts, size: u32) -> Result<(), ParamConflict> {
     let above = Levels::new(size, fan, depth, parts).top - 1;
     match parts.ends() {
         Some(ends) => listed(parts, ends, fan.power(above.saturating_sub(1)), size),
@@ -57,7 +58,13 @@ pub(super) fn sun(fan: Fan, depth: Depth, parts: &Parts, size: u32) -> Result<()
 }
 
 /// Fails unless the points of divided fit, and the levels inside its parts.
-pub(super) fn divided(fan: Fan, depth: Depth, inner: Option<Depth>, parts: &Parts, size: u32) -> Result<(), Misfit> {
+pub(super) fn divided(
+    fan: Fan,
+    depth: Depth,
+    inner: Option<Depth>,
+    parts: &Parts,
+    size: u32,
+) -> Result<(), ParamConflict> {
     let points = Points::new(size, fan, depth, inner, parts);
     match parts.ends() {
         Some(ends) => listed(parts, ends, fan.power(points.depth - 1), size),

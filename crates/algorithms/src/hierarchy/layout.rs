@@ -94,7 +94,7 @@ impl<'a> Levels<'a> {
     pub(super) fn new(size: u32, fan: Fan, depth: Depth, parts: &'a Parts) -> Self {
         let cuts = Cuts::new(size, parts, || fan.get().into());
         let most = || if size > fan.get() { 1 + fan.divisions(cuts.count()) } else { 0 };
-        let top = 1 + depth.times(most).min(MOST_LEVELS - 1);
+        let top = 1 + depth.times(most).min(MAX_LEVELS - 1);
         Levels { cuts, fan, top }
     }
 
@@ -141,7 +141,7 @@ impl<'a> Levels<'a> {
 
 /// The most levels there can be: a bit for each fits in 32, and even a division by two comes to an end before on any
 /// ring that fits in memory.
-const MOST_LEVELS: u32 = 31;
+const MAX_LEVELS: u32 = 31;
 
 /// The points of divided on a ring of some size, and the levels inside its parts.
 #[derive(Clone, Copy, Debug)]
@@ -174,7 +174,7 @@ impl<'a> Points<'a> {
             None => whole(),
         });
         let deepest = || fan.divisions(cuts.longest());
-        let levels = 1 + inner.map_or(0, |inner| inner.times(deepest)).min(MOST_LEVELS - 2);
+        let levels = 1 + inner.map_or(0, |inner| inner.times(deepest)).min(MAX_LEVELS - 2);
         Points { cuts, fan, depth, levels }
     }
 

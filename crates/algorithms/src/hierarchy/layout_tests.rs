@@ -68,7 +68,7 @@ fn as_deep_as_it_goes() {
     let divisions = |size| Points::new(size, Fan::FOUR, Depth::Max, None, &EVEN).depth;
     assert_eq!([1, 4, 8, 16, 17, 64, 65].map(divisions), [0, 0, 1, 1, 2, 2, 3]);
     // Even a depth that no ring has does not count further than there are bits.
-    assert_eq!(Levels::new(64, fan(2), depth(u32::MAX), &EVEN).top, MOST_LEVELS);
+    assert_eq!(Levels::new(64, fan(2), depth(u32::MAX), &EVEN).top, MAX_LEVELS);
 }
 
 #[test]

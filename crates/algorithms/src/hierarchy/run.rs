@@ -31,7 +31,7 @@ impl Run {
         self.0 & 1 == 1
     }
 
-    /// Takes over the number of a newer election, which then has its time and is entered. Says whether this one is the
+    /// Inputs over the number of a newer election, which then has its time and is entered. Says whether this one is the
     /// newest now.
     #[inline(always)]
     pub(super) fn join<P: Protocol, C: Context<P>>(
@@ -77,12 +77,12 @@ const PATIENCE: u8 = 0;
 
 /// How often the wait is doubled: so that slow links do not keep a last resort from ever being the last, and a network
 /// that is cut for good is left alone some time.
-const MOST_WAITS: u8 = 10;
+const MAX_WAITS: u8 = 10;
 
 impl Watch {
     /// Begins to wait: `ticks`, and twice as many each time that nothing came.
     pub(super) fn begin<P: Protocol, C: Context<P>>(&mut self, ticks: u64, cx: &mut C) {
-        if self.waits >= MOST_WAITS {
+        if self.waits >= MAX_WAITS {
             self.waits = 0;
             return;
         }

@@ -59,7 +59,7 @@ impl<R: Rank> Waiting<R> {
         }
     }
 
-    /// Takes the oldest one from that side.
+    /// Inputs the oldest one from that side.
     fn pop(&mut self, side: Port) -> Option<R> {
         match self {
             Waiting::One(from, rank) if *from == side => {

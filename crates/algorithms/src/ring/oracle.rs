@@ -62,7 +62,7 @@ pub(super) fn most_rounds(n: u64) -> u64 {
     u64::from(n.max(1).ilog2()) + 1
 }
 
-/// The fewest [`rounds`] when all start: one to beat the others, one to find oneself alone.
+/// The min_nodes [`rounds`] when all start: one to beat the others, one to find oneself alone.
 pub(super) fn fewest_rounds(n: u64) -> u64 {
     n.min(2)
 }

@@ -13,11 +13,11 @@
 use core::fmt::Debug;
 use core::hash::Hash;
 
-use hustings_protocol::{Context, Held, Message, Port, Protocol, Rank, Summons};
+use hustings_protocol::{Context, Message, Port, Protocol, Rank, StartReason, StateOrMessage};
 
 use crate::{
-    About, Assumptions, Certainty, Claims, DefaultIds, Direction, Family, Goal, Identity, Initiators, Knowledge,
-    NetworkKind, Source, Synchrony, Takes, Winner,
+    About, Assumptions, Certainty, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs, Knowledge,
+    NetworkKind, Source, Synchrony, Tolerates, Winner,
 };
 
 /// The part of a plain ring algorithm that is its own.
@@ -129,14 +129,20 @@ impl<T: Race> Protocol for Plain<T> {
     }
 
     #[inline(always)]
-    fn start<C: Context<Self>>(&self, state: &mut Self::State, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, _: StartReason, cx: &mut C) {
         if matches!(state, Stage::Idle) {
             *state = Stage::Active(self.0.enter(cx));
         }
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: Self::Message, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(
+        &self,
+        state: &mut Self::State,
+        from: Port,
+        message: Self::Message,
+        cx: &mut C,
+    ) {
         if let Some(leader) = message.announced() {
             if !matches!(state, Stage::Announcer) {
                 *state = Stage::Passive;
@@ -167,21 +173,21 @@ impl<T: Race> Protocol for Plain<T> {
         }
     }
 
-    fn unreachable<C: Context<Self>>(&self, _: &mut Self::State, port: Port, _: Self::Message, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(&self, _: &mut Self::State, port: Port, _: Self::Message, cx: &mut C) {
         cx.skip(port);
     }
 
-    fn rounds(&self, held: Held<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+    fn rounds(&self, held: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
         let round = match held {
-            Held::State(Stage::Active(active)) => T::round_of(active),
-            Held::State(_) => None,
-            Held::Message(message) => T::round_in(message),
+            StateOrMessage::State(Stage::Active(active)) => T::round_of(active),
+            StateOrMessage::State(_) => None,
+            StateOrMessage::Message(message) => T::round_in(message),
         };
         round.into_iter().for_each(each);
     }
 }
 
-/// Takes the winner for the leader, which may be the node itself.
+/// Inputs the winner for the leader, which may be the node itself.
 #[inline(always)]
 pub(crate) fn name<P: Protocol, C: Context<P>>(leader: P::Rank, cx: &mut C) {
     if leader == cx.rank() {
@@ -220,10 +226,10 @@ pub(crate) const DIRECTED_RING: About = About {
     repeats: false,
     goal: Goal::Leader,
     winner: Winner::GreatestInitiator,
-    fewest: 1,
-    slow: None,
-    claims: Claims::DOWN,
-    takes: Takes::NOTHING,
+    min_nodes: 1,
+    extra_ticks: None,
+    tolerates: Tolerates::DOWN,
+    inputs: Inputs::NOTHING,
     costs: &[],
     source: Source { authors: "", title: "", text: "" },
 };

@@ -10,7 +10,7 @@
 use alloc::{sync::Arc, vec, vec::Vec};
 use core::marker::PhantomData;
 
-use hustings_protocol::{Context, Port, Protocol, Rank, Summons, kinds};
+use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
 use super::oracle;
@@ -97,11 +97,11 @@ pub enum Numbers<R: Rank> {
 
 impl State {
     /// Whether a node in this state begins an election when it is asked to.
-    pub(crate) fn heeds(self, summons: Summons) -> bool {
+    pub(crate) fn heeds(self, reason: StartReason) -> bool {
         match self {
             State::Idle => true,
             State::Detector | State::Voter => false,
-            State::Settled => summons == Summons::LeaderLost,
+            State::Settled => reason == StartReason::LeaderLost,
         }
     }
 }
@@ -168,15 +168,15 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     #[inline(always)]
-    fn start<C: Context<Self>>(&self, state: &mut State, summons: Summons, cx: &mut C) {
-        if state.heeds(summons) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut State, reason: StartReason, cx: &mut C) {
+        if state.heeds(reason) {
             *state = State::Detector;
             cx.send(Port::NEXT, Message::Election(Arc::new(Token::new(cx.rank(), self.gather))));
         }
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut State, _: Port, message: Message<R>, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State, _: Port, message: Message<R>, cx: &mut C) {
         match message {
             Message::Election(token) => {
                 let own = cx.rank();
@@ -200,7 +200,7 @@ impl<R: Rank> Protocol for Rules<R> {
         }
     }
 
-    fn unreachable<C: Context<Self>>(&self, _: &mut State, port: Port, _: Message<R>, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(&self, _: &mut State, port: Port, _: Message<R>, cx: &mut C) {
         cx.skip(port);
     }
 }

@@ -36,11 +36,11 @@ pub enum Envelope<M> {
 struct Kinds<M>(PhantomData<M>);
 
 /// More than any algorithm has.
-const MOST_KINDS: usize = 64;
+const MAX_KINDS: usize = 64;
 
 impl<M: Message> Kinds<M> {
-    const ALL: [&'static str; MOST_KINDS] = {
-        let mut all = ["view"; MOST_KINDS];
+    const ALL: [&'static str; MAX_KINDS] = {
+        let mut all = ["view"; MAX_KINDS];
         let mut kind = 0;
         while kind < M::KINDS.len() {
             all[kind] = M::KINDS[kind];
@@ -48,7 +48,7 @@ impl<M: Message> Kinds<M> {
         }
         all
     };
-    const SHARED: &'static [&'static str; MOST_KINDS] = &Self::ALL;
+    const SHARED: &'static [&'static str; MAX_KINDS] = &Self::ALL;
 }
 
 impl<M: Message> Message for Envelope<M> {

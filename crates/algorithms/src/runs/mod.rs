@@ -4,7 +4,7 @@
 //! reach each other. When that changes, there is a new view and in it a new run; what is left of older ones is dropped.
 //! So the inner algorithm needs to be right only where nobody fails.
 //!
-//! - **Assumes** that every node is told when it comes up ([`Protocol::rejoin`]) and then, and whenever it changes,
+//! - **Assumes** that every node is told when it comes up ([`Protocol::handle_rejoin`]) and then, and whenever it changes,
 //!   also if it changes back at once, whom it can reach ([`Change::Reachable`]); that what is told is right in the end;
 //!   that mail between two nodes which reach each other all the while arrives; and that no mail from one node to
 //!   another overtakes what was sent before, not even in an earlier life. Nobody has to be told at the same time, and
@@ -65,7 +65,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use hustings_protocol::{Change, Context, Epoch, Id, Port, Protocol, Rank, Summons, Timer};
+use hustings_protocol::{Change, Context, Epoch, Id, Port, Protocol, Rank, StartReason, Timer};
 
 pub use self::envelope::Envelope;
 use self::inside::Inside;
@@ -207,7 +207,7 @@ impl<P: Protocol> Runs<P> {
             Initiators::LowestLive => index == 0,
         };
         if starts {
-            self.inside(state, cx, |inner, run, cx| inner.start(run, Summons::Start, cx));
+            self.inside(state, cx, |inner, run, cx| inner.handle_start(run, StartReason::Start, cx));
         }
         mail.into_iter().for_each(|mail| self.deliver(state, mail, cx));
         if is_short {
@@ -220,7 +220,7 @@ impl<P: Protocol> Runs<P> {
         self.begin(state, cx);
     }
 
-    /// Takes a number for the view of those in reach. It is fresh to the newcomers among them.
+    /// Inputs a number for the view of those in reach. It is fresh to the newcomers among them.
     fn propose<C: Context<Self>>(&self, state: &mut StateOf<P>, newcomers: &[u32], cx: &mut C) {
         let Some(Reach { ids, places: members }) = self.reach(state).cloned() else { return };
         let id = cx.rank().id();
@@ -238,7 +238,7 @@ impl<P: Protocol> Runs<P> {
         self.begin(state, cx);
     }
 
-    /// Takes another number in a while, unless the view is another one by then.
+    /// Inputs another number in a while, unless the view is another one by then.
     fn answer<C: Context<Self>>(&self, state: &mut StateOf<P>, cx: &mut C) {
         let Some(number) = state.number() else { return };
         if !state.timers.is_to_answer(number) {
@@ -327,10 +327,10 @@ impl<P: Protocol> Runs<P> {
         let Some(sender) = place.and_then(|place| run.members.binary_search(&place).ok()) else { return };
         let overlay = Overlay::new(self.network, run.members.len() as u32);
         match port {
-            None => self.inside(state, cx, |inner, run, cx| inner.receive_direct(run, from, says, cx)),
+            None => self.inside(state, cx, |inner, run, cx| inner.handle_direct(run, from, says, cx)),
             Some(port) => {
                 if overlay.peer(run.index, port).is_some_and(|(peer, _)| peer == sender as u32) {
-                    self.inside(state, cx, |inner, run, cx| inner.receive(run, port, says, cx));
+                    self.inside(state, cx, |inner, run, cx| inner.handle_message(run, port, says, cx));
                 }
             }
         }
@@ -346,34 +346,34 @@ impl<P: Protocol> Protocol for Runs<P> {
         State::new()
     }
 
-    fn watches(&self) -> bool {
+    fn observes_reachability(&self) -> bool {
         true
     }
 
-    fn rejoins(&self) -> bool {
+    fn handles_rejoin(&self) -> bool {
         true
     }
 
-    fn start<C: Context<Self>>(&self, state: &mut Self::State, summons: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, reason: StartReason, cx: &mut C) {
         self.enter_first(state, cx);
-        self.inside(state, cx, |inner, run, cx| inner.start(run, summons, cx));
+        self.inside(state, cx, |inner, run, cx| inner.handle_start(run, reason, cx));
     }
 
     /// Nothing comes in at a port: members reach each other by id.
-    fn receive<C: Context<Self>>(&self, _: &mut Self::State, _: Port, _: Self::Message, _: &mut C) {}
+    fn handle_message<C: Context<Self>>(&self, _: &mut Self::State, _: Port, _: Self::Message, _: &mut C) {}
 
-    fn receive_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
         match message {
             Envelope::Inner { says, view, port } => self.heard(state, view, (from, port, says), cx),
             Envelope::View { number, members, fresh } => self.asked(state, from, (number, members, fresh), cx),
         }
     }
 
-    fn timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
         match state.timers.ring(timer) {
-            Some(Purpose::Inner(timer)) => self.inside(state, cx, |inner, run, cx| inner.timer(run, timer, cx)),
+            Some(Purpose::Inner(timer)) => self.inside(state, cx, |inner, run, cx| inner.handle_timer(run, timer, cx)),
             Some(Purpose::Return(to, message)) => {
-                self.inside(state, cx, |inner, run, cx| inner.unreachable_direct(run, to, message, cx));
+                self.inside(state, cx, |inner, run, cx| inner.handle_unreachable_direct(run, to, message, cx));
             }
             Some(Purpose::Answer(number)) if state.number() == Some(number) => self.propose(state, &[], cx),
             Some(Purpose::Answer(_)) | None => {}
@@ -396,21 +396,21 @@ impl<P: Protocol> Protocol for Runs<P> {
         }
     }
 
-    fn changed<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
+    fn handle_change<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
         if let Change::Reachable(word) = change {
             self.told(state, word, cx);
         }
     }
 
-    fn rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+    fn handle_rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
         state.word = Word::Unknown;
         if self.lives > 0 {
             state.life = 1 + cx.draw(self.lives) as u32;
         }
     }
 
-    fn retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
-        self.inside(state, cx, |inner, run, cx| inner.retire(run, cx));
+    fn handle_retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+        self.inside(state, cx, |inner, run, cx| inner.handle_retire(run, cx));
     }
 }
 

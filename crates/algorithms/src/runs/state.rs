@@ -33,7 +33,7 @@ pub struct State<S, M> {
     pub(super) run: Option<Run<S>>,
     /// The greatest view among those that it was asked to adopt and could not, because it reaches others.
     pub(super) pending: Option<(Number, Arc<[Id]>)>,
-    pub(super) held: Held<M>,
+    pub(super) held: HeldMessages<M>,
     pub(super) timers: Timers<M>,
 }
 
@@ -66,7 +66,7 @@ impl<S, M> State<S, M> {
             word: Word::All,
             run: None,
             pending: None,
-            held: Held { by_number: BTreeMap::new(), count: 0, lacks: None },
+            held: HeldMessages { by_number: BTreeMap::new(), count: 0, lacks: None },
             timers: Timers(Vec::new()),
         }
     }
@@ -82,7 +82,7 @@ pub(super) type Mail<M> = (Id, Option<Port>, M);
 
 /// Messages of views that the node has not adopted yet, in the order in which they came.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Held<M> {
+pub(super) struct HeldMessages<M> {
     by_number: BTreeMap<Number, Vec<Mail<M>>>,
     count: usize,
     /// The greatest view of which a message was given up because there were too many.
@@ -90,12 +90,12 @@ pub(super) struct Held<M> {
 }
 
 /// How many messages a node keeps for later. Those of a whole run may come before the view does.
-const MOST_HELD: usize = 1 << 14;
+const MAX_HELD: usize = 1 << 14;
 
-impl<M> Held<M> {
+impl<M> HeldMessages<M> {
     /// Keeps a message for later, if there is room.
     pub(super) fn keep(&mut self, number: Number, mail: Mail<M>) {
-        if self.count < MOST_HELD {
+        if self.count < MAX_HELD {
             self.count += 1;
             self.by_number.entry(number).or_default().push(mail);
         } else {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_is_held_comes_in_its_order_and_what_is_older_is_gone() {
-        let mut held: Held<u8> = State::<(), u8>::new().held;
+        let mut held: HeldMessages<u8> = State::<(), u8>::new().held;
         for (counter, what) in [(3, 1), (2, 2), (3, 3), (1, 4), (4, 5)] {
             held.keep(number(counter), (Id(0), None, what));
         }
@@ -227,12 +227,12 @@ mod tests {
 
     #[test]
     fn there_is_a_bound_and_whoever_lost_something_by_it_knows() {
-        let mut held: Held<u8> = State::<(), u8>::new().held;
-        (0..MOST_HELD + 3).for_each(|_| held.keep(number(5), (Id(0), None, 0)));
+        let mut held: HeldMessages<u8> = State::<(), u8>::new().held;
+        (0..MAX_HELD + 3).for_each(|_| held.keep(number(5), (Id(0), None, 0)));
         held.keep(number(4), (Id(0), None, 0));
         assert!(held.take(number(3)).1, "of a view that is adopted on the way something may be missing");
         let (mail, is_short) = held.take(number(5));
-        assert_eq!((mail.len(), is_short, held.count), (MOST_HELD, true, 0));
+        assert_eq!((mail.len(), is_short, held.count), (MAX_HELD, true, 0));
         assert!(!held.take(number(6)).1);
     }
 }

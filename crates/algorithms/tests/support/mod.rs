@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use hustings_algorithms::catalogue::{self, Visitor};
 use hustings_algorithms::{Algorithm, Instance, Params, Setting, ring};
 use hustings_protocol::{
-    Best, Effect, Event, Id, Least, Message, Peers, Place, Port, Protocol, Rank, Ranked, Recorder, Role, Summons, Value,
+    Best, Effect, Event, Id, Least, Message, Peers, Place, Port, Protocol, Rank, Ranked, Recorder, Role, StartReason,
+    Value,
 };
 
 /// One election on a ring.
@@ -288,7 +289,7 @@ impl<'a, P: Protocol> Ring<'a, P> {
                 let down = |&(at, tick): &(usize, u64)| tick <= self.now && named == Some(self.ranks[at].id());
                 let lost = self.setup.crashes.iter().any(down);
                 let sent = self.log[at].len();
-                self.handle(at, Event::Start(if lost { Summons::LeaderLost } else { Summons::Start }), None);
+                self.handle(at, Event::Start(if lost { StartReason::LeaderLost } else { StartReason::Start }), None);
                 if self.log[at].len() > sent {
                     self.outcome.entered.push(at);
                 }

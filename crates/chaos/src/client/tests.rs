@@ -40,7 +40,7 @@ impl Stage {
             exclusive,
             socket: folder.path().join("socket"),
             clock: HostClock { ppm: 0 },
-            dice: Dice::new(1),
+            rng: Rng::new(1),
         };
         let player = Player::start(&scene, part).expect("a thread");
         Stage { folder, listener, scene, player }
@@ -166,7 +166,7 @@ fn the_deadline_is_on_its_host_s_clock() {
         exclusive: true,
         socket: Path::new("nowhere").to_path_buf(),
         clock: HostClock { ppm: 10_000 },
-        dice: Dice::new(1),
+        rng: Rng::new(1),
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recorder = Arc::new(Recorder::create(&folder.path().join("history")).expect("a new file"));

@@ -23,7 +23,7 @@ impl Net {
     /// Where the others find a node.
     pub(crate) fn address(&self, node: usize) -> SocketAddr {
         match self {
-            Net::Proxy(proxy) => proxy.door(node),
+            Net::Proxy(proxy) => proxy.listener(node),
             Net::Namespaces(namespaces) => namespaces.address(node),
         }
     }

@@ -5,7 +5,8 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 use hustings_protocol::{
-    Change, Context, Effect, Epoch, Event, Held, Id, Peers, Place, Port, Protocol, Recorder, Summons, Timer,
+    Change, Context, Effect, Epoch, Event, Id, Peers, Place, Port, Protocol, Recorder, StartReason, StateOrMessage,
+    Timer,
 };
 
 /// A protocol of which some events are handled differently. Its nodes remember something more, an `X`.
@@ -110,43 +111,55 @@ where
     fn init(&self) -> Self::State {
         (self.inner.init(), X::default())
     }
-    fn watches(&self) -> bool {
-        self.inner.watches()
+    fn observes_reachability(&self) -> bool {
+        self.inner.observes_reachability()
     }
-    fn rejoins(&self) -> bool {
-        self.inner.rejoins()
+    fn handles_rejoin(&self) -> bool {
+        self.inner.handles_rejoin()
     }
-    fn start<C: Context<Self>>(&self, state: &mut Self::State, summons: Summons, cx: &mut C) {
-        self.turn(state, Event::Start(summons), cx);
+    fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, reason: StartReason, cx: &mut C) {
+        self.turn(state, Event::Start(reason), cx);
     }
-    fn receive<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: P::Message, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: P::Message, cx: &mut C) {
         self.turn(state, Event::Message { from, message }, cx);
     }
-    fn receive_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: P::Message, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: P::Message, cx: &mut C) {
         self.turn(state, Event::Direct { from, message }, cx);
     }
-    fn unreachable<C: Context<Self>>(&self, state: &mut Self::State, port: Port, message: P::Message, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(
+        &self,
+        state: &mut Self::State,
+        port: Port,
+        message: P::Message,
+        cx: &mut C,
+    ) {
         self.turn(state, Event::Unreachable { port, message }, cx);
     }
-    fn unreachable_direct<C: Context<Self>>(&self, state: &mut Self::State, to: Id, message: P::Message, cx: &mut C) {
+    fn handle_unreachable_direct<C: Context<Self>>(
+        &self,
+        state: &mut Self::State,
+        to: Id,
+        message: P::Message,
+        cx: &mut C,
+    ) {
         self.turn(state, Event::UnreachableDirect { to, message }, cx);
     }
-    fn timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
         self.turn(state, Event::Timer(timer), cx);
     }
-    fn changed<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
+    fn handle_change<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
         self.turn(state, Event::Change(change), cx);
     }
-    fn rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+    fn handle_rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
         self.turn(state, Event::Rejoin, cx);
     }
     fn epoch(&self, (state, _): &Self::State) -> Epoch {
         self.inner.epoch(state)
     }
-    fn rounds(&self, held: Held<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+    fn rounds(&self, held: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
         match held {
-            Held::State((state, _)) => self.inner.rounds(Held::State(state), each),
-            Held::Message(message) => self.inner.rounds(Held::Message(message), each),
+            StateOrMessage::State((state, _)) => self.inner.rounds(StateOrMessage::State(state), each),
+            StateOrMessage::Message(message) => self.inner.rounds(StateOrMessage::Message(message), each),
         }
     }
 }

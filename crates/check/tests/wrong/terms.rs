@@ -3,7 +3,7 @@
 
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_check::{Property, Scene};
-use hustings_protocol::{Context, Effect, Epoch, Event, Id, Message, Port, Protocol, Recorder, Summons, Timer};
+use hustings_protocol::{Context, Effect, Epoch, Event, Id, Message, Port, Protocol, Recorder, StartReason, Timer};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Found, carry_out, examine, place_of, promise, protocol, ring};
@@ -73,10 +73,10 @@ impl<P: Protocol> Protocol for Twice<P> {
     fn init(&self) -> StateOf<P> {
         State { epoch: 0, inner: self.inner.init(), is_set: false }
     }
-    fn start<C: Context<Self>>(&self, state: &mut StateOf<P>, summons: Summons, cx: &mut C) {
-        self.run(state, Event::Start(summons), cx);
+    fn handle_start<C: Context<Self>>(&self, state: &mut StateOf<P>, reason: StartReason, cx: &mut C) {
+        self.run(state, Event::Start(reason), cx);
     }
-    fn receive<C: Context<Self>>(&self, state: &mut StateOf<P>, from: Port, said: Said<P::Message>, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut StateOf<P>, from: Port, said: Said<P::Message>, cx: &mut C) {
         if self.has_epochs && said.epoch < state.epoch {
             return;
         }
@@ -85,10 +85,10 @@ impl<P: Protocol> Protocol for Twice<P> {
         }
         self.run(state, Event::Message { from, message: said.message }, cx);
     }
-    fn timer<C: Context<Self>>(&self, state: &mut StateOf<P>, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, state: &mut StateOf<P>, timer: Timer, cx: &mut C) {
         if timer.token == state.epoch {
             self.begin(state, state.epoch + 1, cx);
-            self.run(state, Event::Start(Summons::Start), cx);
+            self.run(state, Event::Start(StartReason::Start), cx);
         }
     }
     fn epoch(&self, state: &StateOf<P>) -> Epoch {

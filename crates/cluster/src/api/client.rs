@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{MOST_BYTES_A_LINE, Reply, Request};
+use super::{MAX_BYTES_A_LINE, Reply, Request};
 
 /// Why a node could not be spoken to.
 #[derive(Debug, thiserror::Error)]
@@ -123,8 +123,8 @@ impl Client {
         };
         let end = buffer.iter().position(|byte| *byte == b'\n');
         let part = end.unwrap_or(buffer.len());
-        if self.line.len() + part > MOST_BYTES_A_LINE {
-            return Err(self.garbled(format!("a line is longer than {MOST_BYTES_A_LINE} bytes")));
+        if self.line.len() + part > MAX_BYTES_A_LINE {
+            return Err(self.garbled(format!("a line is longer than {MAX_BYTES_A_LINE} bytes")));
         }
         self.line.extend_from_slice(&buffer[..part]);
         self.stream.consume(end.map_or(part, |end| end + 1));
@@ -183,7 +183,7 @@ mod tests {
     fn nonsense_is_told_and_a_line_without_an_end_is_bounded() {
         for (says, trouble) in [
             (b"hello\n".to_vec(), "no reply of this version"),
-            (vec![b'x'; MOST_BYTES_A_LINE + 1], "longer than 1048576 bytes"),
+            (vec![b'x'; MAX_BYTES_A_LINE + 1], "longer than 1048576 bytes"),
         ] {
             let (_folder, mut client, node) = against(says);
             let said = client.ask(&Request::Status, Some(Duration::from_secs(10))).expect_err("no reply").to_string();

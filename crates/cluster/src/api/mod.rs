@@ -5,5 +5,5 @@ mod protocol;
 
 pub use client::{Client, ClientError};
 pub use protocol::{
-    Cause, Change, Holding, MOST_BYTES_A_LINE, MemberStatus, OfficeStatus, Refusal, Reply, Request, Status,
+    Cause, Change, Holding, MAX_BYTES_A_LINE, MemberStatus, OfficeStatus, Refusal, Reply, Request, Status,
 };

@@ -7,7 +7,7 @@ use crate::config::{ArbiterKind, Mode};
 use crate::member::Role;
 
 /// No line is longer, in either direction.
-pub const MOST_BYTES_A_LINE: usize = 1 << 20;
+pub const MAX_BYTES_A_LINE: usize = 1 << 20;
 
 /// What a program may ask: `{"do":"leader","office":"leader"}`. Every request is answered by one [`Reply`], in order;
 /// `watch` and `campaign` are followed by more as things happen. What others must be asked about is answered when they

@@ -5,43 +5,45 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::found::FoundError;
+use super::bootstrap::BootstrapError;
 
-const MOST_PEM_BYTES: u64 = 64 << 10;
+const MAX_PEM_BYTES: u64 = 64 << 10;
 
-pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> FoundError {
-    move |error| FoundError::File { path: path.to_path_buf(), error }
+pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> BootstrapError {
+    move |error| BootstrapError::File { path: path.to_path_buf(), error }
 }
 
 /// Fails if there is something that a new folder would replace.
-pub(super) fn is_free(folder: &Path) -> Result<(), FoundError> {
+pub(super) fn is_free(folder: &Path) -> Result<(), BootstrapError> {
     is_free_from(folder, std::env::current_dir())
 }
 
-fn is_free_from(folder: &Path, here: io::Result<PathBuf>) -> Result<(), FoundError> {
+fn is_free_from(folder: &Path, here: io::Result<PathBuf>) -> Result<(), BootstrapError> {
     let mut entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other.map_err(at(folder))?,
     };
     if entries.next().is_some() {
-        return Err(FoundError::Exists(folder.to_path_buf()));
+        return Err(BootstrapError::Exists(folder.to_path_buf()));
     }
     // The folder is replaced by another of the same name: whoever stands in it would see nothing.
     match (here.and_then(fs::canonicalize), fs::canonicalize(folder)) {
-        (Ok(here), Ok(there)) if here == there => Err(FoundError::WorkingDirectory(folder.to_path_buf())),
+        (Ok(here), Ok(there)) if here == there => Err(BootstrapError::WorkingDirectory(folder.to_path_buf())),
         _ => Ok(()),
     }
 }
 
 /// Makes a folder with what this function writes into it. It appears when it is complete and on disk.
-pub(super) fn put(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), FoundError>) -> Result<(), FoundError> {
+pub(super) fn put(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), BootstrapError>) -> Result<(), BootstrapError> {
     let parent = parent(folder);
     let draft = parent.join(format!(".hustings-{:016x}", random().map_err(at(parent))?));
     make_folder(&draft)?;
     let done = fill(&draft).and_then(|()| sync_folder(&draft)).and_then(|()| {
         // This replaces a folder only if it is empty.
         fs::rename(&draft, folder).map_err(|error| match error.kind() {
-            io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => FoundError::Exists(folder.to_path_buf()),
+            io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
+                BootstrapError::Exists(folder.to_path_buf())
+            }
             _ => at(folder)(error),
         })
     });
@@ -53,7 +55,7 @@ pub(super) fn put(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), FoundErr
 }
 
 /// Replaces a file as a whole.
-pub(super) fn replace(path: &Path, text: &str) -> Result<(), FoundError> {
+pub(super) fn replace(path: &Path, text: &str) -> Result<(), BootstrapError> {
     let parent = parent(path);
     let draft = parent.join(format!(".hustings-{:016x}", random().map_err(at(parent))?));
     let done = write_file(&draft, 0o600, text).and_then(|()| fs::rename(&draft, path).map_err(at(path)));
@@ -72,22 +74,22 @@ fn random() -> io::Result<u64> {
     getrandom::u64().map_err(io::Error::other)
 }
 
-pub(super) fn make_folder(path: &Path) -> Result<(), FoundError> {
+pub(super) fn make_folder(path: &Path) -> Result<(), BootstrapError> {
     DirBuilder::new().mode(0o700).create(path).map_err(at(path))
 }
 
-pub(super) fn write_file(path: &Path, mode: u32, text: &str) -> Result<(), FoundError> {
+pub(super) fn write_file(path: &Path, mode: u32, text: &str) -> Result<(), BootstrapError> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(at(path))?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(at(path))
 }
 
-pub(super) fn sync_folder(path: &Path) -> Result<(), FoundError> {
+pub(super) fn sync_folder(path: &Path) -> Result<(), BootstrapError> {
     File::open(path).and_then(|folder| folder.sync_all()).map_err(at(path))
 }
 
-pub(super) fn read_pem(path: &Path) -> Result<String, FoundError> {
+pub(super) fn read_pem(path: &Path) -> Result<String, BootstrapError> {
     let mut text = String::new();
-    File::open(path).and_then(|file| file.take(MOST_PEM_BYTES).read_to_string(&mut text)).map_err(at(path))?;
+    File::open(path).and_then(|file| file.take(MAX_PEM_BYTES).read_to_string(&mut text)).map_err(at(path))?;
     Ok(text)
 }
 
@@ -100,9 +102,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let path = folder.path();
         assert!(is_free_from(path, Ok("/".into())).is_ok());
-        assert!(matches!(is_free_from(path, Ok(path.join("."))), Err(FoundError::WorkingDirectory(_))));
+        assert!(matches!(is_free_from(path, Ok(path.join("."))), Err(BootstrapError::WorkingDirectory(_))));
         fs::write(path.join("x"), "x").expect("the folder is ours");
-        assert!(matches!(is_free_from(path, Ok("/".into())), Err(FoundError::Exists(_))));
+        assert!(matches!(is_free_from(path, Ok("/".into())), Err(BootstrapError::Exists(_))));
     }
 
     #[test]
@@ -114,11 +116,11 @@ mod tests {
             write_file(&inside.join("x"), 0o600, "x")?;
             write_file(&inside.join("x"), 0o600, "x")
         });
-        assert!(matches!(failed, Err(FoundError::File { .. })));
+        assert!(matches!(failed, Err(BootstrapError::File { .. })));
         assert_eq!(entries(), 0);
         put(&folder, |inside| write_file(&inside.join("x"), 0o600, "first")).expect("it is free");
         let again = put(&folder, |inside| write_file(&inside.join("x"), 0o600, "second"));
-        assert!(matches!(again, Err(FoundError::Exists(_))));
+        assert!(matches!(again, Err(BootstrapError::Exists(_))));
         assert_eq!((entries(), fs::read(folder.join("x")).expect("it was written")), (1, b"first".to_vec()));
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::MOST_BYTES;
+use super::MAX_BYTES;
 use crate::timing::TimingError;
 
 /// A configuration that cannot be used. The text says where, what, and what is allowed instead.
@@ -21,7 +21,7 @@ pub enum ConfigError {
     #[error("cannot be read: {0}")]
     Unreadable(#[source] io::Error),
     /// The file is longer than any configuration.
-    #[error("longer than {MOST_BYTES} bytes, which no configuration is")]
+    #[error("longer than {MAX_BYTES} bytes, which no configuration is")]
     TooLong,
     /// The file is not text.
     #[error("byte {0} is not UTF-8: a configuration is text")]

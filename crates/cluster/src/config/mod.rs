@@ -3,11 +3,11 @@
 //! [`Config::read`] takes it from a TOML file and the environment; [`found`] writes the files of a new cluster, and
 //! [`admit`] those of one more member.
 
+mod bootstrap;
 mod disk;
 mod document;
 mod environment;
 mod error;
-mod found;
 mod newcomer;
 mod read;
 mod record;
@@ -24,18 +24,18 @@ use serde::{Deserialize, Serialize};
 use crate::member::Member;
 use crate::timing::Timing;
 
+pub use bootstrap::{Admitted, BootstrapError, Bootstrapped, Plan, admit, dismiss, found};
 pub use environment::VARIABLES;
 pub use error::ConfigError;
-pub use found::{Admitted, FoundError, Founded, Plan, admit, dismiss, found};
 pub use newcomer::{Newcomer, NewcomerError};
-pub(crate) use values::{LONGEST_SOCKET_PATH, member_problem, office_name};
+pub(crate) use values::{MAX_SOCKET_PATH, member_problem, office_name};
 
 /// No configuration file is longer.
-pub const MOST_BYTES: usize = 1 << 20;
+pub const MAX_BYTES: usize = 1 << 20;
 /// No cluster has more members.
-pub const MOST_MEMBERS: usize = 64;
+pub const MAX_MEMBERS: usize = 64;
 /// No configuration speaks of more offices.
-pub const MOST_OFFICES: usize = 10_000;
+pub const MAX_OFFICES: usize = 10_000;
 
 /// Everything a node is told. Paths are absolute, or relative to the working directory.
 #[derive(Clone, PartialEq, Eq, Debug)]

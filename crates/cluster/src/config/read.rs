@@ -13,12 +13,12 @@ use super::document::{
 };
 use super::environment::{Lookup, overrule};
 use super::error::{ConfigError, nearest, toml_error, wrong};
-use super::values::{LONGEST_SOCKET_PATH, address, algorithm, duration, http, name, word};
-use super::{ArbiterKind, Choice, Config, Health, MOST_BYTES, MOST_MEMBERS, MOST_OFFICES, Policy, Preempt, Probe, Tls};
+use super::values::{MAX_SOCKET_PATH, address, algorithm, duration, http, name, word};
+use super::{ArbiterKind, Choice, Config, Health, MAX_BYTES, MAX_MEMBERS, MAX_OFFICES, Policy, Preempt, Probe, Tls};
 use crate::member::{Member, Role};
 use crate::timing::Timing;
 
-const MOST_PARAMS: usize = 64;
+const MAX_PARAMS: usize = 64;
 const AN_HOUR: Duration = Duration::from_secs(3600);
 
 impl Config {
@@ -45,7 +45,7 @@ impl Config {
         folder: &Path,
         lookup: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Config, ConfigError> {
-        if text.len() > MOST_BYTES {
+        if text.len() > MAX_BYTES {
             return Err(ConfigError::TooLong);
         }
         let mut file: Document = toml::from_str(text).map_err(|error| toml_error(text, &error))?;
@@ -58,8 +58,8 @@ impl Config {
 pub(super) fn read_text(path: &Path) -> Result<String, ConfigError> {
     let file = File::open(path).map_err(ConfigError::Unreadable)?;
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(ConfigError::Unreadable)?;
-    if bytes.len() > MOST_BYTES {
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(ConfigError::Unreadable)?;
+    if bytes.len() > MAX_BYTES {
         return Err(ConfigError::TooLong);
     }
     String::from_utf8(bytes).map_err(|error| ConfigError::NotText(error.utf8_error().valid_up_to()))
@@ -76,8 +76,8 @@ fn config(file: Document, folder: &Path) -> Result<Config, ConfigError> {
     };
     let default_policy = policy("office-default", &file.office_default, Policy::default())?;
     let mut offices = Vec::new();
-    if file.offices.len() > MOST_OFFICES {
-        return Err(wrong("office", &format!("{} blocks", file.offices.len()), format!("allowed are {MOST_OFFICES}")));
+    if file.offices.len() > MAX_OFFICES {
+        return Err(wrong("office", &format!("{} blocks", file.offices.len()), format!("allowed are {MAX_OFFICES}")));
     }
     for (index, office) in file.offices.into_iter().enumerate() {
         let place = format!("office {}", index + 1);
@@ -116,8 +116,8 @@ fn needed(text: Option<Text>, key: &'static str, need: &'static str) -> Result<T
 
 /// The members, ascending by id.
 pub(super) fn members(blocks: &[MemberDocument]) -> Result<Vec<Member>, ConfigError> {
-    if blocks.len() > MOST_MEMBERS {
-        return Err(wrong("member", &format!("{} blocks", blocks.len()), format!("allowed are {MOST_MEMBERS}")));
+    if blocks.len() > MAX_MEMBERS {
+        return Err(wrong("member", &format!("{} blocks", blocks.len()), format!("allowed are {MAX_MEMBERS}")));
     }
     let mut members = Vec::with_capacity(blocks.len());
     for (index, MemberDocument { id, name: given, address: at, priority, role }) in blocks.iter().enumerate() {
@@ -174,8 +174,8 @@ fn choice(given: Option<&Text>, params: Option<Vec<String>>) -> Result<Choice, C
     let name = given.map_or(Ok(Choice::USUAL), |text| algorithm(text.place("algorithm"), &text.text))?;
     let choice = Choice::named(name, params);
     let params = &choice.params;
-    if params.len() > MOST_PARAMS {
-        return Err(wrong("params", &format!("{} texts", params.len()), format!("allowed are {MOST_PARAMS}")));
+    if params.len() > MAX_PARAMS {
+        return Err(wrong("params", &format!("{} texts", params.len()), format!("allowed are {MAX_PARAMS}")));
     }
     if let Some(param) = params.iter().find(|param| !param.contains('=')) {
         return Err(wrong("params", param, "allowed are texts of the form \"name=value\""));
@@ -261,8 +261,8 @@ fn path(folder: &Path, key: &str, given: Option<Text>, usual: &str) -> Result<Pa
 fn socket(folder: &Path, given: Option<Text>) -> Result<PathBuf, ConfigError> {
     let place = given.as_ref().map_or("socket", |text| text.place("socket")).to_string();
     let path = path(folder, "socket", given, "hustings.sock")?;
-    if path.as_os_str().len() > LONGEST_SOCKET_PATH {
-        let problem = format!("the kernel takes {LONGEST_SOCKET_PATH} bytes; say a shorter path");
+    if path.as_os_str().len() > MAX_SOCKET_PATH {
+        let problem = format!("the kernel takes {MAX_SOCKET_PATH} bytes; say a shorter path");
         return Err(wrong(place, &path.to_string_lossy(), problem));
     }
     Ok(path)

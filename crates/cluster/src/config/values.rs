@@ -17,7 +17,7 @@ pub(super) const AN_ADDRESS: &str =
     "allowed is HOST:PORT with a name or address as host, IPv6 in brackets, and a port from 1 to 65535";
 const A_DURATION: &str = "allowed is a number with a unit: \"50ms\", \"15s\", \"1m 30s\"";
 /// The room that the kernel has for the path of a socket, less the zero at its end.
-pub(crate) const LONGEST_SOCKET_PATH: usize = 107;
+pub(crate) const MAX_SOCKET_PATH: usize = 107;
 
 /// Whether this is a DNS label in lower case.
 pub(super) fn is_name(text: &str) -> bool {

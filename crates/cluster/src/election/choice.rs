@@ -4,23 +4,23 @@ use hustings_algorithms::catalogue::{self, Visitor};
 use hustings_algorithms::runs::{Rule, Runs};
 use hustings_algorithms::{Algorithm, Goal, Identity, Params, Setting};
 
-use super::machine::{Machine, Typed};
+use super::participant::{Participant, Typed};
 use super::{Flaw, Memory, Unfit};
 use crate::config::Choice;
-use crate::member::Worth;
+use crate::member::MemberRank;
 
 /// Fails if this algorithm cannot elect a leader of a cluster, or if its parameters are wrong.
 pub(super) fn check(choice: &Choice) -> Result<(), Unfit> {
     visit(choice, Check { params: &choice.params })
 }
 
-/// The part of the candidate at this place in a race.
-pub(super) fn machine(
+/// The part of the candidate at this place in a election.
+pub(super) fn participant(
     choice: &Choice,
-    candidates: &[Worth],
+    candidates: &[MemberRank],
     index: usize,
     memory: &Memory,
-) -> Result<Box<dyn Machine>, Unfit> {
+) -> Result<Box<dyn Participant>, Unfit> {
     visit(choice, Build { params: &choice.params, candidates, index, memory })
 }
 
@@ -78,17 +78,17 @@ impl Visitor for Check<'_> {
 
 struct Build<'a> {
     params: &'a [String],
-    candidates: &'a [Worth],
+    candidates: &'a [MemberRank],
     index: usize,
     memory: &'a Memory,
 }
 
 impl Visitor for Build<'_> {
-    type Output = Result<Box<dyn Machine>, Unfit>;
+    type Output = Result<Box<dyn Participant>, Unfit>;
 
     fn visit<A: Algorithm>(self) -> Self::Output {
         let params = parse::<A>(self.params)?;
-        let protocol = A::protocol::<Worth>(&params, &Setting::of(self.candidates));
+        let protocol = A::protocol::<MemberRank>(&params, &Setting::of(self.candidates));
         let runs = Runs::new(protocol, &A::ABOUT, self.candidates).started_by_all();
         let runs = match self.memory.flaw {
             Some(Flaw::NotHeld) => runs.without(Rule::Hold),

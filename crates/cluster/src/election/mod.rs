@@ -1,35 +1,35 @@
 //! An algorithm of the catalogue among the members who are up: who *should* lead.
 //!
-//! A [`Race`] is one node's part in an election among a fixed list of candidates. It is the very code that the
+//! A [`Election`] is one node's part in an election among a fixed list of candidates. It is the very code that the
 //! simulator and the checker run, in [`Runs`](hustings_algorithms::runs::Runs); here its types are hidden and its
 //! messages are bytes. It has no clock, no socket and no generator: its owner tells it what happens and carries out its
 //! [`Act`]s.
 //!
 //! The owner's duties:
 //!
-//! 1. When the set of candidates that it reaches changes, or the worth of one of them, it enters a new race and drops
+//! 1. When the set of candidates that it reaches changes, or the worth of one of them, it enters a new election and drops
 //!    the old one; also if the set is the same again but the connection with a candidate has ended in between, of which
-//!    it tells the [`Memory`] first ([`Memory::lost`], [`Race::is_shaken`]). Both sides of a connection must see its
+//!    it tells the [`Memory`] first ([`Memory::lost`], [`Election::is_shaken`]). Both sides of a connection must see its
 //!    end. A candidate is only one with whom there is a connection.
-//! 2. Mail carries the [`key`] of its race. It goes to the race of that key if the node is in it, else to
+//! 2. Mail carries the [`key`] of its election. It goes to the election of that key if the node is in it, else to
 //!    [`Memory::keep`]. Mail of one node arrives in the order in which it was sent, and nothing of a new connection
 //!    before the end of the old one was told.
-//! 3. It rings alarms when they are due. Those of dropped races may be rung or not.
+//! 3. It rings alarms when they are due. Those of dropped elections may be rung or not.
 //!
-//! Then, when nothing changes any more, everybody in a race names the same leader. Before that two may name two: who
+//! Then, when nothing changes any more, everybody in a election names the same leader. Before that two may name two: who
 //! *may* lead is the arbiter's business.
 //!
 //! An algorithm that trusts a bound on how long mail travels (improved-bully and campaigner by `T`) counts the time
 //! between the first and the last who enters: where that is longer, it may end with two leaders named. Bully gets over
-//! it. Mail of a peer that is out of its mind may keep an algorithm from ever ending, until the next race.
+//! it. Mail of a peer that is out of its mind may keep an algorithm from ever ending, until the next election.
 //!
 //! Everybody starts the election, because everybody has seen by itself that one is due. One candidate alone leads at
 //! once, whatever the algorithm.
 
 mod choice;
 mod key;
-mod machine;
 mod memory;
+mod participant;
 #[cfg(test)]
 mod tests;
 
@@ -39,32 +39,32 @@ use hustings_algorithms::ParamError;
 use hustings_protocol::{Id, Timer};
 
 pub use self::key::key;
-use self::machine::{Machine, Out};
 pub use self::memory::Memory;
+use self::participant::{Out, Participant};
 use crate::config::Choice;
-use crate::member::Worth;
+use crate::member::MemberRank;
 
 /// Mail that is longer is garbled.
-pub const MOST_BYTES: usize = 4 << 20;
+pub const MAX_BYTES: usize = 4 << 20;
 
 /// One node's part in the election among a list of candidates.
-pub struct Race {
+pub struct Election {
     key: u64,
     serial: u64,
     own: Id,
     candidates: Vec<Id>,
     /// None for a candidate alone.
-    machine: Option<Box<dyn Machine>>,
+    participant: Option<Box<dyn Participant>>,
 }
 
-/// What a race asks its owner to do, in this order.
+/// What a election asks its owner to do, in this order.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Act {
-    /// To send mail to another candidate, with the key of the race.
+    /// To send mail to another candidate, with the key of the election.
     Send {
         /// To whom.
         to: Id,
-        /// At most [`MOST_BYTES`].
+        /// At most [`MAX_BYTES`].
         bytes: Vec<u8>,
     },
     /// To ring in so many ticks.
@@ -76,14 +76,14 @@ pub enum Act {
     },
 }
 
-/// What a race asked to be rung with.
+/// What a election asked to be rung with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Alarm {
-    race: u64,
+    election: u64,
     timer: Timer,
 }
 
-/// Why there is no such race.
+/// Why there is no such election.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unfit {
     /// No algorithm has this name.
@@ -148,7 +148,7 @@ pub enum Garbled {
     #[error("a counter out of all proportion: {0}")]
     Leap(u64),
     /// Its sender is no candidate.
-    #[error("mail from node {0}, which is not in this race")]
+    #[error("mail from node {0}, which is not in this election")]
     Stranger(Id),
 }
 
@@ -160,7 +160,7 @@ pub enum Flaw {
     NotHeld,
     /// That a connection ended is not heeded.
     NoLosses,
-    /// Views in mail of races that the node is not in do not count.
+    /// Views in mail of elections that the node is not in do not count.
     NotCounted,
     /// Mail is kept also if other mail of the same view is gone.
     NoFloors,
@@ -168,79 +168,79 @@ pub enum Flaw {
     NotDropped,
 }
 
-impl Race {
+impl Election {
     /// Fails if this algorithm cannot elect the leader of a cluster, or if its parameters are wrong.
     pub fn check(choice: &Choice) -> Result<(), Unfit> {
         choice::check(choice)
     }
 
-    /// Enters the race among these candidates, ascending by id, all of them believed up, and `own` among them.
+    /// Enters the election among these candidates, ascending by id, all of them believed up, and `own` among them.
     pub fn enter(
         choice: &Choice,
         own: Id,
-        candidates: &[Worth],
+        candidates: &[MemberRank],
         memory: &mut Memory,
         acts: &mut Vec<Act>,
-    ) -> Result<Race, Unfit> {
+    ) -> Result<Election, Unfit> {
         let is_ascending = candidates.is_sorted_by(|one, next| one.id < next.id);
         let place = candidates.binary_search_by_key(&own, |one| one.id).ok();
         let Some(index) = place.filter(|_| is_ascending) else {
             return Err(Unfit::Candidates { own });
         };
-        Race::check(choice)?;
+        Election::check(choice)?;
         let key = key(candidates);
         let serial = memory.enter();
         let ids: Vec<Id> = candidates.iter().map(|one| one.id).collect();
-        let mut race = Race { key, serial, own, candidates: ids, machine: None };
+        let mut election = Election { key, serial, own, candidates: ids, participant: None };
         if candidates.len() > 1 {
-            race.machine = Some(choice::machine(choice, candidates, index, memory)?);
+            election.participant = Some(choice::participant(choice, candidates, index, memory)?);
             // A view that somebody else has taken a number for will do, so what is there comes first.
             for (from, bytes) in memory.take(key) {
                 // What is garbled is dropped, as it would be if it came now.
-                _ = race.receive(from, &bytes, memory, acts);
+                _ = election.receive(from, &bytes, memory, acts);
             }
-            race.act(memory, acts, |machine, out| machine.begin(out));
+            election.act(memory, acts, |participant, out| participant.begin(out));
         }
-        Ok(race)
+        Ok(election)
     }
 
-    /// Mail of this race came.
+    /// Mail of this election came.
     pub fn receive(&mut self, from: Id, bytes: &[u8], memory: &mut Memory, acts: &mut Vec<Act>) -> Result<(), Garbled> {
-        if bytes.len() > MOST_BYTES {
+        if bytes.len() > MAX_BYTES {
             return Err(Garbled::TooLong(bytes.len()));
         }
         if from == self.own || self.candidates.binary_search(&from).is_err() {
             return Err(Garbled::Stranger(from));
         }
         let counter = memory.peek(bytes)?;
-        self.act(memory, acts, |machine, out| machine.receive(from, bytes, out)).unwrap_or(Ok(()))?;
+        self.act(memory, acts, |participant, out| participant.receive(from, bytes, out)).unwrap_or(Ok(()))?;
         memory.consume(self.key, counter);
         Ok(())
     }
 
-    /// An alarm is due. One of another race is not heard.
+    /// An alarm is due. One of another election is not heard.
     pub fn ring(&mut self, alarm: Alarm, memory: &mut Memory, acts: &mut Vec<Act>) {
-        if alarm.race == self.serial {
-            self.act(memory, acts, |machine, out| machine.ring(alarm.timer, out));
+        if alarm.election == self.serial {
+            self.act(memory, acts, |participant, out| participant.ring(alarm.timer, out));
         }
     }
 
     /// Whom this node names now.
     pub fn leader(&self) -> Option<Id> {
-        self.machine.as_ref().map_or(Some(self.own), |machine| machine.leader())
+        self.participant.as_ref().map_or(Some(self.own), |participant| participant.leader())
     }
 
-    /// The key of this race.
+    /// The key of this election.
     pub fn key(&self) -> u64 {
         self.key
     }
 
     /// The counter of the view that the node is in: it grows with every election. For people.
     pub fn view(&self) -> u64 {
-        self.machine.as_ref().map_or(0, |machine| machine.view())
+        self.participant.as_ref().map_or(0, |participant| participant.view())
     }
 
-    /// Whether the connection with a candidate has ended since this race was entered, so that mail may be lost: then
+    /// Whether the connection with a candidate has ended since this election was entered, so that mail may be lost: then
     /// the node must enter a new one, also if the candidates are the same.
     pub fn is_shaken(&self, memory: &Memory) -> bool {
         self.candidates.iter().any(|candidate| memory.has_lost(*candidate, self.serial))
@@ -250,19 +250,19 @@ impl Race {
         &mut self,
         memory: &mut Memory,
         acts: &mut Vec<Act>,
-        act: impl FnOnce(&mut dyn Machine, &mut Out<'_>) -> T,
+        act: impl FnOnce(&mut dyn Participant, &mut Out<'_>) -> T,
     ) -> Option<T> {
-        let machine = self.machine.as_deref_mut()?;
-        let done = act(machine, &mut Out { race: self.serial, purse: &mut memory.purse, acts });
-        memory.consume(self.key, machine.view());
+        let participant = self.participant.as_deref_mut()?;
+        let done = act(participant, &mut Out { election: self.serial, rng: &mut memory.rng, acts });
+        memory.consume(self.key, participant.view());
         Some(done)
     }
 }
 
-impl fmt::Debug for Race {
+impl fmt::Debug for Election {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Race { key, own, candidates, .. } = self;
-        f.debug_struct("Race")
+        let Election { key, own, candidates, .. } = self;
+        f.debug_struct("Election")
             .field("key", key)
             .field("own", own)
             .field("candidates", candidates)

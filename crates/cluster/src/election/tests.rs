@@ -8,12 +8,12 @@ fn choice(name: &str, params: &[&str]) -> Choice {
     Choice { name: name.to_string(), params: params.iter().map(|text| text.to_string()).collect() }
 }
 
-fn worths(ids: &[u64]) -> Vec<Worth> {
-    ids.iter().map(|&id| Worth { priority: 0, health: 100, id: Id(id) }).collect()
+fn ranks(ids: &[u64]) -> Vec<MemberRank> {
+    ids.iter().map(|&id| MemberRank { priority: 0, health: 100, id: Id(id) }).collect()
 }
 
 fn refusal(name: &str, params: &[&str]) -> String {
-    Race::check(&choice(name, params)).map_or_else(|unfit| unfit.to_string(), |()| String::new())
+    Election::check(&choice(name, params)).map_or_else(|unfit| unfit.to_string(), |()| String::new())
 }
 
 #[test]
@@ -38,7 +38,8 @@ fn a_list_must_be_in_order_and_hold_the_node_itself() {
     let choice = choice("bully", &[]);
     let enter = |ids: &[u64]| {
         let (mut memory, mut acts) = (Memory::new(1), Vec::new());
-        Race::enter(&choice, Id(2), &worths(ids), &mut memory, &mut acts).map(|race| (race.leader(), acts.len()))
+        Election::enter(&choice, Id(2), &ranks(ids), &mut memory, &mut acts)
+            .map(|election| (election.leader(), acts.len()))
     };
     let refused = Err(Unfit::Candidates { own: Id(2) });
     for list in [&[][..], &[1, 3], &[2, 1], &[2, 2], &[3, 2, 1]] {
@@ -52,8 +53,9 @@ fn a_list_must_be_in_order_and_hold_the_node_itself() {
 fn what_a_race_does_comes_from_the_seed_and_lives_differ() {
     let enter = |seed| {
         let mut acts = Vec::new();
-        let race = Race::enter(&choice("two-tier", &[]), Id(1), &worths(&[1, 2, 3]), &mut Memory::new(seed), &mut acts);
-        race.map(|_| acts)
+        let election =
+            Election::enter(&choice("two-tier", &[]), Id(1), &ranks(&[1, 2, 3]), &mut Memory::new(seed), &mut acts);
+        election.map(|_| acts)
     };
     assert_eq!(enter(5), enter(5));
     assert_ne!(enter(5), enter(6), "views of two processes are not taken for each other");
@@ -61,46 +63,46 @@ fn what_a_race_does_comes_from_the_seed_and_lives_differ() {
 
 #[test]
 fn an_alarm_of_an_older_race_is_not_heard() {
-    let (choice, list) = (choice("bully", &[]), worths(&[1, 2]));
+    let (choice, list) = (choice("bully", &[]), ranks(&[1, 2]));
     let (mut memory, mut acts) = (Memory::new(1), Vec::new());
     let mut alarms = |memory: &mut Memory| {
         acts.clear();
-        let race = Race::enter(&choice, Id(2), &list, memory, &mut acts).expect("bully elects");
+        let election = Election::enter(&choice, Id(2), &list, memory, &mut acts).expect("bully elects");
         let alarm = acts.iter().find_map(|act| if let Act::SetAlarm { alarm, .. } = act { Some(*alarm) } else { None });
-        (race, alarm.expect("the greatest waits for answers"))
+        (election, alarm.expect("the greatest waits for answers"))
     };
     let (_, old) = alarms(&mut memory);
-    let (mut race, alarm) = alarms(&mut memory);
+    let (mut election, alarm) = alarms(&mut memory);
     let mut acts = Vec::new();
-    race.ring(old, &mut memory, &mut acts);
-    assert_eq!((race.leader(), acts.len()), (None, 0));
-    race.ring(alarm, &mut memory, &mut acts);
-    assert_eq!(race.leader(), Some(Id(2)), "nobody answered");
-    let view = race.view();
-    race.ring(alarm, &mut memory, &mut acts);
-    assert_eq!((race.leader(), race.view()), (Some(Id(2)), view), "nor is one that has rung");
+    election.ring(old, &mut memory, &mut acts);
+    assert_eq!((election.leader(), acts.len()), (None, 0));
+    election.ring(alarm, &mut memory, &mut acts);
+    assert_eq!(election.leader(), Some(Id(2)), "nobody answered");
+    let view = election.view();
+    election.ring(alarm, &mut memory, &mut acts);
+    assert_eq!((election.leader(), election.view()), (Some(Id(2)), view), "nor is one that has rung");
 }
 
 #[test]
 fn a_race_is_shaken_by_the_loss_of_a_candidate_until_the_next_is_entered() {
-    let (choice, list) = (choice("bully", &[]), worths(&[1, 2]));
+    let (choice, list) = (choice("bully", &[]), ranks(&[1, 2]));
     let (mut memory, mut acts) = (Memory::new(1), Vec::new());
     memory.lost(Id(1));
-    let race = Race::enter(&choice, Id(2), &list, &mut memory, &mut acts).expect("bully elects");
-    assert!(!race.is_shaken(&memory));
+    let election = Election::enter(&choice, Id(2), &list, &mut memory, &mut acts).expect("bully elects");
+    assert!(!election.is_shaken(&memory));
     memory.lost(Id(3));
-    assert!(!race.is_shaken(&memory), "it is no candidate");
+    assert!(!election.is_shaken(&memory), "it is no candidate");
     memory.lost(Id(1));
-    assert!(race.is_shaken(&memory));
-    let race = Race::enter(&choice, Id(2), &list, &mut memory, &mut acts).expect("bully elects");
-    assert!(!race.is_shaken(&memory));
+    assert!(election.is_shaken(&memory));
+    let election = Election::enter(&choice, Id(2), &list, &mut memory, &mut acts).expect("bully elects");
+    assert!(!election.is_shaken(&memory));
 }
 
 #[test]
 fn early_mail_is_there_when_the_race_is_entered() {
-    let (choice, list) = (choice("bully", &["highest=announce"]), worths(&[1, 2]));
+    let (choice, list) = (choice("bully", &["highest=announce"]), ranks(&[1, 2]));
     let mut sent = Vec::new();
-    let first = Race::enter(&choice, Id(2), &list, &mut Memory::new(1), &mut sent).expect("bully elects");
+    let first = Election::enter(&choice, Id(2), &list, &mut Memory::new(1), &mut sent).expect("bully elects");
     assert_eq!(first.leader(), Some(Id(2)), "at once");
     let mut memory = Memory::new(2);
     for act in &sent {
@@ -109,6 +111,6 @@ fn early_mail_is_there_when_the_race_is_entered() {
         }
     }
     let mut acts = Vec::new();
-    let second = Race::enter(&choice, Id(1), &list, &mut memory, &mut acts).expect("bully elects");
+    let second = Election::enter(&choice, Id(1), &list, &mut memory, &mut acts).expect("bully elects");
     assert_eq!((second.leader(), second.view()), (Some(Id(2)), first.view()), "at once, in the view of the first");
 }

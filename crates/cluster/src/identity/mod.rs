@@ -4,4 +4,4 @@ mod authority;
 mod tls;
 
 pub use authority::{Authority, IssueError, Issued, dns_name};
-pub use tls::{Identity, IdentityError, MOST_PEM_BYTES, is_member};
+pub use tls::{Identity, IdentityError, MAX_PEM_BYTES, is_member};

@@ -21,7 +21,7 @@ use crate::config::Tls;
 use crate::member::Member;
 
 /// No PEM file is longer.
-pub const MOST_PEM_BYTES: u64 = 64 * 1024;
+pub const MAX_PEM_BYTES: u64 = 64 * 1024;
 
 /// A file that cannot be used, and what is wrong with it.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub struct IdentityError {
 enum Problem {
     #[error("{0}")]
     Read(#[from] io::Error),
-    #[error("is longer than {MOST_PEM_BYTES} bytes")]
+    #[error("is longer than {MAX_PEM_BYTES} bytes")]
     TooLong,
     #[error("may be read by others (mode {0:03o}): it must be for its owner only (chmod 600)")]
     Exposed(u32),
@@ -211,8 +211,8 @@ fn bounded(path: &Path, secret: bool) -> Result<Vec<u8>, Problem> {
         }
     }
     let mut text = Vec::new();
-    file.take(MOST_PEM_BYTES + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > MOST_PEM_BYTES {
+    file.take(MAX_PEM_BYTES + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MAX_PEM_BYTES {
         return Err(Problem::TooLong);
     }
     Ok(text)
@@ -279,7 +279,7 @@ mod tests {
         let (kept, own) = issued();
         let (_, other) = issued();
         let [authority, certificate, key] = [&kept.certificate, &own.certificate, &own.key].map(|text| text.as_bytes());
-        let long = vec![b'x'; MOST_PEM_BYTES as usize + 1];
+        let long = vec![b'x'; MAX_PEM_BYTES as usize + 1];
         for (said, file, trouble) in [
             (refused(b"", certificate, key, 0o600), "authority.pem", "no certificate"),
             (refused(authority, b"hello", key, 0o600), "node.pem", "no certificate"),

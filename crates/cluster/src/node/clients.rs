@@ -10,41 +10,41 @@ use mio::{Interest, Registry, Token};
 
 use super::SocketError;
 use super::socket::{SocketFile, listen};
-use crate::api::{MOST_BYTES_A_LINE, Refusal, Reply, Request};
+use crate::api::{MAX_BYTES_A_LINE, Refusal, Reply, Request};
 use crate::clock::Moment;
-use crate::machine::ClientId;
+use crate::core::ClientId;
 
 /// So many programs may be connected.
-pub(super) const MOST_CLIENTS: usize = 256;
+pub(super) const MAX_CLIENTS: usize = 256;
 /// No request is longer.
-const MOST_REQUEST_BYTES: usize = 64 * 1024;
+const MAX_REQUEST_BYTES: usize = 64 * 1024;
 /// Of one program, so many requests are seen to before the others get their turn.
 const REQUESTS_A_PASS: usize = 16;
 /// A program that has so much to read gets no more answers until it has read some.
 const UNREAD: usize = 256 * 1024;
 /// A program that leaves so much unread is dropped. Room for news of ten thousand offices at once.
-const MOST_UNREAD: usize = 4 << 20;
+const MAX_UNREAD: usize = 4 << 20;
 /// When nobody can be let in (out of descriptors, for example), it is tried again after this.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// What a program did.
 #[derive(Debug)]
-pub(super) enum Deed {
+pub(super) enum ClientEvent {
     Asked(ClientId, Request),
     Gone(ClientId),
 }
 
-/// All programs, and the door for more.
+/// All programs, and the listener for more.
 pub(super) struct Clients {
     /// Goes before the listener does: as long as there is one, nobody takes its path.
     _file: SocketFile,
     listener: UnixListener,
     registry: Registry,
-    /// The first is the door's.
+    /// The first is the listener's.
     tokens: Range<usize>,
     seats: Vec<Option<Client>>,
     so_far: u64,
-    /// Whether somebody may wait at the door although no event tells.
+    /// Whether somebody may wait at the listener although no event tells.
     at_door: bool,
     door_again: Moment,
     gone: Vec<ClientId>,
@@ -66,13 +66,13 @@ struct Client {
 }
 
 impl Clients {
-    /// Listens for programs. There must be a token for the door and one for each of them.
+    /// Listens for programs. There must be a token for the listener and one for each of them.
     pub(super) fn listen(path: &Path, registry: &Registry, tokens: Range<usize>) -> Result<Self, SocketError> {
         let (mut listener, file) = listen(path)?;
         let trouble = |error| SocketError::Io { action: "wait for programs at", path: path.to_path_buf(), error };
         let own = registry.try_clone().map_err(trouble)?;
         registry.register(&mut listener, Token(tokens.start), Interest::READABLE).map_err(trouble)?;
-        let seats = (1..tokens.len().min(MOST_CLIENTS + 1)).map(|_| None).collect();
+        let seats = (1..tokens.len().min(MAX_CLIENTS + 1)).map(|_| None).collect();
         Ok(Clients {
             _file: file,
             listener,
@@ -109,15 +109,15 @@ impl Clients {
     }
 
     /// Lets programs in and hears them: a few requests of each.
-    pub(super) fn hear(&mut self, now: Moment, deeds: &mut Vec<Deed>) {
+    pub(super) fn hear(&mut self, now: Moment, events: &mut Vec<ClientEvent>) {
         if self.at_door && self.door_again <= now {
             self.welcome(now);
         }
         for seat in &mut self.seats {
             let Some(client) = seat.as_mut().filter(|client| client.readable) else { continue };
-            client.hear(deeds);
+            client.hear(events);
         }
-        self.see_off(deeds);
+        self.see_off(events);
     }
 
     /// Tells a program; [`Clients::flush`] sends it.
@@ -134,7 +134,7 @@ impl Clients {
 
     /// Sends what programs were told. One that will say nothing more stays for as long as it is owed an answer, but not
     /// for news.
-    pub(super) fn flush(&mut self, is_owed: impl Fn(ClientId) -> bool, deeds: &mut Vec<Deed>) {
+    pub(super) fn flush(&mut self, is_owed: impl Fn(ClientId) -> bool, events: &mut Vec<ClientEvent>) {
         for seat in &mut self.seats {
             let Some(client) = seat else { continue };
             let is_over = client.unread() > 0 && client.write().is_err();
@@ -143,20 +143,20 @@ impl Clients {
                 *seat = None;
             }
         }
-        self.see_off(deeds);
+        self.see_off(events);
     }
 
     /// Those who went since the last time.
-    fn see_off(&mut self, deeds: &mut Vec<Deed>) {
-        deeds.extend(self.gone.drain(..).map(Deed::Gone));
+    fn see_off(&mut self, events: &mut Vec<ClientEvent>) {
+        events.extend(self.gone.drain(..).map(ClientEvent::Gone));
     }
 
     fn place(&self, id: ClientId) -> usize {
-        (id.0 % MOST_CLIENTS as u64) as usize
+        (id.0 % MAX_CLIENTS as u64) as usize
     }
 
     fn welcome(&mut self, now: Moment) {
-        for _ in 0..MOST_CLIENTS {
+        for _ in 0..MAX_CLIENTS {
             match self.listener.accept() {
                 Ok((stream, _)) => self.let_in(stream),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -180,7 +180,7 @@ impl Clients {
             return turn_away(stream, "not-allowed", message);
         }
         let Some(place) = self.seats.iter().position(Option::is_none) else {
-            let message = format!("{MOST_CLIENTS} programs are connected already, and no more are let in");
+            let message = format!("{MAX_CLIENTS} programs are connected already, and no more are let in");
             return turn_away(stream, "too-many", message);
         };
         let token = Token(self.tokens.start + 1 + place);
@@ -188,7 +188,7 @@ impl Clients {
             return;
         }
         self.so_far += 1;
-        let id = ClientId(self.so_far * MOST_CLIENTS as u64 + place as u64);
+        let id = ClientId(self.so_far * MAX_CLIENTS as u64 + place as u64);
         self.seats[place] = Some(Client {
             id,
             stream,
@@ -207,15 +207,15 @@ impl Client {
         self.output.len() - self.written
     }
 
-    /// Reads and takes a few requests.
-    fn hear(&mut self, deeds: &mut Vec<Deed>) {
+    /// ReadIndex and takes a few requests.
+    fn hear(&mut self, events: &mut Vec<ClientEvent>) {
         for _ in 0..REQUESTS_A_PASS {
             if self.unread() >= UNREAD {
                 return;
             }
             let Some(line) = self.next_line() else { return };
             match read_request(&line) {
-                Ok(request) => deeds.push(Deed::Asked(self.id, request)),
+                Ok(request) => events.push(ClientEvent::Asked(self.id, request)),
                 // It is small, and there is room for it.
                 Err(problem) => drop(self.tell(&refused("bad-request", problem))),
             }
@@ -240,11 +240,11 @@ impl Client {
                 self.input.clear();
             }
             looked_at = self.input.len();
-            if looked_at > MOST_REQUEST_BYTES {
+            if looked_at > MAX_REQUEST_BYTES {
                 self.input.clear();
                 self.passing_over = true;
                 // The line itself is not needed to say what is wrong with it.
-                return Some(vec![b' '; MOST_REQUEST_BYTES + 1]);
+                return Some(vec![b' '; MAX_REQUEST_BYTES + 1]);
             }
             if !self.read() {
                 return None;
@@ -252,7 +252,7 @@ impl Client {
         }
     }
 
-    /// Reads a piece; false if there is none for now, or never again.
+    /// ReadIndex a piece; false if there is none for now, or never again.
     fn read(&mut self) -> bool {
         let mut piece = [0; 4096];
         loop {
@@ -275,13 +275,13 @@ impl Client {
     fn tell(&mut self, reply: &Reply) -> bool {
         let start = self.output.len();
         serde_json::to_writer(&mut self.output, reply).expect("a reply is plain data");
-        if self.output.len() - start >= MOST_BYTES_A_LINE {
+        if self.output.len() - start >= MAX_BYTES_A_LINE {
             self.output.truncate(start);
-            let message = format!("the answer is longer than {MOST_BYTES_A_LINE} bytes");
+            let message = format!("the answer is longer than {MAX_BYTES_A_LINE} bytes");
             serde_json::to_writer(&mut self.output, &refused("too-long", message)).expect("a reply is plain data");
         }
         self.output.push(b'\n');
-        self.unread() <= MOST_UNREAD
+        self.unread() <= MAX_UNREAD
     }
 
     /// Writes what it can; fails if the program is gone.
@@ -326,8 +326,8 @@ fn refused(code: &str, message: String) -> Reply {
 
 /// A line of a program.
 pub(crate) fn read_request(line: &[u8]) -> Result<Request, String> {
-    if line.len() > MOST_REQUEST_BYTES {
-        return Err(format!("a request is longer than {MOST_REQUEST_BYTES} bytes"));
+    if line.len() > MAX_REQUEST_BYTES {
+        return Err(format!("a request is longer than {MAX_REQUEST_BYTES} bytes"));
     }
     serde_json::from_slice(line).map_err(|error| {
         let told: String = error.to_string().chars().take(300).collect();

@@ -65,7 +65,7 @@ pub enum NodeError {
         error: io::Error,
     },
     /// It was told twice to stop, or to stop at once.
-    #[error("stopped at once, without handing anything over")]
+    #[error("stopped at once, without handover anything over")]
     StoppedAtOnce,
 }
 

@@ -166,7 +166,7 @@ mod tests {
         let is_dead = || std::fs::read_to_string(&started).map_or(true, |stat| stat.contains(") Z "));
         let until = soon();
         while !is_dead() {
-            assert!(Instant::now() < until, "it lives on");
+            assert!(Instant::now() < until, "it incarnations on");
             thread::yield_now();
         }
     }

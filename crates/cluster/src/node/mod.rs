@@ -1,4 +1,4 @@
-//! The loop around the machine: one thread that waits for sockets, disk, programs and time, and tells the machine.
+//! The loop around the core: one thread that waits for sockets, disk, programs and time, and tells the core.
 //!
 //! Other threads do what may take long: one writes to the disk, one probes the health of the host, one looks names up,
 //! one writes the journal. None of them decides anything.
@@ -21,15 +21,15 @@ use mio::{Poll, Token, Waker};
 
 use self::alarm::Alarm;
 pub(crate) use self::clients::read_request;
-use self::clients::{Clients, Deed, MOST_CLIENTS};
+use self::clients::{ClientEvent, Clients, MAX_CLIENTS};
 use self::error::system;
 use self::health::Watch;
 use self::stop::Orders;
 use crate::clock::Clock;
-use crate::config::{Config, MOST_MEMBERS};
-use crate::election::Race;
+use crate::config::{Config, MAX_MEMBERS};
+use crate::core::{Broken, Core, Exit, Setup};
+use crate::election::Election;
 use crate::identity::Identity;
-use crate::machine::{Broken, Exit, Machine, Setup};
 use crate::store::{Disk, Store, StoreError, Who, Write};
 use crate::transport::{Event, Limits, Settings, Transport};
 
@@ -42,7 +42,7 @@ const WAKER: Token = Token(1);
 const STOP: Token = Token(2);
 const HANG_UP: Token = Token(3);
 const FIRST_CLIENT: usize = 4;
-const FIRST_PEER: usize = FIRST_CLIENT + 1 + MOST_CLIENTS;
+const FIRST_PEER: usize = FIRST_CLIENT + 1 + MAX_CLIENTS;
 
 /// The counter of bytes on the wire, with headers, in a node's status.
 pub const WIRE_BYTES: &str = "wire-bytes-out";
@@ -91,16 +91,16 @@ pub struct Node {
     poll: Poll,
     alarm: Alarm,
     orders: Orders,
-    machine: Machine,
+    core: Core,
     transport: Transport,
     clients: Clients,
     disk: Disk,
     written: Receiver<Result<u64, StoreError>>,
     health: Option<Watch>,
-    /// What the transport told and the machine was not told yet.
+    /// What the transport told and the core was not told yet.
     heard: Vec<Event>,
     /// The same of programs.
-    deeds: Vec<Deed>,
+    events: Vec<ClientEvent>,
     /// Writes that the disk had no room for, in order.
     backlog: VecDeque<Write>,
     disk_is_well: bool,
@@ -131,7 +131,7 @@ impl Node {
     pub fn open(config: Config, options: Options) -> Result<Node, NodeError> {
         let Options { clock, mut journal, stopper, signals, raise_priority, broken } = options;
         config.timing.check()?;
-        Race::check(&config.algorithm)?;
+        Election::check(&config.algorithm)?;
         let own = config.own().cloned().ok_or(NodeError::NotAMember(config.node.0))?;
         let identity = Identity::load(&config.tls, &config.cluster, clock)?;
         let who = Who { cluster: config.cluster.clone(), id: config.node };
@@ -143,11 +143,11 @@ impl Node {
         let orders = Orders::new(&stopper, signals, registry, (STOP, HANG_UP)).map_err(system("listen to signals"))?;
         let alarm = Alarm::new(registry, ALARM).map_err(system("make a timer"))?;
         let clients = Clients::listen(&config.socket, registry, FIRST_CLIENT..FIRST_PEER)?;
-        let life = random()?;
+        let incarnation = random()?;
         let now = clock.now();
         let limits = Limits::default();
-        let settings = Settings { own: own.id, life, listen: config.listen.clone(), limits, identity };
-        let tokens = FIRST_PEER..FIRST_PEER + 2 + 3 * MOST_MEMBERS + limits.unauthenticated;
+        let settings = Settings { own: own.id, incarnation, listen: config.listen.clone(), limits, identity };
+        let tokens = FIRST_PEER..FIRST_PEER + 2 + 3 * MAX_MEMBERS + limits.unauthenticated;
         let transport = Transport::bind(settings, &config.members, registry, tokens, now)?;
 
         let waker = Arc::new(Waker::new(registry, WAKER).map_err(system("make a waker"))?);
@@ -170,14 +170,14 @@ impl Node {
         let names = config.members.iter().map(|member| (member.id, member.name.clone())).collect();
         let setup = Setup {
             config,
-            life,
+            incarnation,
             store: short(recovered.identity.store),
             mirror: recovered.mirror,
             seed: random()?,
             broken,
         };
         let at = |error| NodeError::State { folder: folder.clone(), error };
-        let machine = Machine::new(setup, now).map_err(at)?;
+        let core = Core::new(setup, now).map_err(at)?;
         let address = transport.local_addr();
         journal.note(format_args!("{}: started, member {} of {cluster} on {address}, {algorithm}", own.name, own.id));
         if let Some(offset) = recovered.torn_at {
@@ -189,14 +189,14 @@ impl Node {
             poll,
             alarm,
             orders,
-            machine,
+            core,
             transport,
             clients,
             disk,
             written,
             health,
             heard: Vec::new(),
-            deeds: Vec::new(),
+            events: Vec::new(),
             backlog: VecDeque::new(),
             disk_is_well: true,
             writes_nothing: broken.durable_before_send,

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use mio::Events;
 
-use super::clients::Deed;
+use super::clients::ClientEvent;
 use super::error::system;
 use super::{FIRST_CLIENT, FIRST_PEER, Node, NodeError, WIRE_BYTES};
 use crate::api::Reply;
-use crate::machine::{Exit, Output};
+use crate::core::{Exit, Output};
 use crate::store::{Refused, StoreError, Write};
 use crate::transport::{Ended, Event};
 use crate::wire::Message;
@@ -17,7 +17,7 @@ use crate::wire::Message;
 /// So many events are taken in one pass.
 const EVENTS: usize = 256;
 /// So many writes may wait when the disk has no room: it has not written for a very long time.
-const MOST_BACKLOG: usize = 4096;
+const MAX_BACKLOG: usize = 4096;
 
 impl Node {
     /// Runs until the node has left, was removed, or cannot go on.
@@ -35,7 +35,7 @@ impl Node {
 
     /// Waits until there is something to do.
     fn wait(&mut self, events: &mut Events) -> Result<(), NodeError> {
-        let due = self.machine.wake_at().min(self.transport.next_tick()).min(self.clients.due());
+        let due = self.core.wake_at().min(self.transport.next_tick()).min(self.clients.due());
         let is_due = due <= self.clock.now();
         if !is_due {
             self.alarm.set(&self.clock, due).map_err(system("set the timer"))?;
@@ -52,7 +52,7 @@ impl Node {
 
     /// Everything that has come: peers first, then the disk, then programs; at last what was said in return is sent.
     fn pass(&mut self, events: &Events) -> Result<(), NodeError> {
-        self.machine.set_unix_ms(self.clock.time_of_day().as_millis() as u64);
+        self.core.set_unix_ms(self.clock.time_of_day().as_millis() as u64);
         let now = self.clock.now();
         for event in events {
             match event.token().0 {
@@ -70,8 +70,8 @@ impl Node {
         self.obey()?;
         self.tell_deeds()?;
         let now = self.clock.now();
-        if self.machine.wake_at() <= now {
-            self.machine.tick(now);
+        if self.core.wake_at() <= now {
+            self.core.tick(now);
             self.act()?;
         }
         self.send()?;
@@ -83,8 +83,8 @@ impl Node {
     fn send(&mut self) -> Result<(), NodeError> {
         loop {
             self.transport.flush(self.clock.now(), &mut self.heard);
-            self.clients.flush(|client| self.machine.owes(client), &mut self.deeds);
-            if self.heard.is_empty() && self.deeds.is_empty() {
+            self.clients.flush(|client| self.core.owes(client), &mut self.events);
+            if self.heard.is_empty() && self.events.is_empty() {
                 return Ok(());
             }
             self.tell_heard()?;
@@ -105,13 +105,13 @@ impl Node {
     fn tell_event(&mut self, event: Event) {
         let now = self.clock.now();
         match event {
-            Event::Up { peer, life } => {
+            Event::Up { peer, incarnation } => {
                 self.journal.note(format_args!("connected to {}", self.seen.name(peer)));
-                self.machine.up(peer, life, now);
+                self.core.up(peer, incarnation, now);
             }
             Event::Frame { peer, bytes } => {
                 match Message::decode(&bytes) {
-                    Ok(message) => self.machine.message(peer, message, now),
+                    Ok(message) => self.core.message(peer, message, now),
                     Err(error) => {
                         self.journal.note_refusal(now, format_args!("from {}: {error}", self.seen.name(peer)));
                     }
@@ -120,7 +120,7 @@ impl Node {
             }
             Event::Down { peer, why } => {
                 self.journal.note(format_args!("lost the connection to {}: {why}", self.seen.name(peer)));
-                self.machine.down(peer, now);
+                self.core.down(peer, now);
             }
         }
     }
@@ -133,7 +133,7 @@ impl Node {
                     if !std::mem::replace(&mut self.disk_is_well, true) {
                         self.journal.note(format_args!("the disk takes writes again"));
                     }
-                    self.machine.persisted(number, now);
+                    self.core.persisted(number, now);
                     self.act()?;
                     self.empty_backlog()?;
                 }
@@ -148,14 +148,14 @@ impl Node {
         if std::mem::replace(&mut self.disk_is_well, false) {
             self.journal.note(format_args!("the disk fails: {error}; it is tried again"));
         }
-        self.machine.disk_failed(self.clock.now());
+        self.core.disk_failed(self.clock.now());
         self.act()
     }
 
     fn tell_health(&mut self) -> Result<(), NodeError> {
         while let Some(score) = self.health.as_ref().and_then(|health| health.news()) {
             self.journal.note(format_args!("health is {score}"));
-            self.machine.set_health(score, self.clock.now());
+            self.core.set_health(score, self.clock.now());
             self.act()?;
         }
         Ok(())
@@ -174,39 +174,39 @@ impl Node {
         if told.stop == 1 {
             self.journal.note(format_args!("is leaving"));
             self.leaving = true;
-            self.machine.leave(self.clock.now());
+            self.core.leave(self.clock.now());
             self.act()?;
         }
         Ok(())
     }
 
     fn tell_deeds(&mut self) -> Result<(), NodeError> {
-        self.clients.hear(self.clock.now(), &mut self.deeds);
+        self.clients.hear(self.clock.now(), &mut self.events);
         self.tell_deeds_so_far()
     }
 
     fn tell_deeds_so_far(&mut self) -> Result<(), NodeError> {
-        for deed in std::mem::take(&mut self.deeds) {
+        for event in std::mem::take(&mut self.events) {
             let now = self.clock.now();
-            match deed {
-                Deed::Asked(client, request) => self.machine.request(client, request, now),
-                Deed::Gone(client) => self.machine.client_gone(client, now),
+            match event {
+                ClientEvent::Asked(client, request) => self.core.request(client, request, now),
+                ClientEvent::Gone(client) => self.core.client_gone(client, now),
             }
             self.act()?;
         }
         Ok(())
     }
 
-    /// Does what the machine wants done.
+    /// Does what the core wants done.
     fn act(&mut self) -> Result<(), NodeError> {
         loop {
-            let outputs = self.machine.outputs();
+            let outputs = self.core.outputs();
             if outputs.is_empty() {
                 return Ok(());
             }
             for output in outputs {
                 match output {
-                    // If it cannot be sent, the machine hears of the end of that connection.
+                    // If it cannot be sent, the core hears of the end of that connection.
                     Output::Send(to, message) => drop(self.transport.send(to, &message.encode())),
                     Output::Drop(peer) => {
                         let now = self.clock.now();
@@ -244,7 +244,7 @@ impl Node {
             Ok(()) => Ok(()),
             Err(Refused::Full(write)) => {
                 self.backlog.push_back(*write);
-                self.machine.disk_failed(self.clock.now());
+                self.core.disk_failed(self.clock.now());
                 if std::mem::replace(&mut self.disk_is_well, false) {
                     self.journal.note(format_args!("the disk does not keep up"));
                 }
@@ -256,7 +256,7 @@ impl Node {
 
     fn mind_backlog(&self) -> Result<(), NodeError> {
         match self.backlog.len() {
-            waiting if waiting > MOST_BACKLOG => Err(NodeError::DiskTooSlow { waiting }),
+            waiting if waiting > MAX_BACKLOG => Err(NodeError::DiskTooSlow { waiting }),
             _ => Ok(()),
         }
     }
@@ -283,7 +283,7 @@ impl Node {
 
     /// Tells the journal what has changed.
     fn look(&mut self) {
-        let leader = self.machine.arbiter_leader();
+        let leader = self.core.arbiter_leader();
         if leader != self.seen.arbiter_leader {
             self.seen.arbiter_leader = leader;
             match leader {
@@ -292,9 +292,9 @@ impl Node {
             }
         }
         let known = self.seen.held.iter().map(|(office, token)| (office.as_str(), *token));
-        if !self.machine.held().eq(known) {
+        if !self.core.held().eq(known) {
             let held: Vec<(String, u64)> =
-                self.machine.held().map(|(office, token)| (office.to_string(), token)).collect();
+                self.core.held().map(|(office, token)| (office.to_string(), token)).collect();
             for (office, token) in self.seen.held.iter().filter(|known| !held.contains(known)) {
                 self.journal.note(format_args!("no longer holds the office {office} (token {token})"));
             }

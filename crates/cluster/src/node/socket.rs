@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::SocketError;
-use crate::config::LONGEST_SOCKET_PATH;
+use crate::config::MAX_SOCKET_PATH;
 
 /// A file that goes with its value, if it is still the same file. As long as its listener is there, its inode is not
 /// used again, so that can be told.
@@ -21,8 +21,8 @@ pub(super) struct SocketFile {
 
 /// Listens at a path. Only the owner may connect. A socket that a dead node left there is replaced.
 pub(super) fn listen(path: &Path) -> Result<(UnixListener, SocketFile), SocketError> {
-    if path.as_os_str().len() > LONGEST_SOCKET_PATH {
-        return Err(SocketError::TooLong { path: path.to_path_buf(), most: LONGEST_SOCKET_PATH });
+    if path.as_os_str().len() > MAX_SOCKET_PATH {
+        return Err(SocketError::TooLong { path: path.to_path_buf(), most: MAX_SOCKET_PATH });
     }
     let trouble = |action| move |error| SocketError::Io { action, path: path.to_path_buf(), error };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -48,7 +48,7 @@ fn make_way(path: &Path) -> Result<(), SocketError> {
     }
     match knock(path) {
         Err(Errno::CONNREFUSED) => fs::remove_file(path).map_err(trouble("remove the old socket")),
-        // Let in, or put off because many wait already: somebody lives there.
+        // Let in, or put off because many wait already: somebody incarnations there.
         Ok(()) | Err(Errno::AGAIN) => Err(SocketError::InUse(path.to_path_buf())),
         Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(trouble("find out who has")(error.into())),

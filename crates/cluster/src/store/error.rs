@@ -71,7 +71,7 @@ pub enum StoreError {
     },
     /// A write does not fit what was written before: a bug of the caller.
     #[error("a write that does not fit: {0}")]
-    Misfit(String),
+    OutOfOrder(String),
 }
 
 impl StoreError {

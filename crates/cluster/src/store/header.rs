@@ -46,7 +46,7 @@ impl Identity {
     pub(super) fn encode(&self) -> Result<Vec<u8>, StoreError> {
         let mut bytes = [MAGIC.as_slice(), &FORMAT.to_le_bytes()].concat();
         bytes = postcard::to_extend(self, bytes)
-            .map_err(|error| StoreError::Misfit(format!("an identity cannot be encoded: {error}")))?;
+            .map_err(|error| StoreError::OutOfOrder(format!("an identity cannot be encoded: {error}")))?;
         let sum = crc32fast::hash(&bytes);
         bytes.extend_from_slice(&sum.to_le_bytes());
         Ok(bytes)

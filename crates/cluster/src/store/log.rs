@@ -77,7 +77,7 @@ impl Store {
     /// Does what some writes say, one after the other, and makes them durable together if one of them asks for it.
     pub(super) fn write_all(&mut self, writes: &[Write]) -> Result<(), StoreError> {
         if let Some(reason) = &self.broken {
-            return Err(StoreError::Misfit(format!("another write failed before: {reason}")));
+            return Err(StoreError::OutOfOrder(format!("another write failed before: {reason}")));
         }
         let Some(first) = writes.first() else { return Ok(()) };
         self.check_numbers(writes)?;
@@ -95,15 +95,15 @@ impl Store {
         let first = writes[0].number;
         match self.owed {
             Some(owed) if first != owed => {
-                return Err(StoreError::Misfit(format!("number {first}, but {owed} failed and was not repeated")));
+                return Err(StoreError::OutOfOrder(format!("number {first}, but {owed} failed and was not repeated")));
             }
             None if first <= self.applied => {
-                return Err(StoreError::Misfit(format!("number {first} after {}", self.applied)));
+                return Err(StoreError::OutOfOrder(format!("number {first} after {}", self.applied)));
             }
             _ => {}
         }
         match writes.windows(2).find(|pair| pair[1].number <= pair[0].number) {
-            Some(pair) => Err(StoreError::Misfit(format!("number {} after {}", pair[1].number, pair[0].number))),
+            Some(pair) => Err(StoreError::OutOfOrder(format!("number {} after {}", pair[1].number, pair[0].number))),
             None => Ok(()),
         }
     }

@@ -152,7 +152,7 @@ fn vote(hard_state: &HardState) -> Record {
 }
 
 fn encode(records: impl IntoIterator<Item = Record>) -> Result<Vec<u8>, StoreError> {
-    let unspeakable = |error| StoreError::Misfit(format!("it cannot be encoded: {error}"));
+    let unspeakable = |error| StoreError::OutOfOrder(format!("it cannot be encoded: {error}"));
     records.into_iter().try_fold(Vec::new(), |bytes, record| postcard::to_extend(&record, bytes).map_err(unspeakable))
 }
 

@@ -21,7 +21,7 @@ pub(super) struct State {
 }
 
 /// No log gets this far, so indices can be counted on from here without an overflow.
-const MOST_INDEX: u64 = u64::MAX >> 1;
+const MAX_INDEX: u64 = u64::MAX >> 1;
 
 /// How much memory an entry takes, roughly.
 fn weight(entry: &Entry) -> usize {
@@ -29,9 +29,9 @@ fn weight(entry: &Entry) -> usize {
 }
 
 fn check_index(index: u64) -> Result<(), StoreError> {
-    match index <= MOST_INDEX {
+    match index <= MAX_INDEX {
         true => Ok(()),
-        false => Err(StoreError::Misfit(format!("a snapshot of {index}, which no log gets to"))),
+        false => Err(StoreError::OutOfOrder(format!("a snapshot of {index}, which no log gets to"))),
     }
 }
 
@@ -56,7 +56,7 @@ impl State {
     pub(super) fn append(&mut self, entries: &[Entry]) -> Result<(), StoreError> {
         let Some(first) = entries.first() else { return Ok(()) };
         if first.index < self.first_index() || first.index > self.last_index() + 1 {
-            return Err(StoreError::Misfit(format!(
+            return Err(StoreError::OutOfOrder(format!(
                 "entries from {} on, but the log is from {} to {}",
                 first.index,
                 self.first_index(),
@@ -64,7 +64,7 @@ impl State {
             )));
         }
         if let Some(pair) = entries.windows(2).find(|pair| pair[0].index.checked_add(1) != Some(pair[1].index)) {
-            return Err(StoreError::Misfit(format!("entry {} follows {}", pair[1].index, pair[0].index)));
+            return Err(StoreError::OutOfOrder(format!("entry {} follows {}", pair[1].index, pair[0].index)));
         }
         let replaced = self.entries.drain((first.index - self.first_index()) as usize..);
         self.bytes -= replaced.map(|entry| weight(&entry)).sum::<usize>();
@@ -78,7 +78,10 @@ impl State {
         let index = snapshot.get_metadata().index;
         check_index(index)?;
         if gone.0 > index {
-            return Err(StoreError::Misfit(format!("entries up to {} are gone, with a snapshot of {index}", gone.0)));
+            return Err(StoreError::OutOfOrder(format!(
+                "entries up to {} are gone, with a snapshot of {index}",
+                gone.0
+            )));
         }
         Ok(State { snapshot, gone, ..State::default() })
     }
@@ -97,7 +100,7 @@ impl State {
     pub(super) fn compact(&mut self, upto: u64, snapshot: Snapshot) -> Result<(), StoreError> {
         let index = snapshot.get_metadata().index;
         if index > self.last_index() || upto > index {
-            return Err(StoreError::Misfit(format!(
+            return Err(StoreError::OutOfOrder(format!(
                 "entries up to {upto} dropped for a snapshot of {index}, with a log up to {}",
                 self.last_index()
             )));
@@ -114,7 +117,7 @@ impl State {
     fn take_snapshot(&mut self, snapshot: Snapshot) -> Result<(), StoreError> {
         let (new, old) = (snapshot.get_metadata(), self.snapshot.get_metadata());
         if new.index < old.index {
-            return Err(StoreError::Misfit(format!("a snapshot of {} after one of {}", new.index, old.index)));
+            return Err(StoreError::OutOfOrder(format!("a snapshot of {} after one of {}", new.index, old.index)));
         }
         check_index(new.index)?;
         self.hard_state.term = self.hard_state.term.max(new.term);
@@ -143,7 +146,7 @@ impl State {
     pub(super) fn check_commit(&self) -> Result<(), StoreError> {
         let (commit, from, upto) = (self.hard_state.commit, self.snapshot.get_metadata().index, self.last_index());
         if commit < from || commit > upto {
-            return Err(StoreError::Misfit(format!(
+            return Err(StoreError::OutOfOrder(format!(
                 "entries up to {commit} are committed, with a snapshot of {from} and a log up to {upto}"
             )));
         }

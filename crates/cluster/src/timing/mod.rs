@@ -1,4 +1,4 @@
-//! The numbers by which a node lives: how often, how long, how sure.
+//! The numbers by which a node incarnations: how often, how long, how sure.
 
 mod check;
 mod explain;

@@ -69,7 +69,7 @@ impl Transport {
         }
     }
 
-    /// Reads what is there, as much as one pass allows.
+    /// ReadIndex what is there, as much as one pass allows.
     pub(super) fn read(&mut self, slot: usize, now: Moment, out: &mut Vec<Event>) {
         let Some(mut link) = self.slots.take(slot) else { return };
         match self.read_pass(&mut link, now, out) {
@@ -148,12 +148,12 @@ impl Transport {
         if !is_member(certificate, cluster, &peer.member) {
             return Fate::Ends(Ended::OtherId);
         }
-        (link.peer, link.life, link.turn) = (Some(hello.id), hello.life, hello.turn);
+        (link.peer, link.incarnation, link.turn) = (Some(hello.id), hello.incarnation, hello.turn);
         if link.dialled {
             return Fate::Begins;
         }
         if let Some(old) = peer.link.and_then(|slot| self.slots.get(slot)) {
-            let newer = link.life != old.life || link.turn > old.turn;
+            let newer = link.incarnation != old.incarnation || link.turn > old.turn;
             return if newer { Fate::Begins } else { Fate::Ends(Ended::Replaced) };
         }
         let attempt = peer.dial.slot().and_then(|slot| self.slots.get(slot));
@@ -202,7 +202,7 @@ impl Transport {
         link.readable = true;
         link.set_limit(self.limits.frame);
         self.counters.established += 1;
-        out.push(Event::Up { peer: id, life: link.life });
+        out.push(Event::Up { peer: id, incarnation: link.incarnation });
         self.slots.put(slot, link);
     }
 

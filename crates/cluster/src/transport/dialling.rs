@@ -113,7 +113,7 @@ impl Transport {
             version: PROTOCOL_VERSION,
             cluster: self.identity.cluster().to_owned(),
             id: self.own,
-            life: self.life,
+            incarnation: self.incarnation,
             turn: self.turn,
         }
         .encode()

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The version of what nodes say to each other.
 pub const PROTOCOL_VERSION: u16 = 1;
 /// Before the peer has said who it is, no frame may be larger.
-pub const MOST_HELLO_BYTES: usize = 1024;
+pub const MAX_HELLO_BYTES: usize = 1024;
 
 /// Who speaks. The one who dialled says it first; the other's is also its yes to the connection.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -18,8 +18,8 @@ pub(super) struct Hello {
     /// The member's id, as in its certificate.
     pub(super) id: Id,
     /// A number that the member drew when it started: a restarted one has another.
-    pub(super) life: u64,
-    /// Greater in every Hello of this life: of two connections, the one with the greater is the one meant.
+    pub(super) incarnation: u64,
+    /// Greater in every Hello of this incarnation: of two connections, the one with the greater is the one meant.
     pub(super) turn: u64,
 }
 
@@ -44,15 +44,15 @@ mod tests {
     #[test]
     fn the_longest_names_fit() {
         let cluster = "c".repeat(63);
-        let hello = Hello { version: u16::MAX, cluster, id: Id(u64::MAX), life: u64::MAX, turn: u64::MAX };
+        let hello = Hello { version: u16::MAX, cluster, id: Id(u64::MAX), incarnation: u64::MAX, turn: u64::MAX };
         let bytes = hello.encode();
-        assert!(bytes.len() <= MOST_HELLO_BYTES, "{}", bytes.len());
+        assert!(bytes.len() <= MAX_HELLO_BYTES, "{}", bytes.len());
         assert_eq!(Hello::decode(&bytes), Some(hello));
     }
 
     proptest! {
         #[test]
-        fn random_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..MOST_HELLO_BYTES)) {
+        fn random_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..MAX_HELLO_BYTES)) {
             if let Some(hello) = Hello::decode(&bytes) {
                 prop_assert!(hello.cluster.len() <= bytes.len());
             }

@@ -13,7 +13,7 @@ use rustls::{AlertDescription, CertificateError, Connection, Error};
 use super::bucket::Bucket;
 use super::counters::{Counters, Ended};
 use super::frame::{self, Decoder, FrameError, HEADER_BYTES};
-use super::hello::MOST_HELLO_BYTES;
+use super::hello::MAX_HELLO_BYTES;
 use super::wire::{self, Wire};
 use crate::clock::Moment;
 
@@ -58,7 +58,7 @@ pub(super) struct Link {
     /// Whom it leads to: known from the start if dialled, else after the Hello.
     pub(super) peer: Option<Id>,
     /// The peer's, from its Hello.
-    pub(super) life: u64,
+    pub(super) incarnation: u64,
     /// The peer's, from its Hello.
     pub(super) turn: u64,
     /// When it began; when it was established.
@@ -78,7 +78,7 @@ impl Link {
         Link {
             socket,
             tls,
-            decoder: Decoder::new(MOST_HELLO_BYTES),
+            decoder: Decoder::new(MAX_HELLO_BYTES),
             queue: Vec::new(),
             sent: 0,
             read_end: None,
@@ -87,7 +87,7 @@ impl Link {
             dialled,
             host,
             peer: None,
-            life: 0,
+            incarnation: 0,
             turn: 0,
             since: now,
             readable: false,

@@ -10,7 +10,7 @@
 //!
 //! - A Hello on a second connection that has a greater turn than the established one tells that the peer has lost that
 //!   one, even if this end has not noticed: the new one replaces it. A smaller turn tells that the peer gave up the
-//!   second one before it answered on the first: it is closed. Another life is a new process: it replaces, too.
+//!   second one before it answered on the first: it is closed. Another incarnation is a new process: it replaces, too.
 //! - If both dial at once, the member with the smaller id holds its answer back until its own attempt has succeeded or
 //!   failed; the other one answers at once and gives its attempt up. The connection dialled by the smaller id stays.
 //!
@@ -22,10 +22,10 @@ mod bucket;
 mod connection;
 mod counters;
 mod dialling;
-mod door;
 pub mod frame;
 mod hello;
 mod link;
+mod listener;
 mod peer;
 mod resolve;
 mod slots;
@@ -41,13 +41,13 @@ use hustings_protocol::Id;
 use mio::{Registry, Token};
 
 pub use counters::{Counters, Ended};
-pub use hello::{MOST_HELLO_BYTES, PROTOCOL_VERSION};
+pub use hello::{MAX_HELLO_BYTES, PROTOCOL_VERSION};
 pub use wire::Wire;
 
 use crate::clock::Moment;
 use crate::identity::Identity;
 use crate::member::Member;
-use door::Door;
+use listener::Listener;
 use peer::{Jitter, Peers};
 use resolve::Resolver;
 use slots::Slots;
@@ -60,7 +60,7 @@ pub enum Event {
         /// Which.
         peer: Id,
         /// What it drew when it started.
-        life: u64,
+        incarnation: u64,
     },
     /// A member said something.
     Frame {
@@ -114,7 +114,7 @@ pub struct Settings {
     /// Which member this node is.
     pub own: Id,
     /// A number drawn at random at every start.
-    pub life: u64,
+    pub incarnation: u64,
     /// Where to listen: host and port.
     pub listen: String,
     /// How much of everything.
@@ -135,12 +135,12 @@ pub struct BindError {
 /// The connections of one node with all other members.
 pub struct Transport {
     own: Id,
-    life: u64,
+    incarnation: u64,
     limits: Limits,
     identity: Identity,
     registry: Registry,
     tokens: Range<usize>,
-    door: Door,
+    listener: Listener,
     resolver: Resolver,
     slots: Slots,
     peers: Peers,
@@ -172,28 +172,28 @@ impl Transport {
         tokens: Range<usize>,
         now: Moment,
     ) -> Result<Transport, BindError> {
-        let Settings { own, life, listen, limits, identity } = settings;
+        let Settings { own, incarnation, listen, limits, identity } = settings;
         let begin = || {
-            let door = Door::open(&listen, registry, Token(tokens.start))?;
+            let listener = Listener::open(&listen, registry, Token(tokens.start))?;
             let resolver = Resolver::new(registry, Token(tokens.start + 1))?;
-            Ok((door, resolver, registry.try_clone()?))
+            Ok((listener, resolver, registry.try_clone()?))
         };
-        let (door, resolver, registry) = match begin() {
+        let (listener, resolver, registry) = match begin() {
             Ok(parts) => parts,
             Err(error) => return Err(BindError { address: listen, error }),
         };
         let mut transport = Transport {
             own,
-            life,
+            incarnation,
             limits,
             identity,
             registry,
             slots: Slots::new(tokens.len().saturating_sub(OWN_TOKENS)),
             tokens,
-            door,
+            listener,
             resolver,
             peers: Peers::default(),
-            jitter: Jitter::new(life ^ own.0),
+            jitter: Jitter::new(incarnation ^ own.0),
             turn: 0,
             counters: Counters::default(),
             wire: Wire::default(),
@@ -207,7 +207,7 @@ impl Transport {
 
     /// Where it listens.
     pub fn local_addr(&self) -> std::net::SocketAddr {
-        self.door.address()
+        self.listener.address()
     }
 
     /// Something can be read or written.
@@ -225,7 +225,7 @@ impl Transport {
 
     /// Does what is due: dialling, time-outs, and what was left over by fairness.
     pub fn tick(&mut self, now: Moment, out: &mut Vec<Event>) {
-        if self.door.due() <= now {
+        if self.listener.due() <= now {
             self.welcome_callers(now, out);
         }
         for slot in 0..self.slots.len() {
@@ -248,7 +248,7 @@ impl Transport {
             return Moment::ZERO;
         }
         let links = self.slots.iter().map(|link| link.overdue(self.limits.handshake).min(link.due()));
-        links.chain([self.door.due(), self.peers.due()]).min().unwrap_or(Moment::NEVER)
+        links.chain([self.listener.due(), self.peers.due()]).min().unwrap_or(Moment::NEVER)
     }
 
     /// Takes a payload for a peer; the next [`Transport::flush`] sends it. False if there is no connection with it, if

@@ -13,7 +13,7 @@ use crate::member::Member;
 /// How long to wait after the first failure; twice as long after each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 /// But never longer than this.
-const LONGEST_WAIT: Duration = Duration::from_millis(500);
+const MAX_WAIT: Duration = Duration::from_millis(500);
 /// A connection that lasted so long was a good one: failures before it are forgotten.
 const GOOD: Duration = Duration::from_secs(1);
 
@@ -151,7 +151,7 @@ impl Jitter {
         let Some(doublings) = failures.checked_sub(1) else { return Duration::ZERO };
         // A multiplicative generator's upper bits are even enough for this.
         self.state = self.state.wrapping_mul(0xda94_2042_e4dd_58b5);
-        let nominal = (FIRST_WAIT * (1 << doublings.min(8))).min(LONGEST_WAIT);
+        let nominal = (FIRST_WAIT * (1 << doublings.min(8))).min(MAX_WAIT);
         nominal * 3 / 4 + nominal * ((self.state >> 48) as u32) / (1 << 17)
     }
 }

@@ -13,7 +13,7 @@ use mio::{Interest, Registry, Token};
 /// So many names are looked up at a time: one that gets no answer must not hold up the others.
 const THREADS: usize = 4;
 /// No more addresses of a host are tried.
-const MOST_ADDRESSES: usize = 8;
+const MAX_ADDRESSES: usize = 8;
 
 struct Question {
     peer: Id,
@@ -69,7 +69,7 @@ impl Resolver {
                 let next = asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok(Question { peer, address }) = next else { return };
                 let found = address.to_socket_addrs();
-                let addresses = found.map(|found| found.take(MOST_ADDRESSES).collect()).unwrap_or_default();
+                let addresses = found.map(|found| found.take(MAX_ADDRESSES).collect()).unwrap_or_default();
                 if answer.send(Answer { peer, addresses }).is_err() {
                     return;
                 }

@@ -14,7 +14,7 @@ mod processes;
 use std::io;
 
 use crate::api::ClientError;
-use crate::config::FoundError;
+use crate::config::BootstrapError;
 
 pub use processes::{Cluster, Layout};
 
@@ -23,7 +23,7 @@ pub use processes::{Cluster, Layout};
 pub enum TrialError {
     /// The files of the cluster.
     #[error("cannot set the cluster up: {0}")]
-    Found(#[from] FoundError),
+    Found(#[from] BootstrapError),
     /// A process, a file.
     #[error("{what}: {error}")]
     Io {

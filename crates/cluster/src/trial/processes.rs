@@ -64,7 +64,7 @@ impl Cluster {
             let own = || listener.local_addr().map_err(io("cannot find a port"));
             members.push(Newcomer {
                 name: format!("n{}", node + 1),
-                address: proxy.as_ref().map_or_else(own, |proxy| Ok(proxy.door(node)))?.to_string(),
+                address: proxy.as_ref().map_or_else(own, |proxy| Ok(proxy.listener(node)))?.to_string(),
                 priority: node as u32 + 1,
                 role: Default::default(),
             });

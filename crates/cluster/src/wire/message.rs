@@ -8,21 +8,21 @@ use crate::api::{Cause, Refusal, Request};
 use crate::config::office_name;
 
 /// More than a cluster has members, or a member stands for offices.
-pub(crate) const MOST_LISTED: usize = 20_000;
+pub(crate) const MAX_LISTED: usize = 20_000;
 
 /// What one node says to another.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// "I am here", and what rides on it.
-    Beat(Beat),
+    Heartbeat(Heartbeat),
     /// What the sender is and wants.
-    Standing(Standing),
+    Candidacy(Candidacy),
     /// From the arbiter's leader: who is up.
     View(Vec<Id>),
     /// Of the raft library.
     Raft(RaftMessage),
     /// Of an election among the candidates with this key.
-    Race {
+    Election {
         /// See [`crate::election::key`].
         key: u64,
         /// An envelope of the algorithm in runs.
@@ -80,8 +80,8 @@ pub enum Message {
     Relay {
         /// Who says it.
         from: Id,
-        /// In which of its lives.
-        life: u64,
+        /// In which of its incarnations.
+        incarnation: u64,
         /// To whom.
         to: Id,
         /// A message.
@@ -121,8 +121,8 @@ pub enum Message {
 
 /// "I am here."
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Beat {
-    /// The sender's count of its beats to the receiver.
+pub struct Heartbeat {
+    /// The sender's count of its heartbeats to the receiver.
     pub number: u64,
     /// From the arbiter's leader.
     pub lead: Option<Lead>,
@@ -130,20 +130,20 @@ pub struct Beat {
     pub follow: Option<Follow>,
 }
 
-/// What the arbiter's leader adds to a beat. It asks for an answer.
+/// What the arbiter's leader adds to a heartbeat. It asks for an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Lead {
     /// Its term.
     pub term: u64,
     /// What the receiver may take for committed.
     pub commit: u64,
-    /// The round of beats that this one belongs to.
+    /// The round of heartbeats that this one belongs to.
     pub round: u64,
-    /// The greatest number of the receiver's beats after which a majority was still with this leader.
+    /// The greatest number of the receiver's heartbeats after which a majority was still with this leader.
     pub confirmed: u64,
 }
 
-/// What a follower adds to a beat.
+/// What a follower adds to a heartbeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Follow {
     /// The leader's term.
@@ -156,9 +156,9 @@ pub struct Follow {
 
 /// What a node is and wants.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Standing {
+pub struct Candidacy {
     /// Which start of the node this is.
-    pub life: u64,
+    pub incarnation: u64,
     /// Which disk it has.
     pub store: u64,
     /// 0 to 100.
@@ -224,12 +224,12 @@ impl Message {
     fn is_sound(&self) -> bool {
         let is_office = |name: &str| office_name(name).is_ok();
         match self {
-            Message::Standing(standing) => {
-                standing.offices.len() <= MOST_LISTED && standing.offices.iter().all(|name| is_office(name))
+            Message::Candidacy(candidacy) => {
+                candidacy.offices.len() <= MAX_LISTED && candidacy.offices.iter().all(|name| is_office(name))
             }
-            Message::View(members) => members.len() <= MOST_LISTED,
+            Message::View(members) => members.len() <= MAX_LISTED,
             Message::Claims(claims) => {
-                claims.len() <= MOST_LISTED && claims.iter().all(|claim| is_office(&claim.office))
+                claims.len() <= MAX_LISTED && claims.iter().all(|claim| is_office(&claim.office))
             }
             Message::Yield { office, .. }
             | Message::Rest { office }
@@ -250,14 +250,16 @@ mod tests {
 
     #[test]
     fn what_is_said_is_what_is_heard() {
-        let beat = Beat { number: 7, lead: None, follow: Some(Follow { term: 3, round: 9, applied: 5 }) };
+        let heartbeat = Heartbeat { number: 7, lead: None, follow: Some(Follow { term: 3, round: 9, applied: 5 }) };
         let ask = Ask::new(5, &Request::Resign { office: "leader".to_string() });
         assert_eq!(ask.request(), Ok(Request::Resign { office: "leader".to_string() }));
-        for message in [Message::Beat(beat), Message::View(vec![Id(1), Id(3)]), Message::Ask(ask), Message::Farewell] {
+        for message in
+            [Message::Heartbeat(heartbeat), Message::View(vec![Id(1), Id(3)]), Message::Ask(ask), Message::Farewell]
+        {
             let bytes = message.encode();
             assert_eq!(Message::decode(&bytes), Ok(message));
         }
-        assert!(Message::Beat(beat).encode().len() < 10, "a beat is small");
+        assert!(Message::Heartbeat(heartbeat).encode().len() < 10, "a heartbeat is small");
     }
 
     #[test]
@@ -265,7 +267,7 @@ mod tests {
         let mut bytes = Message::Farewell.encode();
         bytes.push(0);
         assert_eq!(Message::decode(&bytes), Err(Garbled));
-        let long = Message::View(vec![Id(1); MOST_LISTED + 1]).encode();
+        let long = Message::View(vec![Id(1); MAX_LISTED + 1]).encode();
         assert_eq!(Message::decode(&long), Err(Garbled));
     }
 
@@ -276,7 +278,7 @@ mod tests {
             let (offices, token, why) = (vec!["leader".to_string(), office.clone()], 7, Cause::Resigned);
             let wish = Wish { mode: Default::default(), preempt: Default::default() };
             vec![
-                Message::Standing(Standing { life: 1, store: 1, health: 100, waits_us: 0, offices }),
+                Message::Candidacy(Candidacy { incarnation: 1, store: 1, health: 100, waits_us: 0, offices }),
                 Message::Claims(vec![Claim { office: office.clone(), wish }]),
                 Message::Yield { office: office.clone(), token, why },
                 Message::Rest { office: office.clone() },

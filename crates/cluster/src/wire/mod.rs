@@ -6,6 +6,6 @@
 mod message;
 mod raft_message;
 
-pub(crate) use message::MOST_LISTED;
-pub use message::{Ask, Beat, Claim, Follow, Garbled, Lead, Message, Standing, Wish};
-pub use raft_message::{LogEntry, LogSnapshot, MOST_INDEX, RaftMessage};
+pub(crate) use message::MAX_LISTED;
+pub use message::{Ask, Candidacy, Claim, Follow, Garbled, Heartbeat, Lead, Message, Wish};
+pub use raft_message::{LogEntry, LogSnapshot, MAX_INDEX, RaftMessage};

@@ -5,10 +5,10 @@ use raft::eraftpb;
 use serde::{Deserialize, Serialize};
 
 /// No entry that changes the membership is longer: the library parses it by recursion.
-const MOST_IN_A_MEMBERSHIP_CHANGE: usize = 1024;
+const MAX_IN_A_MEMBERSHIP_CHANGE: usize = 1024;
 
 /// No term and no place in a log is greater: adding to them never overflows.
-pub const MOST_INDEX: u64 = 1 << 62;
+pub const MAX_INDEX: u64 = 1 << 62;
 
 /// A message of the raft library, without what the connection says: from whom to whom.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ impl LogEntry {
     pub fn to_raft(&self) -> Option<eraftpb::Entry> {
         let mut entry = eraftpb::Entry::default();
         let kind = eraftpb::EntryType::from_i32(self.kind.into())?;
-        if kind != eraftpb::EntryType::EntryNormal && self.data.len() > MOST_IN_A_MEMBERSHIP_CHANGE {
+        if kind != eraftpb::EntryType::EntryNormal && self.data.len() > MAX_IN_A_MEMBERSHIP_CHANGE {
             return None;
         }
         entry.set_entry_type(kind);
@@ -117,7 +117,7 @@ impl LogSnapshot {
         let count = all.len();
         all.sort_unstable();
         all.dedup();
-        let is_placed = self.index > 0 && self.index <= MOST_INDEX && self.term > 0 && self.term <= term;
+        let is_placed = self.index > 0 && self.index <= MAX_INDEX && self.term > 0 && self.term <= term;
         // Nobody sends a snapshot in the middle of a change of the membership: changes are of one member at a time.
         let is_settled = self.voters_outgoing.is_empty() && self.learners_next.is_empty();
         is_placed && is_settled && !self.voters.is_empty() && all.len() == count && !all.contains(&0)
@@ -182,7 +182,7 @@ impl RaftMessage {
         message.context = self.context.clone().into();
         message.priority = self.priority;
         let numbers = [self.term, self.log_term, self.index, self.commit, self.commit_term, self.reject_hint];
-        if numbers.into_iter().any(|number| number > MOST_INDEX) || self.log_term > self.term {
+        if numbers.into_iter().any(|number| number > MAX_INDEX) || self.log_term > self.term {
             return None;
         }
         // Before the first entry there is none; every other one has a term.
@@ -194,14 +194,14 @@ impl RaftMessage {
         {
             return None;
         }
-        // A gap, or an entry of the future, would end the library's life.
+        // A gap, or an entry of the future, would end the library's incarnation.
         let mut places = (self.index.checked_add(1)?..).zip(&message.entries);
         (self.term > 0 && places.all(|(index, entry)| entry.index == index && entry.term <= self.term))
             .then_some(message)
     }
 }
 
-/// Heartbeats ride on our beats; local messages and read requests are nobody else's.
+/// Heartbeats ride on our heartbeats; local messages and read requests are nobody else's.
 fn is_for_peers(kind: eraftpb::MessageType) -> bool {
     use eraftpb::MessageType::*;
     matches!(
@@ -246,15 +246,15 @@ mod tests {
     #[test]
     fn numbers_that_could_overflow_or_contradict_each_other_are_refused() {
         assert!(is_taken(&append()));
-        assert!(is_taken(&RaftMessage { commit: MOST_INDEX, commit_term: MOST_INDEX, ..append() }));
+        assert!(is_taken(&RaftMessage { commit: MAX_INDEX, commit_term: MAX_INDEX, ..append() }));
         let spoils: [fn(&mut RaftMessage); 13] = [
-            |message| message.term = MOST_INDEX + 1,
-            |message| (message.term, message.log_term) = (MOST_INDEX + 2, MOST_INDEX + 1),
-            |message| (message.index, message.entries) = (MOST_INDEX + 1, Vec::new()),
+            |message| message.term = MAX_INDEX + 1,
+            |message| (message.term, message.log_term) = (MAX_INDEX + 2, MAX_INDEX + 1),
+            |message| (message.index, message.entries) = (MAX_INDEX + 1, Vec::new()),
             |message| (message.index, message.entries) = (u64::MAX, Vec::new()),
-            |message| message.commit = MOST_INDEX + 1,
-            |message| message.commit_term = MOST_INDEX + 1,
-            |message| message.reject_hint = MOST_INDEX + 1,
+            |message| message.commit = MAX_INDEX + 1,
+            |message| message.commit_term = MAX_INDEX + 1,
+            |message| message.reject_hint = MAX_INDEX + 1,
             |message| message.log_term = 6,
             |message| message.log_term = 0,
             |message| (message.index, message.entries) = (0, Vec::new()),
@@ -275,7 +275,7 @@ mod tests {
         assert!(!is_taken(&RaftMessage { snapshot: None, ..with_snapshot(snapshot()) }));
         let spoils: [fn(&mut LogSnapshot); 10] = [
             |snapshot| snapshot.index = 0,
-            |snapshot| snapshot.index = MOST_INDEX + 1,
+            |snapshot| snapshot.index = MAX_INDEX + 1,
             |snapshot| snapshot.term = 0,
             |snapshot| snapshot.term = 6,
             |snapshot| snapshot.voters.clear(),

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use hustings_cluster::config::Choice;
-use hustings_cluster::election::{Act, Alarm, Flaw, Memory, Race, key};
-use hustings_cluster::member::Worth;
+use hustings_cluster::election::{Act, Alarm, Election, Flaw, Memory, key};
+use hustings_cluster::member::MemberRank;
 use hustings_protocol::Id;
 
 use crate::garbage::spoil;
@@ -14,11 +14,11 @@ use crate::garbage::spoil;
 pub(crate) const TICK: u64 = 1000;
 
 /// Numbers from a seed.
-pub(crate) struct Dice(u64);
+pub(crate) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
-        Dice(seed ^ 0x5851_F42D_4C95_7F2D)
+        Rng(seed ^ 0x5851_F42D_4C95_7F2D)
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
@@ -30,9 +30,9 @@ impl Dice {
 /// What a bus does with mail.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Post {
-    /// Mail goes to the race of its key, else it is kept.
+    /// Mail goes to the election of its key, else it is kept.
     ByKey,
-    /// Mail goes to whatever race its receiver is in: wrong.
+    /// Mail goes to whatever election its receiver is in: wrong.
     ToAnyRace,
     /// By key, but some of it is changed on the way, one in so many.
     Spoilt(u64),
@@ -40,23 +40,23 @@ pub(crate) enum Post {
 
 struct Node {
     memory: Memory,
-    race: Option<Race>,
-    candidates: Vec<Worth>,
+    election: Option<Election>,
+    candidates: Vec<MemberRank>,
     /// Which process of the node this is.
     process: u64,
 }
 
 impl Node {
-    fn must_enter(&self, candidates: &[Worth]) -> bool {
-        self.candidates != candidates || self.race.as_ref().is_none_or(|race| race.is_shaken(&self.memory))
+    fn must_enter(&self, candidates: &[MemberRank]) -> bool {
+        self.candidates != candidates || self.election.as_ref().is_none_or(|election| election.is_shaken(&self.memory))
     }
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Happening {
+enum Step {
     Mail { from: Id, to: Id, connection: u64, key: u64, bytes: Vec<u8> },
     Ring { at: Id, process: u64, alarm: Alarm },
-    Enter { at: Id, process: u64, candidates: Vec<Worth> },
+    Enter { at: Id, process: u64, candidates: Vec<MemberRank> },
 }
 
 /// How long mail takes: at least, at most.
@@ -64,7 +64,7 @@ pub(crate) type Delay = (u64, u64);
 
 pub(crate) struct Bus {
     pub(crate) choice: Choice,
-    pub(crate) dice: Dice,
+    pub(crate) rng: Rng,
     pub(crate) now: u64,
     pub(crate) delay: Delay,
     /// How much later than they should alarms may ring.
@@ -74,7 +74,7 @@ pub(crate) struct Bus {
     /// Mail that was delivered.
     pub(crate) delivered: u64,
     nodes: BTreeMap<Id, Node>,
-    agenda: BinaryHeap<Reverse<(u64, u64, Happening)>>,
+    agenda: BinaryHeap<Reverse<(u64, u64, Step)>>,
     serial: u64,
     /// The connection of each pair, and when its last mail arrives.
     connections: BTreeMap<(Id, Id), (u64, u64)>,
@@ -88,7 +88,7 @@ impl Bus {
     pub(crate) fn new(choice: &Choice, ids: impl IntoIterator<Item = Id>, seed: u64) -> Self {
         let mut bus = Bus {
             choice: choice.clone(),
-            dice: Dice::new(seed),
+            rng: Rng::new(seed),
             now: 0,
             delay: (50, 400),
             tardiness: 200,
@@ -108,12 +108,12 @@ impl Bus {
 
     /// A new process of a node.
     pub(crate) fn boot(&mut self, id: Id) {
-        let mut memory = Memory::new(self.dice.below(u64::MAX));
+        let mut memory = Memory::new(self.rng.below(u64::MAX));
         if let Some(flaw) = self.flaw {
             memory = memory.with_flaw(flaw);
         }
         self.serial += 1;
-        self.nodes.insert(id, Node { memory, race: None, candidates: Vec::new(), process: self.serial });
+        self.nodes.insert(id, Node { memory, election: None, candidates: Vec::new(), process: self.serial });
     }
 
     /// The process of a node ends; everybody's connection with it, too.
@@ -134,33 +134,33 @@ impl Bus {
         }
     }
 
-    /// A node will enter a race among these, so much later.
-    pub(crate) fn enter_in(&mut self, after: u64, at: Id, candidates: &[Worth]) {
+    /// A node will enter a election among these, so much later.
+    pub(crate) fn enter_in(&mut self, after: u64, at: Id, candidates: &[MemberRank]) {
         if let Some(node) = self.nodes.get(&at) {
-            let enter = Happening::Enter { at, process: node.process, candidates: candidates.to_vec() };
+            let enter = Step::Enter { at, process: node.process, candidates: candidates.to_vec() };
             self.plan(self.now + after, enter);
         }
     }
 
-    /// All of these enter a race among them, each within such a time.
-    pub(crate) fn all_enter(&mut self, candidates: &[Worth], within: u64) {
+    /// All of these enter a election among them, each within such a time.
+    pub(crate) fn all_enter(&mut self, candidates: &[MemberRank], within: u64) {
         for one in candidates {
-            let after = self.dice.below(within + 1);
+            let after = self.rng.below(within + 1);
             self.enter_in(after, one.id, candidates);
         }
     }
 
-    /// Those of these who are not in the race among them, or were and lost a connection, enter it.
-    pub(crate) fn those_who_must_enter(&mut self, candidates: &[Worth], within: u64) {
+    /// Those of these who are not in the election among them, or were and lost a connection, enter it.
+    pub(crate) fn those_who_must_enter(&mut self, candidates: &[MemberRank], within: u64) {
         for one in candidates {
-            let after = self.dice.below(within + 1);
+            let after = self.rng.below(within + 1);
             if self.nodes.get(&one.id).is_some_and(|node| node.must_enter(candidates)) {
                 self.enter_in(after, one.id, candidates);
             }
         }
     }
 
-    fn plan(&mut self, when: u64, what: Happening) {
+    fn plan(&mut self, when: u64, what: Step) {
         self.serial += 1;
         self.agenda.push(Reverse((when, self.serial, what)));
     }
@@ -181,31 +181,31 @@ impl Bus {
         self.now = when;
         let mut acts = Vec::new();
         let at = match what {
-            Happening::Mail { from, to, connection, key, bytes } => {
+            Step::Mail { from, to, connection, key, bytes } => {
                 if self.connections.get(&(from, to)).is_some_and(|(current, _)| *current == connection) {
                     self.delivered += 1;
                     let mut bytes = bytes;
                     if let Post::Spoilt(one_in) = self.post
-                        && self.dice.below(one_in) == 0
+                        && self.rng.below(one_in) == 0
                     {
-                        spoil(&mut bytes, &mut self.dice);
+                        spoil(&mut bytes, &mut self.rng);
                     }
                     self.deliver(from, to, key, &bytes, &mut acts);
                 }
                 to
             }
-            Happening::Ring { at, process, alarm } => {
-                if let Some(Node { memory, race: Some(race), process: current, .. }) = self.nodes.get_mut(&at)
+            Step::Ring { at, process, alarm } => {
+                if let Some(Node { memory, election: Some(election), process: current, .. }) = self.nodes.get_mut(&at)
                     && *current == process
                 {
-                    race.ring(alarm, memory, &mut acts);
+                    election.ring(alarm, memory, &mut acts);
                 }
                 at
             }
-            Happening::Enter { at, process, candidates } => {
+            Step::Enter { at, process, candidates } => {
                 if let Some(node) = self.nodes.get_mut(&at).filter(|node| node.process == process) {
-                    let race = Race::enter(&self.choice, at, &candidates, &mut node.memory, &mut acts);
-                    node.race = Some(race.expect("the algorithm elects among these"));
+                    let election = Election::enter(&self.choice, at, &candidates, &mut node.memory, &mut acts);
+                    node.election = Some(election.expect("the algorithm elects among these"));
                     node.candidates = candidates;
                 }
                 at
@@ -222,9 +222,9 @@ impl Bus {
     fn deliver(&mut self, from: Id, to: Id, mail_key: u64, bytes: &[u8], acts: &mut Vec<Act>) {
         let post = self.post;
         let Some(node) = self.nodes.get_mut(&to) else { return };
-        let taken = match &mut node.race {
-            Some(race) if race.key() == mail_key || post == Post::ToAnyRace => {
-                race.receive(from, bytes, &mut node.memory, acts)
+        let taken = match &mut node.election {
+            Some(election) if election.key() == mail_key || post == Post::ToAnyRace => {
+                election.receive(from, bytes, &mut node.memory, acts)
             }
             _ => node.memory.keep(mail_key, from, bytes),
         };
@@ -239,16 +239,16 @@ impl Bus {
                 Act::Send { to, bytes } => {
                     self.sent.push((at, to, bytes.clone()));
                     let (least, most) = self.delay;
-                    let takes = least + self.dice.below(most - least + 1);
+                    let takes = least + self.rng.below(most - least + 1);
                     let (connection, last) = self.connections.entry((at, to)).or_insert((0, 0));
                     let (connection, when) = (*connection, (*last).max(self.now + takes));
                     self.connections.insert((at, to), (connection, when));
-                    self.plan(when, Happening::Mail { from: at, to, connection, key, bytes });
+                    self.plan(when, Step::Mail { from: at, to, connection, key, bytes });
                 }
                 Act::SetAlarm { ticks, alarm } => {
-                    let late = self.dice.below(self.tardiness + 1);
+                    let late = self.rng.below(self.tardiness + 1);
                     let when = self.now.saturating_add(ticks.saturating_mul(TICK)).saturating_add(late);
-                    self.plan(when, Happening::Ring { at, process, alarm });
+                    self.plan(when, Step::Ring { at, process, alarm });
                 }
             }
         }
@@ -256,16 +256,16 @@ impl Bus {
 
     /// Whom a node names.
     pub(crate) fn leader(&self, at: Id) -> Option<Id> {
-        self.nodes.get(&at)?.race.as_ref()?.leader()
+        self.nodes.get(&at)?.election.as_ref()?.leader()
     }
 
     /// Whether all of these name the same one.
-    pub(crate) fn agree(&self, candidates: &[Worth], leader: Id) -> bool {
+    pub(crate) fn agree(&self, candidates: &[MemberRank], leader: Id) -> bool {
         candidates.iter().all(|one| self.leader(one.id) == Some(leader))
     }
 
     /// What all of these say.
-    pub(crate) fn says(&self, candidates: &[Worth]) -> Vec<Option<Id>> {
+    pub(crate) fn says(&self, candidates: &[MemberRank]) -> Vec<Option<Id>> {
         candidates.iter().map(|one| self.leader(one.id)).collect()
     }
 }

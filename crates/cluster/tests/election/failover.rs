@@ -1,7 +1,7 @@
 //! How long it takes until everybody names the next leader, where mail takes a tenth of a tick.
 
 use hustings_cluster::config::Choice;
-use hustings_cluster::member::Worth;
+use hustings_cluster::member::MemberRank;
 use hustings_protocol::Id;
 
 use crate::bus::{Bus, TICK};
@@ -24,16 +24,16 @@ struct Failover {
     wavered: bool,
 }
 
-fn worths(size: u64, greatest: u64) -> Vec<Worth> {
-    (1..=size).map(|id| Worth { priority: u32::from(id == greatest), health: 100, id: Id(id) }).collect()
+fn ranks(size: u64, greatest: u64) -> Vec<MemberRank> {
+    (1..=size).map(|id| MemberRank { priority: u32::from(id == greatest), health: 100, id: Id(id) }).collect()
 }
 
 /// A cluster loses its leader, the one with the greatest id; the rest enter at once or so much later each. Its
 /// successor is the one with this id.
 fn failover(choice: &Choice, survivors: u64, successor: u64, apart: u64) -> Failover {
-    let rest = worths(survivors, successor);
+    let rest = ranks(survivors, successor);
     let mut all = rest.clone();
-    all.push(Worth { priority: 2, health: 100, id: Id(survivors + 1) });
+    all.push(MemberRank { priority: 2, health: 100, id: Id(survivors + 1) });
     let mut bus = Bus::new(choice, ids(&all), survivors);
     (bus.delay, bus.tardiness) = ((HOP, HOP), 0);
     bus.all_enter(&all, 0);
@@ -57,7 +57,8 @@ fn failover(choice: &Choice, survivors: u64, successor: u64, apart: u64) -> Fail
     let erred = bus.names.iter().any(|(.., whom)| whom.is_some_and(|whom| whom != leader));
     let last = |who: Id| bus.names.iter().rev().find(|(_, by, _)| *by == who).map_or(0, |(when, ..)| when - began);
     let agreed = rest.iter().map(|one| last(one.id)).max().unwrap_or(0);
-    let wavers = |one: &Worth| bus.names.iter().filter(|(_, by, whom)| *by == one.id && whom.is_some()).count() > 1;
+    let wavers =
+        |one: &MemberRank| bus.names.iter().filter(|(_, by, whom)| *by == one.id && whom.is_some()).count() > 1;
     Failover { leads: last(leader), agreed, mail, erred, wavered: rest.iter().any(wavers) }
 }
 

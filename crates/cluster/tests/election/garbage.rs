@@ -1,18 +1,18 @@
 //! Mail that makes no sense: from the wire, or from a peer that is out of its mind. It is refused or has some effect,
 //! but nothing ever panics, and a node that is then left alone with sane ones still elects.
 
-use hustings_cluster::election::{Act, Garbled, MOST_BYTES, Memory, Race};
-use hustings_cluster::member::Worth;
+use hustings_cluster::election::{Act, Election, Garbled, MAX_BYTES, Memory};
+use hustings_cluster::member::MemberRank;
 use hustings_protocol::Id;
 
-use crate::bus::{Bus, Dice, Post, TICK};
+use crate::bus::{Bus, Post, Rng, TICK};
 use crate::{candidates, choice, choices, greatest, ids};
 
 /// How often each is tried. Eight thousand took minutes, and found nothing more.
 const ROUNDS: u64 = 40;
 
 /// Mail as nodes really send it.
-fn real_mail(choice: &hustings_cluster::config::Choice, all: &[Worth], seed: u64) -> Vec<(Id, Id, Vec<u8>)> {
+fn real_mail(choice: &hustings_cluster::config::Choice, all: &[MemberRank], seed: u64) -> Vec<(Id, Id, Vec<u8>)> {
     let mut bus = Bus::new(choice, ids(all), seed);
     bus.all_enter(all, 2 * TICK);
     bus.run_for(60 * TICK);
@@ -20,14 +20,14 @@ fn real_mail(choice: &hustings_cluster::config::Choice, all: &[Worth], seed: u64
 }
 
 /// Changes, inserts or takes out a few bytes; numbers of one byte often become great ones.
-pub(crate) fn spoil(bytes: &mut Vec<u8>, dice: &mut Dice) {
-    for _ in 0..1 + dice.below(3) {
-        let at = dice.below(bytes.len() as u64 + 1) as usize;
-        match dice.below(6) {
-            0 if at < bytes.len() => bytes[at] = dice.below(256) as u8,
+pub(crate) fn spoil(bytes: &mut Vec<u8>, rng: &mut Rng) {
+    for _ in 0..1 + rng.below(3) {
+        let at = rng.below(bytes.len() as u64 + 1) as usize;
+        match rng.below(6) {
+            0 if at < bytes.len() => bytes[at] = rng.below(256) as u8,
             1 if at < bytes.len() => bytes[at] = bytes[at].wrapping_add(1),
             2 if at < bytes.len() => _ = bytes.remove(at),
-            3 => bytes.insert(at, dice.below(256) as u8),
+            3 => bytes.insert(at, rng.below(256) as u8),
             4 => {
                 // The greatest numbers of one, two, four and eight bytes, as they are written.
                 let end = (at + 1).min(bytes.len());
@@ -37,9 +37,9 @@ pub(crate) fn spoil(bytes: &mut Vec<u8>, dice: &mut Dice) {
                     &[0xFF, 0xFF, 0xFF, 0xFF, 0x0F],
                     &[0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01],
                 ];
-                bytes.splice(at..end, greatest[dice.below(4) as usize].iter().copied());
+                bytes.splice(at..end, greatest[rng.below(4) as usize].iter().copied());
             }
-            _ if at < bytes.len() => bytes[at] = dice.below(8) as u8,
+            _ if at < bytes.len() => bytes[at] = rng.below(8) as u8,
             _ => {}
         }
     }
@@ -49,37 +49,37 @@ pub(crate) fn spoil(bytes: &mut Vec<u8>, dice: &mut Dice) {
 fn no_mail_makes_a_node_panic() {
     for choice in choices() {
         for size in [2, 3, 5, 7] {
-            let mut dice = Dice::new(size);
-            let all = candidates(size, &mut dice);
+            let mut rng = Rng::new(size);
+            let all = candidates(size, &mut rng);
             let mail = real_mail(&choice, &all, size);
             assert!(!mail.is_empty());
             let mut accepted = 0;
             for round in 0..ROUNDS {
-                let own = all[dice.below(size) as usize].id;
+                let own = all[rng.below(size) as usize].id;
                 let (mut memory, mut acts) = (Memory::new(round), Vec::new());
-                let race = Race::enter(&choice, own, &all, &mut memory, &mut acts);
-                let mut race = race.expect("the algorithm elects among these");
+                let election = Election::enter(&choice, own, &all, &mut memory, &mut acts);
+                let mut election = election.expect("the algorithm elects among these");
                 for _ in 0..150 {
-                    let (from, _, bytes) = &mail[dice.below(mail.len() as u64) as usize];
+                    let (from, _, bytes) = &mail[rng.below(mail.len() as u64) as usize];
                     let mut bytes = bytes.clone();
-                    match dice.below(8) {
+                    match rng.below(8) {
                         0 => {}
-                        1 => bytes = (0..dice.below(40)).map(|_| dice.below(256) as u8).collect(),
-                        _ => spoil(&mut bytes, &mut dice),
+                        1 => bytes = (0..rng.below(40)).map(|_| rng.below(256) as u8).collect(),
+                        _ => spoil(&mut bytes, &mut rng),
                     }
-                    accepted += u32::from(race.receive(*from, &bytes, &mut memory, &mut acts).is_ok());
+                    accepted += u32::from(election.receive(*from, &bytes, &mut memory, &mut acts).is_ok());
                     // Its own alarms ring as they come.
                     for act in std::mem::take(&mut acts) {
                         if let Act::SetAlarm { alarm, .. } = act
-                            && dice.below(2) == 0
+                            && rng.below(2) == 0
                         {
-                            race.ring(alarm, &mut memory, &mut acts);
+                            election.ring(alarm, &mut memory, &mut acts);
                         }
                     }
                 }
-                assert!(race.leader().is_none_or(|leader| ids(&all).contains(&leader)), "{choice:?}");
+                assert!(election.leader().is_none_or(|leader| ids(&all).contains(&leader)), "{choice:?}");
             }
-            assert!(accepted > 100, "{choice:?}: what is refused at the door tests nothing: {accepted}");
+            assert!(accepted > 100, "{choice:?}: what is refused at the listener tests nothing: {accepted}");
         }
     }
 }
@@ -90,7 +90,7 @@ fn nodes_among_whom_mail_is_spoilt_do_not_panic_and_elect_once_it_is_not() {
     for choice in choices() {
         for seed in 0..ROUNDS {
             let size = 2 + seed % 6;
-            let all = candidates(size, &mut Dice::new(seed));
+            let all = candidates(size, &mut Rng::new(seed));
             let mut bus = Bus::new(&choice, ids(&all), seed);
             bus.post = Post::Spoilt(2 + seed % 20);
             bus.all_enter(&all, 2 * TICK);
@@ -110,18 +110,18 @@ fn nodes_among_whom_mail_is_spoilt_do_not_panic_and_elect_once_it_is_not() {
 #[test]
 fn what_is_refused_is_refused_for_a_reason() {
     let choice = choice("bully", &["highest=announce"]);
-    let all = candidates(3, &mut Dice::new(1));
+    let all = candidates(3, &mut Rng::new(1));
     let mail = real_mail(&choice, &all, 1);
     let (from, to, bytes) = mail.first().expect("nodes send mail");
     let (mut memory, mut acts) = (Memory::new(1), Vec::new());
-    let mut race = Race::enter(&choice, *to, &all, &mut memory, &mut acts).expect("it elects");
-    let mut refused = |from: Id, bytes: &[u8]| race.receive(from, bytes, &mut memory, &mut acts);
+    let mut election = Election::enter(&choice, *to, &all, &mut memory, &mut acts).expect("it elects");
+    let mut refused = |from: Id, bytes: &[u8]| election.receive(from, bytes, &mut memory, &mut acts);
     assert_eq!(refused(*from, bytes), Ok(()));
     assert_eq!(refused(*from, &[]), Err(Garbled::Unreadable));
     assert_eq!(refused(*from, &[&bytes[..], &[0]].concat()), Err(Garbled::Trailing(1)));
     assert_eq!(refused(*from, &bytes[..bytes.len() - 1]), Err(Garbled::Unreadable));
     assert_eq!(refused(*from, &[&[bytes[0] + 1], &bytes[1..]].concat()), Err(Garbled::Counter));
-    assert_eq!(refused(*from, &vec![0; MOST_BYTES + 1]), Err(Garbled::TooLong(MOST_BYTES + 1)));
+    assert_eq!(refused(*from, &vec![0; MAX_BYTES + 1]), Err(Garbled::TooLong(MAX_BYTES + 1)));
     assert_eq!(refused(*to, bytes), Err(Garbled::Stranger(*to)));
     assert_eq!(refused(Id(99), bytes), Err(Garbled::Stranger(Id(99))));
     let far = [&[0xFF; 9][..], &[1], &bytes[1..]].concat();

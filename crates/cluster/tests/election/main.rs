@@ -4,12 +4,12 @@ mod bus;
 mod failover;
 mod garbage;
 
-use bus::{Bus, Dice, Post, TICK};
+use bus::{Bus, Post, Rng, TICK};
 use hustings_algorithms::catalogue::ENTRIES;
 use hustings_algorithms::{Goal, Identity};
 use hustings_cluster::config::Choice;
 use hustings_cluster::election::Flaw;
-use hustings_cluster::member::Worth;
+use hustings_cluster::member::MemberRank;
 use hustings_protocol::Id;
 
 /// Long enough for everything: the last resorts of the rings take eight ticks for each node, twice that, and so on.
@@ -52,23 +52,23 @@ const VARIANTS: [(&str, &[&str]); 14] = [
     ("preference", &["probe=25", "beacon=25"]),
 ];
 
-/// Candidates with ids that have gaps, and worths that do not follow them.
-fn candidates(size: u64, dice: &mut Dice) -> Vec<Worth> {
+/// Candidates with ids that have gaps, and ranks that do not follow them.
+fn candidates(size: u64, rng: &mut Rng) -> Vec<MemberRank> {
     (0..size)
-        .map(|at| Worth { priority: dice.below(2) as u32, health: dice.below(3) as u8, id: Id(3 * at + 1) })
+        .map(|at| MemberRank { priority: rng.below(2) as u32, health: rng.below(3) as u8, id: Id(3 * at + 1) })
         .collect()
 }
 
-fn ids(candidates: &[Worth]) -> Vec<Id> {
+fn ids(candidates: &[MemberRank]) -> Vec<Id> {
     candidates.iter().map(|one| one.id).collect()
 }
 
-fn greatest(candidates: &[Worth]) -> Id {
+fn greatest(candidates: &[MemberRank]) -> Id {
     candidates.iter().max().expect("there is one").id
 }
 
 #[track_caller]
-fn expect_agreement(bus: &Bus, candidates: &[Worth], case: &str) {
+fn expect_agreement(bus: &Bus, candidates: &[MemberRank], case: &str) {
     let leader = greatest(candidates);
     let (choice, says) = (&bus.choice, bus.says(candidates));
     assert!(bus.agree(candidates, leader), "{choice:?} {case}: {candidates:?} should name {leader}, say {says:?}");
@@ -79,8 +79,8 @@ fn whoever_enters_when_all_name_the_greatest_in_the_end_also_when_it_goes_and_co
     for choice in choices() {
         for size in 1..=7 {
             for seed in 0..6 {
-                let mut dice = Dice::new(seed * 100 + size);
-                let all = candidates(size, &mut dice);
+                let mut rng = Rng::new(seed * 100 + size);
+                let all = candidates(size, &mut rng);
                 let mut bus = Bus::new(&choice, ids(&all), seed);
                 bus.all_enter(&all, 3 * TICK);
                 bus.run_for(LONG);
@@ -89,7 +89,7 @@ fn whoever_enters_when_all_name_the_greatest_in_the_end_also_when_it_goes_and_co
                     continue;
                 }
                 let gone = greatest(&all);
-                let rest: Vec<Worth> = all.iter().copied().filter(|one| one.id != gone).collect();
+                let rest: Vec<MemberRank> = all.iter().copied().filter(|one| one.id != gone).collect();
                 for time in 0..3 {
                     bus.kill(gone);
                     bus.all_enter(&rest, if time == 1 { 100 } else { 3 * TICK });
@@ -106,32 +106,33 @@ fn whoever_enters_when_all_name_the_greatest_in_the_end_also_when_it_goes_and_co
 }
 
 /// Connections break, nodes see different candidates for a while, and in the end all see the same. Whoever has seen no
-/// change stays in its race. Whether all then name the greatest.
+/// change stays in its election. Whether all then name the greatest.
 fn storm(choice: &Choice, seed: u64, set: impl FnOnce(&mut Bus)) -> bool {
-    let mut dice = Dice::new(seed ^ 0xABCD);
-    let size = 2 + dice.below(4);
-    let all = candidates(size, &mut dice);
+    let mut rng = Rng::new(seed ^ 0xABCD);
+    let size = 2 + rng.below(4);
+    let all = candidates(size, &mut rng);
     let mut bus = Bus::new(choice, [], seed);
     set(&mut bus);
     all.iter().for_each(|one| bus.boot(one.id));
     bus.all_enter(&all, TICK);
-    for _ in 0..1 + dice.below(8) {
-        bus.run_for(dice.below(2 * TICK));
-        let (one, other) = (all[dice.below(size) as usize].id, all[dice.below(size) as usize].id);
-        match dice.below(4) {
+    for _ in 0..1 + rng.below(8) {
+        bus.run_for(rng.below(2 * TICK));
+        let (one, other) = (all[rng.below(size) as usize].id, all[rng.below(size) as usize].id);
+        match rng.below(4) {
             0 if one != other => bus.cut(one, other),
             1 => {
                 bus.kill(one);
                 bus.boot(one);
             }
             _ => {
-                let seen: Vec<Worth> = all.iter().copied().filter(|each| each.id == one || dice.below(3) > 0).collect();
-                bus.enter_in(dice.below(TICK), one, &seen);
+                let seen: Vec<MemberRank> =
+                    all.iter().copied().filter(|each| each.id == one || rng.below(3) > 0).collect();
+                bus.enter_in(rng.below(TICK), one, &seen);
             }
         }
     }
     // Every plan above is carried out by then.
-    bus.run_for(TICK + dice.below(TICK));
+    bus.run_for(TICK + rng.below(TICK));
     bus.those_who_must_enter(&all, 2 * TICK);
     bus.run_for(LONG);
     bus.agree(&all, greatest(&all))

@@ -14,7 +14,7 @@ use crate::town::{Town, config};
 fn lone_voter() -> Town {
     let mut town = Town::new(vec![config(1, &[(1, Role::Elector), (2, Role::Observer)])]);
     town.pass(500);
-    assert_eq!(town.node(1).machine.arbiter_leader(), Some(Id(1)));
+    assert_eq!(town.node(1).core.arbiter_leader(), Some(Id(1)));
     town
 }
 
@@ -51,8 +51,8 @@ fn with_unwritten_entries() -> (Town, u64) {
     let mut town = lone_voter();
     town.node(1).is_disk_stuck = true;
     town.ask(1, 1, Request::Pause);
-    town.act(1, |machine, now| machine.disk_failed(now));
-    assert_eq!(town.node(1).machine.arbiter_leader(), None);
+    town.act(1, |core, now| core.disk_failed(now));
+    assert_eq!(town.node(1).core.arbiter_leader(), None);
     let earlier = town.node(1).unwritten[0] - 1;
     (town, earlier)
 }
@@ -61,22 +61,22 @@ fn with_unwritten_entries() -> (Town, u64) {
 fn nobody_stands_while_its_log_is_not_written() {
     let (mut town, earlier) = with_unwritten_entries();
     // The disk is better, but what it has done is something earlier: the library must not win now.
-    town.act(1, |machine, now| machine.persisted(earlier, now));
+    town.act(1, |core, now| core.persisted(earlier, now));
     town.pass(2_000);
-    assert_eq!(town.node(1).machine.arbiter_leader(), None);
+    assert_eq!(town.node(1).core.arbiter_leader(), None);
     town.write(1);
     town.pass(10_000);
-    assert_eq!(town.node(1).machine.arbiter_leader(), Some(Id(1)));
+    assert_eq!(town.node(1).core.arbiter_leader(), Some(Id(1)));
 }
 
 #[test]
 fn the_library_does_not_stand_by_itself_while_its_log_is_not_written() {
     let (mut town, _) = with_unwritten_entries();
     town.pass(60_000);
-    assert_eq!(town.node(1).machine.arbiter_leader(), None);
+    assert_eq!(town.node(1).core.arbiter_leader(), None);
     town.write(1);
     town.pass(10_000);
-    assert_eq!(town.node(1).machine.arbiter_leader(), Some(Id(1)));
+    assert_eq!(town.node(1).core.arbiter_leader(), Some(Id(1)));
 }
 
 const THREE: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
@@ -109,12 +109,12 @@ fn what_others_saw_of_an_earlier_end_proves_no_later_one() {
     let token_after_an_end = |seen_before: u64| {
         let mut town = Town::new(configs.to_vec());
         town.pass(1_000);
-        assert_eq!(town.node(1).machine.arbiter_leader(), Some(Id(1)));
+        assert_eq!(town.node(1).core.arbiter_leader(), Some(Id(1)));
         let before = town.token(3, "leader");
         assert!(before.is_some(), "the best holds it");
         town.say(2, 1, Message::Ended(Id(3)));
         town.pass(seen_before);
-        town.act(1, |machine, now| machine.down(Id(3), now));
+        town.act(1, |core, now| core.down(Id(3), now));
         town.pass(1);
         (before, town.token(2, "leader"))
     };

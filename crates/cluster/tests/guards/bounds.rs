@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use hustings_cluster::api::{Cause, Reply, Request};
-use hustings_cluster::config::{Config, Health, MOST_MEMBERS, Mode, Probe};
-use hustings_cluster::machine::ClientId;
-use hustings_cluster::machine::table::{Command, Holder, MOST_OFFICES, Table};
+use hustings_cluster::config::{Config, Health, MAX_MEMBERS, Mode, Probe};
+use hustings_cluster::core::ClientId;
+use hustings_cluster::core::table::{Command, Holder, MAX_OFFICES, Table};
 use hustings_cluster::member::Role;
 use hustings_cluster::store::Mirror;
 use hustings_cluster::wire::Message;
@@ -21,7 +21,7 @@ const LIFE: u64 = 7;
 /// Node 1, whose table says that node 2 holds so many offices: `o0`, `o1`, …
 fn with_offices(count: usize) -> Town {
     let mut table = Table::founded(&members(&ROLES));
-    let to = Holder { id: Id(2), life: LIFE };
+    let to = Holder { id: Id(2), incarnation: LIFE };
     for number in 0..count {
         let (office, after, mode, why) = (format!("o{number}"), 0, Mode::Exclusive, Cause::Vacant);
         let grant = Command::Grant { office, to, after, mode, why, pinned: false, unix_ms: 0 };
@@ -36,13 +36,13 @@ fn with_offices(count: usize) -> Town {
     mirror.install(snapshot).expect("an empty disk takes a snapshot");
     mirror.set_hard_state(HardState { term: 1, commit: count as u64 + 1, ..HardState::default() });
     let mut town = Town::with_disks(vec![(config(1, &ROLES), mirror)]);
-    town.act(1, |machine, now| machine.up(Id(2), LIFE, now));
+    town.act(1, |core, now| core.up(Id(2), LIFE, now));
     town
 }
 
 #[test]
 fn where_all_offices_are_held_only_those_can_be_campaigned_for() {
-    let mut town = with_offices(MOST_OFFICES);
+    let mut town = with_offices(MAX_OFFICES);
     town.campaign(1, 1, "new", None);
     assert_eq!(town.refused(1, 1), Some("too-many".to_string()));
     for office in ["o5", "leader"] {
@@ -53,7 +53,7 @@ fn where_all_offices_are_held_only_those_can_be_campaigned_for() {
 
 #[test]
 fn an_office_that_has_no_place_gets_the_place_of_one_that_becomes_vacant() {
-    let mut town = with_offices(MOST_OFFICES - 1);
+    let mut town = with_offices(MAX_OFFICES - 1);
     let new = ["new-1", "new-2"];
     for office in new {
         town.campaign(1, 1, office, None);
@@ -86,7 +86,7 @@ fn what_a_node_stands_for_is_understood_by_others() {
     let second = Duration::from_secs(1);
     let health = Health { probe: Probe::Command(Vec::new()), every: second, timeout: second, threshold: 50 };
     let mut town = Town::new(vec![Config { health: Some(health), ..config(1, &ROLES) }]);
-    let clients = 2..(2 + MOST_OFFICES as u64 / 2_000);
+    let clients = 2..(2 + MAX_OFFICES as u64 / 2_000);
     for client in clients {
         (0..2_000).for_each(|number| town.campaign(1, client, &format!("o-{client}-{number}"), None));
         assert!(town.told(1, client).iter().all(|reply| *reply == Reply::Done));
@@ -95,22 +95,22 @@ fn what_a_node_stands_for_is_understood_by_others() {
     assert_eq!(town.refused(1, 1), Some("too-many".to_string()));
     town.campaign(1, 1, "o-2-7", None);
     assert_eq!(town.told(1, 1), [Reply::Done], "another program campaigns for that already");
-    town.act(1, |machine, now| machine.set_health(100, now));
-    town.act(1, |machine, now| machine.up(Id(2), LIFE, now));
-    let standing = town.node(1).sent.iter().rev().find_map(|(_, message)| match message {
-        Message::Standing(standing) => Some(standing.clone()),
+    town.act(1, |core, now| core.set_health(100, now));
+    town.act(1, |core, now| core.up(Id(2), LIFE, now));
+    let candidacy = town.node(1).sent.iter().rev().find_map(|(_, message)| match message {
+        Message::Candidacy(candidacy) => Some(candidacy.clone()),
         _ => None,
     });
-    let standing = standing.expect("it says what it stands for");
-    assert_eq!(standing.offices.len(), MOST_OFFICES + 1);
-    let message = Message::Standing(standing);
+    let candidacy = candidacy.expect("it says what it stands for");
+    assert_eq!(candidacy.offices.len(), MAX_OFFICES + 1);
+    let message = Message::Candidacy(candidacy);
     assert_eq!(Message::decode(&message.encode()), Ok(message));
 }
 
 #[test]
 fn a_cluster_has_so_many_members_and_no_more() {
     let mut roles = vec![(1, Role::Elector)];
-    roles.extend((2..=MOST_MEMBERS as u64).map(|id| (id, Role::Observer)));
+    roles.extend((2..=MAX_MEMBERS as u64).map(|id| (id, Role::Observer)));
     let mut town = Town::new(vec![config(1, &roles)]);
     town.pass(500);
     let (name, address) = ("newcomer".to_string(), "h:1".to_string());
@@ -126,7 +126,7 @@ fn a_program_that_asks_faster_than_can_be_answered_is_told_so() {
     // Node 3 has to ask node 1, which leads the arbiter; all questions come in before the first answer.
     let mut asked = |count: usize, request: Request| {
         let all = vec![request; count];
-        town.act(3, |machine, now| all.into_iter().for_each(|one| machine.request(ClientId(1), one, now)));
+        town.act(3, |core, now| all.into_iter().for_each(|one| core.request(ClientId(1), one, now)));
         let (refused, answered): (Vec<Reply>, Vec<Reply>) =
             town.told(3, 1).into_iter().partition(|reply| matches!(reply, Reply::Refused(_)));
         (answered.len(), refused.len())

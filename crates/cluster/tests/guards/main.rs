@@ -1,9 +1,9 @@
-//! Guards of the machine: each of these tests fails when the guard that it is about is taken out.
+//! Guards of the core: each of these tests fails when the guard that it is about is taken out.
 
-mod alone;
 mod arbiter;
+mod arbiter_none;
 mod bounds;
-mod desk;
+mod incarnations;
 mod kinds;
-mod lives;
+mod local_leases;
 mod town;

@@ -1,4 +1,4 @@
-//! Machines that a test drives by hand: nothing takes time but what the test lets pass, and there are no dice.
+//! Machines that a test drives by hand: nothing takes time but what the test lets pass, and there are no rng.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use hustings_cluster::api::{Reply, Request};
 use hustings_cluster::clock::Moment;
 use hustings_cluster::config::{ArbiterKind, Choice, Config, Mode, Policy, Tls};
-use hustings_cluster::machine::{Broken, ClientId, Exit, Machine, Output, Setup};
+use hustings_cluster::core::{Broken, ClientId, Core, Exit, Output, Setup};
 use hustings_cluster::member::{Member, Role};
 use hustings_cluster::store::Mirror;
 use hustings_cluster::timing::Timing;
-use hustings_cluster::wire::{Beat, Lead, Message};
+use hustings_cluster::wire::{Heartbeat, Lead, Message};
 use hustings_protocol::Id;
 
 /// So much happens at once only if it never ends.
-const MOST_AT_ONCE: usize = 2_000;
+const MAX_AT_ONCE: usize = 2_000;
 
 /// Members with these ids and roles.
 pub(crate) fn members(roles: &[(u64, Role)]) -> Vec<Member> {
@@ -48,9 +48,9 @@ pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
     }
 }
 
-/// A machine, and what it said so far.
+/// A core, and what it said so far.
 pub(crate) struct Node {
-    pub(crate) machine: Machine,
+    pub(crate) core: Core,
     pub(crate) replies: Vec<(ClientId, Reply)>,
     pub(crate) sent: Vec<(Id, Message)>,
     pub(crate) exit: Option<Exit>,
@@ -60,14 +60,14 @@ pub(crate) struct Node {
     pub(crate) unwritten: Vec<u64>,
 }
 
-/// Some machines. Other members are played by the test.
+/// Some cores. Other members are played by the test.
 pub(crate) struct Town {
     pub(crate) now: Moment,
     nodes: BTreeMap<u64, Node>,
 }
 
 /// Which start of a node this is: there is only one of each.
-pub(crate) fn life(node: u64) -> u64 {
+pub(crate) fn incarnation(node: u64) -> u64 {
     1_000 + node
 }
 
@@ -84,49 +84,49 @@ impl Town {
         let mut town = Town { now, nodes: BTreeMap::new() };
         for (config, mirror) in nodes {
             let node = config.node.0;
-            let (life, store, broken) = (life(node), 70 + node, Broken::default());
-            let setup = Setup { config, life, store, mirror, seed: node, broken };
-            let machine = Machine::new(setup, now).expect("the disk is in order");
+            let (incarnation, store, broken) = (incarnation(node), 70 + node, Broken::default());
+            let setup = Setup { config, incarnation, store, mirror, seed: node, broken };
+            let core = Core::new(setup, now).expect("the disk is in order");
             let (replies, sent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
-            town.nodes.insert(node, Node { machine, replies, sent, exit: None, is_disk_stuck: false, unwritten });
+            town.nodes.insert(node, Node { core, replies, sent, exit: None, is_disk_stuck: false, unwritten });
         }
         let ids: Vec<u64> = town.nodes.keys().copied().collect();
         for &one in &ids {
             for &other in ids.iter().filter(|other| **other != one) {
-                town.act(one, |machine, now| machine.up(Id(other), life(other), now));
+                town.act(one, |core, now| core.up(Id(other), incarnation(other), now));
             }
         }
         town
     }
 
     pub(crate) fn node(&mut self, node: u64) -> &mut Node {
-        self.nodes.get_mut(&node).expect("this node is a machine of the town")
+        self.nodes.get_mut(&node).expect("this node is a core of the town")
     }
 
-    /// Something happens to a machine, and all that follows from it.
-    pub(crate) fn act(&mut self, node: u64, event: impl FnOnce(&mut Machine, Moment)) {
+    /// Something happens to a core, and all that follows from it.
+    pub(crate) fn act(&mut self, node: u64, event: impl FnOnce(&mut Core, Moment)) {
         let now = self.now;
-        event(&mut self.node(node).machine, now);
+        event(&mut self.node(node).core, now);
         let mut mail = VecDeque::new();
         self.collect(node, &mut mail);
         let mut count = 0;
         while let Some((from, to, message)) = mail.pop_front() {
             count += 1;
-            assert!(count < MOST_AT_ONCE, "it does not come to rest");
+            assert!(count < MAX_AT_ONCE, "it does not come to rest");
             if let Some(receiver) = self.nodes.get_mut(&to) {
-                receiver.machine.message(Id(from), message, now);
+                receiver.core.message(Id(from), message, now);
                 self.collect(to, &mut mail);
             }
         }
     }
 
-    /// Does what a machine wants done.
+    /// Does what a core wants done.
     fn collect(&mut self, node: u64, mail: &mut VecDeque<(u64, u64, Message)>) {
         let now = self.now;
         let known: Vec<u64> = self.nodes.keys().copied().collect();
         let here = self.node(node);
-        for _ in 0..MOST_AT_ONCE {
-            let outputs = here.machine.outputs();
+        for _ in 0..MAX_AT_ONCE {
+            let outputs = here.core.outputs();
             if outputs.is_empty() {
                 return;
             }
@@ -140,7 +140,7 @@ impl Town {
                         here.sent.push((to, message));
                     }
                     Output::Write(write) if here.is_disk_stuck => here.unwritten.push(write.number),
-                    Output::Write(write) => here.machine.persisted(write.number, now),
+                    Output::Write(write) => here.core.persisted(write.number, now),
                     Output::Reply(client, reply) => here.replies.push((client, reply)),
                     Output::Exit(why) => here.exit = here.exit.or(Some(why)),
                     Output::Drop(_) | Output::Members(_) => {}
@@ -156,8 +156,8 @@ impl Town {
             self.now = self.now + Duration::from_millis(1);
             let ids: Vec<u64> = self.nodes.keys().copied().collect();
             for node in ids {
-                if self.node(node).machine.wake_at() <= self.now {
-                    self.act(node, |machine, now| machine.tick(now));
+                if self.node(node).core.wake_at() <= self.now {
+                    self.act(node, |core, now| core.tick(now));
                 }
             }
         }
@@ -165,7 +165,7 @@ impl Town {
 
     /// A program of a node asks.
     pub(crate) fn ask(&mut self, node: u64, client: u64, request: Request) {
-        self.act(node, |machine, now| machine.request(ClientId(client), request, now));
+        self.act(node, |core, now| core.request(ClientId(client), request, now));
     }
 
     pub(crate) fn campaign(&mut self, node: u64, client: u64, office: &str, mode: Option<Mode>) {
@@ -174,21 +174,21 @@ impl Town {
 
     /// A member that the test plays says something.
     pub(crate) fn say(&mut self, from: u64, to: u64, message: Message) {
-        self.act(to, |machine, now| machine.message(Id(from), message, now));
+        self.act(to, |core, now| core.message(Id(from), message, now));
     }
 
-    /// A machine ends, and everybody sees it.
+    /// A core ends, and everybody sees it.
     pub(crate) fn kill(&mut self, node: u64) {
         self.nodes.remove(&node);
         let ids: Vec<u64> = self.nodes.keys().copied().collect();
-        ids.into_iter().for_each(|other| self.act(other, |machine, now| machine.down(Id(node), now)));
+        ids.into_iter().for_each(|other| self.act(other, |core, now| core.down(Id(node), now)));
     }
 
     /// The disk of a node says what is durable.
     pub(crate) fn write(&mut self, node: u64) {
         self.node(node).is_disk_stuck = false;
         let unwritten = std::mem::take(&mut self.node(node).unwritten);
-        unwritten.into_iter().for_each(|number| self.act(node, |machine, now| machine.persisted(number, now)));
+        unwritten.into_iter().for_each(|number| self.act(node, |core, now| core.persisted(number, now)));
     }
 
     /// What a program of a node was told since this was last asked.
@@ -207,13 +207,13 @@ impl Town {
 
     /// The token with which a node holds an office.
     pub(crate) fn token(&mut self, node: u64, office: &str) -> Option<u64> {
-        self.node(node).machine.held().find(|(name, _)| *name == office).map(|(_, token)| token)
+        self.node(node).core.held().find(|(name, _)| *name == office).map(|(_, token)| token)
     }
 
     /// The last round of the arbiter's leader that a member was sent.
     pub(crate) fn last_lead(&mut self, node: u64, to: u64) -> Lead {
         let mut leads = self.node(node).sent.iter().filter_map(|(receiver, message)| match message {
-            Message::Beat(Beat { lead: Some(lead), .. }) if *receiver == Id(to) => Some(*lead),
+            Message::Heartbeat(Heartbeat { lead: Some(lead), .. }) if *receiver == Id(to) => Some(*lead),
             _ => None,
         });
         leads.next_back().expect("the leader has sent rounds")

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hustings_cluster::api::{Reply, Request};
 use hustings_cluster::config::{Choice, Mode};
-use hustings_cluster::machine::Exit;
+use hustings_cluster::core::Exit;
 use hustings_cluster::member::Role;
 use hustings_cluster::node::NodeError;
 use town::{PATIENCE, Town};
@@ -160,8 +160,8 @@ fn what_cannot_work_is_refused_with_a_reason() {
     config.timing.lease = Duration::from_millis(1);
     assert!(town.start_with(config, 0).expect_err("too short").contains("timing.lease"));
     let mut config = town.config(0);
-    config.algorithm = Choice { name: "dice".to_string(), params: Vec::new() };
-    assert!(town.start_with(config, 0).expect_err("unknown").contains("dice"));
+    config.algorithm = Choice { name: "rng".to_string(), params: Vec::new() };
+    assert!(town.start_with(config, 0).expect_err("unknown").contains("rng"));
     let mut config = town.config(0);
     config.tls.key = "/nowhere/node.key".into();
     assert!(town.start_with(config, 0).expect_err("missing").contains("private key /nowhere/node.key"));

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use hustings_cluster::api::{Client, OfficeStatus, Reply, Request, Status};
 use hustings_cluster::config::{Config, Newcomer, Plan, found};
-use hustings_cluster::machine::Exit;
+use hustings_cluster::core::Exit;
 use hustings_cluster::member::Role;
 use hustings_cluster::node::{Node, NodeError, Options, Stopper};
 
-/// Nothing takes longer, even on a machine that does much else.
+/// Nothing takes longer, even on a core that does much else.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A cluster's files, and its nodes that run.

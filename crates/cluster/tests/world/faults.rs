@@ -1,8 +1,8 @@
 //! What goes wrong, by a seed.
 
-use hustings_cluster::machine::Broken;
+use hustings_cluster::core::Broken;
 
-use crate::net::{Dice, World};
+use crate::net::{Rng, World};
 
 /// How a cluster is set up.
 #[derive(Clone, Copy)]
@@ -46,11 +46,11 @@ impl Default for Plan {
 }
 
 /// Breaks things.
-pub(crate) struct Chaos(Dice);
+pub(crate) struct Chaos(Rng);
 
 impl Chaos {
     pub(crate) fn new(seed: u64) -> Self {
-        Chaos(Dice(seed.wrapping_mul(31) + 7))
+        Chaos(Rng(seed.wrapping_mul(31) + 7))
     }
 
     pub(crate) fn harm(&mut self, world: &mut World, ms: u64) {

@@ -1,4 +1,4 @@
-//! Whole clusters of machines in one thread: simulated links, disks and clocks, and every fault that they can have.
+//! Whole clusters of cores in one thread: simulated links, disks and clocks, and every fault that they can have.
 
 mod claims;
 mod faults;
@@ -6,7 +6,7 @@ mod net;
 mod restart;
 
 use faults::{Chaos, Plan};
-use hustings_cluster::machine::Broken;
+use hustings_cluster::core::Broken;
 use net::World;
 
 fn seeds() -> std::ops::Range<u64> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hustings_cluster::api::{OfficeStatus, Reply, Request};
 use hustings_cluster::clock::Moment;
 use hustings_cluster::config::{ArbiterKind, Choice, Config, Mode, Policy, Preempt, Tls};
-use hustings_cluster::machine::{ClientId, Machine, Output, Setup};
+use hustings_cluster::core::{ClientId, Core, Output, Setup};
 use hustings_cluster::member::{Member, Role};
 use hustings_cluster::store::{Mirror, Write};
 use hustings_cluster::timing::Timing;
@@ -22,9 +22,9 @@ const CLIENT: ClientId = ClientId(1);
 const OPERATOR: ClientId = ClientId(2);
 
 /// A generator that tests may rely on.
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct Rng(pub(crate) u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn roll(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -38,10 +38,10 @@ enum What {
     Deliver { from: usize, to: usize, link: u64, message: Box<Message> },
     Up { at: usize, peer: usize, link: u64 },
     Down { at: usize, peer: usize, link: u64 },
-    Persisted { at: usize, life: u64, number: u64 },
-    Wake { at: usize, life: u64 },
-    Stopped { at: usize, life: u64, office: String, token: u64 },
-    Ask { at: usize, life: u64, client: ClientId, office: String },
+    Persisted { at: usize, incarnation: u64, number: u64 },
+    Wake { at: usize, incarnation: u64 },
+    Stopped { at: usize, incarnation: u64, office: String, token: u64 },
+    Ask { at: usize, incarnation: u64, client: ClientId, office: String },
     Dial { one: usize, other: usize },
 }
 
@@ -64,8 +64,8 @@ impl Ord for Event {
 }
 
 struct Host {
-    machine: Option<Machine>,
-    life: u64,
+    core: Option<Core>,
+    incarnation: u64,
     /// What is durable.
     disk: Vec<Write>,
     /// What is on its way there.
@@ -81,7 +81,7 @@ pub(crate) struct World {
     pub(crate) now: u64,
     pub(crate) seed: u64,
     plan: Plan,
-    dice: Dice,
+    rng: Rng,
     serial: u64,
     events: BinaryHeap<Reverse<Event>>,
     hosts: Vec<Host>,
@@ -102,16 +102,16 @@ fn pair(one: usize, other: usize) -> (usize, usize) {
 
 impl World {
     pub(crate) fn new(nodes: usize, seed: u64, plan: Plan) -> Self {
-        let mut dice = Dice(seed ^ 0x5eed);
+        let mut rng = Rng(seed ^ 0x5eed);
         let hosts = (0..nodes).map(|node| {
             let ppm = match plan.slow_best {
                 true if node + 1 == nodes => -(plan.drift as i64),
                 true => plan.drift as i64,
-                false => dice.roll(2 * plan.drift + 1) as i64 - plan.drift as i64,
+                false => rng.roll(2 * plan.drift + 1) as i64 - plan.drift as i64,
             };
             Host {
-                machine: None,
-                life: 0,
+                core: None,
+                incarnation: 0,
                 disk: Vec::new(),
                 queue: Vec::new(),
                 frozen: false,
@@ -125,7 +125,7 @@ impl World {
             now: 1_000 * MS,
             seed,
             plan,
-            dice,
+            rng,
             serial: 0,
             events: BinaryHeap::new(),
             hosts,
@@ -191,34 +191,34 @@ impl World {
     }
 
     pub(crate) fn start(&mut self, node: usize) {
-        if self.hosts[node].machine.is_some() {
+        if self.hosts[node].core.is_some() {
             return;
         }
         let mirror = Mirror::empty();
         self.hosts[node].disk.iter().for_each(|write| mirror.redo(write).expect("it was written in order"));
-        self.hosts[node].life += 1;
-        let life = self.hosts[node].life * 1_000 + node as u64;
+        self.hosts[node].incarnation += 1;
+        let incarnation = self.hosts[node].incarnation * 1_000 + node as u64;
         let setup = Setup {
             config: self.config(node),
-            life,
+            incarnation,
             store: node as u64 + 77,
             mirror,
-            seed: self.dice.roll(u64::MAX),
+            seed: self.rng.roll(u64::MAX),
             broken: self.plan.broken,
         };
-        let machine = Machine::new(setup, self.clock(node, self.now)).expect("the disk is in order");
-        self.hosts[node].machine = Some(machine);
+        let core = Core::new(setup, self.clock(node, self.now)).expect("the disk is in order");
+        self.hosts[node].core = Some(core);
         self.collect(node);
         let more = (0..self.plan.offices).map(|number| format!("office-{number}"));
         for office in ["job".to_string(), "fast".to_string()].into_iter().chain(more) {
             let request = Request::Campaign { office, mode: None };
-            self.with(node, |machine, now| machine.request(CLIENT, request, now));
+            self.with(node, |core, now| core.request(CLIENT, request, now));
         }
         (0..self.size()).filter(|peer| *peer != node).for_each(|peer| self.dial(node, peer));
     }
 
     fn dial(&mut self, one: usize, other: usize) {
-        let delay = self.dice.roll(5 * MS) + MS / 10;
+        let delay = self.rng.roll(5 * MS) + MS / 10;
         self.at(delay, What::Dial { one, other });
     }
 
@@ -227,43 +227,43 @@ impl World {
         self.events.push(Reverse(Event(self.now + delay, self.serial, what)));
     }
 
-    fn with(&mut self, node: usize, act: impl FnOnce(&mut Machine, Moment)) {
+    fn with(&mut self, node: usize, act: impl FnOnce(&mut Core, Moment)) {
         let now = self.clock(node, self.now);
-        if let Some(machine) = &mut self.hosts[node].machine {
-            machine.set_unix_ms(self.now / MS);
-            act(machine, now);
+        if let Some(core) = &mut self.hosts[node].core {
+            core.set_unix_ms(self.now / MS);
+            act(core, now);
             self.collect(node);
         }
     }
 
-    /// Does what a machine wants done.
+    /// Does what a core wants done.
     fn collect(&mut self, node: usize) {
-        let Some(machine) = &mut self.hosts[node].machine else { return };
-        let outputs = machine.outputs();
+        let Some(core) = &mut self.hosts[node].core else { return };
+        let outputs = core.outputs();
         for output in outputs {
             match output {
                 Output::Send(to, message) => self.send(node, to.0 as usize - 1, message),
                 Output::Drop(peer) => self.hang_up(node, peer.0 as usize - 1),
                 Output::Write(write) => {
-                    let (number, life) = (write.number, self.hosts[node].life);
+                    let (number, incarnation) = (write.number, self.hosts[node].incarnation);
                     self.hosts[node].queue.push(write);
-                    let slow = if self.plan.slow && self.dice.roll(50) == 0 { 60 * MS } else { 0 };
-                    let lazy = if self.plan.lazy_disk { 300 * MS + self.dice.roll(1_000 * MS) } else { 0 };
-                    let delay = MS / 10 + self.dice.roll(MS) + slow + lazy;
-                    self.at(delay, What::Persisted { at: node, life, number });
+                    let slow = if self.plan.slow && self.rng.roll(50) == 0 { 60 * MS } else { 0 };
+                    let lazy = if self.plan.lazy_disk { 300 * MS + self.rng.roll(1_000 * MS) } else { 0 };
+                    let delay = MS / 10 + self.rng.roll(MS) + slow + lazy;
+                    self.at(delay, What::Persisted { at: node, incarnation, number });
                 }
                 Output::Reply(client, reply) => self.told(node, client, reply),
                 Output::Members(_) => {}
                 Output::Exit(why) => panic!("seed {}: node {node} ends: {why:?}", self.seed),
             }
         }
-        let wake = self.hosts[node].machine.as_ref().map_or(Moment::NEVER, |machine| machine.wake_at());
+        let wake = self.hosts[node].core.as_ref().map_or(Moment::NEVER, |core| core.wake_at());
         if wake != Moment::NEVER {
-            let at = self.true_time(node, wake).max(self.now) + 1_000 + self.dice.roll(MS / 5);
-            let life = self.hosts[node].life;
+            let at = self.true_time(node, wake).max(self.now) + 1_000 + self.rng.roll(MS / 5);
+            let incarnation = self.hosts[node].incarnation;
             if self.hosts[node].wake <= self.now || at < self.hosts[node].wake {
                 self.hosts[node].wake = at;
-                self.at(at - self.now, What::Wake { at: node, life });
+                self.at(at - self.now, What::Wake { at: node, incarnation });
             }
         }
     }
@@ -276,8 +276,8 @@ impl World {
         // What is sent is what is received, or nothing.
         let message = Message::decode(&message.encode()).expect("it was just encoded");
         let delay = self.plan.late_ms * MS
-            + self.dice.roll(MS / 2)
-            + if self.plan.slow && self.dice.roll(200) == 0 { self.dice.roll(30 * MS) } else { MS / 20 };
+            + self.rng.roll(MS / 2)
+            + if self.plan.slow && self.rng.roll(200) == 0 { self.rng.roll(30 * MS) } else { MS / 20 };
         let earliest = self.busy.get(&(from, to)).copied().unwrap_or(0);
         let arrives = (self.now + delay).max(earliest + 1);
         self.busy.insert((from, to), arrives);
@@ -305,8 +305,8 @@ impl World {
                 self.claims.renewed(&holding.office, node, holding.token, (now, until));
             }
             Reply::Stop { office, token, .. } => {
-                let (delay, life) = (self.dice.roll(5 * MS), self.hosts[node].life);
-                self.at(delay, What::Stopped { at: node, life, office, token });
+                let (delay, incarnation) = (self.rng.roll(5 * MS), self.hosts[node].incarnation);
+                self.at(delay, What::Stopped { at: node, incarnation, office, token });
             }
             Reply::Lost { office, .. } => self.claims.ended(&office, node),
             _ => {}
@@ -341,42 +341,42 @@ impl World {
         match what {
             What::Deliver { from, to, link, message } => {
                 if self.links.get(&pair(from, to)) == Some(&link) {
-                    self.with(to, |machine, now| machine.message(Id(from as u64 + 1), *message, now));
+                    self.with(to, |core, now| core.message(Id(from as u64 + 1), *message, now));
                 }
             }
             What::Up { at, peer, link } => {
                 if self.links.get(&pair(at, peer)) == Some(&link) {
-                    let life = self.hosts[peer].life * 1_000 + peer as u64;
-                    self.with(at, |machine, now| machine.up(Id(peer as u64 + 1), life, now));
+                    let incarnation = self.hosts[peer].incarnation * 1_000 + peer as u64;
+                    self.with(at, |core, now| core.up(Id(peer as u64 + 1), incarnation, now));
                 }
             }
             What::Down { at, peer, link } => {
                 if self.links.get(&pair(at, peer)).is_none_or(|current| *current <= link) {
-                    self.with(at, |machine, now| machine.down(Id(peer as u64 + 1), now));
+                    self.with(at, |core, now| core.down(Id(peer as u64 + 1), now));
                 }
             }
-            What::Persisted { at, life, number } => {
-                if self.hosts[at].life == life && self.hosts[at].machine.is_some() {
+            What::Persisted { at, incarnation, number } => {
+                if self.hosts[at].incarnation == incarnation && self.hosts[at].core.is_some() {
                     let done = self.hosts[at].queue.iter().take_while(|write| write.number <= number).count();
                     let durable: Vec<Write> = self.hosts[at].queue.drain(..done).collect();
                     self.hosts[at].disk.extend(durable);
-                    self.with(at, |machine, now| machine.persisted(number, now));
+                    self.with(at, |core, now| core.persisted(number, now));
                 }
             }
-            What::Wake { at, life } => {
-                if self.hosts[at].life == life {
-                    self.with(at, |machine, now| machine.tick(now));
+            What::Wake { at, incarnation } => {
+                if self.hosts[at].incarnation == incarnation {
+                    self.with(at, |core, now| core.tick(now));
                 }
             }
-            What::Stopped { at, life, office, token } => {
+            What::Stopped { at, incarnation, office, token } => {
                 self.claims.ended(&office, at);
-                if self.hosts[at].life == life {
-                    self.with(at, |machine, now| machine.request(CLIENT, Request::Stopped { office, token }, now));
+                if self.hosts[at].incarnation == incarnation {
+                    self.with(at, |core, now| core.request(CLIENT, Request::Stopped { office, token }, now));
                 }
             }
-            What::Ask { at, life, client, office } => {
-                if self.hosts[at].life == life {
-                    self.with(at, |machine, now| machine.request(client, Request::Leader { office }, now));
+            What::Ask { at, incarnation, client, office } => {
+                if self.hosts[at].incarnation == incarnation {
+                    self.with(at, |core, now| core.request(client, Request::Leader { office }, now));
                 }
             }
             What::Dial { one, other } => self.connect(one, other),
@@ -384,7 +384,7 @@ impl World {
     }
 
     fn connect(&mut self, one: usize, other: usize) {
-        let both = self.hosts[one].machine.is_some() && self.hosts[other].machine.is_some();
+        let both = self.hosts[one].core.is_some() && self.hosts[other].core.is_some();
         let stuck = self.hosts[one].frozen || self.hosts[other].frozen;
         if !both || self.links.contains_key(&pair(one, other)) {
             return;
@@ -396,7 +396,7 @@ impl World {
         self.serial += 1;
         let link = self.serial;
         self.links.insert(pair(one, other), link);
-        let delays = (self.dice.roll(MS), self.dice.roll(MS));
+        let delays = (self.rng.roll(MS), self.rng.roll(MS));
         self.at(delays.0, What::Up { at: one, peer: other, link });
         self.at(delays.1, What::Up { at: other, peer: one, link });
         let arrives = self.now + MS + 1;
@@ -412,10 +412,10 @@ impl World {
     pub(crate) fn disconnect(&mut self, one: usize, other: usize) {
         let Some(link) = self.links.remove(&pair(one, other)) else { return };
         for (at, peer) in [(one, other), (other, one)] {
-            let delay = MS / 10 + self.dice.roll(MS / 2);
+            let delay = MS / 10 + self.rng.roll(MS / 2);
             self.at(delay, What::Down { at, peer, link });
         }
-        let delay = MS + self.dice.roll(20 * MS);
+        let delay = MS + self.rng.roll(20 * MS);
         self.at(delay, What::Dial { one, other });
     }
 
@@ -434,11 +434,11 @@ impl World {
     }
 
     pub(crate) fn kill(&mut self, node: usize) {
-        if self.hosts[node].machine.take().is_none() {
+        if self.hosts[node].core.take().is_none() {
             return;
         }
         // Of what was on its way to the disk, nothing or something arrived: always from the front.
-        let survives = self.dice.roll(self.hosts[node].queue.len() as u64 + 1) as usize;
+        let survives = self.rng.roll(self.hosts[node].queue.len() as u64 + 1) as usize;
         let durable: Vec<Write> = self.hosts[node].queue.drain(..survives).collect();
         self.hosts[node].disk.extend(durable);
         self.hosts[node].queue.clear();
@@ -448,7 +448,7 @@ impl World {
     }
 
     pub(crate) fn freeze(&mut self, node: usize) {
-        self.hosts[node].frozen = self.hosts[node].machine.is_some();
+        self.hosts[node].frozen = self.hosts[node].core.is_some();
     }
 
     pub(crate) fn thaw(&mut self, node: usize) {
@@ -477,30 +477,29 @@ impl World {
     /// A program on a host asks who holds an office. The answer is judged when it comes.
     pub(crate) fn ask(&mut self, node: usize, office: &str) -> ClientId {
         self.serial += 1;
-        let (client, life) = (ClientId(1_000 + self.serial), self.hosts[node].life);
+        let (client, incarnation) = (ClientId(1_000 + self.serial), self.hosts[node].incarnation);
         self.claims.asked(client.0, office);
-        self.happen(What::Ask { at: node, life, client, office: office.to_string() });
+        self.happen(What::Ask { at: node, incarnation, client, office: office.to_string() });
         client
     }
 
     /// An operator on a host wants an office to go to another one.
     pub(crate) fn transfer(&mut self, node: usize, office: &str, to: usize) {
         let request = Request::Transfer { office: office.to_string(), to: format!("n{}", to + 1) };
-        self.with(node, |machine, now| machine.request(OPERATOR, request, now));
+        self.with(node, |core, now| core.request(OPERATOR, request, now));
     }
 
     /// Who leads the arbiter, says a host.
     pub(crate) fn arbiter_leader(&self, node: usize) -> Option<usize> {
-        let machine = self.hosts[node].machine.as_ref()?;
-        machine.arbiter_leader().map(|id| id.0 as usize - 1)
+        let core = self.hosts[node].core.as_ref()?;
+        core.arbiter_leader().map(|id| id.0 as usize - 1)
     }
 
     /// Whom each host that runs takes for the current holder of an office. It takes the time that the answers take.
     pub(crate) fn leaders(&mut self, office: &str) -> Vec<Option<String>> {
         let asked: Vec<ClientId> = (0..self.size()).map(|node| self.ask(node, office)).collect();
-        let is_open = |world: &World, node: usize| {
-            world.hosts[node].machine.is_some() && !world.answers.contains_key(&asked[node])
-        };
+        let is_open =
+            |world: &World, node: usize| world.hosts[node].core.is_some() && !world.answers.contains_key(&asked[node]);
         let latest = self.now + 1_000 * MS;
         while (0..self.size()).any(|node| is_open(self, node)) && self.now < latest {
             self.run_ms(1);
@@ -511,8 +510,8 @@ impl World {
 
     /// What each host thinks.
     pub(crate) fn dump(&self) -> String {
-        let machines = self.hosts.iter().filter_map(|host| host.machine.as_ref());
-        machines.map(|machine| format!("{machine:#?}\n")).collect()
+        let cores = self.hosts.iter().filter_map(|host| host.core.as_ref());
+        cores.map(|core| format!("{core:#?}\n")).collect()
     }
 
     /// After a while without faults: everybody names the same holder, and the best one, if it may take over.

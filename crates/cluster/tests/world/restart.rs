@@ -1,8 +1,8 @@
 //! What a node knows when it starts again.
 
 use hustings_cluster::clock::Moment;
-use hustings_cluster::machine::table::Table;
-use hustings_cluster::machine::{Broken, Exit, Machine, Output, Setup};
+use hustings_cluster::core::table::Table;
+use hustings_cluster::core::{Broken, Core, Exit, Output, Setup};
 use hustings_cluster::member::Member;
 use hustings_cluster::store::{Mirror, Write};
 use raft::eraftpb::{ConfState, Snapshot};
@@ -23,8 +23,8 @@ fn restarted(members: impl Fn(&mut Vec<Member>)) -> Vec<Output> {
     let mirror = Mirror::empty();
     let write = Write { number: 1, hard_state: None, entries: Vec::new(), snapshot, keep_after: None, sync: true };
     mirror.redo(&write).expect("it is in order");
-    let setup = Setup { config, life: 5, store: 77, mirror, seed: 1, broken: Broken::default() };
-    Machine::new(setup, Moment(1 << 40)).expect("the disk is in order").outputs()
+    let setup = Setup { config, incarnation: 5, store: 77, mirror, seed: 1, broken: Broken::default() };
+    Core::new(setup, Moment(1 << 40)).expect("the disk is in order").outputs()
 }
 
 #[test]

@@ -12,7 +12,7 @@ use hustings_sim::engine::fast::Starts;
 use hustings_sim::reference;
 use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::Start;
-use hustings_sim::topology::{BuildError, Complete, Network, Ring, Shape};
+use hustings_sim::topology::{BuildError, Complete, Network, Ring, Topology};
 
 use super::Plan;
 use super::measure::Work;
@@ -175,7 +175,7 @@ impl Workload {
         ids: Option<&[Id]>,
         plan: &Plan,
     ) -> Result<Row, BuildError> {
-        let network = Shape::Random { min: 5, max: 10 }.build(size, plan.seed)?;
+        let network = Topology::Random { min: 5, max: 10 }.build(size, plan.seed)?;
         let positions: Vec<Id> = (0..u64::from(size)).map(Id).collect();
         let ids = ids.unwrap_or(&positions);
         let starts = Starts::At(vec![Start { at: 0, tick: 0 }]);

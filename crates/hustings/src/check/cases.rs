@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use hustings_algorithms::{About, Identity, Knowledge, NetworkKind, Winner};
-use hustings_check::{Budget, Channels, Check, MOST_NODES, Promise, Property, Scene, Timing};
+use hustings_check::{Budget, Channels, Check, MAX_NODES, Promise, Property, Scene, Timing};
 use hustings_protocol::Port;
-use hustings_sim::erased::Erased;
+use hustings_sim::erased::DynProtocol;
 use hustings_sim::scenario::{Scenario, Start};
 use hustings_sim::simulate::{Refusal, Request};
 
@@ -43,13 +43,13 @@ pub struct Case {
     /// The election.
     pub scenario: Scenario,
     /// What is explored.
-    pub check: Check<Erased>,
+    pub check: Check<DynProtocol>,
     /// The most messages that it may take, where that is checked.
     pub most_messages: Option<u64>,
 }
 
 /// The most cases of one wish.
-pub const MOST_CASES: u64 = 50_000;
+pub const MAX_CASES: u64 = 50_000;
 
 /// Why there is nothing to check.
 #[derive(Debug, thiserror::Error)]
@@ -58,10 +58,10 @@ pub enum NoCheck {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// There are too many nodes.
-    #[error("{0} nodes cannot be checked; allowed: 1 to {MOST_NODES}, and 3 to 6 are practical")]
+    #[error("{0} nodes cannot be checked; allowed: 1 to {MAX_NODES}, and 3 to 6 are practical")]
     TooMany(u32),
     /// There are too many orders of ids, or sets of starters.
-    #[error("{orders} orders of ids and {sets} sets of initiators are too many; allowed: {MOST_CASES} together")]
+    #[error("{orders} orders of ids and {sets} sets of initiators are too many; allowed: {MAX_CASES} together")]
     TooManyCases {
         /// Orders.
         orders: u64,
@@ -80,7 +80,7 @@ pub enum NoCheck {
 pub fn defaults(election: &dyn Election, wish: &Wish) -> (Channels, Timing) {
     let fifo = election.about().assumptions.fifo;
     let channels = wish.channels.unwrap_or(if fifo { Channels::Fifo } else { Channels::Unordered });
-    let trusted = election.trusts().map(|ticks| Timing::Bounded(ticks.min(u64::from(u32::MAX)) as u32));
+    let trusted = election.delay_bound().map(|ticks| Timing::Bounded(ticks.min(u64::from(u32::MAX)) as u32));
     (channels, wish.timing.or(trusted).unwrap_or(Timing::Free))
 }
 
@@ -88,7 +88,7 @@ pub fn defaults(election: &dyn Election, wish: &Wish) -> (Channels, Timing) {
 pub fn cases(election: &dyn Election, request: &Request, wish: &Wish) -> Result<Vec<Case>, NoCheck> {
     let scenario = election.plan(request)?.scenario;
     let size = scenario.network.size();
-    if size > MOST_NODES {
+    if size > MAX_NODES {
         return Err(NoCheck::TooMany(size));
     }
     if scenario.network.is_ring() && wish.budget.recoveries > 0 && !scenario.runs {
@@ -98,7 +98,7 @@ pub fn cases(election: &dyn Election, request: &Request, wish: &Wish) -> Result<
         return Err(NoCheck::UnorderedRuns);
     }
     let (ways, sets_of_starters) = count(&scenario, wish);
-    if ways.saturating_mul(sets_of_starters) > MOST_CASES {
+    if ways.saturating_mul(sets_of_starters) > MAX_CASES {
         return Err(NoCheck::TooManyCases { orders: ways, sets: sets_of_starters });
     }
     let about = election.about();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hustings_check::{Findings, Limits, Most, Progress, Property, Verdict};
 use hustings_protocol::Record;
-use hustings_sim::erased::Parcel;
+use hustings_sim::erased::DynMessage;
 use hustings_sim::scenario::Scenario;
 
 use super::cases::Case;
@@ -61,7 +61,7 @@ pub struct Proof {
     /// How many steps it has, those of the clock included.
     pub steps: usize,
     /// What happens.
-    pub records: Vec<Record<Parcel>>,
+    pub records: Vec<Record<DynMessage>>,
     /// If it goes on for ever: the record with which the part begins that is repeated.
     pub repeats_from: Option<usize>,
 }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use hustings_algorithms::catalogue::{ENTRIES, Entry};
 use hustings_algorithms::{
-    Assumptions, Case, Certainty, Claims, Cost, Direction, Family, Goal, Identity, Initiators, Knowledge, NetworkKind,
-    Synchrony,
+    Assumptions, Case, Certainty, Cost, Direction, Family, Goal, Identity, Initiators, Knowledge, NetworkKind,
+    Synchrony, Tolerates,
 };
 
 /// The catalogue as a page of Markdown: `docs/algorithms.md` is this text, and a test compares the two.
@@ -59,14 +59,14 @@ pub(crate) fn facts(entry: &Entry) -> Vec<(&'static str, String)> {
     facts.push(("started by", initiators(about.initiators).to_string()));
     let again = if about.repeats { "yes" } else { "no, one election only" };
     facts.push(("again after its leader is lost", again.to_string()));
-    facts.push(("survives by itself", survives(about.claims)));
+    facts.push(("survives by itself", survives(about.tolerates)));
     if about.network == NetworkKind::InformedRing {
         facts.push(("in runs", "there is no informer: it elects as token-ring does".to_string()));
     }
-    if about.takes.votes {
+    if about.inputs.votes {
         facts.push(("takes", "--votes".to_string()));
     }
-    if about.takes.cheats {
+    if about.inputs.cheats {
         facts.push(("takes", "--cheat".to_string()));
     }
     if about.goal == Goal::Estimate {
@@ -127,16 +127,16 @@ pub(crate) fn initiators(initiators: Initiators) -> &'static str {
 }
 
 /// What it survives without help. With `--runs` every elector survives crashes, recoveries and partitions.
-pub(crate) fn survives(claims: Claims) -> String {
+pub(crate) fn survives(tolerates: Tolerates) -> String {
     let claimed = [
-        (claims.crashes, "crashes"),
-        (claims.recoveries, "recoveries"),
-        (claims.partitions, "partitions"),
-        (claims.loss, "lost messages"),
+        (tolerates.crashes, "crashes"),
+        (tolerates.recoveries, "recoveries"),
+        (tolerates.partitions, "partitions"),
+        (tolerates.loss, "lost messages"),
     ];
     let words: Vec<&str> = claimed.iter().filter(|(is_claimed, _)| *is_claimed).map(|(_, word)| *word).collect();
-    match (words.join(", "), claims.with.join(" -p ")) {
-        (words, _) if words.is_empty() && claims.down => {
+    match (words.join(", "), tolerates.with.join(" -p ")) {
+        (words, _) if words.is_empty() && tolerates.down => {
             "nodes that are down from the start, nothing later".to_string()
         }
         (words, _) if words.is_empty() => "nothing: all nodes must be up, and stay so".to_string(),

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use hustings_papers::plot::NoAxes;
 use hustings_sim::parse::{ParseError, short};
-use hustings_sim::topology::ShapeError;
+use hustings_sim::topology::TopologyError;
 use hustings_sim::trace::UnknownFormat;
 
 /// Reads one option's text with a function of the library.
@@ -51,7 +51,7 @@ impl Explain for NoAxes {
     }
 }
 
-impl Explain for ShapeError {
+impl Explain for TopologyError {
     fn explain(&self) -> (String, Option<String>) {
         (self.to_string(), None)
     }

@@ -8,7 +8,7 @@ use hustings_protocol::Best;
 use hustings_sim::parse::{self, CheatAt, Healing, Ids, LinkAt, NodeAt, Split, Starts, Values, Votes};
 use hustings_sim::scenario::{Delay, Medium, Notice};
 use hustings_sim::simulate::Request;
-use hustings_sim::topology::Shape;
+use hustings_sim::topology::Topology;
 use hustings_sim::trace;
 
 use super::args::Format;
@@ -51,8 +51,8 @@ pub(crate) struct SimArgs {
     best: Best,
     /// Who is linked to whom: ring | complete | line | star | tree:K | grid:RxC | torus:RxC | hypercube:D |
     /// random:MIN-MAX | small-world:K,P | scale-free:M | geometric:R | file:PATH [default: what the algorithm runs on].
-    #[arg(long, value_name = "SHAPE", value_parser = read(Shape::from_str), help_heading = "Nodes")]
-    topology: Option<Shape>,
+    #[arg(long, value_name = "SHAPE", value_parser = read(Topology::from_str), help_heading = "Nodes")]
+    topology: Option<Topology>,
     /// Who starts: all | none | random:K | P,P@T,… [default: as the algorithm's text says].
     #[arg(long, value_name = "WHO", value_parser = read(Starts::from_str), allow_hyphen_values = true, help_heading = "Nodes")]
     initiators: Option<Starts>,

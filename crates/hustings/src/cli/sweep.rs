@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use hustings_papers::experiment::{Experiment, MOST_BYTES};
+use hustings_papers::experiment::{Experiment, MAX_BYTES};
 use hustings_papers::sweep::{self, Begin, Opened, Progress, Store, SweepError};
 use hustings_sim::parse;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &SweepArgs, console: &mut Console<'_>) -> Result<Exit, F
 pub(crate) fn load(path: &Path) -> Result<Experiment, Failure> {
     let shown = path.display().to_string();
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_string(&mut text));
+    let read = File::open(path).and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_string(&mut text));
     read.map_err(|error| Failure::Experiment { path: shown.clone(), error })?;
     Ok(Experiment::parse(&shown, &text).map_err(SweepError::from)?)
 }

@@ -19,9 +19,9 @@ use super::observer::Sighting;
 const NOWHERE: &str = "-";
 
 /// A node refuses to show more than this to one program, by name.
-const MOST_OFFICES: usize = 2_000;
+const MAX_OFFICES: usize = 2_000;
 /// No lease is longer; what ends later does not end by itself.
-const LONGEST_LEASE: Duration = Duration::from_secs(3600);
+const MAX_LEASE: Duration = Duration::from_secs(3600);
 
 /// Until when something holds: read without a lock whenever somebody wants to know.
 #[derive(Clone, Debug, Default)]
@@ -118,7 +118,7 @@ impl State {
             match campaign.phase {
                 // Without an arbiter there is no lease to wait for.
                 Phase::Held(_) | Phase::Stopping(..)
-                    if campaign.is_taken && campaign.deadline.get() > now + LONGEST_LEASE =>
+                    if campaign.is_taken && campaign.deadline.get() > now + MAX_LEASE =>
                 {
                     campaign.deadline.set(Moment::ZERO);
                     campaign.turn(Phase::Lost(Ending::NodeGone), &mut news);
@@ -210,7 +210,7 @@ impl State {
             return (receiver, news);
         }
         let (told, receiver) = watch::channel(Sighting::Unknown);
-        if self.offices.len() >= MOST_OFFICES {
+        if self.offices.len() >= MAX_OFFICES {
             return (receiver, news);
         }
         self.offices.insert(office.to_string(), Office { last: None, told: Arc::new(told) });

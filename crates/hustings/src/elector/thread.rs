@@ -12,10 +12,10 @@ use super::Shared;
 use super::news::News;
 
 /// A node that does not take a line within this time is as good as gone.
-const LONGEST_WRITE: Duration = Duration::from_secs(1);
+const MAX_WRITE: Duration = Duration::from_secs(1);
 /// How long it waits before it connects again: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// Where requests go.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Connection(UnixStream);
 impl Connection {
     fn of(client: &Client) -> std::io::Result<Connection> {
         let stream = client.stream().try_clone()?;
-        stream.set_write_timeout(Some(LONGEST_WRITE))?;
+        stream.set_write_timeout(Some(MAX_WRITE))?;
         Ok(Connection(stream))
     }
 
@@ -60,7 +60,7 @@ pub(super) fn run(shared: &Shared, first: Client) {
         if !wait(shared, pause) {
             return;
         }
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(MAX_PAUSE);
         client = Client::connect(&shared.socket).ok();
     }
 }

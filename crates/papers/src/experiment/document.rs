@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::mistake::{Mistake, Trouble};
 
 /// The longest experiment file, in bytes.
-pub const MOST_BYTES: usize = 1 << 20;
+pub const MAX_BYTES: usize = 1 << 20;
 
 /// A file's text and name, to tell places in it.
 #[derive(Clone, Copy)]
@@ -62,9 +62,9 @@ impl<'a> Source<'a> {
 
     /// The file as a table.
     pub(super) fn parse(self) -> Result<Node, Mistake> {
-        if self.text.len() > MOST_BYTES {
+        if self.text.len() > MAX_BYTES {
             let problem = format!("the file has {} bytes", self.text.len());
-            return Err(self.mistake(1, "", "", Trouble::new(problem, format!("at most {MOST_BYTES}"))));
+            return Err(self.mistake(1, "", "", Trouble::new(problem, format!("at most {MAX_BYTES}"))));
         }
         let table = DeTable::parse(self.text).map_err(|error| {
             let line = error.span().map_or(1, |span| self.line(&span));

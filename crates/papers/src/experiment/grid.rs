@@ -11,11 +11,11 @@ use super::key::{Key, Kind};
 use super::mistake::{Mistake, Trouble};
 use super::raw::{Meaning, Raw, flat, flat_entries, raws};
 use super::resolve::{Resolver, size_of};
-use super::{MOST_POINTS, Point, Setting};
+use super::{MAX_POINTS, Point, Setting};
 use crate::formula::Formula;
 
 /// The most combinations that are looked at, those that are skipped included.
-const MOST_COMBINATIONS: u64 = 1_000_000;
+const MAX_COMBINATIONS: u64 = 1_000_000;
 
 /// The settings with all their values.
 pub(super) struct Grid {
@@ -172,8 +172,8 @@ impl Grid {
             let line = self.settings.first().map_or(1, |setting| setting.line);
             source.mistake(line, "vary", "", Trouble::new(problem, format!("at most {most}")))
         };
-        if combinations > MOST_COMBINATIONS {
-            return Err(too_many(format!("this comes to {combinations} combinations"), MOST_COMBINATIONS));
+        if combinations > MAX_COMBINATIONS {
+            return Err(too_many(format!("this comes to {combinations} combinations"), MAX_COMBINATIONS));
         }
         let mut points: Vec<Point> = Vec::new();
         let mut seen = BTreeSet::new();
@@ -190,8 +190,8 @@ impl Grid {
             if !seen.insert(point.values.clone()) {
                 continue;
             }
-            if points.len() == MOST_POINTS {
-                return Err(too_many(format!("there are more than {MOST_POINTS} points"), MOST_POINTS as u64));
+            if points.len() == MAX_POINTS {
+                return Err(too_many(format!("there are more than {MAX_POINTS} points"), MAX_POINTS as u64));
             }
             points.push(point);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hustings_algorithms::catalogue;
 use hustings_sim::parse::{self, CheatAt, Healing, Ids, LinkAt, NodeAt, Split, Starts, Values, Votes, nearest, short};
 use hustings_sim::scenario::{Delay, Medium, Notice};
-use hustings_sim::topology::Shape;
+use hustings_sim::topology::Topology;
 
 use super::mistake::Trouble;
 use super::phase;
@@ -160,7 +160,7 @@ impl Key {
             "values" => _ = Values::from_str(text)?,
             "votes" => _ = Votes::from_str(text)?,
             "best" => _ = parse::best(text)?,
-            "topology" => _ = Shape::from_str(text)?,
+            "topology" => _ = Topology::from_str(text)?,
             "notice" => _ = Notice::from_str(text)?,
             "delay" => _ = Delay::from_str(text)?,
             "medium" => _ = Medium::from_str(text)?,

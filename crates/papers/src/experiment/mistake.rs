@@ -79,8 +79,8 @@ impl From<hustings_sim::parse::ParseError> for Trouble {
     }
 }
 
-impl From<hustings_sim::topology::ShapeError> for Trouble {
-    fn from(error: hustings_sim::topology::ShapeError) -> Self {
+impl From<hustings_sim::topology::TopologyError> for Trouble {
+    fn from(error: hustings_sim::topology::TopologyError) -> Self {
         // Its text says what is allowed.
         Trouble::new(error.to_string(), "")
     }

@@ -55,17 +55,17 @@ use hustings_sim::rng;
 
 use crate::plot::PlotSpec;
 
-pub use document::MOST_BYTES;
+pub use document::MAX_BYTES;
 pub use key::Key;
 pub(crate) use key::Kind;
 pub use mistake::{Mistake, Trouble};
 pub(crate) use request::Prepared;
 
 /// The most points of an experiment.
-pub const MOST_POINTS: usize = 100_000;
+pub const MAX_POINTS: usize = 100_000;
 
 /// The most runs of an experiment: the results must fit in memory.
-pub const MOST_RUNS: u64 = 5_000_000;
+pub const MAX_RUNS: u64 = 5_000_000;
 
 /// An experiment: checked, all its points worked out.
 #[derive(Clone, Debug)]

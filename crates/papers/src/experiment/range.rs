@@ -3,7 +3,7 @@
 use super::mistake::Trouble;
 
 /// The most values of one range.
-const MOST_VALUES: u64 = 10_000;
+const MAX_VALUES: u64 = 10_000;
 
 const FORMS: &str = "a range such as `1..5`, `10..100 step 10`, `0..1 step 0.1` or `2^4..2^20`";
 
@@ -38,8 +38,8 @@ pub(super) fn expand(text: &str) -> Result<Vec<String>, Trouble> {
         return Err(wrong("the range ends before it begins".into()));
     }
     let count = (high - low) / step + 1;
-    if count > i128::from(MOST_VALUES) {
-        return Err(Trouble::new(format!("the range has {count} values"), format!("at most {MOST_VALUES}")));
+    if count > i128::from(MAX_VALUES) {
+        return Err(Trouble::new(format!("the range has {count} values"), format!("at most {MAX_VALUES}")));
     }
     Ok((0..count).map(|k| shown(low + k * step, digits)).collect())
 }

@@ -10,7 +10,7 @@ use super::range;
 use super::template::Template;
 
 /// The longest text of a setting: ids of some thousand nodes.
-const MOST_CHARACTERS: usize = 20_000;
+const MAX_CHARACTERS: usize = 20_000;
 
 /// A value as it was written.
 pub(super) struct Raw {
@@ -53,8 +53,8 @@ pub(super) fn raws(source: Source<'_>, key: &Key, node: &Node) -> Result<Vec<Raw
     for item in items {
         let mistake = |value: &str, trouble| source.mistake(item.line, &node.key, value, trouble);
         let text = match &item.value {
-            Value::Text(text) if text.len() > MOST_CHARACTERS => {
-                let trouble = Trouble::new("this is too long", format!("at most {MOST_CHARACTERS} characters"));
+            Value::Text(text) if text.len() > MAX_CHARACTERS => {
+                let trouble = Trouble::new("this is too long", format!("at most {MAX_CHARACTERS} characters"));
                 return Err(mistake(text, trouble));
             }
             Value::Text(text) if key.is_number() && range::is_range(text) => {

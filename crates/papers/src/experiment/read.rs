@@ -6,12 +6,12 @@ use super::document::{Node, Source};
 use super::grid::Grid;
 use super::mistake::{Mistake, Trouble};
 use super::plots;
-use super::{Experiment, MOST_RUNS};
+use super::{Experiment, MAX_RUNS};
 
 const KEYS: [&str; 10] = ["version", "name", "title", "about", "seed", "repetitions", "pair", "vary", "skip", "plot"];
 
 /// The most repetitions of a point.
-const MOST_REPETITIONS: u64 = 1_000_000;
+const MAX_REPETITIONS: u64 = 1_000_000;
 
 pub(super) fn experiment(file: &str, text: &str) -> Result<Experiment, Mistake> {
     let source = Source::new(file, text);
@@ -28,7 +28,7 @@ pub(super) fn experiment(file: &str, text: &str) -> Result<Experiment, Mistake> 
     let title = find("title").map(|node| node.text(source, 200)).transpose()?.unwrap_or_default();
     let about = find("about").map(|node| node.text(source, 10_000)).transpose()?.unwrap_or_default();
     let seed = find("seed").map(|node| node.whole(source, 0, i64::MAX as u64)).transpose()?.unwrap_or_default();
-    let repetitions = find("repetitions").map(|node| node.whole(source, 1, MOST_REPETITIONS)).transpose()?.unwrap_or(1);
+    let repetitions = find("repetitions").map(|node| node.whole(source, 1, MAX_REPETITIONS)).transpose()?.unwrap_or(1);
     let vary = needed("vary", "[vary] with the settings below it")?;
     let mut grid = Grid::read(source, vary)?;
     if let Some(pair) = find("pair") {
@@ -40,10 +40,10 @@ pub(super) fn experiment(file: &str, text: &str) -> Result<Experiment, Mistake> 
     };
     let points = grid.points(source, seed, &skips)?;
     let runs = points.len() as u64 * repetitions;
-    if runs > MOST_RUNS {
+    if runs > MAX_RUNS {
         let problem = format!("{} points, {repetitions} times each, are {runs} runs", points.len());
         let line = find("repetitions").map_or(vary.line, |node| node.line);
-        let trouble = Trouble::new(problem, format!("at most {MOST_RUNS} runs"));
+        let trouble = Trouble::new(problem, format!("at most {MAX_RUNS} runs"));
         return Err(source.mistake(line, "repetitions", &repetitions.to_string(), trouble));
     }
     let plots = find("plot").map(|plot| plots::read(source, plot, &grid)).transpose()?.unwrap_or_default();

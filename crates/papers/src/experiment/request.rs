@@ -6,7 +6,7 @@ use hustings_elections::Election;
 use hustings_sim::parse::{self, CheatAt, Healing, Ids, LinkAt, NodeAt, Split, Starts, Values, Votes};
 use hustings_sim::scenario::{Delay, Medium, Notice, Start};
 use hustings_sim::simulate::{Refusal, Request};
-use hustings_sim::topology::Shape;
+use hustings_sim::topology::Topology;
 
 use super::phase::{Known, is_after_quiet, is_later, split_faults, split_starts};
 use super::{Experiment, Mistake, Point, Trouble};
@@ -114,7 +114,7 @@ fn set(request: &mut Request, later: &mut Vec<(String, String)>, name: &str, tex
         "values" => request.values = Some(Values::from_str(text)?),
         "votes" => request.votes = Some(Votes::from_str(text)?),
         "best" => request.best = parse::best(text)?,
-        "topology" => request.topology = Some(Shape::from_str(text)?),
+        "topology" => request.topology = Some(Topology::from_str(text)?),
         "notice" => request.notice = Notice::from_str(text)?,
         "delay" => request.delay = Delay::from_str(text)?,
         "medium" => request.medium = Medium::from_str(text)?,

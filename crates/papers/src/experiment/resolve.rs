@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use hustings_sim::parse::short;
-use hustings_sim::topology::Shape;
+use hustings_sim::topology::Topology;
 
 use super::grid::Grid;
 use super::mistake::Trouble;
@@ -12,7 +12,7 @@ use super::raw::{Meaning, Raw};
 
 /// How many nodes a topology has by itself.
 pub(super) fn size_of(topology: &str) -> Option<f64> {
-    Shape::from_str(topology).ok()?.size().map(|size| size as f64)
+    Topology::from_str(topology).ok()?.size().map(|size| size as f64)
 }
 
 /// Fills holes with numbers, in whatever order they need each other.

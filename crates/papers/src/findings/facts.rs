@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hustings_protocol::{Event, Happening, Message, Record};
+use hustings_protocol::{Event, Message, Record, TraceEvent};
 use serde_json::Value;
 
 /// A message as it was sent.
@@ -28,7 +28,7 @@ pub(super) fn sent<M: Message>(records: &[Record<M>]) -> (Vec<Sent>, u64) {
     let mut sent: Vec<Sent> = records.iter().filter_map(|record| arrived(record, records)).collect();
     sent.sort();
     let coins = records.iter().flat_map(|record| match &record.what {
-        Happening::Handled { coins, .. } => coins.as_slice(),
+        TraceEvent::Handled { coins, .. } => coins.as_slice(),
         _ => &[],
     });
     (sent, coins.map(|(sides, _)| *sides).max().unwrap_or(0))
@@ -37,10 +37,10 @@ pub(super) fn sent<M: Message>(records: &[Record<M>]) -> (Vec<Sent>, u64) {
 /// The message that arrives or is lost here. Records are numbered from 0, so the cause is found by its number.
 fn arrived<M: Message>(record: &Record<M>, records: &[Record<M>]) -> Option<Sent> {
     let (message, from) = match &record.what {
-        Happening::Handled { event: Event::Message { message, .. } | Event::Direct { message, .. }, peer, .. } => {
+        TraceEvent::Handled { event: Event::Message { message, .. } | Event::Direct { message, .. }, peer, .. } => {
             (message, (*peer)?)
         }
-        Happening::Lost { message, peer, .. } => (message, *peer),
+        TraceEvent::Lost { message, peer, .. } => (message, *peer),
         _ => return None,
     };
     let tick = records.get(record.cause? as usize)?.tick;
@@ -88,7 +88,7 @@ impl Facts {
 
 #[cfg(test)]
 mod tests {
-    use hustings_sim::erased::Parcel;
+    use hustings_sim::erased::DynMessage;
     use hustings_sim::simulate::Request;
 
     use super::*;
@@ -96,7 +96,7 @@ mod tests {
     fn run(name: &str, request: &Request) -> (Vec<Sent>, Facts) {
         let election = hustings_elections::named(name, &[]).unwrap().unwrap();
         let scenario = election.plan(request).unwrap().scenario;
-        let mut records: Vec<Record<Parcel>> = Vec::new();
+        let mut records: Vec<Record<DynMessage>> = Vec::new();
         let outcome = election.observed(&scenario, &mut records);
         let (sent, sides) = sent(&records);
         let facts = Facts::of(&sent, sides, scenario.network.members(), outcome.time.elected);

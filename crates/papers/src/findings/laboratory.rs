@@ -7,7 +7,7 @@ use std::rc::Rc;
 use hustings_algorithms::Identity;
 use hustings_elections::Election;
 use hustings_protocol::Record;
-use hustings_sim::erased::Parcel;
+use hustings_sim::erased::DynMessage;
 use hustings_sim::scenario::Scenario;
 use hustings_sim::trace::Format;
 
@@ -121,7 +121,7 @@ fn look_closely(results: &Results, row: usize) -> Result<Run, StudyError> {
         let request = second.map_err(|trouble| wrong(&trouble.problem))?;
         scenario = election.plan(&request).map_err(|refusal| wrong(&refusal))?.scenario;
     }
-    let mut records: Vec<Record<Parcel>> = Vec::new();
+    let mut records: Vec<Record<DynMessage>> = Vec::new();
     let outcome = election.observed(&scenario, &mut records);
     let (sent, sides) = sent(&records);
     let facts = Facts::of(&sent, sides, scenario.network.members(), outcome.time.elected);

@@ -2,7 +2,7 @@
 
 use hustings_algorithms::{Algorithm, NoParams};
 use hustings_protocol::Record;
-use hustings_sim::erased::Parcel;
+use hustings_sim::erased::DynMessage;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::rng;
 use hustings_sim::scenario::Scenario;
@@ -41,8 +41,8 @@ fn table(columns: &[(&str, &str, Vec<i64>)]) -> Result<Table, StudyError> {
 /// Looks away.
 struct Nobody;
 
-impl Observer<Parcel> for Nobody {
-    fn record(&mut self, _: &Record<Parcel>) {}
+impl Observer<DynMessage> for Nobody {
+    fn record(&mut self, _: &Record<DynMessage>) {}
 }
 
 /// A variant on a ring with these ids, everybody starting.

@@ -2,14 +2,14 @@
 
 use hustings_sim::parse::{nearest, short};
 
-use super::{Binary, FUNCTIONS, FormulaError, Function, MOST_CHARACTERS, MOST_DEPTH, Step};
+use super::{Binary, FUNCTIONS, FormulaError, Function, MAX_CHARACTERS, MAX_DEPTH, Step};
 
 /// The steps that work a text out.
 pub(super) fn steps(text: &str) -> Result<Vec<Step>, FormulaError> {
     let mut parser = Parser { text, characters: text.chars().collect(), at: 0, steps: Vec::new() };
-    if parser.characters.len() > MOST_CHARACTERS {
-        parser.at = MOST_CHARACTERS;
-        return Err(parser.wrong("the formula is too long", format!("at most {MOST_CHARACTERS} characters"), None));
+    if parser.characters.len() > MAX_CHARACTERS {
+        parser.at = MAX_CHARACTERS;
+        return Err(parser.wrong("the formula is too long", format!("at most {MAX_CHARACTERS} characters"), None));
     }
     parser.expression(0, 0)?;
     match parser.peek() {
@@ -52,8 +52,8 @@ struct Parser<'a> {
 impl Parser<'_> {
     /// An operand and all that follows and binds at least so strongly.
     fn expression(&mut self, least: u8, depth: usize) -> Result<(), FormulaError> {
-        if depth > MOST_DEPTH {
-            return Err(self.wrong("the formula nests too deeply", format!("at most {MOST_DEPTH} levels"), None));
+        if depth > MAX_DEPTH {
+            return Err(self.wrong("the formula nests too deeply", format!("at most {MAX_DEPTH} levels"), None));
         }
         self.operand(depth)?;
         while let Some((sign, operator, strength)) = self.operator() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::chart::{
-    Axis, Chart, Line, MOST_OVERLAYS, MOST_PANELS, MOST_POINTS, MOST_SERIES, MOST_WORDS, Panel, Point, Scale,
+    Axis, Chart, Line, MAX_OVERLAYS, MAX_PANELS, MAX_POINTS, MAX_SERIES, MAX_WORDS, Panel, Point, Scale,
 };
 use super::error::{PlotError, listed};
 use super::levels::{Levels, label};
@@ -55,9 +55,9 @@ impl Chart {
         }
         let facets = facets.kept(&mut drawn, |drawn| &mut drawn.panel);
         let series = series.kept(&mut drawn, |drawn| &mut drawn.series);
-        too_many("facet", "panels", facets.len(), MOST_PANELS)?;
-        too_many("by", "lines", series.len(), MOST_SERIES)?;
-        too_many("formula", "formulas", spec.formulas.len(), MOST_OVERLAYS)?;
+        too_many("facet", "panels", facets.len(), MAX_PANELS)?;
+        too_many("by", "lines", series.len(), MAX_SERIES)?;
+        too_many("formula", "formulas", spec.formulas.len(), MAX_OVERLAYS)?;
 
         drawn.sort_by(|a, b| (a.panel, a.series).cmp(&(b.panel, b.series)).then(a.x.total_cmp(&b.x)));
         let mut panels: Vec<Panel> = facets.into_iter().map(|title| Panel { title, ..Panel::default() }).collect();
@@ -127,7 +127,7 @@ fn x_scale(spec: &PlotSpec, values: &Values, rows: &[usize]) -> Result<Scale, Pl
             return Err(PlotError::LogOfWords { name: spec.x.clone() });
         }
         let cells = Levels::new(values, rows).cells;
-        too_many("x", "words", cells.len(), MOST_WORDS)?;
+        too_many("x", "words", cells.len(), MAX_WORDS)?;
         let named = |cell: &Cell| if *cell == Cell::Missing { "none".to_string() } else { cell.to_string() };
         return Ok(Scale::Words(cells.iter().map(named).collect()));
     }
@@ -202,7 +202,7 @@ fn means(rows: &[Drawn], answers: bool) -> Result<Vec<Point>, PlotError> {
         };
         points.push(Point { x: same[0].x, y: summary.mean, low, high, count: summary.count });
     }
-    too_many("x", "points on a line", points.len(), MOST_POINTS)?;
+    too_many("x", "points on a line", points.len(), MAX_POINTS)?;
     Ok(points)
 }
 

@@ -1,19 +1,19 @@
 //! A chart before it is drawn: numbers and words, no coordinates.
 
 /// The most lines of measured values in a chart: more cannot be told apart.
-pub const MOST_SERIES: usize = 16;
+pub const MAX_SERIES: usize = 16;
 
 /// The most panels.
-pub const MOST_PANELS: usize = 24;
+pub const MAX_PANELS: usize = 24;
 
 /// The most formulas.
-pub const MOST_OVERLAYS: usize = 8;
+pub const MAX_OVERLAYS: usize = 8;
 
 /// The most words along the horizontal axis.
-pub const MOST_WORDS: usize = 40;
+pub const MAX_WORDS: usize = 40;
 
 /// The most points of a line.
-pub const MOST_POINTS: usize = 5_000;
+pub const MAX_POINTS: usize = 5_000;
 
 /// The greatest number that is drawn, on either side of 0.
 pub const GREATEST: f64 = 1e100;

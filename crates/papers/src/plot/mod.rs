@@ -15,10 +15,10 @@ mod tests;
 mod text;
 
 pub use chart::{
-    Axis, Chart, Curve, GREATEST, Line, MOST_OVERLAYS, MOST_PANELS, MOST_POINTS, MOST_SERIES, MOST_WORDS, Panel, Point,
+    Axis, Chart, Curve, GREATEST, Line, MAX_OVERLAYS, MAX_PANELS, MAX_POINTS, MAX_SERIES, MAX_WORDS, Panel, Point,
     Scale,
 };
 pub use error::PlotError;
-pub use png::{MOST_PIXELS, PngError, png};
+pub use png::{MAX_PIXELS, PngError, png};
 pub use spec::{Filter, Log, NoAxes, Overlay, PlotSpec};
 pub use svg::svg;

@@ -24,7 +24,7 @@ pub enum PngError {
     #[error("it is no SVG: {0}")]
     Svg(String),
     /// It is too large to be drawn.
-    #[error("{0} by {1} pixels are too many, at most {MOST_PIXELS} either way")]
+    #[error("{0} by {1} pixels are too many, at most {MAX_PIXELS} either way")]
     TooLarge(u32, u32),
     /// The pixels could not be packed.
     #[error("cannot be encoded: {0}")]
@@ -32,7 +32,7 @@ pub enum PngError {
 }
 
 /// The most pixels either way.
-pub const MOST_PIXELS: u32 = 20_000;
+pub const MAX_PIXELS: u32 = 20_000;
 
 /// Draws the SVG as a PNG. The same text gives the same bytes.
 pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
@@ -40,7 +40,7 @@ pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
     let tree = Tree::from_str(svg, &options).map_err(|error| PngError::Svg(error.to_string()))?;
     let side = |length: f32| (length * SCALE).ceil() as u32;
     let (width, height) = (side(tree.size().width()), side(tree.size().height()));
-    let pixels = if width.max(height) > MOST_PIXELS { None } else { Pixmap::new(width, height) };
+    let pixels = if width.max(height) > MAX_PIXELS { None } else { Pixmap::new(width, height) };
     let mut pixels = pixels.ok_or(PngError::TooLarge(width, height))?;
     resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
     pixels.encode_png().map_err(|error| PngError::Encoding(error.to_string()))

@@ -7,7 +7,7 @@ use super::notes::{marks, notes};
 use crate::findings::{Answer, Study, WinnersTable};
 
 /// A column with more characters than this in one of its places breaks its lines: so much fits beside the others.
-const MOST_ON_A_LINE: usize = 16;
+const MAX_ON_A_LINE: usize = 16;
 
 /// All items of a text that have findings, a table each; to be included in a document.
 pub fn tables(study: &Study) -> String {
@@ -65,7 +65,7 @@ const BROKEN: &str = ">{\\raggedright\\arraybackslash}X";
 /// How a column is set: numbers to the right, words to the left, and what is long in several lines.
 fn kind(column: &Column) -> &'static str {
     match column {
-        Column { longest, .. } if *longest > MOST_ON_A_LINE => BROKEN,
+        Column { longest, .. } if *longest > MAX_ON_A_LINE => BROKEN,
         Column { words: true, .. } => "l",
         _ => "r",
     }

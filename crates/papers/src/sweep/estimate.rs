@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use hustings_sim::topology::Shape;
+use hustings_sim::topology::Topology;
 
 use super::log::Frame;
 use super::results::Results;
@@ -14,7 +14,7 @@ use crate::experiment::{Experiment, Mistake, Point};
 /// About how many nodes a point has.
 pub(super) fn size(experiment: &Experiment, point: &Point) -> f64 {
     let nodes = experiment.value(point, "nodes").and_then(|nodes| nodes.parse().ok());
-    let topology = || Shape::from_str(experiment.value(point, "topology")?).ok()?.size().map(|size| size as f64);
+    let topology = || Topology::from_str(experiment.value(point, "topology")?).ok()?.size().map(|size| size as f64);
     let ids = || Some(experiment.value(point, "ids")?.split(',').count() as f64);
     nodes.or_else(topology).or_else(ids).unwrap_or(8.0).max(1.0)
 }
@@ -77,7 +77,7 @@ impl Clock {
 }
 
 /// How many points are tried at most, and for how long.
-const MOST_TRIED: usize = 60;
+const MAX_TRIED: usize = 60;
 const LONGEST: Duration = Duration::from_secs(3);
 
 /// How long all runs take, as far as a few of them tell.
@@ -101,8 +101,7 @@ pub(super) fn estimate_within(experiment: &Experiment, threads: usize, patience:
     // Small ones first: with luck they tell how the cost grows before the time is up.
     order.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let begun = Instant::now();
-    let trials =
-        trials(experiment, order.iter().step_by(order.len().div_ceil(MOST_TRIED)).map(|(_, at)| *at).collect());
+    let trials = trials(experiment, order.iter().step_by(order.len().div_ceil(MAX_TRIED)).map(|(_, at)| *at).collect());
     let mut tried: Vec<(&str, f64, f64)> = Vec::new();
     let is_late = loop {
         match trials.recv_timeout(patience.saturating_sub(begun.elapsed())) {

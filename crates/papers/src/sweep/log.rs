@@ -19,7 +19,7 @@ use crate::experiment::Experiment;
 const SIGN: &[u8; 16] = b"hustings log  1\n";
 
 /// The longest frame that is read.
-const MOST_BYTES: u32 = 1 << 28;
+const MAX_BYTES: u32 = 1 << 28;
 
 /// How long written frames may wait for the disk. The end of the process loses none of them; that of the machine does.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -204,7 +204,7 @@ impl<R: Read> FrameReader<R> {
         let Some(head) = self.bytes(8)? else { return Ok(None) };
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let (length, checksum) = (word(0), word(4));
-        if length > MOST_BYTES {
+        if length > MAX_BYTES {
             return Ok(None);
         }
         let Some(contents) = self.bytes(length as usize)? else { return Ok(None) };

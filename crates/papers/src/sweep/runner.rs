@@ -27,10 +27,10 @@ pub struct Progress {
 }
 
 /// So many nodes are built only to be checked; what is wrong with points beyond that shows when they are run.
-const MOST_CHECKED: f64 = 5_000_000.0;
+const MAX_CHECKED: f64 = 5_000_000.0;
 
 /// The most warnings that are told.
-const MOST_WARNINGS: usize = 10;
+const MAX_WARNINGS: usize = 10;
 
 /// Checks every point against its algorithm before anything is run. Tells what is allowed, but perhaps not meant.
 pub fn check(experiment: &Experiment) -> Result<Vec<String>, Mistake> {
@@ -39,14 +39,14 @@ pub fn check(experiment: &Experiment) -> Result<Vec<String>, Mistake> {
     for point in experiment.points() {
         let mut prepared = experiment.prepare(point)?;
         checked += estimate::size(experiment, point);
-        if checked > MOST_CHECKED {
+        if checked > MAX_CHECKED {
             continue;
         }
         prepared.request.seed = point.seed(0);
         let planned =
             prepared.election.plan(&prepared.request).map_err(|refusal| experiment.refused(point, &refusal))?;
         for warning in planned.warnings.iter().map(ToString::to_string) {
-            if warnings.len() < MOST_WARNINGS && !warnings.contains(&warning) {
+            if warnings.len() < MAX_WARNINGS && !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }

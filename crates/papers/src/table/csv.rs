@@ -16,10 +16,10 @@ use std::sync::Arc;
 use super::{Heading, Table, TableError, Values};
 
 /// The largest file that is read, in bytes.
-pub const MOST_BYTES: u64 = 1 << 31;
+pub const MAX_BYTES: u64 = 1 << 31;
 
 /// The most columns that are read.
-pub const MOST_COLUMNS: usize = 10_000;
+pub const MAX_COLUMNS: usize = 10_000;
 
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +72,7 @@ pub enum CsvProblem {
         columns: usize,
     },
     /// More columns than are read.
-    #[error("more than {MOST_COLUMNS} columns")]
+    #[error("more than {MAX_COLUMNS} columns")]
     TooManyColumns,
     /// Names that cannot be.
     #[error(transparent)]
@@ -157,7 +157,7 @@ fn kind(text: &str) -> Kind {
 
 /// Reads a table.
 pub fn read(source: impl Read) -> Result<Table, CsvError> {
-    read_at_most(source, MOST_BYTES)
+    read_at_most(source, MAX_BYTES)
 }
 
 fn read_at_most(source: impl Read, most: u64) -> Result<Table, CsvError> {
@@ -182,7 +182,7 @@ fn parse(text: &str) -> Result<Table, CsvError> {
     let mut names: Vec<Arc<str>> = Vec::new();
     loop {
         let (field, last) = fields.next()?;
-        if names.len() == MOST_COLUMNS {
+        if names.len() == MAX_COLUMNS {
             return Err(at(text, field.start as usize, CsvProblem::TooManyColumns));
         }
         names.push(field.words(text).into());
@@ -393,7 +393,7 @@ mod tests {
         for (bytes, wanted) in cases {
             assert_eq!(read(*bytes).unwrap_err().to_string(), *wanted, "{:?}", String::from_utf8_lossy(bytes));
         }
-        let wide = ",".repeat(MOST_COLUMNS);
+        let wide = ",".repeat(MAX_COLUMNS);
         assert_eq!(read(wide.as_bytes()).unwrap_err().to_string(), "line 1, column 10001: more than 10000 columns");
         let large = read_at_most(&b"a\n1\n2\n"[..], 5).unwrap_err();
         assert_eq!(large.to_string(), "it has more than 5 bytes, the most that is read");

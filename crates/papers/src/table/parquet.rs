@@ -20,11 +20,11 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnDescriptor, Type};
 
-use super::csv::{MOST_BYTES, MOST_COLUMNS};
+use super::csv::{MAX_BYTES, MAX_COLUMNS};
 use super::{Heading, Table, TableError, Values};
 
 /// The most rows that are read.
-pub const MOST_ROWS: usize = 100_000_000;
+pub const MAX_ROWS: usize = 100_000_000;
 
 /// Rows that are written together.
 const ROWS_OF_GROUP: usize = 1 << 20;
@@ -148,9 +148,9 @@ fn write_values(
 /// Reads a table.
 pub fn read(source: impl Read) -> Result<Table, ParquetFileError> {
     let mut bytes = Vec::new();
-    source.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(ParquetFileError::TooLarge { what: "bytes", most: MOST_BYTES });
+    source.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(ParquetFileError::TooLarge { what: "bytes", most: MAX_BYTES });
     }
     quietly(|| decode(Bytes::from(bytes))).unwrap_or_else(|| {
         let problem = "a page cannot be decoded".to_string();
@@ -186,8 +186,8 @@ fn decode(bytes: Bytes) -> Result<Table, ParquetFileError> {
     let file = SerializedFileReader::new(bytes)?;
     let metadata = file.metadata().file_metadata();
     let schema = metadata.schema_descr();
-    if schema.num_columns() > MOST_COLUMNS {
-        return Err(ParquetFileError::TooLarge { what: "columns", most: MOST_COLUMNS as u64 });
+    if schema.num_columns() > MAX_COLUMNS {
+        return Err(ParquetFileError::TooLarge { what: "columns", most: MAX_COLUMNS as u64 });
     }
     let mut columns = schema.columns().iter().map(|column| Column::new(column)).collect::<Result<Vec<_>, _>>()?;
     let mut rows = 0;
@@ -196,8 +196,8 @@ fn decode(bytes: Bytes) -> Result<Table, ParquetFileError> {
         // A negative number is as wrong as one that is too great.
         let group_rows = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
         rows = group_rows.saturating_add(rows);
-        if rows > MOST_ROWS {
-            return Err(ParquetFileError::TooLarge { what: "rows", most: MOST_ROWS as u64 });
+        if rows > MAX_ROWS {
+            return Err(ParquetFileError::TooLarge { what: "rows", most: MAX_ROWS as u64 });
         }
         if group.num_columns() != columns.len() {
             let problem = format!("{} columns where the schema has {}", group.num_columns(), columns.len());

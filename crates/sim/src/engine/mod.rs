@@ -6,4 +6,4 @@ pub mod fast;
 pub mod general;
 
 /// The most kinds of messages that an algorithm may have.
-pub(crate) const MOST_KINDS: usize = 24;
+pub(crate) const MAX_KINDS: usize = 24;

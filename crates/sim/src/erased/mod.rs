@@ -1,9 +1,9 @@
-//! Any protocol behind one type: [`Erased`] is a [`Protocol`] itself, with boxed states and shared messages.
+//! Any protocol behind one type: [`DynProtocol`] is a [`Protocol`] itself, with boxed states and shared messages.
 //!
 //! The general engine, replay and the traces are large, and need not be fast to the last nanosecond. Through this they
 //! are compiled once, not once for every algorithm and type of rank. The fast engine does without.
 
-mod parcel;
+mod message;
 mod state;
 
 use std::fmt;
@@ -11,18 +11,18 @@ use std::ops::Range;
 
 use hustings_algorithms::runs::{Envelope, Runs};
 use hustings_protocol::{
-    Change, Context, Effect, Epoch, Event, Fact, Happening, Held, Id, Message, Port, Protocol, Rank, Record, Summons,
-    Timer,
+    Change, Context, Effect, Epoch, Event, Fact, Id, Message, Port, Protocol, Rank, Record, StartReason,
+    StateOrMessage, Timer, TraceEvent,
 };
 use serde::{Deserialize, Serialize};
 
-pub use parcel::Parcel;
-pub use state::AnyState;
-use state::Remembered;
+pub use message::DynMessage;
+use state::AnyState;
+pub use state::DynState;
 
 /// A protocol of any type, with the ranks of its nodes.
-pub struct Erased {
-    machine: Box<dyn Machine>,
+pub struct DynProtocol {
+    protocol: Box<dyn AnyProtocol>,
     kinds: &'static [&'static str],
     /// Its kinds with that of views behind them.
     kinds_in_runs: &'static [&'static str],
@@ -30,50 +30,50 @@ pub struct Erased {
 
 /// A rank of any type: its place in the order of all ranks of the election.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct Standing {
+pub struct DynRank {
     order: u32,
     id: Id,
 }
 
-impl Standing {
+impl DynRank {
     /// The place among all ranks, from 0 for the one that beats nobody.
     pub fn order(self) -> u32 {
         self.order
     }
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for DynRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.id.fmt(f)
     }
 }
 
-impl Rank for Standing {
+impl Rank for DynRank {
     fn id(self) -> Id {
         self.id
     }
 }
 
-impl Erased {
+impl DynProtocol {
     /// Hides the type of a protocol and of its ranks.
-    pub fn new<P: Protocol>(protocol: P, ranks: &[P::Rank]) -> (Self, Vec<Standing>) {
+    pub fn new<P: Protocol>(protocol: P, ranks: &[P::Rank]) -> (Self, Vec<DynRank>) {
         let mut sorted = ranks.to_vec();
         sorted.sort_unstable();
         let place = |rank: &P::Rank| sorted.partition_point(|other| other < rank) as u32;
-        let standings = ranks.iter().map(|rank| Standing { order: place(rank), id: rank.id() }).collect();
+        let ranks = ranks.iter().map(|rank| DynRank { order: place(rank), id: rank.id() }).collect();
         let kinds = P::Message::KINDS;
-        let machine = Box::new(Typed { protocol, ranks: sorted, kinds: kinds.len(), open: |_, message| Ok(message) });
-        (Erased { machine, kinds, kinds_in_runs: Envelope::<P::Message>::KINDS }, standings)
+        let protocol = Box::new(Typed { protocol, ranks: sorted, kinds: kinds.len(), open: |_, message| Ok(message) });
+        (DynProtocol { protocol, kinds, kinds_in_runs: Envelope::<P::Message>::KINDS }, ranks)
     }
 
     /// Hides runs of a hidden protocol: so they are compiled once for all algorithms. `ranks` are those of all
     /// positions, an informer outside included.
-    pub fn in_runs(runs: Runs<Erased>, ranks: &[Standing]) -> Self {
+    pub fn in_runs(runs: Runs<DynProtocol>, ranks: &[DynRank]) -> Self {
         let kinds = runs.inner().kinds_in_runs;
         let mut sorted = ranks.to_vec();
         sorted.sort_unstable();
-        let machine = Box::new(Typed { protocol: runs, ranks: sorted, kinds: kinds.len(), open: open_inner });
-        Erased { machine, kinds, kinds_in_runs: kinds }
+        let protocol = Box::new(Typed { protocol: runs, ranks: sorted, kinds: kinds.len(), open: open_inner });
+        DynProtocol { protocol, kinds, kinds_in_runs: kinds }
     }
 
     /// The names of the protocol's kinds of messages.
@@ -82,24 +82,24 @@ impl Erased {
     }
 
     /// Turns the messages of a record that was read from somewhere into messages of the protocol.
-    pub fn adopt(&self, mut record: Record<Parcel>) -> Result<Record<Parcel>, serde_json::Error> {
-        let adopt = |parcel: &mut Parcel| {
-            *parcel = self.machine.parse(parcel)?;
+    pub fn adopt(&self, mut record: Record<DynMessage>) -> Result<Record<DynMessage>, serde_json::Error> {
+        let adopt = |message: &mut DynMessage| {
+            *message = self.protocol.parse(message)?;
             Ok(())
         };
         match &mut record.what {
-            Happening::Handled { event, effects, .. } => {
+            TraceEvent::Handled { event, effects, .. } => {
                 event_message(event).map_or(Ok(()), adopt)?;
                 effects.iter_mut().filter_map(effect_message).try_for_each(adopt)?;
             }
-            Happening::Lost { message, .. } => adopt(message)?,
+            TraceEvent::Lost { message, .. } => adopt(message)?,
             _ => {}
         }
         Ok(record)
     }
 }
 
-fn event_message(event: &mut Event<Parcel>) -> Option<&mut Parcel> {
+fn event_message(event: &mut Event<DynMessage>) -> Option<&mut DynMessage> {
     match event {
         Event::Message { message, .. }
         | Event::Direct { message, .. }
@@ -109,7 +109,7 @@ fn event_message(event: &mut Event<Parcel>) -> Option<&mut Parcel> {
     }
 }
 
-fn effect_message(effect: &mut Effect<Parcel>) -> Option<&mut Parcel> {
+fn effect_message(effect: &mut Effect<DynMessage>) -> Option<&mut DynMessage> {
     match effect {
         Effect::Send(_, message)
         | Effect::SendAllBut(_, message)
@@ -125,86 +125,92 @@ fn effect_message(effect: &mut Effect<Parcel>) -> Option<&mut Parcel> {
     }
 }
 
-impl fmt::Debug for Erased {
+impl fmt::Debug for DynProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Erased").field("kinds", &self.kinds).finish_non_exhaustive()
+        f.debug_struct("DynProtocol").field("kinds", &self.kinds).finish_non_exhaustive()
     }
 }
 
-impl Protocol for Erased {
-    type Rank = Standing;
-    type State = AnyState;
-    type Message = Parcel;
+impl Protocol for DynProtocol {
+    type Rank = DynRank;
+    type State = DynState;
+    type Message = DynMessage;
 
-    fn init(&self) -> AnyState {
-        AnyState::new(self.machine.init())
+    fn init(&self) -> DynState {
+        DynState::new(self.protocol.init())
     }
-    fn watches(&self) -> bool {
-        self.machine.watches()
+    fn observes_reachability(&self) -> bool {
+        self.protocol.observes_reachability()
     }
-    fn rejoins(&self) -> bool {
-        self.machine.rejoins()
+    fn handles_rejoin(&self) -> bool {
+        self.protocol.handles_rejoin()
     }
-    fn start<C: Context<Self>>(&self, state: &mut AnyState, summons: Summons, cx: &mut C) {
-        self.handle(state, Event::Start(summons), cx);
+    fn handle_start<C: Context<Self>>(&self, state: &mut DynState, reason: StartReason, cx: &mut C) {
+        self.handle(state, Event::Start(reason), cx);
     }
-    fn receive<C: Context<Self>>(&self, state: &mut AnyState, from: Port, message: Parcel, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut DynState, from: Port, message: DynMessage, cx: &mut C) {
         self.handle(state, Event::Message { from, message }, cx);
     }
-    fn receive_direct<C: Context<Self>>(&self, state: &mut AnyState, from: Id, message: Parcel, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, state: &mut DynState, from: Id, message: DynMessage, cx: &mut C) {
         self.handle(state, Event::Direct { from, message }, cx);
     }
-    fn unreachable<C: Context<Self>>(&self, state: &mut AnyState, port: Port, message: Parcel, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(&self, state: &mut DynState, port: Port, message: DynMessage, cx: &mut C) {
         self.handle(state, Event::Unreachable { port, message }, cx);
     }
-    fn unreachable_direct<C: Context<Self>>(&self, state: &mut AnyState, to: Id, message: Parcel, cx: &mut C) {
+    fn handle_unreachable_direct<C: Context<Self>>(
+        &self,
+        state: &mut DynState,
+        to: Id,
+        message: DynMessage,
+        cx: &mut C,
+    ) {
         self.handle(state, Event::UnreachableDirect { to, message }, cx);
     }
-    fn timer<C: Context<Self>>(&self, state: &mut AnyState, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, state: &mut DynState, timer: Timer, cx: &mut C) {
         self.handle(state, Event::Timer(timer), cx);
     }
-    fn acted(&self, before: &AnyState, after: &AnyState) -> bool {
-        self.machine.acted(before.inner(), after.inner())
+    fn acted(&self, before: &DynState, after: &DynState) -> bool {
+        self.protocol.acted(before.inner(), after.inner())
     }
-    fn epoch(&self, state: &AnyState) -> Epoch {
-        self.machine.epoch(state.inner())
+    fn epoch(&self, state: &DynState) -> Epoch {
+        self.protocol.epoch(state.inner())
     }
-    fn rounds(&self, held: Held<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+    fn rounds(&self, held: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
         match held {
-            Held::State(state) => self.machine.rounds_of(state.inner_mut(), each),
-            Held::Message(message) => *message = self.machine.rounds_in(message, each),
+            StateOrMessage::State(state) => self.protocol.rounds_of(state.inner_mut(), each),
+            StateOrMessage::Message(message) => *message = self.protocol.rounds_in(message, each),
         }
     }
-    fn changed<C: Context<Self>>(&self, state: &mut AnyState, change: Change, cx: &mut C) {
+    fn handle_change<C: Context<Self>>(&self, state: &mut DynState, change: Change, cx: &mut C) {
         self.handle(state, Event::Change(change), cx);
     }
-    fn retire<C: Context<Self>>(&self, state: &mut AnyState, cx: &mut C) {
+    fn handle_retire<C: Context<Self>>(&self, state: &mut DynState, cx: &mut C) {
         self.handle(state, Event::Retire, cx);
     }
-    fn rejoin<C: Context<Self>>(&self, state: &mut AnyState, cx: &mut C) {
+    fn handle_rejoin<C: Context<Self>>(&self, state: &mut DynState, cx: &mut C) {
         self.handle(state, Event::Rejoin, cx);
     }
-    fn handle<C: Context<Self>>(&self, state: &mut AnyState, event: Event<Parcel>, cx: &mut C) {
-        self.machine.handle(state.inner_mut(), event, &mut Outer(cx));
+    fn handle<C: Context<Self>>(&self, state: &mut DynState, event: Event<DynMessage>, cx: &mut C) {
+        self.protocol.handle(state.inner_mut(), event, &mut Outer(cx));
     }
 }
 
 /// A protocol whose type is hidden.
-trait Machine: Send + Sync {
-    fn init(&self) -> Box<dyn Remembered>;
-    fn watches(&self) -> bool;
-    fn rejoins(&self) -> bool;
-    fn acted(&self, before: &dyn Remembered, after: &dyn Remembered) -> bool;
-    fn epoch(&self, state: &dyn Remembered) -> Epoch;
-    fn rounds_of(&self, state: &mut dyn Remembered, each: &mut dyn FnMut(&mut u32));
-    fn rounds_in(&self, parcel: &Parcel, each: &mut dyn FnMut(&mut u32)) -> Parcel;
-    fn handle(&self, state: &mut dyn Remembered, event: Event<Parcel>, cx: &mut dyn Surroundings);
-    fn parse(&self, parcel: &Parcel) -> Result<Parcel, serde_json::Error>;
+trait AnyProtocol: Send + Sync {
+    fn init(&self) -> Box<dyn AnyState>;
+    fn observes_reachability(&self) -> bool;
+    fn handles_rejoin(&self) -> bool;
+    fn acted(&self, before: &dyn AnyState, after: &dyn AnyState) -> bool;
+    fn epoch(&self, state: &dyn AnyState) -> Epoch;
+    fn rounds_of(&self, state: &mut dyn AnyState, each: &mut dyn FnMut(&mut u32));
+    fn rounds_in(&self, message: &DynMessage, each: &mut dyn FnMut(&mut u32)) -> DynMessage;
+    fn handle(&self, state: &mut dyn AnyState, event: Event<DynMessage>, cx: &mut dyn DynContext);
+    fn parse(&self, message: &DynMessage) -> Result<DynMessage, serde_json::Error>;
 }
 
 struct Typed<P: Protocol> {
     protocol: P,
-    /// All ranks, ascending: a [`Standing`] is a place in it.
+    /// All ranks, ascending: a [`DynRank`] is a place in it.
     ranks: Vec<P::Rank>,
     /// How many kinds of messages it has.
     kinds: usize,
@@ -217,57 +223,60 @@ const OWN_STATE: &str = "a state was made by the protocol that it is given to";
 /// Reads what is still unread in a message that was read.
 type Open<P> = fn(&P, <P as Protocol>::Message) -> Result<<P as Protocol>::Message, serde_json::Error>;
 
-fn open_inner(runs: &Runs<Erased>, message: Envelope<Parcel>) -> Result<Envelope<Parcel>, serde_json::Error> {
+fn open_inner(
+    runs: &Runs<DynProtocol>,
+    message: Envelope<DynMessage>,
+) -> Result<Envelope<DynMessage>, serde_json::Error> {
     match message {
         Envelope::Inner { says, view, port } => {
-            let says = runs.inner().machine.parse(&says)?;
+            let says = runs.inner().protocol.parse(&says)?;
             Ok(Envelope::Inner { says, view, port })
         }
         view @ Envelope::View { .. } => Ok(view),
     }
 }
 
-impl<P: Protocol> Machine for Typed<P> {
-    fn init(&self) -> Box<dyn Remembered> {
+impl<P: Protocol> AnyProtocol for Typed<P> {
+    fn init(&self) -> Box<dyn AnyState> {
         Box::new(self.protocol.init())
     }
 
-    fn watches(&self) -> bool {
-        self.protocol.watches()
+    fn observes_reachability(&self) -> bool {
+        self.protocol.observes_reachability()
     }
 
-    fn rejoins(&self) -> bool {
-        self.protocol.rejoins()
+    fn handles_rejoin(&self) -> bool {
+        self.protocol.handles_rejoin()
     }
 
-    fn acted(&self, before: &dyn Remembered, after: &dyn Remembered) -> bool {
+    fn acted(&self, before: &dyn AnyState, after: &dyn AnyState) -> bool {
         let [before, after] = [before, after].map(|state| state.as_any().downcast_ref().expect(OWN_STATE));
         self.protocol.acted(before, after)
     }
 
-    fn epoch(&self, state: &dyn Remembered) -> Epoch {
+    fn epoch(&self, state: &dyn AnyState) -> Epoch {
         self.protocol.epoch(state.as_any().downcast_ref().expect(OWN_STATE))
     }
 
-    fn rounds_of(&self, state: &mut dyn Remembered, each: &mut dyn FnMut(&mut u32)) {
+    fn rounds_of(&self, state: &mut dyn AnyState, each: &mut dyn FnMut(&mut u32)) {
         let state = state.as_any_mut().downcast_mut().expect(OWN_STATE);
-        self.protocol.rounds(Held::State(state), each);
+        self.protocol.rounds(StateOrMessage::State(state), each);
     }
 
-    fn rounds_in(&self, parcel: &Parcel, each: &mut dyn FnMut(&mut u32)) -> Parcel {
-        let mut message = parcel.clone().typed();
-        self.protocol.rounds(Held::Message(&mut message), each);
-        Parcel::new(message, self.kinds)
+    fn rounds_in(&self, message: &DynMessage, each: &mut dyn FnMut(&mut u32)) -> DynMessage {
+        let mut message = message.clone().typed();
+        self.protocol.rounds(StateOrMessage::Message(&mut message), each);
+        DynMessage::new(message, self.kinds)
     }
 
-    fn handle(&self, state: &mut dyn Remembered, event: Event<Parcel>, cx: &mut dyn Surroundings) {
+    fn handle(&self, state: &mut dyn AnyState, event: Event<DynMessage>, cx: &mut dyn DynContext) {
         let state = state.as_any_mut().downcast_mut().expect(OWN_STATE);
         let event = match event {
             Event::Message { from, message } => Event::Message { from, message: message.typed() },
             Event::Direct { from, message } => Event::Direct { from, message: message.typed() },
             Event::Unreachable { port, message } => Event::Unreachable { port, message: message.typed() },
             Event::UnreachableDirect { to, message } => Event::UnreachableDirect { to, message: message.typed() },
-            Event::Start(summons) => Event::Start(summons),
+            Event::Start(reason) => Event::Start(reason),
             Event::Timer(timer) => Event::Timer(timer),
             Event::Change(change) => Event::Change(change),
             Event::Rejoin => Event::Rejoin,
@@ -276,28 +285,28 @@ impl<P: Protocol> Machine for Typed<P> {
         self.protocol.handle(state, event, &mut Inner { cx, ranks: &self.ranks, kinds: self.kinds });
     }
 
-    fn parse(&self, parcel: &Parcel) -> Result<Parcel, serde_json::Error> {
-        let message: P::Message = serde_json::from_value(serde_json::to_value(parcel)?)?;
-        Ok(Parcel::new((self.open)(&self.protocol, message)?, self.kinds))
+    fn parse(&self, message: &DynMessage) -> Result<DynMessage, serde_json::Error> {
+        let message: P::Message = serde_json::from_value(serde_json::to_value(message)?)?;
+        Ok(DynMessage::new((self.open)(&self.protocol, message)?, self.kinds))
     }
 }
 
 /// A [`Context`] of any type.
-trait Surroundings {
-    fn rank(&self) -> Standing;
+trait DynContext {
+    fn rank(&self) -> DynRank;
     fn index(&self) -> u32;
     fn size(&self) -> u32;
     fn degree(&self) -> u32;
-    fn peer_rank(&self, port: Port) -> Option<Standing>;
+    fn peer_rank(&self, port: Port) -> Option<DynRank>;
     fn draw(&mut self, bound: u64) -> u64;
-    fn act(&mut self, effect: Effect<Parcel>);
+    fn act(&mut self, effect: Effect<DynMessage>);
 }
 
 /// The context that the engine gives.
 struct Outer<'a, C>(&'a mut C);
 
-impl<C: Context<Erased>> Surroundings for Outer<'_, C> {
-    fn rank(&self) -> Standing {
+impl<C: Context<DynProtocol>> DynContext for Outer<'_, C> {
+    fn rank(&self) -> DynRank {
         self.0.rank()
     }
     fn index(&self) -> u32 {
@@ -309,13 +318,13 @@ impl<C: Context<Erased>> Surroundings for Outer<'_, C> {
     fn degree(&self) -> u32 {
         self.0.degree()
     }
-    fn peer_rank(&self, port: Port) -> Option<Standing> {
+    fn peer_rank(&self, port: Port) -> Option<DynRank> {
         self.0.peer_rank(port)
     }
     fn draw(&mut self, bound: u64) -> u64 {
         self.0.draw(bound)
     }
-    fn act(&mut self, effect: Effect<Parcel>) {
+    fn act(&mut self, effect: Effect<DynMessage>) {
         match effect {
             Effect::Send(port, message) => self.0.send(port, message),
             Effect::SendAllBut(except, message) => self.0.send_all_but(except, message),
@@ -334,7 +343,7 @@ impl<C: Context<Erased>> Surroundings for Outer<'_, C> {
 
 /// The context that the protocol sees.
 struct Inner<'a, R> {
-    cx: &'a mut dyn Surroundings,
+    cx: &'a mut dyn DynContext,
     ranks: &'a [R],
     kinds: usize,
 }
@@ -359,19 +368,19 @@ impl<P: Protocol> Context<P> for Inner<'_, P::Rank> {
         self.cx.draw(bound)
     }
     fn send(&mut self, port: Port, message: P::Message) {
-        self.cx.act(Effect::Send(port, Parcel::new(message, self.kinds)));
+        self.cx.act(Effect::Send(port, DynMessage::new(message, self.kinds)));
     }
     fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
-        self.cx.act(Effect::SendAllBut(except, Parcel::new(message, self.kinds)));
+        self.cx.act(Effect::SendAllBut(except, DynMessage::new(message, self.kinds)));
     }
     fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
-        self.cx.act(Effect::SendRange(ports, Parcel::new(message, self.kinds)));
+        self.cx.act(Effect::SendRange(ports, DynMessage::new(message, self.kinds)));
     }
     fn send_direct(&mut self, to: Id, message: P::Message) {
-        self.cx.act(Effect::SendDirect(to, Parcel::new(message, self.kinds)));
+        self.cx.act(Effect::SendDirect(to, DynMessage::new(message, self.kinds)));
     }
     fn send_to(&mut self, member: u32, message: P::Message) {
-        self.cx.act(Effect::SendTo(member, Parcel::new(message, self.kinds)));
+        self.cx.act(Effect::SendTo(member, DynMessage::new(message, self.kinds)));
     }
     fn set_timer(&mut self, after: u64, timer: Timer) {
         self.cx.act(Effect::SetTimer(after, timer));

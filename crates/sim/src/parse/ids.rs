@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use hustings_protocol::Value;
 
-use super::{MOST_NODES, ParseError, Problem, Reader};
+use super::{MAX_NODES, ParseError, Problem, Reader};
 
 /// `--ids`: where ids come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -115,9 +115,9 @@ fn listed<T>(
     for piece in without_comments.flat_map(|line| line.split([',', ' ', '\t', ';'])).filter(|piece| !piece.is_empty()) {
         // Not the whole file: an error should not carry it about.
         let reader = Reader::new(piece, allowed);
-        if items.len() as u64 == MOST_NODES {
+        if items.len() as u64 == MAX_NODES {
             return Err(reader.wrong(
-                Problem::TooGreat { piece: "the number of entries".into(), most: MOST_NODES.to_string() },
+                Problem::TooGreat { piece: "the number of entries".into(), most: MAX_NODES.to_string() },
                 None,
             ));
         }

@@ -22,13 +22,13 @@ pub use settings::{bandwidth, best, node_count, probability, seed, thread_count,
 pub use starts::Starts;
 
 /// The most nodes a scenario may have.
-pub const MOST_NODES: u64 = 100_000_000;
+pub const MAX_NODES: u64 = 100_000_000;
 
 /// The last tick that can be named.
-pub const LATEST_TICK: u64 = 1_000_000_000_000;
+pub const MAX_TICK: u64 = 1_000_000_000_000;
 
 /// The longest delay that can be asked for, in ticks.
-pub const LONGEST_DELAY: u64 = 1_000_000_000;
+pub const MAX_DELAY: u64 = 1_000_000_000;
 
 /// Text that is not what the option takes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -169,12 +169,12 @@ impl<'a> Reader<'a> {
 
     /// A position.
     fn position(self, piece: &str) -> Result<u32, ParseError> {
-        self.whole(piece, 0, MOST_NODES - 1).map(|number| number as u32)
+        self.whole(piece, 0, MAX_NODES - 1).map(|number| number as u32)
     }
 
     /// A tick.
     fn tick(self, piece: &str) -> Result<u64, ParseError> {
-        self.whole(piece, 0, LATEST_TICK)
+        self.whole(piece, 0, MAX_TICK)
     }
 
     /// A finite number.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use hustings_protocol::Best;
 
-use super::{LONGEST_DELAY, MOST_NODES, ParseError, Problem, Reader};
+use super::{MAX_DELAY, MAX_NODES, ParseError, Problem, Reader};
 use crate::scenario::{Delay, Medium, Notice};
 
 const DELAY: &str = "`unit`, `uniform:A-B`, `exponential:MEAN` or `pareto:MIN,SHAPE`";
@@ -23,7 +23,7 @@ impl FromStr for Delay {
             ("uniform", rest) => {
                 let rest = rest.ok_or_else(|| lacks("`:`, the least and the greatest delay"))?;
                 let (least, most) = reader.halves(rest, '-', "`-` and the greatest delay")?;
-                let (least, most) = (reader.whole(least, 1, LONGEST_DELAY)?, reader.whole(most, 1, LONGEST_DELAY)?);
+                let (least, most) = (reader.whole(least, 1, MAX_DELAY)?, reader.whole(most, 1, MAX_DELAY)?);
                 if least > most {
                     return Err(
                         reader.wrong(Problem::Backwards(rest.to_string()), Some(format!("uniform:{most}-{least}")))
@@ -50,8 +50,8 @@ fn positive(reader: Reader<'_>, piece: &str) -> Result<f64, ParseError> {
     let number = reader.finite(piece)?;
     if number < SMALLEST {
         Err(reader.too_small(piece, &SMALLEST))
-    } else if number > LONGEST_DELAY as f64 {
-        Err(reader.too_great(piece, &LONGEST_DELAY))
+    } else if number > MAX_DELAY as f64 {
+        Err(reader.too_great(piece, &MAX_DELAY))
     } else {
         Ok(number)
     }
@@ -78,7 +78,7 @@ impl FromStr for Notice {
             _ => return Err(reader.unknown_with::<Notice>(word, ticks, &NOTICES)),
         };
         match ticks {
-            Some(ticks) => reader.whole(ticks, 1, LONGEST_DELAY).map(make),
+            Some(ticks) => reader.whole(ticks, 1, MAX_DELAY).map(make),
             None => {
                 let problem = Problem::Lacks { piece: text.to_string(), what: "`:` and a number of ticks" };
                 Err(reader.wrong(problem, Some(format!("{text}:10"))))
@@ -126,7 +126,7 @@ pub fn bandwidth(text: &str) -> Result<u64, ParseError> {
 
 /// `--nodes`.
 pub fn node_count(text: &str) -> Result<u32, ParseError> {
-    Reader::new(text, "a whole number from 1 to 100000000").whole(text, 1, MOST_NODES).map(|count| count as u32)
+    Reader::new(text, "a whole number from 1 to 100000000").whole(text, 1, MAX_NODES).map(|count| count as u32)
 }
 
 /// `--threads`.

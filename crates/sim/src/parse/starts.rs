@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::{MOST_NODES, ParseError, Problem, Reader};
+use super::{MAX_NODES, ParseError, Problem, Reader};
 use crate::scenario::Start;
 
 /// Who gets a start signal.
@@ -31,7 +31,7 @@ impl FromStr for Starts {
             _ => {}
         }
         if let Some(count) = text.strip_prefix("random:") {
-            return reader.whole(count, 1, MOST_NODES).map(|count| Starts::Random(count as u32));
+            return reader.whole(count, 1, MAX_NODES).map(|count| Starts::Random(count as u32));
         }
         if text.starts_with(|first: char| first.is_alphabetic()) {
             return Err(reader.unknown(text, &["all", "none", "random:1"]));

@@ -40,7 +40,7 @@ impl<P: Protocol> Replay<'_, P> {
     fn check_word(&self, at: u32, ids: &[Id], cause: Cause) -> Result<(), ReplayError> {
         let members = self.setting.network.members();
         let own = self.ranks.get(at as usize).filter(|_| at < members).map(|rank| rank.id());
-        let problem = if !self.protocol.watches() {
+        let problem = if !self.protocol.observes_reachability() {
             "its protocol does not watch"
         } else if cause != (None, 0, false) {
             "word has no cause"

@@ -155,7 +155,7 @@ impl Timers {
         self.by_cause.entry(cause).or_default().push((at, life, timer));
     }
 
-    /// Takes a timer off the list; false if it is not there.
+    /// Inputs a timer off the list; false if it is not there.
     pub(super) fn ring(&mut self, cause: Option<u64>, at: u32, life: u32, timer: Timer) -> bool {
         let Some(timers) = cause.and_then(|cause| self.by_cause.get_mut(&cause)) else { return false };
         let Some(index) = timers.iter().position(|set| *set == (at, life, timer)) else { return false };

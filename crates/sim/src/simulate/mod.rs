@@ -29,7 +29,7 @@ use hustings_protocol::{Best, Id, Least, Rank, Ranked, Record};
 
 use crate::engine::fast::{self, Full};
 use crate::engine::general;
-use crate::erased::{Erased, Parcel, Standing};
+use crate::erased::{DynMessage, DynProtocol, DynRank};
 use crate::outcome::Outcome;
 use crate::parse::nearest;
 use crate::scenario::{Delay, Medium, Notice, Scenario};
@@ -96,7 +96,7 @@ pub fn simulate_traced<A: Algorithm>(
             writer.finish().map(|_| outcome)
         }
         Format::Mermaid | Format::Svg | Format::Shiviz => {
-            let mut records: Vec<Record<Parcel>> = Vec::new();
+            let mut records: Vec<Record<DynMessage>> = Vec::new();
             let outcome = observed(&protocol, &ranks, scenario, Some(&mut records));
             trace::write(format, &names, &records, out).map(|()| outcome)
         }
@@ -111,7 +111,7 @@ pub fn simulate_traced<A: Algorithm>(
 pub fn simulate_observed<A: Algorithm>(
     params: &A::Params,
     scenario: &Scenario,
-    observer: &mut dyn Observer<Parcel>,
+    observer: &mut dyn Observer<DynMessage>,
 ) -> Outcome {
     let (protocol, ranks) = erased::<A>(params, scenario);
     let mut outcome = observed(&protocol, &ranks, scenario, Some(observer));
@@ -123,17 +123,17 @@ pub fn simulate_observed<A: Algorithm>(
 /// they say goes without them.
 fn judge<A: Algorithm>(outcome: &mut Outcome) {
     if A::ABOUT.goal == Goal::Estimate {
-        outcome.estimate = outcome.estimate.filter(|_| outcome.live >= A::ABOUT.fewest);
+        outcome.estimate = outcome.estimate.filter(|_| outcome.live >= A::ABOUT.min_nodes);
         outcome.agreement = outcome.estimate.is_some();
     }
 }
 
 /// The general engine, on a protocol whose type is hidden: compiled once for all.
 pub fn observed(
-    protocol: &Erased,
-    ranks: &[Standing],
+    protocol: &DynProtocol,
+    ranks: &[DynRank],
     scenario: &Scenario,
-    observer: Option<&mut dyn Observer<Parcel>>,
+    observer: Option<&mut dyn Observer<DynMessage>>,
 ) -> Outcome {
     let mut outcome = general::run(protocol, ranks, scenario, observer);
     outcome.by_kind.truncate(protocol.kinds().len());
@@ -148,16 +148,24 @@ pub fn described<P: Params>(params: &P) -> BTreeMap<String, String> {
 
 /// The algorithm's protocol with the ranks that the scenario needs: plain ids, [`Ranked`] when values are given,
 /// [`Least`] of either when the least wins. For drivers of their own, such as a checker.
-pub fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (Erased, Vec<Standing>) {
-    fn with<A: Algorithm, R: Rank>(params: &A::Params, ranks: &[R], scenario: &Scenario) -> (Erased, Vec<Standing>) {
-        let (protocol, standings) = Erased::new(A::protocol(params, &setting(scenario, ranks)), ranks);
+pub fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>) {
+    fn with<A: Algorithm, R: Rank>(
+        params: &A::Params,
+        ranks: &[R],
+        scenario: &Scenario,
+    ) -> (DynProtocol, Vec<DynRank>) {
+        let (protocol, standings) = DynProtocol::new(A::protocol(params, &setting(scenario, ranks)), ranks);
         if !scenario.runs {
             return (protocol, standings);
         }
         let runs = Runs::new(protocol, &A::ABOUT, &standings[..scenario.network.members() as usize]);
-        (Erased::in_runs(runs, &standings), standings)
+        (DynProtocol::in_runs(runs, &standings), standings)
     }
-    fn ends<A: Algorithm, R: Rank>(params: &A::Params, ranks: Vec<R>, scenario: &Scenario) -> (Erased, Vec<Standing>) {
+    fn ends<A: Algorithm, R: Rank>(
+        params: &A::Params,
+        ranks: Vec<R>,
+        scenario: &Scenario,
+    ) -> (DynProtocol, Vec<DynRank>) {
         match scenario.best {
             Best::Max => with::<A, R>(params, &ranks, scenario),
             Best::Min => {

@@ -9,13 +9,13 @@ use hustings_protocol::{Best, Value};
 
 use super::timeline::{Timeline, within};
 use super::{Planned, Refusal, Request, Warning};
-use crate::parse::{CheatAt, Ids, MOST_NODES, ParseError, Starts, Values, Votes, numbers_in_file, values_in_file};
+use crate::parse::{CheatAt, Ids, MAX_NODES, ParseError, Starts, Values, Votes, numbers_in_file, values_in_file};
 use crate::rng::{Purpose, Stream};
 use crate::scenario::{Notice, Scenario, Start, default_until};
-use crate::topology::{Graph, Network, Shape};
+use crate::topology::{Graph, Network, Topology};
 
 /// The longest file of ids or values: twenty digits and a comma for every node would be twice that.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 const DEFAULT_NODES: u32 = 8;
 
@@ -75,10 +75,10 @@ impl<'a> Plan<'a> {
                 return Err(Refusal::NothingToCompare { option, algorithm });
             }
         }
-        if self.request.votes.is_some() && !self.about.takes.votes {
+        if self.request.votes.is_some() && !self.about.inputs.votes {
             return Err(Refusal::NoVotes { algorithm });
         }
-        if !self.request.cheats.is_empty() && !self.about.takes.cheats {
+        if !self.request.cheats.is_empty() && !self.about.inputs.cheats {
             return Err(Refusal::NoCheats { algorithm });
         }
         if self.request.notice != Notice::Oracle && !self.about.repeats {
@@ -92,14 +92,14 @@ impl<'a> Plan<'a> {
 
     /// Time enough for any run that is not held up.
     fn default_until(&self, size: u32) -> u64 {
-        default_until(size) + self.about.slow.map_or(0, |slow| slow(size.into()))
+        default_until(size) + self.about.extra_ticks.map_or(0, |slow| slow(size.into()))
     }
 
     fn check_the_living(&self, size: u32, timeline: &Timeline) -> Result<(), Refusal> {
-        let (algorithm, fewest) = (self.about.name, self.about.fewest);
-        let live = (0..size).filter(|&at| timeline.is_up(at, 0)).take(fewest as usize).count() as u32;
+        let (algorithm, min_nodes) = (self.about.name, self.about.min_nodes);
+        let live = (0..size).filter(|&at| timeline.is_up(at, 0)).take(min_nodes as usize).count() as u32;
         // Where one is enough, none is allowed as well: then nothing happens.
-        if fewest > 1 && live < fewest { Err(Refusal::TooFew { algorithm, fewest, live }) } else { Ok(()) }
+        if min_nodes > 1 && live < min_nodes { Err(Refusal::TooFew { algorithm, min_nodes, live }) } else { Ok(()) }
     }
 
     /// The ids that are written down somewhere.
@@ -152,14 +152,14 @@ impl<'a> Plan<'a> {
         said.extend(values.map(|values| ("--values".to_string(), values.len() as u64)));
         said.extend(request.nodes.map(|nodes| (format!("--nodes {nodes}"), nodes.into())));
         let Some((option, means)) = said.first().cloned() else {
-            let from_file = matches!(request.topology, Some(Shape::File(_)));
+            let from_file = matches!(request.topology, Some(Topology::File(_)));
             return Ok(if from_file { None } else { Some(DEFAULT_NODES) });
         };
         if let Some((other, says)) = said.into_iter().find(|(_, says)| *says != means) {
             return Err(Refusal::Sizes { option, means, other, says });
         }
-        if means > MOST_NODES {
-            return Err(Refusal::TooManyNodes { option, means, most: MOST_NODES });
+        if means > MAX_NODES {
+            return Err(Refusal::TooManyNodes { option, means, most: MAX_NODES });
         }
         Ok(Some(means as u32))
     }
@@ -170,7 +170,7 @@ impl<'a> Plan<'a> {
             None => default_shape(self.about.network, size.unwrap_or(DEFAULT_NODES)),
         };
         let needs = self.about.network;
-        let misfit = || Refusal::Misfit {
+        let misfit = || Refusal::ParamConflict {
             shape: shape.to_string(),
             algorithm: self.about.name,
             needs: describe(needs),
@@ -178,8 +178,8 @@ impl<'a> Plan<'a> {
         };
         // Before anything is built: a complete network as a graph may be large.
         let fits = match needs {
-            NetworkKind::Ring | NetworkKind::InformedRing => shape == Shape::Ring,
-            NetworkKind::Complete => shape == Shape::Complete,
+            NetworkKind::Ring | NetworkKind::InformedRing => shape == Topology::Ring,
+            NetworkKind::Complete => shape == Topology::Complete,
             NetworkKind::Graph | NetworkKind::Tree => true,
         };
         if !fits {
@@ -188,16 +188,16 @@ impl<'a> Plan<'a> {
         let seed = self.request.seed;
         let built = match (needs, size) {
             // A ring as a graph: ports by position, and one link between two nodes, as graph algorithms expect.
-            (NetworkKind::Graph | NetworkKind::Tree, size @ Some(_)) if shape == Shape::Ring => {
+            (NetworkKind::Graph | NetworkKind::Tree, size @ Some(_)) if shape == Topology::Ring => {
                 shape.generator(size, seed).and_then(|generator| Ok(Network::Graph(Graph::generate(&*generator)?)))
             }
             (_, Some(size)) => shape.build(size, seed),
             (_, None) => shape.build_in_own_size(seed),
         };
         let built = built.map_err(|error| Refusal::Topology { shape: shape.to_string(), error: Box::new(error) })?;
-        if u64::from(built.size()) > MOST_NODES {
+        if u64::from(built.size()) > MAX_NODES {
             let (option, means) = (format!("--topology {shape}"), built.size().into());
-            return Err(Refusal::TooManyNodes { option, means, most: MOST_NODES });
+            return Err(Refusal::TooManyNodes { option, means, most: MAX_NODES });
         }
         match (needs, &built) {
             // There is no informer inside a view: so nothing can happen to one.
@@ -277,7 +277,7 @@ impl<'a> Plan<'a> {
 }
 
 /// What an algorithm runs on when nothing is said.
-fn default_shape(kind: NetworkKind, size: u32) -> Shape {
+fn default_shape(kind: NetworkKind, size: u32) -> Topology {
     let text = match kind {
         NetworkKind::Ring | NetworkKind::InformedRing => "ring",
         NetworkKind::Complete => "complete",
@@ -324,10 +324,10 @@ fn read_file<T>(
 ) -> Result<Vec<T>, Refusal> {
     let shown = || path.display().to_string();
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text));
+    let read = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text));
     read.map_err(|error| Refusal::Unreadable { option, path: shown(), error })?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(Refusal::TooLong { option, path: shown(), most: MOST_BYTES });
+    if text.len() as u64 > MAX_BYTES {
+        return Err(Refusal::TooLong { option, path: shown(), most: MAX_BYTES });
     }
     parse(&text).map_err(|error| Refusal::Contents { option, path: shown(), error: Box::new(error) })
 }

@@ -3,10 +3,10 @@
 use std::io::BufRead;
 
 use hustings_algorithms::{Algorithm, NetworkKind};
-use hustings_protocol::{Happening, Record};
+use hustings_protocol::{Record, TraceEvent};
 
 use super::{Refusal, erased, judge, params};
-use crate::erased::Parcel;
+use crate::erased::DynMessage;
 use crate::outcome::Outcome;
 use crate::replay::{Replay, ReplayError};
 use crate::scenario::{Fault, FaultKind, Scenario};
@@ -96,14 +96,14 @@ pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Repla
     let mut replay = Replay::new(&protocol, &ranks, &setting)?;
     let mut faults = Vec::new();
     for record in file.records() {
-        let record: Record<Parcel> = record?;
+        let record: Record<DynMessage> = record?;
         let (number, tick, node) = (record.number, record.tick, record.node);
         let record = protocol.adopt(record).map_err(|error| ReplayRefusal::Message { number, error })?;
         let what = match record.what {
-            Happening::Crashed => Some(FaultKind::Crash(node)),
-            Happening::Recovered => Some(FaultKind::Recover(node)),
-            Happening::Joined => Some(FaultKind::Join(node)),
-            Happening::Retired => Some(FaultKind::Retire(node)),
+            TraceEvent::Crashed => Some(FaultKind::Crash(node)),
+            TraceEvent::Recovered => Some(FaultKind::Recover(node)),
+            TraceEvent::Joined => Some(FaultKind::Join(node)),
+            TraceEvent::Retired => Some(FaultKind::Retire(node)),
             _ => None,
         };
         faults.extend(what.map(|what| Fault { tick, what }));

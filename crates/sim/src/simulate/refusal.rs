@@ -1,6 +1,6 @@
 //! Why a request is refused ([`Refusal`]), and what is odd about one that is not ([`Warning`]).
 
-use hustings_algorithms::{Misfit, ParamError};
+use hustings_algorithms::{ParamConflict, ParamError};
 
 use crate::parse::ParseError;
 use crate::topology::{BuildError, FileError};
@@ -84,7 +84,7 @@ pub enum Refusal {
     },
     /// A network that the algorithm does not run on.
     #[error("--topology {shape}: {algorithm} runs on {needs}")]
-    Misfit {
+    ParamConflict {
         /// What was asked for.
         shape: String,
         /// Which algorithm.
@@ -172,14 +172,14 @@ pub enum Refusal {
     },
     /// Parameters that make no sense among so many nodes.
     #[error(transparent)]
-    Size(#[from] Box<Misfit>),
+    Size(#[from] Box<ParamConflict>),
     /// Fewer nodes than the algorithm takes.
-    #[error("{algorithm} takes {fewest} nodes or more, and {live} would be up at tick 0")]
+    #[error("{algorithm} takes {min_nodes} nodes or more, and {live} would be up at tick 0")]
     TooFew {
         /// Which algorithm.
         algorithm: &'static str,
         /// How few it takes.
-        fewest: u32,
+        min_nodes: u32,
         /// How many there are.
         live: u32,
     },
@@ -245,8 +245,8 @@ pub enum Refusal {
     },
 }
 
-impl From<Misfit> for Refusal {
-    fn from(misfit: Misfit) -> Self {
+impl From<ParamConflict> for Refusal {
+    fn from(misfit: ParamConflict) -> Self {
         Refusal::Size(Box::new(misfit))
     }
 }
@@ -257,7 +257,9 @@ impl Refusal {
         match self {
             Refusal::Sizes { means, .. } => Some(format!("leave --nodes out, or say --nodes {means}")),
             Refusal::Beyond { last, .. } => Some(format!("the nearest position is {last}")),
-            Refusal::Misfit { nearest, .. } => Some(format!("leave --topology out, or say --topology {nearest}")),
+            Refusal::ParamConflict { nearest, .. } => {
+                Some(format!("leave --topology out, or say --topology {nearest}"))
+            }
             Refusal::Size(misfit) => misfit.instead.as_ref().map(|instead| format!("say {instead}")),
             Refusal::TooLate { tick, .. } => Some(format!("say --until {tick} or more")),
             Refusal::TooManyInitiators { live, .. } if *live > 0 => Some(format!("the nearest is random:{live}")),

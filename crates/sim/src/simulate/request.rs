@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::{Refusal, Warning};
 use crate::parse::{CheatAt, Healing, Ids, LinkAt, NodeAt, Split, Starts, Values, Votes};
 use crate::scenario::{Delay, Medium, Notice, Scenario};
-use crate::topology::Shape;
+use crate::topology::Topology;
 
 /// One simulated election as it was asked for: parsed, not yet checked. What is `None` gets the algorithm's default.
 #[derive(Clone, PartialEq, Debug)]
@@ -25,7 +25,7 @@ pub struct Request {
     /// Which end of the order wins.
     pub best: Best,
     /// Who is linked to whom. Default: what the algorithm runs on.
-    pub topology: Option<Shape>,
+    pub topology: Option<Topology>,
     /// Who starts. Default: as the catalogue says.
     pub initiators: Option<Starts>,
     /// How a dead leader is noticed.
@@ -118,7 +118,7 @@ impl Request {
     pub fn scenario_for<A: Algorithm>(&self, params: &A::Params) -> Result<Planned, Refusal> {
         let mut planned = self.scenario(&A::ABOUT)?;
         A::check(params, planned.scenario.network.members())?;
-        if let (Some(trusted), longest) = (A::trusts(params), self.delay.longest())
+        if let (Some(trusted), longest) = (A::delay_bound(params), self.delay.longest())
             && longest.is_none_or(|longest| longest > trusted)
         {
             planned.warnings.push(Warning::TooSlow { algorithm: A::ABOUT.name, trusted, longest });

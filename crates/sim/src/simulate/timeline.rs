@@ -10,7 +10,7 @@ use crate::scenario::{Fault, FaultKind};
 use crate::topology::Network;
 
 /// The most faults and repairs of one scenario.
-const MOST_FAULTS: usize = 100_000;
+const MAX_FAULTS: usize = 100_000;
 
 /// The checked faults of a request, and who is up when.
 pub(super) struct Timeline {
@@ -33,8 +33,8 @@ struct Planned {
 impl Timeline {
     pub(super) fn new(request: &Request, network: &Network, until: u64) -> Result<Self, Refusal> {
         let mut planned = Self::gather(request, network)?;
-        if planned.len() > MOST_FAULTS {
-            return Err(Refusal::TooManyFaults { count: planned.len(), most: MOST_FAULTS });
+        if planned.len() > MAX_FAULTS {
+            return Err(Refusal::TooManyFaults { count: planned.len(), most: MAX_FAULTS });
         }
         planned.sort_by_key(|planned| planned.tick);
         let mut timeline = Timeline {

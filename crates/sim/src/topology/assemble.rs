@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{Generator, GraphError, MOST_LINKS};
+use super::{Generator, GraphError, MAX_LINKS};
 
 /// A block has 2 to the power of this many positions.
 const BLOCK_BITS: u32 = 16;
@@ -32,7 +32,7 @@ struct Part {
 impl Part {
     fn checked(self) -> Result<Self, GraphError> {
         match self.error {
-            _ if self.links > MOST_LINKS => Err(GraphError::TooMany { links: self.links, most: MOST_LINKS }),
+            _ if self.links > MAX_LINKS => Err(GraphError::TooMany { links: self.links, most: MAX_LINKS }),
             Some(error) => Err(error),
             None => Ok(self),
         }
@@ -86,7 +86,7 @@ fn collect(generator: &dyn Generator, threads: usize, starting: &mut [u32]) -> R
     for part in parts {
         whole.links += part.links;
         whole.error = whole.error.or(part.error);
-        if whole.links <= MOST_LINKS {
+        if whole.links <= MAX_LINKS {
             whole.targets.extend_from_slice(&part.targets);
         }
         whole.into_block.iter_mut().zip(part.into_block).for_each(|(sum, more)| *sum += more);
@@ -106,7 +106,7 @@ fn collect_part(generator: &dyn Generator, own: Range<u32>, starting: &mut [u32]
             part.error.get_or_insert(GraphError::Loop { at: from.into() });
         } else if to >= size {
             part.error.get_or_insert(GraphError::Beyond { from: from.into(), to: to.into(), last: (size - 1).into() });
-        } else if part.links <= MOST_LINKS {
+        } else if part.links <= MAX_LINKS {
             starting[(from - own.start) as usize] += 1;
             part.into_block[(to >> BLOCK_BITS) as usize] += 1;
             part.targets.push(to);
@@ -194,12 +194,12 @@ fn sort(start: u32, first: &[u32], neighbours: &mut [u32]) -> Result<(), GraphEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::{Graph, Shape};
+    use crate::topology::{Graph, Topology};
 
     #[test]
     fn any_number_of_threads_makes_the_same_graph_of_many_blocks() {
         let size = 4 << BLOCK_BITS | 77;
-        let generator = Shape::Random { min: 2, max: 5 }.generator(Some(size), 3).unwrap();
+        let generator = Topology::Random { min: 2, max: 5 }.generator(Some(size), 3).unwrap();
         let graphs = [1, 2, 7].map(|threads| Graph::generate_with(&*generator, threads).unwrap());
         assert_eq!(graphs[0], graphs[1]);
         assert_eq!(graphs[0], graphs[2]);

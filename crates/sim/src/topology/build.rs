@@ -1,13 +1,13 @@
 //! From a shape and a size to a network.
 
 use super::{
-    Complete, Generator, Graph, GraphError, MOST_LINKS, Network, Ring, Shape,
+    Complete, Generator, Graph, GraphError, MAX_LINKS, Network, Ring, Topology,
     file::{self, FileError},
     fixed::Fixed,
     geometric::Geometric,
     random::{self, RandomGraph},
     scale_free::ScaleFree,
-    shape::ShapeError,
+    shape::TopologyError,
     small_world::SmallWorld,
 };
 
@@ -63,7 +63,7 @@ pub enum BuildError {
     },
     /// The shape's own numbers are wrong.
     #[error(transparent)]
-    Shape(#[from] ShapeError),
+    Topology(#[from] TopologyError),
     /// The file is wrong.
     #[error(transparent)]
     File(#[from] FileError),
@@ -72,12 +72,14 @@ pub enum BuildError {
     Graph(#[from] GraphError),
 }
 
-impl Shape {
+impl Topology {
     /// The number of nodes that the shape itself dictates.
     pub fn size(&self) -> Option<u64> {
         match *self {
-            Shape::Grid(rows, columns) | Shape::Torus(rows, columns) => Some(u64::from(rows) * u64::from(columns)),
-            Shape::Hypercube(dimension) => 1u64.checked_shl(dimension),
+            Topology::Grid(rows, columns) | Topology::Torus(rows, columns) => {
+                Some(u64::from(rows) * u64::from(columns))
+            }
+            Topology::Hypercube(dimension) => 1u64.checked_shl(dimension),
             _ => None,
         }
     }
@@ -95,9 +97,9 @@ impl Shape {
 
     fn build_in(&self, size: Option<u32>, seed: u64) -> Result<Network, BuildError> {
         match (self, size) {
-            (Shape::Ring, Some(size @ 1..)) => return Ok(Network::Ring(Ring { size })),
-            (Shape::Complete, Some(size @ 1..)) => return Ok(Network::Complete(Complete { size })),
-            (&Shape::Random { min, max }, Some(size @ 1..)) if min <= max && random::is_complete(size, min) => {
+            (Topology::Ring, Some(size @ 1..)) => return Ok(Network::Ring(Ring { size })),
+            (Topology::Complete, Some(size @ 1..)) => return Ok(Network::Complete(Complete { size })),
+            (&Topology::Random { min, max }, Some(size @ 1..)) if min <= max && random::is_complete(size, min) => {
                 self.check(&self.to_string())?;
                 return Ok(Network::Complete(Complete { size }));
             }
@@ -112,7 +114,7 @@ impl Shape {
         if size == Some(0) {
             return Err(BuildError::NoNodes);
         }
-        if let Shape::File(path) = self {
+        if let Topology::File(path) = self {
             return Ok(Box::new(file::read(path, size)?));
         }
         let size = match (size, self.size()) {
@@ -125,19 +127,19 @@ impl Shape {
         };
         self.check_size(size)?;
         Ok(match *self {
-            Shape::Ring => Box::new(Fixed::Ring(size)),
-            Shape::Complete => Box::new(Fixed::Complete(size)),
-            Shape::Line => Box::new(Fixed::Line(size)),
-            Shape::Star => Box::new(Fixed::Star(size)),
-            Shape::Tree(children) => Box::new(Fixed::Tree { size, children }),
-            Shape::Grid(rows, columns) => Box::new(Fixed::Grid { rows, columns }),
-            Shape::Torus(rows, columns) => Box::new(Fixed::Torus { rows, columns }),
-            Shape::Hypercube(dimension) => Box::new(Fixed::Hypercube { dimension }),
-            Shape::Random { min, max } => Box::new(RandomGraph::new(size, min, max, seed)),
-            Shape::SmallWorld { neighbours, rewire } => Box::new(SmallWorld::new(size, neighbours, rewire, seed)),
-            Shape::ScaleFree(links) => Box::new(ScaleFree::new(size, links, seed)),
-            Shape::Geometric(radius) => Box::new(Geometric::new(size, radius, seed)),
-            Shape::File(_) => unreachable!("a file was read above"),
+            Topology::Ring => Box::new(Fixed::Ring(size)),
+            Topology::Complete => Box::new(Fixed::Complete(size)),
+            Topology::Line => Box::new(Fixed::Line(size)),
+            Topology::Star => Box::new(Fixed::Star(size)),
+            Topology::Tree(children) => Box::new(Fixed::Tree { size, children }),
+            Topology::Grid(rows, columns) => Box::new(Fixed::Grid { rows, columns }),
+            Topology::Torus(rows, columns) => Box::new(Fixed::Torus { rows, columns }),
+            Topology::Hypercube(dimension) => Box::new(Fixed::Hypercube { dimension }),
+            Topology::Random { min, max } => Box::new(RandomGraph::new(size, min, max, seed)),
+            Topology::SmallWorld { neighbours, rewire } => Box::new(SmallWorld::new(size, neighbours, rewire, seed)),
+            Topology::ScaleFree(links) => Box::new(ScaleFree::new(size, links, seed)),
+            Topology::Geometric(radius) => Box::new(Geometric::new(size, radius, seed)),
+            Topology::File(_) => unreachable!("a file was read above"),
         })
     }
 
@@ -147,27 +149,27 @@ impl Shape {
             Err(BuildError::Impossible { shape: self.to_string(), size, problem, nearest })
         };
         match *self {
-            Shape::SmallWorld { neighbours, rewire } if neighbours >= size => {
+            Topology::SmallWorld { neighbours, rewire } if neighbours >= size => {
                 let mut nearest = format!("{} nodes", u64::from(neighbours) + 1);
                 if size >= 3 {
-                    let fewer = Shape::SmallWorld { neighbours: (size - 1) & !1, rewire };
+                    let fewer = Topology::SmallWorld { neighbours: (size - 1) & !1, rewire };
                     nearest = format!("`{fewer}`, or {nearest}");
                 }
                 impossible("a node has fewer than K others around it", nearest)
             }
-            Shape::ScaleFree(links) if links >= size => {
+            Topology::ScaleFree(links) if links >= size => {
                 let mut nearest = format!("{} nodes", u64::from(links) + 1);
                 if size >= 2 {
-                    nearest = format!("`{}`, or {nearest}", Shape::ScaleFree(size - 1));
+                    nearest = format!("`{}`, or {nearest}", Topology::ScaleFree(size - 1));
                 }
                 impossible("a node has fewer than M others to link to", nearest)
             }
-            Shape::Random { min, max } if !RandomGraph::exists(size, min, max) => {
+            Topology::Random { min, max } if !RandomGraph::exists(size, min, max) => {
                 if max < 2 {
-                    let nearest = format!("`{}`, or 2 nodes", Shape::Random { min, max: 2 });
+                    let nearest = format!("`{}`, or 2 nodes", Topology::Random { min, max: 2 });
                     return impossible("with one link each only two nodes are connected", nearest);
                 }
-                let wider = Shape::Random { min, max: max.saturating_add(1) };
+                let wider = Topology::Random { min, max: max.saturating_add(1) };
                 let nearest = format!("`{wider}`, or {} or {} nodes", size - 1, u64::from(size) + 1);
                 impossible("an odd number of nodes cannot all have the same odd number of links", nearest)
             }
@@ -178,16 +180,16 @@ impl Shape {
     /// Fails if there would be more links than can be numbered.
     fn check_links(&self, size: u32) -> Result<(), BuildError> {
         let links = self.expected_links(size);
-        if links <= MOST_LINKS {
+        if links <= MAX_LINKS {
             return Ok(());
         }
         let (mut fits, mut too_many) = (1, size);
         while too_many - fits > 1 {
             let middle = fits + (too_many - fits) / 2;
-            if self.expected_links(middle) <= MOST_LINKS { fits = middle } else { too_many = middle }
+            if self.expected_links(middle) <= MAX_LINKS { fits = middle } else { too_many = middle }
         }
         let shape = self.to_string();
-        Err(BuildError::TooManyLinks { shape, size, links, most: MOST_LINKS, nearest: fits })
+        Err(BuildError::TooManyLinks { shape, size, links, most: MAX_LINKS, nearest: fits })
     }
 
     /// About how many links there will be.
@@ -195,16 +197,16 @@ impl Shape {
         let (nodes, others) = (u64::from(size), u64::from(size.saturating_sub(1)));
         let per_node = |twice: u64| (u128::from(nodes) * u128::from(twice.min(2 * others)) / 2) as u64;
         match *self {
-            Shape::Ring | Shape::Line | Shape::Star | Shape::Tree(_) | Shape::File(_) => nodes,
-            Shape::Complete => per_node(others),
-            Shape::Grid(..) | Shape::Torus(..) => 2 * nodes,
-            Shape::Hypercube(dimension) => per_node(dimension.into()),
-            Shape::Random { min, max } => {
+            Topology::Ring | Topology::Line | Topology::Star | Topology::Tree(_) | Topology::File(_) => nodes,
+            Topology::Complete => per_node(others),
+            Topology::Grid(..) | Topology::Torus(..) => 2 * nodes,
+            Topology::Hypercube(dimension) => per_node(dimension.into()),
+            Topology::Random { min, max } => {
                 per_node((u64::from(min).min(others) + u64::from(max).min(others)).div_ceil(2))
             }
-            Shape::SmallWorld { neighbours, .. } => per_node(neighbours.into()),
-            Shape::ScaleFree(links) => per_node(2 * u64::from(links)),
-            Shape::Geometric(radius) => {
+            Topology::SmallWorld { neighbours, .. } => per_node(neighbours.into()),
+            Topology::ScaleFree(links) => per_node(2 * u64::from(links)),
+            Topology::Geometric(radius) => {
                 let within = (std::f64::consts::PI * radius * radius).min(1.0);
                 per_node((others as f64 * within) as u64 + 2)
             }
@@ -217,7 +219,7 @@ mod tests {
     use super::*;
 
     fn refused(shape: &str, size: u32) -> String {
-        shape.parse::<Shape>().unwrap().build(size, 0).unwrap_err().to_string()
+        shape.parse::<Topology>().unwrap().build(size, 0).unwrap_err().to_string()
     }
 
     #[test]
@@ -247,26 +249,31 @@ mod tests {
 
     #[test]
     fn shapes_that_were_not_read_are_checked_too() {
-        for shape in [Shape::Tree(0), Shape::Random { min: 3, max: 0 }, Shape::Geometric(f64::NAN), Shape::Grid(0, 5)] {
-            assert!(matches!(shape.build(5, 0), Err(BuildError::Shape(_))), "{shape}");
+        for shape in [
+            Topology::Tree(0),
+            Topology::Random { min: 3, max: 0 },
+            Topology::Geometric(f64::NAN),
+            Topology::Grid(0, 5),
+        ] {
+            assert!(matches!(shape.build(5, 0), Err(BuildError::Topology(_))), "{shape}");
         }
-        assert_eq!(Shape::Hypercube(99).size(), None);
-        assert!(matches!(Shape::Hypercube(99).build(5, 0), Err(BuildError::Shape(_))));
+        assert_eq!(Topology::Hypercube(99).size(), None);
+        assert!(matches!(Topology::Hypercube(99).build(5, 0), Err(BuildError::Topology(_))));
     }
 
     #[test]
     fn some_shapes_know_their_size() {
-        assert_eq!(Shape::Torus(3, 4).build_in_own_size(0).unwrap().size(), 12);
-        assert_eq!(Shape::Hypercube(5).build_in_own_size(0).unwrap().size(), 32);
-        let error = Shape::Line.build_in_own_size(0).unwrap_err().to_string();
+        assert_eq!(Topology::Torus(3, 4).build_in_own_size(0).unwrap().size(), 12);
+        assert_eq!(Topology::Hypercube(5).build_in_own_size(0).unwrap().size(), 32);
+        let error = Topology::Line.build_in_own_size(0).unwrap_err().to_string();
         assert_eq!(error, "topology `line` comes in any size: the number of nodes must be given");
     }
 
     #[test]
     fn networks_that_need_no_memory_take_none() {
-        assert_eq!(Shape::Ring.build(1, 0), Ok(Network::Ring(Ring { size: 1 })));
-        assert_eq!(Shape::Complete.build(9, 0), Ok(Network::Complete(Complete { size: 9 })));
-        assert_eq!(Shape::Random { min: 5, max: 10 }.build(6, 0), Ok(Network::Complete(Complete { size: 6 })));
-        assert!(matches!(Shape::Random { min: 5, max: 10 }.build(7, 0), Ok(Network::Graph(_))));
+        assert_eq!(Topology::Ring.build(1, 0), Ok(Network::Ring(Ring { size: 1 })));
+        assert_eq!(Topology::Complete.build(9, 0), Ok(Network::Complete(Complete { size: 9 })));
+        assert_eq!(Topology::Random { min: 5, max: 10 }.build(6, 0), Ok(Network::Complete(Complete { size: 6 })));
+        assert!(matches!(Topology::Random { min: 5, max: 10 }.build(7, 0), Ok(Network::Graph(_))));
     }
 }

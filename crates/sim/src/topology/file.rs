@@ -1,7 +1,7 @@
 //! `file:PATH`: any graph, from a text of lines `u v`, one for each link; `#` starts a comment, empty lines do not
 //! count.
 //!
-//! How: the file is read line by line, never more than [`MOST_BYTES`] of it, and its links are kept in a list. A graph
+//! How: the file is read line by line, never more than [`MAX_BYTES`] of it, and its links are kept in a list. A graph
 //! of n nodes that is connected has at least n-1 links, so that a file cannot ask for more memory than its own length
 //! warrants.
 //!
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use super::generator::Listed;
 
 /// The most that is read of a file: 1 GiB.
-pub const MOST_BYTES: u64 = 1 << 30;
+pub const MAX_BYTES: u64 = 1 << 30;
 
 /// So much of a wrong line is shown.
-const MOST_SHOWN: usize = 60;
+const MAX_SHOWN: usize = 60;
 
 /// A file that is no topology.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -105,7 +105,7 @@ type NumberedLink = (u32, u32, u32);
 
 /// Reads a topology of this size; without one, of the size that the greatest position says.
 pub(super) fn read(path: &Path, size: Option<u32>) -> Result<Listed, FileError> {
-    read_bounded(path, size, MOST_BYTES)
+    read_bounded(path, size, MAX_BYTES)
 }
 
 fn read_bounded(path: &Path, size: Option<u32>, most: u64) -> Result<Listed, FileError> {
@@ -175,9 +175,9 @@ fn parse_line(line: &[u8], size: Option<u32>) -> Result<Option<(u32, u32)>, Line
 
 /// The beginning of a line, as it can be printed.
 fn shown(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&line[..line.len().min(4 * MOST_SHOWN)]);
+    let text = String::from_utf8_lossy(&line[..line.len().min(4 * MAX_SHOWN)]);
     let text: String = text.trim().chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect();
-    match text.char_indices().nth(MOST_SHOWN) {
+    match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }

@@ -1,6 +1,6 @@
 //! The shapes without chance: ring, complete, line, star, tree, grid, torus, hypercube. Each position's links follow
 //! from its number, so that ranges need nothing from each other. All are connected and simple for every size that
-//! [`super::Shape`] lets through.
+//! [`super::Topology`] lets through.
 
 use std::ops::Range;
 

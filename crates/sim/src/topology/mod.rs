@@ -21,14 +21,14 @@ mod tests;
 use std::path::PathBuf;
 
 pub use build::BuildError;
-pub use file::{FileError, LineError, MOST_BYTES};
+pub use file::{FileError, LineError, MAX_BYTES};
 pub use generator::Generator;
-pub use network::{Complete, Graph, GraphError, MOST_LINKS, Network, Ring};
-pub use shape::ShapeError;
+pub use network::{Complete, Graph, GraphError, MAX_LINKS, Network, Ring};
+pub use shape::TopologyError;
 
 /// The shape of a network, as it is given to `--topology`.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Shape {
+pub enum Topology {
     /// `ring`: i – i+1, the last with the first.
     Ring,
     /// `complete`: everybody with everybody.

@@ -81,7 +81,7 @@ pub enum GraphError {
 }
 
 /// The most links a [`Graph`] holds: each has two slots, numbered with 32 bits.
-pub const MOST_LINKS: u64 = (u32::MAX / 2) as u64;
+pub const MAX_LINKS: u64 = (u32::MAX / 2) as u64;
 
 impl Graph {
     /// A graph of `size` positions from its links, each given once, in any order and direction.

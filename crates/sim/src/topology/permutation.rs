@@ -11,7 +11,7 @@ const ROUNDS: usize = 6;
 
 /// Digits with few values reach few of the permutations there are, so even the smallest have so many numbers to walk
 /// over.
-const LEAST_SPAN: u64 = 256;
+const MIN_SPAN: u64 = 256;
 
 /// A seeded bijection of 0..size.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,7 +28,7 @@ impl Permutation {
     /// The permutation that a stream of random numbers decides; only its first numbers are drawn.
     pub(super) fn new(size: u32, mut stream: Stream) -> Self {
         let size = u64::from(size.max(1));
-        let span = size.max(LEAST_SPAN);
+        let span = size.max(MIN_SPAN);
         let low_bits = (span.ilog2() + 1).div_ceil(2);
         let high = span.div_ceil(1 << low_bits);
         Permutation { size, high, low_bits, keys: std::array::from_fn(|_| stream.next_u64()) }

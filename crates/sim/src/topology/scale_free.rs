@@ -15,7 +15,7 @@ use super::generator::Generator;
 use crate::rng::{Purpose, Stream, hash};
 
 /// After so many draws that all hit known targets, the next free node is taken.
-const MOST_ATTEMPTS: u64 = 1_000;
+const MAX_ATTEMPTS: u64 = 1_000;
 
 /// A growing graph in the making.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,7 +65,7 @@ impl ScaleFree {
     fn targets(&self, newcomer: u32, targets: &mut Vec<u32>) {
         targets.clear();
         for which in 0..self.links {
-            let drawn = (0..MOST_ATTEMPTS).map(|attempt| self.target(newcomer, which, attempt));
+            let drawn = (0..MAX_ATTEMPTS).map(|attempt| self.target(newcomer, which, attempt));
             let free = drawn.chain(0..newcomer).find_map(|target| match targets.binary_search(&target) {
                 Ok(_) => None,
                 Err(place) => Some((place, target)),

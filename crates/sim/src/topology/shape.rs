@@ -4,11 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::Shape;
+use super::Topology;
 
 /// A text that is no shape, or numbers that no shape can have.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ShapeError {
+pub enum TopologyError {
     /// There is no shape of this name.
     #[error("there is no topology `{text}`{}; allowed: {}", nearest.map(|name| format!("; nearest: `{name}`")).unwrap_or_default(), forms())]
     Unknown {
@@ -70,23 +70,23 @@ fn nearest_name(text: &str) -> Option<&'static str> {
     likeness.into_iter().filter(|(score, _)| *score > 0.6).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
-impl FromStr for Shape {
-    type Err = ShapeError;
+impl FromStr for Topology {
+    type Err = TopologyError;
 
-    fn from_str(text: &str) -> Result<Self, ShapeError> {
+    fn from_str(text: &str) -> Result<Self, TopologyError> {
         let (name, value) = match text.split_once(':') {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
         };
         let Some(&(name, allowed)) = FORMS.iter().find(|(known, _)| *known == name) else {
-            return Err(ShapeError::Unknown { text: text.to_string(), nearest: nearest_name(name) });
+            return Err(TopologyError::Unknown { text: text.to_string(), nearest: nearest_name(name) });
         };
-        let form = |problem: String| ShapeError::Form { text: text.to_string(), problem, allowed };
+        let form = |problem: String| TopologyError::Form { text: text.to_string(), problem, allowed };
         let shape = match (name, value) {
-            ("ring", None) => Shape::Ring,
-            ("complete", None) => Shape::Complete,
-            ("line", None) => Shape::Line,
-            ("star", None) => Shape::Star,
+            ("ring", None) => Topology::Ring,
+            ("complete", None) => Topology::Complete,
+            ("line", None) => Topology::Line,
+            ("star", None) => Topology::Star,
             ("ring" | "complete" | "line" | "star", Some(_)) => {
                 return Err(form(format!("nothing may follow `{name}`")));
             }
@@ -99,21 +99,21 @@ impl FromStr for Shape {
 }
 
 /// A shape that takes numbers, from what follows its name.
-fn with_value(name: &str, value: &str) -> Result<Shape, String> {
+fn with_value(name: &str, value: &str) -> Result<Topology, String> {
     let pair = |between: char| value.split_once(between).ok_or_else(|| format!("`{value}` has no `{between}`"));
     Ok(match name {
-        "tree" => Shape::Tree(whole(value)?),
-        "grid" => pair('x').and_then(|(rows, columns)| Ok(Shape::Grid(whole(rows)?, whole(columns)?)))?,
-        "torus" => pair('x').and_then(|(rows, columns)| Ok(Shape::Torus(whole(rows)?, whole(columns)?)))?,
-        "hypercube" => Shape::Hypercube(whole(value)?),
-        "random" => pair('-').and_then(|(min, max)| Ok(Shape::Random { min: whole(min)?, max: whole(max)? }))?,
+        "tree" => Topology::Tree(whole(value)?),
+        "grid" => pair('x').and_then(|(rows, columns)| Ok(Topology::Grid(whole(rows)?, whole(columns)?)))?,
+        "torus" => pair('x').and_then(|(rows, columns)| Ok(Topology::Torus(whole(rows)?, whole(columns)?)))?,
+        "hypercube" => Topology::Hypercube(whole(value)?),
+        "random" => pair('-').and_then(|(min, max)| Ok(Topology::Random { min: whole(min)?, max: whole(max)? }))?,
         "small-world" => {
             let (neighbours, rewire) = pair(',')?;
-            Shape::SmallWorld { neighbours: whole(neighbours)?, rewire: real(rewire)? }
+            Topology::SmallWorld { neighbours: whole(neighbours)?, rewire: real(rewire)? }
         }
-        "scale-free" => Shape::ScaleFree(whole(value)?),
-        "geometric" => Shape::Geometric(real(value)?),
-        _ => Shape::File(PathBuf::from(value)),
+        "scale-free" => Topology::ScaleFree(whole(value)?),
+        "geometric" => Topology::Geometric(real(value)?),
+        _ => Topology::File(PathBuf::from(value)),
     })
 }
 
@@ -128,69 +128,69 @@ fn real(text: &str) -> Result<f64, String> {
     }
 }
 
-impl Shape {
+impl Topology {
     /// Fails if the numbers are out of their bounds, whatever the size of the network.
-    pub(super) fn check(&self, text: &str) -> Result<(), ShapeError> {
+    pub(super) fn check(&self, text: &str) -> Result<(), TopologyError> {
         let (name, problem, nearest) = match *self {
-            Shape::Tree(0) => ("tree", "somebody must be able to hang on a node", Shape::Tree(1)),
-            Shape::Grid(rows, columns) if rows == 0 || columns == 0 => {
-                ("grid", "a row and a column are the least", Shape::Grid(rows.max(1), columns.max(1)))
+            Topology::Tree(0) => ("tree", "somebody must be able to hang on a node", Topology::Tree(1)),
+            Topology::Grid(rows, columns) if rows == 0 || columns == 0 => {
+                ("grid", "a row and a column are the least", Topology::Grid(rows.max(1), columns.max(1)))
             }
-            Shape::Torus(rows, columns) if rows < 3 || columns < 3 => (
+            Topology::Torus(rows, columns) if rows < 3 || columns < 3 => (
                 "torus",
                 "with fewer than three a link would be there twice",
-                Shape::Torus(rows.max(3), columns.max(3)),
+                Topology::Torus(rows.max(3), columns.max(3)),
             ),
-            Shape::Grid(rows, columns) if u64::from(rows) * u64::from(columns) > u32::MAX.into() => {
-                ("grid", "these are more than 4294967295 nodes", Shape::Grid(rows, u32::MAX / rows))
+            Topology::Grid(rows, columns) if u64::from(rows) * u64::from(columns) > u32::MAX.into() => {
+                ("grid", "these are more than 4294967295 nodes", Topology::Grid(rows, u32::MAX / rows))
             }
-            Shape::Torus(rows, columns) if u64::from(rows) * u64::from(columns) > u32::MAX.into() => {
+            Topology::Torus(rows, columns) if u64::from(rows) * u64::from(columns) > u32::MAX.into() => {
                 let rows = rows.min(u32::MAX / 3);
-                ("torus", "these are more than 4294967295 nodes", Shape::Torus(rows, u32::MAX / rows))
+                ("torus", "these are more than 4294967295 nodes", Topology::Torus(rows, u32::MAX / rows))
             }
-            Shape::Hypercube(32..) => ("hypercube", "these are more than 4294967295 nodes", Shape::Hypercube(31)),
-            Shape::Random { min: 0, max } => {
-                ("random", "a node without links is not connected", Shape::Random { min: 1, max: max.max(1) })
+            Topology::Hypercube(32..) => ("hypercube", "these are more than 4294967295 nodes", Topology::Hypercube(31)),
+            Topology::Random { min: 0, max } => {
+                ("random", "a node without links is not connected", Topology::Random { min: 1, max: max.max(1) })
             }
-            Shape::Random { min, max } if min > max => {
-                ("random", "the least is more than the most", Shape::Random { min: max, max: min })
+            Topology::Random { min, max } if min > max => {
+                ("random", "the least is more than the most", Topology::Random { min: max, max: min })
             }
-            Shape::SmallWorld { neighbours, rewire }
+            Topology::SmallWorld { neighbours, rewire }
                 if neighbours < 2 || neighbours % 2 == 1 || !(0.0..=1.0).contains(&rewire) =>
             {
                 let rewire = if rewire.is_nan() { 0.0 } else { rewire.clamp(0.0, 1.0) };
                 let neighbours = (neighbours & !1).max(2);
-                let nearest = Shape::SmallWorld { neighbours, rewire };
+                let nearest = Topology::SmallWorld { neighbours, rewire };
                 ("small-world", "K counts neighbours on both sides, and P is a probability", nearest)
             }
-            Shape::ScaleFree(0) => ("scale-free", "a newcomer must have a link", Shape::ScaleFree(1)),
-            Shape::Geometric(radius) if !(radius > 0.0 && radius <= std::f64::consts::SQRT_2) => {
+            Topology::ScaleFree(0) => ("scale-free", "a newcomer must have a link", Topology::ScaleFree(1)),
+            Topology::Geometric(radius) if !(radius > 0.0 && radius <= std::f64::consts::SQRT_2) => {
                 let nearest = if radius > 1.0 { std::f64::consts::SQRT_2 } else { 0.001 };
-                ("geometric", "the points are in a square with sides of length 1", Shape::Geometric(nearest))
+                ("geometric", "the points are in a square with sides of length 1", Topology::Geometric(nearest))
             }
             _ => return Ok(()),
         };
         let allowed = FORMS.iter().find(|(known, _)| *known == name).map_or("", |(_, form)| form);
-        Err(ShapeError::Value { text: text.to_string(), problem, allowed, nearest: nearest.to_string() })
+        Err(TopologyError::Value { text: text.to_string(), problem, allowed, nearest: nearest.to_string() })
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for Topology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Shape::Ring => f.write_str("ring"),
-            Shape::Complete => f.write_str("complete"),
-            Shape::Line => f.write_str("line"),
-            Shape::Star => f.write_str("star"),
-            Shape::Tree(children) => write!(f, "tree:{children}"),
-            Shape::Grid(rows, columns) => write!(f, "grid:{rows}x{columns}"),
-            Shape::Torus(rows, columns) => write!(f, "torus:{rows}x{columns}"),
-            Shape::Hypercube(dimension) => write!(f, "hypercube:{dimension}"),
-            Shape::Random { min, max } => write!(f, "random:{min}-{max}"),
-            Shape::SmallWorld { neighbours, rewire } => write!(f, "small-world:{neighbours},{rewire}"),
-            Shape::ScaleFree(links) => write!(f, "scale-free:{links}"),
-            Shape::Geometric(radius) => write!(f, "geometric:{radius}"),
-            Shape::File(path) => write!(f, "file:{}", path.display()),
+            Topology::Ring => f.write_str("ring"),
+            Topology::Complete => f.write_str("complete"),
+            Topology::Line => f.write_str("line"),
+            Topology::Star => f.write_str("star"),
+            Topology::Tree(children) => write!(f, "tree:{children}"),
+            Topology::Grid(rows, columns) => write!(f, "grid:{rows}x{columns}"),
+            Topology::Torus(rows, columns) => write!(f, "torus:{rows}x{columns}"),
+            Topology::Hypercube(dimension) => write!(f, "hypercube:{dimension}"),
+            Topology::Random { min, max } => write!(f, "random:{min}-{max}"),
+            Topology::SmallWorld { neighbours, rewire } => write!(f, "small-world:{neighbours},{rewire}"),
+            Topology::ScaleFree(links) => write!(f, "scale-free:{links}"),
+            Topology::Geometric(radius) => write!(f, "geometric:{radius}"),
+            Topology::File(path) => write!(f, "file:{}", path.display()),
         }
     }
 }
@@ -218,13 +218,13 @@ mod tests {
             "file:a:b c",
         ];
         for text in texts {
-            assert_eq!(text.parse::<Shape>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<Topology>().unwrap().to_string(), text);
         }
     }
 
     #[test]
     fn what_is_wrong_is_explained() {
-        let wrong = |text: &str| text.parse::<Shape>().unwrap_err().to_string();
+        let wrong = |text: &str| text.parse::<Topology>().unwrap_err().to_string();
         assert_eq!(
             wrong("rign"),
             "there is no topology `rign`; nearest: `ring`; allowed: ring, complete, line, star, tree:K, grid:RxC, \
@@ -260,9 +260,9 @@ mod tests {
             ("geometric:0", "geometric:0.001"),
             ("geometric:2", "geometric:1.4142135623730951"),
         ] {
-            let error = text.parse::<Shape>().unwrap_err();
+            let error = text.parse::<Topology>().unwrap_err();
             assert!(error.to_string().ends_with(&format!("nearest: `{nearest}`")), "{error}");
-            assert!(nearest.parse::<Shape>().is_ok(), "{nearest}");
+            assert!(nearest.parse::<Topology>().is_ok(), "{nearest}");
         }
     }
 }

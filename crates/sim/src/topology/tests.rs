@@ -6,7 +6,7 @@ use super::*;
 use crate::rng::hash;
 
 /// One of each shape, with a size that it exists in.
-fn examples() -> Vec<(Shape, u32)> {
+fn examples() -> Vec<(Topology, u32)> {
     let parse = |(text, size): (&str, u32)| (text.parse().expect("a shape"), size);
     [
         ("ring", 50),
@@ -81,9 +81,9 @@ proptest! {
         size in 3u32..70, half in 1u32..10, rewire in 0f64..=1.0, links in 1u32..12, radius in 0.001f64..1.4, seed: u64,
     ) {
         let shapes = [
-            Shape::SmallWorld { neighbours: (2 * half).min((size - 1) & !1), rewire },
-            Shape::ScaleFree(links.min(size - 1)),
-            Shape::Geometric(radius),
+            Topology::SmallWorld { neighbours: (2 * half).min((size - 1) & !1), rewire },
+            Topology::ScaleFree(links.min(size - 1)),
+            Topology::Geometric(radius),
         ];
         for shape in shapes {
             let Network::Graph(graph) = shape.build(size, seed).unwrap() else { panic!("{shape} is a graph") };
@@ -98,8 +98,8 @@ fn other_seeds_make_other_graphs() {
         let [first, second] = [1, 2].map(|seed| shape.generator(Some(size), seed).unwrap());
         let chance = matches!(
             shape,
-            Shape::Random { .. } | Shape::SmallWorld { .. } | Shape::ScaleFree(_) | Shape::Geometric(_)
-        ) && shape != Shape::Geometric(0.01);
+            Topology::Random { .. } | Topology::SmallWorld { .. } | Topology::ScaleFree(_) | Topology::Geometric(_)
+        ) && shape != Topology::Geometric(0.01);
         assert_eq!(links_of(&*first, 0..size) != links_of(&*second, 0..size), chance, "{shape}");
     }
 }
@@ -109,7 +109,7 @@ fn a_file_is_a_shape() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("triangle");
     std::fs::write(&path, "0 1\n1 2 # and back\n2 0\n").expect("a temporary file");
-    let shape: Shape = format!("file:{}", path.display()).parse().unwrap();
+    let shape: Topology = format!("file:{}", path.display()).parse().unwrap();
     let network = shape.build(3, 0).unwrap();
     assert_eq!((network.size(), network.links()), (3, 3));
     assert_eq!(shape.build_in_own_size(0), Ok(network));

@@ -1,6 +1,6 @@
 //! Messages as diagrams draw them: from the record that sent it to the record that tells its fate.
 
-use hustings_protocol::{Event, Happening, Loss, Message, Record};
+use hustings_protocol::{Event, Loss, Message, Record, TraceEvent};
 
 /// One message on its way.
 #[derive(Debug)]
@@ -24,10 +24,10 @@ pub(super) struct Arrow<'a, M> {
 /// Where a send went is not worked out again from ports: the cause says it, whatever detours there were.
 pub(super) fn arrow<'a, M: Message>(records: &[Record<M>], record: &'a Record<M>) -> Option<Arrow<'a, M>> {
     let (peer, message, lost) = match &record.what {
-        Happening::Handled { event: Event::Message { message, .. } | Event::Direct { message, .. }, peer, .. } => {
+        TraceEvent::Handled { event: Event::Message { message, .. } | Event::Direct { message, .. }, peer, .. } => {
             (*peer, message, None)
         }
-        Happening::Lost { peer, message, why } => (Some(*peer), message, Some(*why)),
+        TraceEvent::Lost { peer, message, why } => (Some(*peer), message, Some(*why)),
         _ => return None,
     };
     let cause = record.cause.and_then(|number| find(records, number));

@@ -6,18 +6,18 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use hustings_protocol::{Effect, Event, Happening, Loss, Message, Record};
+use hustings_protocol::{Effect, Event, Loss, Message, Record, TraceEvent};
 
 use super::{Names, arrows, grouped, words};
 
 /// The most lines that a diagram has below its participants.
-pub const MOST_LINES: usize = 2_000;
+pub const MAX_LINES: usize = 2_000;
 
 /// The most bytes that a diagram has: Mermaid itself refuses texts above 50,000 characters.
-pub const MOST_BYTES: usize = 48_000;
+pub const MAX_BYTES: usize = 48_000;
 
 /// With more nodes than this, only those to whom something happens are shown.
-const MOST_SILENT: u32 = 64;
+const MAX_SILENT: u32 = 64;
 
 pub(super) fn write<M: Message>(names: &Names, records: &[Record<M>], out: &mut dyn Write) -> io::Result<()> {
     let body = Body::of(names, records);
@@ -46,7 +46,7 @@ struct Body {
 impl Body {
     fn of<M: Message>(names: &Names, records: &[Record<M>]) -> Self {
         let all = 0..names.positions(records);
-        let mut participants: BTreeSet<u32> = if all.end <= MOST_SILENT { all.collect() } else { BTreeSet::new() };
+        let mut participants: BTreeSet<u32> = if all.end <= MAX_SILENT { all.collect() } else { BTreeSet::new() };
         let mut size: usize = participants.iter().map(|at| participant(names, *at).len() + 5).sum();
         let (mut lines, mut count, mut tick) = (String::new(), 0, None);
         for (index, record) in records.iter().enumerate() {
@@ -69,7 +69,7 @@ impl Body {
             }
             let more: usize = here.iter().map(|line| line.len() + 5).sum::<usize>()
                 + new.iter().map(|at| participant(names, *at).len() + 5).sum::<usize>();
-            if count + here.len() > MOST_LINES || size + more > MOST_BYTES {
+            if count + here.len() > MAX_LINES || size + more > MAX_BYTES {
                 return Body { participants, lines, left_out: records.len() - index };
             }
             (count, size, tick) = (count + here.len(), size + more, Some(record.tick));
@@ -105,7 +105,7 @@ fn short(why: Loss) -> &'static str {
 /// What is worth a note: how the node stands to the leader, what befell it.
 fn note<M: Message>(record: &Record<M>) -> Option<String> {
     let words = match &record.what {
-        Happening::Handled { event, effects, .. } => {
+        TraceEvent::Handled { event, effects, .. } => {
             let mut words = Vec::new();
             match event {
                 Event::Start(_) => words.push("starts".to_string()),
@@ -123,13 +123,13 @@ fn note<M: Message>(record: &Record<M>) -> Option<String> {
             }
             words.join(", ")
         }
-        Happening::Lost { .. } | Happening::Notice { .. } => String::new(),
-        Happening::Crashed => "crashed".to_string(),
-        Happening::Recovered => "recovered".to_string(),
-        Happening::Joined => "joined".to_string(),
-        Happening::Retired => "retired".to_string(),
-        Happening::LinkCut { peer } => format!("link to node {peer} cut"),
-        Happening::LinkHealed { peer } => format!("link to node {peer} healed"),
+        TraceEvent::Lost { .. } | TraceEvent::Notice { .. } => String::new(),
+        TraceEvent::Crashed => "crashed".to_string(),
+        TraceEvent::Recovered => "recovered".to_string(),
+        TraceEvent::Joined => "joined".to_string(),
+        TraceEvent::Retired => "retired".to_string(),
+        TraceEvent::LinkCut { peer } => format!("link to node {peer} cut"),
+        TraceEvent::LinkHealed { peer } => format!("link to node {peer} healed"),
     };
     (!words.is_empty()).then_some(words)
 }
@@ -251,13 +251,13 @@ sequenceDiagram
                     cause: None,
                     nth: 0,
                     copy: false,
-                    what: Happening::<sample::Word>::Crashed,
+                    what: TraceEvent::<sample::Word>::Crashed,
                 })
                 .collect();
             let text = diagram(&names, &records);
             let lines = check(&text);
-            assert!((500..=MOST_LINES).contains(&lines), "{lines}");
-            assert!(text.len() <= MOST_BYTES + 200, "{}", text.len());
+            assert!((500..=MAX_LINES).contains(&lines), "{lines}");
+            assert!(text.len() <= MAX_BYTES + 200, "{}", text.len());
             assert!(text.ends_with(" of 9,000 records are left out.\n"), "{}", text.lines().last().unwrap());
         }
     }

@@ -25,10 +25,10 @@ use hustings_protocol::{Message, Record};
 
 use crate::topology::Network;
 
-pub use mermaid::{MOST_BYTES as MOST_MERMAID_BYTES, MOST_LINES as MOST_MERMAID_LINES};
-pub use shiviz::{MOST_EVENTS as MOST_SHIVIZ_EVENTS, REGEX as SHIVIZ_REGEX};
+pub use mermaid::{MAX_BYTES as MAX_MERMAID_BYTES, MAX_LINES as MAX_MERMAID_LINES};
+pub use shiviz::{MAX_EVENTS as MAX_SHIVIZ_EVENTS, REGEX as SHIVIZ_REGEX};
 pub use stream::Stream;
-pub use svg::{MOST_ARROWS as MOST_SVG_ARROWS, MOST_COLUMNS as MOST_SVG_COLUMNS, MOST_ROWS as MOST_SVG_ROWS};
+pub use svg::{MAX_ARROWS as MAX_SVG_ARROWS, MAX_COLUMNS as MAX_SVG_COLUMNS, MAX_ROWS as MAX_SVG_ROWS};
 
 /// Sees every record of a run as it happens.
 pub trait Observer<M> {

@@ -1,6 +1,6 @@
 //! Small hand-made traces for the tests of the formats.
 
-use hustings_protocol::{Effect, Event, Happening, Id, Loss, Port, Record, Summons, Timer, kinds};
+use hustings_protocol::{Effect, Event, Id, Loss, Port, Record, StartReason, Timer, TraceEvent, kinds};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -22,12 +22,12 @@ kinds!(Word: Candidate = "candidate", Elected = "elected", Probe = "probe", Repo
 
 type Records = Vec<Record<Word>>;
 
-fn push(records: &mut Records, tick: u64, node: u32, cause: Option<u64>, what: Happening<Word>) {
+fn push(records: &mut Records, tick: u64, node: u32, cause: Option<u64>, what: TraceEvent<Word>) {
     records.push(Record { number: records.len() as u64, tick, node, cause, nth: 0, copy: false, what });
 }
 
-fn handled(event: Event<Word>, peer: Option<u32>, effects: Vec<Effect<Word>>) -> Happening<Word> {
-    Happening::Handled { event, peer, coins: vec![], effects }
+fn handled(event: Event<Word>, peer: Option<u32>, effects: Vec<Effect<Word>>) -> TraceEvent<Word> {
+    TraceEvent::Handled { event, peer, coins: vec![], effects }
 }
 
 fn next(word: Word) -> Effect<Word> {
@@ -43,7 +43,7 @@ pub(super) fn ring() -> Records {
     use Word::{Candidate, Elected};
     let mut records = Vec::new();
     let mut start = |node: u32, id| {
-        push(&mut records, 0, node, None, handled(Event::Start(Summons::Start), None, vec![next(Candidate(id))]));
+        push(&mut records, 0, node, None, handled(Event::Start(StartReason::Start), None, vec![next(Candidate(id))]));
     };
     (0..3).for_each(|node| start(node, 3 + u64::from(node)));
     let mut receive = |tick, node: u32, cause, message: Word, effects| {
@@ -72,31 +72,31 @@ pub(super) fn faults() -> Records {
     let timer = Timer { kind: 1, token: 4 };
     let mut records = Vec::new();
     let mut add = |tick, node, cause, what| push(&mut records, tick, node, cause, what);
-    add(0, 1, None, Happening::Crashed);
+    add(0, 1, None, TraceEvent::Crashed);
     add(
         0,
         0,
         None,
-        Happening::Handled {
-            event: Event::Start(Summons::Start),
+        TraceEvent::Handled {
+            event: Event::Start(StartReason::Start),
             peer: None,
             coins: vec![(8, 3)],
             effects: vec![next(probe.clone()), Effect::SetTimer(2, timer)],
         },
     );
-    add(1, 1, Some(1), Happening::Lost { peer: 0, message: probe.clone(), why: Loss::ReceiverDown });
+    add(1, 1, Some(1), TraceEvent::Lost { peer: 0, message: probe.clone(), why: Loss::ReceiverDown });
     let back = Event::Unreachable { port: Port::NEXT, message: probe };
     add(2, 0, Some(1), handled(back, Some(1), vec![Effect::Skip(Port::NEXT), next(Word::Wake)]));
     add(2, 0, Some(1), handled(Event::Timer(timer), None, vec![Effect::SendAllBut(None, Word::Wake)]));
     let wake = Event::Message { from: Port::PREVIOUS, message: Word::Wake };
     add(3, 2, Some(3), handled(wake, Some(0), vec![Effect::SendDirect(Id(10), report.clone())]));
     add(4, 0, Some(5), handled(Event::Direct { from: Id(300), message: report }, Some(2), vec![Effect::Forget]));
-    add(5, 1, None, Happening::Recovered);
-    add(5, 0, None, Happening::LinkCut { peer: 2 });
-    add(5, 2, Some(4), Happening::Lost { peer: 0, message: Word::Wake, why: Loss::Cut });
-    add(6, 0, None, Happening::LinkHealed { peer: 2 });
+    add(5, 1, None, TraceEvent::Recovered);
+    add(5, 0, None, TraceEvent::LinkCut { peer: 2 });
+    add(5, 2, Some(4), TraceEvent::Lost { peer: 0, message: Word::Wake, why: Loss::Cut });
+    add(6, 0, None, TraceEvent::LinkHealed { peer: 2 });
     add(7, 2, None, handled(Event::Retire, None, vec![]));
-    add(7, 2, None, Happening::Retired);
+    add(7, 2, None, TraceEvent::Retired);
     records
 }
 
@@ -108,7 +108,7 @@ pub(super) fn strange() -> Records {
     let effects =
         vec![Effect::Send(Port(99), label.clone()), Effect::Skip(Port(7)), Effect::SendRange(0..20, Word::Wake)];
     push(&mut records, 9, 40, Some(5), handled(came, None, effects));
-    push(&mut records, 3, 41, Some(0), Happening::Lost { peer: 1_000_000, message: label, why: Loss::Chance });
+    push(&mut records, 3, 41, Some(0), TraceEvent::Lost { peer: 1_000_000, message: label, why: Loss::Chance });
     push(&mut records, u64::MAX, 2, Some(1), handled(Event::Direct { from: Id(1), message: Word::Wake }, None, vec![]));
     records
 }
@@ -131,9 +131,9 @@ pub(super) fn any_trace() -> impl Strategy<Value = Records> {
         |(choice, message, peer, effects)| match choice {
             0 | 1 => handled(Event::Message { from: Port::PREVIOUS, message }, peer, effects),
             2 => handled(Event::Unreachable { port: Port::NEXT, message }, peer, effects),
-            3 => Happening::Lost { peer: peer.unwrap_or(0), message, why: Loss::Chance },
-            4 => Happening::Crashed,
-            _ => Happening::Joined,
+            3 => TraceEvent::Lost { peer: peer.unwrap_or(0), message, why: Loss::Chance },
+            4 => TraceEvent::Crashed,
+            _ => TraceEvent::Joined,
         },
     );
     let record = (prop_oneof![0..20u64, proptest::num::u64::ANY], 0..8u32, proptest::option::of(0..40u64), what);

@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use hustings_protocol::{Event, Happening, Message, Record};
+use hustings_protocol::{Event, Message, Record, TraceEvent};
 
 use super::words::Words;
 use super::{Names, arrows, grouped};
@@ -23,14 +23,14 @@ use super::{Names, arrows, grouped};
 pub const REGEX: &str = r"(?<tick>\d+) (?<host>\S+) (?<id>\S+) (?<clock>\{[^}]*\}) (?<event>.*)";
 
 /// The most events that are written: beyond that nobody sees anything, and clocks grow large.
-pub const MOST_EVENTS: usize = 2_000;
+pub const MAX_EVENTS: usize = 2_000;
 
 /// How many events of each node are known; nodes without any are left out.
 type Clock = BTreeMap<u32, u64>;
 
 pub(super) fn write<M: Message>(names: &Names, records: &[Record<M>], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{REGEX}\n")?;
-    let shown = &records[..records.len().min(MOST_EVENTS)];
+    let shown = &records[..records.len().min(MAX_EVENTS)];
     let mut words = Words::new(names);
     for (record, clock) in shown.iter().zip(clocks(shown)) {
         let id = names.id(record.node).map_or("-".to_string(), |id| id.to_string());
@@ -71,7 +71,7 @@ fn clocks<M: Message>(records: &[Record<M>]) -> Vec<Clock> {
 
 /// Whether a record tells that something arrived from another node.
 fn teaches<M>(record: &Record<M>) -> bool {
-    matches!(&record.what, Happening::Handled { event: Event::Message { .. } | Event::Direct { .. }, .. })
+    matches!(&record.what, TraceEvent::Handled { event: Event::Message { .. } | Event::Direct { .. }, .. })
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_lost_message_teaches_nothing() {
         let records = sample::faults();
-        let lost = records.iter().position(|record| matches!(record.what, Happening::Lost { .. })).unwrap();
+        let lost = records.iter().position(|record| matches!(record.what, TraceEvent::Lost { .. })).unwrap();
         assert_eq!(clocks(&records)[lost], Clock::from([(1, 2)]));
     }
 
@@ -147,11 +147,11 @@ mod tests {
                 cause: None,
                 nth: 0,
                 copy: false,
-                what: Happening::Crashed,
+                what: TraceEvent::Crashed,
             })
             .collect();
         let text = log(&sample::ring_names(), &records);
-        assert_eq!(text.lines().count(), 2 + MOST_EVENTS + 1);
+        assert_eq!(text.lines().count(), 2 + MAX_EVENTS + 1);
         assert!(text.ends_with("# Stopped here: 2,000 of 3,000 records are shown.\n"));
     }
 }

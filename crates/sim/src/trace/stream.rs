@@ -75,7 +75,7 @@ mod tests {
         }
     }
 
-    /// Takes a few bytes, then is full.
+    /// Inputs a few bytes, then is full.
     struct Full(usize);
 
     impl Write for Full {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use hustings_protocol::{
-    Change, Effect, Event, Fact, Happening, Id, Loss, Message, NoticeKind, Port, Record, Stage, Summons, Timer,
+    Change, Effect, Event, Fact, Id, Loss, Message, NoticeKind, Port, Record, Stage, StartReason, Timer, TraceEvent,
 };
 use serde_json::Value;
 
@@ -115,7 +115,7 @@ impl<'a> Words<'a> {
     pub(super) fn happening<M: Message>(&mut self, record: &Record<M>) -> String {
         let at = record.node;
         match &record.what {
-            Happening::Handled { event, peer, coins, effects } => {
+            TraceEvent::Handled { event, peer, coins, effects } => {
                 let mut words = self.event(at, event, *peer);
                 if record.copy {
                     words.insert_str(0, "copy of ");
@@ -129,26 +129,26 @@ impl<'a> Words<'a> {
                 }
                 words
             }
-            Happening::Lost { peer, message: lost, why } => {
+            TraceEvent::Lost { peer, message: lost, why } => {
                 format!("{} from {peer} lost: {}", message(lost), loss(*why))
             }
-            Happening::Crashed => "crashed".to_string(),
-            Happening::Recovered => "recovered".to_string(),
-            Happening::Joined => "joined".to_string(),
-            Happening::Retired => "retired".to_string(),
-            Happening::LinkCut { peer } => format!("link to {peer} cut"),
-            Happening::LinkHealed { peer } => format!("link to {peer} healed"),
-            Happening::Notice { kind: NoticeKind::Poll, count } => format!("is asked whether it lives, by {count}"),
-            Happening::Notice { kind: NoticeKind::Alive, count } => format!("answers that it lives, to {count}"),
-            Happening::Notice { kind: NoticeKind::Heartbeat, count } => format!("tells {count} that it lives"),
+            TraceEvent::Crashed => "crashed".to_string(),
+            TraceEvent::Recovered => "recovered".to_string(),
+            TraceEvent::Joined => "joined".to_string(),
+            TraceEvent::Retired => "retired".to_string(),
+            TraceEvent::LinkCut { peer } => format!("link to {peer} cut"),
+            TraceEvent::LinkHealed { peer } => format!("link to {peer} healed"),
+            TraceEvent::Notice { kind: NoticeKind::Poll, count } => format!("is asked whether it lives, by {count}"),
+            TraceEvent::Notice { kind: NoticeKind::Alive, count } => format!("answers that it lives, to {count}"),
+            TraceEvent::Notice { kind: NoticeKind::Heartbeat, count } => format!("tells {count} that it lives"),
         }
     }
 
     fn event<M: Message>(&self, at: u32, event: &Event<M>, peer: Option<u32>) -> String {
         let known = |peer: Option<u32>, otherwise: String| peer.map_or(otherwise, |peer| peer.to_string());
         match event {
-            Event::Start(Summons::Start) => "starts".to_string(),
-            Event::Start(Summons::LeaderLost) => "starts, its leader is lost".to_string(),
+            Event::Start(StartReason::Start) => "starts".to_string(),
+            Event::Start(StartReason::LeaderLost) => "starts, its leader is lost".to_string(),
             Event::Message { from, message: said } => {
                 format!("{} from {}", message(said), known(peer, self.behind(at, *from)))
             }
@@ -283,25 +283,25 @@ mod tests {
     use crate::trace::sample::Word;
 
     #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-    enum Shape {
+    enum Topology {
         AreYouThere,
         Vote(Ranked),
         Pair(u64, Option<u64>),
         Nested { number: (u64, u64), rank: Ranked },
     }
-    kinds!(Shape: AreYouThere = "areyouthere", Vote = "vote", Pair = "pair", Nested = "nested");
+    kinds!(Topology: AreYouThere = "areyouthere", Vote = "vote", Pair = "pair", Nested = "nested");
 
     #[test]
     fn messages_are_their_kind_and_contents_without_noise() {
         let rank = Ranked { value: 3.5.try_into().unwrap(), id: Id(7) };
-        assert_eq!(message(&Shape::AreYouThere), "areyouthere");
-        assert_eq!(message(&Shape::Vote(rank)), "vote 3.5:7");
-        assert_eq!(message(&Shape::Pair(1, None)), "pair 1, -");
-        assert_eq!(message(&Shape::Nested { number: (2, 9), rank }), "nested number [2, 9] rank 3.5:7");
+        assert_eq!(message(&Topology::AreYouThere), "areyouthere");
+        assert_eq!(message(&Topology::Vote(rank)), "vote 3.5:7");
+        assert_eq!(message(&Topology::Pair(1, None)), "pair 1, -");
+        assert_eq!(message(&Topology::Nested { number: (2, 9), rank }), "nested number [2, 9] rank 3.5:7");
         assert_eq!(message(&Word::Label("a\nb".to_string())), "label a\\nb");
         let wrapped = |says| Envelope::Inner { says, view: Number::FIRST, port: Some(Port(1)) };
-        assert_eq!(message(&wrapped(Shape::Pair(1, Some(2)))), "pair 1, 2 view [0, 0, 0] port 1");
-        assert_eq!(message(&wrapped(Shape::AreYouThere)), "areyouthere view [0, 0, 0] port 1");
+        assert_eq!(message(&wrapped(Topology::Pair(1, Some(2)))), "pair 1, 2 view [0, 0, 0] port 1");
+        assert_eq!(message(&wrapped(Topology::AreYouThere)), "areyouthere view [0, 0, 0] port 1");
     }
 
     #[test]
@@ -316,7 +316,7 @@ mod tests {
     fn ports_are_shown_as_the_positions_behind_them() {
         let names = Names::new("", vec![10, 20, 30, 40], Network::Complete(Complete { size: 4 }));
         let mut words = Words::new(&names);
-        let start = Event::Start(Summons::LeaderLost);
+        let start = Event::Start(StartReason::LeaderLost);
         let mut effect = |effect: Effect<Word>| words.effect(1, &effect, &start, None);
         assert_eq!(effect(Effect::SendRange(1..3, Word::Wake)), "sends wake to 2 3");
         assert_eq!(
@@ -356,9 +356,9 @@ mod tests {
             })
         };
         let event = Event::Message { from: Port::PREVIOUS, message: Word::Wake };
-        let came = Happening::Handled { event, peer: Some(0), coins: vec![], effects: vec![] };
+        let came = TraceEvent::Handled { event, peer: Some(0), coins: vec![], effects: vec![] };
         assert_eq!(told(true, came), "copy of wake from 0");
-        let notice = |kind| told(false, Happening::Notice { kind, count: 3 });
+        let notice = |kind| told(false, TraceEvent::Notice { kind, count: 3 });
         assert_eq!(notice(NoticeKind::Poll), "is asked whether it lives, by 3");
         assert_eq!(notice(NoticeKind::Alive), "answers that it lives, to 3");
         assert_eq!(notice(NoticeKind::Heartbeat), "tells 3 that it lives");

@@ -4,7 +4,7 @@ use hustings_algorithms::anonymous::{
     AnonymousEcho, AnonymousEchoParams, IdRange, ItaiRodeh, ItaiRodehParams, RingSize,
 };
 use hustings_algorithms::{About, Algorithm, Params, Setting};
-use hustings_protocol::{Best, Happening, Id, Record, Value};
+use hustings_protocol::{Best, Id, Record, TraceEvent, Value};
 use hustings_sim::engine::{fast, general};
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::scenario::{Delay, Scenario, Start};
@@ -113,7 +113,7 @@ fn anonymous_echo_by_rounds(scenario: &Scenario) -> (Outcome, u32) {
     struct Draws(Vec<u32>);
     impl<M> Observer<M> for Draws {
         fn record(&mut self, record: &Record<M>) {
-            if let Happening::Handled { coins, .. } = &record.what {
+            if let TraceEvent::Handled { coins, .. } = &record.what {
                 self.0[record.node as usize] += coins.len() as u32;
             }
         }

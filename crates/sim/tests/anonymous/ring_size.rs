@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use hustings_algorithms::anonymous::{RingSize, RingSizeParams};
 use hustings_algorithms::{Algorithm, Setting};
-use hustings_protocol::{Effect, Event, Fact, Id, Peers, Place, Port, Protocol, Recorder, Summons};
+use hustings_protocol::{Effect, Event, Fact, Id, Peers, Place, Port, Protocol, Recorder, StartReason};
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::parse::NodeAt;
 use hustings_sim::scenario::{Delay, Scenario, Start};
@@ -44,7 +44,7 @@ fn in_lock_step(range: u64, coins: &mut Vec<u64>) -> u64 {
     let rules = RingSize::protocol::<Id>(&ids(range), &Setting::of(&ranks));
     let mut states = ranks.map(|_| rules.init());
     let (mut sizes, mut tossed) = ([0; 4], 0);
-    let mut inboxes: [Vec<Event<_>>; 4] = ranks.map(|_| vec![Event::Start(Summons::Start)]);
+    let mut inboxes: [Vec<Event<_>>; 4] = ranks.map(|_| vec![Event::Start(StartReason::Start)]);
     while inboxes.iter().any(|inbox| !inbox.is_empty()) {
         let mut next = ranks.map(|_| Vec::new());
         for (at, inbox) in inboxes.into_iter().enumerate() {

@@ -2,12 +2,12 @@
 
 use hustings_algorithms::anonymous::sequel::{Carry, Followed, Message, Then, lap::Lap, walk::Walk};
 use hustings_algorithms::anonymous::{AnonymousEcho, AnonymousEchoParams, ItaiRodeh, ItaiRodehParams};
-use hustings_protocol::{Context, Id, Port, Protocol, Summons};
+use hustings_protocol::{Context, Id, Port, Protocol, StartReason};
 use hustings_sim::engine::general;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, Scenario, Start};
 use hustings_sim::simulate::simulate;
-use hustings_sim::topology::{Network, Ring, Shape};
+use hustings_sim::topology::{Network, Ring, Topology};
 use proptest::prelude::*;
 
 use crate::gossip::graph;
@@ -92,10 +92,10 @@ impl Protocol for Appointed {
     type State = ();
     type Message = Said;
     fn init(&self) {}
-    fn start<C: Context<Self>>(&self, (): &mut (), _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, (): &mut (), _: StartReason, cx: &mut C) {
         cx.lead();
     }
-    fn receive<C: Context<Self>>(&self, (): &mut (), _: Port, _: Said, _: &mut C) {}
+    fn handle_message<C: Context<Self>>(&self, (): &mut (), _: Port, _: Said, _: &mut C) {}
 }
 
 fn appointed<S: Protocol<Rank = Id, Message = Message>>(sequel: S, scenario: &Scenario) -> Outcome {
@@ -110,7 +110,7 @@ fn it_follows_any_leader() {
     let outcome = appointed(Lap::new(Then::Both), &scenario);
     assert_eq!((outcome.by_kind, outcome.estimate), (vec![5, 0, 5], Some(5)));
     assert_eq!(outcome.names, [(0, 2), (1, 3), (2, 4), (3, 0), (4, 1)]);
-    scenario.network = Shape::Line.build(5, 0).expect("a line of five");
+    scenario.network = Topology::Line.build(5, 0).expect("a line of five");
     let outcome = appointed(Walk::new(Then::Both), &scenario);
     assert_eq!((outcome.by_kind, outcome.estimate), (vec![8, 8, 4], Some(5)));
     // From position 3 the walk goes down the line first, then up.

@@ -5,7 +5,7 @@
 
 use std::marker::PhantomData;
 
-use hustings_protocol::{Context, Id, Message, Port, Protocol, Summons, Timer, kinds};
+use hustings_protocol::{Context, Id, Message, Port, Protocol, StartReason, Timer, kinds};
 use hustings_sim::rng::{Purpose, Stream, hash};
 use hustings_sim::topology::{Graph, Network};
 use serde::{Deserialize, Serialize};
@@ -152,34 +152,34 @@ impl<W: Word> Protocol for Gossip<W> {
     fn init(&self) -> u64 {
         0
     }
-    fn start<C: Context<Self>>(&self, seen: &mut u64, summons: Summons, cx: &mut C) {
-        self.act(seen, 100 + summons as u64, self.life, cx);
+    fn handle_start<C: Context<Self>>(&self, seen: &mut u64, reason: StartReason, cx: &mut C) {
+        self.act(seen, 100 + reason as u64, self.life, cx);
         if cx.degree() > 0 {
             cx.send(Port::NEXT, W::new(2, self.life, *seen));
         }
     }
-    fn receive<C: Context<Self>>(&self, seen: &mut u64, from: Port, rumour: W, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, seen: &mut u64, from: Port, rumour: W, cx: &mut C) {
         self.act(seen, hash(200, u64::from(from.0), rumour.digest()), rumour.life(), cx);
     }
-    fn receive_direct<C: Context<Self>>(&self, seen: &mut u64, from: Id, rumour: W, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, seen: &mut u64, from: Id, rumour: W, cx: &mut C) {
         self.act(seen, hash(300, from.0, rumour.digest()), rumour.life(), cx);
     }
-    fn unreachable<C: Context<Self>>(&self, seen: &mut u64, port: Port, rumour: W, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(&self, seen: &mut u64, port: Port, rumour: W, cx: &mut C) {
         if self.talents & SKIPS != 0 {
             cx.skip(port);
         }
         self.act(seen, hash(400, u64::from(port.0), rumour.digest()), rumour.life().min(1), cx);
     }
-    fn unreachable_direct<C: Context<Self>>(&self, seen: &mut u64, to: Id, rumour: W, cx: &mut C) {
+    fn handle_unreachable_direct<C: Context<Self>>(&self, seen: &mut u64, to: Id, rumour: W, cx: &mut C) {
         self.act(seen, hash(500, to.0, rumour.digest()), rumour.life().min(1), cx);
     }
-    fn timer<C: Context<Self>>(&self, seen: &mut u64, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, seen: &mut u64, timer: Timer, cx: &mut C) {
         // An odd token is a stale timer: it changes nothing.
         if timer.token == 0 {
             self.act(seen, 600, timer.kind, cx);
         }
     }
-    fn retire<C: Context<Self>>(&self, seen: &mut u64, cx: &mut C) {
+    fn handle_retire<C: Context<Self>>(&self, seen: &mut u64, cx: &mut C) {
         self.act(seen, 700, 2, cx);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use hustings_protocol::{Happening, Message, Record, Role};
+use hustings_protocol::{Message, Record, Role, TraceEvent};
 use hustings_sim::topology::Network;
 use hustings_sim::trace::Observer;
 
@@ -36,19 +36,19 @@ impl<M: Message> Observer<M> for Parts {
     fn record(&mut self, record: &Record<M>) {
         let node = &mut self.nodes[record.node as usize];
         match &record.what {
-            Happening::Handled { effects, .. } => {
+            TraceEvent::Handled { effects, .. } => {
                 node.drawn_in = true;
                 node.role = effects.iter().fold(node.role, Role::after);
             }
-            Happening::Crashed | Happening::Retired => *node = Node { up: false, ..Node::FRESH },
-            Happening::Recovered | Happening::Joined => *node = Node::FRESH,
-            Happening::LinkCut { peer } => {
+            TraceEvent::Crashed | TraceEvent::Retired => *node = Node { up: false, ..Node::FRESH },
+            TraceEvent::Recovered | TraceEvent::Joined => *node = Node::FRESH,
+            TraceEvent::LinkCut { peer } => {
                 self.cuts.insert((record.node, *peer));
             }
-            Happening::LinkHealed { peer } => {
+            TraceEvent::LinkHealed { peer } => {
                 self.cuts.remove(&(record.node, *peer));
             }
-            Happening::Lost { .. } | Happening::Notice { .. } => {}
+            TraceEvent::Lost { .. } | TraceEvent::Notice { .. } => {}
         }
     }
 }

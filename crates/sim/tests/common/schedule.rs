@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hustings_algorithms::{Claims, Synchrony};
+use hustings_algorithms::{Synchrony, Tolerates};
 use hustings_sim::rng::{Purpose, Stream};
 
 use crate::sweep::{Case, Subject, group};
@@ -24,8 +24,8 @@ impl Menu {
         Menu { crashes: true, recoveries: true, restarts: true, links: true, endless_delays: true };
 
     /// What an algorithm claims to survive.
-    pub(crate) fn of(claims: Claims) -> Self {
-        let Claims { crashes, recoveries, partitions, with, .. } = claims;
+    pub(crate) fn of(tolerates: Tolerates) -> Self {
+        let Tolerates { crashes, recoveries, partitions, with, .. } = tolerates;
         // Who asks now and then will now and then take somebody for dead who is only slow; also at the end of a case.
         let endless_delays = with.is_empty();
         Menu { crashes, recoveries, restarts: false, links: partitions, endless_delays }

@@ -12,7 +12,7 @@ use hustings_algorithms::catalogue::{self, Visitor};
 use hustings_algorithms::runs::{Rule, Runs};
 use hustings_algorithms::{About, Algorithm, Goal, Setting};
 use hustings_protocol::Id;
-use hustings_sim::erased::{Erased, Parcel, Standing};
+use hustings_sim::erased::{DynMessage, DynProtocol, DynRank};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::parse::NodeAt;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario};
@@ -25,7 +25,7 @@ use crate::parts::Parts;
 #[derive(Clone, Copy)]
 pub(crate) struct Subject {
     pub(crate) about: About,
-    build: fn(&Case, &Scenario) -> (Erased, Vec<Standing>),
+    build: fn(&Case, &Scenario) -> (DynProtocol, Vec<DynRank>),
     fits: fn(&Case, u32) -> bool,
 }
 
@@ -44,13 +44,13 @@ pub(crate) fn subjects() -> Vec<Subject> {
 }
 
 /// With plain ids only: what is compared is another matter.
-fn build<A: Algorithm>(case: &Case, scenario: &Scenario) -> (Erased, Vec<Standing>) {
+fn build<A: Algorithm>(case: &Case, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>) {
     let members = scenario.network.members() as usize;
     let outside = scenario.network.size() as usize - members;
     let ranks: Vec<Id> = scenario.ids.iter().chain(scenario.ids.iter().take(outside)).copied().map(Id).collect();
     let params = simulate::params::<A>(&case.params()).expect("a case has parameters that there are");
     let protocol = A::protocol::<Id>(&params, &Setting::of(&ranks[..members]));
-    let (protocol, standings) = Erased::new(protocol, &ranks);
+    let (protocol, standings) = DynProtocol::new(protocol, &ranks);
     if !scenario.runs {
         return (protocol, standings);
     }
@@ -58,7 +58,7 @@ fn build<A: Algorithm>(case: &Case, scenario: &Scenario) -> (Erased, Vec<Standin
     if let Some(rule) = case.broken {
         runs = runs.without(rule);
     }
-    (Erased::in_runs(runs, &standings), standings)
+    (DynProtocol::in_runs(runs, &standings), standings)
 }
 
 fn fits<A: Algorithm>(case: &Case, size: u32) -> bool {
@@ -160,12 +160,12 @@ impl Subject {
     }
 
     /// Whether the algorithm takes that many nodes.
-    pub(crate) fn takes(&self, case: &Case, size: u32) -> bool {
+    pub(crate) fn fits(&self, case: &Case, size: u32) -> bool {
         (self.fits)(case, size)
     }
 
     /// What a case needs: its scenario, the protocol, the ranks.
-    pub(crate) fn prepared(&self, case: &Case) -> (Scenario, Erased, Vec<Standing>) {
+    pub(crate) fn prepared(&self, case: &Case) -> (Scenario, DynProtocol, Vec<DynRank>) {
         let planned = case.request().scenario(&self.about);
         let mut scenario = planned.unwrap_or_else(|refusal| panic!("{case}: {refusal}")).scenario;
         for &NodeAt { at, tick } in &case.restarts {
@@ -177,7 +177,7 @@ impl Subject {
     }
 
     /// Runs a case.
-    pub(crate) fn watched(&self, case: &Case, observer: Option<&mut dyn Observer<Parcel>>) -> Outcome {
+    pub(crate) fn watched(&self, case: &Case, observer: Option<&mut dyn Observer<DynMessage>>) -> Outcome {
         let (scenario, protocol, ranks) = self.prepared(case);
         simulate::observed(&protocol, &ranks, &scenario, observer)
     }
@@ -216,7 +216,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    const MOST_SHOWN: usize = 3;
+    const MAX_SHOWN: usize = 3;
 
     pub(crate) fn add(&mut self, subject: &Subject, case: &Case) {
         self.cases += 1;
@@ -236,7 +236,7 @@ impl Tally {
         for name in names {
             let wrong: Vec<&String> = self.wrong.iter().filter(|(of, _)| *of == name).map(|(_, case)| case).collect();
             report += &format!("{name}: {} cases went wrong\n", wrong.len());
-            wrong.iter().take(Self::MOST_SHOWN).for_each(|case| report += &format!("    {case}\n"));
+            wrong.iter().take(Self::MAX_SHOWN).for_each(|case| report += &format!("    {case}\n"));
         }
         assert!(self.wrong.is_empty(), "of {} cases\n{report}", self.cases);
         assert!(self.cases > 0, "nothing was run");

@@ -4,7 +4,7 @@ use hustings_algorithms::complete::Bully;
 use hustings_sim::scenario::{FaultKind, Notice, Scenario};
 use proptest::prelude::*;
 
-use super::{Standing, detected, fault, greatest, greatest_down, network, run, start, times, with_ids};
+use super::{DynRank, detected, fault, greatest, greatest_down, network, run, start, times, with_ids};
 
 /// algorithms.md §3, bully: d=1 takes n(n-1) messages, 20, 90, 380 for n = 5, 10, 20; quiescent 4.
 #[test]
@@ -60,7 +60,7 @@ proptest! {
     #[test]
     fn any_detectors_and_any_nodes_down(scenario in detected()) {
         let outcome = run::<Bully>(&[], &scenario);
-        let standing = Standing::of(&scenario);
+        let standing = DynRank::of(&scenario);
         let lowest = *standing.starters.iter().min().expect("somebody starts");
         let highest = standing.highest_live();
         let holders = (lowest..=highest).filter(|&place| standing.up[place]);
@@ -79,7 +79,7 @@ proptest! {
     fn telling_the_lower_ones_only(scenario in detected()) {
         let all = run::<Bully>(&[], &scenario);
         let lower = run::<Bully>(&["tell=lower"], &scenario);
-        let standing = Standing::of(&scenario);
+        let standing = DynRank::of(&scenario);
         prop_assert_eq!(&lower.by_kind[..2], &all.by_kind[..2]);
         prop_assert_eq!(lower.by_kind[2], standing.highest_live() as u64);
         prop_assert_eq!(times(&lower), times(&all));

@@ -2,13 +2,13 @@
 
 use hustings_algorithms::complete::{Bully, Campaigner, ImprovedBully};
 use hustings_algorithms::{Algorithm, Setting};
-use hustings_protocol::{Effect, Fact, Happening, Id, Message, Protocol, Record, Stage};
+use hustings_protocol::{Effect, Fact, Id, Message, Protocol, Record, Stage, TraceEvent};
 use hustings_sim::engine::general;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{FaultKind, Scenario};
 use proptest::prelude::*;
 
-use super::{Standing, detected, fault, greatest_down, network, run, start, times};
+use super::{DynRank, detected, fault, greatest_down, network, run, start, times};
 
 /// algorithms.md §3, improved-bully: d=1 takes 3n-4 messages, 11, 26, 56 for n = 5, 10, 20; quiescent 3.
 #[test]
@@ -64,7 +64,7 @@ proptest! {
     #[test]
     fn improved_bully_with_any_detectors(scenario in detected()) {
         let outcome = run::<ImprovedBully>(&[], &scenario);
-        let standing = Standing::of(&scenario);
+        let standing = DynRank::of(&scenario);
         let (asked, answered) = standing.starters.iter().map(|&place| standing.above(place)).fold((0, 0), add);
         let detectors = standing.starters.len() as u64;
         prop_assert_eq!(&outcome.by_kind, &[asked, answered, detectors * (standing.size - 1)]);
@@ -81,7 +81,7 @@ proptest! {
     #[test]
     fn campaigner_with_any_detectors(scenario in detected()) {
         let outcome = run::<Campaigner>(&[], &scenario);
-        let standing = Standing::of(&scenario);
+        let standing = DynRank::of(&scenario);
         let (mut asked, mut answered) = (0, 0);
         let first = standing.up.len() / 2; // the lowest campaigner
         let mut last_round = 0;
@@ -175,7 +175,7 @@ fn stages<A: Algorithm>(scenario: &Scenario) -> Vec<Vec<Stage>> {
     general::run(&protocol, &ranks, scenario, Some(&mut records));
     let mut shown = vec![Vec::new(); ranks.len()];
     for record in &records {
-        if let Happening::Handled { effects, .. } = &record.what {
+        if let TraceEvent::Handled { effects, .. } = &record.what {
             shown[record.node as usize].extend(effects.iter().filter_map(stage));
         }
     }

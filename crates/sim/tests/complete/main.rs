@@ -138,7 +138,7 @@ proptest::prop_compose! {
 }
 
 /// What a formula needs of a scenario whose faults are all at the start.
-struct Standing {
+struct DynRank {
     size: u64,
     /// Who is up, by place in the order of ids (0 is the lowest).
     up: Vec<bool>,
@@ -146,7 +146,7 @@ struct Standing {
     starters: Vec<usize>,
 }
 
-impl Standing {
+impl DynRank {
     fn of(scenario: &Scenario) -> Self {
         let mut by_id: Vec<usize> = (0..scenario.ids.len()).collect();
         by_id.sort_by_key(|&at| scenario.ids[at]);
@@ -158,7 +158,7 @@ impl Standing {
             }
         }
         let starters = scenario.starts.iter().map(|start| place(start.at)).collect();
-        Standing { size: by_id.len() as u64, up, starters }
+        DynRank { size: by_id.len() as u64, up, starters }
     }
 
     /// How many nodes, and how many live ones, have places in this range.

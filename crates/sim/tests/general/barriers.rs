@@ -1,6 +1,6 @@
 //! Cut links and partitions.
 
-use hustings_protocol::{Effect, Event, Happening, Id, Loss, Timer};
+use hustings_protocol::{Effect, Event, Id, Loss, Timer, TraceEvent};
 use hustings_sim::scenario::Delay;
 use hustings_sim::scenario::FaultKind::{Cut, Heal, HealAll, Partition};
 
@@ -71,12 +71,12 @@ fn records_tell_both_ends_first_thing_in_the_tick() {
     let links: Vec<(u64, u32, bool)> = records
         .iter()
         .filter_map(|record| match record.what {
-            Happening::LinkCut { .. } => Some((record.tick, record.node, true)),
-            Happening::LinkHealed { .. } => Some((record.tick, record.node, false)),
+            TraceEvent::LinkCut { .. } => Some((record.tick, record.node, true)),
+            TraceEvent::LinkHealed { .. } => Some((record.tick, record.node, false)),
             _ => None,
         })
         .collect();
     assert_eq!(links, [(4, 0, true), (4, 1, true), (7, 0, false), (7, 1, false)]);
     let first = records.iter().find(|record| record.tick == 4).map(|record| &record.what);
-    assert_eq!(first, Some(&Happening::LinkCut { peer: 1 }));
+    assert_eq!(first, Some(&TraceEvent::LinkCut { peer: 1 }));
 }

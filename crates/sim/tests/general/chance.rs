@@ -24,7 +24,7 @@ fn stream(_: u32, event: &Event<Word>) -> Deeds {
 fn inboxes(records: &[Record<Word>], size: u32) -> Vec<Vec<u64>> {
     let mut boxes = vec![Vec::new(); (size * size) as usize];
     for record in records {
-        if let hustings_protocol::Happening::Handled {
+        if let hustings_protocol::TraceEvent::Handled {
             event: Event::Message { message, .. }, peer: Some(peer), ..
         } = &record.what
         {

@@ -1,6 +1,6 @@
 //! Crashes, recoveries, joins and retirements, to the tick.
 
-use hustings_protocol::{Context, Effect, Event, Happening, Id, Loss, Port, Summons};
+use hustings_protocol::{Context, Effect, Event, Id, Loss, Port, StartReason, TraceEvent};
 use hustings_sim::scenario::FaultKind::{Crash, Join, Recover, Retire};
 
 use super::puppet::*;
@@ -56,7 +56,7 @@ fn losses_at_the_dead_and_returns_are_not_activity() {
 /// Starters lead, and tell the others, who follow.
 fn lead(_: u32, event: &Event<Word>) -> Deeds {
     match event {
-        Event::Start(Summons::Start) => vec![Effect::Lead, Effect::SendAllBut(None, Word::Say(0))],
+        Event::Start(StartReason::Start) => vec![Effect::Lead, Effect::SendAllBut(None, Word::Say(0))],
         Event::Message { message: Word::Say(_), .. } => vec![Effect::Follow(Id(0))],
         Event::Retire => vec![Effect::SendAllBut(None, Word::Reply(9))],
         _ => Vec::new(),
@@ -70,22 +70,26 @@ fn a_crashed_leader_is_none_and_a_recovered_one_starts_afresh() {
     assert_eq!((outcome.leaders, outcome.agreement, outcome.live), (vec![], false, 3));
     assert_eq!(outcome.time.elected, None);
     let turns: Vec<_> = records[records.len() - 2..].iter().map(|record| (record.tick, &record.what)).collect();
-    assert_eq!(turns, [(10, &Happening::Crashed), (20, &Happening::Recovered)]);
+    assert_eq!(turns, [(10, &TraceEvent::Crashed), (20, &TraceEvent::Recovered)]);
 }
 
 #[test]
 fn a_start_with_the_named_leader_down_says_so() {
-    let summons = |at, tick, faults| {
+    let reason = |at, tick, faults| {
         let scenario = Scenario { starts: vec![start(0, 0), start(at, tick)], faults, ..complete(3) };
         match handled(&watch(&Puppet(lead), &scenario).1).into_iter().rfind(|(_, _, e)| matches!(e, Event::Start(_))) {
-            Some((when, who, Event::Start(summons))) if (when, who) == (tick, at) => summons,
+            Some((when, who, Event::Start(reason))) if (when, who) == (tick, at) => reason,
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(summons(1, 9, vec![]), Summons::Start);
-    assert_eq!(summons(1, 9, vec![fault(9, Crash(0))]), Summons::LeaderLost);
-    assert_eq!(summons(1, 9, vec![fault(5, Crash(0)), fault(9, Recover(0))]), Summons::Start, "it is up, if as nobody");
-    assert_eq!(summons(0, 9, vec![fault(9, Crash(1))]), Summons::Start);
+    assert_eq!(reason(1, 9, vec![]), StartReason::Start);
+    assert_eq!(reason(1, 9, vec![fault(9, Crash(0))]), StartReason::LeaderLost);
+    assert_eq!(
+        reason(1, 9, vec![fault(5, Crash(0)), fault(9, Recover(0))]),
+        StartReason::Start,
+        "it is up, if as nobody"
+    );
+    assert_eq!(reason(0, 9, vec![fault(9, Crash(1))]), StartReason::Start);
 }
 
 #[test]
@@ -106,8 +110,8 @@ fn a_position_is_down_until_it_joins_and_its_start_waits_for_it() {
     assert_eq!(lost(&records), [(1, 1, 1, Loss::ReceiverDown)], "0 calls 1 too early; 2 calls 0");
     assert_eq!(heard(&records), [(1, 0, 1), (5, 0, 1)]);
     assert_eq!((outcome.live, outcome.total()), (3, 3));
-    assert!(records.iter().any(|record| record.tick == 4 && record.what == Happening::Joined));
-    assert!(!records.iter().any(|record| record.what == Happening::Crashed));
+    assert!(records.iter().any(|record| record.tick == 4 && record.what == TraceEvent::Joined));
+    assert!(!records.iter().any(|record| record.what == TraceEvent::Crashed));
     let twice = Scenario { starts: vec![start(1, 0), start(1, 4)], ..scenario.clone() };
     assert_eq!(run(&Puppet(call), &twice).total(), 1, "one signal, not two");
     let never = Scenario { faults: vec![fault(scenario.until + 1, Join(1))], ..scenario };
@@ -121,7 +125,7 @@ fn who_retires_says_good_bye_and_is_down() {
         watch(&Puppet(lead), &Scenario { starts: vec![start(0, 0), start(2, 6)], ..calling(0, faults) });
     let at_six: Vec<_> =
         handled(&records).into_iter().filter(|(tick, ..)| *tick == 6).map(|(_, at, e)| (at, e)).collect();
-    assert_eq!(at_six, [(0, Event::Retire), (2, Event::Start(Summons::Start))], "it is up to the end of the tick");
+    assert_eq!(at_six, [(0, Event::Retire), (2, Event::Start(StartReason::Start))], "it is up to the end of the tick");
     assert_eq!(outcome.by_kind, [4, 2]);
     assert_eq!((outcome.live, outcome.leaders), (2, vec![2]));
     // The good-bye comes in at 7 as the new leader's call does; nothing goes to the retired one after that.
@@ -165,16 +169,16 @@ impl Protocol for Returner {
     fn init(&self) -> u32 {
         0
     }
-    fn rejoins(&self) -> bool {
+    fn handles_rejoin(&self) -> bool {
         true
     }
-    fn start<C: Context<Self>>(&self, _: &mut u32, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, _: &mut u32, _: StartReason, cx: &mut C) {
         cx.send_all_but(None, Word::Say(1));
     }
-    fn receive<C: Context<Self>>(&self, heard: &mut u32, _: Port, _: Word, _: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, heard: &mut u32, _: Port, _: Word, _: &mut C) {
         *heard += 1;
     }
-    fn rejoin<C: Context<Self>>(&self, _: &mut u32, cx: &mut C) {
+    fn handle_rejoin<C: Context<Self>>(&self, _: &mut u32, cx: &mut C) {
         cx.send_all_but(None, Word::Reply(2));
     }
 }
@@ -190,7 +194,7 @@ fn who_comes_up_is_told_before_its_start_signal_where_the_protocol_asks_for_it()
     let (outcome, records) = watch(&Returner, &Scenario { starts: vec![start(1, 4)], faults, ..complete(3) });
     let told: Vec<(u64, u32, Event<Word>)> =
         handled(&records).into_iter().filter(|(.., event)| matches!(event, Event::Rejoin | Event::Start(_))).collect();
-    let comes = [(4, 1, Event::Rejoin), (4, 1, Event::Start(Summons::Start)), (6, 2, Event::Rejoin)];
+    let comes = [(4, 1, Event::Rejoin), (4, 1, Event::Start(StartReason::Start)), (6, 2, Event::Rejoin)];
     assert_eq!(told, comes);
     assert_eq!(outcome.by_kind, [2, 4]);
 }

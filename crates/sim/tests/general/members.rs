@@ -1,6 +1,6 @@
 //! Members by the map, an informer outside the ring, what nodes find out, and traffic that never ends.
 
-use hustings_protocol::{Context, Effect, Event, Fact, Id, Port, Protocol, Stage, Summons, Timer, kinds};
+use hustings_protocol::{Context, Effect, Event, Fact, Id, Port, Protocol, Stage, StartReason, Timer, kinds};
 use hustings_sim::scenario::FaultKind;
 use hustings_sim::topology::{Network, Ring};
 use serde::{Deserialize, Serialize};
@@ -114,11 +114,11 @@ impl Protocol for Lighthouse {
     fn init(&self) -> u32 {
         0
     }
-    fn start<C: Context<Self>>(&self, _: &mut u32, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, _: &mut u32, _: StartReason, cx: &mut C) {
         cx.set_timer(3, Timer { kind: AGAIN, token: 0 });
     }
-    fn receive<C: Context<Self>>(&self, _: &mut u32, _: Port, _: Light, _: &mut C) {}
-    fn timer<C: Context<Self>>(&self, beacons: &mut u32, timer: Timer, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, _: &mut u32, _: Port, _: Light, _: &mut C) {}
+    fn handle_timer<C: Context<Self>>(&self, beacons: &mut u32, timer: Timer, cx: &mut C) {
         *beacons += 1;
         cx.send(Port::NEXT, Light::Beacon);
         if *beacons == 3 {

@@ -1,6 +1,6 @@
 //! The ways of noticing that the leader is gone.
 
-use hustings_protocol::{Context, Event, Happening, Id, Port, Protocol, Summons, kinds};
+use hustings_protocol::{Context, Event, Id, Port, Protocol, StartReason, TraceEvent, kinds};
 use hustings_sim::scenario::FaultKind::{Crash, HealAll, Partition, Recover};
 use hustings_sim::scenario::Notice;
 use serde::{Deserialize, Serialize};
@@ -25,14 +25,14 @@ impl Protocol for Claimant {
     fn init(&self) -> Option<Claim> {
         None
     }
-    fn start<C: Context<Self>>(&self, believed: &mut Option<Claim>, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, believed: &mut Option<Claim>, _: StartReason, cx: &mut C) {
         let number = believed.map_or(0, |Claim::Lead(number, _)| number + 1);
         let claim = Claim::Lead(number, cx.rank());
         *believed = Some(claim);
         cx.lead();
         cx.send_all_but(None, claim);
     }
-    fn receive<C: Context<Self>>(&self, believed: &mut Option<Claim>, _: Port, claim: Claim, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, believed: &mut Option<Claim>, _: Port, claim: Claim, cx: &mut C) {
         if Some(claim) > *believed {
             *believed = Some(claim);
             let Claim::Lead(_, leader) = claim;
@@ -48,8 +48,8 @@ fn watched(notice: Notice, faults: Vec<Fault>) -> Scenario {
 /// Ticks and nodes of the signals that came of the watch.
 fn signals(scenario: &Scenario) -> (Outcome, Vec<(u64, u32)>) {
     let (outcome, records) = watch(&Claimant, scenario);
-    let lost = Event::Start(Summons::LeaderLost);
-    let each = records.iter().filter(|r| matches!(&r.what, Happening::Handled { event, .. } if *event == lost));
+    let lost = Event::Start(StartReason::LeaderLost);
+    let each = records.iter().filter(|r| matches!(&r.what, TraceEvent::Handled { event, .. } if *event == lost));
     let signals = each.map(|record| (record.tick, record.node)).collect();
     (outcome, signals)
 }

@@ -1,6 +1,8 @@
 //! A protocol whose nodes do what a test tells them, and helpers to read what happened.
 
-use hustings_protocol::{Context, Effect, Event, Happening, Id, Loss, Port, Protocol, Record, Summons, Timer, kinds};
+use hustings_protocol::{
+    Context, Effect, Event, Id, Loss, Port, Protocol, Record, StartReason, Timer, TraceEvent, kinds,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -44,28 +46,28 @@ impl Protocol for Puppet {
     fn init(&self) -> u32 {
         0
     }
-    fn start<C: Context<Self>>(&self, handled: &mut u32, summons: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, handled: &mut u32, reason: StartReason, cx: &mut C) {
         *handled += 1;
-        self.act(Event::Start(summons), cx);
+        self.act(Event::Start(reason), cx);
     }
-    fn receive<C: Context<Self>>(&self, handled: &mut u32, from: Port, message: Word, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, handled: &mut u32, from: Port, message: Word, cx: &mut C) {
         *handled += 1;
         self.act(Event::Message { from, message }, cx);
     }
-    fn receive_direct<C: Context<Self>>(&self, handled: &mut u32, from: Id, message: Word, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, handled: &mut u32, from: Id, message: Word, cx: &mut C) {
         *handled += 1;
         self.act(Event::Direct { from, message }, cx);
     }
-    fn unreachable<C: Context<Self>>(&self, _: &mut u32, port: Port, message: Word, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(&self, _: &mut u32, port: Port, message: Word, cx: &mut C) {
         self.act(Event::Unreachable { port, message }, cx);
     }
-    fn unreachable_direct<C: Context<Self>>(&self, _: &mut u32, to: Id, message: Word, cx: &mut C) {
+    fn handle_unreachable_direct<C: Context<Self>>(&self, _: &mut u32, to: Id, message: Word, cx: &mut C) {
         self.act(Event::UnreachableDirect { to, message }, cx);
     }
-    fn timer<C: Context<Self>>(&self, _: &mut u32, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, _: &mut u32, timer: Timer, cx: &mut C) {
         self.act(Event::Timer(timer), cx);
     }
-    fn retire<C: Context<Self>>(&self, _: &mut u32, cx: &mut C) {
+    fn handle_retire<C: Context<Self>>(&self, _: &mut u32, cx: &mut C) {
         self.act(Event::Retire, cx);
     }
 }
@@ -87,7 +89,7 @@ pub(crate) fn number(word: &Word) -> u64 {
 /// All events that were handled: tick, node, event.
 pub(crate) fn handled(records: &[Record<Word>]) -> Vec<(u64, u32, Event<Word>)> {
     let each = records.iter().filter_map(|record| match &record.what {
-        Happening::Handled { event, .. } => Some((record.tick, record.node, event.clone())),
+        TraceEvent::Handled { event, .. } => Some((record.tick, record.node, event.clone())),
         _ => None,
     });
     each.collect()
@@ -116,7 +118,7 @@ pub(crate) fn returned(records: &[Record<Word>]) -> Vec<(u64, u32, u64)> {
 /// All losses: tick, receiver, number, why.
 pub(crate) fn lost(records: &[Record<Word>]) -> Vec<(u64, u32, u64, Loss)> {
     let each = records.iter().filter_map(|record| match &record.what {
-        Happening::Lost { message, why, .. } => Some((record.tick, record.node, number(message), *why)),
+        TraceEvent::Lost { message, why, .. } => Some((record.tick, record.node, number(message), *why)),
         _ => None,
     });
     each.collect()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hustings_protocol::{Effect, Event, Happening, Id, Loss, Message, NoticeKind, Port, Protocol, Summons, Timer};
+use hustings_protocol::{Effect, Event, Id, Loss, Message, NoticeKind, Port, Protocol, StartReason, Timer, TraceEvent};
 use hustings_sim::replay::{Replay, ReplayError, Setting, replay};
 use hustings_sim::scenario::{Delay, FaultKind, Medium, Notice};
 use hustings_sim::trace::file::{FileError, Header, HeaderError, Limits, TraceFile, TraceWriter};
@@ -152,18 +152,18 @@ fn random_runs_have_everything_in_them() {
             see("later message", record.nth > 2);
             see("copy", record.copy);
             match &record.what {
-                Happening::Lost { why, .. } => see(["down", "chance", "cut"][*why as usize % 3], true),
-                Happening::Handled { event: Event::Unreachable { .. }, effects, .. } => {
+                TraceEvent::Lost { why, .. } => see(["down", "chance", "cut"][*why as usize % 3], true),
+                TraceEvent::Handled { event: Event::Unreachable { .. }, effects, .. } => {
                     see("came back", true);
                     see("skip", effects.iter().any(|effect| matches!(effect, Effect::Skip(_))));
                 }
-                Happening::Handled { event, .. } => {
+                TraceEvent::Handled { event, .. } => {
                     see("direct came back", matches!(event, Event::UnreachableDirect { .. }));
                     see("timer", matches!(event, Event::Timer(_)));
-                    see("leader lost", *event == Event::Start(Summons::LeaderLost));
+                    see("leader lost", *event == Event::Start(StartReason::LeaderLost));
                     see("retire", *event == Event::Retire);
                 }
-                what => see("join", *what == Happening::Joined),
+                what => see("join", *what == TraceEvent::Joined),
             }
         }
     }
@@ -181,12 +181,12 @@ fn forged(change: impl FnOnce(&mut Words)) -> ReplayError {
     outcome.expect_err("it is forged")
 }
 
-fn find(records: &Words, wanted: impl Fn(&Happening<<Rules as Protocol>::Message>) -> bool) -> usize {
+fn find(records: &Words, wanted: impl Fn(&TraceEvent<<Rules as Protocol>::Message>) -> bool) -> usize {
     records.iter().position(|record| wanted(&record.what)).expect("there is such a record")
 }
 
-fn is_message<M: Message>(what: &Happening<M>) -> bool {
-    matches!(what, Happening::Handled { event: Event::Message { .. }, .. })
+fn is_message<M: Message>(what: &TraceEvent<M>) -> bool {
+    matches!(what, TraceEvent::Handled { event: Event::Message { .. }, .. })
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn forged_records_are_found_out() {
     assert_eq!(forged(|records| records[3].node = 9), ReplayError::Position { number: 3, at: 9, size: 4 });
     assert!(matches!(forged(|records| records[0].tick = 5), ReplayError::Tick { number: 1, tick: 0, last: 5 }));
     let effect = forged(|records| {
-        if let Happening::Handled { effects, .. } = &mut records[0].what {
+        if let TraceEvent::Handled { effects, .. } = &mut records[0].what {
             effects.push(Effect::Lead);
         }
     });
@@ -207,7 +207,7 @@ fn forged_records_are_found_out() {
     assert!(matches!(cause, ReplayError::NotUnderWay { .. }), "{cause}");
     let sender = forged(|records| {
         let at = find(records, is_message);
-        if let Happening::Handled { peer, .. } = &mut records[at].what {
+        if let TraceEvent::Handled { peer, .. } = &mut records[at].what {
             *peer = Some(2);
         }
     });
@@ -216,26 +216,26 @@ fn forged_records_are_found_out() {
 
 #[test]
 fn forged_deaths_and_losses_are_found_out() {
-    let crash = |what: &Happening<_>| *what == Happening::Crashed;
+    let crash = |what: &TraceEvent<_>| *what == TraceEvent::Crashed;
     let twice = forged(|records| {
         let at = find(records, crash);
         records[at + 1].node = 2;
-        records[at + 1].what = Happening::Crashed;
+        records[at + 1].what = TraceEvent::Crashed;
     });
     assert!(matches!(twice, ReplayError::Turnabout { at: 2, state: "down", .. }), "{twice}");
     let back = forged(|records| {
         let at = find(records, crash);
-        records[at].what = Happening::Recovered;
+        records[at].what = TraceEvent::Recovered;
     });
     assert!(matches!(back, ReplayError::Turnabout { at: 2, state: "up", .. }), "{back}");
     let up = forged(|records| {
         let at = find(records, crash);
-        records[at].what = Happening::LinkCut { peer: 1 };
+        records[at].what = TraceEvent::LinkCut { peer: 1 };
     });
     assert!(matches!(up, ReplayError::ReceiverUp { at: 2, .. }), "{up}");
     let by_chance = forged(|records| {
-        let at = find(records, |what| matches!(what, Happening::Lost { .. }));
-        if let Happening::Lost { why, .. } = &mut records[at].what {
+        let at = find(records, |what| matches!(what, TraceEvent::Lost { .. }));
+        if let TraceEvent::Lost { why, .. } = &mut records[at].what {
             *why = Loss::Chance;
         }
     });
@@ -244,11 +244,11 @@ fn forged_deaths_and_losses_are_found_out() {
     assert!(!matches!(dead, ReplayError::Down { .. }), "at its first record it is not down yet: {dead}");
     let timer = forged(|records| {
         let event = Event::Timer(Timer { kind: 3, token: 1 });
-        records[0].what = Happening::Handled { event, peer: None, coins: vec![], effects: vec![] };
+        records[0].what = TraceEvent::Handled { event, peer: None, coins: vec![], effects: vec![] };
     });
     assert!(matches!(timer, ReplayError::Timer { number: 0, kind: 3, token: 1, .. }), "{timer}");
     let coins = forged(|records| {
-        if let Happening::Handled { coins, .. } = &mut records[0].what {
+        if let TraceEvent::Handled { coins, .. } = &mut records[0].what {
             coins.push((6, 1));
         }
     });
@@ -319,7 +319,7 @@ fn the_place_of_a_message_counts_all_sends_of_its_cause() {
 fn forged_notices_are_found_out() {
     // Node 0 leads from tick 0 on, the others follow; polls at 2, 4, …; it dies at 5.
     let protocol = Puppet(|at, event| match event {
-        Event::Start(Summons::Start) if at == 0 => vec![Effect::Lead, Effect::SendAllBut(None, Word::Say(0))],
+        Event::Start(StartReason::Start) if at == 0 => vec![Effect::Lead, Effect::SendAllBut(None, Word::Say(0))],
         Event::Message { .. } => vec![Effect::Follow(Id(0))],
         _ => Vec::new(),
     });
@@ -330,7 +330,7 @@ fn forged_notices_are_found_out() {
     let forged = |forge: fn(&mut NoticeKind, &mut u64), notice| {
         let mut records = records.clone();
         let polls = records.iter_mut().find_map(|record| match &mut record.what {
-            Happening::Notice { kind, count } => Some((kind, count)),
+            TraceEvent::Notice { kind, count } => Some((kind, count)),
             _ => None,
         });
         let (kind, count) = polls.expect("there are polls");

@@ -1,6 +1,6 @@
 //! A small token ring: the starter's token gathers the greatest rank, then the winner is announced once round.
 
-use hustings_protocol::{Context, Id, Port, Protocol, Summons, kinds};
+use hustings_protocol::{Context, Id, Port, Protocol, StartReason, kinds};
 use hustings_sim::outcome::Times;
 use serde::{Deserialize, Serialize};
 
@@ -28,11 +28,11 @@ impl Protocol for TokenRing {
 
     fn init(&self) {}
 
-    fn start<C: Context<Self>>(&self, (): &mut (), _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, (): &mut (), _: StartReason, cx: &mut C) {
         cx.send(Port::NEXT, Token::Election { starter: cx.rank(), best: cx.rank() });
     }
 
-    fn receive<C: Context<Self>>(&self, (): &mut (), _: Port, message: Token, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, (): &mut (), _: Port, message: Token, cx: &mut C) {
         let own = cx.rank();
         match message {
             Token::Election { starter, best } if starter == own => {
@@ -50,7 +50,7 @@ impl Protocol for TokenRing {
         }
     }
 
-    fn unreachable<C: Context<Self>>(&self, (): &mut (), port: Port, _: Token, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(&self, (): &mut (), port: Port, _: Token, cx: &mut C) {
         cx.skip(port);
     }
 }

@@ -7,7 +7,7 @@ use hustings_protocol::Best;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, Scenario, Start};
 use hustings_sim::simulate::{Request, expected, simulate};
-use hustings_sim::topology::{Complete, Network, Shape};
+use hustings_sim::topology::{Complete, Network, Topology};
 use proptest::prelude::*;
 
 fn run(scenario: &Scenario) -> Outcome {
@@ -26,7 +26,7 @@ fn on_every_shape_counts_and_times_are_those_of_the_specification() {
         ("random:5-10", 11..30),
     ] {
         for size in sizes {
-            let shape: Shape = shape.parse().unwrap();
+            let shape: Topology = shape.parse().unwrap();
             let network = shape.build(size, u64::from(size)).unwrap();
             for source in 0..size {
                 let outcome = run(&started(network.clone(), source));
@@ -43,7 +43,7 @@ fn on_every_shape_counts_and_times_are_those_of_the_specification() {
 #[test]
 fn nodes_may_have_many_neighbours() {
     for (shape, size) in [("complete", 65), ("complete", 66), ("complete", 130), ("star", 200)] {
-        let network = shape.parse::<Shape>().unwrap().build(size, 0).unwrap();
+        let network = shape.parse::<Topology>().unwrap().build(size, 0).unwrap();
         for source in [0, 1, size - 1] {
             let outcome = run(&started(network.clone(), source));
             let expected = predicted(&network, source, size - 1);
@@ -115,7 +115,7 @@ proptest! {
 /// algorithms.md §1: a later start, after the leader is gone, holds another election.
 #[test]
 fn a_second_election_finds_the_next_greatest() {
-    let shape: Shape = "random:5-10".parse().unwrap();
+    let shape: Topology = "random:5-10".parse().unwrap();
     for size in [12, 30] {
         let network = shape.build(size, 3).unwrap();
         let scenario = Scenario {

@@ -3,7 +3,7 @@
 use crate::lookout::{QUIET, run, survives};
 use crate::rough::rough_runs;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
-use hustings_sim::topology::{Network, Shape};
+use hustings_sim::topology::{Network, Topology};
 use proptest::prelude::*;
 
 fn small_graphs() -> Vec<Network> {
@@ -17,7 +17,7 @@ fn small_graphs() -> Vec<Network> {
         ("tree:2", 7),
         ("grid:2x3", 6),
     ];
-    let graph = |(shape, size): &(&str, u32)| shape.parse::<Shape>().unwrap().build(*size, 0).unwrap();
+    let graph = |(shape, size): &(&str, u32)| shape.parse::<Topology>().unwrap().build(*size, 0).unwrap();
     shapes.iter().map(graph).collect()
 }
 
@@ -80,7 +80,7 @@ proptest! {
 /// The fault runs are no child's play: without probes and beacons, some of them end badly.
 #[test]
 fn without_looking_out_a_crash_can_be_too_much() {
-    let line = "line".parse::<Shape>().unwrap().build(5, 0).unwrap();
+    let line = "line".parse::<Topology>().unwrap().build(5, 0).unwrap();
     let faults = vec![Fault { tick: 2, what: FaultKind::Crash(1) }];
     let scenario = Scenario { faults, ..crate::waves::started(line, 0) };
     let (parts, _) = run(&scenario, 0, 0);

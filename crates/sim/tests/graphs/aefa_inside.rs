@@ -6,7 +6,7 @@ use hustings_algorithms::graph::diffusion::{
 };
 use hustings_algorithms::within::Within;
 use hustings_protocol::{
-    Context, Effect, Event, Fact, Happening, Id, Peers, Place, Port, Protocol, Record, Recorder, Summons,
+    Context, Effect, Event, Fact, Id, Peers, Place, Port, Protocol, Record, Recorder, StartReason, TraceEvent,
 };
 use hustings_sim::engine::general;
 use hustings_sim::outcome::Outcome;
@@ -56,17 +56,23 @@ impl<A: Aggregate<Id>> Protocol for Outer<A> {
     fn init(&self) -> Self::State {
         State::new()
     }
-    fn start<C: Context<Self>>(&self, state: &mut Self::State, summons: Summons, cx: &mut C) {
-        self.inner(state, Event::Start(summons), cx);
+    fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, reason: StartReason, cx: &mut C) {
+        self.inner(state, Event::Start(reason), cx);
     }
-    fn receive<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: Self::Message, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(
+        &self,
+        state: &mut Self::State,
+        from: Port,
+        message: Self::Message,
+        cx: &mut C,
+    ) {
         self.inner(state, Event::Message { from, message: message.0 }, cx);
     }
-    fn receive_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
         self.inner(state, Event::Direct { from, message: message.0 }, cx);
     }
     /// Whoever could not be reached is taken for gone, and nobody else.
-    fn unreachable<C: Context<Self>>(&self, state: &mut Self::State, port: Port, _: Self::Message, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(&self, state: &mut Self::State, port: Port, _: Self::Message, cx: &mut C) {
         let _news = self.inner.reach(state, |other, _| other != port, &mut Within::new(cx, Wrapped));
     }
 }
@@ -78,7 +84,7 @@ fn run<A: Aggregate<Id>>(outer: &Outer<A>, scenario: &Scenario) -> (Outcome, Vec
     let outcome = general::run(outer, &ranks, scenario, Some(&mut records));
     let mut facts = Vec::new();
     for record in records {
-        let Happening::Handled { effects, .. } = record.what else { continue };
+        let TraceEvent::Handled { effects, .. } = record.what else { continue };
         let learnt = effects.iter().filter_map(|effect| match effect {
             Effect::Learn(fact) => Some((record.tick, record.node, *fact)),
             _ => None,
@@ -151,7 +157,7 @@ fn news_come_when_they_are_due() {
     let alone = hustings_sim::topology::Network::Complete(hustings_sim::topology::Complete { size: 1 });
     let outer = Outer { inner: Diffusion::new(Greatest), fact };
     assert_eq!(run(&outer, &started(alone, 0)).1, [(0, 0, Fact::Name(0b10111))]);
-    let line = "line".parse::<hustings_sim::topology::Shape>().unwrap().build(3, 0).unwrap();
+    let line = "line".parse::<hustings_sim::topology::Topology>().unwrap().build(3, 0).unwrap();
     let news: Vec<(u64, u32, u64)> = run(&outer, &started(line, 0))
         .1
         .into_iter()

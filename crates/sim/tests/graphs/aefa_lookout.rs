@@ -5,11 +5,11 @@ use crate::waves::{neighbours, predicted, started};
 use hustings_algorithms::graph::{Aefa, AefaParams, Preference};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::simulate;
-use hustings_sim::topology::{Network, Shape};
+use hustings_sim::topology::{Network, Topology};
 use proptest::prelude::*;
 
 fn shaped(shape: &str, size: u32) -> Network {
-    shape.parse::<Shape>().unwrap().build(size, 1).unwrap()
+    shape.parse::<Topology>().unwrap().build(size, 1).unwrap()
 }
 
 /// A beacon goes over every link like an announcement: 2E-(n-1). It says nothing about when a run is quiet.

@@ -25,7 +25,7 @@ fn started_by(network: Network, initiators: impl IntoIterator<Item = u32>) -> Sc
 }
 
 fn shaped(shape: &str, size: u32) -> Network {
-    let shape: hustings_sim::topology::Shape = shape.parse().expect("it is written correctly");
+    let shape: hustings_sim::topology::Topology = shape.parse().expect("it is written correctly");
     shape.build(size, 1).expect("it can be built")
 }
 

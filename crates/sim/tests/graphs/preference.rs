@@ -7,7 +7,7 @@ use hustings_protocol::Best;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::{self, Request};
-use hustings_sim::topology::{Network, Shape};
+use hustings_sim::topology::{Network, Topology};
 use proptest::prelude::*;
 
 fn run(scenario: &Scenario) -> Outcome {
@@ -52,7 +52,7 @@ proptest! {
 }
 
 fn star() -> Network {
-    "star".parse::<Shape>().unwrap().build(6, 0).unwrap()
+    "star".parse::<Topology>().unwrap().build(6, 0).unwrap()
 }
 
 /// On a star everybody knows the centre and itself: the leaves outvote each other, and the centre votes for the last.

@@ -6,11 +6,11 @@ use proptest::prelude::*;
 
 use crate::waves::neighbours;
 
-/// Any number of crashes, recoveries, cuts and partitions, any sources, among `fewest` nodes or more; then quiet for so
+/// Any number of crashes, recoveries, cuts and partitions, any sources, among `min_nodes` nodes or more; then quiet for so
 /// many ticks.
-pub(crate) fn rough_runs(fewest: u32, quiet: u64) -> impl Strategy<Value = Scenario> {
+pub(crate) fn rough_runs(min_nodes: u32, quiet: u64) -> impl Strategy<Value = Scenario> {
     let fault = (0u8..6, 0u32..64, 0u32..64, 1u64..160);
-    let graph = (fewest..14, 0u32..16, any::<u64>());
+    let graph = (min_nodes..14, 0u32..16, any::<u64>());
     let starts = prop::collection::vec((0u32..64, 0u64..40), 1..4);
     (graph, prop::collection::vec(fault, 0..9), starts, any::<bool>()).prop_map(
         move |((size, more, seed), faults, starts, slow)| {

@@ -7,7 +7,7 @@ use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::{Request, expected, simulate};
-use hustings_sim::topology::{Graph, Network, Shape};
+use hustings_sim::topology::{Graph, Network, Topology};
 use proptest::prelude::*;
 
 use crate::waves::neighbours;
@@ -17,7 +17,7 @@ fn elect(scenario: &Scenario) -> Outcome {
 }
 
 fn all_start(shape: &str, size: u32) -> Scenario {
-    let shape: Shape = shape.parse().expect("it is written correctly");
+    let shape: Topology = shape.parse().expect("it is written correctly");
     Scenario::new(shape.build(size, 1).expect("it can be built")).started_by_all()
 }
 
@@ -89,7 +89,7 @@ fn the_default_is_a_binary_tree() {
     let planned = Request { nodes: Some(7), ..Request::default() }.scenario(&Tree::ABOUT).expect("it fits");
     assert_eq!(planned.scenario.network, all_start("tree:2", 7).network);
     assert_eq!(planned.scenario.starts.len(), 7);
-    let circle = Request { topology: Some(Shape::Ring), nodes: Some(7), ..Request::default() };
+    let circle = Request { topology: Some(Topology::Ring), nodes: Some(7), ..Request::default() };
     assert!(circle.scenario(&Tree::ABOUT).is_err(), "a ring has a cycle");
 }
 

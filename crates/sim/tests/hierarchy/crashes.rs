@@ -5,7 +5,7 @@
 //! nor does anybody if the starter crashes. The next election, held by those who miss the leader they name, puts
 //! everything in order.
 
-use hustings_protocol::{Happening, Record, Role};
+use hustings_protocol::{Record, Role, TraceEvent};
 
 use super::*;
 
@@ -24,8 +24,8 @@ fn named<A: Algorithm>(texts: &str, scenario: &Scenario) -> Option<u32> {
     let mut role = Role::Undecided;
     for record in records.into_iter().filter(|record| record.node == STARTER) {
         match record.what {
-            Happening::Handled { effects, .. } => role = effects.iter().fold(role, |role, effect| role.after(effect)),
-            Happening::Crashed => role = Role::Undecided,
+            TraceEvent::Handled { effects, .. } => role = effects.iter().fold(role, |role, effect| role.after(effect)),
+            TraceEvent::Crashed => role = Role::Undecided,
             _ => {}
         }
     }
@@ -105,7 +105,7 @@ fn several_crashes_at_any_time() {
 #[test]
 fn nothing_is_claimed() {
     fn modest<A: Algorithm>(_: &str) {
-        assert_eq!(A::ABOUT.claims, hustings_algorithms::Claims::DOWN);
+        assert_eq!(A::ABOUT.tolerates, hustings_algorithms::Tolerates::DOWN);
     }
     each!(modest);
 }

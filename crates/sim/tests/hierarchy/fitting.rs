@@ -1,12 +1,12 @@
 //! Which parameters fit which rings; and that the rules work on any ring, as they must among the members of a view.
 
-use hustings_algorithms::Misfit;
+use hustings_algorithms::ParamConflict;
 use hustings_sim::simulate;
 
 use super::*;
 
 fn refusal<A: Algorithm>(texts: &str, size: u32) -> String {
-    let refused: Misfit = A::check(&params::<A>(texts), size).expect_err("it does not fit");
+    let refused: ParamConflict = A::check(&params::<A>(texts), size).expect_err("it does not fit");
     refused.to_string()
 }
 

@@ -8,7 +8,7 @@
 use core::marker::PhantomData;
 use core::mem;
 
-use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Summons};
+use hustings_protocol::{Context, Fact, Port, Protocol, Rank, StartReason};
 
 use super::{Message, Then};
 
@@ -36,7 +36,7 @@ impl<R: Rank> Protocol for Lap<R> {
     }
 
     #[inline(always)]
-    fn start<C: Context<Self>>(&self, has_begun: &mut bool, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, has_begun: &mut bool, _: StartReason, cx: &mut C) {
         if self.then == Then::Nothing || mem::replace(has_begun, true) {
             return;
         }
@@ -48,7 +48,7 @@ impl<R: Rank> Protocol for Lap<R> {
         }
     }
 
-    fn receive<C: Context<Self>>(&self, has_begun: &mut bool, _: Port, message: Message, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, has_begun: &mut bool, _: Port, message: Message, cx: &mut C) {
         match (message, *has_begun) {
             (Message::Name(name), false) => {
                 cx.learn(Fact::Name(name.into()));
@@ -70,7 +70,7 @@ impl<R: Rank> Protocol for Lap<R> {
         }
     }
 
-    fn unreachable<C: Context<Self>>(&self, _: &mut bool, port: Port, _: Message, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(&self, _: &mut bool, port: Port, _: Message, cx: &mut C) {
         cx.skip(port);
     }
 }

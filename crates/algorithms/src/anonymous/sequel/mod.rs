@@ -14,7 +14,7 @@
 pub mod lap;
 pub mod walk;
 
-use hustings_protocol::{Change, Context, Held, Id, Port, Protocol, Summons, Timer, kinds};
+use hustings_protocol::{Change, Context, Id, Port, Protocol, StartReason, StateOrMessage, Timer, kinds};
 use serde::{Deserialize, Serialize};
 
 use crate::within::Within;
@@ -119,7 +119,7 @@ where
         let mut within = Within::new(cx, core::convert::identity as fn(P::Message) -> P::Message);
         handle(&self.election, &mut state.0, &mut within);
         if within.leads() {
-            self.sequel.start(&mut state.1, Summons::Start, &mut Within::new(cx, P::Message::carrying));
+            self.sequel.handle_start(&mut state.1, StartReason::Start, &mut Within::new(cx, P::Message::carrying));
         }
     }
 }
@@ -138,54 +138,70 @@ where
         (self.election.init(), self.sequel.init())
     }
 
-    fn watches(&self) -> bool {
-        self.election.watches()
+    fn observes_reachability(&self) -> bool {
+        self.election.observes_reachability()
     }
 
     #[inline(always)]
-    fn start<C: Context<Self>>(&self, state: &mut Self::State, summons: Summons, cx: &mut C) {
-        self.elect(state, cx, |election, state, cx| election.start(state, summons, cx));
+    fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, reason: StartReason, cx: &mut C) {
+        self.elect(state, cx, |election, state, cx| election.handle_start(state, reason, cx));
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: P::Message, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: P::Message, cx: &mut C) {
         match message.carried() {
-            Ok(next) => self.sequel.receive(&mut state.1, from, next, &mut Within::new(cx, P::Message::carrying)),
-            Err(own) => self.elect(state, cx, |election, state, cx| election.receive(state, from, own, cx)),
+            Ok(next) => {
+                self.sequel.handle_message(&mut state.1, from, next, &mut Within::new(cx, P::Message::carrying))
+            }
+            Err(own) => self.elect(state, cx, |election, state, cx| election.handle_message(state, from, own, cx)),
         }
     }
 
-    fn receive_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: P::Message, cx: &mut C) {
-        self.elect(state, cx, |election, state, cx| election.receive_direct(state, from, message, cx));
+    fn handle_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: P::Message, cx: &mut C) {
+        self.elect(state, cx, |election, state, cx| election.handle_direct(state, from, message, cx));
     }
 
-    fn unreachable<C: Context<Self>>(&self, state: &mut Self::State, port: Port, message: P::Message, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(
+        &self,
+        state: &mut Self::State,
+        port: Port,
+        message: P::Message,
+        cx: &mut C,
+    ) {
         match message.carried() {
-            Ok(next) => self.sequel.unreachable(&mut state.1, port, next, &mut Within::new(cx, P::Message::carrying)),
-            Err(own) => self.elect(state, cx, |election, state, cx| election.unreachable(state, port, own, cx)),
+            Ok(next) => {
+                self.sequel.handle_unreachable(&mut state.1, port, next, &mut Within::new(cx, P::Message::carrying))
+            }
+            Err(own) => self.elect(state, cx, |election, state, cx| election.handle_unreachable(state, port, own, cx)),
         }
     }
 
-    fn unreachable_direct<C: Context<Self>>(&self, state: &mut Self::State, to: Id, message: P::Message, cx: &mut C) {
-        self.elect(state, cx, |election, state, cx| election.unreachable_direct(state, to, message, cx));
+    fn handle_unreachable_direct<C: Context<Self>>(
+        &self,
+        state: &mut Self::State,
+        to: Id,
+        message: P::Message,
+        cx: &mut C,
+    ) {
+        self.elect(state, cx, |election, state, cx| election.handle_unreachable_direct(state, to, message, cx));
     }
 
-    fn timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
-        self.elect(state, cx, |election, state, cx| election.timer(state, timer, cx));
+    fn handle_timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
+        self.elect(state, cx, |election, state, cx| election.handle_timer(state, timer, cx));
     }
 
-    fn changed<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
-        self.elect(state, cx, |election, state, cx| election.changed(state, change, cx));
+    fn handle_change<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
+        self.elect(state, cx, |election, state, cx| election.handle_change(state, change, cx));
     }
 
-    fn retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
-        self.elect(state, cx, |election, state, cx| election.retire(state, cx));
+    fn handle_retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+        self.elect(state, cx, |election, state, cx| election.handle_retire(state, cx));
     }
 
-    fn rounds(&self, held: Held<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+    fn rounds(&self, held: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
         match held {
-            Held::State((election, _)) => self.election.rounds(Held::State(election), each),
-            Held::Message(message) => self.election.rounds(Held::Message(message), each),
+            StateOrMessage::State((election, _)) => self.election.rounds(StateOrMessage::State(election), each),
+            StateOrMessage::Message(message) => self.election.rounds(StateOrMessage::Message(message), each),
         }
     }
 }

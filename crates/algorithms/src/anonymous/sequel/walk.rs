@@ -10,7 +10,7 @@ use alloc::{boxed::Box, vec, vec::Vec};
 use core::marker::PhantomData;
 use core::mem;
 
-use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Summons};
+use hustings_protocol::{Context, Fact, Port, Protocol, Rank, StartReason};
 
 use super::{Message, Then};
 use crate::graph::plain::Flood;
@@ -124,7 +124,7 @@ impl<R: Rank> Protocol for Walk<R> {
     }
 
     #[inline(always)]
-    fn start<C: Context<Self>>(&self, state: &mut State, _: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut State, _: StartReason, cx: &mut C) {
         if self.then == Then::Nothing || mem::replace(&mut state.notes().has_begun, true) {
             return;
         }
@@ -138,7 +138,7 @@ impl<R: Rank> Protocol for Walk<R> {
         }
     }
 
-    fn receive<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message, cx: &mut C) {
         let notes = state.notes();
         match message {
             Message::Name(free) => match &mut notes.visit {

@@ -132,7 +132,7 @@ impl Algorithm for Bully {
         Rules { waits, params: params.clone(), rank: PhantomData }
     }
 
-    fn trusts(params: &BullyParams) -> Option<u64> {
+    fn delay_bound(params: &BullyParams) -> Option<u64> {
         (params.adapt == Adapt::Off).then(|| params.travel.get())
     }
 

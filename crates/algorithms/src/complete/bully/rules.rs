@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use hustings_protocol::{Context, Port, Protocol, Rank, Summons, Timer};
+use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, Timer};
 use serde::{Deserialize, Serialize};
 
 use super::{Adapt, BullyParams, Recovery, Tell};
@@ -196,19 +196,19 @@ impl<R: Rank> Protocol for Rules<R> {
         State { stage: Stage::Idle, patience: Patience::default(), clock: Clock::default(), leader: u32::MAX }
     }
 
-    fn rejoins(&self) -> bool {
+    fn handles_rejoin(&self) -> bool {
         true
     }
 
-    fn start<C: Context<Self>>(&self, state: &mut State, summons: Summons, cx: &mut C) {
-        match (summons, state.stage) {
-            (Summons::Start, Stage::Idle) => self.hold(state, cx),
-            (Summons::LeaderLost, Stage::Idle | Stage::Leading | Stage::Following) => self.hold(state, cx),
+    fn handle_start<C: Context<Self>>(&self, state: &mut State, reason: StartReason, cx: &mut C) {
+        match (reason, state.stage) {
+            (StartReason::Start, Stage::Idle) => self.hold(state, cx),
+            (StartReason::LeaderLost, Stage::Idle | Stage::Leading | Stage::Following) => self.hold(state, cx),
             _ => {}
         }
     }
 
-    fn rejoin<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+    fn handle_rejoin<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
         match self.params.recovery {
             Recovery::Return(way) if way.announces(cx) => self.announce(state, cx),
             Recovery::Return(_) => self.hold(state, cx),
@@ -221,7 +221,7 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message, cx: &mut C) {
         match message {
             // It comes from a lower id: nobody else asks.
             Message::Election => {
@@ -255,7 +255,7 @@ impl<R: Rank> Protocol for Rules<R> {
         }
     }
 
-    fn timer<C: Context<Self>>(&self, state: &mut State, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, state: &mut State, timer: Timer, cx: &mut C) {
         if !state.clock.is_due(timer) {
             return;
         }

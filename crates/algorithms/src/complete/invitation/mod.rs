@@ -34,7 +34,7 @@ use hustings_protocol::Rank;
 
 use self::rules::Rules;
 use super::{COMPLETE, Waits};
-use crate::{About, Algorithm, Assumptions, Case, Claims, Cost, Instance, Setting, Source, Synchrony, Winner};
+use crate::{About, Algorithm, Assumptions, Case, Cost, Instance, Setting, Source, Synchrony, Tolerates, Winner};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Algorithm for Invitation {
         name: "invitation",
         summary: "everybody leads a group of its own; groups that hear of each other merge under the greater leader",
         assumptions: Assumptions { synchrony: Synchrony::Asynchronous, ..COMPLETE.assumptions },
-        claims: Claims { partitions: true, with: &["period=20"], ..COMPLETE.claims },
+        tolerates: Tolerates { partitions: true, with: &["period=20"], ..COMPLETE.tolerates },
         costs: &[
             Cost::exactly(Case::Best, "5(n-1)", |n| (5 * (n - 1)) as f64),
             Cost::exactly(Case::Average, "(7 - 2/n)(n-1)", |n| (7.0 - 2.0 / n as f64) * (n - 1) as f64),

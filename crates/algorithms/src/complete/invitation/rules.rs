@@ -3,7 +3,7 @@
 use alloc::{sync::Arc, vec::Vec};
 use core::marker::PhantomData;
 
-use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Stage as Shown, Summons, Timer};
+use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Stage as Shown, StartReason, Timer};
 
 use super::message::{Call, Message};
 use crate::complete::clock::Clock;
@@ -309,23 +309,23 @@ impl<R: Rank> Protocol for Rules<R> {
         }
     }
 
-    fn rejoins(&self) -> bool {
+    fn handles_rejoin(&self) -> bool {
         true
     }
 
-    fn start<C: Context<Self>>(&self, state: &mut State, summons: Summons, cx: &mut C) {
-        let is_lost = summons == Summons::LeaderLost;
+    fn handle_start<C: Context<Self>>(&self, state: &mut State, reason: StartReason, cx: &mut C) {
+        let is_lost = reason == StartReason::LeaderLost;
         if state.stage == Stage::Idle || is_lost && !state.stage.leads() {
             self.found_group(state, cx);
             self.call(state, is_lost, cx);
         }
     }
 
-    fn rejoin<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
-        self.start(state, Summons::Start, cx);
+    fn handle_rejoin<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+        self.handle_start(state, StartReason::Start, cx);
     }
 
-    fn receive<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message<R>, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message<R>, cx: &mut C) {
         match message {
             Message::AreYouCoordinator { call: Call::Others { lost }, periodic } => {
                 self.called(state, from, lost, periodic, cx);
@@ -371,7 +371,7 @@ impl<R: Rank> Protocol for Rules<R> {
         }
     }
 
-    fn timer<C: Context<Self>>(&self, state: &mut State, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, state: &mut State, timer: Timer, cx: &mut C) {
         if !state.clock.is_due(timer) {
             return;
         }

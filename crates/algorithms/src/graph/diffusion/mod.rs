@@ -15,7 +15,7 @@
 //! ```
 //! use hustings_algorithms::graph::diffusion::{Diffusion, Message, News, State, Top, Value};
 //! use hustings_algorithms::within::Within;
-//! use hustings_protocol::{Context, Event, Id, Message as _, Port, Protocol, Rank, Summons, Timer};
+//! use hustings_protocol::{Context, Event, Id, Message as _, Port, Protocol, Rank, StartReason, Timer};
 //! # use serde::{Deserialize, Serialize};
 //!
 //! type Inner<R> = Diffusion<R, Top>;
@@ -67,15 +67,15 @@
 //!     fn init(&self) -> Self::State {
 //!         State::new()
 //!     }
-//!     fn start<C: Context<Self>>(&self, state: &mut Self::State, summons: Summons, cx: &mut C) {
-//!         self.inner(state, Event::Start(summons), cx);
+//!     fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, reason: StartReason, cx: &mut C) {
+//!         self.inner(state, Event::Start(reason), cx);
 //!     }
-//!     fn receive<C: Context<Self>>(&self, state: &mut Self::State, from: Port, word: Word<R>, cx: &mut C) {
+//!     fn handle_message<C: Context<Self>>(&self, state: &mut Self::State, from: Port, word: Word<R>, cx: &mut C) {
 //!         if let Word::Diffused(message) = word {
 //!             self.inner(state, Event::Message { from, message }, cx);
 //!         }
 //!     }
-//!     fn receive_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, word: Word<R>, cx: &mut C) {
+//!     fn handle_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, word: Word<R>, cx: &mut C) {
 //!         match word {
 //!             Word::Diffused(message) => self.inner(state, Event::Direct { from, message }, cx),
 //!             // For example: take over, and spread it over the graph.
@@ -106,7 +106,7 @@ mod wave;
 
 use core::marker::PhantomData;
 
-use hustings_protocol::{Context, Event, Id, Port, Protocol, Rank, Summons, Timer};
+use hustings_protocol::{Context, Event, Id, Port, Protocol, Rank, StartReason, Timer};
 
 pub use aggregate::{Aggregate, Gathered, Greatest, Size, Tally, Top, Votes};
 use beacon::Beacon;
@@ -162,7 +162,7 @@ impl<R: Rank, A: Aggregate<R>> Diffusion<R, A> {
         cx: &mut C,
     ) -> News {
         match event {
-            Event::Start(summons) => self.summoned(state, summons, cx),
+            Event::Start(reason) => self.summoned(state, reason, cx),
             Event::Message { from, message } => self.heard(state, from, message, cx),
             Event::Direct { from, message } => match message {
                 Message::Notify { counter, gathered } => self.notified(state, from, counter, gathered, cx),
@@ -180,11 +180,11 @@ impl<R: Rank, A: Aggregate<R>> Diffusion<R, A> {
     }
 
     /// A start signal is ignored while the node takes part in an election, or names a leader that nobody says is lost.
-    fn summoned<C: Context<Self>>(&self, state: &mut State<R, A::Value>, summons: Summons, cx: &mut C) -> News {
+    fn summoned<C: Context<Self>>(&self, state: &mut State<R, A::Value>, reason: StartReason, cx: &mut C) -> News {
         let is_wanted = match state.part.as_ref().map(|part| part.purpose) {
             None => true,
             Some(Purpose::Elect(_)) => false,
-            Some(Purpose::Lead(_)) => summons == Summons::LeaderLost,
+            Some(Purpose::Lead(_)) => reason == StartReason::LeaderLost,
         };
         if is_wanted { self.elect(state, cx) } else { News::NOTHING }
     }
@@ -260,29 +260,41 @@ impl<R: Rank, A: Aggregate<R>> Protocol for Diffusion<R, A> {
         State::new()
     }
 
-    fn rejoins(&self) -> bool {
+    fn handles_rejoin(&self) -> bool {
         self.beacon != 0
     }
 
     #[inline(always)]
-    fn start<C: Context<Self>>(&self, state: &mut Self::State, summons: Summons, cx: &mut C) {
-        let _ = self.step(state, Event::Start(summons), cx);
+    fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, reason: StartReason, cx: &mut C) {
+        let _ = self.step(state, Event::Start(reason), cx);
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: Self::Message, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(
+        &self,
+        state: &mut Self::State,
+        from: Port,
+        message: Self::Message,
+        cx: &mut C,
+    ) {
         let _ = self.step(state, Event::Message { from, message }, cx);
     }
 
-    fn receive_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
         let _ = self.step(state, Event::Direct { from, message }, cx);
     }
 
-    fn unreachable<C: Context<Self>>(&self, state: &mut Self::State, port: Port, message: Self::Message, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(
+        &self,
+        state: &mut Self::State,
+        port: Port,
+        message: Self::Message,
+        cx: &mut C,
+    ) {
         let _ = self.step(state, Event::Unreachable { port, message }, cx);
     }
 
-    fn unreachable_direct<C: Context<Self>>(
+    fn handle_unreachable_direct<C: Context<Self>>(
         &self,
         state: &mut Self::State,
         to: Id,
@@ -292,11 +304,11 @@ impl<R: Rank, A: Aggregate<R>> Protocol for Diffusion<R, A> {
         let _ = self.step(state, Event::UnreachableDirect { to, message }, cx);
     }
 
-    fn timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
         let _ = self.step(state, Event::Timer(timer), cx);
     }
 
-    fn rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
+    fn handle_rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
         let _ = self.step(state, Event::Rejoin, cx);
     }
 }

@@ -62,7 +62,7 @@ impl Ports {
         }
     }
 
-    /// Takes one out; says whether it was in.
+    /// Inputs one out; says whether it was in.
     #[inline(always)]
     pub fn remove(&mut self, port: Port) -> bool {
         match &mut self.0 {

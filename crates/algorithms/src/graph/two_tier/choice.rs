@@ -107,7 +107,7 @@ pub(super) struct Gone(Option<Arc<Vec<Id>>>);
 /// everybody would keep half of it, which is too much where there are very many.
 const ALL_KEPT: usize = 1 << 23;
 /// What each of them may keep all the same.
-const MOST_KEPT: usize = 256;
+const MAX_KEPT: usize = 256;
 
 impl Gone {
     /// After a word that these, ascending, can be reached. Everybody gets the word, so it is read once, side by side
@@ -119,7 +119,7 @@ impl Gone {
             there.next_if_eq(id).is_none()
         };
         let gone: Vec<Id> = roster.ids.iter().filter(is_gone).copied().collect();
-        let most = MOST_KEPT.max(ALL_KEPT / roster.ids.len().max(1));
+        let most = MAX_KEPT.max(ALL_KEPT / roster.ids.len().max(1));
         if gone.is_empty() || gone.len() > most && !is_member { Gone(None) } else { Gone(Some(Arc::new(gone))) }
     }
 

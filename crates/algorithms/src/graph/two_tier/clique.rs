@@ -18,7 +18,7 @@ use super::roll::{Number, Roll};
 use super::{Message, Rules};
 
 /// How often something is asked again before the silent one is given up.
-const MOST_TRIES: u8 = 3;
+const MAX_TRIES: u8 = 3;
 
 /// One member's side of a clique.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -42,7 +42,7 @@ enum Duty {
     /// The leader is gone, and another subordinate is the first one to say so.
     Waits,
     /// It wants to follow the leader, which is gone.
-    Claims,
+    Tolerates,
     /// This one says that the leader is gone; it looks for itself.
     Checks(Id),
     /// It has agreed that this one follows the leader.
@@ -151,7 +151,7 @@ impl<R: Rank> Clique<R> {
         match *message {
             Message::Pong(number) => self.hear_pong(from, number, cx),
             Message::Confirm(number) => self.answered(from, number, Duty::Leads, cx),
-            Message::Agree(number) => self.answered(from, number, Duty::Claims, cx),
+            Message::Agree(number) => self.answered(from, number, Duty::Tolerates, cx),
             Message::Failed(number) => self.hear_claim(from, number, gone, rules, cx),
             Message::Diffused(_) | Message::Invite(_) | Message::Ping(_) | Message::Decline(_) => Verdict::Nothing,
         }
@@ -186,7 +186,7 @@ impl<R: Rank> Clique<R> {
         }
         match self.duty {
             Duty::Leads => Verdict::Stands,
-            Duty::Claims => Verdict::TakesOver,
+            Duty::Tolerates => Verdict::TakesOver,
             Duty::StandsBy => {
                 cx.send_direct(self.roll.leader.id(), Message::Confirm(self.roll.number));
                 Verdict::Nothing
@@ -212,8 +212,10 @@ impl<R: Rank> Clique<R> {
         match self.duty {
             // The claim is for a leader that was before this one.
             Duty::Leads => Verdict::Nothing,
-            Duty::Claims if (self.roll.number, Some(cx.rank())) > (number, rules.roster.rank(from)) => Verdict::Nothing,
-            Duty::Claims | Duty::Waits | Duty::Agreed(_) => self.agree(from, number, rules, cx),
+            Duty::Tolerates if (self.roll.number, Some(cx.rank())) > (number, rules.roster.rank(from)) => {
+                Verdict::Nothing
+            }
+            Duty::Tolerates | Duty::Waits | Duty::Agreed(_) => self.agree(from, number, rules, cx),
             Duty::StandsBy | Duty::Checks(_) if gone.contains(leader) => self.agree(from, number, rules, cx),
             Duty::StandsBy => {
                 self.wait_for(Duty::Checks(from), rules, cx);
@@ -235,7 +237,7 @@ impl<R: Rank> Clique<R> {
     pub(super) fn claim<C: Context<Rules<R>>>(&mut self, gone: &Gone, rules: &Rules<R>, cx: &mut C) -> Verdict {
         let fellows = self.roll.fellows(cx.rank().id()).filter(|id| !gone.contains(*id));
         self.awaited = fellows.collect();
-        self.duty = Duty::Claims;
+        self.duty = Duty::Tolerates;
         self.tries = 0;
         self.ask(rules, cx);
         self.go_on(cx)
@@ -246,7 +248,7 @@ impl<R: Rank> Clique<R> {
         let leader_is_gone = gone.contains(self.roll.leader.id());
         match self.duty {
             Duty::Leads => Verdict::Review,
-            Duty::Claims => {
+            Duty::Tolerates => {
                 self.awaited.retain(|id| !gone.contains(*id));
                 self.go_on(cx)
             }
@@ -284,7 +286,7 @@ impl<R: Rank> Clique<R> {
         }
         match self.duty {
             Duty::Leads if self.awaited.is_empty() => Verdict::Nothing,
-            Duty::Leads | Duty::Claims if self.tries < MOST_TRIES => {
+            Duty::Leads | Duty::Tolerates if self.tries < MAX_TRIES => {
                 self.tries += 1;
                 if self.leads() {
                     self.invite(rules, cx)
@@ -297,7 +299,7 @@ impl<R: Rank> Clique<R> {
                 self.awaited.iter().for_each(|id| gone.insert(*id));
                 Verdict::Review
             }
-            Duty::Claims => Verdict::Elect,
+            Duty::Tolerates => Verdict::Elect,
             Duty::Checks(claimant) => {
                 gone.insert(self.roll.leader.id());
                 self.agree(claimant, self.roll.number, rules, cx)

@@ -40,7 +40,7 @@ use hustings_protocol::Rank;
 use super::diffusion::{self, Diffusion};
 use super::{Aefa, AefaParams};
 use crate::{
-    About, Algorithm, Assumptions, Case, Cost, Instance, Knowledge, Misfit, ParamValue, Setting, Source, Takes,
+    About, Algorithm, Assumptions, Case, Cost, Inputs, Instance, Knowledge, ParamConflict, ParamValue, Setting, Source,
 };
 
 pub use cheat::Gather;
@@ -112,7 +112,7 @@ impl Algorithm for TwoTier {
         aliases: &["2-tier"],
         summary: "an election as in aefa; then the leader's subordinates stand by, and one takes over when it is lost",
         assumptions: Assumptions { knows: Knowledge::Members, ..Aefa::ABOUT.assumptions },
-        takes: Takes { cheats: true, ..Takes::NOTHING },
+        inputs: Inputs { cheats: true, ..Inputs::NOTHING },
         costs: &[
             Cost::described(Case::Best, "4(2E-(n-1)) + s(s+3)"),
             Cost::described(Case::Average, "4(2E-(n-1)) + 1 + s(s+3)"),
@@ -137,11 +137,11 @@ impl Algorithm for TwoTier {
         }
     }
 
-    fn check(params: &TwoTierParams, size: u32) -> Result<(), Misfit> {
+    fn check(params: &TwoTierParams, size: u32) -> Result<(), ParamConflict> {
         if params.subordinates < u64::from(size) {
             return Ok(());
         }
-        Err(Misfit {
+        Err(ParamConflict {
             name: "subordinates",
             value: params.subordinates.to_string(),
             size,
@@ -181,7 +181,7 @@ mod tests {
             let roll = Roll { number, leader, predecessor: None, subordinates: vec![own], knowledge: [].into() };
             for message in [Message::Invite(Arc::new(roll)), Message::Failed(number)] {
                 let mut cx = Recorder::new(&place, |_| 0, &mut effects);
-                rules.receive_direct(&mut state, leader, message, &mut cx);
+                rules.handle_direct(&mut state, leader, message, &mut cx);
             }
             assert!(effects.contains(&Effect::Lead), "it takes over");
         }

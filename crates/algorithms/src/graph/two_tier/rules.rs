@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
-use hustings_protocol::{Change, Context, Event, Fact, Id, Port, Protocol, Rank, Stage, Summons, Timer};
+use hustings_protocol::{Change, Context, Event, Fact, Id, Port, Protocol, Rank, Stage, StartReason, Timer};
 
 use super::cheat::{Doubt, passed_over};
 use super::choice::{Choice, Gone};
@@ -283,44 +283,50 @@ impl<R: Rank> Protocol for Rules<R> {
         State { diffusion: diffusion::State::new(), clique: None, gone: Gone::default(), doubt: Doubt::default() }
     }
 
-    fn watches(&self) -> bool {
+    fn observes_reachability(&self) -> bool {
         true
     }
 
     /// A subordinate that is told of the leader's loss takes over; everybody else holds an election.
     #[inline(always)]
-    fn start<C: Context<Self>>(&self, state: &mut State<R>, summons: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut State<R>, reason: StartReason, cx: &mut C) {
         let named = state.diffusion.leader();
         match &mut state.clique {
             Some(clique) if !clique.leads() && Some(clique.roll().leader) == named => {
-                if summons == Summons::LeaderLost && clique.stands_by() {
+                if reason == StartReason::LeaderLost && clique.stands_by() {
                     state.gone.insert(clique.roll().leader.id());
                     let verdict = clique.claim(&state.gone, self, cx);
                     self.settle(state, verdict, cx);
                 }
             }
-            _ => self.diffuse(state, Event::Start(summons), cx),
+            _ => self.diffuse(state, Event::Start(reason), cx),
         }
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut State<R>, from: Port, message: Message<R>, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State<R>, from: Port, message: Message<R>, cx: &mut C) {
         if let Message::Diffused(message) = message {
             self.diffuse(state, Event::Message { from, message }, cx);
         }
     }
 
-    fn receive_direct<C: Context<Self>>(&self, state: &mut State<R>, from: Id, message: Message<R>, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, state: &mut State<R>, from: Id, message: Message<R>, cx: &mut C) {
         self.hear(state, from, message, cx);
     }
 
-    fn unreachable<C: Context<Self>>(&self, state: &mut State<R>, port: Port, message: Message<R>, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(&self, state: &mut State<R>, port: Port, message: Message<R>, cx: &mut C) {
         if let Message::Diffused(message) = message {
             self.diffuse(state, Event::Unreachable { port, message }, cx);
         }
     }
 
-    fn unreachable_direct<C: Context<Self>>(&self, state: &mut State<R>, to: Id, message: Message<R>, cx: &mut C) {
+    fn handle_unreachable_direct<C: Context<Self>>(
+        &self,
+        state: &mut State<R>,
+        to: Id,
+        message: Message<R>,
+        cx: &mut C,
+    ) {
         match message {
             Message::Diffused(Diffused::Notify { counter, .. }) => {
                 if self.awaited_winner(state) == Some(to) && state.diffusion.counter() == counter {
@@ -337,7 +343,7 @@ impl<R: Rank> Protocol for Rules<R> {
         }
     }
 
-    fn timer<C: Context<Self>>(&self, state: &mut State<R>, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, state: &mut State<R>, timer: Timer, cx: &mut C) {
         if timer.kind & !Timer::PERIODIC < Self::TIMER {
             return self.diffuse(state, Event::Timer(timer), cx);
         }
@@ -348,23 +354,23 @@ impl<R: Rank> Protocol for Rules<R> {
         }
     }
 
-    fn changed<C: Context<Self>>(&self, state: &mut State<R>, change: Change, cx: &mut C) {
+    fn handle_change<C: Context<Self>>(&self, state: &mut State<R>, change: Change, cx: &mut C) {
         match change {
             Change::Reachable(ids) => self.told(state, &ids, cx),
             change => self.diffuse(state, Event::Change(change), cx),
         }
     }
 
-    fn rejoins(&self) -> bool {
-        self.diffusion.rejoins()
+    fn handles_rejoin(&self) -> bool {
+        self.diffusion.handles_rejoin()
     }
 
-    fn rejoin<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
+    fn handle_rejoin<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
         self.diffuse(state, Event::Rejoin, cx);
     }
 
     /// A leader tells the first of its subordinates, so that nobody has to find out.
-    fn retire<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
+    fn handle_retire<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
         if let Some(clique) = state.clique.as_ref().filter(|clique| clique.leads())
             && let Some(first) = clique.live_fellows(cx.rank().id(), &state.gone).first()
         {

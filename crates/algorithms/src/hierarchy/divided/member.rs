@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-use hustings_protocol::{Context, Id, Port, Protocol, Rank, Summons, Timer};
+use hustings_protocol::{Context, Id, Port, Protocol, Rank, StartReason, Timer};
 
 use super::{Desk, Message, Rules, State, roller};
 use crate::hierarchy::run::{Run, Watch, patience};
@@ -38,7 +38,7 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         let point = points.at(at).filter(|_| !run.is_resort());
         let told = point.is_some_and(|point| points.is_top(point));
         let wrap = |message| wrapped(run, at, told, message);
-        self.ring.start(&mut state.ring, Summons::Start, &mut Within::new(cx, wrap));
+        self.ring.handle_start(&mut state.ring, StartReason::Start, &mut Within::new(cx, wrap));
         if point.is_some() {
             state.seat(cx.rank()).sent = true;
         }
@@ -81,7 +81,7 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
             self.ring.pass_on(&mut state.ring, token, &mut inside);
         } else {
             let message = token_ring::Message::Election(token);
-            self.ring.receive(&mut state.ring, Port::PREVIOUS, message, &mut inside);
+            self.ring.handle_message(&mut state.ring, Port::PREVIOUS, message, &mut inside);
         }
         if passed && point.is_some() {
             state.seat(own).sent = true;
@@ -97,7 +97,7 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         let run = state.run;
         let message = token_ring::Message::Coordinator { leader, by };
         let mut inside = Within::new(cx, |message| wrapped(run, by, true, message));
-        self.ring.receive(&mut state.ring, Port::PREVIOUS, message, &mut inside);
+        self.ring.handle_message(&mut state.ring, Port::PREVIOUS, message, &mut inside);
         self.note_end(state, false);
     }
 
@@ -218,8 +218,8 @@ impl<R: Rank, const SUN: bool> Protocol for Rules<R, SUN> {
         State { run: Run::default(), watch: Watch::default(), ring: token_ring::State::Idle, desk: None }
     }
 
-    fn start<C: Context<Self>>(&self, state: &mut State<R>, summons: Summons, cx: &mut C) {
-        if cx.index() < cx.size() && state.ring.heeds(summons) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut State<R>, reason: StartReason, cx: &mut C) {
+        if cx.index() < cx.size() && state.ring.heeds(reason) {
             state.run = state.run.next();
             state.watch.end();
             self.detect(state, cx);
@@ -227,23 +227,29 @@ impl<R: Rank, const SUN: bool> Protocol for Rules<R, SUN> {
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut State<R>, _: Port, message: Message<R, SUN>, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State<R>, _: Port, message: Message<R, SUN>, cx: &mut C) {
         self.hear(state, message, cx);
     }
 
     #[inline(always)]
-    fn receive_direct<C: Context<Self>>(&self, state: &mut State<R>, _: Id, message: Message<R, SUN>, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, state: &mut State<R>, _: Id, message: Message<R, SUN>, cx: &mut C) {
         self.hear(state, message, cx);
     }
 
-    fn unreachable<C: Context<Self>>(&self, state: &mut State<R>, port: Port, message: Message<R, SUN>, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(
+        &self,
+        state: &mut State<R>,
+        port: Port,
+        message: Message<R, SUN>,
+        cx: &mut C,
+    ) {
         let skips = !SUN || matches!(message, Message::Token { .. } | Message::Lap { .. });
         if message.run() == state.run && skips {
             cx.skip(port);
         }
     }
 
-    fn timer<C: Context<Self>>(&self, state: &mut State<R>, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, state: &mut State<R>, timer: Timer, cx: &mut C) {
         if cx.index() >= cx.size() {
             self.count_answers(state, timer, cx);
         } else if state.watch.is_over(timer) {

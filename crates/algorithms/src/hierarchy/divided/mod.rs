@@ -43,8 +43,8 @@ use super::{SHIRALI, check};
 use crate::ring::plain::DIRECTED_RING;
 use crate::ring::{Gather, token_ring};
 use crate::{
-    About, Algorithm, Assumptions, Case, Cost, Family, Initiators, Instance, Knowledge, Misfit, NetworkKind, Setting,
-    Source, Winner,
+    About, Algorithm, Assumptions, Case, Cost, Family, Initiators, Instance, Knowledge, NetworkKind, ParamConflict,
+    Setting, Source, Winner,
 };
 use informer::Informer;
 use message::Message;
@@ -177,7 +177,7 @@ impl Algorithm for Divided {
         Hesitant { inner: rules, most: backoff }
     }
 
-    fn check(params: &DividedParams, size: u32) -> Result<(), Misfit> {
+    fn check(params: &DividedParams, size: u32) -> Result<(), ParamConflict> {
         check::divided(params.fan, params.depth, None, &params.parts, size)
     }
 
@@ -218,7 +218,7 @@ impl Algorithm for SunDivided {
         Hesitant { inner: rules, most: backoff }
     }
 
-    fn check(params: &SunDividedParams, size: u32) -> Result<(), Misfit> {
+    fn check(params: &SunDividedParams, size: u32) -> Result<(), ParamConflict> {
         check::divided(params.fan, params.depth, Some(params.sun_depth), &params.parts, size)
     }
 

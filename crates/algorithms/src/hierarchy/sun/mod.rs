@@ -19,7 +19,7 @@ mod message;
 
 use alloc::{sync::Arc, vec, vec::Vec};
 
-use hustings_protocol::{Context, Id, Port, Protocol, Rank, Summons, Timer};
+use hustings_protocol::{Context, Id, Port, Protocol, Rank, StartReason, Timer};
 
 use super::layout::Levels;
 use super::params::{Aggregate, Depth, Fan, Parts};
@@ -30,7 +30,8 @@ use crate::ring::plain::{DIRECTED_RING, name};
 use crate::ring::{Gather, token_ring};
 use crate::within::Within;
 use crate::{
-    About, Algorithm, Assumptions, Cost, Family, Initiators, Instance, Knowledge, Misfit, Setting, Source, Winner,
+    About, Algorithm, Assumptions, Cost, Family, Initiators, Instance, Knowledge, ParamConflict, Setting, Source,
+    Winner,
 };
 
 use message::Message;
@@ -225,7 +226,7 @@ impl<R: Rank> Rules<R> {
     fn resort<C: Context<Self>>(&self, state: &mut State<R>, message: token_ring::Message<R>, cx: &mut C) {
         let run = state.run;
         let Course::Ring(ring) = &mut state.course else { return };
-        self.ring.receive(ring, Port::PREVIOUS, message, &mut inside(run, cx));
+        self.ring.handle_message(ring, Port::PREVIOUS, message, &mut inside(run, cx));
         if *ring == token_ring::State::Settled {
             state.watch.end();
         }
@@ -278,12 +279,12 @@ impl<R: Rank> Protocol for Rules<R> {
         State { run: Run::default(), watch: Watch::default(), informer: 0, course: Course::Idle }
     }
 
-    fn start<C: Context<Self>>(&self, state: &mut State<R>, summons: Summons, cx: &mut C) {
+    fn handle_start<C: Context<Self>>(&self, state: &mut State<R>, reason: StartReason, cx: &mut C) {
         let heeds = match state.course {
             Course::Idle => true,
             Course::Climbing => false,
-            Course::Wheel(wheel) => wheel.phase == Phase::Settled && summons == Summons::LeaderLost,
-            Course::Ring(ring) => ring.heeds(summons),
+            Course::Wheel(wheel) => wheel.phase == Phase::Settled && reason == StartReason::LeaderLost,
+            Course::Ring(ring) => ring.heeds(reason),
         };
         if heeds {
             state.run = state.run.next();
@@ -295,28 +296,28 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     #[inline(always)]
-    fn receive<C: Context<Self>>(&self, state: &mut State<R>, _: Port, message: Message<R>, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, state: &mut State<R>, _: Port, message: Message<R>, cx: &mut C) {
         self.hear(state, message, cx);
     }
 
     #[inline(always)]
-    fn receive_direct<C: Context<Self>>(&self, state: &mut State<R>, _: Id, message: Message<R>, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, state: &mut State<R>, _: Id, message: Message<R>, cx: &mut C) {
         self.hear(state, message, cx);
     }
 
-    fn unreachable<C: Context<Self>>(&self, state: &mut State<R>, port: Port, message: Message<R>, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(&self, state: &mut State<R>, port: Port, message: Message<R>, cx: &mut C) {
         // Only the last resort skips.
         if message.run() == state.run && state.run.is_resort() {
             cx.skip(port);
         }
     }
 
-    fn timer<C: Context<Self>>(&self, state: &mut State<R>, timer: Timer, cx: &mut C) {
+    fn handle_timer<C: Context<Self>>(&self, state: &mut State<R>, timer: Timer, cx: &mut C) {
         if state.watch.is_over(timer) {
             state.run = state.run.next_resort();
             state.watch.begin(patience(cx.size(), 0), cx);
             let mut ring = token_ring::State::Idle;
-            self.ring.start(&mut ring, Summons::Start, &mut inside(state.run, cx));
+            self.ring.handle_start(&mut ring, StartReason::Start, &mut inside(state.run, cx));
             state.course = Course::Ring(ring);
         }
     }
@@ -345,7 +346,7 @@ impl Algorithm for Sun {
         Rules { params: params.clone(), order: order.into(), ring: token_ring::Rules::new(Gather::Max) }
     }
 
-    fn check(params: &SunParams, size: u32) -> Result<(), Misfit> {
+    fn check(params: &SunParams, size: u32) -> Result<(), ParamConflict> {
         check::sun(params.fan, params.depth, &params.parts, size)
     }
 

@@ -254,7 +254,7 @@ fn numbers_of_things_are_bounded() {
     let offices = |count: usize| (0..count).map(|id| format!("[[office]]\nname = \"o{id}\"\n")).collect::<String>();
     assert!(parse(&format!("{SMALL}{}", offices(10_000))).is_ok());
     assert!(refused(&format!("{SMALL}{}", offices(10_001))).contains("allowed are 10000"));
-    let long = format!("{SMALL}#{}", "x".repeat(MOST_BYTES));
+    let long = format!("{SMALL}#{}", "x".repeat(MAX_BYTES));
     assert!(matches!(parse(&long), Err(ConfigError::TooLong)));
 }
 
@@ -311,7 +311,7 @@ fn a_file_is_read_and_named_in_errors() {
     assert_eq!(read().expect("the example is right").data, folder.path().join("data"));
     std::fs::write(&path, [b'a', 0xff]).expect("the folder is ours");
     assert!(read().expect_err("no text").to_string().ends_with("byte 1 is not UTF-8: a configuration is text"));
-    std::fs::write(&path, vec![b'#'; MOST_BYTES + 1]).expect("the folder is ours");
+    std::fs::write(&path, vec![b'#'; MAX_BYTES + 1]).expect("the folder is ours");
     assert!(read().expect_err("too long").to_string().contains("longer than"));
 }
 

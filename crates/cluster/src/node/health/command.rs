@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 const OUTPUT: Token = Token(1);
 const END: Token = Token(2);
 /// The first line need not be longer.
-const MOST_BYTES: usize = 256;
+const MAX_BYTES: usize = 256;
 
 /// The score: none if the command cannot be run. It is over when the command ends, its time is up, or the waker of the
 /// poll is woken; nothing that it started in its process group is left then.
@@ -40,7 +40,7 @@ pub(super) fn probe(command: &[String], until: Instant, poll: &mut Poll) -> Opti
     Some(if has_ended && status.success() { score(&said) } else { 0 })
 }
 
-/// Reads what the command says until it ends: true if it does in time.
+/// ReadIndex what the command says until it ends: true if it does in time.
 fn follow(child: &mut Child, until: Instant, poll: &mut Poll, said: &mut Vec<u8>) -> Option<bool> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw)?;
     let end = pidfd_open(pid, PidfdFlags::empty()).ok()?;
@@ -74,7 +74,7 @@ fn listen(output: &mut Receiver, said: &mut Vec<u8>) {
     // A command that writes faster than this can be read must not keep this from looking at the clock.
     for _ in 0..256 {
         let Ok(count @ 1..) = output.read(&mut piece) else { return };
-        let room = MOST_BYTES - said.len();
+        let room = MAX_BYTES - said.len();
         said.extend_from_slice(&piece[..count.min(room)]);
     }
 }

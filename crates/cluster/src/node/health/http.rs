@@ -5,7 +5,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 /// A status line is not longer.
-const MOST_BYTES: usize = 4096;
+const MAX_BYTES: usize = 4096;
 
 /// The score: 100 if the page answers in time with a status of 2xx, else 0.
 pub(super) fn probe(page: &str, until: Instant) -> u8 {
@@ -27,7 +27,7 @@ fn ask(page: &str, until: Instant) -> io::Result<u16> {
         if let Some(end) = said.iter().position(|byte| *byte == b'\n') {
             return status(&said[..end]).ok_or_else(|| io::ErrorKind::InvalidData.into());
         }
-        if said.len() > MOST_BYTES {
+        if said.len() > MAX_BYTES {
             return Err(io::ErrorKind::InvalidData.into());
         }
         stream.set_read_timeout(Some(left(until)?))?;

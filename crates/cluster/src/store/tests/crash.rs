@@ -120,7 +120,7 @@ fn an_error_that_passes_leaves_no_hole() {
                     assert!(error.may_pass(), "{case}: {error}");
                     let mut next = write.clone();
                     next.number += 1;
-                    assert!(matches!(store.write(&next), Err(StoreError::Misfit(_))), "{case}: a hole");
+                    assert!(matches!(store.write(&next), Err(StoreError::OutOfOrder(_))), "{case}: a hole");
                     store.write(&write).unwrap_or_else(|error| panic!("{case}: {error}"));
                 }
             }
@@ -215,7 +215,7 @@ proptest! {
 
     #[test]
     fn any_writes_and_crashes_end_as_they_should(
-        lives in prop::collection::vec(
+        incarnations in prop::collection::vec(
             (prop::collection::vec((any_op(), any::<bool>()), 0..12), any::<Option<u64>>()),
             1..5,
         ),
@@ -224,11 +224,11 @@ proptest! {
         let fake = Fake::new();
         fake.open(&who()).expect("a new store");
         let mut known = vec![Model::default()];
-        for (life, (ops, crash)) in lives.iter().enumerate() {
+        for (incarnation, (ops, crash)) in incarnations.iter().enumerate() {
             let (mut store, recovered) = fake.open(&who()).expect("an old store");
             let found = Model::of(&recovered.mirror);
             prop_assert!(known.contains(&found), "{found:?}");
-            if let Some((step, done)) = fault.filter(|_| life == 0) {
+            if let Some((step, done)) = fault.filter(|_| incarnation == 0) {
                 fake.set_fault(Some(Fault { step, done, dead: true }));
             }
             let mut expected = Expected { after: vec![found], acknowledged: 0 };

@@ -104,7 +104,7 @@ fn a_write_that_does_not_fit_ends_it_and_too_many_are_refused() {
     let mut all = writes(&mut Model::default(), 1..=2);
     disk.submit(all.remove(1)).expect("there is room");
     let answer = heard.recv_timeout(PATIENCE).expect("an answer");
-    assert!(matches!(answer, Err(StoreError::Misfit(_))), "{answer:?}");
+    assert!(matches!(answer, Err(StoreError::OutOfOrder(_))), "{answer:?}");
     assert!(heard.recv_timeout(PATIENCE).is_err(), "it is the last");
     assert!(matches!(disk.submit(all.remove(0)), Err(Refused::Ended(write)) if write.number == 1));
 

@@ -32,13 +32,13 @@ fn a_second_connection_of_a_peer_that_lost_the_first_replaces_it_and_an_older_on
     assert!(matches!(world.node(1).events.as_slice(), [Event::Up { .. }, Event::Down { .. }, Event::Up { .. }]));
     // A new process counts from one again.
     let mut reborn = Raw::dial(&world, 1, &identity);
-    reborn.frame(&Hello { life: 77, ..hello(CLUSTER, 2, 1) }.encode());
-    world.until("the new life replaces it", |world| {
+    reborn.frame(&Hello { incarnation: 77, ..hello(CLUSTER, 2, 1) }.encode());
+    world.until("the new incarnation replaces it", |world| {
         newer.pump();
         reborn.pump();
         newer.ended && world.node(1).ups_and_downs(2) == (3, 2)
     });
-    assert_eq!(world.node(1).events.last(), Some(&Event::Up { peer: Id(2), life: 77 }));
+    assert_eq!(world.node(1).events.last(), Some(&Event::Up { peer: Id(2), incarnation: 77 }));
 }
 
 #[test]

@@ -97,9 +97,9 @@ pub(super) struct World {
     pub(super) nodes: Vec<Option<Node>>,
     addresses: Vec<String>,
     limits: Limits,
-    lives: u64,
+    incarnations: u64,
     /// If set, one event at a time is handled, of a node drawn with this.
-    pub(super) dice: Option<u64>,
+    pub(super) rng: Option<u64>,
 }
 
 impl World {
@@ -108,7 +108,7 @@ impl World {
         let poll = Poll::new().expect("the system can poll");
         let addresses = vec!["127.0.0.1:0".to_owned(); count];
         let nodes = (0..count).map(|_| None).collect();
-        let mut world = World { poll, clock: Clock::new(), nodes, addresses, limits, lives: 0, dice: None };
+        let mut world = World { poll, clock: Clock::new(), nodes, addresses, limits, incarnations: 0, rng: None };
         for id in 1..=count as u64 {
             world.start_alone(id, identity_for(&member(id), time::Duration::DAY));
         }
@@ -139,11 +139,11 @@ impl World {
 
     /// Starts a node that knows nobody yet; on the same address as before, if it was there before.
     pub(super) fn start_alone(&mut self, id: u64, identity: Identity) {
-        self.lives += 1;
+        self.incarnations += 1;
         let place = id as usize - 1;
         let settings = Settings {
             own: Id(id),
-            life: self.lives,
+            incarnation: self.incarnations,
             listen: self.addresses[place].clone(),
             limits: self.limits,
             identity,
@@ -234,7 +234,7 @@ impl World {
 
     /// A number, if the order of events is to be mixed.
     pub(super) fn draw(&mut self) -> Option<u64> {
-        let state = self.dice.as_mut()?;
+        let state = self.rng.as_mut()?;
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         Some(*state >> 33)
     }

@@ -90,7 +90,7 @@ fn two_that_dial_at_once_keep_the_one_of_the_smaller_id() {
 fn whatever_the_order_of_events_there_is_one_connection_in_the_end() {
     for seed in 0..60u64 {
         let mut world = World::new(2, Limits::default());
-        world.dice = Some(seed * 0x9e37_79b9);
+        world.rng = Some(seed * 0x9e37_79b9);
         for _ in 0..4 {
             world.until("one connection", settled);
             assert_one_connection(&world);
@@ -104,7 +104,7 @@ fn whatever_the_order_of_events_there_is_one_connection_in_the_end() {
             }
         }
         world.until("one connection", settled);
-        world.dice = None;
+        world.rng = None;
         world.until("all events are handled", |world| world.nodes.iter().flatten().all(|node| node.waiting.is_empty()));
         let before = world.node(1).ups_and_downs(2);
         world.pass(Duration::from_millis(5));
@@ -127,9 +127,9 @@ fn a_restarted_peer_is_up_again_at_once_with_its_new_life() {
         world.until("it is up again", |world| world.all_connected());
         let took = world.clock.now().since(begun);
         assert!(took < Duration::from_millis(100), "{took:?}");
-        let life_of = |event: &Event| if let Event::Up { life, .. } = event { Some(*life) } else { None };
-        let lives: Vec<_> = world.node(1).events.iter().filter_map(life_of).collect();
-        assert_eq!((lives.len(), lives.is_sorted_by(|a, b| a < b)), (ups + 1, true), "{lives:?}");
+        let life_of = |event: &Event| if let Event::Up { incarnation, .. } = event { Some(*incarnation) } else { None };
+        let incarnations: Vec<_> = world.node(1).events.iter().filter_map(life_of).collect();
+        assert_eq!((incarnations.len(), incarnations.is_sorted_by(|a, b| a < b)), (ups + 1, true), "{incarnations:?}");
     }
 }
 

@@ -11,7 +11,7 @@ use crate::transport::hello::Hello;
 
 /// What a hand-made peer says of itself.
 pub(super) fn hello(cluster: &str, id: u64, turn: u64) -> Hello {
-    Hello { version: PROTOCOL_VERSION, cluster: cluster.to_owned(), id: Id(id), life: 1 << 50, turn }
+    Hello { version: PROTOCOL_VERSION, cluster: cluster.to_owned(), id: Id(id), incarnation: 1 << 50, turn }
 }
 
 /// A connection to a node.
@@ -62,7 +62,7 @@ impl Raw {
         self.frame(&hello(cluster, id, turn).encode());
     }
 
-    /// Reads and writes what can be, without waiting.
+    /// ReadIndex and writes what can be, without waiting.
     pub(super) fn pump(&mut self) {
         while self.tls.wants_write() && !self.ended {
             match self.tls.write_tls(&mut self.socket) {

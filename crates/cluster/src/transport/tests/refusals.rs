@@ -134,7 +134,7 @@ fn a_frame_of_more_than_a_kib_before_the_hello() {
     let mut world = lonely(Limits::default());
     let mut raw = Raw::dial(&world, 1, &identity_for(&member(2), time::Duration::DAY));
     // Its length is enough.
-    raw.plain(&(MOST_HELLO_BYTES as u32 + 1).to_le_bytes());
+    raw.plain(&(MAX_HELLO_BYTES as u32 + 1).to_le_bytes());
     assert_refused(&mut world, raw, Ended::Oversize);
 }
 

@@ -25,7 +25,7 @@ fn inode(table: &str, own: SocketAddrV4, other: SocketAddrV4) -> Option<u64> {
     })
 }
 
-/// An address as the kernel's table has it: four bytes in the machine's order, then the port.
+/// An address as the kernel's table has it: four bytes in the core's order, then the port.
 fn hexadecimal(address: SocketAddrV4) -> String {
     format!("{:08X}:{:04X}", u32::from_ne_bytes(address.ip().octets()), address.port())
 }

@@ -9,7 +9,7 @@ use mio::net::TcpStream;
 use super::{Link, Links};
 
 /// As much as one direction holds back; then the sender's own buffers fill, as with TCP.
-const MOST_HELD: usize = 1 << 20;
+const MAX_HELD: usize = 1 << 20;
 const CHUNK: usize = 16 << 10;
 
 /// What came of moving bytes.
@@ -94,7 +94,7 @@ impl Pipe {
     /// Takes what the sender says.
     fn fill(&mut self, sender: &mut TcpStream, link: Link, now: Instant) {
         let delay = if let Link::Slow(delay) = link { Duration::from_millis(delay) } else { Duration::ZERO };
-        while self.ended.is_none() && self.bytes < MOST_HELD {
+        while self.ended.is_none() && self.bytes < MAX_HELD {
             let mut chunk = vec![0; CHUNK];
             match sender.read(&mut chunk) {
                 Ok(0) => self.ended = Some(now + delay),

@@ -1,6 +1,6 @@
 //! A proxy between nodes on loopback: it can pass, delay, hold back and cut, each direction by itself.
 //!
-//! Every node has a door, which is the address the others know, and behind it the address where it really listens.
+//! Every node has a listener, which is the address the others know, and behind it the address where it really listens.
 //! Who knocks is found out from the kernel. Held back is held back as TCP would: bytes wait, the end of a connection
 //! waits behind them, a new connection is neither made nor refused.
 
@@ -22,7 +22,7 @@ const PORT: u16 = 7400;
 /// The doors' addresses end in this and more.
 const FIRST_DOOR: u8 = 100;
 /// A connection more is refused: nodes keep a few each.
-const MOST_CONNECTIONS: usize = 1024;
+const MAX_CONNECTIONS: usize = 1024;
 
 const WAKE: Token = Token(0);
 
@@ -43,7 +43,7 @@ struct Shared {
 impl Proxy {
     /// A proxy with everything open, on addresses that come from this process's number.
     pub fn new(nodes: usize) -> io::Result<Self> {
-        // All of 127/8 is this machine's. An address of our own cannot be taken by an outgoing connection of others.
+        // All of 127/8 is this core's. An address of our own cannot be taken by an outgoing connection of others.
         let [.., high, low] = std::process::id().to_be_bytes();
         for attempt in 0..64 {
             match Self::on([127, 64 + (high.wrapping_add(attempt)) % 128, low], nodes) {
@@ -64,9 +64,9 @@ impl Proxy {
         let waker = Waker::new(poll.registry(), WAKE)?;
         let mut doors = Vec::new();
         for node in 0..nodes {
-            let mut door = TcpListener::bind(address(network, FIRST_DOOR, node))?;
-            poll.registry().register(&mut door, Token(1 + node), Interest::READABLE)?;
-            doors.push(door);
+            let mut listener = TcpListener::bind(address(network, FIRST_DOOR, node))?;
+            poll.registry().register(&mut listener, Token(1 + node), Interest::READABLE)?;
+            doors.push(listener);
         }
         let server = Server { network, shared: Arc::clone(&shared), poll, doors, connections: Vec::new() };
         let thread = thread::Builder::new().name("proxy".to_string()).spawn(move || server.serve())?;
@@ -74,7 +74,7 @@ impl Proxy {
     }
 
     /// Where the others find a node.
-    pub fn door(&self, node: usize) -> SocketAddr {
+    pub fn listener(&self, node: usize) -> SocketAddr {
         address(self.network, FIRST_DOOR, node)
     }
 
@@ -170,7 +170,7 @@ impl Server {
 
     fn let_in(&mut self, mut stream: TcpStream, from: usize, to: usize) -> io::Result<()> {
         let free = self.connections.iter().position(Option::is_none).unwrap_or(self.connections.len());
-        if free >= MOST_CONNECTIONS {
+        if free >= MAX_CONNECTIONS {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
         if free == self.connections.len() {
@@ -226,12 +226,12 @@ mod tests {
     fn pair() -> (Proxy, StdListener) {
         let proxy = Proxy::new(2).expect("loopback addresses");
         proxy.started(0, std::process::id());
-        let listener = StdListener::bind(proxy.back(1)).expect("the address behind the door is free");
+        let listener = StdListener::bind(proxy.back(1)).expect("the address behind the listener is free");
         (proxy, listener)
     }
 
     fn call(proxy: &Proxy) -> StdStream {
-        let stream = StdStream::connect(proxy.door(1)).expect("the door is open");
+        let stream = StdStream::connect(proxy.listener(1)).expect("the listener is open");
         stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
         stream
     }

@@ -10,7 +10,7 @@ use hustings_check::Timing;
 use hustings_protocol::Best;
 use hustings_sim::parse::{self, CheatAt, Ids, Starts, Values, Votes};
 use hustings_sim::simulate::Request;
-use hustings_sim::topology::Shape;
+use hustings_sim::topology::Topology;
 use hustings_sim::trace;
 
 use super::readers::{self, Initiators, Links, Order, Typed};
@@ -32,7 +32,7 @@ Exit codes: 0 every property holds; 1 one is violated, or nobody can ever lead; 
 everything was explored, or a file could not be written; 130 stopped by Ctrl-C.";
 
 /// A state takes some 200 bytes: so many fit into the memory of most machines.
-const MOST_STATES: u64 = 20_000_000;
+const MAX_STATES: u64 = 20_000_000;
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -41,7 +41,7 @@ pub(crate) struct CheckArgs {
     #[arg(required_unless_present = "all")]
     pub(crate) algorithm: Option<String>,
 
-    /// How many nodes [default: as many as the lists or the topology say, else the fewest that tell something].
+    /// How many nodes [default: as many as the lists or the topology say, else the min_nodes that tell something].
     #[arg(short, long, value_name = "N", value_parser = read(parse::node_count), allow_negative_numbers = true, help_heading = "Nodes")]
     pub(crate) nodes: Option<u32>,
     /// Their ids: all (every order) | rotations | 3,1,2 | ascending | descending [default: the positions].
@@ -60,8 +60,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "END", value_parser = one_of(&["max", "min"], parse::best), default_value = "max", hide_possible_values = true, help_heading = "Nodes")]
     best: Best,
     /// Who is linked to whom, as `hustings sim` takes it [default: what the algorithm runs on].
-    #[arg(long, value_name = "SHAPE", value_parser = read(Shape::from_str), help_heading = "Nodes")]
-    topology: Option<Shape>,
+    #[arg(long, value_name = "SHAPE", value_parser = read(Topology::from_str), help_heading = "Nodes")]
+    topology: Option<Topology>,
     /// Who starts, each at any time: all | none | every-subset | P,P [default: as the algorithm's text says].
     #[arg(long, value_name = "WHO", value_parser = read(Initiators::from_str), allow_hyphen_values = true, help_heading = "Nodes")]
     initiators: Option<Initiators>,
@@ -88,7 +88,7 @@ pub(crate) struct CheckArgs {
     runs: bool,
 
     /// The most states that are explored of one case.
-    #[arg(long, value_name = "K", value_parser = read(readers::states), default_value_t = MOST_STATES, allow_negative_numbers = true, help_heading = "Work")]
+    #[arg(long, value_name = "K", value_parser = read(readers::states), default_value_t = MAX_STATES, allow_negative_numbers = true, help_heading = "Work")]
     pub(crate) max_states: u64,
     /// How long it may take in all: 90 | 90s | 5m | 2h.
     #[arg(long, value_name = "TIME", value_parser = read(readers::duration), allow_negative_numbers = true, help_heading = "Work")]
@@ -99,7 +99,7 @@ pub(crate) struct CheckArgs {
     /// Explores everything, also after something was found to be violated.
     #[arg(long, help_heading = "Work")]
     pub(crate) keep_going: bool,
-    /// The whole catalogue: a table of many checks. Takes minutes.
+    /// The whole catalogue: a table of many checks. Inputs minutes.
     #[arg(long, help_heading = "Work")]
     pub(crate) all: bool,
     /// With --all: those that take seconds.
@@ -142,7 +142,7 @@ impl CheckArgs {
             && (ids, every_subset, channels, timing) == (Orders::Given, false, None, None)
     }
 
-    /// Takes the size, the topology and the parameters from there, if none of them is given here.
+    /// Inputs the size, the topology and the parameters from there, if none of them is given here.
     pub(crate) fn sized_as(&mut self, other: &CheckArgs) {
         let has_list = matches!(self.ids, Some(Order::Given(Ids::List(_) | Ids::File(_)))) || self.values.is_some();
         if self.nodes.is_none() && self.topology.is_none() && !has_list {
@@ -210,7 +210,7 @@ impl CheckArgs {
 
     /// The topology, if it is given.
     pub(crate) fn topology_words(&self) -> Option<String> {
-        self.topology.as_ref().map(Shape::to_string)
+        self.topology.as_ref().map(Topology::to_string)
     }
 
     /// The options for one case of this: with these ids (none, if nodes have none) and starters.

@@ -144,7 +144,7 @@ impl FromStr for Links {
             let again = || wrong(text, Problem::Twice(piece.to_string()), LINKS, None);
             let many = |before: u8| match count {
                 _ if before > 0 => Err(again()),
-                Some(count) => whole(text, count, 1, MOST_FAULTS, LINKS).map(|count| count as u8),
+                Some(count) => whole(text, count, 1, MAX_FAULTS, LINKS).map(|count| count as u8),
                 None => {
                     let problem = Problem::Lacks { piece: piece.to_string(), what: "`:` and how many messages" };
                     Err(wrong(text, problem, LINKS, Some(format!("{piece}:1"))))
@@ -179,11 +179,11 @@ impl fmt::Display for Links {
 }
 
 /// The most things of one kind that may go wrong.
-const MOST_FAULTS: u64 = 9;
+const MAX_FAULTS: u64 = 9;
 
 /// `--crashes`, `--recoveries`.
 pub(crate) fn count(text: &str) -> Result<u8, ParseError> {
-    whole(text, text, 0, MOST_FAULTS, "a whole number from 0 to 9").map(|count| count as u8)
+    whole(text, text, 0, MAX_FAULTS, "a whole number from 0 to 9").map(|count| count as u8)
 }
 
 /// `--max-states`.

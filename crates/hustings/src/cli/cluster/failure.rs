@@ -1,7 +1,7 @@
 //! Why a command of the cluster failed.
 
 use hustings_cluster::api::{ClientError, Refusal};
-use hustings_cluster::config::{ConfigError, FoundError};
+use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::NodeError;
 use hustings_cluster::trial::TrialError;
 use hustings_sim::parse::{nearest, short};
@@ -17,7 +17,7 @@ pub(crate) enum ClusterFailure {
     Config(#[from] ConfigError),
     /// Files that were not written.
     #[error(transparent)]
-    Found(#[from] FoundError),
+    Found(#[from] BootstrapError),
     /// The node cannot be spoken to.
     #[error(transparent)]
     Node(#[from] ClientError),
@@ -62,8 +62,8 @@ impl ClusterFailure {
     pub(crate) fn told(&self) -> (Exit, Option<String>) {
         match self {
             ClusterFailure::Config(error) => config_exit(error),
-            ClusterFailure::Found(FoundError::File { .. } | FoundError::Issue(_)) => (Exit::CouldNot, None),
-            ClusterFailure::Found(FoundError::Config(error)) => config_exit(error),
+            ClusterFailure::Found(BootstrapError::File { .. } | BootstrapError::Issue(_)) => (Exit::CouldNot, None),
+            ClusterFailure::Found(BootstrapError::Config(error)) => config_exit(error),
             ClusterFailure::Found(_) | ClusterFailure::OtherMember { .. } => (Exit::WrongUse, None),
             ClusterFailure::Run(NodeError::StoppedAtOnce) => (Exit::Stopped, None),
             ClusterFailure::Run(error) if is_wrong_use(error) => (Exit::WrongUse, None),

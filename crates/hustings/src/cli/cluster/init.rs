@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hustings_cluster::config::{ArbiterKind, Choice, Founded, Newcomer, Plan, found};
+use hustings_cluster::config::{ArbiterKind, Bootstrapped, Choice, Newcomer, Plan, found};
 use hustings_cluster::member::Member;
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ fn plan(args: &InitArgs) -> Plan {
     }
 }
 
-fn tell(founded: &Founded, console: &mut Console<'_>) -> std::io::Result<()> {
+fn tell(founded: &Bootstrapped, console: &mut Console<'_>) -> std::io::Result<()> {
     let folder = founded.folder.display().to_string();
     let strong = Paint::Strong.on(&folder, console.colour);
     writeln!(console.out, "{strong}: the files of a cluster of {}\n", founded.members.len())?;
@@ -112,7 +112,7 @@ fn tell(founded: &Founded, console: &mut Console<'_>) -> std::io::Result<()> {
     Ok(())
 }
 
-fn describe(founded: &Founded) -> Value {
+fn describe(founded: &Bootstrapped) -> Value {
     let members: Vec<Value> = founded
         .members
         .iter()

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use hustings_cluster::api::Request;
-use hustings_cluster::config::{Admitted, Config, FoundError, Newcomer, admit, dismiss};
+use hustings_cluster::config::{Admitted, BootstrapError, Config, Newcomer, admit, dismiss};
 use hustings_sim::parse::short;
 use serde_json::json;
 
@@ -86,7 +86,7 @@ fn add(args: &AddArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let mut asked = args.common.place.connect()?;
     let Newcomer { name, address, priority, role } = args.newcomer.clone();
     if asked.status()?.members.iter().any(|member| member.name == name) {
-        return Err(ClusterFailure::Found(FoundError::Member(name)).into());
+        return Err(ClusterFailure::Found(BootstrapError::Member(name)).into());
     }
     let admitted = admitted(&args.dir, &args.newcomer)?;
     asked.order(&Request::AddMember { id: admitted.member.id.0, name: name.clone(), address, priority, role })?;
@@ -107,7 +107,7 @@ fn add(args: &AddArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
 /// Its files: those of an earlier attempt, if there are any.
 fn admitted(dir: &Path, newcomer: &Newcomer) -> Result<Admitted, ClusterFailure> {
     match admit(dir, newcomer) {
-        Err(FoundError::Member(name)) => {
+        Err(BootstrapError::Member(name)) => {
             let folder = dir.join(&newcomer.name);
             let path = folder.join("hustings.toml");
             let config = Config::read_with(&path, &|_| None)?;

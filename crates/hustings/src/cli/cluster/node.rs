@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use hustings_cluster::clock::Clock;
 use hustings_cluster::config::{ArbiterKind, Config, Mode};
-use hustings_cluster::machine::{Broken, Exit as Ended};
+use hustings_cluster::core::{Broken, Exit as Ended};
 use hustings_cluster::node::{Journal, Node, NodeError, Options};
 use hustings_cluster::timing::{Explanation, Part, Way};
 use serde_json::{Value, json};

@@ -10,17 +10,17 @@ use super::Report;
 use crate::cli::console::Paint;
 
 /// The largest ring that is drawn.
-const MOST_NODES: u32 = 16;
+const MAX_NODES: u32 = 16;
 /// The longest name that is drawn on it.
-const MOST_DIGITS: usize = 6;
+const MAX_DIGITS: usize = 6;
 
 /// The picture, if the network is a ring and small enough.
 pub(crate) fn draw(report: &Report<'_>, colour: bool) -> Option<String> {
     let (Network::Ring(ring) | Network::InformedRing(ring)) = report.scenario.network else { return None };
-    let names: Vec<String> = (0..ring.size.min(MOST_NODES + 1))
+    let names: Vec<String> = (0..ring.size.min(MAX_NODES + 1))
         .map(|at| report.id(at).map_or_else(|| at.to_string(), |id| id.to_string()))
         .collect();
-    if !(2..=MOST_NODES).contains(&ring.size) || names.iter().any(|name| name.len() > MOST_DIGITS) {
+    if !(2..=MAX_NODES).contains(&ring.size) || names.iter().any(|name| name.len() > MAX_DIGITS) {
         return None;
     }
     let down = down_at_the_end(report.scenario);

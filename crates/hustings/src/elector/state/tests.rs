@@ -283,7 +283,7 @@ fn no_node_is_asked_for_more_offices_than_it_shows() {
     let mut state = State::new(FRESH);
     sent(state.connected(at(0)));
     let watches = |news: News| sent(news).contains(&"watch");
-    for number in 0..MOST_OFFICES {
+    for number in 0..MAX_OFFICES {
         let (_receiver, news) = state.observe(&format!("o{number}"), at(0));
         assert!(watches(news));
     }

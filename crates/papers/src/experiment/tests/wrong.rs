@@ -352,7 +352,7 @@ fn a_file_says_its_version_and_its_name() {
         "wrong.toml, line 2: name = ../a: this cannot be part of a file's name; allowed: letters a to z, digits, - and _, \
          not beginning with -"
     );
-    let long = " ".repeat(super::super::MOST_BYTES + 1);
+    let long = " ".repeat(super::super::MAX_BYTES + 1);
     assert_eq!(told(&long), "wrong.toml, line 1: the file has 1048577 bytes; allowed: at most 1048576");
 }
 

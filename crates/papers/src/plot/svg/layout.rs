@@ -18,7 +18,7 @@ pub(super) const MARGIN: f64 = 14.0;
 /// Between panels.
 const BETWEEN: f64 = 24.0;
 /// The longest word at a slant.
-const LONGEST_WORD: f64 = 130.0;
+const MAX_WORD: f64 = 130.0;
 
 /// What stands at the horizontal axis of bars.
 #[derive(Debug, Default)]
@@ -137,7 +137,7 @@ impl Words {
         if !slanted {
             return Words { words: words.clone(), slanted, height: 6.0 + TICK * LINE + 2.0 };
         }
-        let words: Vec<String> = words.iter().map(|word| shortened(word, TICK, LONGEST_WORD)).collect();
+        let words: Vec<String> = words.iter().map(|word| shortened(word, TICK, MAX_WORD)).collect();
         let longest = words.iter().map(|word| width(word, TICK)).fold(0.0, f64::max);
         Words { words, slanted, height: 14.0 + longest * SIN + TICK * COS }
     }

@@ -7,10 +7,10 @@ use crate::plot::chart::{Chart, Curve, Line, Panel, Point};
 use crate::plot::text::escaped;
 
 /// Above so many points a line has no markers.
-const MOST_MARKERS: usize = 60;
+const MAX_MARKERS: usize = 60;
 
 /// Above so many markers in a picture they say nothing when pointed at.
-const MOST_SAID: usize = 600;
+const MAX_SAID: usize = 600;
 
 /// Which part of a word's place its bars take.
 const BARS: f64 = 0.76;
@@ -174,12 +174,12 @@ impl Frame<'_> {
     }
 
     fn markers(&self, canvas: &mut Canvas, line: &Line) {
-        if line.points.len() > MOST_MARKERS {
+        if line.points.len() > MAX_MARKERS {
             return;
         }
         for point in &line.points {
             let place = (self.x(point.x), self.y(point.y));
-            let said = if self.layout.markers <= MOST_SAID { self.said(line.series, point) } else { String::new() };
+            let said = if self.layout.markers <= MAX_SAID { self.said(line.series, point) } else { String::new() };
             style::marker(canvas, line.series, place, &escaped(&said));
         }
     }

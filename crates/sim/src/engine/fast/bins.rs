@@ -22,7 +22,7 @@ const PACK: usize = 256;
 const LETTERS_IN_A_BIN: usize = 1 << 16;
 
 /// The most receivers that share a bin, as a power of 2.
-const MOST_IN_A_BIN: u32 = 13;
+const MAX_IN_A_BIN: u32 = 13;
 
 /// With fewer letters than receivers divided by this, comparing is faster than counting.
 const WORTH_COUNTING: usize = 16;
@@ -150,7 +150,7 @@ impl<M: Send> Mailbox<M> for Bins<M> {
     fn new<L: Links>(links: L, _: Range<u32>, to: Range<u32>) -> Self {
         let slots = links.first(to.end) - links.first(to.start);
         let degree = slots / to.len().max(1) + 1;
-        let width = (LETTERS_IN_A_BIN / degree).max(1).ilog2().min(MOST_IN_A_BIN);
+        let width = (LETTERS_IN_A_BIN / degree).max(1).ilog2().min(MAX_IN_A_BIN);
         let bins = to.len().div_ceil(1 << width);
         Bins {
             first: to.start,

@@ -223,7 +223,7 @@ fn rough_message<M>(boards: &mut [Board<M>], reader: Reader) -> (M, bool) {
     (message, true)
 }
 
-/// Takes a message whose bit is set.
+/// Inputs a message whose bit is set.
 #[inline(always)]
 fn take<M>(boards: &mut [Board<M>], slot: usize) -> M {
     let slot = slot - boards[0].first;

@@ -153,7 +153,7 @@ impl<M> Calendar<M> {
         self.next = self.next.min(due);
     }
 
-    /// Takes what this tick holds.
+    /// Inputs what this tick holds.
     pub(super) fn open(&mut self, tick: u64) -> Day<M> {
         if self.next > tick {
             return Day::EMPTY;

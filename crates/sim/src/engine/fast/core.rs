@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use hustings_protocol::{Fact, Id, Message, Protocol, Summons, Timer};
+use hustings_protocol::{Fact, Id, Message, Protocol, StartReason, Timer};
 
 use super::calendar::{Calendar, Starts};
 use super::ledger::{Clockwork, Ledger, agreement, final_leader};
 use super::meter::{Gauge, Meter, summary};
-use crate::engine::MOST_KINDS;
+use crate::engine::MAX_KINDS;
 use crate::engine::books::Directory;
 use crate::outcome::Outcome;
 use crate::rng::{Purpose, Stream};
@@ -47,12 +47,12 @@ impl Plan {
 
 /// Messages by kind. A fixed array, so that a driver can hold it in registers.
 #[derive(Default)]
-pub(super) struct Counts([u64; MOST_KINDS]);
+pub(super) struct Counts([u64; MAX_KINDS]);
 
 impl Counts {
     #[inline(always)]
     pub(super) fn sent<M: Message>(&mut self, message: &M, copies: u64) {
-        const { assert!(M::KINDS.len() <= MOST_KINDS, "too many kinds of messages") };
+        const { assert!(M::KINDS.len() <= MAX_KINDS, "too many kinds of messages") };
         self.0[message.kind()] += copies;
     }
 
@@ -159,14 +159,14 @@ impl<'a, P: Protocol> Core<'a, P> {
     }
 
     /// What a start signal is at this moment: if the leader that the node names is down, it says so.
-    pub(super) fn summons(&mut self, node: u32) -> Summons {
+    pub(super) fn reason(&mut self, node: u32) -> StartReason {
         if !self.calendar.is_rough() || node >= self.members {
-            return Summons::Start;
+            return StartReason::Start;
         }
-        let Some(leader) = self.ledger.names(node) else { return Summons::Start };
+        let Some(leader) = self.ledger.names(node) else { return StartReason::Start };
         match self.position(leader) {
-            Some(position) if self.calendar.is_up(position, self.tick) => Summons::Start,
-            _ => Summons::LeaderLost,
+            Some(position) if self.calendar.is_up(position, self.tick) => StartReason::Start,
+            _ => StartReason::LeaderLost,
         }
     }
 

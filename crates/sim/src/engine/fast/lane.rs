@@ -64,7 +64,7 @@ impl<M> Lane<M> {
         }
     }
 
-    /// Takes the first message; the lane must not be empty.
+    /// Inputs the first message; the lane must not be empty.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> (u32, M) {
         debug_assert!(!self.is_empty());

@@ -114,7 +114,7 @@ mod tests {
     use super::super::sheet::Sheet;
     use super::*;
     use crate::rng::{Purpose, Stream};
-    use crate::topology::{Complete, Network, Shape};
+    use crate::topology::{Complete, Network, Topology};
 
     /// Receiver, sender, whether it came over a link, and what it says.
     type Read = (u32, u32, bool, u32);
@@ -189,7 +189,7 @@ mod tests {
                 comes_out_in_order::<Bins<_>, _>(complete, to.clone(), &mut stream);
                 comes_out_in_order::<Board<_>, _>(complete, to, &mut stream);
             }
-            let Ok(Network::Graph(graph)) = (Shape::Random { min: 2, max: 9 }).build(20 * size, 1) else { continue };
+            let Ok(Network::Graph(graph)) = (Topology::Random { min: 2, max: 9 }).build(20 * size, 1) else { continue };
             for to in [0..graph.size(), graph.size() / 3..graph.size() / 2] {
                 comes_out_in_order::<Bins<_>, _>(&graph, to.clone(), &mut stream);
                 comes_out_in_order::<Board<_>, _>(&graph, to, &mut stream);

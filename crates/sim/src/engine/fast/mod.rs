@@ -59,7 +59,7 @@ pub fn suits(scenario: &Scenario) -> bool {
 
 /// Only the general engine tells nodes whom they can reach; where nobody crashes there is nothing to tell.
 fn needs_word(protocol: &impl Protocol, plan: &Plan) -> bool {
-    protocol.watches() && !plan.crashes.is_empty()
+    protocol.observes_reachability() && !plan.crashes.is_empty()
 }
 
 /// What there is to do, if the fast engine can do it.

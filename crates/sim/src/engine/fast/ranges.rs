@@ -24,14 +24,14 @@ use crate::outcome::Outcome;
 const WORTH_A_THREAD: usize = 50_000;
 
 /// Every range has a mailbox for every range, so there are not too many.
-const MOST_RANGES: usize = 16;
+const MAX_RANGES: usize = 16;
 
 /// The links of a complete network grow with the square of its size: beyond this many the general engine takes less.
-const MOST_SLOTS: usize = 1 << 30;
+const MAX_SLOTS: usize = 1 << 30;
 
 /// Whether this driver serves a network.
 pub(super) fn suits(links: impl Links) -> bool {
-    links.size() >= 1 && links.first(links.size()) <= MOST_SLOTS
+    links.size() >= 1 && links.first(links.size()) <= MAX_SLOTS
 }
 
 /// One range of positions.
@@ -99,7 +99,7 @@ impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Prepared<'a, 
 /// Where the ranges begin, in positions and in slots, so that each has about as many slots; one more entry than ranges.
 fn borders(links: impl Links, threads: usize) -> Vec<(u32, usize)> {
     let size = links.size();
-    let ranges = threads.clamp(1, MOST_RANGES).min(size.max(1) as usize);
+    let ranges = threads.clamp(1, MAX_RANGES).min(size.max(1) as usize);
     let slots = links.first(size);
     let mut borders = vec![(0, 0)];
     for range in 1..ranges {
@@ -223,10 +223,10 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
             (cx.node, cx.first, cx.degree) = (node, first, degree);
             let (protocol, state) = (cx.books.protocol, &mut self.states[(node - start) as usize]);
             match came {
-                Came::Through(port) => protocol.receive(state, port, message, &mut cx),
+                Came::Through(port) => protocol.handle_message(state, port, message, &mut cx),
                 Came::From(sender) => {
                     let from = cx.books.ranks[sender as usize].id();
-                    protocol.receive_direct(state, from, message, &mut cx);
+                    protocol.handle_direct(state, from, message, &mut cx);
                 }
             }
         }
@@ -283,14 +283,14 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
     }
 
     fn start<Mt: Meter>(&mut self, node: u32, counts: &mut Counts) {
-        let summons = self.books.summons(node);
-        self.at::<Mt, _>(node, counts, |protocol, state, cx| protocol.start(state, summons, cx));
+        let reason = self.books.reason(node);
+        self.at::<Mt, _>(node, counts, |protocol, state, cx| protocol.handle_start(state, reason, cx));
     }
 
     fn hand_back<Mt: Meter>(&mut self, lost: Return<P::Message>, counts: &mut Counts) {
         self.at::<Mt, _>(lost.sender, counts, |protocol, state, cx| match lost.to {
-            To::Port(port, _) => protocol.unreachable(state, port, lost.message, cx),
-            To::Direct(to) => protocol.unreachable_direct(state, to, lost.message, cx),
+            To::Port(port, _) => protocol.handle_unreachable(state, port, lost.message, cx),
+            To::Direct(to) => protocol.handle_unreachable_direct(state, to, lost.message, cx),
         });
     }
 
@@ -298,7 +298,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
     fn fire<Mt: Meter>(&mut self, node: u32, timer: Timer, counts: &mut Counts) -> bool {
         let before = self.states[(node - self.range.start) as usize].clone();
         let acted = self.at::<Mt, _>(node, counts, |protocol, state, cx| {
-            protocol.timer(state, timer, cx);
+            protocol.handle_timer(state, timer, cx);
             cx.acted
         });
         acted || self.states[(node - self.range.start) as usize] != before

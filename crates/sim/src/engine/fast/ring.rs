@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
-use hustings_protocol::{Port, Protocol, Summons};
+use hustings_protocol::{Port, Protocol, StartReason};
 
 use super::calendar::{Day, Return, To};
 use super::core::{Core, Counts, Plan, outcome};
@@ -142,14 +142,14 @@ fn plain_ticks<P: Protocol, Mt: Meter>(
                 let (node, message) = clockwise.pop();
                 core.books.delivered::<Mt>(node);
                 let mut cx = Side::<P, Mt>::new(node, core, &mut counts, &mut clockwise, &mut counter, &mut seam);
-                protocol.receive(&mut states[node as usize], Port::PREVIOUS, message, &mut cx);
+                protocol.handle_message(&mut states[node as usize], Port::PREVIOUS, message, &mut cx);
             }
         } else {
             let mut left = (clockwise.len(), counter.len());
             while let Some((node, from, message)) = next_in_lanes(&mut clockwise, &mut counter, &mut left, u32::MAX) {
                 core.books.delivered::<Mt>(node);
                 let mut cx = Side::<P, Mt>::new(node, core, &mut counts, &mut clockwise, &mut counter, &mut seam);
-                protocol.receive(&mut states[node as usize], from, message, &mut cx);
+                protocol.handle_message(&mut states[node as usize], from, message, &mut cx);
             }
         }
         let tick = core.books.tick;
@@ -255,13 +255,13 @@ fn special_tick<P: Protocol, Mt: Meter>(
         // Before the next node with something special: nodes that only start (nobody has mail then), or only have mail.
         let bound = special.unwrap_or(core.size);
         while next_to_start < bound {
-            protocol.start(&mut states[next_to_start as usize], Summons::Start, &mut cx!(next_to_start));
+            protocol.handle_start(&mut states[next_to_start as usize], StartReason::Start, &mut cx!(next_to_start));
             next_to_start += 1;
         }
         while let Some((node, from, message)) = next_in_lanes(&mut clockwise, &mut counter, &mut left, bound) {
             active = true;
             core.books.delivered::<Mt>(node);
-            protocol.receive(&mut states[node as usize], from, message, &mut cx!(node));
+            protocol.handle_message(&mut states[node as usize], from, message, &mut cx!(node));
         }
         let Some(node) = special else { break };
         if crashes.pop_front_if(|first| *first == node).is_some() {
@@ -273,8 +273,8 @@ fn special_tick<P: Protocol, Mt: Meter>(
         }
         let state = &mut states[node as usize];
         if starts_now && core.books.calendar.is_up(node, tick) {
-            let summons = core.books.summons(node);
-            protocol.start(state, summons, &mut cx!(node));
+            let reason = core.books.reason(node);
+            protocol.handle_start(state, reason, &mut cx!(node));
         }
         // Mail for nodes that are down at arrival was never put in: all of this is delivered.
         while let Some((from, message)) =
@@ -282,14 +282,14 @@ fn special_tick<P: Protocol, Mt: Meter>(
         {
             active = true;
             core.books.delivered::<Mt>(node);
-            protocol.receive(state, from, message, &mut cx!(node));
+            protocol.handle_message(state, from, message, &mut cx!(node));
         }
         while let Some(lost) = core.today.pop_front_if(|first| first.sender == node) {
             if let To::Port(port, peer) = lost.to
                 && core.books.calendar.is_up(node, tick)
             {
                 core.returning = Some((peer, lost.message.clone()));
-                protocol.unreachable(state, port, lost.message, &mut cx!(node));
+                protocol.handle_unreachable(state, port, lost.message, &mut cx!(node));
                 core.returning = None;
             }
         }
@@ -297,7 +297,7 @@ fn special_tick<P: Protocol, Mt: Meter>(
             if core.books.calendar.is_up(node, tick) {
                 let before = state.clone();
                 let mut cx = cx!(node);
-                protocol.timer(state, timer, &mut cx);
+                protocol.handle_timer(state, timer, &mut cx);
                 active |= cx.acted || *state != before;
             }
         }

@@ -7,7 +7,7 @@ use crate::rng::{Purpose, Stream};
 use crate::scenario::{Delay, Scenario};
 
 /// No message travels longer than this: about a billion ticks, so that no sum of ticks overflows.
-pub(crate) const LONGEST_DELAY: u64 = 1 << 30;
+pub(crate) const MAX_DELAY: u64 = 1 << 30;
 
 /// Draws for the messages of all nodes.
 #[derive(Debug)]
@@ -69,14 +69,14 @@ impl Chances {
         let ticks = match self.delay {
             Delay::Unit => 1,
             Delay::Uniform(least, most) => {
-                let least = least.min(LONGEST_DELAY);
-                let choices = most.min(LONGEST_DELAY).saturating_sub(least) + 1;
+                let least = least.min(MAX_DELAY);
+                let choices = most.min(MAX_DELAY).saturating_sub(least) + 1;
                 least + (unit() * choices as f64) as u64
             }
             Delay::Exponential(mean) => (-mean * (1.0 - unit()).ln()).ceil() as u64,
             Delay::Pareto { min, shape } => (min / (1.0 - unit()).powf(1.0 / shape)).ceil() as u64,
         };
-        ticks.clamp(1, LONGEST_DELAY)
+        ticks.clamp(1, MAX_DELAY)
     }
 
     /// Whether it is lost.
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn senseless_numbers_do_no_harm() {
-        let all = |delay| delays(delay, 50).into_iter().all(|delay| (1..=LONGEST_DELAY).contains(&delay));
+        let all = |delay| delays(delay, 50).into_iter().all(|delay| (1..=MAX_DELAY).contains(&delay));
         assert!(all(Delay::Uniform(0, 0)) && all(Delay::Uniform(9, 2)) && all(Delay::Uniform(0, u64::MAX)));
         assert!(all(Delay::Exponential(f64::NAN)) && all(Delay::Exponential(-1.0)) && all(Delay::Exponential(1e300)));
         assert!(all(Delay::Pareto { min: 1.0, shape: 0.0 }) && all(Delay::Pareto { min: 0.0, shape: 1.0 }));

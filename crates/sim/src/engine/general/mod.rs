@@ -16,7 +16,7 @@
 //! What the contract leaves open is decided here:
 //!
 //! - **Who is up.** Crashes and recoveries of a tick count from its beginning, whatever the positions: a start signal
-//!   in the tick in which the named leader crashes is a [`Summons::LeaderLost`](hustings_protocol::Summons).
+//!   in the tick in which the named leader crashes is a [`StartReason::LeaderLost`](hustings_protocol::StartReason).
 //! - **Turnabouts.** Crashing a node that is down, or reviving one that is up, does nothing. A position with a `Join`
 //!   is down from the beginning without a word; a start signal that comes too early waits for the join. A recovered
 //!   node draws its coins where it stopped drawing.
@@ -51,7 +51,7 @@ mod turn;
 
 use std::collections::BTreeMap;
 
-use hustings_protocol::{Effect, Happening, Message, Protocol, Rank, Record};
+use hustings_protocol::{Effect, Message, Protocol, Rank, Record, TraceEvent};
 
 use self::agenda::{Agenda, Alarm, Signal, Turnabout};
 use self::barriers::Barriers;
@@ -192,7 +192,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             books.list_changes();
         }
         let ids = ranks.iter().take(scenario.network.members() as usize).map(|rank| rank.id());
-        let herald = protocol.watches().then(|| Herald::new(ids, !absent.is_empty()));
+        let herald = protocol.observes_reachability().then(|| Herald::new(ids, !absent.is_empty()));
         let routes = Routes::new(&scenario.network);
         let can_be_down =
             |fault: &Fault| matches!(fault.what, FaultKind::Crash(_) | FaultKind::Join(_) | FaultKind::Retire(_));
@@ -360,7 +360,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
         for (at, peer) in self.barriers.changes(&before, fault, &self.scenario.network) {
             let is_cut = self.barriers.bar(at, peer);
             self.record(at, Cause::NONE, || {
-                if is_cut { Happening::LinkCut { peer } } else { Happening::LinkHealed { peer } }
+                if is_cut { TraceEvent::LinkCut { peer } } else { TraceEvent::LinkHealed { peer } }
             });
         }
     }
@@ -379,7 +379,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
         let mut notices = std::mem::take(&mut self.notices);
         self.watch.end_tick(self.now, &self.books, &self.barriers, &mut notices);
         for (leader, kind, count) in notices.drain(..) {
-            self.record(leader, Cause::NONE, || Happening::Notice { kind, count });
+            self.record(leader, Cause::NONE, || TraceEvent::Notice { kind, count });
         }
         self.notices = notices;
         self.books.close_tick(self.now);
@@ -387,7 +387,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
 
     /// Tells the observer, if there is one.
     #[inline]
-    fn record(&mut self, node: u32, cause: Cause, what: impl FnOnce() -> Happening<P::Message>) {
+    fn record(&mut self, node: u32, cause: Cause, what: impl FnOnce() -> TraceEvent<P::Message>) {
         if let Some(observer) = &mut self.observer {
             let Cause { record: cause, nth, copy } = cause;
             observer.record(&Record { number: self.number, tick: self.now, node, cause, nth, copy, what: what() });

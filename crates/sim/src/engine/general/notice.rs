@@ -14,7 +14,7 @@
 //!   K ticks later: the lowest live position that names it gets a signal. If it is still named then, its next term
 //!   begins at once.
 //!
-//! In a trace its messages are [`Happening::Notice`](hustings_protocol::Happening): for each leader and tick one record
+//! In a trace its messages are [`TraceEvent::Notice`](hustings_protocol::TraceEvent): for each leader and tick one record
 //! of the polls sent to it, one of its answers, one of its heartbeats.
 //!
 //! A notice with period 0 is taken as one with period 1.

@@ -183,7 +183,7 @@ struct Queue<M> {
 }
 
 impl<M> Queue<M> {
-    /// Takes what is newly due and leaves in its place what the network can carry.
+    /// Inputs what is newly due and leaves in its place what the network can carry.
     fn pass(&mut self, arrivals: &mut Vec<Mail<M>>) {
         self.due.extend(arrivals.drain(..).map(Due));
         while (arrivals.len() as u64) < self.most
@@ -227,10 +227,10 @@ struct Floors {
 
 impl Floors {
     /// Beyond this, most links of a complete network are never used.
-    const MOST_LANES: u64 = 1 << 22;
+    const MAX_LANES: u64 = 1 << 22;
 
     fn new(lanes: u64) -> Self {
-        let lanes = if lanes <= Self::MOST_LANES { lanes } else { 0 };
+        let lanes = if lanes <= Self::MAX_LANES { lanes } else { 0 };
         Floors { lanes: vec![0; lanes as usize], others: HashMap::new() }
     }
 

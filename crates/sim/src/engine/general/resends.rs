@@ -96,7 +96,7 @@ impl<M: Clone> Resends<M> {
         ticket != NO_TICKET && sent.index(ticket).and_then(|index| sent.kept.get(index)).is_none_or(|kept| kept.resent)
     }
 
-    /// Takes what must be sent again, in order and each by its own port: everything that went to `to` from the lost
+    /// Inputs what must be sent again, in order and each by its own port: everything that went to `to` from the lost
     /// message on.
     pub(crate) fn take(&mut self, at: u32, to: u32, lost: Ticket) -> Vec<(Port, M)> {
         let Some(sent) = self.nodes.get_mut(at as usize) else { return Vec::new() };

@@ -1,6 +1,6 @@
 //! A node's turn: what it handles in one tick, and what comes of it.
 
-use hustings_protocol::{Change, Effect, Event, Happening, Id, Loss, Message, Port, Protocol, Recorder, Summons};
+use hustings_protocol::{Change, Effect, Event, Id, Loss, Message, Port, Protocol, Recorder, StartReason, TraceEvent};
 
 use super::agenda::{Alarm, Signal, Turnabout, Turns};
 use super::post::{Mail, Way};
@@ -48,11 +48,11 @@ impl<P: Protocol> Engine<'_, P> {
     pub(super) fn turn(&mut self, at: u32, turns: &mut Turns<'_, P::Message>) {
         while let Some(turnabout) = turns.turnabout(at) {
             self.record(at, Cause::NONE, || match turnabout {
-                Turnabout::Crashed => Happening::Crashed,
-                Turnabout::Recovered => Happening::Recovered,
-                Turnabout::Joined => Happening::Joined,
+                Turnabout::Crashed => TraceEvent::Crashed,
+                Turnabout::Recovered => TraceEvent::Recovered,
+                Turnabout::Joined => TraceEvent::Joined,
             });
-            if turnabout != Turnabout::Crashed && self.protocol.rejoins() && self.books.is_live(at) {
+            if turnabout != Turnabout::Crashed && self.protocol.handles_rejoin() && self.books.is_live(at) {
                 self.handle(at, Event::Rejoin, Origin::default());
             }
         }
@@ -81,12 +81,12 @@ impl<P: Protocol> Engine<'_, P> {
             return;
         }
         let leader_is_down = || self.books.named(at).is_some_and(|leader| !self.books.is_live(leader));
-        let summons = match signal {
-            Signal::LeaderLost => Summons::LeaderLost,
-            Signal::Planned if leader_is_down() => Summons::LeaderLost,
-            Signal::Planned => Summons::Start,
+        let reason = match signal {
+            Signal::LeaderLost => StartReason::LeaderLost,
+            Signal::Planned if leader_is_down() => StartReason::LeaderLost,
+            Signal::Planned => StartReason::Start,
         };
-        self.handle(at, Event::Start(summons), Origin::default());
+        self.handle(at, Event::Start(reason), Origin::default());
     }
 
     fn tell(&mut self, Word { at, life, reach }: Word) {
@@ -113,7 +113,7 @@ impl<P: Protocol> Engine<'_, P> {
             return;
         }
         self.books.lost();
-        self.record(mail.to, Cause::of(&mail), || Happening::Lost {
+        self.record(mail.to, Cause::of(&mail), || TraceEvent::Lost {
             peer: mail.from,
             message: mail.message.clone(),
             why,
@@ -204,7 +204,7 @@ impl<P: Protocol> Engine<'_, P> {
             return;
         }
         self.handle(at, Event::Retire, Origin::default());
-        self.record(at, Cause::NONE, || Happening::Retired);
+        self.record(at, Cause::NONE, || TraceEvent::Retired);
         self.retired.push(at);
     }
 
@@ -227,7 +227,7 @@ impl<P: Protocol> Engine<'_, P> {
         if let Some(event) = observed {
             let coins = std::mem::take(&mut self.drawn);
             let effects = effects.clone();
-            self.record(at, origin.cause, || Happening::Handled { event, peer: origin.peer, coins, effects });
+            self.record(at, origin.cause, || TraceEvent::Handled { event, peer: origin.peer, coins, effects });
         }
         let acted = Acted::of(&effects);
         self.nth = 0;

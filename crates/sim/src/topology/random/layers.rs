@@ -28,7 +28,7 @@ use crate::topology::{
 const TRIES: u32 = 256;
 
 /// Fewer nodes than this are not worth a thread.
-const LEAST_SHARE: u32 = 1 << 16;
+const MIN_SHARE: u32 = 1 << 16;
 
 /// All layers, and what differs from them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -128,7 +128,7 @@ impl Layers {
     fn all_doubles(&self) -> Vec<(u32, u32)> {
         let threads =
             std::thread::available_parallelism().map_or(1, |threads| u32::try_from(threads.get()).unwrap_or(1));
-        let share = self.size.div_ceil(threads).max(LEAST_SHARE);
+        let share = self.size.div_ceil(threads).max(MIN_SHARE);
         let ranges =
             (0..self.size).step_by(share as usize).map(|start| start..self.size.min(start.saturating_add(share)));
         std::thread::scope(|scope| {

@@ -13,9 +13,9 @@ use crate::trace::arrows::{self, Arrow};
 use crate::trace::{Names, words};
 
 /// With more arrows than this, what they say is told only where the pointer rests.
-const MOST_LABELS: usize = 160;
+const MAX_LABELS: usize = 160;
 /// Longer contents do not fit beside an arrow.
-const LONGEST_LABEL: usize = 8;
+const MAX_LABEL: usize = 8;
 
 /// A picture in parts, in the order in which they cover each other.
 pub(super) struct Drawing<'a> {
@@ -118,7 +118,7 @@ impl<'a> Drawing<'a> {
 
     fn messages<M: Message>(&mut self, records: &[Record<M>]) {
         let arrows: Vec<_> = records.iter().filter_map(|record| arrows::arrow(records, record)).collect();
-        let labelled = arrows.len() <= MOST_LABELS;
+        let labelled = arrows.len() <= MAX_LABELS;
         // Messages that share both ends lie beside each other.
         let mut beside: BTreeMap<(u32, u64, u32, u64), u32> = BTreeMap::new();
         for arrow in &arrows {
@@ -160,7 +160,7 @@ impl<'a> Drawing<'a> {
             );
         }
         let said = words::payload(arrow.message);
-        if labelled && !said.is_empty() && said.chars().count() <= LONGEST_LABEL {
+        if labelled && !said.is_empty() && said.chars().count() <= MAX_LABEL {
             let (x, y) = path.label;
             let _ = writeln!(self.labels, "<text class=\"said\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escape(&said));
         }

@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hustings_protocol::{Happening, Message, Record};
+use hustings_protocol::{Message, Record, TraceEvent};
 
 use crate::trace::{Names, arrows, grouped};
 
 /// The most nodes that get a line.
-pub const MOST_ROWS: u32 = 128;
+pub const MAX_ROWS: u32 = 128;
 /// The most ticks that get a column.
-pub const MOST_COLUMNS: usize = 400;
+pub const MAX_COLUMNS: usize = 400;
 /// The most messages that are drawn.
-pub const MOST_ARROWS: usize = 4_000;
+pub const MAX_ARROWS: usize = 4_000;
 
 /// Quiet stretches longer than this many columns are shortened to it.
-const LONGEST_GAP: u64 = 3;
+const MAX_GAP: u64 = 3;
 /// Above the first node: headline and axis; the legend comes between.
 const HEADLINE: f64 = 34.0;
 const AXIS: f64 = 30.0;
@@ -44,16 +44,16 @@ pub(super) struct Layout {
 impl Layout {
     pub(super) fn of<M: Message>(names: &Names, records: &[Record<M>]) -> Self {
         let nodes = names.positions(records);
-        let rows = nodes.min(MOST_ROWS);
+        let rows = nodes.min(MAX_ROWS);
         let (mut ticks, mut messages, mut shown) = (BTreeSet::new(), 0, 0);
         for record in records {
             let arrow = arrows::arrow(records, record).filter(|arrow| arrow.from < rows && arrow.to < rows);
             // What is not drawn needs no room.
-            let own = (!matches!(record.what, Happening::Notice { .. })).then_some(record.tick);
+            let own = (!matches!(record.what, TraceEvent::Notice { .. })).then_some(record.tick);
             let new = [own, arrow.as_ref().map(|arrow| arrow.sent)];
             let more = new.iter().flatten().filter(|tick| !ticks.contains(*tick)).count();
             messages += usize::from(arrow.is_some());
-            if ticks.len() + more > MOST_COLUMNS || messages > MOST_ARROWS {
+            if ticks.len() + more > MAX_COLUMNS || messages > MAX_ARROWS {
                 break;
             }
             ticks.extend(new.into_iter().flatten());
@@ -61,7 +61,7 @@ impl Layout {
         }
         let (mut columns, mut last, mut at) = (BTreeMap::new(), None::<u64>, 0);
         for tick in ticks {
-            at += last.map_or(0, |last| (tick - last).min(LONGEST_GAP));
+            at += last.map_or(0, |last| (tick - last).min(MAX_GAP));
             last = Some(tick);
             columns.insert(tick, at);
         }
@@ -89,7 +89,7 @@ impl Layout {
     /// The ticks, and whether a stretch before it was shortened.
     pub(super) fn ticks(&self) -> impl Iterator<Item = (u64, bool)> {
         let before = std::iter::once(None).chain(self.columns.keys().map(Some));
-        self.columns.keys().zip(before).map(|(tick, last)| (*tick, last.is_some_and(|last| tick - last > LONGEST_GAP)))
+        self.columns.keys().zip(before).map(|(tick, last)| (*tick, last.is_some_and(|last| tick - last > MAX_GAP)))
     }
 
     /// Where a tick is.
@@ -157,7 +157,7 @@ mod tests {
         records[last].tick = 1_000;
         let layout = Layout::of(&sample::ring_names(), &records);
         assert_eq!(layout.x(3) - layout.x(2), layout.column);
-        assert_eq!(layout.x(1_000) - layout.x(5), layout.column * LONGEST_GAP as f64);
+        assert_eq!(layout.x(1_000) - layout.x(5), layout.column * MAX_GAP as f64);
         assert_eq!(
             layout.ticks().filter(|(_, shortened)| *shortened).map(|(tick, _)| tick).collect::<Vec<_>>(),
             [1_000]

@@ -1,6 +1,6 @@
 //! What befalls each node, as marks and stretches on its line.
 
-use hustings_protocol::{Effect, Event, Happening, Message, Record};
+use hustings_protocol::{Effect, Event, Message, Record, TraceEvent};
 
 use crate::trace::Names;
 
@@ -42,7 +42,7 @@ pub(super) fn marks<M: Message>(names: &Names, record: &Record<M>) -> Vec<(Mark,
         marks.push((mark, format!("{} {words}, tick {}", names.node(record.node), record.tick)));
     };
     match &record.what {
-        Happening::Handled { event, effects, peer, .. } => {
+        TraceEvent::Handled { event, effects, peer, .. } => {
             match event {
                 Event::Start(_) => add(Mark::Starts, "starts".to_string()),
                 Event::Timer(timer) if !effects.is_empty() => {
@@ -64,13 +64,13 @@ pub(super) fn marks<M: Message>(names: &Names, record: &Record<M>) -> Vec<(Mark,
                 }
             }
         }
-        Happening::Lost { .. } | Happening::Notice { .. } => {}
-        Happening::Crashed => add(Mark::Crashed, "crashed".to_string()),
-        Happening::Retired => add(Mark::Crashed, "retired".to_string()),
-        Happening::Recovered => add(Mark::Returned, "recovered".to_string()),
-        Happening::Joined => add(Mark::Returned, "joined".to_string()),
-        Happening::LinkCut { peer } => add(Mark::Changed, format!("lost its link to node {peer}")),
-        Happening::LinkHealed { peer } => add(Mark::Changed, format!("has its link to node {peer} again")),
+        TraceEvent::Lost { .. } | TraceEvent::Notice { .. } => {}
+        TraceEvent::Crashed => add(Mark::Crashed, "crashed".to_string()),
+        TraceEvent::Retired => add(Mark::Crashed, "retired".to_string()),
+        TraceEvent::Recovered => add(Mark::Returned, "recovered".to_string()),
+        TraceEvent::Joined => add(Mark::Returned, "joined".to_string()),
+        TraceEvent::LinkCut { peer } => add(Mark::Changed, format!("lost its link to node {peer}")),
+        TraceEvent::LinkHealed { peer } => add(Mark::Changed, format!("has its link to node {peer} again")),
     }
     marks
 }
@@ -87,17 +87,17 @@ pub(super) enum Phase {
 pub(super) fn phases<M>(records: &[Record<M>], node: u32) -> Vec<(Option<u64>, Phase)> {
     let own = || records.iter().filter(|record| record.node == node);
     let joins = own().find_map(|record| match record.what {
-        Happening::Joined => Some(true),
-        Happening::Handled { .. } | Happening::Crashed => Some(false),
+        TraceEvent::Joined => Some(true),
+        TraceEvent::Handled { .. } | TraceEvent::Crashed => Some(false),
         _ => None,
     });
     let mut phase = if joins == Some(true) { Phase::Down } else { Phase::Up };
     let mut phases = vec![(None, phase)];
     for record in own() {
         let next = match &record.what {
-            Happening::Crashed | Happening::Retired => Phase::Down,
-            Happening::Recovered | Happening::Joined => Phase::Up,
-            Happening::Handled { effects, .. } => effects.iter().fold(phase, |phase, effect| match effect {
+            TraceEvent::Crashed | TraceEvent::Retired => Phase::Down,
+            TraceEvent::Recovered | TraceEvent::Joined => Phase::Up,
+            TraceEvent::Handled { effects, .. } => effects.iter().fold(phase, |phase, effect| match effect {
                 Effect::Lead => Phase::Leading,
                 Effect::Follow(_) | Effect::Forget => Phase::Up,
                 _ => phase,
@@ -135,7 +135,7 @@ mod tests {
             cause: None,
             nth: 0,
             copy: false,
-            what: Happening::Joined,
+            what: TraceEvent::Joined,
         };
         assert_eq!(phases(&[record], 1), [(None, Phase::Down), (Some(4), Phase::Up)]);
     }

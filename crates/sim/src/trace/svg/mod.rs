@@ -16,7 +16,7 @@ use super::Names;
 use draw::Drawing;
 use layout::Layout;
 
-pub use layout::{MOST_ARROWS, MOST_COLUMNS, MOST_ROWS};
+pub use layout::{MAX_ARROWS, MAX_COLUMNS, MAX_ROWS};
 
 pub(super) fn write<M: Message>(names: &Names, records: &[Record<M>], out: &mut dyn Write) -> io::Result<()> {
     let layout = Layout::of(names, records);
@@ -42,7 +42,7 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hustings_protocol::Happening;
+    use hustings_protocol::TraceEvent;
 
     use super::*;
     use crate::topology::{Network, Ring};
@@ -136,7 +136,7 @@ mod tests {
                 cause: None,
                 nth: 0,
                 copy: false,
-                what: Happening::Recovered,
+                what: TraceEvent::Recovered,
             })
             .collect();
         let picture = svg(&names, &records);

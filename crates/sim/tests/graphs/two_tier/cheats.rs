@@ -2,7 +2,7 @@
 
 use hustings_algorithms::Cheat;
 use hustings_algorithms::graph::two_tier::TwoTierParams;
-use hustings_protocol::{Effect, Happening};
+use hustings_protocol::{Effect, TraceEvent};
 use hustings_sim::scenario::Scenario;
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn two() -> TwoTierParams {
 fn reigns(scenario: &Scenario) -> Vec<u32> {
     let (_, records) = watch(&two(), scenario);
     let leads = |record: &&Record<Message<Id>>| match &record.what {
-        Happening::Handled { effects, .. } => effects.contains(&Effect::Lead),
+        TraceEvent::Handled { effects, .. } => effects.contains(&Effect::Lead),
         _ => false,
     };
     let mut reigns: Vec<u32> = records.iter().filter(leads).map(|record| record.node).collect();

@@ -3,7 +3,7 @@
 use hustings_algorithms::graph::two_tier::{Message, Roll, TwoTierParams};
 use hustings_algorithms::graph::{Aefa, AefaParams};
 use hustings_algorithms::{Algorithm, Params};
-use hustings_protocol::{Best, Effect, Happening, Id, Value};
+use hustings_protocol::{Best, Effect, Id, TraceEvent, Value};
 use hustings_sim::scenario::{Delay, Medium, Scenario};
 use hustings_sim::simulate::{expected, simulate};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use super::*;
 /// The last roll that went out with an invitation.
 pub(super) fn last_roll(records: &[Record<Message<Id>>]) -> Option<Roll<Id>> {
     let effects = records.iter().rev().filter_map(|record| match &record.what {
-        Happening::Handled { effects, .. } => Some(effects),
+        TraceEvent::Handled { effects, .. } => Some(effects),
         _ => None,
     });
     effects.flatten().find_map(|effect| match effect {

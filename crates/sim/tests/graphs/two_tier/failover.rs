@@ -174,11 +174,11 @@ fn a_lost_subordinate_is_replaced() {
 
 fn sent_leader(records: &[Record<Message<Id>>]) -> usize {
     use hustings_algorithms::graph::diffusion::Message as Diffused;
-    use hustings_protocol::{Event, Happening};
+    use hustings_protocol::{Event, TraceEvent};
     let is_leader = |record: &&Record<Message<Id>>| {
         matches!(
             &record.what,
-            Happening::Handled {
+            TraceEvent::Handled {
                 event: Event::Message { message: Message::Diffused(Diffused::Leader { .. }), .. },
                 ..
             }

@@ -2,7 +2,7 @@
 
 use hustings_algorithms::Setting;
 use hustings_algorithms::graph::two_tier::TwoTierParams;
-use hustings_protocol::{Change, Event, Happening};
+use hustings_protocol::{Change, Event, TraceEvent};
 use hustings_sim::scenario::Scenario;
 use hustings_sim::trace::Observer;
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ impl Observer<Message<Id>> for Deaf {
     fn record(&mut self, record: &Record<Message<Id>>) {
         let is_idle = matches!(
             &record.what,
-            Happening::Handled { event: Event::Change(Change::Reachable(_)), effects, .. } if effects.is_empty()
+            TraceEvent::Handled { event: Event::Change(Change::Reachable(_)), effects, .. } if effects.is_empty()
         );
         if !is_idle {
             self.0.record(record);

@@ -13,7 +13,7 @@ use hustings_sim::engine::general;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::simulate;
-use hustings_sim::topology::{Graph, Network, Shape};
+use hustings_sim::topology::{Graph, Network, Topology};
 
 fn params(text: &[(&str, &str)]) -> TwoTierParams {
     use hustings_algorithms::Params;
@@ -23,7 +23,7 @@ fn params(text: &[(&str, &str)]) -> TwoTierParams {
 }
 
 fn shaped(shape: &str, size: u32, seed: u64) -> Network {
-    let shape: Shape = shape.parse().expect("a shape");
+    let shape: Topology = shape.parse().expect("a shape");
     shape.build(size, seed).expect("it can be built")
 }
 

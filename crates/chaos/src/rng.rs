@@ -1,0 +1,111 @@
+//! Chance that can be had again: a small generator of our own, so that a seed means the same for ever.
+
+/// A stream of numbers that is decided by its seed (SplitMix64).
+#[derive(Clone, Debug)]
+pub(crate) struct Rng {
+    state: u64,
+}
+
+impl Rng {
+    /// The stream of a seed.
+    pub(crate) fn new(seed: u64) -> Self {
+        Rng { state: seed }
+    }
+
+    /// Another stream, decided by this seed and a purpose: drawing from one does not move the other.
+    pub(crate) fn of(seed: u64, purpose: u64) -> Self {
+        let mut rng = Rng::new(seed ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        rng.next();
+        rng
+    }
+
+    /// The next number.
+    pub(crate) fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `end`; 0 if there is none.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        // The high half of a 128-bit product: every number gets its share, up to one part in 2^64 / end.
+        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+    }
+
+    /// A number from `first` to `last`, both included.
+    pub(crate) fn from(&mut self, first: u64, last: u64) -> u64 {
+        first + self.below(last.saturating_sub(first).saturating_add(1))
+    }
+
+    /// A number from `first` to `last` whose size, rather than its value, is drawn: short ones are as likely as long
+    /// ones.
+    pub(crate) fn of_any_size(&mut self, first: u64, last: u64) -> u64 {
+        let first = first.max(1);
+        let doublings = (last.max(first) / first).ilog2();
+        let low = first << self.below(u64::from(doublings) + 1);
+        self.from(low, (low * 2 - 1).min(last.max(low)))
+    }
+
+    /// Yes in so many cases of a hundred.
+    pub(crate) fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
+    /// An index, drawn by weight; nothing if all weights are 0.
+    pub(crate) fn weighted(&mut self, weights: &[u64]) -> Option<usize> {
+        let total = weights.iter().sum();
+        let mut left = self.below(total);
+        weights.iter().position(|&weight| {
+            let found = left < weight;
+            left = left.saturating_sub(weight);
+            found
+        })
+    }
+
+    /// Brings the items in an order of its own.
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_means_the_same_for_ever() {
+        let mut rng = Rng::new(1);
+        // The first numbers of SplitMix64 with this seed.
+        assert_eq!([rng.next(), rng.next()], [0x910a_2dec_8902_5cc1, 0xbeeb_8da1_658e_ec67]);
+        assert_ne!(Rng::of(1, 1).next(), Rng::of(1, 2).next());
+    }
+
+    #[test]
+    fn numbers_stay_in_their_bounds_and_reach_them() {
+        let mut rng = Rng::new(7);
+        let drawn: Vec<u64> = (0..1000).map(|_| rng.from(3, 5)).collect();
+        assert!((3..=5).all(|number| drawn.contains(&number)) && drawn.iter().all(|number| (3..=5).contains(number)));
+        let sizes: Vec<u64> = (0..4000).map(|_| rng.of_any_size(20, 4000)).collect();
+        assert!(sizes.iter().all(|size| (20..=4000).contains(size)));
+        assert!(sizes.iter().any(|&size| size < 40) && sizes.iter().any(|&size| size > 2560));
+        assert_eq!(rng.of_any_size(5, 5), 5);
+        assert_eq!(rng.below(0), 0);
+    }
+
+    #[test]
+    fn weights_are_kept() {
+        let mut rng = Rng::new(9);
+        let drawn: Vec<_> = (0..500).map(|_| rng.weighted(&[0, 1, 0, 3])).collect();
+        assert!(drawn.iter().all(|index| matches!(index, Some(1 | 3))));
+        assert!(drawn.iter().filter(|index| **index == Some(3)).count() > 250);
+        assert_eq!(rng.weighted(&[0, 0]), None);
+        let mut items = [1, 2, 3, 4, 5];
+        rng.shuffle(&mut items);
+        items.sort_unstable();
+        assert_eq!(items, [1, 2, 3, 4, 5]);
+    }
+}

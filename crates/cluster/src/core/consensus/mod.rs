@@ -1,0 +1,380 @@
+//! The arbiter's log: the raft library, its disk and its messages, driven from outside.
+//!
+//! The library decides; this module only carries. What it wants written goes out as [`Write`]s and comes back as a
+//! number that is durable; messages that promise something wait for that, others do not. Its heartbeats are dropped:
+//! the nodes' own heartbeats carry them (see [`super::rounds`]).
+
+mod campaign;
+
+use std::collections::VecDeque;
+
+use hustings_protocol::Id;
+use protobuf::Message as _;
+use raft::eraftpb::{self, ConfChangeType, ConfChangeV2, ConfState, EntryType, MessageType};
+use raft::{Config, INVALID_ID, RawNode, StateRole, Storage};
+
+pub(crate) use self::campaign::Campaign;
+use crate::store::{Mirror, Write};
+use crate::wire::RaftMessage;
+
+/// How many ticks of the library a leader may lack a majority: a net below the detector, which is faster.
+const ELECTION_TICKS: usize = 20;
+/// How many ticks before the library stands by itself: longer than a very slow disk takes for a vote.
+const PATIENCE_TICKS: usize = 200;
+/// Entries that are kept behind a snapshot, for those who lag a little.
+const KEPT_BEHIND: u64 = 200;
+/// So many applied entries make a new snapshot.
+const SNAPSHOT_EVERY: u64 = 2_000;
+
+/// An entry that a majority has.
+pub(crate) enum Committed {
+    /// A command, at its place.
+    Command(u64, Vec<u8>),
+    /// A change of the membership, with what rides on it.
+    Membership(ConfChangeV2, Vec<u8>),
+    /// All at once: the state up to a place.
+    Snapshot(Vec<u8>),
+    /// Nothing: a leader's first word.
+    Nothing,
+}
+
+/// What the library wants done.
+#[derive(Default)]
+pub(crate) struct Ready {
+    pub(crate) messages: Vec<(Id, RaftMessage)>,
+    pub(crate) writes: Vec<Write>,
+    pub(crate) committed: Vec<Committed>,
+}
+
+/// What waits for the disk.
+struct Waiting {
+    /// The write.
+    write: u64,
+    /// The library's number for it.
+    number: u64,
+    /// Messages that promise that it is durable.
+    promises: Vec<eraftpb::Message>,
+}
+
+/// The raft library and what waits for the disk.
+pub(crate) struct Consensus {
+    node: RawNode<Mirror>,
+    mirror: Mirror,
+    conf: ConfState,
+    /// What waits until a write is durable, by its number.
+    waiting: VecDeque<Waiting>,
+    /// How many writes were handed out.
+    writes: u64,
+    applied: u64,
+    snapshot_at: u64,
+    /// A member was added, and no snapshot knows it yet.
+    has_newcomer: bool,
+    campaign: Campaign,
+    /// Test only: answer before the disk does.
+    hasty: bool,
+}
+
+impl Consensus {
+    /// With what the disk remembers.
+    pub(crate) fn new(own: Id, mirror: Mirror, campaign: Campaign, hasty: bool) -> Result<Self, raft::Error> {
+        let snapshot_at = mirror.latest_snapshot().get_metadata().index.max(mirror.first_index()?.saturating_sub(1));
+        let conf = mirror.initial_state()?.conf_state;
+        let config = Config {
+            id: own.0,
+            election_tick: ELECTION_TICKS,
+            heartbeat_tick: 1,
+            min_election_tick: PATIENCE_TICKS,
+            max_election_tick: 2 * PATIENCE_TICKS,
+            applied: snapshot_at,
+            max_size_per_msg: 1 << 20,
+            max_inflight_msgs: 256,
+            check_quorum: true,
+            pre_vote: true,
+            batch_append: true,
+            ..Config::default()
+        };
+        let logger = slog::Logger::root(slog::Discard, slog::o!());
+        let node = RawNode::new(&config, mirror.clone(), &logger)?;
+        Ok(Consensus {
+            node,
+            mirror,
+            conf,
+            waiting: VecDeque::new(),
+            writes: 0,
+            applied: snapshot_at,
+            snapshot_at,
+            has_newcomer: false,
+            campaign,
+            hasty,
+        })
+    }
+
+    pub(crate) fn term(&self) -> u64 {
+        self.node.raft.term
+    }
+
+    pub(crate) fn is_leader(&self) -> bool {
+        self.node.raft.state == StateRole::Leader
+    }
+
+    /// Whether it leads, and has acted on everything that was agreed before.
+    pub(crate) fn is_established(&self) -> bool {
+        self.is_leader() && self.node.raft.apply_to_current_term()
+    }
+
+    pub(crate) fn leader(&self) -> Option<Id> {
+        (self.node.raft.leader_id != INVALID_ID).then_some(Id(self.node.raft.leader_id))
+    }
+
+    pub(crate) fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    pub(crate) fn last_index(&self) -> u64 {
+        self.node.raft.raft_log.last_index()
+    }
+
+    pub(crate) fn committed(&self) -> u64 {
+        self.node.raft.raft_log.committed
+    }
+
+    /// What a follower may take for committed.
+    pub(crate) fn commit_for(&self, follower: Id) -> u64 {
+        let matched = self.node.raft.prs().get(follower.0).map_or(0, |progress| progress.matched);
+        matched.min(self.committed())
+    }
+
+    /// How far a follower's log is known to be the leader's.
+    pub(crate) fn matched(&self, follower: Id) -> u64 {
+        self.node.raft.prs().get(follower.0).map_or(0, |progress| progress.matched)
+    }
+
+    /// Everybody whose voice counts, also during a change of the membership.
+    pub(crate) fn voters(&self) -> Vec<Id> {
+        let mut voters: Vec<Id> = self.conf.voters.iter().chain(&self.conf.voters_outgoing).map(|&id| Id(id)).collect();
+        voters.sort_unstable();
+        voters.dedup();
+        voters
+    }
+
+    /// Whether those of whom this is true are a majority; during a change of the membership, of both sides of it.
+    pub(crate) fn is_majority(&self, of: impl Fn(Id) -> bool) -> bool {
+        let is_enough = |voters: &[u64]| 2 * voters.iter().filter(|&&id| of(Id(id))).count() > voters.len();
+        is_enough(&self.conf.voters) && (self.conf.voters_outgoing.is_empty() || is_enough(&self.conf.voters_outgoing))
+    }
+
+    /// A heartbeat's time has passed.
+    pub(crate) fn tick(&mut self) {
+        // Whoever wins while entries are not written yet ends the library's incarnation.
+        if self.is_leader() || self.is_written() {
+            self.node.tick();
+        }
+    }
+
+    /// Whether all that is in the log is on the disk.
+    pub(super) fn is_written(&self) -> bool {
+        self.node.raft.raft_log.persisted == self.last_index()
+    }
+
+    /// A command for the log. Only a leader can take it.
+    pub(crate) fn propose(&mut self, command: Vec<u8>) -> bool {
+        self.is_leader() && self.node.propose(Vec::new(), command).is_ok()
+    }
+
+    /// A change of the membership. Only a leader can take it, and only one at a time.
+    pub(crate) fn propose_membership(&mut self, change: ConfChangeV2, context: Vec<u8>) -> bool {
+        let before = self.last_index();
+        self.is_leader()
+            && !self.node.raft.has_pending_conf()
+            && self.node.propose_conf_change(context, change).is_ok()
+            && self.last_index() > before
+    }
+
+    /// Hands the lead of the arbiter to somebody else.
+    pub(crate) fn hand_lead_to(&mut self, id: Id) {
+        if self.is_leader() {
+            self.node.transfer_leader(id.0);
+        }
+    }
+
+    /// Stops leading or following: this node has seen the end of what it followed, or of its majority.
+    pub(crate) fn forget_leader(&mut self) {
+        let term = self.term();
+        self.node.raft.become_follower(term, INVALID_ID);
+    }
+
+    /// The leader's heartbeat came in, which carries the library's heartbeat.
+    pub(crate) fn beat_from_leader(&mut self, from: Id, term: u64, commit: u64) {
+        // A disk that forgot entries would make the library give up; the leader finds out by other means.
+        let commit = commit.min(self.last_index());
+        let mut message = self.message(MessageType::MsgHeartbeat, from, term);
+        message.commit = commit;
+        self.step_raw(message);
+    }
+
+    /// A follower's answer came in, which carries the answer to the library's heartbeat.
+    pub(crate) fn beat_from_follower(&mut self, from: Id, term: u64) {
+        let mut message = self.message(MessageType::MsgHeartbeatResponse, from, term);
+        message.commit = self.commit_for(from);
+        self.step_raw(message);
+    }
+
+    fn message(&self, kind: MessageType, from: Id, term: u64) -> eraftpb::Message {
+        let mut message = eraftpb::Message::default();
+        message.set_msg_type(kind);
+        (message.from, message.to, message.term) = (from.0, self.node.raft.id, term);
+        message
+    }
+
+    /// Steps what came from a peer. What the library refuses is as good as lost.
+    fn step_raw(&mut self, message: eraftpb::Message) {
+        let _ = self.node.step(message);
+    }
+
+    /// The connection to a peer has ended: what was sent may be lost.
+    pub(crate) fn unreachable(&mut self, id: Id) {
+        self.node.report_unreachable(id.0);
+        // A snapshot that was under way did not arrive.
+        self.node.report_snapshot(id.0, raft::SnapshotStatus::Failure);
+    }
+
+    /// Everything up to this write is durable.
+    pub(crate) fn persisted(&mut self, number: u64, ready: &mut Ready) {
+        while let Some(waiting) = self.waiting.pop_front_if(|waiting| waiting.write <= number) {
+            self.node.on_persist_ready(waiting.number);
+            self.post(waiting.promises, ready);
+        }
+        self.collect(ready);
+    }
+
+    /// Collects what the library wants done now.
+    pub(crate) fn collect(&mut self, ready: &mut Ready) {
+        while self.node.has_ready() {
+            let mut news = self.node.ready();
+            let number = news.number();
+            let messages = news.take_messages();
+            self.post(messages, ready);
+            let snapshot = (!news.snapshot().is_empty()).then(|| news.snapshot().clone());
+            if let Some(snapshot) = &snapshot {
+                let _ = self.mirror.install(snapshot.clone());
+                let index = snapshot.get_metadata().index;
+                (self.applied, self.snapshot_at) = (index, index);
+                self.conf = snapshot.get_metadata().get_conf_state().clone();
+                ready.committed.push(Committed::Snapshot(snapshot.data.to_vec()));
+            }
+            self.commit(news.take_committed_entries(), ready);
+            let entries = news.take_entries();
+            let _ = self.mirror.append(&entries);
+            let hard_state = news.hs().cloned();
+            if let Some(state) = &hard_state {
+                self.mirror.set_hard_state(state.clone());
+            }
+            let promises = news.take_persisted_messages();
+            let must_sync = news.must_sync();
+            self.node.advance_append_async(news);
+            if must_sync || snapshot.is_some() || !entries.is_empty() {
+                self.writes += 1;
+                let write = Write { number: self.writes, hard_state, entries, snapshot, keep_after: None, sync: true };
+                ready.writes.push(write);
+                if self.hasty {
+                    self.node.on_persist_ready(number);
+                    self.post(promises, ready);
+                } else {
+                    self.waiting.push_back(Waiting { write: self.writes, number, promises });
+                }
+            } else if self.waiting.is_empty() {
+                // Nothing to write but how much is committed, which is found out again.
+                self.node.on_persist_ready(number);
+                self.post(promises, ready);
+            } else {
+                self.waiting.push_back(Waiting { write: self.writes, number, promises });
+            }
+        }
+    }
+
+    fn post(&self, messages: Vec<eraftpb::Message>, ready: &mut Ready) {
+        let heartbeats = [MessageType::MsgHeartbeat, MessageType::MsgHeartbeatResponse];
+        let real = messages.iter().filter(|message| !heartbeats.contains(&message.get_msg_type()));
+        ready.messages.extend(real.map(|message| (Id(message.to), RaftMessage::from(message))));
+    }
+
+    fn commit(&mut self, entries: Vec<eraftpb::Entry>, ready: &mut Ready) {
+        for entry in entries {
+            self.applied = entry.index;
+            let committed = match entry.get_entry_type() {
+                _ if entry.data.is_empty() => Committed::Nothing,
+                EntryType::EntryNormal => Committed::Command(entry.index, entry.data.to_vec()),
+                kind => match membership(kind, &entry.data) {
+                    Some(change) => Committed::Membership(change, entry.context.to_vec()),
+                    None => Committed::Nothing,
+                },
+            };
+            ready.committed.push(committed);
+        }
+    }
+
+    /// A change of the membership is in force from now on.
+    pub(crate) fn apply_membership(&mut self, change: &ConfChangeV2) {
+        if let Ok(state) = self.node.apply_conf_change(change) {
+            self.conf = state.clone();
+            self.mirror.set_conf_state(state);
+        }
+        let adds = |single: &eraftpb::ConfChangeSingle| single.get_change_type() != ConfChangeType::RemoveNode;
+        self.has_newcomer |= change.get_changes().iter().any(adds);
+    }
+
+    /// Whether a member was added since this was last asked.
+    pub(crate) fn take_newcomer(&mut self) -> bool {
+        std::mem::take(&mut self.has_newcomer)
+    }
+
+    /// All that was committed has been acted on. The library wants to hear that of a snapshot only when it is durable.
+    pub(crate) fn acted(&mut self) {
+        if self.applied <= self.node.raft.raft_log.persisted {
+            self.node.advance_apply_to(self.applied);
+        }
+    }
+
+    /// Whether the library wants something done.
+    pub(crate) fn has_ready(&self) -> bool {
+        self.node.has_ready()
+    }
+
+    /// Whether it is time for a snapshot.
+    pub(crate) fn wants_snapshot(&self) -> bool {
+        self.applied >= self.snapshot_at + SNAPSHOT_EVERY
+    }
+
+    /// Forgets the log up to what the state says; but for a little, unless it is to be forgotten as a whole.
+    pub(crate) fn compact(&mut self, state: Vec<u8>, is_whole: bool, ready: &mut Ready) {
+        let Ok(term) = self.node.raft.raft_log.term(self.applied) else { return };
+        let mut snapshot = eraftpb::Snapshot { data: state.into(), ..Default::default() };
+        snapshot.mut_metadata().index = self.applied;
+        snapshot.mut_metadata().term = term;
+        snapshot.mut_metadata().set_conf_state(self.conf.clone());
+        self.snapshot_at = self.applied;
+        let keep_after = self.applied.saturating_sub(if is_whole { 0 } else { KEPT_BEHIND });
+        let _ = self.mirror.compact(keep_after, snapshot.clone());
+        self.writes += 1;
+        ready.writes.push(Write {
+            number: self.writes,
+            hard_state: Some(self.node.raft.hard_state()),
+            entries: Vec::new(),
+            snapshot: Some(snapshot),
+            keep_after: Some(keep_after),
+            sync: true,
+        });
+    }
+}
+
+fn membership(kind: EntryType, data: &[u8]) -> Option<ConfChangeV2> {
+    if kind == EntryType::EntryConfChangeV2 {
+        return ConfChangeV2::parse_from_bytes(data).ok();
+    }
+    let old = eraftpb::ConfChange::parse_from_bytes(data).ok()?;
+    let mut change = ConfChangeV2::default();
+    let mut single = eraftpb::ConfChangeSingle { node_id: old.node_id, ..Default::default() };
+    single.set_change_type(old.get_change_type());
+    change.mut_changes().push(single);
+    Some(change)
+}

@@ -1,0 +1,299 @@
+//! What programs ask, and who can answer it.
+
+use hustings_protocol::Id;
+use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, ConfChangeV2};
+
+use super::read_index::Reader;
+use super::table::{Command, MAX_OFFICES};
+use super::{ClientId, Core, LEADER};
+use crate::api::{Refusal, Reply, Request};
+use crate::clock::Moment;
+use crate::config::{MAX_MEMBERS, Mode};
+use crate::member::{Member, Role};
+use crate::wire::{Ask, Message};
+
+/// How many questions to the arbiter's leader may be open.
+const MAX_OPEN: usize = 256;
+/// How many offices one program may campaign for.
+const MAX_CAMPAIGNS: usize = 2_000;
+
+/// How many offices one program may watch by name.
+const MAX_WATCHES: usize = 2_000;
+
+/// So many numbers of members may be left out: files that were written, and never used.
+const MAX_SKIPPED: u64 = 1_000_000;
+
+/// Who asked the leader of the arbiter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Asker {
+    pub(super) node: Id,
+    pub(super) number: u64,
+}
+
+/// A question that waits for its answer.
+pub(super) struct Open {
+    client: ClientId,
+    until: Moment,
+}
+
+fn refusal(code: &str, message: String) -> Refusal {
+    Refusal { code: code.to_string(), message }
+}
+
+pub(super) fn not_held(office: &str) -> Refusal {
+    refusal("not-held", format!("nobody holds the office `{office}`"))
+}
+pub(super) fn unknown_member(name: &str) -> Refusal {
+    refusal("unknown-member", format!("no member is called `{name}`"))
+}
+pub(super) fn not_ready(name: &str, office: &str) -> Refusal {
+    refusal("not-ready", format!("`{name}` is not up, not well, or does not stand for the office `{office}`"))
+}
+pub(super) fn busy(office: &str) -> Refusal {
+    refusal("busy", format!("the office `{office}` is being handed over already"))
+}
+pub(super) fn too_late(office: &str) -> Refusal {
+    refusal(
+        "timed-out",
+        format!("the office `{office}` was not handed over in time; `hustings leader {office}` shows who has it"),
+    )
+}
+pub(super) fn elsewhere(office: &str) -> Refusal {
+    refusal("elsewhere", format!("the office `{office}` went to somebody else meanwhile"))
+}
+pub(super) fn paused() -> Refusal {
+    refusal("paused", "elections are paused; `hustings resume` lets them go on".to_string())
+}
+pub(super) fn too_fast() -> Refusal {
+    refusal("busy", "this program asks faster than can be answered".to_string())
+}
+fn no_majority() -> Refusal {
+    refusal("no-majority", "the arbiter has no leader that this node can reach: no majority".to_string())
+}
+fn no_arbiter() -> Refusal {
+    refusal("no-arbiter", "this cluster has no arbiter (arbiter = \"none\"): nobody can decide that".to_string())
+}
+
+impl Core {
+    /// A program asks.
+    pub(super) fn handle_request(&mut self, client: ClientId, request: Request) {
+        let reply = match request {
+            Request::History { office } => Reply::History { changes: self.history(office.as_deref()) },
+            Request::Watch { ref office } => {
+                let watched = self.watchers.entry(client).or_default();
+                if watched.len() >= MAX_WATCHES {
+                    let message = format!("a program may watch {MAX_WATCHES} offices by name, or all at once");
+                    return self.reply(client, Reply::Refused(refusal("too-many", message)));
+                }
+                if !watched.contains(office) {
+                    watched.push(office.clone());
+                }
+                return self.read(Reader::Program(client, request));
+            }
+            Request::Status | Request::Leader { .. } => return self.read(Reader::Program(client, request)),
+            Request::Campaign { office, mode } => match self.may_campaign(client, &office, mode) {
+                Ok(()) => {
+                    self.reply(client, Reply::Done);
+                    self.campaign(client, &office, mode);
+                    return;
+                }
+                Err(refusal) => Reply::Refused(refusal),
+            },
+            Request::Withdraw { office } => {
+                self.withdraw(client, &office, true);
+                Reply::Done
+            }
+            Request::Stopped { office, token } => {
+                self.client_stopped(client, &office, token);
+                Reply::Done
+            }
+            request => match self.pass_on(client, &request) {
+                Ok(()) => return,
+                Err(refusal) => Reply::Refused(refusal),
+            },
+        };
+        self.reply(client, reply);
+    }
+
+    fn may_campaign(&self, client: ClientId, office: &str, mode: Option<Mode>) -> Result<(), Refusal> {
+        if let Err(problem) = crate::config::office_name(office) {
+            return Err(refusal("bad-request", problem));
+        }
+        if self.setup.role != Role::Elector {
+            let role = self.setup.role;
+            return Err(refusal("not-an-elector", format!("this node is a {role}: it never holds an office")));
+        }
+        if self.campaigns_of(client) >= MAX_CAMPAIGNS {
+            return Err(refusal("too-many", format!("a program may campaign for {MAX_CAMPAIGNS} offices at most")));
+        }
+        if !self.is_campaigning_for(office) && self.campaigned() >= MAX_OFFICES {
+            let message =
+                format!("the programs of this node campaign for {MAX_OFFICES} offices, the most there may be");
+            return Err(refusal("too-many", message));
+        }
+        if office != LEADER && !self.table.offices.contains_key(office) && self.table.room() == 0 {
+            let message = format!("there are {MAX_OFFICES} offices, the most there may be, and all are held");
+            return Err(refusal("too-many", message));
+        }
+        let known = self.table.offices.get(office).map_or(self.setup.policy(office).mode, |known| known.mode);
+        match mode.filter(|mode| *mode != known) {
+            Some(_) => Err(refusal("other-mode", format!("the office `{office}` is {known:?}").to_lowercase())),
+            None => Ok(()),
+        }
+    }
+
+    /// Passes a request on to the leader of the arbiter.
+    fn pass_on(&mut self, client: ClientId, request: &Request) -> Result<(), Refusal> {
+        if self.consensus.is_none() {
+            return Err(no_arbiter());
+        }
+        let leader = self.arbiter_leader().ok_or_else(no_majority)?;
+        if self.open.len() >= MAX_OPEN {
+            return Err(refusal("busy", "too many requests wait for their answers".to_string()));
+        }
+        self.asked_so_far += 1;
+        let number = self.asked_so_far;
+        let until = self.now + self.setup.timing.hand_over * 2;
+        self.open.insert(number, Open { client, until });
+        if leader == self.setup.own {
+            self.handle_ask(Asker { node: leader, number }, request);
+        } else {
+            self.send(leader, Message::Ask(Ask::new(number, request)));
+        }
+        Ok(())
+    }
+
+    /// Whether a program waits for an answer.
+    pub fn owes(&self, client: ClientId) -> bool {
+        self.read_index.owes(client) || self.open.values().any(|open| open.client == client)
+    }
+
+    /// The leader of the arbiter is asked.
+    pub(super) fn handle_ask(&mut self, asker: Asker, request: &Request) {
+        let result = if !self.leads() {
+            Err(no_majority())
+        } else {
+            match request {
+                Request::Resign { office } => self.resign(office, asker),
+                Request::Transfer { office, to } => self.transfer(office, to, asker),
+                Request::Pause => self.agree(asker, &Command::Pause(true)),
+                Request::Resume => self.agree(asker, &Command::Pause(false)),
+                Request::AddMember { id, name, address, priority, role } => {
+                    let (name, address) = (name.clone(), address.clone());
+                    self.add_member(asker, Member { id: Id(*id), name, address, priority: *priority, role: *role })
+                }
+                Request::RemoveMember { name } => self.remove_member(asker, name),
+                _ => Err(refusal("bad-request", "that is not for the leader of the arbiter".to_string())),
+            }
+        };
+        if let Err(refusal) = result {
+            self.answer(asker, Err(refusal));
+        }
+    }
+
+    /// Puts a command into the log; the asker is answered when it is committed.
+    fn agree(&mut self, asker: Asker, command: &Command) -> Result<(), Refusal> {
+        let consensus = self.consensus.as_mut().ok_or_else(no_arbiter)?;
+        if !consensus.propose(command.encode()) {
+            return Err(no_majority());
+        }
+        let index = consensus.last_index();
+        self.agreeing.push((index, asker));
+        Ok(())
+    }
+
+    fn add_member(&mut self, asker: Asker, member: Member) -> Result<(), Refusal> {
+        let Member { id, ref name, role, .. } = member;
+        if self.table.named(name).is_some() {
+            return Err(refusal("known-member", format!("there is a member `{name}` already")));
+        }
+        if self.table.members.len() >= MAX_MEMBERS {
+            return Err(refusal("too-many", format!("a cluster has {MAX_MEMBERS} members at most")));
+        }
+        let greatest = self.table.greatest_id;
+        if id.0 <= greatest {
+            let message = format!(
+                "`{name}` has the number {id}, but others were added since, with numbers up to {greatest}; `hustings \
+                 members remove {name} --dir DIR`, delete its folder, and add it again"
+            );
+            return Err(refusal("known-number", message));
+        }
+        if id.0 - greatest > MAX_SKIPPED {
+            let message = format!("the number {id} is too far above {greatest}, the greatest that was given");
+            return Err(refusal("bad-request", message));
+        }
+        crate::config::member_problem(&member).map_or(Ok(()), |problem| Err(refusal("bad-request", problem)))?;
+        let kind = if role.votes() { ConfChangeType::AddNode } else { ConfChangeType::AddLearnerNode };
+        let context = postcard::to_allocvec(&Some(&member)).expect("a member is plain data");
+        self.change_membership(asker, id, kind, context)
+    }
+
+    fn remove_member(&mut self, asker: Asker, name: &str) -> Result<(), Refusal> {
+        let id = self.table.named(name).map(|member| member.id).ok_or_else(|| unknown_member(name))?;
+        if self.consensus.as_ref().is_some_and(|consensus| consensus.voters() == [id]) {
+            return Err(refusal(
+                "last-voter",
+                format!("`{name}` is the only voter: nobody could decide anything any more"),
+            ));
+        }
+        let context = postcard::to_allocvec(&None::<&Member>).expect("nothing is plain data");
+        self.change_membership(asker, id, ConfChangeType::RemoveNode, context)
+    }
+
+    fn change_membership(
+        &mut self,
+        asker: Asker,
+        id: Id,
+        kind: ConfChangeType,
+        context: Vec<u8>,
+    ) -> Result<(), Refusal> {
+        let mut change = ConfChangeV2::default();
+        let mut single = ConfChangeSingle { node_id: id.0, ..Default::default() };
+        single.set_change_type(kind);
+        change.mut_changes().push(single);
+        change.set_transition(ConfChangeTransition::Auto);
+        let consensus = self.consensus.as_mut().ok_or_else(no_arbiter)?;
+        if !consensus.propose_membership(change, context) {
+            return Err(refusal("busy", "another change of the membership is under way".to_string()));
+        }
+        let index = consensus.last_index();
+        self.agreeing.push((index, asker));
+        Ok(())
+    }
+
+    /// Answers whoever asked this leader of the arbiter.
+    pub(super) fn answer(&mut self, asker: Asker, result: Result<(), Refusal>) {
+        if asker.node == self.setup.own {
+            self.handle_answer(asker.number, result);
+        } else {
+            self.send(asker.node, Message::Answer { number: asker.number, result });
+        }
+    }
+
+    /// Entries up to here are committed: whoever waited for them is answered.
+    pub(super) fn answer_agreed(&mut self, applied: u64) {
+        let (done, rest) = std::mem::take(&mut self.agreeing).into_iter().partition(|(index, _)| *index <= applied);
+        self.agreeing = rest;
+        let done: Vec<(u64, Asker)> = done;
+        done.into_iter().for_each(|(_, asker)| self.answer(asker, Ok(())));
+    }
+
+    /// The leader of the arbiter has answered.
+    pub(super) fn handle_answer(&mut self, number: u64, result: Result<(), Refusal>) {
+        if let Some(open) = self.open.remove(&number) {
+            let reply = result.map_or_else(Reply::Refused, |()| Reply::Done);
+            self.reply(open.client, reply);
+        }
+    }
+
+    /// Questions that nobody answered in time are answered here. Returns when the next is due.
+    pub(super) fn close_late_questions(&mut self) -> Moment {
+        let late: Vec<u64> =
+            self.open.iter().filter(|(_, open)| open.until <= self.now).map(|(number, _)| *number).collect();
+        for number in late {
+            let message = "the leader of the arbiter did not answer in time; it may still be done".to_string();
+            self.handle_answer(number, Err(refusal("timed-out", message)));
+        }
+        self.open.values().map(|open| open.until).min().unwrap_or(Moment::NEVER)
+    }
+}

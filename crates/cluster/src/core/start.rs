@@ -1,0 +1,179 @@
+//! How a core begins: what it is told, and what its disk remembers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use hustings_protocol::Id;
+use raft::eraftpb::ConfState;
+
+use super::Core;
+use super::consensus::{Campaign, Consensus, Ready};
+use super::elections::Elections;
+use super::grants::Grants;
+use super::lease_rounds::LeaseRounds;
+use super::local_leases::LocalLeases;
+use super::read_index::ReadIndex;
+use super::table::Table;
+use crate::clock::Moment;
+use crate::config::{ArbiterKind, Choice, Config, Policy};
+use crate::election::{Flaw, Memory};
+use crate::member::{Member, Role};
+use crate::store::Mirror;
+use crate::timing::Timing;
+use crate::wire::Candidacy;
+
+/// Guards that a test may take away, to see that they are missed.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Broken {
+    /// Holders and the arbiter count the lease without the drift of clocks.
+    pub drift_margin: bool,
+    /// Votes and entries are promised before they are durable.
+    pub durable_before_send: bool,
+    /// Mail of older runs of the election is taken for mail of this one.
+    pub stale_runs: bool,
+}
+
+/// What a core is told when it starts.
+pub struct Setup {
+    /// What the node was told.
+    pub config: Config,
+    /// Which start of the node this is: a random number that is not 0.
+    pub incarnation: u64,
+    /// Which disk it has: a random number that was drawn when the disk was new.
+    pub store: u64,
+    /// What is on the disk.
+    pub mirror: Mirror,
+    /// For the coins of the algorithms.
+    pub seed: u64,
+    /// For tests.
+    pub broken: Broken,
+}
+
+/// The parts of the setup that are asked for often.
+pub(super) struct Fixed {
+    pub(super) cluster: String,
+    pub(super) own: Id,
+    pub(super) role: Role,
+    pub(super) incarnation: u64,
+    pub(super) store: u64,
+    pub(super) timing: Timing,
+    pub(super) choice: Choice,
+    pub(super) offices: BTreeMap<String, Policy>,
+    pub(super) default_policy: Policy,
+    pub(super) threshold: u8,
+    pub(super) holds_for: Duration,
+    pub(super) waits_for: Duration,
+    pub(super) started: Moment,
+    /// Where the configuration says that members are: it knows of a host that has moved before the table does.
+    pub(super) addresses: BTreeMap<Id, String>,
+    /// Test only.
+    pub(super) takes_stale_mail: bool,
+}
+
+impl Fixed {
+    pub(super) fn policy(&self, office: &str) -> Policy {
+        self.offices.get(office).copied().unwrap_or(self.default_policy)
+    }
+}
+
+impl Core {
+    /// A node that starts now.
+    pub fn new(setup: Setup, now: Moment) -> Result<Self, raft::Error> {
+        let Setup { config, incarnation, store, mirror, seed, broken } = setup;
+        let own = config.node;
+        let role = config.own().map_or(Role::Observer, |member| member.role);
+        let mut table = Table::founded(&config.members);
+        let mut is_remembered = false;
+        let consensus = match config.arbiter {
+            ArbiterKind::None => None,
+            ArbiterKind::Raft => {
+                let snapshot = mirror.latest_snapshot();
+                if let Some(saved) = Table::decode(&snapshot.data).filter(|_| !snapshot.is_empty()) {
+                    (table, is_remembered) = (saved, true);
+                } else {
+                    mirror.set_conf_state(founding(&config));
+                }
+                Some(Consensus::new(own, mirror, Campaign::default(), broken.durable_before_send)?)
+            }
+        };
+        let timing = config.timing;
+        let (holds_for, waits_for) =
+            if broken.drift_margin { (timing.lease, timing.lease) } else { (timing.holds_for(), timing.waits_for()) };
+        let memory = Memory::new(seed);
+        let memory = if broken.stale_runs { memory.with_flaw(Flaw::NotDropped) } else { memory };
+        let fixed = Fixed {
+            cluster: config.cluster.clone(),
+            own,
+            role,
+            incarnation,
+            store,
+            timing,
+            choice: config.algorithm.clone(),
+            offices: config.offices.iter().cloned().collect(),
+            default_policy: config.default_policy,
+            threshold: config.health.as_ref().map_or(0, |health| health.threshold),
+            holds_for,
+            waits_for,
+            started: now,
+            addresses: config.members.iter().map(|member| (member.id, member.address.clone())).collect(),
+            takes_stale_mail: broken.stale_runs,
+        };
+        let health = if config.health.is_some() { 0 } else { 100 };
+        let waits_us = waits_for.as_micros() as u64;
+        let candidacy = Candidacy { incarnation, store, health, waits_us, offices: Vec::new() };
+        let mut core = Core {
+            setup: fixed,
+            now,
+            unix_ms: 0,
+            wake: Moment::NEVER,
+            peers: BTreeMap::new(),
+            by_way_of: None,
+            view: vec![own],
+            view_is_stale: true,
+            told_view: None,
+            candidacy,
+            health,
+            leaving: false,
+            leave_by: Moment::NEVER,
+            elections: Elections::new(memory),
+            consensus,
+            ready: Ready::default(),
+            table,
+            rounds: LeaseRounds::default(),
+            grants: Grants::default(),
+            local_leases: LocalLeases::default(),
+            deadline: Moment::ZERO,
+            claims_told: None,
+            claimed: Moment::ZERO,
+            unknown_disks: BTreeSet::new(),
+            registering: BTreeSet::new(),
+            led_in: 0,
+            followed: None,
+            disk_failed: false,
+            open: BTreeMap::new(),
+            asked_so_far: 0,
+            agreeing: Vec::new(),
+            watchers: BTreeMap::new(),
+            shown: BTreeMap::new(),
+            read_index: ReadIndex::new(incarnation),
+            counters: BTreeMap::new(),
+            out: Vec::new(),
+        };
+        if is_remembered {
+            // The members may be others than those that the configuration names.
+            core.members_changed();
+        }
+        core.stand_when_there_are_enough();
+        core.reconcile();
+        Ok(core)
+    }
+}
+
+/// The voters that a cluster begins with. One that joins later is not among them.
+fn founding(config: &Config) -> ConfState {
+    let founders = config.members.iter().filter(|member| !config.join || member.id != config.node);
+    let (voters, learners): (Vec<&Member>, Vec<&Member>) = founders.partition(|member| member.role.votes());
+    let ids = |members: Vec<&Member>| members.into_iter().map(|member| member.id.0).collect::<Vec<u64>>();
+    ConfState::from((ids(voters), ids(learners)))
+}

@@ -1,0 +1,219 @@
+use raft::eraftpb::{ConfState, Message as RaftLibraryMessage, MessageType};
+
+use super::*;
+use crate::config::MAX_MEMBERS;
+use crate::transport::Limits;
+use crate::wire::{MAX_INDEX, Message, RaftMessage};
+
+fn grant(office: &str, id: u64, after: u64) -> Command {
+    Command::Grant {
+        office: office.to_string(),
+        to: Holder { id: Id(id), incarnation: 1 },
+        after,
+        mode: Mode::Exclusive,
+        why: Cause::Vacant,
+        pinned: false,
+        unix_ms: 0,
+    }
+}
+
+fn vacate(office: &str, token: u64) -> Command {
+    Command::Vacate { office: office.to_string(), token, why: Cause::Resigned, unix_ms: 0 }
+}
+
+#[test]
+fn a_grant_counts_only_if_nothing_happened_since_it_was_proposed() {
+    let mut table = Table::default();
+    assert_eq!(table.apply(5, grant("a", 1, 0)), Some("a".to_string()));
+    assert_eq!(table.apply(6, grant("a", 2, 0)), None, "it was proposed before the first was known");
+    assert_eq!((table.token("a"), table.offices["a"].holder.map(|holder| holder.id)), (5, Some(Id(1))));
+    assert_eq!(table.apply(7, grant("a", 2, 5)), Some("a".to_string()));
+    assert_eq!(table.token("a"), 7);
+}
+
+#[test]
+fn a_vacant_office_keeps_its_last_token() {
+    let mut table = Table::default();
+    table.apply(5, grant("a", 1, 0));
+    assert_eq!(table.apply(6, vacate("a", 4)), None);
+    assert_eq!(table.apply(7, vacate("a", 5)), Some("a".to_string()));
+    assert_eq!((table.token("a"), table.offices["a"].holder), (5, None));
+    assert_eq!(table.apply(8, vacate("a", 5)), None, "it is vacant already");
+}
+
+#[test]
+fn the_last_hundred_changes_of_each_office_are_kept() {
+    let mut table = Table::default();
+    table.apply(1, grant("b", 1, 0));
+    (2..300).for_each(|index| {
+        table.apply(index, grant("a", index, table.token("a")));
+    });
+    let of = |office: &str| &table.offices[office].history;
+    assert_eq!((of("a").len(), of("b").len()), (MAX_CHANGES, 1));
+    assert_eq!(of("a").back().map(|turn| turn.token), Some(299));
+}
+
+#[test]
+fn a_disk_is_registered_once_and_ids_are_not_used_again() {
+    let member = |id| Member {
+        id: Id(id),
+        name: format!("n{id}"),
+        address: "h:1".to_string(),
+        priority: 0,
+        role: Default::default(),
+    };
+    let mut table = Table::founded(&[member(1), member(7)]);
+    table.apply(1, Command::Register { id: Id(1), store: 11 });
+    table.apply(2, Command::Register { id: Id(1), store: 12 });
+    assert_eq!(table.members[&Id(1)].store, 11);
+    table.remove(Id(7));
+    assert_eq!((table.greatest_id, table.named("n7")), (7, None));
+    assert_eq!(Table::decode(&table.encode()), Some(table));
+}
+
+/// A name as long as may be.
+fn long_name(number: usize) -> String {
+    format!("{number:x>63}")
+}
+
+/// A table with so many offices, everything in it as long as it may be: names, numbers, histories.
+fn greatest_table(offices: usize) -> Table {
+    let host = ["h".repeat(63).as_str(); 3].join(".") + "." + &"h".repeat(61);
+    let members = (0..MAX_MEMBERS).map(|number| Member {
+        id: Id(u64::MAX - number as u64),
+        name: long_name(number),
+        address: format!("{host}:65535"),
+        priority: u32::MAX,
+        role: crate::member::Role::Observer,
+    });
+    let members: Vec<Member> = members.collect();
+    assert!(members.iter().all(|member| crate::config::member_problem(member).is_none()), "they may be members");
+    let mut table = Table::founded(&members);
+    for member in &members {
+        table.apply(1, Command::Register { id: member.id, store: u64::MAX });
+    }
+    let mut index = MAX_INDEX;
+    // One change more than may be kept.
+    for _ in 0..=share(offices) {
+        for number in 0..offices {
+            let office = if number == 0 { LEADER.to_string() } else { long_name(number) };
+            let to = Holder { id: Id(u64::MAX), incarnation: u64::MAX };
+            let (after, mode, why) = (table.token(&office), Mode::Fenced, Cause::Elected);
+            let grant = Command::Grant { office, to, after, mode, why, pinned: true, unix_ms: u64::MAX };
+            index += 1;
+            assert!(table.apply(index, grant).is_some(), "there is room for {offices} offices");
+        }
+    }
+    table
+}
+
+/// How many bytes a snapshot of a table has in a frame, by way of another node.
+fn bytes_in_a_frame(table: &Table) -> usize {
+    let mut message = RaftLibraryMessage::default();
+    message.set_msg_type(MessageType::MsgSnapshot);
+    (message.term, message.commit) = (u64::MAX, u64::MAX);
+    let snapshot = message.mut_snapshot();
+    snapshot.data = table.encode().into();
+    let voters: Vec<u64> = table.members.keys().map(|id| id.0).collect();
+    let meta = snapshot.mut_metadata();
+    (meta.index, meta.term) = (u64::MAX, u64::MAX);
+    meta.set_conf_state(ConfState { voters, ..ConfState::default() });
+    let bytes = Message::Raft(RaftMessage::from(&message)).encode();
+    Message::Relay { from: Id(u64::MAX), incarnation: u64::MAX, to: Id(u64::MAX), bytes }.encode().len()
+}
+
+#[test]
+fn the_greatest_table_fits_a_frame() {
+    let limit = Limits::default().frame;
+    // With all offices there may be; and with one less, so that no change of all that may be kept is left over.
+    for offices in [MAX_OFFICES + 1, MAX_OFFICES] {
+        let table = greatest_table(offices);
+        assert_eq!(table.offices.len(), offices);
+        let turns: Vec<usize> = table.offices.values().map(|office| office.history.len()).collect();
+        assert!(turns.iter().all(|turns| *turns == share(offices)), "every history is full");
+        let bytes = bytes_in_a_frame(&table);
+        assert!(bytes < limit / 10 * 9, "{offices} offices: {bytes} of {limit} bytes");
+    }
+}
+
+#[test]
+fn where_there_are_many_offices_each_has_a_smaller_history() {
+    let mut table = Table::default();
+    for index in 1..=150 {
+        table.apply(index, grant("a", index, table.token("a")));
+    }
+    let few = MAX_TURNS / MAX_CHANGES;
+    (1..few).for_each(|number| _ = table.apply(1_000 + number as u64, grant(&format!("b{number}"), 1, 0)));
+    assert_eq!((table.offices.len(), table.offices["a"].history.len()), (few, MAX_CHANGES));
+    (0..few).for_each(|number| _ = table.apply(5_000 + number as u64, grant(&format!("c{number}"), 1, 0)));
+    assert_eq!((table.offices.len(), table.offices["a"].history.len()), (2 * few, MAX_CHANGES / 2));
+    assert_eq!(table.offices["a"].history.back().map(|turn| turn.token), Some(150), "the latest are kept");
+}
+
+/// A table with all the offices there may be, granted in order from this place of the log on, and `leader`.
+fn full_table(first: u64) -> Table {
+    let mut table = Table::default();
+    table.apply(first - 1, grant(LEADER, 1, 0));
+    for number in 0..MAX_OFFICES {
+        assert!(table.apply(first + number as u64, grant(&format!("o{number}"), 1, 0)).is_some());
+    }
+    table
+}
+
+#[test]
+fn where_there_is_no_room_the_oldest_office_that_nobody_holds_is_forgotten() {
+    let mut table = full_table(10);
+    let next = 10 + MAX_OFFICES as u64;
+    assert_eq!((table.room(), table.apply(next, grant("new", 1, 0))), (0, None), "all are held");
+    for (number, office) in [(0, "o7"), (1, "o3"), (2, LEADER)] {
+        table.apply(next + number, vacate(office, table.token(office)));
+    }
+    assert_eq!(table.room(), 2, "there is always room for `leader`, which does not count");
+    assert_eq!(table.apply(next + 9, grant("new", 1, 0)), Some("new".to_string()));
+    assert!(!table.offices.contains_key("o3") && table.offices.contains_key("o7"), "the smallest token goes");
+    assert_eq!(table.offices.len(), MAX_OFFICES + 1);
+    assert_eq!(table.apply(next + 10, grant("newer", 1, 0)), Some("newer".to_string()));
+    assert_eq!(table.apply(next + 11, grant("newest", 1, 0)), None, "`leader` is never forgotten");
+    assert!(table.apply(next + 12, grant(LEADER, 1, table.token(LEADER))).is_some());
+}
+
+#[test]
+fn there_is_always_room_for_the_leader() {
+    let mut table = full_table(10);
+    table.offices.remove(LEADER);
+    assert_eq!(table.apply(1 << 20, grant(LEADER, 1, 0)), Some(LEADER.to_string()));
+    assert_eq!(table.offices.len(), MAX_OFFICES + 1);
+}
+
+#[test]
+fn a_forgotten_office_comes_back_with_a_greater_token() {
+    let mut table = full_table(10);
+    let next = 10 + MAX_OFFICES as u64;
+    let before = table.token("o3");
+    // Proposed while it is vacant and known, and overtaken by the office that takes its place.
+    let stale = grant("o3", 2, before);
+    table.apply(next, vacate("o3", before));
+    table.apply(next + 1, grant("new", 1, 0));
+    assert_eq!(table.token("o3"), 0, "it is forgotten");
+    assert_eq!(table.apply(next + 2, stale), None, "nothing is known of its last token");
+    assert_eq!(table.apply(next + 3, vacate("o3", before)), None);
+    table.apply(next + 4, vacate("o5", table.token("o5")));
+    assert_eq!(table.apply(next + 5, grant("o3", 2, 0)), Some("o3".to_string()));
+    assert!(table.token("o3") > before);
+    assert_eq!(table.apply(next + 6, grant("o3", 1, 0)), None, "it is known again");
+}
+
+#[test]
+fn all_nodes_forget_the_same() {
+    let mut table = full_table(10);
+    let mut restored = Table::decode(&table.encode()).expect("it was just encoded");
+    for number in 0..50u64 {
+        let index = 100_000 + 2 * number;
+        let office = format!("o{}", number * 7);
+        let commands = [vacate(&office, table.token(&office)), grant(&format!("n{number}"), 1, 0)];
+        for (command, index) in commands.into_iter().zip(index..) {
+            assert_eq!(table.apply(index, command.clone()), restored.apply(index, command));
+        }
+    }
+    assert_eq!(table, restored);
+}
