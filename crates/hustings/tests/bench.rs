@@ -24,7 +24,7 @@ fn every_workload_is_told_in_one_object() {
     assert_eq!(of("loop_of"), [&names[..4], &["aefa", "chang-roberts", "chang-roberts", "chang-roberts"]].concat());
     assert_eq!(of("nodes"), [2000, 3000, 200, 3000, 3000, 2000, 2000, 2000]);
     assert_eq!(of("rounds"), [2; 8]);
-    // algorithms.md §3: n(n-1) among n nodes; §4: divided and sun have formulas of their own, held inside.
+    // docs/model.md#bully: n(n-1) among n nodes; divided and sun have formulas of their own, checked inside.
     assert_eq!(rows[2]["messages"], 200 * 199);
     assert_eq!(told["elections"]["runs"], 500);
     assert!(told["elections"]["per_second"].as_f64().unwrap() > 0.0, "{}", told["elections"]);

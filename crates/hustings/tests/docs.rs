@@ -2,8 +2,11 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use hustings_algorithms::catalogue;
 
 #[test]
 fn the_table_of_algorithms_is_made_from_the_catalogue() {
@@ -94,4 +97,85 @@ fn every_check_of_a_page_comes_to_an_end() {
         }
     }
     assert!(tried > 0, "there are command lines");
+}
+
+/// The specification.
+const MODEL: &str = "docs/model.md";
+
+/// The anchors of the headings of a page, as GitHub makes them.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let headings = page.lines().filter_map(|line| line.strip_prefix('#'));
+    let titles = headings.map(|line| line.trim_start_matches('#').trim());
+    let kept =
+        |title: &str| title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-')).collect::<String>();
+    titles.map(|title| kept(title).to_lowercase().replace(' ', "-")).collect()
+}
+
+/// All sources and pages below a folder of the repository.
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("the folder can be read").path();
+        if path.is_dir() {
+            if path.file_name().is_some_and(|name| name != "target") {
+                sources(&path, files);
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "md") {
+            files.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_algorithm_has_a_section_in_the_model() {
+    let page = fs::read_to_string(common::repository().join(MODEL)).expect("the page can be read");
+    let anchors = anchors(&page);
+    for entry in catalogue::ENTRIES {
+        let name = entry.about.name;
+        assert!(anchors.contains(name), "{MODEL} has no section {name}");
+        assert!(page.contains(&format!("$ hustings sim {name} ")), "{MODEL} has no example for {name}");
+    }
+}
+
+#[test]
+fn every_cited_section_of_the_model_exists() {
+    let page = fs::read_to_string(common::repository().join(MODEL)).expect("the page can be read");
+    let anchors = anchors(&page);
+    let mut files: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md"].map(|name| common::repository().join(name)).into();
+    for folder in ["crates", "docs", "examples", "proofs", "xtask"] {
+        sources(&common::repository().join(folder), &mut files);
+    }
+    let mut cited = 0;
+    for file in files {
+        let text = fs::read_to_string(&file).expect("the file can be read");
+        let is_model = file.ends_with(MODEL);
+        for marker in [concat!("model.md", "#"), "](#"].into_iter().filter(|marker| is_model || *marker != "](#") {
+            for rest in text.split(marker).skip(1) {
+                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '-').unwrap_or(rest.len());
+                assert!(
+                    anchors.contains(&rest[..end]),
+                    "{}: {MODEL} has no section {:?}",
+                    file.display(),
+                    &rest[..end]
+                );
+                cited += 1;
+            }
+        }
+    }
+    assert!(cited > 100, "only {cited} citations");
+}
+
+/// A line like `$ hustings sim sun -n 64   # 176 messages, quiescent at 51`.
+#[test]
+fn the_examples_of_the_model_are_measured() {
+    let page = fs::read_to_string(common::repository().join(MODEL)).expect("the page can be read");
+    for line in page.lines().filter_map(|line| line.strip_prefix("$ hustings ")) {
+        let (command, claim) = line.split_once('#').expect("an example says what comes of it");
+        let args: Vec<&str> = command.split_whitespace().chain(["--format", "json"]).collect();
+        let ran = common::inside(&args);
+        let report: serde_json::Value =
+            serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{line}: {}", ran.err));
+        let measured =
+            format!("{} messages, quiescent at {}", report["messages"]["total"], report["time"]["quiescent"]);
+        assert_eq!((ran.code, measured.as_str()), (0, claim.trim()), "{line}");
+    }
 }

@@ -1,4 +1,4 @@
-//! `--runs` (algorithms.md §6) in the simulator: what it costs where nothing happens, its traces and their replay.
+//! `--runs` (docs/model.md#runs) in the simulator: what it costs where nothing happens, its traces and their replay.
 
 #[path = "common/parts.rs"]
 mod parts;

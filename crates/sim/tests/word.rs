@@ -1,5 +1,5 @@
-//! The word of who is in reach (algorithms.md §6: "tells each live node, 2 ticks after a crash, recovery, cut or heal
-//! that concerns it, the set of nodes it can now reach"), and what that means for mail that is sent by id.
+//! Reachability updates (docs/model.md#faults: two ticks after a crash, recovery, cut or heal that concerns it, a live
+//! node is told the set of nodes that it can reach), and what they mean for messages sent by id.
 
 use hustings_protocol::{
     Change, Context, Effect, Event, Id, Loss, Port, Protocol, Record, StartReason, Timer, TraceEvent, kinds,

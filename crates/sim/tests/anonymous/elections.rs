@@ -68,7 +68,7 @@ fn the_expectation_by_hand() {
     assert!((expected_rounds(3, 2) - (1.0 + 0.375 * 2.0) / 0.75).abs() < 1e-12);
 }
 
-/// algorithms.md §5, itai-rodeh: exactly one leader every time, and as many rounds as probability says. A round takes n
+/// docs/model.md#itai-rodeh: exactly one leader every time, and as many rounds as probability says. A round takes n
 /// ticks, because those who stay hear their own message after a lap.
 #[test]
 fn a_hundred_thousand_times_itai_rodeh() {
@@ -125,7 +125,7 @@ fn anonymous_echo_by_rounds(scenario: &Scenario) -> (Outcome, u32) {
     (outcome, draws.0.into_iter().max().unwrap_or(0))
 }
 
-/// algorithms.md §5, anonymous-echo: exactly one leader every time, on complete networks, rings and random graphs.
+/// docs/model.md#anonymous-echo: exactly one leader every time, on complete networks, rings and random graphs.
 /// `cargo test -p hustings-sim --test anonymous echo -- --nocapture` prints the means with their intervals (99.9 %) as
 /// the rows of the table in docs/families/anonymous.md.
 #[test]
@@ -177,7 +177,8 @@ fn the_mean_of_anonymous_echo_among_two() {
     rounds.assert_mean(expected_rounds(2, 2), "rounds of two nodes");
 }
 
-/// algorithms.md §5 and §1: one initiator meets nobody. n `candidate` and n `elected` on a ring, 2E and 2E-(n-1) else.
+/// docs/model.md#anonymous-networks: one initiator meets nobody. n `candidate` and n `elected` on a ring, 2E and
+/// 2E-(n-1) else.
 #[test]
 fn one_initiator_leads_after_one_lap() {
     for size in 1..=9u32 {
@@ -216,7 +217,7 @@ fn how_many_ids_is_n_or_a_number() {
     }
 }
 
-/// algorithms.md §1: anonymous algorithms never read the id. With other ids, values and ends of the order, the same
+/// docs/model.md#model: anonymous algorithms never read the id. With other ids, values and ends of the order, the same
 /// node leads after the same messages.
 #[test]
 fn ids_make_no_difference() {

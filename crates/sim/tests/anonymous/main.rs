@@ -1,4 +1,4 @@
-//! Nodes that are alike: algorithms.md §5, topic by topic.
+//! Nodes that are alike: docs/model.md#anonymous-networks, topic by topic.
 
 mod crashes;
 mod elections;

@@ -42,7 +42,7 @@ fn two_ids_do_without_rounds_and_without_order() {
     assert!(runs(2, Rounds::Off, true).all(|outcome| is_right(&outcome)));
 }
 
-/// algorithms.md §5: `rounds=off` is right on FIFO links.
+/// docs/model.md#itai-rodeh: `rounds=off` is right on FIFO links.
 #[test]
 fn without_rounds_order_is_enough() {
     for ids in [3, 4] {
@@ -50,7 +50,7 @@ fn without_rounds_order_is_enough() {
     }
 }
 
-/// algorithms.md §5: with round numbers, no order is needed.
+/// docs/model.md#itai-rodeh: with round numbers, no order is needed.
 #[test]
 fn with_rounds_no_order_is_needed() {
     for ids in [2, 3, 4] {

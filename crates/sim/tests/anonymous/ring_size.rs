@@ -95,7 +95,7 @@ fn the_prediction_is_exact() {
     assert_eq!(wrong, error_among_four(2));
 }
 
-/// algorithms.md §5: equal to n with a probability that goes to 1 as R grows; for n = 4, as predicted.
+/// docs/model.md#ring-size: equal to n with a probability that goes to 1 as R grows; for n = 4, as predicted.
 #[test]
 fn errors_become_rare_as_ids_become_many() {
     let mut scenario = ring(4);
@@ -191,8 +191,8 @@ fn a_large_ring_has_time_enough_by_default() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// algorithms.md §5: the same estimate everywhere, never above n, whoever starts and however messages travel; and
-    /// no more messages than the catalogue says.
+    /// docs/model.md#ring-size: the same estimate everywhere, never above n, whoever starts and however messages
+    /// travel; and no more messages than the catalogue says.
     #[test]
     fn the_same_everywhere_and_never_above_n(
         (size, starters) in (2..12u32).prop_flat_map(|size| {

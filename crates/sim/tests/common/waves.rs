@@ -55,7 +55,7 @@ pub(crate) fn started(network: Network, at: u32) -> Scenario {
     Scenario { starts: vec![Start { at, tick: 0 }], ..Scenario::new(network) }
 }
 
-/// What algorithms.md §4 says of one election by aefa or preference: messages by kind, and the three times.
+/// What docs/model.md#aefa says of one election by aefa or preference: messages by kind, and the three times.
 pub(crate) fn predicted(network: &Network, source: u32, winner: u32) -> (Vec<u64>, Times) {
     let (size, links) = (u64::from(network.size()), network.links());
     let each = 2 * links + 1 - size;

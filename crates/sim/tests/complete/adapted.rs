@@ -64,7 +64,7 @@ fn a_partition_during_the_election() {
     assert!(broken > 0, "nothing of this was a danger to the plain version");
 }
 
-/// laboratory.md §3.5 (b): answers that come after the time-out: the plain version ends with several leaders, or with
+/// Answers that come after the time-out: the plain version ends with several leaders, or with
 /// nodes that name one that does not lead.
 #[test]
 fn slow_communication() {

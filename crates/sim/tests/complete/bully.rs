@@ -1,4 +1,4 @@
-//! algorithms.md §3, bully: counts, times and parameters.
+//! docs/model.md#bully: counts, times and parameters.
 
 use hustings_algorithms::complete::Bully;
 use hustings_sim::scenario::{FaultKind, Notice, Scenario};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{DynRank, detected, fault, greatest, greatest_down, network, run, start, times, with_ids};
 
-/// algorithms.md §3, bully: d=1 takes n(n-1) messages, 20, 90, 380 for n = 5, 10, 20; quiescent 4.
+/// docs/model.md#bully: d=1 takes n(n-1) messages, 20, 90, 380 for n = 5, 10, 20; quiescent 4.
 #[test]
 fn the_lowest_detects() {
     for (size, total) in [(5, 20), (10, 90), (20, 380)] {
@@ -17,7 +17,7 @@ fn the_lowest_detects() {
     }
 }
 
-/// algorithms.md §3, bully: `election = Σ_{i=d}^{n-1}(n-i)`, `ok = Σ_{i=d}^{n-2}(n-1-i)`, `coordinator = n-1`.
+/// docs/model.md#bully: `election = Σ_{i=d}^{n-1}(n-i)`, `ok = Σ_{i=d}^{n-2}(n-1-i)`, `coordinator = n-1`.
 #[test]
 fn every_detector() {
     for size in 2..40u32 {
@@ -34,7 +34,7 @@ fn every_detector() {
     }
 }
 
-/// algorithms.md §3, bully: all up, d=1: n²-1. "If a process calls an election when the coordinator is still active,
+/// docs/model.md#bully: all up, d=1: n²-1. "If a process calls an election when the coordinator is still active,
 /// the coordinator will win" (Crete).
 #[test]
 fn all_up() {
@@ -46,7 +46,7 @@ fn all_up() {
     }
 }
 
-/// algorithms.md §3, bully: 16 million messages among 4,000 nodes.
+/// docs/model.md#bully: 16 million messages among 4,000 nodes.
 #[test]
 fn four_thousand() {
     let outcome = run::<Bully>(&[], &greatest_down(4_000, 1));
@@ -55,7 +55,7 @@ fn four_thousand() {
 }
 
 proptest! {
-    /// algorithms.md §3, bully, for any ids, any nodes down and any detectors: everybody up from the lowest detector
+    /// docs/model.md#bully, for any ids, any nodes down and any detectors: everybody up from the lowest detector
     /// on asks all above, and those that are up answer. "Parallel elections" (Crete) cost nothing more.
     #[test]
     fn any_detectors_and_any_nodes_down(scenario in detected()) {
@@ -74,7 +74,7 @@ proptest! {
         prop_assert!(super::is_settled(&scenario, &outcome));
     }
 
-    /// algorithms.md §3: `tell=lower` tells only lower ids: as many as the winner has below it.
+    /// docs/model.md#bully: `tell=lower` tells only lower ids: as many as the winner has below it.
     #[test]
     fn telling_the_lower_ones_only(scenario in detected()) {
         let all = run::<Bully>(&[], &scenario);
@@ -97,8 +97,8 @@ proptest! {
     }
 }
 
-/// algorithms.md §3: `highest=announce`: the highest wins at once, also when it is asked. Two nodes: 1 asks at 0, 2
-/// answers and announces at 1, both have it at 2.
+/// docs/model.md#complete-networks: `highest=announce`: the highest wins at once, also when it is asked. Two nodes: 1
+/// asks at 0, 2 answers and announces at 1, both have it at 2.
 #[test]
 fn the_highest_may_announce_at_once() {
     let scenario = Scenario { starts: vec![start(0, 0)], ..network(2) };
@@ -113,7 +113,7 @@ fn the_highest_may_announce_at_once() {
     assert_eq!(times(&outcome), [Some(2), Some(3), Some(3)]);
 }
 
-/// algorithms.md §3: "a leader that gets `election` answers and holds one again": with `announce`, each of the
+/// docs/model.md#bully: a leader that receives `election` answers and holds one again: with `announce`, each of the
 /// questions that come after the first has its own answer, win and n-1 `coordinator`.
 #[test]
 fn a_leader_that_is_asked_holds_an_election_again() {
@@ -141,7 +141,8 @@ fn an_election_while_the_coordinator_is_alive() {
     assert_eq!(times(&outcome), [Some(3), Some(24), Some(24)]);
 }
 
-/// algorithms.md §1: a later start, after a crash, holds a second election; while the leader lives it does nothing.
+/// docs/model.md#start-signals: a later start, after a crash, holds a second election; while the leader lives it does
+/// nothing.
 #[test]
 fn a_later_start_holds_a_second_election_only_if_the_leader_is_down() {
     let mut scenario = Scenario { starts: vec![start(0, 0), start(1, 30)], ..network(7) };
@@ -152,8 +153,8 @@ fn a_later_start_holds_a_second_election_only_if_the_leader_is_down() {
     assert_eq!((outcome.leader, times(&outcome)), (Some(5), [Some(33), Some(34), Some(34)]));
 }
 
-/// algorithms.md §7: `--notice poll:3`, as in Crete's demonstration: every node that names the dead one notices, and
-/// all of them hold an election at once.
+/// docs/model.md#notices: `--notice poll:3`, as in Crete's demonstration: every node that names the dead one notices,
+/// and all of them hold an election at once.
 #[test]
 fn processes_that_poll_their_leader() {
     let faults = vec![fault(20, FaultKind::Crash(4))];
@@ -165,7 +166,7 @@ fn processes_that_poll_their_leader() {
     assert_eq!(outcome.by_kind, [10 + 10, 10 + 6, 4 + 4, 0, 0]);
 }
 
-/// algorithms.md §3, Crete's fig. 6-20: ids 0 to 7, 7 down, 4 notices: 3+2+1 `election`, 2+1 `ok`, 7 `coordinator`.
+/// docs/model.md#bully, Crete's fig. 6-20: ids 0 to 7, 7 down, 4 notices: 3+2+1 `election`, 2+1 `ok`, 7 `coordinator`.
 #[test]
 fn the_figure_of_the_slides() {
     let ids: Vec<u64> = (0..8).collect();

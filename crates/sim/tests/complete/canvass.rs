@@ -1,4 +1,4 @@
-//! algorithms.md §3, improved-bully and campaigner: counts, times and states.
+//! docs/model.md#improved-bully and campaigner: counts, times and states.
 
 use hustings_algorithms::complete::{Bully, Campaigner, ImprovedBully};
 use hustings_algorithms::{Algorithm, Setting};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::{DynRank, detected, fault, greatest_down, network, run, start, times};
 
-/// algorithms.md §3, improved-bully: d=1 takes 3n-4 messages, 11, 26, 56 for n = 5, 10, 20; quiescent 3.
+/// docs/model.md#improved-bully: d=1 takes 3n-4 messages, 11, 26, 56 for n = 5, 10, 20; quiescent 3.
 #[test]
 fn improved_bully_with_the_lowest_detecting() {
     for (size, total) in [(5, 11), (10, 26), (20, 56)] {
@@ -20,14 +20,14 @@ fn improved_bully_with_the_lowest_detecting() {
     }
 }
 
-/// algorithms.md §3, improved-bully: n=64, d=32: 32+31+63 = 126.
+/// docs/model.md#improved-bully: n=64, d=32: 32+31+63 = 126.
 #[test]
 fn improved_bully_with_the_middle_detecting() {
     let outcome = run::<ImprovedBully>(&[], &greatest_down(64, 32));
     assert_eq!(outcome.by_kind, [32, 31, 63]);
 }
 
-/// algorithms.md §3, campaigner: d=1 takes ⌈n/2⌉+(⌈n/2⌉-1)+(n-1): 9, 18, 38 for n = 5, 10, 20.
+/// docs/model.md#campaigner: d=1 takes ⌈n/2⌉+(⌈n/2⌉-1)+(n-1): 9, 18, 38 for n = 5, 10, 20.
 #[test]
 fn campaigner_with_the_lowest_detecting() {
     for (size, total) in [(5, 9), (10, 18), (20, 38)] {
@@ -45,7 +45,7 @@ fn the_example_of_the_text() {
     assert_eq!(outcome.leader, Some(10));
 }
 
-/// algorithms.md §3: best case (d=n-1), all three: n.
+/// docs/model.md#complete-networks: best case (d=n-1), all three: n.
 #[test]
 fn best_cases() {
     for size in 2..50 {
@@ -60,7 +60,7 @@ fn best_cases() {
 }
 
 proptest! {
-    /// algorithms.md §3, improved-bully, for any ids, any nodes down and any detectors: "each runs to the end".
+    /// docs/model.md#improved-bully, for any ids, any nodes down and any detectors: each runs to the end.
     #[test]
     fn improved_bully_with_any_detectors(scenario in detected()) {
         let outcome = run::<ImprovedBully>(&[], &scenario);
@@ -77,7 +77,7 @@ proptest! {
         prop_assert!(super::is_settled(&scenario, &outcome));
     }
 
-    /// algorithms.md §3, campaigner, for any ids, any nodes down and any detectors.
+    /// docs/model.md#campaigner, for any ids, any nodes down and any detectors.
     #[test]
     fn campaigner_with_any_detectors(scenario in detected()) {
         let outcome = run::<Campaigner>(&[], &scenario);
@@ -110,7 +110,7 @@ fn add(sum: (u64, u64), (all, live): (u64, u64)) -> (u64, u64) {
     (sum.0 + all, sum.1 + live)
 }
 
-/// algorithms.md §3, campaigner: no campaigner answers: the higher ids of the general set are asked; quiescent 5.
+/// docs/model.md#campaigner: no campaigner answers: the higher ids of the general set are asked; quiescent 5.
 #[test]
 fn campaigner_failure() {
     for size in 3..30u32 {
@@ -128,7 +128,7 @@ fn campaigner_failure() {
     }
 }
 
-/// algorithms.md §3, campaigner: revival of the coordinator: n-1, at once. Datley's table: the same for all three.
+/// docs/model.md#campaigner: revival of the coordinator: n-1, at once. Datley's table: the same for all three.
 #[test]
 fn revival() {
     for size in 3..20u32 {
@@ -153,8 +153,8 @@ fn revival() {
     }
 }
 
-/// algorithms.md §3, improved-bully: "a node named by a `coordinator` for a lower winner than itself starts a new
-/// election": 5 is back just before 1 announces 4.
+/// docs/model.md#improved-bully: a node that is told of a winner lower than itself starts a new election:
+/// 5 is back just before 1 announces 4.
 #[test]
 fn a_winner_below_oneself_starts_a_new_election() {
     let faults = vec![fault(0, FaultKind::Crash(4)), fault(3, FaultKind::Join(4))];
@@ -186,7 +186,7 @@ fn stage<M: Message>(effect: &Effect<M>) -> Option<Stage> {
     if let Effect::Learn(Fact::Stage(stage)) = effect { Some(*stage) } else { None }
 }
 
-/// algorithms.md §3, campaigner: "states `normal`, `elect`, `hold` and `cdr` show in the trace".
+/// docs/model.md#campaigner: the states `normal`, `elect`, `hold` and `cdr` appear in the trace.
 #[test]
 fn the_states_of_the_text_show() {
     let [detector, general, campaigner, coordinator, dead] =

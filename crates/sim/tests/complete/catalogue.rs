@@ -129,7 +129,7 @@ fn the_catalogue_tells_the_truth_about_costs() {
     costs::<Invitation>();
 }
 
-/// algorithms.md §1: default ids are position + 1, and the lowest live position starts.
+/// docs/model.md#model: default ids are position + 1, and the lowest live position starts.
 #[test]
 fn defaults() {
     fn defaults<A: Algorithm>() {

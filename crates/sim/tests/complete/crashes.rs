@@ -63,7 +63,7 @@ fn invitation_survives_every_single_crash() {
     every_single_crash::<Invitation>(&[]);
 }
 
-/// laboratory.md §3.5 (c): a node dies after its `ok` and before its `coordinator`: those who wait ask again, by
+/// A node dies after its `ok` and before its `coordinator`: those who wait ask again, by
 /// themselves.
 #[test]
 fn a_promise_that_is_not_kept() {

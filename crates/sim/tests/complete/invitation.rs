@@ -1,4 +1,4 @@
-//! algorithms.md §3, invitation: groups, how they merge, and how they part.
+//! docs/model.md#invitation: groups, how they merge, and how they part.
 
 use hustings_algorithms::complete::Invitation;
 use hustings_sim::scenario::{Delay, FaultKind, Notice, Scenario};
@@ -97,7 +97,7 @@ fn split(groups: &[u32], from: u64, to: u64) -> Scenario {
     Scenario { starts: vec![start(0, 0)], faults, until: 2_000, ..network(groups.len() as u32) }
 }
 
-/// algorithms.md §3, invitation: "each partition has its leader, and they merge when it heals".
+/// docs/model.md#invitation: each partition has its leader, and groups merge when it heals.
 #[test]
 fn partitions() {
     for groups in [[0, 0, 0, 1, 1, 1], [1, 0, 1, 0, 1, 0], [0, 0, 0, 0, 0, 1], [1, 0, 0, 0, 0, 0], [0, 1, 2, 2, 1, 0]] {

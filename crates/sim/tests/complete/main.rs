@@ -1,4 +1,4 @@
-//! The algorithms on complete networks: every count and time of algorithms.md §3, and what they survive.
+//! The algorithms on complete networks: every count and time of docs/model.md#complete-networks, and what they survive.
 
 mod adapted;
 mod bully;

@@ -12,7 +12,7 @@ fn back_at_30(size: u32, at: u32) -> Scenario {
     Scenario { starts: vec![start(0, 0)], faults, ..network(size) }
 }
 
-/// algorithms.md §3, bully: `recovery=elect`: the one that is back holds an election.
+/// docs/model.md#bully: `recovery=elect`: the one that is back holds an election.
 #[test]
 fn whoever_is_back_holds_an_election() {
     let outcome = run::<Bully>(&[], &back_at_30(5, 4));
@@ -25,7 +25,7 @@ fn whoever_is_back_holds_an_election() {
     assert_eq!(times(&outcome), [Some(3), Some(34), Some(34)]);
 }
 
-/// algorithms.md §3, bully: `announce`: if highest of all, `coordinator` at once, n-1 messages.
+/// docs/model.md#bully: `announce`: if highest of all, `coordinator` at once, n-1 messages.
 #[test]
 fn the_highest_announces_itself() {
     let outcome = run::<Bully>(&["recovery=announce"], &back_at_30(5, 4));
@@ -35,7 +35,7 @@ fn the_highest_announces_itself() {
     assert_eq!(run::<Bully>(&["recovery=announce"], &scenario), run::<Bully>(&[], &scenario));
 }
 
-/// algorithms.md §3, bully: `defer`: asks all with `query`, 2 ticks for `answer`; keeps still if the leader is higher.
+/// docs/model.md#bully: `defer`: asks all with `query`, 2 ticks for `answer`; keeps still if the leader is higher.
 #[test]
 fn whoever_is_back_may_ask_first() {
     let outcome = run::<Bully>(&["recovery=defer"], &back_at_30(5, 2));
@@ -54,7 +54,7 @@ fn whoever_is_back_may_ask_first() {
     assert_eq!((outcome.leaders.as_slice(), outcome.agreement), (&[3][..], true));
 }
 
-/// algorithms.md §7: `--join P@T`, a new process enters: it does as one that is back.
+/// docs/model.md#faults: `--join P@T`, a new process enters: it does as one that is back.
 #[test]
 fn a_new_process_enters() {
     let faults = vec![fault(30, FaultKind::Join(4))];
@@ -75,7 +75,7 @@ fn a_start_on_top_of_a_return() {
     }
 }
 
-/// laboratory.md §3.5 (a): the highest is back while the next one has just timed out: both announce themselves, and
+/// The highest is back while the next one has just timed out: both announce themselves, and
 /// whoever heard them in the wrong order is put right, because a `coordinator` from below starts an election.
 #[test]
 fn two_coordinators_at_once() {

@@ -1,4 +1,5 @@
-//! algorithms.md §3 and §7: `T`, `M`, the wait for `coordinator`, `prepare`, and what a bandwidth does to the waits.
+//! docs/model.md#complete-networks: `T`, `M`, the wait for `coordinator`, `prepare`, and what a bandwidth does to the
+//! waits.
 
 use hustings_algorithms::Algorithm;
 use hustings_algorithms::complete::{Bully, Campaigner, ImprovedBully, Invitation};
@@ -7,7 +8,7 @@ use hustings_sim::simulate::{Request, params};
 
 use super::{fault, greatest_down, network, run, start, times};
 
-/// algorithms.md §3: the wait for an answer is 2T+M.
+/// docs/model.md#complete-networks: the wait for an answer is 2T+M.
 #[test]
 fn the_wait_for_an_answer() {
     for (travel, handling) in [(1, 0), (1, 3), (2, 0), (5, 4)] {
@@ -24,7 +25,7 @@ fn the_wait_for_an_answer() {
     }
 }
 
-/// algorithms.md §3: with delays of up to T, and T told, bully is right.
+/// docs/model.md#complete-networks: with delays of up to T, and T told, bully is right.
 #[test]
 fn the_bound_on_delays_is_all_that_matters() {
     for seed in 0..200 {
@@ -35,7 +36,7 @@ fn the_bound_on_delays_is_all_that_matters() {
     }
 }
 
-/// algorithms.md §3: "`ok` but no `coordinator` within 5 ticks of the first `ok`: again from the start" (5T+2M).
+/// docs/model.md#bully: with an `ok` but no `coordinator` within 5T+2M of the first `ok`, a node starts over.
 #[test]
 fn the_wait_for_the_coordinator() {
     for (travel, handling) in [(1, 0), (2, 1), (3, 4)] {
@@ -51,7 +52,7 @@ fn the_wait_for_the_coordinator() {
     }
 }
 
-/// algorithms.md §3: `prepare=K`: the winner collects state for K ticks before it announces.
+/// docs/model.md#bully: `prepare=K`: the winner collects state for K ticks before it announces.
 #[test]
 fn a_winner_prepares() {
     for prepare in 0..=3 {
@@ -65,7 +66,7 @@ fn a_winner_prepares() {
     assert_eq!(outcome.time.elected, Some(33));
 }
 
-/// algorithms.md §1 and §7: with a bandwidth the waits become 2(1+⌈n²/B⌉) and 5(1+⌈n²/B⌉), which is long enough.
+/// docs/model.md#bandwidth: with a bandwidth the waits become 2(1+⌈n²/B⌉) and 5(1+⌈n²/B⌉), which is long enough.
 #[test]
 fn a_bandwidth() {
     for size in [2, 3, 5, 8, 13u32] {

@@ -14,7 +14,7 @@ fn run(scenario: &Scenario) -> Outcome {
     simulate::<Aefa>(&AefaParams::default(), scenario)
 }
 
-/// algorithms.md §4, aefa: election = ack = leader = leader-ack = 2E-(n-1), notify 0 or 1.
+/// docs/model.md#aefa: election = ack = leader = leader-ack = 2E-(n-1), notify 0 or 1.
 #[test]
 fn on_every_shape_counts_and_times_are_those_of_the_specification() {
     for (shape, sizes) in [
@@ -55,7 +55,7 @@ fn nodes_may_have_many_neighbours() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// algorithms.md §4, aefa, on random graphs with random ids; the general engine says the same as the fast one.
+    /// docs/model.md#aefa, on random graphs with random ids; the general engine says the same as the fast one.
     #[test]
     fn on_random_graphs_too(size in 1u32..40, more in 0u32..80, seed: u64, place: u32) {
         let network = crate::gossip::graph(size, more, seed);
@@ -112,7 +112,7 @@ proptest! {
     }
 }
 
-/// algorithms.md §1: a later start, after the leader is gone, holds another election.
+/// docs/model.md#start-signals: a later start, after the leader is gone, holds another election.
 #[test]
 fn a_second_election_finds_the_next_greatest() {
     let shape: Topology = "random:5-10".parse().unwrap();

@@ -21,7 +21,7 @@ fn small_graphs() -> Vec<Network> {
     shapes.iter().map(graph).collect()
 }
 
-/// Laboratory.md §3.6: a child or parent that answers no probe is struck off. Every node, every tick.
+/// docs/model.md#aefa: a child or parent that answers no probe is removed. Every node, every tick.
 #[test]
 fn one_crash_of_any_node_at_any_tick() {
     for network in small_graphs() {

@@ -47,7 +47,7 @@ fn probes_change_nothing_where_nothing_goes_wrong() {
     }
 }
 
-/// algorithms.md §4, aefa: no beacon for six periods starts an election.
+/// docs/model.md#aefa: no beacon for six periods starts an election.
 #[test]
 fn a_leader_that_dies_is_missed_after_six_periods() {
     for size in [2, 5, 12] {
@@ -62,7 +62,7 @@ fn a_leader_that_dies_is_missed_after_six_periods() {
     }
 }
 
-/// algorithms.md §4, aefa: two leaders that meet: the greater stays.
+/// docs/model.md#aefa: two leaders that meet: the greater stays.
 #[test]
 fn parts_have_a_leader_each_and_merge() {
     let network = shaped("grid:3x4", 12);

@@ -52,7 +52,7 @@ fn times(network: &Network, root: u32) -> Times {
     Times { elected: Some(elected), agreed: Some(agreed), quiescent: last }
 }
 
-/// algorithms.md §4, echo-extinction: one initiator takes exactly 2E; §1: the announcement 2E-(n-1).
+/// docs/model.md#echo-extinction: one initiator takes exactly 2E; docs/model.md#counting: the announcement 2E-(n-1).
 #[test]
 fn one_initiator_takes_2e_on_every_shape() {
     for shape in ["complete", "line", "star", "tree:3", "grid:4x3", "torus:4x3", "random:3-5"] {
@@ -151,7 +151,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// algorithms.md §4: the greatest initiator wins, whatever the order of messages.
+    /// docs/model.md#echo-extinction: the greatest initiator wins, whatever the order of messages.
     #[test]
     fn the_greatest_initiator_wins(mut scenario in scenario(), delayed: bool, unordered: bool, least: bool) {
         if delayed {
@@ -170,7 +170,7 @@ proptest! {
         prop_assert!((2 * links..=2 * links * starts.len() as u64).contains(&outcome.by_kind[0]));
     }
 
-    /// algorithms.md §4 and §1, on any graph: 2E, 2E-(n-1), and the three times.
+    /// docs/model.md#echo-extinction and #times, on any graph: 2E, 2E-(n-1), and the three times.
     #[test]
     fn a_single_wave_takes_what_its_distances_say(mut scenario in scenario()) {
         scenario.starts.truncate(1);

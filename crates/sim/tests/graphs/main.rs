@@ -1,4 +1,4 @@
-//! Graphs: algorithms.md §4, algorithm by algorithm.
+//! Graphs: docs/model.md#graphs, algorithm by algorithm.
 
 mod aefa;
 mod aefa_faults;

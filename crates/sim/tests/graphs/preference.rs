@@ -30,7 +30,7 @@ fn winner(scenario: &Scenario) -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// algorithms.md §4, preference: most votes win, ties to the greater id; votes are gathered as in aefa.
+    /// docs/model.md#preference: most votes win, ties to the greater id; votes are gathered as in aefa.
     #[test]
     fn most_votes_win_on_any_graph(
         size in 1u32..40, more in 0u32..60, seed: u64, source: u32,
@@ -81,7 +81,7 @@ fn the_dead_do_not_win() {
     assert_eq!((outcome.leaders, outcome.agreement, outcome.hung), (vec![4], true, false));
 }
 
-/// algorithms.md §1: a start after the leader is gone holds another election.
+/// docs/model.md#start-signals: a start after the leader is gone holds another election.
 #[test]
 fn a_second_election_counts_anew() {
     let votes = (0..6).map(|voter| (voter, 3)).collect();

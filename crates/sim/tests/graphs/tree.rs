@@ -67,7 +67,7 @@ impl Asking<'_> {
     }
 }
 
-/// algorithms.md §4, tree: `wakeup` 2(n-1), `parent` n, `info` n-2, whoever starts; n = 1: none.
+/// docs/model.md#tree: `wakeup` 2(n-1), `parent` n, `info` n-2, whoever starts; n = 1: none.
 #[test]
 fn every_shape_takes_the_same() {
     for size in 1..=20 {
@@ -83,7 +83,7 @@ fn every_shape_takes_the_same() {
     }
 }
 
-/// algorithms.md §7: the default topology of tree is tree:2.
+/// docs/model.md#topologies: the default topology of tree is tree:2.
 #[test]
 fn the_default_is_a_binary_tree() {
     let planned = Request { nodes: Some(7), ..Request::default() }.scenario(&Tree::ABOUT).expect("it fits");
@@ -186,7 +186,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// algorithms.md §4: the greatest of all wins, with the same counts, whoever starts and however messages travel.
+    /// docs/model.md#tree: the greatest of all wins, with the same counts, whoever starts and however messages travel.
     #[test]
     fn the_greatest_of_all_wins(mut scenario in scenario(), delayed: bool, unordered: bool, least: bool) {
         if delayed {

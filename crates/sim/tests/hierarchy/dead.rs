@@ -40,7 +40,7 @@ fn any_set_of_nodes_may_be_down() {
     each!(any, random);
 }
 
-/// algorithms.md §2, sun: it skips nobody; a starter that hears no `coordinator` within 8n ticks runs token-ring, which
+/// docs/model.md#sun: it skips nobody; a starter that hears no `coordinator` within 8n ticks runs token-ring, which
 /// takes 2n more, n `election` and a `coordinator` for each live node.
 #[test]
 fn sun_falls_back_on_token_ring_after_8n_ticks() {
@@ -68,8 +68,8 @@ fn the_wait_begins_with_the_start_signal() {
     assert_eq!((outcome.by_kind.as_slice(), outcome.time.quiescent), (&[1, 16, 0, 15][..], Some(7 + 10 * 16)));
 }
 
-/// algorithms.md §1: token-ring's way with the dead, in parts: each costs one message and two ticks on the first lap,
-/// nothing on the second.
+/// docs/model.md#dead-receivers: token-ring's way with the dead, in parts: each costs one message and two ticks on the
+/// first lap, nothing on the second.
 #[test]
 fn divided_skips_the_dead_along_the_ring() {
     for down in (1..64).filter(|down| down % 16 != 0) {
@@ -104,7 +104,7 @@ fn divided_by_the_points_that_are_up() {
     assert_eq!((alone.by_kind.as_slice(), alone.time.quiescent), (&[64, 61, 1, 4, 1, 0, 0, 0][..], Some(128)));
 }
 
-/// algorithms.md §2, divided, m≥2: all top points must answer, else the token simply goes round; a dead point further
+/// docs/model.md#divided, m≥2: all top points must answer, else the token simply goes round; a dead point further
 /// down is found too late: the 8n rule.
 #[test]
 fn deeper_points_that_are_down() {

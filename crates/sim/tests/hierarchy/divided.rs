@@ -11,7 +11,7 @@ fn divided(texts: &str, size: u32, detector: u32) -> Outcome {
     outcome
 }
 
-/// algorithms.md §2, divided: n=64, u=4. (Shirali's table prints 140/36 and 176/14, from `divide` on.)
+/// docs/model.md#divided: n=64, u=4. (Shirali's table prints 140/36 and 176/14, from `divide` on.)
 #[test]
 fn the_figures_of_the_text() {
     let once = divided("u=4", 64, 0);
@@ -38,7 +38,7 @@ fn last_begins(u: u64, m: u32, part: u64) -> bool {
     last_part >= 4 + u64::from(m - 1)
 }
 
-/// algorithms.md §2, divided, detector on a top point: election = coordinator = n, divide = info = appoint = u^m, crash
+/// docs/model.md#divided, detector on a top point: election = coordinator = n, divide = info = appoint = u^m, crash
 /// 1, probe = reply = u; quiescent `3 + 3m + 2n/u^m`, one less for u=2, m≥2.
 ///
 /// On rings so small that the detector's own token is at the last point before its `divide`, it ends earlier; and
@@ -63,7 +63,7 @@ fn a_detector_on_a_top_point() {
     }
 }
 
-/// algorithms.md §2, divided, a detector that is no point: election = n + hops to the next point, everything later by
+/// docs/model.md#divided, a detector that is no point: election = n + hops to the next point, everything later by
 /// the hops to the next top point.
 #[test]
 fn a_detector_that_is_no_point() {
@@ -83,7 +83,7 @@ fn a_detector_that_is_no_point() {
     }
 }
 
-/// algorithms.md §2, divided: informer down: the token simply goes round, i.e. token-ring.
+/// docs/model.md#divided: informer down: the token simply goes round, i.e. token-ring.
 #[test]
 fn without_its_informer_it_is_token_ring() {
     for (n, detector) in [(8, 0), (64, 0), (64, 21), (64, 48)] {
@@ -99,7 +99,7 @@ fn without_its_informer_it_is_token_ring() {
     }
 }
 
-/// algorithms.md §7: `parts` gives the lengths of the divisions.
+/// docs/model.md#hierarchies: `parts` gives the lengths of the divisions.
 #[test]
 fn divisions_of_different_lengths() {
     let outcome = divided("parts=10,3,7", 20, 0);
@@ -112,7 +112,7 @@ fn divisions_of_different_lengths() {
     assert_eq!(nested.by_kind, [20, 20, 1, 2, 2, 4, 4, 4]);
 }
 
-/// algorithms.md §2, divided: `backoff=B`, a random 0..B ticks before a node's first send. It costs time and not a
+/// docs/model.md#divided: `backoff=B`, a random 0..B ticks before a node's first send. It costs time and not a
 /// message: what was formula without stays so.
 #[test]
 fn backoff_costs_time_but_no_message() {

@@ -92,7 +92,7 @@ fn one_top_point_divides_nothing() {
     counts::<SunDivided>("parts=4,6 u=2 depth=2 aggregate=eager", 10);
 }
 
-/// algorithms.md §6: over the members of a view, however many; the last segment or part is shorter.
+/// docs/model.md#runs: over the members of a view, however many; the last segment or part is shorter.
 #[test]
 fn any_size_will_do() {
     fn any<A: Algorithm>(texts: &str, random: &mut Random) {

@@ -1,4 +1,4 @@
-//! Sun, divided and sun-divided against algorithms.md, topic by topic.
+//! Sun, divided and sun-divided against docs/model.md#hierarchies, topic by topic.
 
 mod crashes;
 mod dead;

@@ -20,7 +20,7 @@ fn several<A: Algorithm>(texts: &str, random: &mut Random) {
     }
 }
 
-/// algorithms.md §2: several starters, whatever their ids.
+/// docs/model.md#hierarchies: several starters, whatever their ids.
 #[test]
 fn any_set_of_starters() {
     let random = &mut Random(7);
@@ -73,7 +73,8 @@ fn the_least_may_win() {
     each!(least);
 }
 
-/// algorithms.md §1: a later start, after a crash, holds a second election; one that finds a leader does not.
+/// docs/model.md#start-signals: a later start, after a crash, holds a second election; one that finds a leader does
+/// not.
 #[test]
 fn a_second_election_when_the_leader_is_lost() {
     fn again<A: Algorithm>(texts: &str) {
@@ -137,7 +138,7 @@ proptest! {
         slow::<Divided>("u=3 backoff=5", seed, size, count, delay, unordered);
     }
 
-    /// algorithms.md §1: a bandwidth holds messages back; nothing else changes.
+    /// docs/model.md#bandwidth: a bandwidth holds messages back; nothing else changes.
     #[test]
     fn any_bandwidth(seed in any::<u64>(), most in 1..6u64, count in 1..4u32) {
         fn narrow<A: Algorithm>(texts: &str, seed: u64, most: u64, count: u32) {

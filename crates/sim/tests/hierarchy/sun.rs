@@ -9,7 +9,7 @@ fn sun(texts: &str, size: u32, starter: u32) -> Outcome {
     outcome
 }
 
-/// algorithms.md §2, sun: n=64, u=4. (Shirali's table prints 176/64 and 172/28.)
+/// docs/model.md#sun: n=64, u=4. (Shirali's table prints 176/64 and 172/28.)
 #[test]
 fn the_figures_of_the_text() {
     let figures = |texts| {
@@ -39,7 +39,7 @@ fn climb(u: u64, k: u32, from: u64) -> u64 {
     steps
 }
 
-/// algorithms.md §2, sun: 2·ΣL_i + L_r messages, eager 2·ΣL_i + Σ_{i≥2} L_i, and the climb.
+/// docs/model.md#sun: 2·ΣL_i + L_r messages, eager 2·ΣL_i + Σ_{i≥2} L_i, and the climb.
 #[test]
 fn messages_by_kind_for_every_shape_and_starter() {
     for (u, k, top) in shapes() {
@@ -56,7 +56,7 @@ fn messages_by_kind_for_every_shape_and_starter() {
     }
 }
 
-/// algorithms.md §2, sun: eager, quiescent `c + 2L_r + max(L_r, k(u-1)) + k(u-1)`.
+/// docs/model.md#sun: eager, quiescent `c + 2L_r + max(L_r, k(u-1)) + k(u-1)`.
 #[test]
 fn eager_is_quiet_when_the_formula_says() {
     for (u, k, top) in shapes() {
@@ -96,7 +96,7 @@ fn lazy_quiescent(u: u64, k: u32, top: u64) -> u64 {
     at + top + u64::from(k) * (u - 1)
 }
 
-/// algorithms.md §2, sun: lazy, against the little model above.
+/// docs/model.md#sun: lazy, against the little model above.
 #[test]
 fn lazy_is_quiet_when_the_text_says() {
     assert_eq!((lazy_quiescent(4, 1, 16), lazy_quiescent(4, 2, 4)), (51, 23));
@@ -110,7 +110,7 @@ fn lazy_is_quiet_when_the_text_says() {
     }
 }
 
-/// algorithms.md §2, sun: lazy loses to the text's latency, 3·L_r + 2ku, from u=6 on (k=2, L_r=4).
+/// docs/model.md#sun: lazy loses to the text's latency, 3·L_r + 2ku, from u=6 on (k=2, L_r=4).
 #[test]
 fn lazy_loses_to_the_printed_latency_from_six_on() {
     for u in 2..=9u32 {
@@ -130,7 +130,7 @@ fn elected_and_agreed() {
     assert_eq!((outcome.leader, outcome.time.elected, outcome.time.agreed), (Some(0), Some(32), Some(50)));
 }
 
-/// algorithms.md §7: `parts` gives the lengths of the divisions.
+/// docs/model.md#hierarchies: `parts` gives the lengths of the divisions.
 #[test]
 fn divisions_of_different_lengths() {
     let scenario = ring::<Sun>(20, &[5]);
@@ -146,7 +146,7 @@ fn divisions_of_different_lengths() {
     assert_eq!(outcome.by_kind, [0, 36, 2, 36]);
 }
 
-/// algorithms.md §7: `depth=max` divides while the inner ring is longer than u; not at all if the ring is not.
+/// docs/model.md#hierarchies: `depth=max` divides while the inner ring is longer than u; not at all if the ring is not.
 #[test]
 fn as_deep_as_it_goes() {
     for (u, n, k) in [(4, 64, 2), (4, 256, 3), (2, 64, 5), (3, 27, 2), (3, 54, 3), (8, 64, 1)] {

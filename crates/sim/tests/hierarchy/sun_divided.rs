@@ -9,7 +9,7 @@ fn both(texts: &str, size: u32, detector: u32) -> Outcome {
     outcome
 }
 
-/// algorithms.md §2, sun-divided: n=64, u=4, m=k=1, from a top point.
+/// docs/model.md#sun-divided: n=64, u=4, m=k=1, from a top point.
 #[test]
 fn the_figures_of_the_text() {
     for top in [0, 16, 32, 48] {
@@ -43,7 +43,7 @@ fn every_shape_and_detector() {
     }
 }
 
-/// algorithms.md §2, sun-divided: the detector's token never counts as a part's, so its own part begins with its
+/// docs/model.md#sun-divided: the detector's token never counts as a part's, so its own part begins with its
 /// `divide` like the others.
 #[test]
 fn eager_times_by_hand() {
@@ -59,7 +59,7 @@ fn eager_times_by_hand() {
     }
 }
 
-/// algorithms.md §7: `parts`, and both depths as deep as they go.
+/// docs/model.md#hierarchies: `parts`, and both depths as deep as they go.
 #[test]
 fn other_lengths_and_depths() {
     let outcome = both("u=2 parts=8,12,4,8", 32, 3);

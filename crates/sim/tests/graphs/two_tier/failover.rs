@@ -49,7 +49,7 @@ fn fails_over(network: &Network, params: &TwoTierParams) {
     assert_eq!(roll.map_or(0, |roll| roll.subordinates.len() as u64), t);
 }
 
-/// algorithms.md §4, two-tier: s=3: 2+2+3+6+6+3 = 22 messages, and 2(2E'-(n'-1)) to tell everybody.
+/// docs/model.md#two-tier: s=3: 2+2+3+6+6+3 = 22 messages, and 2(2E'-(n'-1)) to tell everybody.
 #[test]
 fn a_lost_leader_costs_twenty_two_messages_and_an_announcement() {
     let scenario = started(shaped("complete", 8, 0), 0);
@@ -63,7 +63,7 @@ fn a_lost_leader_costs_twenty_two_messages_and_an_announcement() {
     assert_eq!((after.time.elected, after.time.agreed), (Some(44), Some(49)));
 }
 
-/// algorithms.md §4, two-tier, the same on all shapes and for all s.
+/// docs/model.md#two-tier, the same on all shapes and for all s.
 #[test]
 fn on_every_shape_the_first_subordinate_takes_over() {
     for (shape, size) in
@@ -79,7 +79,7 @@ fn on_every_shape_the_first_subordinate_takes_over() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// algorithms.md §4, two-tier, on random graphs.
+    /// docs/model.md#two-tier, on random graphs.
     #[test]
     fn on_random_graphs_too(size in 5u32..25, more in 20u32..60, seed: u64, s in 1u64..5) {
         let params = TwoTierParams { subordinates: s, ..TwoTierParams::default() };
@@ -87,7 +87,7 @@ proptest! {
     }
 }
 
-/// algorithms.md §4, two-tier: the next one takes over from the one who took over, and so on, to the last.
+/// docs/model.md#two-tier: the next one takes over from the one who took over, and so on, to the last.
 #[test]
 fn it_happens_again_and_again() {
     let network = shaped("complete", 7, 0);
@@ -102,7 +102,7 @@ fn it_happens_again_and_again() {
     }
 }
 
-/// algorithms.md §4, two-tier: `state=BYTES` is with every subordinate, so that whoever leads after any number of
+/// docs/model.md#two-tier: `state=BYTES` is with every subordinate, so that whoever leads after any number of
 /// failovers has what the first leader knew, and gives it to the new ones before it announces itself.
 #[test]
 fn what_the_leader_knew_is_not_lost_with_it() {
@@ -118,7 +118,7 @@ fn what_the_leader_knew_is_not_lost_with_it() {
     assert!(last.number > first.number && last.number.version == first.number.version + 4);
 }
 
-/// algorithms.md §4, two-tier: two notice at once, and the greater id leads.
+/// docs/model.md#two-tier: two notice at once, and the greater id leads.
 #[test]
 fn of_two_who_notice_the_greater_leads() {
     let two = params(&[("noticing", "2")]);
@@ -153,7 +153,7 @@ fn who_has_not_heard_looks_first() {
     assert!(sent(&outcome, "ping") > 12, "they ping the leader");
 }
 
-/// algorithms.md §4, two-tier: a lost subordinate is replaced, as after a failover, and nobody else hears of it.
+/// docs/model.md#two-tier: a lost subordinate is replaced, as after a failover, and nobody else hears of it.
 #[test]
 fn a_lost_subordinate_is_replaced() {
     for lost in 0..3 {
@@ -187,7 +187,7 @@ fn sent_leader(records: &[Record<Message<Id>>]) -> usize {
     records.iter().filter(is_leader).count()
 }
 
-/// algorithms.md §4, two-tier: with the leader and some subordinates lost at once, the first live one takes over.
+/// docs/model.md#two-tier: with the leader and some subordinates lost at once, the first live one takes over.
 #[test]
 fn the_first_live_one_takes_over() {
     for (lost, leader, asked) in [(vec![7, 0], 1, 1), (vec![7, 1], 0, 1), (vec![7, 0, 1], 2, 0)] {
@@ -198,7 +198,7 @@ fn the_first_live_one_takes_over() {
     }
 }
 
-/// algorithms.md §4, two-tier: the whole clique lost, nobody takes over; whoever is told to start holds an election.
+/// docs/model.md#two-tier: the whole clique lost, nobody takes over; whoever is told to start holds an election.
 #[test]
 fn without_a_clique_it_takes_an_election() {
     let crashes = [7, 0, 1, 2].map(|at| (40, FaultKind::Crash(at)));
@@ -224,7 +224,7 @@ fn nobody_takes_over_from_a_leader_that_lives() {
     }
 }
 
-/// algorithms.md §4, two-tier: with `choice=best` a better newcomer takes the place of a worse subordinate.
+/// docs/model.md#two-tier: with `choice=best` a better newcomer takes the place of a worse subordinate.
 #[test]
 fn a_better_newcomer_takes_the_place_of_a_worse_one() {
     let best = params(&[("choice", "best")]);

@@ -1,4 +1,4 @@
-//! Two-tier against algorithms.md §4 and §7, topic by topic.
+//! Two-tier against docs/model.md#two-tier, topic by topic.
 
 mod cheats;
 mod cliques;
