@@ -1,21 +1,21 @@
-//! Who is linked to whom among the members of a view: an algorithm's own kind of network, over any number of members.
+//! Overlays: the links among the members of a view, for each kind of network and any number of members.
 //!
-//! - **Ring, ring with an informer**: port 0 leads to the next member, port 1 to the one before; alone, a member is its
-//!   own neighbour. There is no informer inside a view: what is sent to it goes nowhere, as if it were down.
-//! - **Complete**: port p of member i leads to member p, or p+1 from i on.
-//! - **Tree**: member i > 0 hangs on member (i-1)/2.
-//! - **Graph**: complete up to [`SMALL`] members. Beyond that a ring with chords: member i is linked to those 1, 2 and
-//!   ⌊√m⌋+1 places away on either side, m members in all. So everybody has six links, nobody is more than about √m/2
-//!   links away, and the graph does not fall apart where a few are slow.
+//! - **Ring, ring with an informer**: port 0 leads to the next member, port 1 to the previous one; a single member is
+//!   its own neighbour. There is no informer inside a view: messages to it are lost, as if it were down.
+//! - **Complete**: port p of member i leads to member p, or to p+1 from i on.
+//! - **Tree**: member i > 0 is linked to member (i-1)/2.
+//! - **Graph**: complete up to [`MAX_COMPLETE`] members. Beyond that a ring with chords: member i is linked to those 1,
+//!   2 and ⌊√m⌋+1 places away on either side, with m members in all. Each member then has six links, no two are more
+//!   than about √m/2 links apart, and a few slow members do not disconnect the graph.
 //!
-//! On trees and graphs a member's neighbours are behind its ports in ascending order.
+//! On trees and graphs the ports lead to the neighbours in ascending order.
 
 use hustings_protocol::Port;
 
 use crate::NetworkKind;
 
-/// Up to so many members a graph is complete.
-pub const SMALL: u32 = 10;
+/// A graph of up to this many members is complete.
+pub const MAX_COMPLETE: u32 = 10;
 
 /// The links among so many members.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,36 +25,36 @@ pub struct Overlay {
 }
 
 impl Overlay {
-    /// The links of that kind among so many.
+    /// The links of this kind among `size` members.
     pub const fn new(kind: NetworkKind, size: u32) -> Self {
         Overlay { kind, size }
     }
 
-    /// How many ports a member has.
+    /// The number of ports of a member.
     pub fn degree(self, at: u32) -> u32 {
-        match self.form() {
-            Form::Ring => 2,
-            Form::Complete => self.size.saturating_sub(1),
-            Form::Listed(neighbours) => neighbours(self.size, at).count,
+        match self.links() {
+            Links::Ring => 2,
+            Links::Complete => self.size.saturating_sub(1),
+            Links::Listed(neighbours) => neighbours(self.size, at).count,
         }
     }
 
-    /// Who is behind a port, and the port at which a message that is sent there comes in. `None` if there is no such
-    /// port, or no such member.
+    /// The member behind a port, and the port at which it receives messages sent there. `None` if there is no such port
+    /// or member.
     pub fn peer(self, at: u32, port: Port) -> Option<(u32, Port)> {
         if at >= self.size || port.0 >= self.degree(at) {
             return None;
         }
-        Some(match self.form() {
-            Form::Ring => match port {
+        Some(match self.links() {
+            Links::Ring => match port {
                 Port::NEXT => (around(at, 1, self.size), Port::PREVIOUS),
                 _ => (around(at, self.size - 1, self.size), Port::NEXT),
             },
-            Form::Complete => {
+            Links::Complete => {
                 let peer = port.0 + u32::from(port.0 >= at);
                 (peer, Port(at - u32::from(at > peer)))
             }
-            Form::Listed(neighbours) => {
+            Links::Listed(neighbours) => {
                 let peer = neighbours(self.size, at).as_slice()[port.index()];
                 let back = neighbours(self.size, peer).as_slice().iter().position(|&other| other == at)?;
                 (peer, Port(back as u32))
@@ -62,44 +62,44 @@ impl Overlay {
         })
     }
 
-    /// Whether a member knows the ranks of its neighbours: everywhere but on a ring.
+    /// Whether members know the ranks of their neighbours: on all networks but rings.
     pub fn shows_ranks(self) -> bool {
-        !matches!(self.form(), Form::Ring)
+        !matches!(self.links(), Links::Ring)
     }
 
-    fn form(self) -> Form {
+    fn links(self) -> Links {
         match self.kind {
-            NetworkKind::Ring | NetworkKind::InformedRing => Form::Ring,
-            NetworkKind::Complete => Form::Complete,
-            NetworkKind::Graph if self.size <= SMALL => Form::Complete,
-            NetworkKind::Graph => Form::Listed(chords),
-            NetworkKind::Tree => Form::Listed(branches),
+            NetworkKind::Ring | NetworkKind::InformedRing => Links::Ring,
+            NetworkKind::Complete => Links::Complete,
+            NetworkKind::Graph if self.size <= MAX_COMPLETE => Links::Complete,
+            NetworkKind::Graph => Links::Listed(chords),
+            NetworkKind::Tree => Links::Listed(branches),
         }
     }
 }
 
-enum Form {
+enum Links {
     Ring,
     Complete,
-    /// The neighbours of a member, given the size and its place.
-    Listed(fn(u32, u32) -> Few),
+    /// Lists the neighbours of a member, given the size and its place.
+    Listed(fn(u32, u32) -> NeighbourList),
 }
 
-/// A few neighbours, ascending.
-struct Few {
+/// A short list of neighbours, ascending.
+struct NeighbourList {
     count: u32,
     places: [u32; 6],
 }
 
-impl Few {
+impl NeighbourList {
     fn of(neighbours: impl Iterator<Item = u32>) -> Self {
-        let mut few = Few { count: 0, places: [0; 6] };
-        for (place, neighbour) in few.places.iter_mut().zip(neighbours) {
+        let mut list = NeighbourList { count: 0, places: [0; 6] };
+        for (place, neighbour) in list.places.iter_mut().zip(neighbours) {
             *place = neighbour;
-            few.count += 1;
+            list.count += 1;
         }
-        few.places[..few.count as usize].sort_unstable();
-        few
+        list.places[..list.count as usize].sort_unstable();
+        list
     }
 
     fn as_slice(&self) -> &[u32] {
@@ -107,20 +107,20 @@ impl Few {
     }
 }
 
-/// The place so many steps further, on a circle of `size` places. No sum is too great for it.
+/// The place `steps` further on a circle of `size` places, without overflow.
 fn around(at: u32, steps: u32, size: u32) -> u32 {
     ((u64::from(at) + u64::from(steps)) % u64::from(size)) as u32
 }
 
-fn chords(size: u32, at: u32) -> Few {
+fn chords(size: u32, at: u32) -> NeighbourList {
     let long = size.isqrt() + 1;
-    Few::of([1, 2, long].into_iter().flat_map(|step| [around(at, step, size), around(at, size - step, size)]))
+    NeighbourList::of([1, 2, long].into_iter().flat_map(|step| [around(at, step, size), around(at, size - step, size)]))
 }
 
-fn branches(size: u32, at: u32) -> Few {
+fn branches(size: u32, at: u32) -> NeighbourList {
     let parent = at.checked_sub(1).map(|before| before / 2);
     let children = [1, 2].into_iter().filter_map(|side| at.checked_mul(2)?.checked_add(side));
-    Few::of(parent.into_iter().chain(children.filter(|&child| child < size)))
+    NeighbourList::of(parent.into_iter().chain(children.filter(|&child| child < size)))
 }
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn every_link_leads_back_and_everybody_is_connected() {
+    fn links_are_symmetric_and_connect_all_members() {
         for kind in KINDS {
             for size in 1..60 {
                 let overlay = Overlay::new(kind, size);
@@ -146,7 +146,7 @@ mod tests {
                 let mut rest = Vec::from([0]);
                 while let Some(at) = rest.pop() {
                     for port in (0..overlay.degree(at)).map(Port) {
-                        let (peer, into) = overlay.peer(at, port).expect("a port leads somewhere");
+                        let (peer, into) = overlay.peer(at, port).expect("every port has a peer");
                         assert!(peer < size);
                         assert_eq!(overlay.peer(peer, into), Some((at, port)), "{kind:?} of {size}: {at} {port}");
                         if met.insert(peer) {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_networks_are_those_that_the_algorithms_know() {
+    fn builds_the_expected_networks() {
         let of = |kind, size, at| neighbours(Overlay::new(kind, size), at);
         assert_eq!(of(NetworkKind::Ring, 1, 0), [0, 0], "alone, a node is its own neighbour");
         assert_eq!(of(NetworkKind::InformedRing, 5, 4), [0, 3]);

@@ -1,5 +1,5 @@
-//! Parameters: a plain struct with defaults that can also be read and written by name, so that the command line, a form
-//! and the docs come from one place.
+//! Parameters: a plain struct with defaults that can also be read and written by name, for the command line and the
+//! docs.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -12,19 +12,19 @@ pub struct Parameter {
     pub name: &'static str,
     /// What it does.
     pub help: &'static str,
-    /// What may be given.
+    /// The allowed values.
     pub allowed: &'static str,
 }
 
-/// A parameter that was refused; nothing was changed.
+/// A rejected parameter; nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ParamError {
     /// There is no such parameter.
     #[error("there is no parameter `{name}`; allowed: {allowed}")]
     Unknown {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// The names there are.
+        /// The names of all parameters.
         allowed: String,
     },
     /// The value is not one of those allowed.
@@ -32,30 +32,30 @@ pub enum ParamError {
     BadValue {
         /// Which parameter.
         name: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: String,
-        /// What may be given.
+        /// The allowed values.
         allowed: &'static str,
     },
 }
 
-/// The parameters of an algorithm. [`crate::params!`] writes this for a struct.
+/// The parameters of an algorithm. [`crate::params!`] implements it.
 pub trait Params: Clone + Default + fmt::Debug + PartialEq + Send + Sync + 'static {
-    /// All of them, in order.
+    /// The descriptions, in order.
     const DESCRIPTIONS: &'static [Parameter];
-    /// A value, as it would be typed.
+    /// A value, as the user would type it.
     fn get(&self, name: &str) -> Option<String>;
-    /// Sets a value from what was typed.
+    /// Sets a value from its text.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParamError>;
 }
 
-/// A type that a parameter may have.
+/// A type of parameter values.
 pub trait ParamValue: Sized {
-    /// What may be given.
+    /// The allowed values.
     const ALLOWED: &'static str;
-    /// From what was typed.
+    /// Parses a value.
     fn parse(text: &str) -> Option<Self>;
-    /// As it would be typed.
+    /// The text of a value.
     fn show(&self) -> String;
 }
 
@@ -69,7 +69,7 @@ impl ParamValue for u64 {
     }
 }
 
-/// A number that must not be 0: nothing else checks it.
+/// A number from 1 on.
 impl ParamValue for NonZeroU64 {
     const ALLOWED: &'static str = "a whole number from 1 on";
     fn parse(text: &str) -> Option<Self> {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_got_and_defaults_are_there() {
+    fn sets_and_gets_values_and_has_defaults() {
         let mut params = Four::default();
         assert_eq!(params, Four { far: 3, way: Way::Straight, steep: 0, times: NonZeroU64::MIN });
         params.set("way", "round").unwrap();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_says_why_and_changes_nothing() {
+    fn a_rejected_value_says_why_and_changes_nothing() {
         let mut params = Four::default();
         let error = params.set("way", "back").unwrap_err();
         assert_eq!(error.to_string(), "parameter `way` cannot be `back`; allowed: round, straight");

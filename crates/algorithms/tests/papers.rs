@@ -1,4 +1,4 @@
-//! Every figure that the texts print for rings (and algorithms.md settles), measured. Each test names its section.
+//! Every figure that the texts print for rings, measured as docs/model.md#rings defines it. Each test names its source.
 
 mod support;
 
@@ -31,9 +31,9 @@ fn chang_roberts_on_average() {
     assert!((mean / expected - 1.0).abs() < 0.01, "{mean} against {expected}");
 }
 
-/// algorithms.md §2, le-lann: k initiators, k·n candidates.
+/// docs/model.md#le-lann: k initiators, k·n candidates.
 #[test]
-fn le_lann_takes_a_lap_for_each_initiator() {
+fn le_lann_takes_n_messages_for_each_initiator() {
     let mut random = Random(2);
     for k in 1..=12 {
         let setup = Setup::some(random.ring(12), &(0..k).collect::<Vec<_>>());
@@ -42,7 +42,7 @@ fn le_lann_takes_a_lap_for_each_initiator() {
 }
 
 /// McMaster, "Franklin's Algorithm": each round takes 2N messages, and at most log₂ N rounds (and the last one).
-/// The same of Dolev–Klawe–Rodeh. Franklin's abstract: never more than 2n⌊log n⌋ + 3n.
+/// The same holds for Dolev–Klawe–Rodeh. Franklin's abstract: never more than 2n⌊log n⌋ + 3n.
 #[test]
 fn franklin_and_dolev_klawe_rodeh_take_2n_a_round() {
     let mut random = Random(3);
@@ -60,7 +60,7 @@ fn franklin_and_dolev_klawe_rodeh_take_2n_a_round() {
     }
 }
 
-/// laboratory.md §3.1: the exact mean number of rounds over all rings, Franklin's and Dolev–Klawe–Rodeh's alike.
+/// The exact mean number of rounds over all rings, the same for Franklin and Dolev–Klawe–Rodeh.
 #[test]
 fn mean_rounds_over_all_rings() {
     let means = [(2, 2, 1), (3, 2, 1), (4, 7, 3), (5, 8, 3), (6, 43, 15), (7, 133, 45)];
@@ -76,18 +76,20 @@ fn mean_rounds_over_all_rings() {
     }
 }
 
-/// The same for n = 8, by the oracle, which `rings.rs` holds against runs.
+/// The same for n = 8, by the formula that `rings.rs` compares with runs.
 #[test]
 fn mean_rounds_over_all_rings_of_eight() {
     let rings = permutations(8);
-    let sum: u64 =
-        rings.iter().map(|ids| Setup::all(ids.clone()).expect("franklin").expect("it has one")[0] / 16).sum();
+    let sum: u64 = rings
+        .iter()
+        .map(|ids| Setup::all(ids.clone()).expect("franklin").expect("franklin has a formula")[0] / 16)
+        .sum();
     assert_eq!(sum * 315, 946 * rings.len() as u64);
 }
 
-/// algorithms.md §2, peterson: R rounds, n·R `first` and n(R-1) `second`, R as in Dolev–Klawe–Rodeh.
+/// docs/model.md#peterson: R rounds, n·R `first` and n(R-1) `second`, R as in Dolev–Klawe–Rodeh.
 #[test]
-fn peterson_saves_the_last_second() {
+fn peterson_needs_no_second_in_the_last_round() {
     let mut random = Random(4);
     for _ in 0..1_000 {
         let n = 1 + random.below(60) as usize;
@@ -98,7 +100,7 @@ fn peterson_saves_the_last_second() {
     }
 }
 
-/// Fokkink after ex. 9.4 (laboratory.md §3.2): a survivor that kept its own id would take n²/2 on a sorted ring.
+/// Fokkink, after exercise 9.4: a survivor that kept its own id would take n²/2 on a sorted ring.
 #[test]
 fn dolev_klawe_rodeh_is_quick_on_sorted_rings() {
     for ids in [(0..64).collect::<Vec<u64>>(), (0..64).rev().collect()] {
@@ -106,18 +108,18 @@ fn dolev_klawe_rodeh_is_quick_on_sorted_rings() {
     }
 }
 
-/// algorithms.md §2, dolev-klawe-rodeh: `time.elected` is when `elected` reaches the node whose own id has won.
+/// docs/model.md#dolev-klawe-rodeh: `time.elected` is when `elected` reaches the node whose own id has won.
 #[test]
-fn the_node_that_finds_out_is_usually_not_the_leader() {
-    // Position 1 plays 3's part from tick 2 on and finds out two laps later; 3 is the last to hear of it.
+fn the_announcer_is_usually_not_the_leader() {
+    // Position 1 compares on behalf of id 3 from tick 2 on and announces it two laps later; its owner hears of it last.
     let outcome = Setup::all([3, 0, 1, 2]).run("dkr");
     assert_eq!((outcome.agreed_leader(), outcome.elected, outcome.quiescent), (Some(0), Some(13), Some(14)));
-    // Alone in the race, the initiator finds out itself.
+    // A single initiator announces itself.
     let outcome = Setup::some([3, 0, 1, 2], &[1]).run("dkr");
     assert_eq!((outcome.agreed_leader(), outcome.elected, outcome.quiescent), (Some(1), Some(8), Some(12)));
 }
 
-/// Hirschberg and Sinclair, as Franklin's abstract quotes them: at most 8n + 8⌈n log₂ n⌉, and the announcement.
+/// Hirschberg and Sinclair, as quoted in Franklin's abstract: at most 8n + 8⌈n log₂ n⌉, and the announcement.
 #[test]
 fn hirschberg_sinclair_keeps_its_bound() {
     let mut random = Random(5);
@@ -142,7 +144,7 @@ fn token_ring_takes_two_laps() {
     }
 }
 
-/// Shirali §3 b: a node that is down is passed over. algorithms.md: election n, coordinator n-f, quiescent 2n.
+/// Shirali §3 b: a node that is down is skipped. docs/model.md#token-ring: election n, coordinator n-f, quiescent 2n.
 #[test]
 fn token_ring_with_nodes_down_from_the_start() {
     let mut random = Random(6);
@@ -159,9 +161,9 @@ fn token_ring_with_nodes_down_from_the_start() {
     }
 }
 
-/// The costs in the catalogue, against every ring of up to six.
+/// Compares the costs in the catalogue with all rings of up to six nodes.
 #[test]
-fn the_catalogue_tells_the_truth_about_costs() {
+fn the_costs_in_the_catalogue_hold() {
     for entry in catalogue::ENTRIES.iter().filter(|entry| entry.about.family == Family::Ring) {
         let name = entry.about.name;
         for n in 1..=6usize {

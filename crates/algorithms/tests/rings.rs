@@ -1,4 +1,4 @@
-//! What holds on every ring: who leads, that all know it, and that the counts are those expected.
+//! Properties of every ring election: the right node leads, all nodes know it, and the counts are as expected.
 
 mod support;
 
@@ -11,10 +11,10 @@ use support::{Delay, Setup};
 const PLAIN: [&str; 6] =
     ["chang-roberts", "le-lann", "franklin", "dolev-klawe-rodeh", "peterson", "hirschberg-sinclair"];
 
-/// Those that need no FIFO links.
+/// The algorithms that need no FIFO links.
 const UNORDERED: [&str; 3] = ["chang-roberts", "hirschberg-sinclair", "token-ring"];
 
-/// Different ids in any order.
+/// Distinct ids in any order.
 fn ring(most: usize) -> impl Strategy<Value = Vec<u64>> {
     prop::collection::btree_set(any::<u64>(), 1..=most)
         .prop_map(|ids| ids.into_iter().collect::<Vec<_>>())
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn overtaking_does_not_change_the_winner_where_none_is_promised((ids, initiators) in ring_and_some(24), seed: u64) {
+    fn overtaking_does_not_change_the_winner_without_fifo((ids, initiators) in ring_and_some(24), seed: u64) {
         let setup = Setup::some(ids, &initiators).delay(random_delay(seed, false));
         for name in UNORDERED {
             let expected = match name {
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn late_starters_race_only_if_nobody_reached_them_before(
+    fn a_late_start_counts_only_before_the_first_message(
         (ids, initiators) in ring_and_some(24),
         ticks in prop::collection::vec(0u64..30, 24),
         seed: u64,
@@ -127,9 +127,9 @@ proptest! {
         }
     }
 
-    /// What they do not survive they at least do not answer with two leaders.
+    /// Crashes that they do not tolerate at least do not cause two leaders.
     #[test]
-    fn crashes_during_the_run_make_no_second_leader(
+    fn crashes_during_the_run_never_cause_two_leaders(
         (ids, crashed) in ring_and_some(12),
         ticks in prop::collection::vec(1u64..60, 12),
     ) {
@@ -142,7 +142,7 @@ proptest! {
     }
 }
 
-/// Alone, a node is its own neighbour, and its messages count.
+/// A single node is its own neighbour, and its messages count.
 #[test]
 fn a_ring_of_one() {
     let counts: [(&str, &[u64]); 7] = [
@@ -193,9 +193,9 @@ fn nobody_starts() {
     }
 }
 
-/// algorithms.md §1: a candidate whose sender died during the run circles for ever.
+/// docs/model.md#dead-receivers: a candidate whose sender crashed during the run circulates until the end.
 #[test]
-fn a_dead_candidate_circles_for_ever() {
+fn the_candidate_of_a_dead_node_circulates() {
     let mut setup = Setup::all([1, 5, 2, 9, 3]);
     setup.crashes = vec![(3, 1)];
     for name in ["chang-roberts", "le-lann"] {
@@ -204,10 +204,10 @@ fn a_dead_candidate_circles_for_ever() {
     }
 }
 
-/// algorithms.md §2, hirschberg-sinclair: an initiator that passes on a greater probe starts no further phase, though
+/// docs/model.md#hirschberg-sinclair: an initiator that passes on a greater probe starts no further phase, though
 /// its own probes are answered.
 #[test]
-fn a_beaten_prober_stops() {
+fn a_beaten_initiator_starts_no_further_phase() {
     // 0 (id 9) probes 1, 2, 4, then all 8 each way. 3 starts a tick before the third probe passes it: two probes, two
     // replies, no more.
     let mut setup = Setup::some([9, 0, 1, 5, 2, 3, 4, 6], &[0]);
@@ -216,7 +216,7 @@ fn a_beaten_prober_stops() {
     assert_eq!((outcome.agreed_leader(), outcome.by_kind), (Some(0), vec![2 + 4 + 8 + 16 + 2, 2 + 4 + 8 + 2, 8]));
 }
 
-/// A later start signal finds everybody drawn in already: plain rings hold one election.
+/// A later start signal is ignored because a message has reached every node: plain rings hold one election.
 #[test]
 fn plain_rings_hold_one_election() {
     for name in PLAIN {

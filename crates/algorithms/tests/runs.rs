@@ -1,27 +1,27 @@
-//! Runs without a simulator: nobody is told anything at the same time as others, mail takes as long as it likes, timers
-//! ring when they please. Only the order of mail between two nodes, and of what one node is told, is kept.
+//! Runs without a simulator: reachability updates come at different times, messages take any time, timers are due at
+//! any time. Only the order of messages between two nodes, and of the updates of one node, is kept.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use hustings_algorithms::ring::{ChangRoberts, DolevKlaweRodeh, Franklin, TokenRing};
-use hustings_algorithms::runs::{Envelope, Number, Rule, Runs};
+use hustings_algorithms::runs::{Envelope, Runs, ViewNumber, ViewRule};
 use hustings_algorithms::{Algorithm, Setting};
 use hustings_protocol::{Change, Effect, Event, Id, Peers, Place, Port, Protocol, Recorder, Role, StartReason, Timer};
 use proptest::prelude::*;
 
 type Inner<A> = <A as Algorithm>::Protocol<Id>;
-type Mail<A> = Envelope<<Inner<A> as Protocol>::Message>;
+type Message<A> = Envelope<<Inner<A> as Protocol>::Message>;
 
-/// Members that are reached by everybody in the same group, or by whom no link is cut.
-struct World<A: Algorithm> {
+/// Members reach each other if they are in the same group and their link is not cut.
+struct Network<A: Algorithm> {
     runs: Runs<Inner<A>>,
     nodes: Vec<Node<A>>,
-    /// Mail from node to node.
-    mail: Vec<Vec<VecDeque<Mail<A>>>>,
+    /// Messages in flight from node to node.
+    in_flight: Vec<Vec<VecDeque<Message<A>>>>,
     groups: Vec<u8>,
     cut: BTreeSet<(usize, usize)>,
-    /// The random number generator: a plain one will do.
-    dice: u64,
+    /// The state of a simple random number generator.
+    rng: u64,
     views: u64,
 }
 
@@ -30,25 +30,25 @@ struct Node<A: Algorithm> {
     state: <Runs<Inner<A>> as Protocol>::State,
     role: Role,
     timers: Vec<Timer>,
-    /// What it could reach when that was last looked at, and what it is still to be told.
+    /// Its reachable set after the last change, and the updates that it has not received yet.
     reach: Vec<Id>,
-    words: VecDeque<Vec<Id>>,
+    updates: VecDeque<Vec<Id>>,
 }
 
-/// What may happen next.
+/// A possible next step.
 #[derive(Clone, Copy)]
 enum Step {
-    Mail(usize, usize),
-    Word(usize),
+    Message(usize, usize),
+    Update(usize),
     Timer(usize, usize),
 }
 
-impl<A: Algorithm> World<A> {
-    fn new(size: usize, seed: u64, broken: Option<Rule>) -> Self {
+impl<A: Algorithm> Network<A> {
+    fn new(size: usize, seed: u64, disabled: Option<ViewRule>) -> Self {
         let ranks: Vec<Id> = (0..size as u64).map(|at| Id(at * 7 % 31)).collect();
         let inner = A::protocol::<Id>(&A::Params::default(), &Setting::of(&ranks));
         let mut runs = Runs::new(inner, &A::ABOUT, &ranks);
-        if let Some(rule) = broken {
+        if let Some(rule) = disabled {
             runs = runs.without(rule);
         }
         let node = |_| Node {
@@ -57,19 +57,19 @@ impl<A: Algorithm> World<A> {
             role: Role::Undecided,
             timers: Vec::new(),
             reach: Vec::new(),
-            words: VecDeque::new(),
+            updates: VecDeque::new(),
         };
         let nodes = (0..size).map(node).collect();
-        let mail = (0..size).map(|_| (0..size).map(|_| VecDeque::new()).collect()).collect();
+        let in_flight = (0..size).map(|_| (0..size).map(|_| VecDeque::new()).collect()).collect();
         let (groups, cut) = (vec![0; size], BTreeSet::new());
-        let mut world = World { runs, nodes, mail, groups, cut, dice: seed, views: 0 };
-        (0..size).for_each(|at| world.nodes[at].reach = world.reach(at));
-        world
+        let mut network = Network { runs, nodes, in_flight, groups, cut, rng: seed, views: 0 };
+        (0..size).for_each(|at| network.nodes[at].reach = network.reach(at));
+        network
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.dice >> 33) % bound as u64) as usize
+        self.rng = self.rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.rng >> 33) % bound as u64) as usize
     }
 
     fn id(&self, at: usize) -> Id {
@@ -87,33 +87,33 @@ impl<A: Algorithm> World<A> {
         ids
     }
 
-    /// Everybody whose reach has changed will be told.
-    fn look_round(&mut self) {
+    /// Queues an update for each node whose reachable set has changed.
+    fn update_reachability(&mut self) {
         for at in 0..self.nodes.len() {
             let reach = self.reach(at);
             if std::mem::replace(&mut self.nodes[at].reach, reach.clone()) != reach && self.nodes[at].is_up {
-                self.nodes[at].words.push_back(reach);
+                self.nodes[at].updates.push_back(reach);
             }
         }
     }
 
-    fn handle(&mut self, at: usize, event: Event<Mail<A>>) {
+    fn handle(&mut self, at: usize, event: Event<Message<A>>) {
         let size = self.nodes.len() as u32;
         let place = Place { rank: self.id(at), index: at as u32, size, peers: Peers::Unknown(0) };
         let mut effects = Vec::new();
-        let dice = &mut self.dice;
+        let rng = &mut self.rng;
         let coins = |bound| {
-            *dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (*dice >> 20) % bound
+            *rng = rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (*rng >> 20) % bound
         };
         self.runs.handle(&mut self.nodes[at].state, event, &mut Recorder::new(&place, coins, &mut effects));
         for effect in effects {
             self.nodes[at].role = self.nodes[at].role.after(&effect);
             match effect {
-                Effect::SendDirect(id, mail) => {
-                    self.views += u64::from(matches!(mail, Envelope::View { .. }));
+                Effect::SendDirect(id, message) => {
+                    self.views += u64::from(matches!(message, Envelope::View { .. }));
                     let to = (0..self.nodes.len()).find(|&to| self.id(to) == id).expect("only members are sent to");
-                    self.mail[at][to].push_back(mail);
+                    self.in_flight[at][to].push_back(message);
                 }
                 Effect::SetTimer(_, timer) => self.nodes[at].timers.push(timer),
                 Effect::Lead | Effect::Follow(_) | Effect::Forget | Effect::Learn(_) => {}
@@ -124,28 +124,29 @@ impl<A: Algorithm> World<A> {
 
     fn steps(&self) -> Vec<Step> {
         let pairs = (0..self.nodes.len()).flat_map(|from| (0..self.nodes.len()).map(move |to| (from, to)));
-        let mail = pairs.filter(|&(from, to)| !self.mail[from][to].is_empty()).map(|(from, to)| Step::Mail(from, to));
+        let messages =
+            pairs.filter(|&(from, to)| !self.in_flight[from][to].is_empty()).map(|(from, to)| Step::Message(from, to));
         let nodes = self.nodes.iter().enumerate();
-        let words = nodes.clone().filter(|(_, node)| !node.words.is_empty()).map(|(at, _)| Step::Word(at));
+        let updates = nodes.clone().filter(|(_, node)| !node.updates.is_empty()).map(|(at, _)| Step::Update(at));
         let timers = nodes.flat_map(|(at, node)| (0..node.timers.len()).map(move |place| Step::Timer(at, place)));
-        mail.chain(words).chain(timers).collect()
+        messages.chain(updates).chain(timers).collect()
     }
 
-    /// One thing that can happen does; false if there is none left.
+    /// Takes a random step; returns false if there is none.
     fn step(&mut self) -> bool {
         let steps = self.steps();
         if steps.is_empty() {
             return false;
         }
         match steps[self.below(steps.len())] {
-            Step::Mail(from, to) => {
-                let message = self.mail[from][to].pop_front().expect("there is mail");
+            Step::Message(from, to) => {
+                let message = self.in_flight[from][to].pop_front().expect("a message is in flight");
                 if self.nodes[to].is_up && self.joins(from, to) {
                     self.handle(to, Event::Direct { from: self.id(from), message });
                 }
             }
-            Step::Word(at) => {
-                let reach = self.nodes[at].words.pop_front().expect("there is word");
+            Step::Update(at) => {
+                let reach = self.nodes[at].updates.pop_front().expect("an update is queued");
                 self.handle(at, Event::Change(Change::Reachable(reach.into())));
             }
             Step::Timer(at, place) => {
@@ -156,17 +157,17 @@ impl<A: Algorithm> World<A> {
         true
     }
 
-    fn goes_down(&mut self, at: usize) {
+    fn crash(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         (node.is_up, node.role) = (false, Role::Undecided);
         node.timers.clear();
-        node.words.clear();
+        node.updates.clear();
     }
 
-    fn comes_up(&mut self, at: usize) {
+    fn recover(&mut self, at: usize) {
         (self.nodes[at].is_up, self.nodes[at].state) = (true, self.runs.init());
         self.handle(at, Event::Rejoin);
-        // It is told in any case; what it is told is looked at with the others'.
+        // It gets an update in any case, with those of the others.
         self.nodes[at].reach.clear();
     }
 
@@ -174,11 +175,11 @@ impl<A: Algorithm> World<A> {
         let (at, other) = (self.below(self.nodes.len()), self.below(self.nodes.len()));
         let link = (at.min(other), at.max(other));
         match (self.below(8), self.nodes[at].is_up) {
-            (0 | 1, true) => self.goes_down(at),
-            (0..=2, false) => self.comes_up(at),
+            (0 | 1, true) => self.crash(at),
+            (0..=2, false) => self.recover(at),
             (2, true) => {
-                self.goes_down(at);
-                self.comes_up(at);
+                self.crash(at);
+                self.recover(at);
             }
             (3, _) => drop(self.cut.insert(link)),
             (4, _) => drop(self.cut.remove(&link)),
@@ -186,11 +187,12 @@ impl<A: Algorithm> World<A> {
             (6, _) => self.groups.fill(0),
             _ => self.cut.clear(),
         }
-        self.look_round();
+        self.update_reachability();
     }
 
-    /// Faults among whatever else happens; in the end only groups are left apart. Says what is wrong then.
-    fn live(mut self, faults: usize, pace: usize) -> Result<u64, String> {
+    /// Runs with random faults; at the end all cuts heal and only the groups remain. Returns the number of views, or
+    /// what is wrong.
+    fn run_with_faults(mut self, faults: usize, pace: usize) -> Result<u64, String> {
         (0..self.nodes.len()).for_each(|at| self.handle(at, Event::Start(StartReason::Start)));
         for _ in 0..faults {
             let between = self.below(pace + 1);
@@ -200,19 +202,19 @@ impl<A: Algorithm> World<A> {
             self.fault();
         }
         self.cut.clear();
-        self.look_round();
+        self.update_reachability();
         let mut steps = 0;
         while self.step() {
             steps += 1;
             if steps > 200_000 {
-                return Err("it goes on for ever".to_string());
+                return Err("it does not terminate".to_string());
             }
         }
-        (0..3).try_for_each(|group| self.judge(group))?;
+        (0..3).try_for_each(|group| self.check_group(group))?;
         Ok(self.views)
     }
 
-    fn judge(&self, group: u8) -> Result<(), String> {
+    fn check_group(&self, group: u8) -> Result<(), String> {
         let members = (0..self.nodes.len()).filter(|&at| self.groups[at] == group && self.nodes[at].is_up);
         let members: Vec<usize> = members.collect();
         let named: BTreeSet<Option<Id>> = members.iter().map(|&at| self.nodes[at].role.names(self.id(at))).collect();
@@ -225,56 +227,56 @@ impl<A: Algorithm> World<A> {
     }
 }
 
-fn survives<A: Algorithm>(size: usize, faults: usize, pace: usize, seed: u64) -> Result<(), TestCaseError> {
-    let lived = World::<A>::new(size, seed, None).live(faults, pace);
-    lived.map(drop).map_err(|problem| TestCaseError::fail(format!("{}: {problem}", A::ABOUT.name)))
+fn check_runs<A: Algorithm>(size: usize, faults: usize, pace: usize, seed: u64) -> Result<(), TestCaseError> {
+    let result = Network::<A>::new(size, seed, None).run_with_faults(faults, pace);
+    result.map(drop).map_err(|problem| TestCaseError::fail(format!("{}: {problem}", A::ABOUT.name)))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn every_part_agrees_whenever_its_members_are_told(
+    fn every_part_agrees_on_one_leader(
         size in 1..7usize, faults in 0..14usize, pace in 0..40usize, seed in any::<u64>(),
     ) {
-        survives::<ChangRoberts>(size, faults, pace, seed)?;
-        survives::<TokenRing>(size, faults, pace, seed)?;
-        survives::<Franklin>(size, faults, pace, seed)?;
-        survives::<DolevKlaweRodeh>(size, faults, pace, seed)?;
+        check_runs::<ChangRoberts>(size, faults, pace, seed)?;
+        check_runs::<TokenRing>(size, faults, pace, seed)?;
+        check_runs::<Franklin>(size, faults, pace, seed)?;
+        check_runs::<DolevKlaweRodeh>(size, faults, pace, seed)?;
     }
 }
 
-/// Guards the test above.
+/// Proves that the test above can fail.
 #[test]
 fn without_a_rule_some_part_does_not_agree() {
-    for rule in [Rule::Fresh, Rule::Hold] {
-        let lives = (0..400).map(|seed| World::<TokenRing>::new(5, seed, Some(rule)).live(8, 20));
-        assert!(lives.filter(Result::is_err).count() > 3, "nobody misses {rule:?}");
+    for rule in [ViewRule::Fresh, ViewRule::Hold] {
+        let results = (0..400).map(|seed| Network::<TokenRing>::new(5, seed, Some(rule)).run_with_faults(8, 20));
+        assert!(results.filter(Result::is_err).count() > 3, "no run needs {rule:?}");
     }
 }
 
-/// All come up at once, and each is a stranger to the others: one answer, not one for each.
+/// All nodes recover at once: one answers the fresh views, not every node.
 #[test]
-fn a_meeting_of_many_strangers_is_over_soon() {
+fn simultaneous_recoveries_cause_few_views() {
     for size in [2, 5, 20] {
-        let mut world = World::<ChangRoberts>::new(size, 1, None);
-        (0..size).for_each(|at| world.goes_down(at));
-        world.look_round();
-        (0..size).for_each(|at| world.comes_up(at));
-        world.look_round();
-        while world.step() {}
-        assert_eq!(world.judge(0), Ok(()));
-        let (views, size) = (world.views, size as u64);
+        let mut network = Network::<ChangRoberts>::new(size, 1, None);
+        (0..size).for_each(|at| network.crash(at));
+        network.update_reachability();
+        (0..size).for_each(|at| network.recover(at));
+        network.update_reachability();
+        while network.step() {}
+        assert_eq!(network.check_group(0), Ok(()));
+        let (views, size) = (network.views, size as u64);
         assert!(views < 4 * size * size, "{views} views among {size}");
     }
 }
 
-fn number() -> impl Strategy<Value = Number> {
+fn number() -> impl Strategy<Value = ViewNumber> {
     let counter = prop_oneof![0..4u64, Just(u64::MAX)];
-    (counter, 0..6u64, 0..2u32).prop_map(|(counter, id, life)| Number { counter, id: Id(id), life })
+    (counter, 0..6u64, 0..2u32).prop_map(|(counter, id, incarnation)| ViewNumber { counter, id: Id(id), incarnation })
 }
 
-fn envelope() -> impl Strategy<Value = Mail<Franklin>> {
+fn envelope() -> impl Strategy<Value = Message<Franklin>> {
     let says: Vec<<Inner<Franklin> as Protocol>::Message> = messages_of_a_run();
     let inner = (number(), proptest::option::of(0..4u32), 0..says.len())
         .prop_map(move |(view, port, which)| Envelope::Inner { says: says[which], view, port: port.map(Port) });
@@ -284,22 +286,22 @@ fn envelope() -> impl Strategy<Value = Mail<Franklin>> {
     prop_oneof![inner, view]
 }
 
-/// Some messages that Franklin's nodes say.
+/// Some messages of Franklin.
 fn messages_of_a_run() -> Vec<<Inner<Franklin> as Protocol>::Message> {
-    let mut world = World::<Franklin>::new(5, 3, None);
-    (0..5).for_each(|at| world.handle(at, Event::Start(StartReason::Start)));
-    let mut said = Vec::new();
-    while world.step() {
-        let mail = world.mail.iter().flatten().flatten();
-        said.extend(mail.filter_map(|mail| match mail {
+    let mut network = Network::<Franklin>::new(5, 3, None);
+    (0..5).for_each(|at| network.handle(at, Event::Start(StartReason::Start)));
+    let mut messages = Vec::new();
+    while network.step() {
+        let in_flight = network.in_flight.iter().flatten().flatten();
+        messages.extend(in_flight.filter_map(|message| match message {
             Envelope::Inner { says, .. } => Some(*says),
             Envelope::View { .. } => None,
         }));
     }
-    said
+    messages
 }
 
-fn event() -> impl Strategy<Value = Event<Mail<Franklin>>> {
+fn event() -> impl Strategy<Value = Event<Message<Franklin>>> {
     let from = (0..8u64).prop_map(Id);
     let reach = proptest::collection::vec((0..9u64).prop_map(Id), 0..6);
     prop_oneof![
@@ -315,12 +317,12 @@ fn event() -> impl Strategy<Value = Event<Mail<Franklin>>> {
 }
 
 proptest! {
-    /// Envelopes that cannot be, from strangers, at wrong ports, with wrong numbers: nothing of it makes a node panic.
+    /// Impossible envelopes, unknown senders, wrong ports, wrong numbers: no input makes a node panic.
     #[test]
-    fn whatever_comes_is_borne(events in proptest::collection::vec((0..5usize, event()), 0..60)) {
-        let mut world = World::<Franklin>::new(5, 9, None);
+    fn no_input_makes_a_node_panic(events in proptest::collection::vec((0..5usize, event()), 0..60)) {
+        let mut network = Network::<Franklin>::new(5, 9, None);
         for (at, event) in events {
-            world.handle(at, event);
+            network.handle(at, event);
         }
     }
 }

@@ -13,29 +13,29 @@ fn eight(starts: &[(usize, u64)], crashes: &[(usize, u64)]) -> Setup {
 /// "If the number of this process is bigger than the number of sender process, it will kill the message." And if it is
 /// less, "it will let this message go round".
 #[test]
-fn a_greater_detector_kills_a_smaller_ones_token() {
-    // 2's token dies at 5, after three hops; 5's passes 2.
+fn a_greater_detector_drops_the_token_of_a_smaller_one() {
+    // The token of 2 is dropped at 5, after three hops; that of 5 passes 2.
     let outcome = eight(&[(2, 0), (5, 0)], &[]).run("token-ring");
     assert_eq!((outcome.agreed_leader(), outcome.by_kind), (Some(7), vec![3 + 8, 8]));
-    // The same when the greater one starts just before the token reaches it, but not when it takes part already.
+    // The same if the greater one starts just before the token reaches it, but not if it takes part already.
     let outcome = eight(&[(2, 0), (5, 3)], &[]).run("token-ring");
     assert_eq!((outcome.agreed_leader(), outcome.by_kind), (Some(7), vec![3 + 8, 8]));
     let outcome = eight(&[(2, 0), (5, 4)], &[]).run("token-ring");
     assert_eq!((outcome.agreed_leader(), outcome.by_kind), (Some(7), vec![8, 8]));
 }
 
-/// A detector whose token was killed stops being one when a `coordinator` passes: it can be one again later, and does
-/// not kill anything before that.
+/// A detector whose token was dropped stops being one when a `coordinator` passes: it can be one again later, and drops
+/// no token before that.
 #[test]
 fn a_detector_stops_being_one_when_a_coordinator_passes() {
-    // 2's token dies at 5; 7, elected, dies at tick 30; 1's token must pass 2 in the second election.
+    // The token of 2 is dropped at 5; 7 is elected and crashes at tick 30; the token of 1 must pass 2 afterwards.
     let outcome = eight(&[(2, 0), (5, 0), (1, 40)], &[(7, 30)]).run("token-ring");
     assert_eq!((outcome.agreed_leader(), outcome.by_kind), (Some(6), vec![3 + 8 + 8, 8 + 7]));
 }
 
-/// algorithms.md §1: what the dead detector sent circles for ever, be it the token or the `coordinator`.
+/// docs/model.md#dead-receivers: the token or `coordinator` of a dead detector circulates until the end.
 #[test]
-fn a_detector_that_dies_half_way_leaves_its_message_circling() {
+fn the_message_of_a_crashed_detector_circulates() {
     for token in ["max", "collect"] {
         for tick in 1..=16 {
             let mut setup = eight(&[(0, 0)], &[(0, tick)]);
@@ -49,21 +49,21 @@ fn a_detector_that_dies_half_way_leaves_its_message_circling() {
     assert_eq!((outcome.hung, outcome.agreed_leader()), (false, Some(7)));
 }
 
-/// Unless a greater detector kills it.
+/// A greater detector drops the token of a dead one.
 #[test]
-fn a_greater_detector_ends_a_dead_ones_token() {
+fn a_greater_detector_drops_the_token_of_a_dead_one() {
     let outcome = eight(&[(0, 0), (5, 0)], &[(0, 2)]).run("token-ring");
     assert_eq!((outcome.hung, outcome.agreed_leader()), (false, Some(7)));
-    // A smaller one cannot: all agree on the right leader, and the dead one's token goes on and on.
+    // A smaller one cannot: all agree on the right leader, but the token of the dead one circulates.
     let outcome = eight(&[(0, 0), (5, 0)], &[(5, 2)]).run("token-ring");
     assert_eq!((outcome.hung, outcome.agreed_leader()), (true, Some(7)));
 }
 
-/// algorithms.md §1: a later start, after a crash, holds a second election; without a reason it is ignored.
+/// docs/model.md#start-signals: a later start, after a crash, holds a second election; without a reason it is ignored.
 #[test]
 fn a_lost_leader_is_replaced() {
     let outcome = eight(&[(0, 0), (3, 40)], &[(7, 30)]).run("token-ring");
-    // In the second election 6 finds 7 dead: the lap has one lost message, the coordinator's is one shorter.
+    // In the second election 6 finds 7 dead: one `election` is lost, and there is one `coordinator` less.
     assert_eq!((outcome.by_kind.as_slice(), outcome.agreed_leader()), (&[8 + 8, 8 + 7][..], Some(6)));
     assert_eq!(outcome.quiescent, Some(40 + 16));
 

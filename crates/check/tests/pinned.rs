@@ -102,7 +102,8 @@ fn nodes_that_are_alike() {
 /// Runs around Chang–Roberts among two, one of whom may go down.
 fn in_runs() -> Check<Runs<<ChangRoberts as Algorithm>::Protocol<Id>>> {
     let scene = Scene { budget: Budget { crashes: 1, ..Budget::default() }, ..ring(&[1, 2]) };
-    let runs = Runs::new(protocol::<ChangRoberts>(&[], &scene), &ChangRoberts::ABOUT, &scene.ranks).with_lives(0);
+    let runs =
+        Runs::new(protocol::<ChangRoberts>(&[], &scene), &ChangRoberts::ABOUT, &scene.ranks).with_incarnations(0);
     let promise = Promise::of(&ChangRoberts::ABOUT, &scene, &[], true);
     Check::new(runs, scene, promise)
 }

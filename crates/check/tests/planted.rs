@@ -149,7 +149,7 @@ impl Aggregate<Id> for Hasty {
     fn winner(&self, gathered: &Id, source: Id) -> Id {
         Greatest.winner(gathered, source)
     }
-    fn is_hasty(&self, _: Id) -> bool {
+    fn acks_early(&self, _: Id) -> bool {
         true
     }
 }

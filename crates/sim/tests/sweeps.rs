@@ -1,6 +1,6 @@
-//! Every algorithm of the catalogue in runs (algorithms.md §6: "right under crashes, recoveries and partitions, one
-//! leader per connected part"), and by itself as far as its description claims to survive: small elections with a fault
-//! at every node and tick, and many random ones.
+//! Every algorithm of the catalogue in runs (docs/model.md#runs: one leader per connected part after crashes,
+//! recoveries and partitions), and by itself as far as its description claims to tolerate faults: small elections with
+//! a fault at every node and tick, and many random ones.
 //!
 //! A case that fails is shown as the command that runs it. `HUSTINGS_SWEEPS=20` tries twenty times as many random ones.
 
@@ -17,7 +17,7 @@ mod tolerance;
 mod waves;
 
 use hustings_algorithms::NetworkKind;
-use hustings_algorithms::runs::Rule;
+use hustings_algorithms::runs::ViewRule;
 use hustings_sim::topology::{Complete, Network, Ring};
 
 use schedule::{Menu, at_random};
@@ -126,7 +126,7 @@ fn runs_survive_random_faults() {
 /// Guards the sweeps: without the rules that these faults are about, they go wrong.
 #[test]
 fn runs_without_a_rule_are_found_out() {
-    for rule in [Rule::Fresh, Rule::Hold] {
+    for rule in [ViewRule::Fresh, ViewRule::Hold] {
         let mut tally = Tally::default();
         for subject in subjects().into_iter().take(4) {
             let cases = (0..RANDOM).filter_map(|seed| random(&subject, seed));

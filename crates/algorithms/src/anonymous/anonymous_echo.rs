@@ -1,26 +1,26 @@
-//! Anonymous echo: echo with extinction, but with ids that are drawn, and waves that count whom they reached.
+//! Anonymous echo: echo with extinction, with random ids and waves that count the nodes they reach.
 //!
-//! - **Assumes** a connected graph whose nodes know how many they are; any delays, any order of messages.
-//! - **Promises** that just one initiator leads and everybody knows it, with probability 1. Which one is up to the
-//!   coins.
-//! - **Does not survive** nodes that are down: waves wait for their answer. If one is down from the start, nobody leads
-//!   and all is quiet soon; if one goes down on the way, there is one leader at most, and some may not hear of it.
-//! - **Comes from** McMaster's slides, "Election in Arbitrary Anonymous Networks".
-//! - **Costs** 2E `wave` for each wave at most, and 2E-(n-1) `elected`.
+//! - **Source**: McMaster, "Election in Arbitrary Anonymous Networks".
+//! - **Needs** a connected graph whose nodes know n; any delays, any order of messages.
+//! - **Guarantees** that exactly one initiator leads and all nodes know it, with probability 1 (Las Vegas).
+//! - **Does not tolerate** nodes that are down: waves wait for their answer. There is never more than one leader.
+//! - **Messages**: at most 2E `wave` for each wave, then 2E-(n-1) `elected`.
+//! - **Decided**: ids are drawn from 1 to n, as on a ring. The slides draw from 0 to n.
 //!
-//! Two waves with the same id do not tell each other apart: each node belongs to the one that reached it first, and
-//! both come home before they have reached everybody. That is why nodes are counted on the way back: a wave that comes
-//! home from fewer than all starts again in the next round, with another id. The slides draw ids from 0 to n; here it
-//! is 1 to n, as on a ring.
+//! Two waves with the same id are indistinguishable: each node joins the one that reaches it first, and both come home
+//! before they have reached all nodes. Nodes are therefore counted on the way back. A wave that comes home from fewer
+//! than n nodes starts again in the next round with a new id.
+//!
+//! Specified in `docs/model.md#anonymous-echo`.
 
 use core::marker::PhantomData;
 
 use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, StateOrMessage, kinds};
 use serde::{Deserialize, Serialize};
 
-use super::sequel::walk::Walk;
-use super::sequel::{Followed, Then, carries};
-use crate::graph::plain::{ANY_GRAPH, Flood};
+use super::follow_up::traversal::Traversal;
+use super::follow_up::{FollowUp, WithFollowUp, embeds};
+use crate::graph::flood::{ANY_GRAPH, Flood};
 use crate::graph::wave::{Nodes, Wave};
 use crate::{
     About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Identity, Knowledge, Setting, Source, Winner,
@@ -33,55 +33,55 @@ pub struct AnonymousEcho;
 crate::params! {
     /// The parameters of anonymous-echo.
     pub struct AnonymousEchoParams {
-        "what the leader does next: hand out names, tell everybody how many there are, both or nothing"
-            then: Then = Then::Nothing,
+        "what the leader does next: assign names, tell all nodes their number, both or nothing"
+            then: FollowUp = FollowUp::Nothing,
     }
 }
 
-/// Its state machine.
+/// The protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules<R>(PhantomData<R>);
 
-/// What a wave is told apart by: the later round, then the greater id.
+/// The tag of a wave: the later round wins, then the greater id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Tag {
     round: u32,
     id: u32,
 }
 
-/// What a node remembers.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State {
     wave: Wave<Tag, Nodes>,
-    told: Flood,
+    flood: Flood,
 }
 
-/// What nodes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub enum Message<R: Rank> {
-    /// A wave, out or back.
+    /// A wave, on its way out or back.
     Wave {
         /// The id that its initiator drew.
         id: u32,
-        /// In which round.
+        /// The round of the wave.
         round: u32,
-        /// On the way back, how many nodes there are in this branch; on the way out 0.
+        /// On the way back, the number of nodes in this branch; on the way out 0.
         size: u32,
     },
-    /// The winner.
+    /// The announcement: the winner's rank.
     Elected(R),
-    /// After the election: the next name that is free.
+    /// After the election: the next free name.
     Name(u32),
-    /// After the election: so many were counted so far.
+    /// After the election: the number of nodes counted so far.
     Count(u32),
-    /// After the election: so many there are.
+    /// After the election: the number of nodes.
     Size(u32),
 }
 kinds!(Message<R>: Wave = "wave", Elected = "elected", Name = "name", Count = "count", Size = "size");
-carries!(Message);
+embeds!(Message);
 
-fn say<R: Rank>(Tag { round, id }: Tag, Nodes(size): Nodes) -> Message<R> {
+fn make_message<R: Rank>(Tag { round, id }: Tag, Nodes(size): Nodes) -> Message<R> {
     Message::Wave { id, round, size }
 }
 
@@ -90,7 +90,7 @@ impl<R: Rank> Rules<R> {
     #[inline(always)]
     fn enter_round<C: Context<Self>>(&self, state: &mut State, round: u32, cx: &mut C) {
         let id = cx.draw(cx.size().max(1).into()) as u32 + 1;
-        if let Some(Nodes(1)) = state.wave.begin(Tag { round, id }, say, cx)
+        if let Some(Nodes(1)) = state.wave.start(Tag { round, id }, make_message, cx)
             && cx.size() == 1
         {
             self.announce(state, None, cx.rank(), cx);
@@ -99,7 +99,7 @@ impl<R: Rank> Rules<R> {
 
     #[inline(always)]
     fn announce<C: Context<Self>>(&self, state: &mut State, from: Option<Port>, leader: R, cx: &mut C) {
-        state.told.announce(from, leader, Message::Elected(leader), cx);
+        state.flood.announce(from, leader, Message::Elected(leader), cx);
     }
 }
 
@@ -109,7 +109,7 @@ impl<R: Rank> Protocol for Rules<R> {
     type Message = Message<R>;
 
     fn init(&self) -> State {
-        State { wave: Wave::NONE, told: Flood::QUIET }
+        State { wave: Wave::NONE, flood: Flood::QUIET }
     }
 
     #[inline(always)]
@@ -122,13 +122,15 @@ impl<R: Rank> Protocol for Rules<R> {
     #[inline(always)]
     fn handle_message<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message<R>, cx: &mut C) {
         match message {
-            Message::Wave { id, round, size } => match state.wave.hear(from, Tag { round, id }, Nodes(size), say, cx) {
-                None => {}
-                Some(Nodes(reached)) if reached == cx.size() => self.announce(state, None, cx.rank(), cx),
-                Some(_) => self.enter_round(state, round.saturating_add(1), cx),
-            },
+            Message::Wave { id, round, size } => {
+                match state.wave.receive(from, Tag { round, id }, Nodes(size), make_message, cx) {
+                    None => {}
+                    Some(Nodes(reached)) if reached == cx.size() => self.announce(state, None, cx.rank(), cx),
+                    Some(_) => self.enter_round(state, round.saturating_add(1), cx),
+                }
+            }
             Message::Elected(leader) => self.announce(state, Some(from), leader, cx),
-            // Not for the election: see `Followed`.
+            // These belong to the follow-up: see `WithFollowUp`.
             Message::Name(_) | Message::Count(_) | Message::Size(_) => {}
         }
     }
@@ -144,16 +146,16 @@ impl<R: Rank> Protocol for Rules<R> {
 
 impl Algorithm for AnonymousEcho {
     type Params = AnonymousEchoParams;
-    type Protocol<R: Rank> = Followed<Rules<R>, Walk<R>>;
+    type Protocol<R: Rank> = WithFollowUp<Rules<R>, Traversal<R>>;
 
     const ABOUT: About = About {
         name: "anonymous-echo",
-        summary: "each draws an id and starts a wave; a wave that comes home from fewer than all nodes starts again",
+        summary: "each node draws an id and starts a wave; a wave that reached fewer than n nodes is repeated",
         family: Family::Anonymous,
         assumptions: Assumptions { identity: Identity::Anonymous, knows: Knowledge::Size, ..ANY_GRAPH.assumptions },
         certainty: Certainty::LasVegas,
         costs: &[
-            Cost::described(Case::Best, "4E-n+1 with one initiator; others add what their waves take"),
+            Cost::described(Case::Best, "4E-n+1 with one initiator; others add the messages of their waves"),
             Cost::described(Case::Average, "depends on the graph"),
             Cost::described(Case::Worst, "no bound, but each further round is less likely"),
         ],
@@ -167,6 +169,6 @@ impl Algorithm for AnonymousEcho {
     };
 
     fn protocol<R: Rank>(params: &AnonymousEchoParams, _: &Setting<'_, R>) -> Self::Protocol<R> {
-        Followed { election: Rules(PhantomData), sequel: Walk::new(params.then) }
+        WithFollowUp { election: Rules(PhantomData), follow_up: Traversal::new(params.then) }
     }
 }

@@ -1,20 +1,17 @@
-//! Itai–Rodeh: Chang–Roberts with ids that are drawn, round after round, until only one has the greatest.
+//! Itai–Rodeh: Chang–Roberts with random ids, in rounds, until only one node has the greatest id.
 //!
-//! - **Assumes** a directed ring whose nodes know how many they are; any delays, any order of messages. With
-//!   `rounds=off`, FIFO links: without order, some runs then have no leader.
-//! - **Promises** that just one initiator leads and everybody knows it, with probability 1. Which one is up to the
-//!   coins. With one id to draw from (`ids=1`) there are no coins, and several initiators stay alike for ever: the
-//!   theorem that no election among nodes that are alike always ends, as a run.
-//! - **Does not survive** nodes that are down: with fewer than n nodes in the ring no message comes home after n hops.
-//!   If one is down from the start, or goes down before somebody has won, messages circle for ever and nobody leads.
-//!   Who goes down later is skipped, as everywhere on a ring. There are never two leaders.
-//! - **Comes from** A. Itai and M. Rodeh, 1990; McMaster's slides, "Itai-Rodeh Election Algorithm".
-//! - **Costs** O(n log n) `candidate` on average, and n `elected`.
+//! - **Source**: A. Itai and M. Rodeh, 1990; McMaster, "Itai-Rodeh Election Algorithm".
+//! - **Needs** a directed ring whose nodes know n; any delays, any order of messages. `rounds=off` needs FIFO links.
+//! - **Guarantees** that exactly one initiator leads and all nodes know it, with probability 1 (Las Vegas). With
+//!   `ids=1` there is nothing to draw and several initiators stay symmetric: no anonymous election always terminates.
+//! - **Does not tolerate** nodes that are down before the election is won: no message comes home after n hops. There is
+//!   never more than one leader.
+//! - **Messages**: O(n log n) `candidate` on average, and n `elected`.
+//! - **Decided**: without FIFO order a candidate may come home to a node that has turned passive, and start a second
+//!   lap with more than n hops. An active node with the same round and id passes it on, dirty. The node with the
+//!   greatest id drops it. Without round numbers it may circulate until the end of the run.
 //!
-//! Where links do not keep order, a candidate that comes home to a node that has turned passive starts a second lap;
-//! its hops go beyond n then, of which the text says nothing. An active node with the same round and id passes it on,
-//! dirty, like any other that is not its own. It was a greater candidate that made its sender passive, and whoever has
-//! the greatest will drop it; without round numbers that need not be so, and it may go round for ever.
+//! Specified in `docs/model.md#itai-rodeh`.
 
 use core::cmp::Ordering;
 use core::marker::PhantomData;
@@ -23,9 +20,9 @@ use alloc::string::{String, ToString};
 use hustings_protocol::{Context, Port, Rank, kinds};
 use serde::{Deserialize, Serialize};
 
-use super::sequel::lap::Lap;
-use super::sequel::{Followed, Then, carries};
-use crate::ring::plain::{DIRECTED_RING, Plain, Race, Verdict, announces};
+use super::follow_up::lap::Lap;
+use super::follow_up::{FollowUp, WithFollowUp, embeds};
+use crate::ring::election::{DIRECTED_RING, RingElection, RingProtocol, Verdict, announces};
 use crate::{
     About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Identity, Knowledge, ParamValue, Setting, Source,
     Tolerates, Winner,
@@ -35,12 +32,12 @@ use crate::{
 #[derive(Debug)]
 pub struct ItaiRodeh;
 
-/// From which numbers ids are drawn: 1 to this one.
+/// The range from which ids are drawn: 1 to this number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum IdRange {
-    /// As many as there are nodes.
+    /// The number of nodes.
     Size,
-    /// So many.
+    /// A fixed number.
     Of(u32),
 }
 
@@ -63,11 +60,11 @@ impl ParamValue for IdRange {
 }
 
 crate::choices! {
-    /// Whether candidates carry the number of their round.
+    /// Whether candidates carry a round number.
     pub enum Rounds {
         /// They do.
         On = "on",
-        /// They do not, and links must keep order.
+        /// They do not, and links must be FIFO.
         Off = "off",
     }
 }
@@ -75,15 +72,15 @@ crate::choices! {
 crate::params! {
     /// The parameters of itai-rodeh.
     pub struct ItaiRodehParams {
-        "ids are drawn from 1 to this" ids: IdRange = IdRange::Size,
-        "whether candidates carry the number of their round; off is right only where links keep order"
+        "ids are drawn from 1 to this number" ids: IdRange = IdRange::Size,
+        "whether candidates carry round numbers; off is correct on FIFO links only"
             rounds: Rounds = Rounds::On,
-        "what the leader does next: hand out names, tell everybody how many there are, both or nothing"
-            then: Then = Then::Nothing,
+        "what the leader does next: assign names, tell all nodes their number, both or nothing"
+            then: FollowUp = FollowUp::Nothing,
     }
 }
 
-/// Its race.
+/// The rules of the election.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules<R> {
     ids: IdRange,
@@ -91,47 +88,47 @@ pub struct Rules<R> {
     rank: PhantomData<R>,
 }
 
-/// What an active node remembers.
+/// The state of an active node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Draw {
-    /// Its round; always 0 if rounds have no numbers.
+    /// The round; always 0 without round numbers.
     round: u32,
-    /// What it drew in that round.
+    /// The id drawn in that round.
     id: u32,
 }
 
-/// What nodes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub enum Message<R: Rank> {
-    /// Somebody in the race.
+    /// A candidate.
     Candidate {
         /// The id it drew.
         id: u32,
-        /// In which round.
+        /// The round in which it was drawn.
         round: u32,
-        /// How far the message has come.
+        /// The number of hops so far.
         hops: u32,
-        /// Whether it has met somebody else with that id.
+        /// Whether another node has the same id.
         dirty: bool,
     },
-    /// The winner.
+    /// The announcement: the winner's rank.
     Elected(R),
-    /// After the election: the next name that is free.
+    /// After the election: the next free name.
     Name(u32),
-    /// After the election: so many were counted so far.
+    /// After the election: the number of nodes counted so far.
     Count(u32),
-    /// After the election: so many there are.
+    /// After the election: the number of nodes.
     Size(u32),
 }
 kinds!(Message<R>: Candidate = "candidate", Elected = "elected", Name = "name", Count = "count", Size = "size");
 announces!(Message);
-carries!(Message);
+embeds!(Message);
 
 impl<R: Rank> Rules<R> {
-    /// Draws an id and sends it round.
+    /// Draws an id and sends it clockwise.
     #[inline(always)]
-    fn enter_round<C: Context<Plain<Self>>>(&self, round: u32, cx: &mut C) -> Draw {
+    fn enter_round<C: Context<RingProtocol<Self>>>(&self, round: u32, cx: &mut C) -> Draw {
         let most = match self.ids {
             IdRange::Size => cx.size().max(1),
             IdRange::Of(most) => most.max(1),
@@ -142,21 +139,27 @@ impl<R: Rank> Rules<R> {
     }
 }
 
-impl<R: Rank> Race for Rules<R> {
+impl<R: Rank> RingElection for Rules<R> {
     type Rank = R;
     type Active = Draw;
     type Message = Message<R>;
 
-    /// What is left of the race is smaller, and late.
+    /// Candidates still in flight are smaller or outdated.
     const ANNOUNCER_DROPS: bool = true;
 
     #[inline(always)]
-    fn enter<C: Context<Plain<Self>>>(&self, cx: &mut C) -> Draw {
+    fn enter<C: Context<RingProtocol<Self>>>(&self, cx: &mut C) -> Draw {
         self.enter_round(0, cx)
     }
 
     #[inline(always)]
-    fn step<C: Context<Plain<Self>>>(&self, own: &mut Draw, from: Port, message: Message<R>, cx: &mut C) -> Verdict<R> {
+    fn step<C: Context<RingProtocol<Self>>>(
+        &self,
+        own: &mut Draw,
+        from: Port,
+        message: Message<R>,
+        cx: &mut C,
+    ) -> Verdict<R> {
         let Message::Candidate { id, round, hops, dirty } = message else { return Verdict::Active };
         match (Draw { round, id }).cmp(own) {
             Ordering::Greater => {
@@ -188,7 +191,7 @@ impl<R: Rank> Race for Rules<R> {
     }
 
     #[inline(always)]
-    fn pass_on<C: Context<Plain<Self>>>(&self, _: Port, message: Message<R>, cx: &mut C) {
+    fn pass_on<C: Context<RingProtocol<Self>>>(&self, _: Port, message: Message<R>, cx: &mut C) {
         if let Message::Candidate { id, round, hops, dirty } = message {
             cx.send(Port::NEXT, Message::Candidate { id, round, hops: hops.saturating_add(1), dirty });
         }
@@ -197,12 +200,12 @@ impl<R: Rank> Race for Rules<R> {
 
 impl Algorithm for ItaiRodeh {
     type Params = ItaiRodehParams;
-    type Protocol<R: Rank> = Followed<Plain<Rules<R>>, Lap<R>>;
+    type Protocol<R: Rank> = WithFollowUp<RingProtocol<Rules<R>>, Lap<R>>;
 
     const ABOUT: About = About {
         name: "itai-rodeh",
         aliases: &["ir"],
-        summary: "each draws an id and sends it round; those who share the greatest draw again, until only one has it",
+        summary: "each node draws an id and sends it round; nodes that share the greatest id draw again",
         family: Family::Anonymous,
         assumptions: Assumptions {
             fifo: false,
@@ -228,6 +231,6 @@ impl Algorithm for ItaiRodeh {
 
     fn protocol<R: Rank>(params: &ItaiRodehParams, _: &Setting<'_, R>) -> Self::Protocol<R> {
         let race = Rules { ids: params.ids, rounds: params.rounds, rank: PhantomData };
-        Followed { election: Plain(race), sequel: Lap::new(params.then) }
+        WithFollowUp { election: RingProtocol(race), follow_up: Lap::new(params.then) }
     }
 }

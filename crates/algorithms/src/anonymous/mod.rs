@@ -1,15 +1,13 @@
-//! Nodes that are all alike: no ids to compare, only coins.
+//! Anonymous networks: nodes have no ids to compare, only random numbers.
 //!
-//! Which node leads is known to itself and to everybody who watches. The announcement carries the leader's id all the
-//! same, so that a run can be told from another and agreement be measured as everywhere; no node ever decides anything
-//! by it.
-//!
-//! What a leader can do for nodes without names is in [`sequel`].
+//! The announcement carries the leader's id so that agreement can be measured as in other algorithms. No node decides
+//! anything by it. What a leader can do for anonymous nodes is in [`follow_up`]. Specified in
+//! `docs/model.md#anonymous-networks`.
 
 mod anonymous_echo;
+pub mod follow_up;
 mod itai_rodeh;
 mod ring_size;
-pub mod sequel;
 
 pub use anonymous_echo::{AnonymousEcho, AnonymousEchoParams};
 pub use itai_rodeh::{IdRange, ItaiRodeh, ItaiRodehParams, Rounds};

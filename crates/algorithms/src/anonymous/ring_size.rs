@@ -1,17 +1,16 @@
-//! Itai–Rodeh ring size: nodes that are all alike guess how many they are, upwards, until nothing contradicts them.
+//! Itai–Rodeh ring size: anonymous nodes raise their estimates of n until nothing contradicts them.
 //!
-//! - **Assumes** a directed ring of two nodes or more; any delays, any order of messages. Nobody knows how many there
-//!   are.
-//! - **Promises** that it ends with the same estimate everywhere, never above n; it is n with a probability that goes
-//!   to 1 as ids are drawn from more numbers. No node knows when it is over, and nobody leads.
-//! - **Skips** nodes that are down from the start: the estimate is that of the others, of which there must be two. It
-//!   does not survive a crash on the way: messages then come home too early, and the estimate may end up too great, or
-//!   not be the same everywhere.
-//! - **Comes from** A. Itai and M. Rodeh, 1990; McMaster's slides, "Itai-Rodeh Ring Size Algorithm".
-//! - **Costs** e messages for every node that comes to an estimate e, and fewer where it was overtaken.
+//! - **Source**: A. Itai and M. Rodeh, 1990; McMaster, "Itai-Rodeh Ring Size Algorithm".
+//! - **Needs** a directed ring of at least two nodes; any delays, any order of messages. n is unknown.
+//! - **Guarantees** that it ends with the same estimate at all nodes, at most n, and equal to n with a probability that
+//!   goes to 1 as ids are drawn from a wider range (Monte Carlo). No node knows when it is over, and nobody leads.
+//! - **Skips** nodes that are down from the start. It does not tolerate a crash during the run: messages then end too
+//!   early, and the estimate may be too great or differ.
+//! - **Messages**: at most e for each node that reaches the estimate e.
+//! - **Decided**: a node that receives a message before its start signal starts first, then handles the message. What
+//!   it passes on goes out before its own message.
 //!
-//! The text has every node start by itself. One that gets a message before it has started does so then, and handles the
-//! message after that. What is passed on goes before what is one's own.
+//! Specified in `docs/model.md#ring-size`.
 
 use core::cmp::Ordering;
 use core::marker::PhantomData;
@@ -20,59 +19,59 @@ use core::num::NonZeroU64;
 use hustings_protocol::{Context, Fact, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
-use crate::ring::plain::DIRECTED_RING;
+use crate::ring::election::DIRECTED_RING;
 use crate::{About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Goal, Identity, Setting, Source, Winner};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
 pub struct RingSize;
 
-const RANGE: NonZeroU64 = NonZeroU64::new(16).expect("it is not 0");
+const RANGE: NonZeroU64 = NonZeroU64::new(16).expect("not 0");
 
 crate::params! {
     /// The parameters of ring-size.
     pub struct RingSizeParams {
-        "ids are drawn from 1 to this; the more, the surer" "R" as range: NonZeroU64 = RANGE,
+        "ids are drawn from 1 to this number; a wider range is more reliable" "R" as range: NonZeroU64 = RANGE,
     }
 }
 
-/// Its state machine.
+/// The protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules<R> {
     range: NonZeroU64,
     rank: PhantomData<R>,
 }
 
-/// What a node remembers.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State {
-    /// Its estimate; 0 before it has started.
+    /// The estimate; 0 before the node has started.
     estimate: u32,
-    /// What it drew for that estimate.
+    /// The id drawn for that estimate.
     id: u64,
 }
 
-/// The least that a ring of two or more can be.
+/// The smallest possible estimate: a ring has at least two nodes.
 const FIRST: u32 = 2;
 
-/// What nodes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Message {
-    /// Somebody's estimate, on its way to the node that would be its sender if the estimate were right.
+    /// An estimate, on its way to the node that would be its sender if the estimate were right.
     Estimate {
         /// The id that was drawn for it.
         id: u64,
-        /// How many nodes there would be.
+        /// The estimated number of nodes.
         size: u32,
-        /// How far the message has come.
+        /// The number of hops so far.
         hops: u32,
     },
 }
 kinds!(Message: Estimate = "estimate");
 
 impl<R: Rank> Rules<R> {
-    /// Inputs up an estimate: draws an id and sends it off.
+    /// Adopts an estimate: draws an id and sends it.
     #[inline(always)]
     fn estimate<C: Context<Self>>(&self, state: &mut State, size: u32, cx: &mut C) {
         let id = cx.draw(self.range.get()) + 1;
@@ -128,13 +127,13 @@ impl Algorithm for RingSize {
 
     const ABOUT: About = About {
         name: "ring-size",
-        summary: "estimates of the number of nodes grow until everybody finds its own id where it should be",
+        summary: "estimates of the number of nodes grow until each node finds its own id where it should be",
         family: Family::Anonymous,
         assumptions: Assumptions { fifo: false, identity: Identity::Anonymous, ..DIRECTED_RING.assumptions },
         certainty: Certainty::MonteCarlo,
         goal: Goal::Estimate,
         min_nodes: FIRST,
-        // An estimate e is held against the ring for e ticks; the next one follows.
+        // Each estimate e takes e ticks, one after the other.
         extra_ticks: Some(|n| n * (n + 1) / 2),
         costs: &[
             Cost::exactly(Case::Best, "2n", |n| (2 * n) as f64),

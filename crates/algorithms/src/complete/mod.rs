@@ -1,16 +1,16 @@
-//! Complete networks: everybody reaches everybody and knows everybody's rank; who is up is not known.
+//! Complete networks: every node reaches every other and knows all ranks, but not which nodes are up.
 //!
-//! What they share is here (whom to send to, the waits, what a node does that comes back), in `canvass` (one node asks,
-//! picks the greatest that answers, and announces it), in `clock` (timers of which only the last one counts), and in
-//! `patience` (waits that grow where they proved too short).
+//! Shared code is here (sending by rank, time-outs, what a recovered node does), in `survey` (one node asks, and
+//! announces the greatest that answers), in `single_timer` (a timer that replaces the one before), and in
+//! `adaptive_timeout` (time-outs that double). Specified in `docs/model.md#complete-networks`.
 
+mod adaptive_timeout;
 mod bully;
 mod campaigner;
-mod canvass;
-mod clock;
 mod improved_bully;
 mod invitation;
-mod patience;
+mod single_timer;
+mod survey;
 
 use core::num::NonZeroU64;
 
@@ -27,7 +27,7 @@ use crate::{
 };
 
 crate::choices! {
-    /// What a node does that has nobody to ask.
+    /// What a node with nobody to ask does.
     pub enum Highest {
         /// It waits for an answer all the same.
         Wait = "wait",
@@ -37,56 +37,56 @@ crate::choices! {
 }
 
 crate::choices! {
-    /// What a node does that recovers or joins.
-    pub enum Return {
+    /// What a recovered or joined node does.
+    pub enum OnRejoin {
         /// It holds an election.
         Elect = "elect",
-        /// It announces itself at once if its id is the highest of all; else it holds an election.
+        /// It announces itself at once if its id is the highest of all; otherwise it holds an election.
         Announce = "announce",
     }
 }
 
-impl Return {
+impl OnRejoin {
     /// Whether this node announces itself at once.
     fn announces<P: Protocol, C: Context<P>>(self, cx: &C) -> bool {
-        self == Return::Announce && higher(cx) == 0
+        self == OnRejoin::Announce && count_higher(cx) == 0
     }
 }
 
-/// How long nodes wait for each other.
+/// The time-outs of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Waits {
-    /// How long a message may travel.
+pub(crate) struct Timeouts {
+    /// The longest travel time of a message.
     travel: u64,
-    /// How long it may take to handle one.
+    /// The longest handling time of a message.
     handling: u64,
 }
 
-impl Waits {
-    /// The waits where messages travel and are handled in so much time; a bandwidth holds them up.
+impl Timeouts {
+    /// Time-outs for these bounds. A bandwidth adds to the travel time.
     fn new<R>(setting: &Setting<'_, R>, travel: NonZeroU64, handling: u64) -> Self {
-        Waits { travel: setting.travel(travel.get()), handling }
+        Timeouts { travel: setting.travel(travel.get()), handling }
     }
 
-    /// For the answer to a question.
+    /// The time-out for the answer to a question.
     const fn answer(self) -> u64 {
         self.travel.saturating_mul(2).saturating_add(self.handling)
     }
 
-    /// For the answer to a question that is passed on once.
+    /// The time-out for the answer to a question that is forwarded once.
     const fn forwarded(self) -> u64 {
         self.answer().saturating_add(self.travel).saturating_add(self.handling)
     }
 
-    /// For the result of an election that somebody else holds.
+    /// The time-out for the result of an election held by another node.
     const fn coordinator(self) -> u64 {
         self.travel.saturating_mul(5).saturating_add(self.handling.saturating_mul(2))
     }
 }
 
-/// Sends the same to every peer whose rank is wanted, by ascending port. Says how many there are.
+/// Sends a message to every peer whose rank is wanted, by ascending port. Returns how many there are.
 ///
-/// Neighbouring ports go together: where ranks ascend by position, the higher ones are a single range.
+/// Adjacent ports are sent as one range: where ranks ascend by position, the higher ones are a single range.
 #[inline(always)]
 fn send_where<P: Protocol, C: Context<P>>(cx: &mut C, message: P::Message, wanted: impl Fn(P::Rank) -> bool) -> u32 {
     let (degree, mut port, mut count) = (cx.degree(), 0, 0);
@@ -106,20 +106,19 @@ fn send_where<P: Protocol, C: Context<P>>(cx: &mut C, message: P::Message, wante
     count
 }
 
-/// How many peers rank higher than this node.
-fn higher<P: Protocol, C: Context<P>>(cx: &C) -> u32 {
+/// The number of peers with a higher rank.
+fn count_higher<P: Protocol, C: Context<P>>(cx: &C) -> u32 {
     let own = cx.rank();
     let ranks = (0..cx.degree()).filter_map(|port| cx.peer_rank(Port(port)));
     ranks.filter(|rank| *rank > own).count() as u32
 }
 
-/// How many messages of questions and of answers it takes if each of these asks everybody above: the sum over their
-/// places in the order of all ranks.
-fn all_above(places: impl Iterator<Item = u32>, size: u64) -> u64 {
+/// The number of questions if each of these nodes asks all higher ones. `places` are places in the order of all ranks.
+fn sum_of_higher(places: impl Iterator<Item = u32>, size: u64) -> u64 {
     places.map(|place| size - 1 - u64::from(place)).sum()
 }
 
-/// What descriptions of algorithms on complete networks have in common; they replace the rest.
+/// Common parts of the descriptions of algorithms on complete networks.
 const COMPLETE: About = About {
     name: "",
     aliases: &[],

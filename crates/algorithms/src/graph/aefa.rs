@@ -1,26 +1,28 @@
-//! AEFA: a tree grows from whoever misses the leader, shrinks back with the greatest rank, and the winner tells
-//! everybody the same way.
+//! AEFA: a spanning tree grows from the node that misses the leader, shrinks back with the greatest rank, and the
+//! winner announces itself the same way.
 //!
-//! - **Assumes** a connected graph, any delays; one election at a time, or several, of which the latest prevails.
-//! - **Promises** that the greatest node leads and everybody knows it. With `probe` and `beacon` it also survives
-//!   crashes, recoveries, cuts, partitions, and the loss of up to one message in ten: when all is over, each connected
-//!   part has one leader. Both need periods that are longer than a message travels there and back.
-//! - **Comes from** S. Vasudevan, B. DeCleene, N. Immerman, J. Kurose and D. Towsley, 2003, and S. Vasudevan, J.
-//!   Kurose and D. Towsley, 2004; I. Adams, "Two-Tier Leadership Election", §2.1.
-//! - **Costs** 2E-(n-1) each of `election`, `ack`, `leader` and `leader-ack`, and one `notify` unless the source wins.
-//!   A neighbour that is down costs a lost message each wave. A `beacon` costs 2E-(n-1) each period.
+//! - **Source**: S. Vasudevan, B. DeCleene, N. Immerman, J. Kurose and D. Towsley, 2003, and S. Vasudevan, J. Kurose
+//!   and D. Towsley, 2004; described by Adams, §2.1.
+//! - **Needs** a connected graph; any delays. Of several elections the latest prevails.
+//! - **Guarantees** that the greatest node leads and all nodes know it. With `probe` and `beacon` it also tolerates
+//!   crashes, recoveries, cuts, partitions, and the loss of one message in ten: afterwards each connected part has one
+//!   leader. Both periods must exceed a round trip.
+//! - **Messages**: 2E-(n-1) each of `election`, `ack`, `leader` and `leader-ack`, and one `notify` unless the source
+//!   wins. A dead neighbour costs one lost message per wave. Beacons cost 2E-(n-1) per period.
 //!
-//! The computation itself is in [`super::diffusion`]. Where the texts are silent:
+//! The computation itself is in [`super::diffusion`]. Decided where the texts are silent:
 //!
-//! - The announcement is a computation too, ⟨counter + 1, leader⟩: so it prevails over the election that it ends.
-//! - A node that loses its parent holds an election of its own, later than the one that it was in. (To announce the
-//!   best of its subtree, as some tell it, makes as many leaders as the lost parent had children.)
-//! - An election with an index from the past meets nodes that have a leader: they say so (`reply`), and it is held
-//!   anew.
-//! - A neighbour is struck off for the computation under way only, after three probes without an answer; where the
-//!   network says that it is down, at once.
-//! - A winner that does not spread the word in time is elected once more; then the source spreads it for that winner.
-//! - Beacons are flooded. Who heard none in a period repeats the last one, for those who missed that.
+//! - The announcement is a computation too, ⟨counter + 1, leader⟩, so it prevails over the election that it ends.
+//! - A node that loses its parent holds an election of its own with a greater index. (If it announced the best of its
+//!   subtree instead, there could be as many leaders as the lost parent had children.)
+//! - An election with an outdated index meets nodes that have a leader: they say so (`reply`), and it is held anew.
+//! - A neighbour is removed for the current computation only: at once if a message to it was undeliverable, otherwise
+//!   after three probes without a reply.
+//! - If the winner does not announce itself in time, the election is repeated once; then the source announces the
+//!   winner.
+//! - Beacons are flooded. A node that heard none in a period repeats the last one, for neighbours that missed it.
+//!
+//! Specified in `docs/model.md#aefa`.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -28,7 +30,7 @@ use alloc::vec::Vec;
 use hustings_protocol::Rank;
 
 use super::diffusion::{Diffusion, Greatest};
-use super::plain::ANY_GRAPH;
+use super::flood::ANY_GRAPH;
 use crate::{About, Algorithm, Case, Cost, Initiators, Instance, Setting, Source, Tolerates};
 
 /// The algorithm, for the catalogue.
@@ -38,15 +40,15 @@ pub struct Aefa;
 crate::params! {
     /// The parameters of aefa.
     pub struct AefaParams {
-        "ticks between two probes of every neighbour that something is expected of; 0: none" probe: u64 = 0,
-        "ticks between two beacons of the leader, six of which may be missed; 0: none" beacon: u64 = 0,
+        "ticks between two probes of each neighbour that owes an answer; 0: off" probe: u64 = 0,
+        "ticks between two beacons of the leader; a node may miss six; 0: off" beacon: u64 = 0,
     }
 }
 
-/// The description, which others on the same computation take over.
+/// The description, shared by the algorithms built on the same computation.
 pub(super) const ABOUT: About = About {
     name: "aefa",
-    summary: "a tree grows from the source and shrinks back with the greatest; the winner tells everybody likewise",
+    summary: "a tree grows from the source and shrinks back with the greatest; the winner announces itself likewise",
     initiators: Initiators::LowestLive,
     repeats: true,
     tolerates: Tolerates {
@@ -55,7 +57,7 @@ pub(super) const ABOUT: About = About {
         recoveries: true,
         partitions: true,
         loss: true,
-        // Longer than a message takes there and back, or the living are struck off as well.
+        // Longer than a round trip, otherwise live neighbours are removed too.
         with: &["probe=25", "beacon=25"],
     },
     costs: &[
@@ -78,10 +80,10 @@ impl Algorithm for Aefa {
     const ABOUT: About = ABOUT;
 
     fn protocol<R: Rank>(params: &AefaParams, _: &Setting<'_, R>) -> Diffusion<R, Greatest> {
-        Diffusion::new(Greatest).looking_out(params.probe, params.beacon)
+        Diffusion::new(Greatest).with_fault_detection(params.probe, params.beacon)
     }
 
-    /// With one source every link is used once each way, but for the links of the tree: those once.
+    /// With one source every link is used once in each direction, but the links of the tree only once.
     fn expect(params: &AefaParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
         if *params != AefaParams::default() {
             return None;

@@ -1,9 +1,9 @@
-//! The echo wave: one initiator's message floods a connected graph and comes back.
+//! The echo wave: a message of one initiator floods a connected graph and comes back.
 //!
-//! - **Assumes** a connected graph, one initiator, any delays.
-//! - **Promises** that the initiator decides (here: leads) after every node has taken part.
-//! - **Comes from** E. Chang, 1982; McMaster's slides, "Echo Algorithm". The wave that graph elections are built of.
-//! - **Costs** exactly 2E `wave`, whatever the order of messages.
+//! - **Source**: E. Chang, 1982; McMaster, "Echo Algorithm". The graph elections are built from it.
+//! - **Needs** a connected graph, one initiator, any delays.
+//! - **Guarantees** that the initiator decides (here: leads) after every node has taken part.
+//! - **Messages**: exactly 2E `wave`, in any order.
 
 use core::marker::PhantomData;
 
@@ -12,28 +12,28 @@ use serde::{Deserialize, Serialize};
 
 use super::wave::Wave;
 
-/// The state machine.
+/// The protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Echo<R>(PhantomData<R>);
 
 impl<R> Echo<R> {
-    /// The wave; it has no parameters.
+    /// The wave has no parameters.
     pub const fn new() -> Self {
         Echo(PhantomData)
     }
 }
 
-/// What nodes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Message {
-    /// The wave, out or back.
+    /// The wave, on its way out or back.
     Wave,
 }
 kinds!(Message: Wave = "wave");
 
 /// There is one wave, and it gathers nothing.
-fn say((): (), (): ()) -> Message {
+fn make_message((): (), (): ()) -> Message {
     Message::Wave
 }
 
@@ -48,14 +48,14 @@ impl<R: Rank> Protocol for Echo<R> {
 
     #[inline(always)]
     fn handle_start<C: Context<Self>>(&self, wave: &mut Self::State, _: StartReason, cx: &mut C) {
-        if wave.tag().is_none() && wave.begin((), say, cx).is_some() {
+        if wave.tag().is_none() && wave.start((), make_message, cx).is_some() {
             cx.lead();
         }
     }
 
     #[inline(always)]
     fn handle_message<C: Context<Self>>(&self, wave: &mut Self::State, from: Port, _: Message, cx: &mut C) {
-        if wave.hear(from, (), (), say, cx).is_some() {
+        if wave.receive(from, (), (), make_message, cx).is_some() {
             cx.lead();
         }
     }

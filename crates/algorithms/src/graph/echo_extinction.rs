@@ -1,11 +1,12 @@
-//! Echo with extinction: every initiator starts a wave, and only that of the greatest comes back.
+//! Echo with extinction: every initiator starts a wave, and only the wave of the greatest comes back.
 //!
-//! - **Assumes** a connected graph with distinct ids; any delays, any order of messages.
-//! - **Promises** that the greatest *initiator* leads and everybody knows it.
-//! - **Does not survive** nodes that are down: waves wait for their answer. If one is down from the start, nobody leads
-//!   and all is quiet soon; if one goes down on the way, there is one leader at most, and some may not hear of it.
-//! - **Comes from** E. Chang, 1982; McMaster's slides, "Echo Algorithm with Extinction".
-//! - **Costs** exactly 2E `wave` with one initiator, never more than 2E for each; and 2E-(n-1) `elected`.
+//! - **Source**: E. Chang, 1982; McMaster, "Echo Algorithm with Extinction".
+//! - **Needs** a connected graph with distinct ids; any delays, any order of messages.
+//! - **Guarantees** that the greatest *initiator* leads and all nodes know it.
+//! - **Does not tolerate** nodes that are down: waves wait for their answer. There is never more than one leader.
+//! - **Messages**: exactly 2E `wave` with one initiator, at most 2E for each; and 2E-(n-1) `elected`.
+//!
+//! Specified in `docs/model.md#echo-extinction`.
 
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;
@@ -13,7 +14,7 @@ use core::marker::PhantomData;
 use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
-use super::plain::{ANY_GRAPH, Flood};
+use super::flood::{ANY_GRAPH, Flood};
 use super::wave::Wave;
 use crate::{About, Algorithm, Case, Cost, Instance, NoParams, Setting, Source, Winner};
 
@@ -21,37 +22,37 @@ use crate::{About, Algorithm, Case, Cost, Instance, NoParams, Setting, Source, W
 #[derive(Debug)]
 pub struct EchoExtinction;
 
-/// Its state machine.
+/// The protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules<R>(PhantomData<R>);
 
-/// What a node remembers.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State<R> {
     /// The wave it is in, tagged with its initiator's rank.
     wave: Wave<R, ()>,
-    told: Flood,
+    flood: Flood,
 }
 
-/// What nodes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub enum Message<R: Rank> {
-    /// The wave of this initiator, out or back.
+    /// The wave of this initiator, on its way out or back.
     Wave(R),
-    /// The winner.
+    /// The announcement: the winner's rank.
     Elected(R),
 }
 kinds!(Message<R>: Wave = "wave", Elected = "elected");
 
-fn say<R: Rank>(initiator: R, (): ()) -> Message<R> {
+fn make_message<R: Rank>(initiator: R, (): ()) -> Message<R> {
     Message::Wave(initiator)
 }
 
 impl<R: Rank> State<R> {
     #[inline(always)]
     fn announce<C: Context<Rules<R>>>(&mut self, from: Option<Port>, leader: R, cx: &mut C) {
-        self.told.announce(from, leader, Message::Elected(leader), cx);
+        self.flood.announce(from, leader, Message::Elected(leader), cx);
     }
 }
 
@@ -61,12 +62,12 @@ impl<R: Rank> Protocol for Rules<R> {
     type Message = Message<R>;
 
     fn init(&self) -> State<R> {
-        State { wave: Wave::NONE, told: Flood::QUIET }
+        State { wave: Wave::NONE, flood: Flood::QUIET }
     }
 
     #[inline(always)]
     fn handle_start<C: Context<Self>>(&self, state: &mut State<R>, _: StartReason, cx: &mut C) {
-        if state.wave.tag().is_none() && state.wave.begin(cx.rank(), say, cx).is_some() {
+        if state.wave.tag().is_none() && state.wave.start(cx.rank(), make_message, cx).is_some() {
             state.announce(None, cx.rank(), cx);
         }
     }
@@ -75,7 +76,7 @@ impl<R: Rank> Protocol for Rules<R> {
     fn handle_message<C: Context<Self>>(&self, state: &mut State<R>, from: Port, message: Message<R>, cx: &mut C) {
         match message {
             Message::Wave(initiator) => {
-                if state.wave.hear(from, initiator, (), say, cx).is_some() {
+                if state.wave.receive(from, initiator, (), make_message, cx).is_some() {
                     state.announce(None, cx.rank(), cx);
                 }
             }
@@ -90,9 +91,9 @@ impl Algorithm for EchoExtinction {
 
     const ABOUT: About = About {
         name: "echo-extinction",
-        summary: "every initiator starts a wave; greater waves swallow smaller ones, and the one that comes back wins",
+        summary: "every initiator starts a wave; greater waves replace smaller ones, and the one that comes back wins",
         costs: &[
-            Cost::described(Case::Best, "4E-n+1 with one initiator; others add what their waves take"),
+            Cost::described(Case::Best, "4E-n+1 with one initiator; others add the messages of their waves"),
             Cost::described(Case::Average, "depends on the graph"),
             Cost::described(Case::Worst, "at most (n+1)·2E-n+1"),
         ],
@@ -109,7 +110,7 @@ impl Algorithm for EchoExtinction {
         Rules(PhantomData)
     }
 
-    /// One wave meets no other. Of several, how far each gets depends on the graph.
+    /// One wave meets no other. With several, how far each gets depends on the graph.
     fn expect(_: &NoParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
         match instance.initiators {
             [] => Some(vec![0, 0]),

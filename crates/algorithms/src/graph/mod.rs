@@ -1,13 +1,14 @@
-//! Connected graphs: neighbours by position behind ports from 0.
+//! Connected graphs: ports from 0 on lead to the neighbours in the order of their positions.
 //!
-//! What they share is in `plain` (the announcement), `wave` (waves that come back, with or without extinction) and
-//! `diffusion` (a computation that spreads, gathers an answer and spreads the result).
+//! Shared code is in `flood` (the announcement), `wave` (waves that come back, with or without extinction) and
+//! `diffusion` (a computation that spreads, gathers a value and spreads the result). Specified in
+//! `docs/model.md#graphs`.
 
 mod aefa;
 pub mod diffusion;
 pub mod echo;
 mod echo_extinction;
-pub(crate) mod plain;
+pub(crate) mod flood;
 mod preference;
 mod tree;
 pub mod two_tier;

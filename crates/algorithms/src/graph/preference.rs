@@ -1,15 +1,14 @@
-//! Preference: everybody votes, the votes are gathered as in aefa, and most votes win.
+//! Preference: every node votes, the votes are gathered as in aefa, and most votes win.
 //!
-//! - **Assumes** what aefa assumes: a connected graph, any delays.
-//! - **Promises** that the node with most votes leads, of several the greatest, and everybody knows it. Only nodes that
-//!   take part can win: a vote for one that is down is lost.
-//! - **Comes from** S. Vasudevan et al., 2003, as I. Adams, "Two-Tier Leadership Election", §5.1 has it; Crete's slides
-//!   on preference-based election.
-//! - **Costs** what aefa costs: 2E-(n-1) each of `election`, `ack`, `leader` and `leader-ack`, and one `notify` unless
-//!   the source wins. An `ack` grows with the number of nodes behind it.
+//! - **Source**: S. Vasudevan et al., 2003, as described by Adams, §5.1; Crete's slides on preference-based election.
+//! - **Needs** the same as aefa: a connected graph, any delays.
+//! - **Guarantees** that the node with most votes leads and all nodes know it; ties go to the greater rank. Only nodes
+//!   that take part can win: a vote for a dead node is lost.
+//! - **Messages** as in aefa. An `ack` grows with the number of nodes in the subtree.
+//! - **Decided**: if two leaders meet after a partition, the greater rank stays, whatever the votes: votes of two
+//!   elections cannot be compared.
 //!
-//! The computation itself is in [`super::diffusion`]. Where two leaders meet after a partition, the one of the greater
-//! rank stays, whatever the votes: those of two elections cannot be compared.
+//! The computation itself is in [`super::diffusion`]. Specified in `docs/model.md#preference`.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -30,7 +29,7 @@ impl Algorithm for Preference {
 
     const ABOUT: About = About {
         name: "preference",
-        summary: "everybody votes for whom it thinks best; the source gathers the votes, and most votes win",
+        summary: "every node votes; the source gathers the votes, and most votes win",
         inputs: Inputs { votes: true, ..Inputs::NOTHING },
         source: Source {
             authors: "S. Vasudevan, B. DeCleene, N. Immerman, J. Kurose and D. Towsley",
@@ -41,15 +40,15 @@ impl Algorithm for Preference {
         ..ABOUT
     };
 
-    /// Of a node that is listed twice the last vote counts.
+    /// If a node is listed twice, its last vote counts.
     fn protocol<R: Rank>(params: &AefaParams, setting: &Setting<'_, R>) -> Diffusion<R, Votes<R>> {
         let rank = |place: u32| setting.ranks.get(place as usize).copied();
         let vote = |&(voter, choice): &(u32, u32)| Some((rank(voter)?.id(), rank(choice)?));
         let given = setting.votes.iter().filter_map(vote).collect();
-        Diffusion::new(Votes { given }).looking_out(params.probe, params.beacon)
+        Diffusion::new(Votes { given }).with_fault_detection(params.probe, params.beacon)
     }
 
-    /// As in aefa; but the source is told of the winner of the votes, unless that is itself.
+    /// As in aefa, but the source notifies the winner of the votes, unless that is itself.
     fn expect(params: &AefaParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
         let mut counts = Aefa::expect(params, instance)?;
         counts[NOTIFY] = u64::from(!instance.initiators.contains(&winner(instance)));
@@ -57,11 +56,11 @@ impl Algorithm for Preference {
     }
 }
 
-/// The place of `notify` among the kinds of messages.
+/// The index of `notify` among the kinds of messages.
 const NOTIFY: usize = 2;
 
-/// The position with most votes, the greater of two with as many. Who is not said to vote for anybody votes for the
-/// greatest among itself and its neighbours.
+/// The position with most votes, the greater rank on ties. A node without a given vote votes for the greatest among
+/// itself and its neighbours.
 fn winner(instance: &Instance<'_>) -> u32 {
     let order = |at: u32| instance.order[at as usize];
     let positions = 0..instance.order.len() as u32;

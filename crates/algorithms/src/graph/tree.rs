@@ -1,17 +1,15 @@
-//! Election in a tree: the greatest id is gathered from the leaves inwards, and told from the middle outwards.
+//! Election in a tree: the greatest id is gathered from the leaves inwards and told from the middle outwards.
 //!
-//! - **Assumes** a connected graph without cycles, distinct ids; any delays, any order of messages.
-//! - **Promises** that the greatest of *all* nodes leads and everybody knows it, whoever starts.
-//! - **Does not survive** nodes that are down: everybody waits for all its neighbours. If one is down from the start,
-//!   nobody leads; if one goes down on the way, nobody but the greatest of all ever leads, but perhaps nobody does, or
-//!   not all hear of it.
-//! - **Comes from** McMaster's slides, "Leader Election in Trees".
-//! - **Costs** exactly 2(n-1) `wakeup`, n `parent`, n-2 `info`; nothing for one node alone. There is no other
-//!   announcement.
+//! - **Source**: McMaster, "Leader Election in Trees".
+//! - **Needs** a connected graph without cycles, distinct ids; any delays, any order of messages.
+//! - **Guarantees** that the greatest of *all* nodes leads and all nodes know it, whichever nodes start.
+//! - **Does not tolerate** nodes that are down: each node waits for all its neighbours. No other node than the greatest
+//!   ever leads.
+//! - **Messages**: exactly 2(n-1) `wakeup`, n `parent`, n-2 `info`; none for n = 1. There is no other announcement.
+//! - **Decided**: a request may arrive before the node is awake, and counts. On links without order even the last one
+//!   may: the sender of the last request is then the parent, and the two decide at once.
 //!
-//! The text has a node wait for requests only once it is awake. A request may come before that, from a neighbour that
-//! is a leaf, say; it counts just the same. If links do not keep order, even the last one may: then the node whose
-//! request came last is the parent, and the two decide at once.
+//! Specified in `docs/model.md#tree`.
 
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;
@@ -19,59 +17,59 @@ use core::marker::PhantomData;
 use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
-use super::plain::ANY_GRAPH;
-use crate::ring::name;
+use super::flood::ANY_GRAPH;
+use crate::ring::set_leader;
 use crate::{About, Algorithm, Cost, Instance, NetworkKind, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
 pub struct Tree;
 
-/// Its state machine.
+/// The protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules<R>(PhantomData<R>);
 
-/// What a node remembers.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State<R> {
-    /// Not drawn in yet.
+    /// Not reached yet.
     Idle,
-    /// It has told its neighbours to wake up.
-    Gathering(Gathered<R>),
+    /// It has woken its neighbours.
+    Gathering(Convergecast<R>),
     /// It names the leader.
     Settled,
 }
 
-/// What a node has heard.
+/// What a node has received.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Gathered<R> {
+pub struct Convergecast<R> {
     /// The greatest rank so far, its own included.
     greatest: R,
     /// How many neighbours have woken it up.
     wakeups: u32,
-    /// How many neighbours have asked it to be their parent.
+    /// The number of neighbours that requested this node as their parent.
     requests: u32,
-    /// The sum of the ports of all of those but the last: the only one missing in it is the parent's.
+    /// The sum of the ports of all requests but the last. The port missing in it is the parent's.
     ports: u32,
-    /// Whether it has asked its own parent.
+    /// Whether it has sent its own request.
     has_asked: bool,
 }
 
-/// What nodes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub enum Message<R: Rank> {
-    /// An election is on.
+    /// An election has started.
     Wakeup,
-    /// Be my parent; this is the greatest I know of.
+    /// A request to be the sender's parent, with the greatest rank it knows.
     Parent(R),
-    /// This is the greatest of all.
+    /// The greatest rank of all.
     Info(R),
 }
 kinds!(Message<R>: Wakeup = "wakeup", Parent = "parent", Info = "info");
 
-impl<R: Rank> Gathered<R> {
-    /// The port that is missing in the sum of all others.
+impl<R: Rank> Convergecast<R> {
+    /// The port missing in the sum of all ports.
     fn parent(&self, degree: u32) -> Port {
         let degree = u64::from(degree);
         let all = degree * degree.saturating_sub(1) / 2;
@@ -80,25 +78,25 @@ impl<R: Rank> Gathered<R> {
 }
 
 impl<R: Rank> Rules<R> {
-    /// Draws the node in.
+    /// Wakes the node.
     fn wake<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
         let greatest = cx.rank();
-        *state = State::Gathering(Gathered { greatest, wakeups: 0, requests: 0, ports: 0, has_asked: false });
+        *state = State::Gathering(Convergecast { greatest, wakeups: 0, requests: 0, ports: 0, has_asked: false });
         cx.send_all_but(None, Message::Wakeup);
         if cx.degree() == 0 {
-            self.settle(state, None, greatest, cx);
+            self.finish(state, None, greatest, cx);
         }
     }
 
-    /// Names the leader and tells all neighbours but the one that knows.
-    fn settle<C: Context<Self>>(&self, state: &mut State<R>, knows: Option<Port>, leader: R, cx: &mut C) {
+    /// Names the leader and tells all neighbours but `knows`.
+    fn finish<C: Context<Self>>(&self, state: &mut State<R>, knows: Option<Port>, leader: R, cx: &mut C) {
         *state = State::Settled;
-        name(leader, cx);
+        set_leader(leader, cx);
         cx.send_all_but(knows, Message::Info(leader));
     }
 
-    /// Does what is due after a wake-up or a request.
-    fn go_on<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
+    /// Acts after a wake-up or a request.
+    fn advance<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
         let State::Gathering(gathered) = state else { return };
         let degree = cx.degree();
         let (greatest, parent) = (gathered.greatest, gathered.parent(degree));
@@ -108,7 +106,7 @@ impl<R: Rank> Rules<R> {
             cx.send(parent, Message::Parent(greatest));
         }
         if gathered.has_asked && gathered.requests >= degree {
-            self.settle(state, Some(parent), greatest, cx);
+            self.finish(state, Some(parent), greatest, cx);
         }
     }
 }
@@ -133,7 +131,7 @@ impl<R: Rank> Protocol for Rules<R> {
     fn handle_message<C: Context<Self>>(&self, state: &mut State<R>, from: Port, message: Message<R>, cx: &mut C) {
         if let Message::Info(leader) = message {
             if !matches!(state, State::Settled) {
-                self.settle(state, Some(from), leader, cx);
+                self.finish(state, Some(from), leader, cx);
             }
             return;
         }
@@ -151,7 +149,7 @@ impl<R: Rank> Protocol for Rules<R> {
             }
             Message::Wakeup | Message::Info(_) => gathered.wakeups += 1,
         }
-        self.go_on(state, cx);
+        self.advance(state, cx);
     }
 }
 
@@ -161,7 +159,7 @@ impl Algorithm for Tree {
 
     const ABOUT: About = About {
         name: "tree",
-        summary: "the leaves send their ids inwards, each node the greatest it has seen; the middle tells everybody",
+        summary: "the greatest id is gathered from the leaves inwards and announced from the middle outwards",
         network: NetworkKind::Tree,
         costs: &Cost::always("4n-4", |n| (4 * n.saturating_sub(1)) as f64),
         source: Source {
@@ -176,7 +174,8 @@ impl Algorithm for Tree {
         Rules(PhantomData)
     }
 
-    /// A wake-up each way over every link, a request from everybody, and the result over every link but the middle one.
+    /// A wake-up in each direction of every link, a request from every node, and the result over every link but the
+    /// middle one.
     fn expect(_: &NoParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
         let size = instance.size();
         let counts = if instance.initiators.is_empty() || size < 2 { [0; 3] } else { [2 * (size - 1), size, size - 2] };

@@ -1,11 +1,11 @@
-//! The echo wave as a machine: what [`echo`](super::echo), echo with extinction, and whatever counts nodes are made of.
+//! The state of a node in an echo wave, used by [`echo`](super::echo), echo with extinction and node counts.
 //!
-//! A node is in at most one wave. Waves have tags, and a node that is hit by a wave with a greater tag moves over and
-//! forgets the old one; a smaller one it drops. In its wave it does as echo says: the first message sets the parent and
-//! goes on to all other neighbours; with a message from every neighbour it answers its parent, or, if the wave is its
-//! own, decides. A plain echo is the case in which all tags are equal.
+//! A node is in at most one wave. Waves have tags: a node leaves its wave for one with a greater tag and drops a
+//! smaller one. Within its wave it follows echo: the first message sets the parent and is forwarded to all other
+//! neighbours; with a message from every neighbour the node answers its parent, or decides if it is the initiator. In a
+//! plain echo all tags are equal.
 //!
-//! On the way back a wave can gather something: see [`Tally`].
+//! On the way back a wave can gather a value: see [`Accumulator`].
 
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -13,18 +13,18 @@ use core::num::NonZeroU32;
 
 use hustings_protocol::{Context, Port, Protocol};
 
-/// What a wave gathers on its way back.
-pub trait Tally: Copy + Eq + Hash + Debug + Send + Sync + 'static {
-    /// What a message on its way out carries.
+/// A value that a wave gathers on its way back.
+pub trait Accumulator: Copy + Eq + Hash + Debug + Send + Sync + 'static {
+    /// The value of a message on its way out.
     const NOTHING: Self;
-    /// Adds what another branch has gathered.
+    /// Adds the value of another branch.
     fn add(&mut self, more: Self);
-    /// The same with this node added.
+    /// The value with this node added.
     fn with_this_node(self) -> Self;
 }
 
-/// Nothing is gathered.
-impl Tally for () {
+/// Gathers nothing.
+impl Accumulator for () {
     const NOTHING: Self = ();
     #[inline(always)]
     fn add(&mut self, (): ()) {}
@@ -32,15 +32,15 @@ impl Tally for () {
     fn with_this_node(self) {}
 }
 
-/// How many nodes there are in a branch of the tree that the wave grows.
+/// The number of nodes in a branch of the wave's tree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Nodes(pub u32);
 
-impl Tally for Nodes {
+impl Accumulator for Nodes {
     const NOTHING: Self = Nodes(0);
     #[inline(always)]
     fn add(&mut self, Nodes(more): Nodes) {
-        // Only a message that was delivered twice could ever take it beyond the number of nodes.
+        // Only a duplicated message can exceed the number of nodes.
         self.0 = self.0.saturating_add(more);
     }
     #[inline(always)]
@@ -49,21 +49,21 @@ impl Tally for Nodes {
     }
 }
 
-/// What a node remembers of waves: the one it is in.
+/// The wave that a node is in, if any.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Wave<T, G>(Option<Part<T, G>>);
+pub struct Wave<T, G>(Option<Participation<T, G>>);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Part<T, G> {
+struct Participation<T, G> {
     tag: T,
     gathered: G,
-    /// How many neighbours it has heard in this wave.
-    heard: u32,
+    /// The number of neighbours that have sent a message of this wave.
+    received: u32,
     parent: Parent,
 }
 
-/// The port that the wave first came in at, plus 1; [`Parent::NONE`] at the initiator. Never 0, so that a node's part
-/// in a wave and having none fit in the same 8 bytes.
+/// The port at which the wave first arrived, plus 1; [`Parent::NONE`] at the initiator. It is never 0, so that an
+/// `Option` takes no extra space.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Parent(NonZeroU32);
 
@@ -81,7 +81,7 @@ impl Parent {
     }
 }
 
-impl<T: Copy + Ord, G: Tally> Wave<T, G> {
+impl<T: Copy + Ord, G: Accumulator> Wave<T, G> {
     /// Not in any wave.
     pub const NONE: Self = Wave(None);
 
@@ -91,32 +91,32 @@ impl<T: Copy + Ord, G: Tally> Wave<T, G> {
         self.0.map(|part| part.tag)
     }
 
-    /// The same, to change it.
+    /// The tag, mutable.
     pub fn tag_mut(&mut self) -> Option<&mut T> {
         self.0.as_mut().map(|part| &mut part.tag)
     }
 
-    /// Starts a wave here, in place of the one that the node is in. `say` makes a message of a tag and what was
-    /// gathered. Says what was gathered, if the node is alone and decides at once.
+    /// Starts a wave here, replacing the current one. `make_message` builds a message from a tag and a value. Returns
+    /// the gathered value if the node has no neighbours and decides at once.
     #[inline(always)]
-    pub fn begin<P, C>(&mut self, tag: T, say: impl Fn(T, G) -> P::Message, cx: &mut C) -> Option<G>
+    pub fn start<P, C>(&mut self, tag: T, make_message: impl Fn(T, G) -> P::Message, cx: &mut C) -> Option<G>
     where
         P: Protocol + ?Sized,
         C: Context<P>,
     {
-        self.0 = Some(Part { tag, gathered: G::NOTHING, heard: 0, parent: Parent::NONE });
-        cx.send_all_but(None, say(tag, G::NOTHING));
+        self.0 = Some(Participation { tag, gathered: G::NOTHING, received: 0, parent: Parent::NONE });
+        cx.send_all_but(None, make_message(tag, G::NOTHING));
         (cx.degree() == 0).then(|| G::NOTHING.with_this_node())
     }
 
-    /// A message of a wave came in. Says what was gathered, if the node now decides.
+    /// Handles a message of a wave. Returns the gathered value if the node decides.
     #[inline(always)]
-    pub fn hear<P, C>(
+    pub fn receive<P, C>(
         &mut self,
         from: Port,
         tag: T,
         gathered: G,
-        say: impl Fn(T, G) -> P::Message,
+        make_message: impl Fn(T, G) -> P::Message,
         cx: &mut C,
     ) -> Option<G>
     where
@@ -127,19 +127,19 @@ impl<T: Copy + Ord, G: Tally> Wave<T, G> {
             Some(part) if part.tag == tag => part,
             Some(part) if part.tag > tag => return None,
             other => {
-                cx.send_all_but(Some(from), say(tag, G::NOTHING));
-                other.insert(Part { tag, gathered: G::NOTHING, heard: 0, parent: Parent::behind(from) })
+                cx.send_all_but(Some(from), make_message(tag, G::NOTHING));
+                other.insert(Participation { tag, gathered: G::NOTHING, received: 0, parent: Parent::behind(from) })
             }
         };
-        part.heard += 1;
+        part.received += 1;
         part.gathered.add(gathered);
-        if part.heard != cx.degree() {
+        if part.received != cx.degree() {
             return None;
         }
         let all = part.gathered.with_this_node();
         match part.parent.port() {
             Some(parent) => {
-                cx.send(parent, say(tag, all));
+                cx.send(parent, make_message(tag, all));
                 None
             }
             None => Some(all),

@@ -1,77 +1,78 @@
-//! Backoff: every node waits a random time before it says anything for the first time.
+//! Backoff: every node waits a random time before its first message.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use hustings_protocol::{Change, Context, Effect, Fact, Id, Port, Protocol, StartReason, Timer};
 
-/// A protocol whose nodes hold their first message back for a random 0 to `most` ticks, and what follows it meanwhile.
+/// A protocol whose nodes delay their first message by a random 0 to `max` ticks, together with what follows it in that
+/// time.
 #[derive(Clone, Copy, Debug)]
-pub struct Hesitant<P> {
+pub struct Backoff<P> {
     pub(super) inner: P,
-    pub(super) most: u64,
+    pub(super) max: u64,
 }
 
-/// What a hesitant node remembers.
+/// The state of a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct State<S, M> {
     inner: S,
-    /// Nothing before the first message, or where nobody hesitates.
-    mouth: Option<Box<Mouth<M>>>,
+    /// `None` before the first message, or without backoff.
+    gate: Option<Box<Gate<M>>>,
 }
 
-/// Whether a node that has something to say says it.
+/// Whether messages are sent or held back.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Mouth<M> {
-    /// Not yet.
-    Shut(Vec<Effect<M>>),
-    /// At once.
+enum Gate<M> {
+    /// They are held back.
+    Closed(Vec<Effect<M>>),
+    /// They are sent.
     Open,
 }
 
-/// The kind of the timer that opens the mouth.
-const SPEAK: Timer = Timer { kind: 2, token: 0 };
+/// The timer that opens the gate.
+const OPEN_GATE: Timer = Timer { kind: 2, token: 0 };
 
-/// The surroundings that the inner protocol sees.
-struct Before<'a, C, M> {
+/// The context of the inner protocol.
+struct BackoffContext<'a, C, M> {
     cx: &'a mut C,
-    mouth: &'a mut Option<Box<Mouth<M>>>,
-    most: u64,
+    gate: &'a mut Option<Box<Gate<M>>>,
+    max: u64,
 }
 
-impl<C, M> Before<'_, C, M> {
-    /// Says it, or keeps it for later.
-    fn say<P>(&mut self, effect: Effect<M>)
+impl<C, M> BackoffContext<'_, C, M> {
+    /// Sends a message, or holds it back.
+    fn send_or_buffer<P>(&mut self, effect: Effect<M>)
     where
         P: Protocol<Message = M>,
-        C: Context<Hesitant<P>>,
+        C: Context<Backoff<P>>,
     {
-        if self.mouth.is_none() {
-            let wait = self.cx.draw(self.most.saturating_add(1));
-            let mouth = if wait == 0 { Mouth::Open } else { Mouth::Shut(Vec::new()) };
-            *self.mouth = Some(Box::new(mouth));
+        if self.gate.is_none() {
+            let wait = self.cx.draw(self.max.saturating_add(1));
+            let gate = if wait == 0 { Gate::Open } else { Gate::Closed(Vec::new()) };
+            *self.gate = Some(Box::new(gate));
             if wait > 0 {
-                self.cx.set_timer(wait, SPEAK);
+                self.cx.set_timer(wait, OPEN_GATE);
             }
         }
-        match self.mouth.as_deref_mut() {
-            Some(Mouth::Shut(kept)) => kept.push(effect),
-            _ => speak(effect, self.cx),
+        match self.gate.as_deref_mut() {
+            Some(Gate::Closed(buffered)) => buffered.push(effect),
+            _ => emit(effect, self.cx),
         }
     }
 }
 
-fn speak<P: Protocol, C: Context<P>>(effect: Effect<P::Message>, cx: &mut C) {
+fn emit<P: Protocol, C: Context<P>>(effect: Effect<P::Message>, cx: &mut C) {
     match effect {
         Effect::Send(port, message) => cx.send(port, message),
         Effect::SendDirect(to, message) => cx.send_direct(to, message),
         Effect::SendTo(member, message) => cx.send_to(member, message),
-        // Nothing else is kept: what goes to many ports comes one by one.
+        // Only sends are buffered, one by one.
         _ => {}
     }
 }
 
-impl<P: Protocol, C: Context<Hesitant<P>>> Context<P> for Before<'_, C, P::Message> {
+impl<P: Protocol, C: Context<Backoff<P>>> Context<P> for BackoffContext<'_, C, P::Message> {
     #[inline(always)]
     fn rank(&self) -> P::Rank {
         self.cx.rank()
@@ -95,25 +96,25 @@ impl<P: Protocol, C: Context<Hesitant<P>>> Context<P> for Before<'_, C, P::Messa
     }
     #[inline(always)]
     fn send(&mut self, port: Port, message: P::Message) {
-        if self.most == 0 {
+        if self.max == 0 {
             self.cx.send(port, message);
         } else {
-            self.say::<P>(Effect::Send(port, message));
+            self.send_or_buffer::<P>(Effect::Send(port, message));
         }
     }
     fn send_direct(&mut self, to: Id, message: P::Message) {
-        if self.most == 0 {
+        if self.max == 0 {
             self.cx.send_direct(to, message);
         } else {
-            self.say::<P>(Effect::SendDirect(to, message));
+            self.send_or_buffer::<P>(Effect::SendDirect(to, message));
         }
     }
     #[inline(always)]
     fn send_to(&mut self, member: u32, message: P::Message) {
-        if self.most == 0 {
+        if self.max == 0 {
             self.cx.send_to(member, message);
         } else {
-            self.say::<P>(Effect::SendTo(member, message));
+            self.send_or_buffer::<P>(Effect::SendTo(member, message));
         }
     }
     fn set_timer(&mut self, after: u64, timer: Timer) {
@@ -136,25 +137,25 @@ impl<P: Protocol, C: Context<Hesitant<P>>> Context<P> for Before<'_, C, P::Messa
     }
 }
 
-impl<P: Protocol> Hesitant<P> {
-    /// Hands the inner protocol its state and its surroundings.
+impl<P: Protocol> Backoff<P> {
+    /// Returns the state and the context of the inner protocol.
     #[inline(always)]
     fn with<'a, C>(
         &self,
         state: &'a mut State<P::State, P::Message>,
         cx: &'a mut C,
-    ) -> (&'a mut P::State, Before<'a, C, P::Message>) {
-        (&mut state.inner, Before { cx, mouth: &mut state.mouth, most: self.most })
+    ) -> (&'a mut P::State, BackoffContext<'a, C, P::Message>) {
+        (&mut state.inner, BackoffContext { cx, gate: &mut state.gate, max: self.max })
     }
 }
 
-impl<P: Protocol> Protocol for Hesitant<P> {
+impl<P: Protocol> Protocol for Backoff<P> {
     type Rank = P::Rank;
     type State = State<P::State, P::Message>;
     type Message = P::Message;
 
     fn init(&self) -> Self::State {
-        State { inner: self.inner.init(), mouth: None }
+        State { inner: self.inner.init(), gate: None }
     }
     fn observes_reachability(&self) -> bool {
         self.inner.observes_reachability()
@@ -197,9 +198,9 @@ impl<P: Protocol> Protocol for Hesitant<P> {
         self.inner.handle_unreachable_direct(inner, to, message, &mut cx);
     }
     fn handle_timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
-        if timer == SPEAK {
-            if let Some(Mouth::Shut(kept)) = state.mouth.replace(Box::new(Mouth::Open)).map(|mouth| *mouth) {
-                kept.into_iter().for_each(|effect| speak(effect, cx));
+        if timer == OPEN_GATE {
+            if let Some(Gate::Closed(buffered)) = state.gate.replace(Box::new(Gate::Open)).map(|gate| *gate) {
+                buffered.into_iter().for_each(|effect| emit(effect, cx));
             }
             return;
         }

@@ -1,14 +1,14 @@
-//! Whether parameters fit a ring of some size.
+//! Checks whether parameters fit a ring of a given size.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::layout::{Levels, Points};
-use super::params::{Depth, Fan, Parts};
+use super::params::{Branching, Depth, Parts};
 use crate::{ParamConflict, ParamValue};
 
-/// Fails unless the listed lengths add up to the size of the ring and come in so many groups.
+/// Fails unless the listed lengths add up to the size of the ring and their number is a multiple of `groups_of`.
 fn listed(parts: &Parts, ends: &[u32], groups_of: u64, size: u32) -> Result<(), ParamConflict> {
     let refused =
         |problem: String, instead| Err(ParamConflict { name: "parts", value: parts.show(), size, problem, instead });
@@ -24,9 +24,9 @@ fn listed(parts: &Parts, ends: &[u32], groups_of: u64, size: u32) -> Result<(), 
     Ok(())
 }
 
-/// Fails unless the ring can be divided so often into equal pieces.
-fn even(fan: Fan, divisions: u32, size: u32) -> Result<(), ParamConflict> {
-    let pieces = fan.power(divisions);
+/// Fails unless the ring can be divided this often into equal pieces.
+fn even(branching: Branching, divisions: u32, size: u32) -> Result<(), ParamConflict> {
+    let pieces = branching.power(divisions);
     if u64::from(size).is_multiple_of(pieces) {
         return Ok(());
     }
@@ -35,11 +35,11 @@ fn even(fan: Fan, divisions: u32, size: u32) -> Result<(), ParamConflict> {
         Err(_) => "and no ring is so long".to_string(),
     };
     let times = if divisions == 1 { "once".to_string() } else { format!("{divisions} times") };
-    let problem = format!("the ring is divided {times} by {}, {takes}", fan.get());
-    Err(ParamConflict { name: "u", value: fan.show(), size, problem, instead: multiples_near(size, pieces) })
+    let problem = format!("the ring is divided {times} by {}, {takes}", branching.get());
+    Err(ParamConflict { name: "u", value: branching.show(), size, problem, instead: multiples_near(size, pieces) })
 }
 
-/// How many nodes would do instead, as it is typed: the multiple below and the one above.
+/// The nearest multiples below and above, as command-line options.
 fn multiples_near(size: u32, pieces: u64) -> Option<String> {
     let below = u64::from(size) / pieces * pieces;
     let near = [below, below.saturating_add(pieces)];
@@ -49,25 +49,25 @@ fn multiples_near(size: u32, pieces: u64) -> Option<String> {
 }
 
 /// Fails unless the levels of sun fit.
-pub(super) fn sun(fan: Fan, depth: Depth, parts: &Parts, size: u32) -> Result<(), ParamConflict> {
-    let above = Levels::new(size, fan, depth, parts).top - 1;
+pub(super) fn sun(branching: Branching, depth: Depth, parts: &Parts, size: u32) -> Result<(), ParamConflict> {
+    let above = Levels::new(size, branching, depth, parts).top - 1;
     match parts.ends() {
-        Some(ends) => listed(parts, ends, fan.power(above.saturating_sub(1)), size),
-        None => even(fan, depth.times(|| above), size),
+        Some(ends) => listed(parts, ends, branching.power(above.saturating_sub(1)), size),
+        None => even(branching, depth.times(|| above), size),
     }
 }
 
 /// Fails unless the points of divided fit, and the levels inside its parts.
 pub(super) fn divided(
-    fan: Fan,
+    branching: Branching,
     depth: Depth,
     inner: Option<Depth>,
     parts: &Parts,
     size: u32,
 ) -> Result<(), ParamConflict> {
-    let points = Points::new(size, fan, depth, inner, parts);
+    let points = Points::new(size, branching, depth, inner, parts);
     match parts.ends() {
-        Some(ends) => listed(parts, ends, fan.power(points.depth - 1), size),
-        None => even(fan, points.depth + inner.map_or(0, |inner| inner.times(|| points.levels - 1)), size),
+        Some(ends) => listed(parts, ends, branching.power(points.depth - 1), size),
+        None => even(branching, points.depth + inner.map_or(0, |inner| inner.times(|| points.levels - 1)), size),
     }
 }

@@ -1,7 +1,7 @@
-//! Rings with levels or divisions: Shirali's "novel schemes" that make token-ring faster, and fall back on it.
+//! Rings with levels or divisions: Shirali's "novel schemes", which are faster than token-ring and fall back to it.
 //!
-//! What they share is in `layout` (where levels, parts and points are), `wheel` (segments), `run` (the numbers of
-//! elections and the last resort), `params` and `check`.
+//! Shared code is in `layout` (levels, parts and points), `segments` (messages along levels), `run` (run numbers and
+//! the fallback), `backoff`, `params` and `check`. Specified in `docs/model.md#hierarchies`.
 
 mod backoff;
 mod check;
@@ -9,16 +9,16 @@ mod divided;
 mod layout;
 mod params;
 mod run;
+mod segments;
 mod sun;
-mod wheel;
 
 pub use divided::{Divided, DividedParams, SunDivided, SunDividedParams};
-pub use params::{Aggregate, Depth, Fan, Parts};
+pub use params::{Aggregate, Branching, Depth, Parts};
 pub use sun::{Sun, SunParams};
 
 use crate::Source;
 
-/// The text that all of them come from.
+/// The source of all of them.
 const SHIRALI: Source = Source {
     authors: "M. Shirali, A. HaghghatToroghi and M. Vojdani",
     title: "Leader election algorithms: History and novel schemes",

@@ -12,47 +12,47 @@ crate::choices! {
     pub enum Aggregate {
         /// A middle token waits at each node for the result that ends there, and carries it on.
         Lazy = "lazy",
-        /// Tokens never wait; an `m-coordinator` follows each middle token and does.
+        /// Tokens never wait; an `m-coordinator` follows each middle token and waits.
         Eager = "eager",
     }
 }
 
-/// Into how many pieces a ring is divided: 2 or more.
+/// The branching factor: the number of pieces of a division, at least 2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Fan(u32);
+pub struct Branching(u32);
 
-impl Fan {
-    /// As in the text's tables.
-    pub const FOUR: Fan = Fan(4);
+impl Branching {
+    /// The value in the text's tables.
+    pub const FOUR: Branching = Branching(4);
 
-    /// So many; `None` if that would not divide anything.
+    /// A branching factor; `None` below 2.
     pub const fn new(pieces: u32) -> Option<Self> {
-        if pieces >= 2 { Some(Fan(pieces)) } else { None }
+        if pieces >= 2 { Some(Branching(pieces)) } else { None }
     }
 
-    /// How many pieces.
+    /// The number of pieces.
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// How many pieces after so many divisions; what is too large for any ring stays too large.
+    /// The number of pieces after this many divisions; saturates.
     #[inline]
     pub(super) fn power(self, divisions: u32) -> u64 {
         u64::from(self.0).saturating_pow(divisions)
     }
 
-    /// How often a number can be divided, `most` times at most.
+    /// How often a number is divisible, at most `most` times.
     #[inline]
-    pub(super) fn rungs(self, mut number: u32, most: u32) -> u32 {
-        let mut rungs = 0;
-        while rungs < most && number.is_multiple_of(self.0) {
+    pub(super) fn multiplicity(self, mut number: u32, most: u32) -> u32 {
+        let mut multiplicity = 0;
+        while multiplicity < most && number.is_multiple_of(self.0) {
             number /= self.0;
-            rungs += 1;
+            multiplicity += 1;
         }
-        rungs
+        multiplicity
     }
 
-    /// How often something of this length is divided until it is no longer than one division has pieces.
+    /// How often a length is divided until it does not exceed the branching factor.
     pub(super) fn divisions(self, mut length: u32) -> u32 {
         let mut divisions = 0;
         while length > self.0 {
@@ -63,22 +63,22 @@ impl Fan {
     }
 }
 
-impl ParamValue for Fan {
+impl ParamValue for Branching {
     const ALLOWED: &'static str = "a whole number from 2 on";
     fn parse(text: &str) -> Option<Self> {
-        text.parse().ok().and_then(Fan::new)
+        text.parse().ok().and_then(Branching::new)
     }
     fn show(&self) -> String {
         self.0.to_string()
     }
 }
 
-/// How often a ring is divided.
+/// The number of divisions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Depth {
-    /// So often.
+    /// A fixed number.
     Times(NonZeroU32),
-    /// While the inner ring is longer than one division has pieces.
+    /// Divides while the inner ring is longer than the branching factor.
     Max,
 }
 
@@ -86,7 +86,7 @@ impl Depth {
     /// Once.
     pub const ONCE: Depth = Depth::Times(NonZeroU32::MIN);
 
-    /// How often, where `most` is what [`Depth::Max`] means.
+    /// The number, where `most` is the meaning of [`Depth::Max`].
     #[inline]
     pub(super) fn times(self, most: impl FnOnce() -> u32) -> u32 {
         match self {
@@ -109,16 +109,16 @@ impl ParamValue for Depth {
     }
 }
 
-/// The lengths of the divisions: all alike, or a list.
+/// The lengths of the divisions: equal, or listed.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Parts(Option<Arc<[u32]>>);
 
 impl Parts {
-    /// All alike.
+    /// Equal lengths.
     pub const EVEN: Parts = Parts(None);
 
-    /// Divisions of these lengths, from position 0 on. `None` if one is empty, there are none, or they are too long for
-    /// any ring.
+    /// Divisions of these lengths, from position 0 on. `None` if the list or a division is empty, or the sum is too
+    /// large.
     pub fn listed(lengths: &[u32]) -> Option<Self> {
         let mut end = 0u32;
         let mut ends = Vec::with_capacity(lengths.len());
@@ -129,7 +129,7 @@ impl Parts {
         (!ends.is_empty()).then(|| Parts(Some(ends.into())))
     }
 
-    /// Where each listed division ends; `None` if all are alike.
+    /// The end of each listed division; `None` if all are equal.
     #[inline]
     pub(super) fn ends(&self) -> Option<&[u32]> {
         self.0.as_deref()
@@ -162,8 +162,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_shown_again() {
-        assert_eq!(Fan::parse("3").map(|fan| fan.show()).as_deref(), Some("3"));
+    fn shows_what_it_parses() {
+        assert_eq!(Branching::parse("3").map(|branching| branching.show()).as_deref(), Some("3"));
         assert_eq!(Depth::parse("max").map(|depth| depth.show()).as_deref(), Some("max"));
         assert_eq!(Depth::parse("2").map(|depth| depth.show()).as_deref(), Some("2"));
         assert_eq!(Parts::parse("5,1,20").map(|parts| parts.show()).as_deref(), Some("5,1,20"));
@@ -172,16 +172,16 @@ mod tests {
     }
 
     #[test]
-    fn what_divides_nothing_is_refused() {
-        assert!(refused::<Fan>(&["0", "1", "-4", "four", "4294967296"]));
+    fn rejects_values_that_divide_nothing() {
+        assert!(refused::<Branching>(&["0", "1", "-4", "four", "4294967296"]));
         assert!(refused::<Depth>(&["0", "-1", "most", ""]));
         assert!(refused::<Parts>(&["", "3,", "3,0", "3,-1", "4294967295,1", "3;4"]));
     }
 
     #[test]
-    fn powers_rungs_and_divisions() {
-        assert_eq!((Fan::FOUR.power(0), Fan::FOUR.power(3), Fan::FOUR.power(90)), (1, 64, u64::MAX));
-        assert_eq!([0, 1, 4, 8, 16, 64].map(|number| Fan::FOUR.rungs(number, 2)), [2, 0, 1, 1, 2, 2]);
-        assert_eq!([1, 4, 5, 16, 17, 64, 65].map(|length| Fan::FOUR.divisions(length)), [0, 0, 1, 1, 2, 2, 3]);
+    fn computes_powers_multiplicities_and_divisions() {
+        assert_eq!((Branching::FOUR.power(0), Branching::FOUR.power(3), Branching::FOUR.power(90)), (1, 64, u64::MAX));
+        assert_eq!([0, 1, 4, 8, 16, 64].map(|number| Branching::FOUR.multiplicity(number, 2)), [2, 0, 1, 1, 2, 2]);
+        assert_eq!([1, 4, 5, 16, 17, 64, 65].map(|length| Branching::FOUR.divisions(length)), [0, 0, 1, 1, 2, 2, 3]);
     }
 }

@@ -1,17 +1,17 @@
-//! The messages of the algorithms in which nodes send nothing but their ranks: Chang–Roberts, Le Lann, Franklin.
+//! The messages of algorithms whose nodes send only their ranks: Chang–Roberts, Le Lann, Franklin.
 
 use hustings_protocol::{Rank, kinds};
 use serde::{Deserialize, Serialize};
 
-use super::plain::announces;
+use super::election::announces;
 
-/// What nodes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub enum Message<R: Rank> {
-    /// The rank of somebody in the race.
+    /// The rank of a candidate.
     Candidate(R),
-    /// The winner's.
+    /// The announcement: the winner's rank.
     Elected(R),
 }
 kinds!(Message<R>: Candidate = "candidate", Elected = "elected");

@@ -1,10 +1,12 @@
-//! Chang–Roberts: the id that survives a lap leads.
+//! Chang–Roberts: each id travels clockwise until it meets a greater one; the id that comes home leads.
 //!
-//! - **Assumes** a directed ring with distinct ids; any delays, any order of messages.
-//! - **Promises** that the greatest *initiator* leads and everybody knows it.
-//! - **Comes from** E. Chang and R. Roberts, 1979; McMaster's slides, "Chang-Roberts Algorithm".
-//! - **Costs** n(n+1)/2 `candidate` at worst (ids falling clockwise), 2n-1 at best (rising), n·H_n on average, and n
-//!   `elected`.
+//! - **Source**: E. Chang and R. Roberts, 1979; McMaster, "Chang-Roberts Algorithm".
+//! - **Needs** a directed ring with distinct ids; any delays, any order of messages.
+//! - **Guarantees** that the greatest *initiator* leads and all nodes know it.
+//! - **Messages**: n(n+1)/2 `candidate` at worst (ids falling clockwise), 2n-1 at best (rising), n·H_n on average, and
+//!   n `elected`.
+//!
+//! Specified in `docs/model.md#chang-roberts`.
 
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;
@@ -12,33 +14,33 @@ use core::marker::PhantomData;
 use hustings_protocol::{Context, Port, Rank};
 
 use super::candidate::Message;
+use super::election::{DIRECTED_RING, RingElection, RingProtocol, Verdict};
 use super::oracle;
-use super::plain::{DIRECTED_RING, Plain, Race, Verdict};
 use crate::{About, Algorithm, Assumptions, Case, Cost, Instance, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
 pub struct ChangRoberts;
 
-/// Its race: an active node's own candidate is on the way, and that is all there is to remember.
+/// The rules of the election. An active node has no state: its own candidate is in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules<R>(PhantomData<R>);
 
-impl<R: Rank> Race for Rules<R> {
+impl<R: Rank> RingElection for Rules<R> {
     type Rank = R;
     type Active = ();
     type Message = Message<R>;
 
-    /// A smaller candidate may come in late, after its sender's rival has been elected.
+    /// A smaller candidate may arrive after the election is won.
     const ANNOUNCER_DROPS: bool = true;
 
     #[inline(always)]
-    fn enter<C: Context<Plain<Self>>>(&self, cx: &mut C) {
+    fn enter<C: Context<RingProtocol<Self>>>(&self, cx: &mut C) {
         cx.send(Port::NEXT, Message::Candidate(cx.rank()));
     }
 
     #[inline(always)]
-    fn step<C: Context<Plain<Self>>>(&self, _: &mut (), _: Port, message: Message<R>, cx: &mut C) -> Verdict<R> {
+    fn step<C: Context<RingProtocol<Self>>>(&self, _: &mut (), _: Port, message: Message<R>, cx: &mut C) -> Verdict<R> {
         let (candidate, own) = (message.rank(), cx.rank());
         if candidate > own {
             cx.send(Port::NEXT, message);
@@ -53,12 +55,12 @@ impl<R: Rank> Race for Rules<R> {
 
 impl Algorithm for ChangRoberts {
     type Params = NoParams;
-    type Protocol<R: Rank> = Plain<Rules<R>>;
+    type Protocol<R: Rank> = RingProtocol<Rules<R>>;
 
     const ABOUT: About = About {
         name: "chang-roberts",
         aliases: &["cr"],
-        summary: "each id goes clockwise until it meets a greater one; the one that comes home leads",
+        summary: "each id travels clockwise until it meets a greater one; the id that comes home leads",
         assumptions: Assumptions { fifo: false, ..DIRECTED_RING.assumptions },
         costs: &[
             Cost::exactly(Case::Best, "3n-1", |n| (3 * n - 1) as f64),
@@ -73,11 +75,11 @@ impl Algorithm for ChangRoberts {
         ..DIRECTED_RING
     };
 
-    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> Plain<Rules<R>> {
-        Plain(Rules(PhantomData))
+    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> RingProtocol<Rules<R>> {
+        RingProtocol(Rules(PhantomData))
     }
 
-    /// A candidate travels to the next greater initiator clockwise, the greatest all the way.
+    /// A candidate travels to the next greater initiator clockwise, the greatest all the way round.
     fn expect(_: &NoParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
         let candidates = oracle::hops_to_greater(instance).iter().sum();
         Some(vec![candidates, oracle::announcements(instance)])

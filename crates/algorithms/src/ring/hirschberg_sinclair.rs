@@ -1,9 +1,12 @@
-//! Hirschberg–Sinclair: an id probes twice as far in each phase, and comes home only if nobody greater is near.
+//! Hirschberg–Sinclair: an id probes twice as far in each phase, and goes on only if no greater id is near.
 //!
-//! - **Assumes** a two-way ring with distinct ids; any delays, any order of messages.
-//! - **Promises** that the greatest *initiator* leads and everybody knows it.
-//! - **Comes from** D. S. Hirschberg and J. B. Sinclair, 1980; none of the five texts describes it.
-//! - **Costs** at most 8n + 8⌈n log₂ n⌉ `probe` and `reply` (Franklin's abstract quotes it), and n `elected`.
+//! - **Source**: D. S. Hirschberg and J. B. Sinclair, 1980; none of the five texts describes it.
+//! - **Needs** a two-way ring with distinct ids; any delays, any order of messages.
+//! - **Guarantees** that the greatest *initiator* leads and all nodes know it.
+//! - **Messages**: at most 8n + 8⌈n log₂ n⌉ `probe` and `reply` (quoted in Franklin's abstract), and n `elected`.
+//! - **Decided**: replying to a greater probe does not beat a node; passing one on does.
+//!
+//! Specified in `docs/model.md#hirschberg-sinclair`.
 
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;
@@ -11,43 +14,43 @@ use core::marker::PhantomData;
 use hustings_protocol::{Context, Port, Rank, kinds};
 use serde::{Deserialize, Serialize};
 
+use super::election::{DIRECTED_RING, RingElection, RingProtocol, Verdict, announces, opposite};
 use super::oracle;
-use super::plain::{DIRECTED_RING, Plain, Race, Verdict, announces, opposite};
 use crate::{About, Algorithm, Assumptions, Case, Cost, Direction, Instance, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
 pub struct HirschbergSinclair;
 
-/// Its race.
+/// The rules of the election.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules<R>(PhantomData<R>);
 
-/// What an initiator remembers. Beaten ones stay active, because they go on swallowing smaller probes.
+/// The state of an initiator. A beaten one stays active, because it still drops smaller probes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Active {
-    /// Its probes are to go 2^phase far.
+    /// Its probes go 2^phase hops.
     phase: u8,
-    /// The sides from which an answer is back: bit 0 next, bit 1 previous.
+    /// The sides from which a reply has arrived: bit 0 next, bit 1 previous.
     answered: u8,
-    /// Whether it passed on a greater probe: then there is no further phase.
+    /// Whether it passed on a greater probe: then it starts no further phase.
     beaten: bool,
 }
 
-/// What nodes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub enum Message<R: Rank> {
-    /// An initiator's rank, on its way out.
+    /// The rank of an initiator, on its way out.
     Probe {
-        /// Whose.
+        /// The rank.
         rank: R,
-        /// How many nodes it is still to reach, the one it is sent to included.
+        /// The number of nodes still to reach, the receiver included.
         hops: u32,
     },
-    /// On its way home: no initiator that it met was greater.
+    /// On its way back: it met no greater initiator.
     Reply(R),
-    /// The winner's.
+    /// The announcement: the winner's rank.
     Elected(R),
 }
 kinds!(Message<R>: Probe = "probe", Reply = "reply", Elected = "elected");
@@ -55,7 +58,7 @@ announces!(Message);
 
 const BOTH_SIDES: u8 = 0b11;
 
-/// 2^phase, or all the way round the largest ring there is.
+/// 2^phase, saturating.
 #[inline(always)]
 fn reach(phase: u8) -> u32 {
     1u32.checked_shl(u32::from(phase)).unwrap_or(u32::MAX)
@@ -63,14 +66,14 @@ fn reach(phase: u8) -> u32 {
 
 impl<R: Rank> Rules<R> {
     #[inline(always)]
-    fn begin<C: Context<Plain<Self>>>(phase: u8, cx: &mut C) -> Active {
+    fn begin<C: Context<RingProtocol<Self>>>(phase: u8, cx: &mut C) -> Active {
         let probe = Message::Probe { rank: cx.rank(), hops: reach(phase) };
         cx.send_all_but(None, probe);
         Active { phase, answered: 0, beaten: false }
     }
 }
 
-impl<R: Rank> Race for Rules<R> {
+impl<R: Rank> RingElection for Rules<R> {
     type Rank = R;
     type Active = Active;
     type Message = Message<R>;
@@ -79,12 +82,12 @@ impl<R: Rank> Race for Rules<R> {
     const ANNOUNCER_DROPS: bool = true;
 
     #[inline(always)]
-    fn enter<C: Context<Plain<Self>>>(&self, cx: &mut C) -> Active {
+    fn enter<C: Context<RingProtocol<Self>>>(&self, cx: &mut C) -> Active {
         Self::begin(0, cx)
     }
 
     #[inline(always)]
-    fn step<C: Context<Plain<Self>>>(
+    fn step<C: Context<RingProtocol<Self>>>(
         &self,
         active: &mut Active,
         from: Port,
@@ -96,7 +99,7 @@ impl<R: Rank> Race for Rules<R> {
             Message::Probe { rank, .. } if rank == own => return Verdict::Won(own),
             Message::Probe { rank, .. } if rank < own => {}
             Message::Probe { hops, .. } => {
-                // Who only answers one may still win nothing, but finds that out by its own next probe.
+                // A node that only replies may still be greater than others nearby; its own next probe will tell.
                 active.beaten |= hops > 1;
                 self.pass_on(from, message, cx);
             }
@@ -113,7 +116,7 @@ impl<R: Rank> Race for Rules<R> {
     }
 
     #[inline(always)]
-    fn pass_on<C: Context<Plain<Self>>>(&self, from: Port, message: Message<R>, cx: &mut C) {
+    fn pass_on<C: Context<RingProtocol<Self>>>(&self, from: Port, message: Message<R>, cx: &mut C) {
         match message {
             Message::Probe { rank, hops: 0 | 1 } => cx.send(from, Message::Reply(rank)),
             Message::Probe { rank, hops } => cx.send(opposite(from), Message::Probe { rank, hops: hops - 1 }),
@@ -124,12 +127,12 @@ impl<R: Rank> Race for Rules<R> {
 
 impl Algorithm for HirschbergSinclair {
     type Params = NoParams;
-    type Protocol<R: Rank> = Plain<Rules<R>>;
+    type Protocol<R: Rank> = RingProtocol<Rules<R>>;
 
     const ABOUT: About = About {
         name: "hirschberg-sinclair",
         aliases: &["hs"],
-        summary: "each id probes twice as far in each phase, and goes on only if nobody greater is near",
+        summary: "each id probes twice as far in each phase, and goes on only if no greater id is near",
         assumptions: Assumptions { direction: Direction::TwoWay, fifo: false, ..DIRECTED_RING.assumptions },
         costs: &[
             Cost::exactly(Case::Best, "6n + 4·2^⌈log₂ n⌉ - 8 (n > 1)", best),
@@ -144,12 +147,12 @@ impl Algorithm for HirschbergSinclair {
         ..DIRECTED_RING
     };
 
-    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> Plain<Rules<R>> {
-        Plain(Rules(PhantomData))
+    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> RingProtocol<Rules<R>> {
+        RingProtocol(Rules(PhantomData))
     }
 
-    /// All start at once and every answer takes as long as every other, so all are in the same phase: who has a greater
-    /// initiator within 2^k on some side loses that probe after so many hops and does not reach phase k+1.
+    /// All start at once and all answers take equally long, so all are in the same phase. An initiator with a greater
+    /// one within 2^k on some side loses that probe there and does not reach phase k+1.
     fn expect(_: &NoParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
         let ahead = oracle::hops_to_greater(instance);
         let behind = oracle::hops_back_to_greater(instance);
@@ -167,7 +170,7 @@ impl Algorithm for HirschbergSinclair {
     }
 }
 
-/// Of two neighbours one gets an answer in phase 0: 3n messages. From then on at least the greatest goes on, with 4·2^k
+/// In phase 0 one of two neighbours gets a reply: 3n messages. From then on at least the greatest goes on, with 4·2^k
 /// messages in phase k and 2n in the last; on a sorted ring it is the only one.
 fn best(n: u64) -> f64 {
     let last = n.next_power_of_two();
@@ -180,7 +183,7 @@ fn at_most(n: u64) -> f64 {
     (9 * n + 8 * (whole + u64::from(whole as f64 != n_log_n))) as f64
 }
 
-/// The logarithm bit by bit, since `core` has none: squaring a number doubles its logarithm. Exact for powers of two.
+/// The logarithm bit by bit, because `core` has none: squaring a number doubles its logarithm. Exact for powers of two.
 fn log2(n: u64) -> f64 {
     let whole = n.max(1).ilog2();
     let mut rest = n.max(1) as f64 / (1u64 << whole) as f64;

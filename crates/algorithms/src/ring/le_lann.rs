@@ -1,10 +1,12 @@
-//! Le Lann: every initiator's id goes all the way round, so every initiator sees them all.
+//! Le Lann: the id of every initiator travels the whole ring, so every initiator sees all of them.
 //!
-//! - **Assumes** a directed ring with distinct ids and FIFO links: when a node's own id is back, it has seen all
-//!   others.
-//! - **Promises** that the greatest *initiator* leads and everybody knows it.
-//! - **Comes from** G. Le Lann, 1977; none of the five texts describes it, Datley's references name it.
-//! - **Costs** k·n `candidate` with k initiators, whatever their order, and n `elected`.
+//! - **Source**: G. Le Lann, 1977; none of the five texts describes it, Datley's references name it.
+//! - **Needs** a directed ring with distinct ids and FIFO links: when a node's own id is back, it has seen all others.
+//! - **Guarantees** that the greatest *initiator* leads and all nodes know it.
+//! - **Messages**: k·n `candidate` with k initiators, and n `elected`.
+//! - **Decided**: a duplicate of an id that comes home a second time is dropped.
+//!
+//! Specified in `docs/model.md#le-lann`.
 
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;
@@ -12,40 +14,40 @@ use core::marker::PhantomData;
 use hustings_protocol::{Context, Port, Rank};
 
 use super::candidate::Message;
+use super::election::{DIRECTED_RING, RingElection, RingProtocol, Verdict};
 use super::oracle;
-use super::plain::{DIRECTED_RING, Plain, Race, Verdict};
 use crate::{About, Algorithm, Cost, Instance, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
 pub struct LeLann;
 
-/// Its race.
+/// The rules of the election.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules<R>(PhantomData<R>);
 
-/// What a node remembers while its own candidate is on the way.
+/// The state of an initiator while its candidate is in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Active {
     /// It has seen no greater candidate.
     Unbeaten,
-    /// It has.
+    /// It has seen a greater candidate.
     Beaten,
 }
 
-impl<R: Rank> Race for Rules<R> {
+impl<R: Rank> RingElection for Rules<R> {
     type Rank = R;
     type Active = Active;
     type Message = Message<R>;
 
     #[inline(always)]
-    fn enter<C: Context<Plain<Self>>>(&self, cx: &mut C) -> Active {
+    fn enter<C: Context<RingProtocol<Self>>>(&self, cx: &mut C) -> Active {
         cx.send(Port::NEXT, Message::Candidate(cx.rank()));
         Active::Unbeaten
     }
 
     #[inline(always)]
-    fn step<C: Context<Plain<Self>>>(
+    fn step<C: Context<RingProtocol<Self>>>(
         &self,
         active: &mut Active,
         _: Port,
@@ -66,9 +68,9 @@ impl<R: Rank> Race for Rules<R> {
         Verdict::Active
     }
 
-    /// An id that is home goes no further, also if it comes a second time: a copy would circle for ever.
+    /// An id that is home goes no further, also a duplicate: it would circulate until the end of the run.
     #[inline(always)]
-    fn pass_on<C: Context<Plain<Self>>>(&self, _: Port, message: Message<R>, cx: &mut C) {
+    fn pass_on<C: Context<RingProtocol<Self>>>(&self, _: Port, message: Message<R>, cx: &mut C) {
         if message.rank() != cx.rank() {
             cx.send(Port::NEXT, message);
         }
@@ -77,12 +79,12 @@ impl<R: Rank> Race for Rules<R> {
 
 impl Algorithm for LeLann {
     type Params = NoParams;
-    type Protocol<R: Rank> = Plain<Rules<R>>;
+    type Protocol<R: Rank> = RingProtocol<Rules<R>>;
 
     const ABOUT: About = About {
         name: "le-lann",
         aliases: &["lelann"],
-        summary: "each id goes all the way round; the one that has seen no greater one leads",
+        summary: "each id travels the whole ring; an initiator that has seen no greater id leads",
         costs: &Cost::always("n² + n", |n| (n * n + n) as f64),
         source: Source {
             authors: "G. Le Lann, 1977",
@@ -92,8 +94,8 @@ impl Algorithm for LeLann {
         ..DIRECTED_RING
     };
 
-    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> Plain<Rules<R>> {
-        Plain(Rules(PhantomData))
+    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> RingProtocol<Rules<R>> {
+        RingProtocol(Rules(PhantomData))
     }
 
     fn expect(_: &NoParams, instance: &Instance<'_>) -> Option<Vec<u64>> {

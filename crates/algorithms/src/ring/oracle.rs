@@ -1,11 +1,11 @@
-//! What counts of ring algorithms follow from the order of ids alone, without running anything.
+//! Message counts of ring algorithms that follow from the order of ids, without running an election.
 
 use alloc::{vec, vec::Vec};
 
 use crate::Instance;
 
-/// For each initiator, in the order of positions, how many hops clockwise the next greater one is; for the greatest:
-/// all the way round.
+/// For each initiator, in the order of positions, the number of clockwise hops to the next greater one; for the
+/// greatest a whole lap.
 pub(super) fn hops_to_greater(instance: &Instance<'_>) -> Vec<u64> {
     let size = instance.size();
     hops(size, instance.initiators, |at| instance.order[at as usize])
@@ -24,7 +24,7 @@ pub(super) fn hops_back_to_greater(instance: &Instance<'_>) -> Vec<u64> {
 fn hops(size: u64, starters: &[u32], rank: impl Fn(u32) -> u32) -> Vec<u64> {
     let mut result = vec![size; starters.len()];
     let Some(greatest) = (0..starters.len()).max_by_key(|&index| rank(starters[index])) else { return result };
-    // Once round, backwards from the greatest, with a stack of those that may still be somebody's next greater one.
+    // Once round, backwards from the greatest, with a stack of initiators that may be the next greater one of another.
     let mut greater: Vec<(u32, u32)> = Vec::with_capacity(starters.len());
     greater.push((rank(starters[greatest]), starters[greatest]));
     for step in 1..starters.len() {
@@ -42,8 +42,8 @@ fn hops(size: u64, starters: &[u32], rank: impl Fn(u32) -> u32) -> Vec<u64> {
     result
 }
 
-/// How many rounds it takes when in each round only those stay who are greater than the nearest others on both sides;
-/// the last round, in which the only one left finds itself, included.
+/// The number of rounds if in each round only nodes greater than their nearest active neighbours on both sides stay
+/// active. The last round, in which the only one left receives its own id, is included.
 pub(super) fn rounds(instance: &Instance<'_>) -> u64 {
     let mut left: Vec<u32> = instance.initiators.iter().map(|&at| instance.order[at as usize]).collect();
     let mut rounds = u64::from(!left.is_empty());
@@ -56,18 +56,18 @@ pub(super) fn rounds(instance: &Instance<'_>) -> u64 {
     rounds
 }
 
-/// ⌊log₂ n⌋ + 1: no ring of n takes more [`rounds`], because of two neighbours at most one stays; and some ring takes
-/// so many.
-pub(super) fn most_rounds(n: u64) -> u64 {
+/// ⌊log₂ n⌋ + 1: no ring of n takes more [`rounds`], because at most one of two neighbours stays active; some rings
+/// take as many.
+pub(super) fn max_rounds(n: u64) -> u64 {
     u64::from(n.max(1).ilog2()) + 1
 }
 
-/// The min_nodes [`rounds`] when all start: one to beat the others, one to find oneself alone.
-pub(super) fn fewest_rounds(n: u64) -> u64 {
+/// The fewest [`rounds`] if all start: one to beat the others, one to receive its own id.
+pub(super) fn min_rounds(n: u64) -> u64 {
     n.min(2)
 }
 
-/// Whether anybody starts, as a factor: without, nobody announces anything.
+/// The number of `elected` messages: none if nobody starts.
 pub(super) fn announcements(instance: &Instance<'_>) -> u64 {
     if instance.initiators.is_empty() { 0 } else { instance.size() }
 }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_ring_by_hand() {
+    fn counts_hops_on_a_small_ring() {
         let instance = Instance::of(&[2, 0, 3, 1, 4], &[0, 1, 3]);
         // 2 . 1: position 1 (rank 0) meets 3 after two hops, 3 (rank 1) meets 0 after two, 0 is the greatest.
         assert_eq!(hops_to_greater(&instance), [5, 2, 2]);
@@ -86,8 +86,8 @@ mod tests {
     }
 
     #[test]
-    fn hops_are_those_that_one_counts() {
-        // All orders of a stride, everybody and every second one starting.
+    fn hops_equal_a_naive_count() {
+        // All orders of a stride; every node, or every second one, starts.
         for (size, stride) in [(7u32, 3u32), (8, 5), (11, 4), (13, 12), (1, 1)] {
             let order: Vec<u32> = (0..size).map(|at| at * stride % size).collect();
             for step in [1, 2] {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_no_rounds_and_one_takes_one() {
+    fn no_initiator_takes_no_rounds_and_one_takes_one() {
         assert_eq!(rounds(&Instance::of(&[0, 1], &[])), 0);
         assert_eq!(rounds(&Instance::of(&[0, 1], &[0])), 1);
         assert_eq!(hops_to_greater(&Instance::of(&[0], &[0])), [1]);

@@ -1,45 +1,45 @@
-//! What Dolev–Klawe–Rodeh and Peterson share: on a directed ring a node cannot see its right neighbour, so each active
-//! node plays the part of its left one. `first` brings it the id whose part it plays, `second` what that id has to
-//! beat.
+//! Shared by Dolev–Klawe–Rodeh and Peterson: on a directed ring a node receives nothing from its successor, so each
+//! active node compares on behalf of its active predecessor. `first` brings the id to compare, `second` the id that it
+//! has to beat.
 //!
-//! Links must be FIFO: then messages come in as first, second, first, second, …, each pair from one round, and a node
-//! needs no queue however far its neighbours are ahead.
+//! Links must be FIFO. Messages then arrive as first, second, first, second, …, each pair from one round, and a node
+//! needs no queue.
 
 use hustings_protocol::{Context, Port, Rank, kinds};
 use serde::{Deserialize, Serialize};
 
-use super::plain::{Plain, Race, announces};
+use super::election::{RingElection, RingProtocol, announces};
 
-/// What nodes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub enum Message<R: Rank> {
     /// The current id of the active node before this one.
     First(R),
-    /// Of the one before that (Dolev–Klawe–Rodeh), or the greater of the two (Peterson).
+    /// The id of the one before that (Dolev–Klawe–Rodeh), or the greater of the two (Peterson).
     Second(R),
-    /// The winner's.
+    /// The announcement: the winner's rank.
     Elected(R),
 }
 kinds!(Message<R>: First = "first", Second = "second", Elected = "elected");
 announces!(Message);
 
-/// What an active node remembers.
+/// The state of an active node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Active<R> {
-    /// The id whose part it plays in this round.
+    /// The id that the node stands for in this round.
     pub(super) current: R,
-    /// The one before it, as `first` told.
+    /// The id received in `first`.
     pub(super) before: Option<R>,
 }
 
 impl<R: Rank> Active<R> {
-    /// Starts a round in which the node plays the part of this id.
+    /// Starts a round with this id.
     #[inline(always)]
     pub(super) fn play<T, C>(current: R, cx: &mut C) -> Self
     where
-        T: Race<Rank = R, Message = Message<R>>,
-        C: Context<Plain<T>>,
+        T: RingElection<Rank = R, Message = Message<R>>,
+        C: Context<RingProtocol<T>>,
     {
         cx.send(Port::NEXT, Message::First(current));
         Active { current, before: None }

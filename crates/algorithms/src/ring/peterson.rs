@@ -1,42 +1,43 @@
-//! Peterson: like Dolev–Klawe–Rodeh, but the comparison travels, and the last round ends at the first message.
+//! Peterson: as Dolev–Klawe–Rodeh, but messages carry comparisons, and the last round ends with its first message.
 //!
-//! - **Assumes** a directed ring with distinct ids and FIFO links.
-//! - **Promises** that the greatest *initiator* leads and everybody knows it. The node that finds out is usually
-//!   another.
-//! - **Comes from** G. L. Peterson, 1982 (the first of his two versions); none of the five texts describes it.
-//! - **Costs** exactly n `first` a round, n `second` in all rounds but the last, at most ⌊log₂ n⌋+1 rounds, and n
+//! - **Source**: G. L. Peterson, 1982 (the first of his two versions); none of the five texts describes it.
+//! - **Needs** a directed ring with distinct ids and FIFO links.
+//! - **Guarantees** that the greatest *initiator* leads and all nodes know it. Usually another node announces it.
+//! - **Messages**: exactly n `first` a round, n `second` in all rounds but the last, at most ⌊log₂ n⌋+1 rounds, and n
 //!   `elected`.
+//!
+//! Specified in `docs/model.md#peterson`.
 
 use alloc::{vec, vec::Vec};
 use core::marker::PhantomData;
 
 use hustings_protocol::{Context, Port, Rank};
 
+use super::election::{DIRECTED_RING, RingElection, RingProtocol, Verdict};
 use super::oracle;
 use super::pairs::{Active, Message};
-use super::plain::{DIRECTED_RING, Plain, Race, Verdict};
 use crate::{About, Algorithm, Case, Cost, Instance, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
 pub struct Peterson;
 
-/// Its race.
+/// The rules of the election.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules<R>(PhantomData<R>);
 
-impl<R: Rank> Race for Rules<R> {
+impl<R: Rank> RingElection for Rules<R> {
     type Rank = R;
     type Active = Active<R>;
     type Message = Message<R>;
 
     #[inline(always)]
-    fn enter<C: Context<Plain<Self>>>(&self, cx: &mut C) -> Active<R> {
+    fn enter<C: Context<RingProtocol<Self>>>(&self, cx: &mut C) -> Active<R> {
         Active::play(cx.rank(), cx)
     }
 
     #[inline(always)]
-    fn step<C: Context<Plain<Self>>>(
+    fn step<C: Context<RingProtocol<Self>>>(
         &self,
         active: &mut Active<R>,
         _: Port,
@@ -52,7 +53,7 @@ impl<R: Rank> Race for Rules<R> {
             Message::Second(greater) => match active.before {
                 Some(middle) if middle > active.current && middle == greater => *active = Active::play(middle, cx),
                 Some(_) => return Verdict::Passive,
-                // Out of turn: only where a node died during the run or links are not FIFO.
+                // Out of turn: only if a node crashed during the run or links are not FIFO.
                 None => {}
             },
             Message::Elected(_) => {}
@@ -63,15 +64,15 @@ impl<R: Rank> Race for Rules<R> {
 
 impl Algorithm for Peterson {
     type Params = NoParams;
-    type Protocol<R: Rank> = Plain<Rules<R>>;
+    type Protocol<R: Rank> = RingProtocol<Rules<R>>;
 
     const ABOUT: About = About {
         name: "peterson",
-        summary: "Dolev–Klawe–Rodeh with travelling comparisons: an id that meets itself is announced at once",
+        summary: "Dolev–Klawe–Rodeh with messages that carry comparisons: an id that meets itself wins at once",
         costs: &[
-            Cost::exactly(Case::Best, "4n (n > 1)", |n| (2 * n * oracle::fewest_rounds(n)) as f64),
+            Cost::exactly(Case::Best, "4n (n > 1)", |n| (2 * n * oracle::min_rounds(n)) as f64),
             Cost::described(Case::Average, "2nR, mean rounds R = 7/3 for n=4, 946/315 for n=8"),
-            Cost::exactly(Case::Worst, "2n(⌊log₂ n⌋+1)", |n| (2 * n * oracle::most_rounds(n)) as f64),
+            Cost::exactly(Case::Worst, "2n(⌊log₂ n⌋+1)", |n| (2 * n * oracle::max_rounds(n)) as f64),
         ],
         source: Source {
             authors: "G. L. Peterson, 1982",
@@ -81,11 +82,11 @@ impl Algorithm for Peterson {
         ..DIRECTED_RING
     };
 
-    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> Plain<Rules<R>> {
-        Plain(Rules(PhantomData))
+    fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> RingProtocol<Rules<R>> {
+        RingProtocol(Rules(PhantomData))
     }
 
-    /// Who stays is who stays in Franklin's.
+    /// The same nodes stay active as in Franklin.
     fn expect(_: &NoParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
         let rounds = oracle::rounds(instance);
         let n = instance.size();

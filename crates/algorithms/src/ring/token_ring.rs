@@ -1,11 +1,13 @@
-//! Token ring: the node that misses the leader sends a token round, which comes home with the greatest number.
+//! Token ring: a node that misses the leader sends a token round, which comes home with the greatest number.
 //!
-//! - **Assumes** a directed ring of which every node has a map; any delays, any order of messages.
-//! - **Promises** that the greatest *live* node leads and everybody knows it, as long as no node that sent a token dies
-//!   before it is home: then the token circles until a greater detector kills it, or for ever.
-//! - **Comes from** M. Shirali, A. HaghghatToroghi and M. Vojdani, "Leader election algorithms: History and novel
-//!   schemes", §3.
-//! - **Costs** n `election` and n `coordinator` with one detector; with f nodes down from the start n and n-f.
+//! - **Source**: Shirali, §3.
+//! - **Needs** a directed ring of which every node has a map; any delays, any order of messages.
+//! - **Guarantees** that the greatest *live* node leads and all nodes know it, unless a detector crashes before its
+//!   token is home: the token then circulates until a greater detector drops it, or until the end of the run.
+//! - **Messages**: n `election` and n `coordinator` with one detector; with f nodes down from the start n and n-f.
+//! - **Decided**: a token that comes home after another detector's `coordinator` is announced all the same.
+//!
+//! Specified in `docs/model.md#token-ring`.
 
 use alloc::{sync::Arc, vec, vec::Vec};
 use core::marker::PhantomData;
@@ -13,8 +15,8 @@ use core::marker::PhantomData;
 use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
+use super::election::{DIRECTED_RING, set_leader};
 use super::oracle;
-use super::plain::{DIRECTED_RING, name};
 use crate::{About, Algorithm, Assumptions, Cost, Initiators, Instance, Knowledge, Setting, Source, Winner};
 
 /// The algorithm, for the catalogue.
@@ -22,8 +24,8 @@ use crate::{About, Algorithm, Assumptions, Cost, Initiators, Instance, Knowledge
 pub struct TokenRing;
 
 crate::choices! {
-    /// What a token carries.
-    pub enum Gather {
+    /// The contents of a token.
+    pub enum TokenContents {
         /// The greatest number so far.
         Max = "max",
         /// Every number.
@@ -34,54 +36,54 @@ crate::choices! {
 crate::params! {
     /// The parameters of token-ring.
     pub struct TokenRingParams {
-        "what the token carries: every number, or only the greatest so far" token: Gather = Gather::Max,
+        "contents of the token: all numbers, or the greatest so far" token: TokenContents = TokenContents::Max,
     }
 }
 
-/// Its state machine.
+/// The protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules<R> {
-    gather: Gather,
+    contents: TokenContents,
     rank: PhantomData<R>,
 }
 
-/// What a node remembers.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
     /// It knows of no election and names nobody.
     Idle,
-    /// Its own token is on the way.
+    /// Its own token is in flight.
     Detector,
-    /// It has passed on a token, and no `coordinator` has come since.
+    /// It has passed on a token and waits for a `coordinator`.
     Voter,
     /// It names a leader.
     Settled,
 }
 
-/// What nodes say.
+/// The messages.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub enum Message<R: Rank> {
-    /// The token. Behind a handle, because it grows; whoever holds the only handle changes it in place.
+    /// The token. It grows with `token=collect`; behind an `Arc`, it is changed in place if there is no other
+    /// reference.
     Election(Arc<Token<R>>),
     /// The new leader.
     Coordinator {
-        /// Who leads.
+        /// The leader.
         leader: R,
-        /// The place of the announcer on the map of members. There may be several announcers, and each has to know its
-        /// own lap from the others'.
+        /// The announcer's place on the map. With several announcers, each must recognize its own announcement.
         by: u32,
     },
 }
 kinds!(Message<R>: Election = "election", Coordinator = "coordinator");
 
-/// A token on its way round.
+/// A token.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub struct Token<R: Rank> {
-    /// Who sent it.
+    /// The detector that sent it.
     pub detector: R,
-    /// What it found.
+    /// The numbers gathered so far.
     pub numbers: Numbers<R>,
 }
 
@@ -96,8 +98,8 @@ pub enum Numbers<R: Rank> {
 }
 
 impl State {
-    /// Whether a node in this state begins an election when it is asked to.
-    pub(crate) fn heeds(self, reason: StartReason) -> bool {
+    /// Whether a node in this state starts an election on a start signal.
+    pub(crate) fn accepts_start(self, reason: StartReason) -> bool {
         match self {
             State::Idle => true,
             State::Detector | State::Voter => false,
@@ -107,16 +109,16 @@ impl State {
 }
 
 impl<R: Rank> Token<R> {
-    fn new(detector: R, gather: Gather) -> Self {
-        let numbers = match gather {
-            Gather::Max => Numbers::Greatest(detector),
-            Gather::Collect => Numbers::All(vec![detector]),
+    fn new(detector: R, contents: TokenContents) -> Self {
+        let numbers = match contents {
+            TokenContents::Max => Numbers::Greatest(detector),
+            TokenContents::Collect => Numbers::All(vec![detector]),
         };
         Token { detector, numbers }
     }
 
-    /// Adds a node's number. A token that has lost its detector passes every node again and again: it holds no more
-    /// numbers than there are members.
+    /// Adds a node's number. The token of a dead detector visits every node again and again, so the list is bounded by
+    /// the number of members.
     fn add(&mut self, number: R, members: u32) {
         match &mut self.numbers {
             Numbers::Greatest(greatest) => *greatest = number.max(*greatest),
@@ -134,20 +136,20 @@ impl<R: Rank> Token<R> {
     }
 }
 
-/// What algorithms that are made of this one need beside its handlers.
+/// For algorithms that embed this one.
 impl<R: Rank> Rules<R> {
-    /// The rules with tokens that gather so.
-    pub(crate) const fn new(gather: Gather) -> Self {
-        Rules { gather, rank: PhantomData }
+    /// The rules, with these token contents.
+    pub(crate) const fn new(contents: TokenContents) -> Self {
+        Rules { contents, rank: PhantomData }
     }
 
-    /// Whether a node with this number stops a token of another one.
+    /// Whether a detector drops the token of another.
     #[inline(always)]
-    fn kills(state: State, own: R, token: &Token<R>) -> bool {
+    fn drops(state: State, own: R, token: &Token<R>) -> bool {
         state == State::Detector && own > token.detector
     }
 
-    /// Adds the node's number to another one's token and passes it on.
+    /// Adds the node's number to another detector's token and passes it on.
     #[inline(always)]
     pub(crate) fn pass_on<C: Context<Self>>(&self, state: &mut State, mut token: Arc<Token<R>>, cx: &mut C) {
         if *state != State::Detector {
@@ -169,9 +171,9 @@ impl<R: Rank> Protocol for Rules<R> {
 
     #[inline(always)]
     fn handle_start<C: Context<Self>>(&self, state: &mut State, reason: StartReason, cx: &mut C) {
-        if state.heeds(reason) {
+        if state.accepts_start(reason) {
             *state = State::Detector;
-            cx.send(Port::NEXT, Message::Election(Arc::new(Token::new(cx.rank(), self.gather))));
+            cx.send(Port::NEXT, Message::Election(Arc::new(Token::new(cx.rank(), self.contents))));
         }
     }
 
@@ -181,19 +183,20 @@ impl<R: Rank> Protocol for Rules<R> {
             Message::Election(token) => {
                 let own = cx.rank();
                 if token.detector == own {
-                    // Also when another's `coordinator` came first: those who passed this token on wait for this one's.
+                    // Also if another `coordinator` came first: the nodes that passed this token on wait for its
+                    // announcement.
                     *state = State::Settled;
                     let leader = token.winner();
-                    name(leader, cx);
+                    set_leader(leader, cx);
                     cx.send(Port::NEXT, Message::Coordinator { leader, by: cx.index() });
-                } else if !Self::kills(*state, own, &token) {
+                } else if !Self::drops(*state, own, &token) {
                     self.pass_on(state, token, cx);
                 }
             }
             Message::Coordinator { leader, by } => {
                 if by != cx.index() {
                     *state = State::Settled;
-                    name(leader, cx);
+                    set_leader(leader, cx);
                     cx.send(Port::NEXT, Message::Coordinator { leader, by });
                 }
             }
@@ -211,7 +214,7 @@ impl Algorithm for TokenRing {
 
     const ABOUT: About = About {
         name: "token-ring",
-        summary: "a token goes round and gathers the numbers; home again, its sender announces the greatest",
+        summary: "a token travels round and gathers the numbers; its sender then announces the greatest",
         assumptions: Assumptions { fifo: false, knows: Knowledge::Size, ..DIRECTED_RING.assumptions },
         initiators: Initiators::LowestLive,
         repeats: true,
@@ -229,8 +232,8 @@ impl Algorithm for TokenRing {
         Rules::new(params.token)
     }
 
-    /// All tokens start at once, so nobody stops being a detector before the greatest one's token is home: each of the
-    /// others gets as far as the next greater detector, like a candidate of Chang–Roberts.
+    /// All tokens start at once, so all detectors stay detectors until the greatest one's token is home. Every other
+    /// token travels to the next greater detector, like a candidate of Chang–Roberts.
     fn expect(_: &TokenRingParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
         let tokens = oracle::hops_to_greater(instance).iter().sum();
         Some(vec![tokens, oracle::announcements(instance)])

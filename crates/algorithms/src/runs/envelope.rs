@@ -1,4 +1,4 @@
-//! What nodes say to each other: views, and the messages of the runs in them.
+//! The messages of runs: views, and the messages of the inner algorithm.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
@@ -6,36 +6,36 @@ use core::marker::PhantomData;
 use hustings_protocol::{Id, Message, Port};
 use serde::{Deserialize, Serialize};
 
-use super::Number;
+use super::ViewNumber;
 
-/// A message of a run with the number of its view, or a view.
+/// A view, or a message of the inner algorithm with its view number.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Envelope<M> {
-    /// What the inner algorithm says.
+    /// A message of the inner algorithm.
     Inner {
-        /// Its message.
+        /// The message.
         says: M,
         /// The view that it belongs to.
-        view: Number,
-        /// The port at which it comes in; none if it was sent by id.
+        view: ViewNumber,
+        /// The port at which it arrives; `None` if it was sent by id.
         port: Option<Port>,
     },
-    /// A view that its sender has adopted, and asks its members to adopt.
+    /// A view that the sender has adopted and that the members should adopt.
     View {
-        /// Its number, which the sender took.
-        number: Number,
+        /// The number of the view, taken by the sender.
+        number: ViewNumber,
         /// The ids of its members, ascending.
         members: Arc<[Id]>,
-        /// The sender could not reach the receiver before: it may have forgotten what it said to it.
+        /// Whether the sender could not reach the receiver before, and may have lost the state it had then.
         fresh: bool,
     },
 }
 
-/// The names of the inner kinds with `view` behind them.
+/// The kinds of the inner algorithm, followed by `view`.
 struct Kinds<M>(PhantomData<M>);
 
-/// More than any algorithm has.
+/// An upper bound for the kinds of any algorithm.
 const MAX_KINDS: usize = 64;
 
 impl<M: Message> Kinds<M> {
@@ -82,12 +82,12 @@ mod tests {
     use crate::{Algorithm, ring::TokenRing};
 
     #[test]
-    fn view_is_the_kind_after_the_inner_ones() {
+    fn view_is_the_last_kind() {
         type Token = <<TokenRing as Algorithm>::Protocol<Id> as Protocol>::Message;
         assert_eq!(Envelope::<Token>::KINDS, ["election", "coordinator", "view"]);
         let view: Envelope<echo::Message> =
-            Envelope::View { number: Number::FIRST, members: Arc::new([]), fresh: false };
-        let inner = Envelope::Inner { says: echo::Message::Wave, view: Number::FIRST, port: None };
+            Envelope::View { number: ViewNumber::FIRST, members: Arc::new([]), fresh: false };
+        let inner = Envelope::Inner { says: echo::Message::Wave, view: ViewNumber::FIRST, port: None };
         assert_eq!([view.kind(), inner.kind()], [1, 0]);
         assert_eq!([view.kind_name(), inner.kind_name()], ["view", "wave"]);
     }

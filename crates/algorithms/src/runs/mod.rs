@@ -1,65 +1,64 @@
-//! Runs: what lets any algorithm survive crashes, recoveries and partitions.
+//! Runs: a wrapper that lets any algorithm tolerate crashes, recoveries and partitions.
 //!
-//! [`Runs`] is a protocol around a protocol. The inner algorithm is run among the members of a *view*: those who can
-//! reach each other. When that changes, there is a new view and in it a new run; what is left of older ones is dropped.
-//! So the inner algorithm needs to be right only where nobody fails.
+//! [`Runs`] is a protocol around a protocol. The inner algorithm runs among the members of a *view*: nodes that can
+//! reach each other. When reachability changes, there is a new view and a new run in it; messages of older runs are
+//! dropped. So the inner algorithm has to be correct only without faults.
 //!
-//! - **Assumes** that every node is told when it comes up ([`Protocol::handle_rejoin`]) and then, and whenever it changes,
-//!   also if it changes back at once, whom it can reach ([`Change::Reachable`]); that what is told is right in the end;
-//!   that mail between two nodes which reach each other all the while arrives; and that no mail from one node to
-//!   another overtakes what was sent before, not even in an earlier life. Nobody has to be told at the same time, and
-//!   nothing is remembered over a crash.
-//! - **Promises** that, when nothing more changes, each connected part has one leader, whom everybody there names, if
-//!   the inner algorithm promises that for members who all stay up and begin one after the other. While things change
-//!   there may be leaders in two parts, and more than one for a moment: there is no promise of safety here.
-//! - **Comes from** the wish of all texts that an election be held anew when somebody fails; numbered views are what
-//!   group communication makes of it.
-//! - **Costs** about m² `view` for a change among m members, each with m ids in it, and what the inner algorithm costs,
-//!   once for every view that is adopted on the way.
+//! - **Needs** that every node is told when it comes up ([`Protocol::handle_rejoin`]), and gets a reachability update
+//!   ([`Change::Reachable`]) then and after every change, also one that is undone at once; that updates are eventually
+//!   right; that messages between nodes which can reach each other arrive; and that messages from one node to another
+//!   stay in order, also across incarnations. Updates need not come at the same time everywhere, and no state survives
+//!   a crash.
+//! - **Guarantees** that after the last change each connected part has one leader that all its members name, if the
+//!   inner algorithm guarantees that for members that stay up and start at different times. While things change there
+//!   may be two leaders: runs give no safety guarantee.
+//! - **Source**: the texts ask for a new election after a failure; numbered views come from group communication.
+//! - **Messages**: about m² `view` for a change among m members, each with m ids, and those of the inner algorithm once
+//!   for every view adopted on the way.
 //!
 //! # The rules
 //!
-//! 1. A view has a [`Number`] and members. The first view is that of all members of the map, with the number ⟨0, 0⟩;
-//!    start signals from outside start its run, and its first message draws others in.
-//! 2. A node that is told it reaches others than the members of its view takes the number ⟨counter+1, own id⟩, where
-//!    `counter` is the greatest it has seen, adopts the view of those it reaches, and sends it to them. A node that
-//!    came up has no view, and does nothing until it is told.
-//! 3. A node adopts a view with a greater number than its own if its members are just those that it reaches itself. If
-//!    not, it keeps the greatest such view, and adopts it instead of taking a number itself if it then loses sight of
-//!    members, and of just those.
-//! 4. Adopting a view, a node forgets its leader and the inner state, and begins a run over the members: their places
-//!    are those on the map, their links an [`Overlay`] of the algorithm's kind of network. It
-//!    starts if it is one of the algorithm's default initiators.
-//! 5. Every message of a run carries the number of its view. One of an older view is dropped; one of a newer view is
-//!    held until that view is adopted. What the inner algorithm sends by id to one outside the view is not sent, and
-//!    comes back two ticks later, as from one who is down.
-//! 6. A view is marked *fresh* to those whom its sender could not reach before (to everybody, if the sender has just
-//!    come up). Somebody who gets a fresh view that is not greater than its own takes another number one tick later,
-//!    unless it has adopted a greater view by then. Only the one who took the number of its own view does so; everybody
-//!    does if that is the sender itself, which has then forgotten about it.
+//! 1. A view has a [`ViewNumber`] and members. The first view contains all members of the map and has the number ⟨0,
+//!    0⟩; start signals from outside start its run, and a node also enters it with the first message it receives.
+//! 2. A node whose reachable set differs from the members of its view takes the number ⟨counter+1, own id⟩, where
+//!    `counter` is the greatest it has seen, adopts the view of its reachable set, and sends it to these members. A
+//!    recovered node has no view, and does nothing before its first update.
+//! 3. A node adopts a view with a greater number than its own if the members are exactly its reachable set. Otherwise
+//!    it keeps the greatest such view, and adopts it later instead of taking a number, if it loses exactly the missing
+//!    members.
+//! 4. A node that adopts a view forgets its leader and the inner state, and begins a run among the members: in the
+//!    order of the map, linked by an [`Overlay`] of the algorithm's kind of network. It starts if it is one of the
+//!    algorithm's default initiators.
+//! 5. Every inner message carries the number of its view. Messages of older views are dropped; messages of newer views
+//!    are held until that view is adopted. A message by id to a node outside the view is not sent; it comes back two
+//!    ticks later, as from a dead node.
+//! 6. A view is marked *fresh* for members that its sender could not reach before, and for all members if the sender
+//!    has just recovered. The owner of the current view answers a fresh view that is not greater: one tick later it
+//!    takes another number, unless it has adopted a greater view by then. If the fresh view comes from that owner
+//!    itself, which has then lost its state, every member answers.
 //!
 //! # Why rule 6
 //!
-//! A node may go down and come up without anybody noticing. The others then are in a view of which it is a member, with
-//! a number greater than any that it can think of, and a run in which it has forgotten its part. That run must end. One
-//! answer is enough, and the one who took the number can be trusted to give it: if it is still there, the newcomer
-//! reaches it and has sent it a fresh view; if it is not, there will be a new view anyhow. The tick's wait is for the
-//! case that many come up or meet at once: all of them take numbers, the greatest wins, and only its owner answers.
-//! Answers are not fresh, so they are not answered.
+//! A node may crash and recover unnoticed. The others are then in a view of which it is a member, with a number greater
+//! than any that it can know, and a run in which it has lost its state. That run must end. One answer is enough, and
+//! the owner can be relied on: if it is up, the newcomer reaches it and has sent it a fresh view; if not, there will be
+//! a new view anyway. The delay of one tick is for many nodes that recover or meet at once: all of them take numbers,
+//! the greatest wins, and only its owner answers. Answers are not fresh, so they are not answered.
 //!
-//! # Why it ends well
+//! # Why it terminates correctly
 //!
-//! Let nothing change any more, and everybody in a part have been told. Everybody's view then has the members of that
-//! part. Take the greatest number among them. Its owner is a member. It took it after everybody there came up for the
-//! last time (else it had to answer a fresh view by a greater number), and none of its mail of that view was lost (else
-//! it was told that somebody was out of reach, and took a greater number). So everybody has got that view and adopted
-//! it or had one with a greater number, which there is not. And the messages of its run have all arrived, since those
-//! who sent them would have been out of reach for the owner as well.
+//! Assume that nothing changes any more and that all nodes of a part have their last update. The view of each then has
+//! exactly the members of that part. Consider the greatest number among these views. Its owner is a member. It took the
+//! number after all members came up for the last time (otherwise it would have answered a fresh view with a greater
+//! number), and none of its view messages was lost (otherwise it would have been told of an unreachable member and
+//! taken a greater number). So every member has received that view, and has adopted it, because no greater number
+//! exists. The messages of its run have all arrived, because their senders could otherwise not have been reachable for
+//! the owner.
 
 mod envelope;
-mod inside;
-mod number;
 mod state;
+mod view_context;
+mod view_number;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -68,33 +67,33 @@ use core::fmt;
 use hustings_protocol::{Change, Context, Epoch, Id, Port, Protocol, Rank, StartReason, Timer};
 
 pub use self::envelope::Envelope;
-use self::inside::Inside;
-pub use self::number::Number;
 pub use self::state::State;
-use self::state::{Mail, Places, Purpose, Reach, Run, Word};
+use self::state::{Incoming, Places, Purpose, Reachability, Reachable, Run};
+use self::view_context::ViewContext;
+pub use self::view_number::ViewNumber;
 use crate::overlay::Overlay;
 use crate::{About, Initiators, NetworkKind};
 
-/// An algorithm in runs: see the module.
+/// An algorithm in runs: see the module documentation.
 pub struct Runs<P: Protocol> {
     inner: P,
     network: NetworkKind,
     initiators: Initiators,
-    /// The map: the rank of each member by its place.
+    /// The rank of each member by its place on the map.
     ranks: Vec<P::Rank>,
     /// Ids with their places, ascending.
     places: Vec<(Id, u32)>,
-    all: Reach,
-    /// How many coins there are for lives after the first.
-    lives: u64,
-    broken: Option<Rule>,
+    all: Reachable,
+    /// The range from which incarnation numbers are drawn.
+    incarnations: u64,
+    disabled: Option<ViewRule>,
 }
 
-/// A rule that a test may take away, to see that it is missed.
+/// A rule that a test may disable, to prove that it is needed.
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rule {
-    /// A fresh view is answered.
+pub enum ViewRule {
+    /// A fresh view is answered with a greater number.
     Fresh,
     /// Messages of newer views are held.
     Hold,
@@ -102,17 +101,18 @@ pub enum Rule {
     Drop,
 }
 
-/// How long a node waits before it answers fresh views.
-const PATIENCE: u64 = 1;
+/// The delay before a node answers a fresh view.
+const REPROPOSE_DELAY: u64 = 1;
 
 type StateOf<P> = State<<P as Protocol>::State, <P as Protocol>::Message>;
 
 impl<P: Protocol> Runs<P> {
-    /// Runs of an algorithm with this description, among members with these ranks.
+    /// Wraps an algorithm with this description, among members with these ranks.
     pub fn new(inner: P, about: &About, ranks: &[P::Rank]) -> Self {
         let mut places: Vec<(Id, u32)> = ranks.iter().zip(0..).map(|(rank, place)| (rank.id(), place)).collect();
         places.sort_unstable();
-        let all = Reach { ids: places.iter().map(|&(id, _)| id).collect(), places: (0..ranks.len() as u32).collect() };
+        let all =
+            Reachable { ids: places.iter().map(|&(id, _)| id).collect(), places: (0..ranks.len() as u32).collect() };
         Runs {
             inner,
             network: about.network,
@@ -120,114 +120,114 @@ impl<P: Protocol> Runs<P> {
             ranks: ranks.to_vec(),
             places,
             all,
-            lives: u64::from(u32::MAX),
-            broken: None,
+            incarnations: u64::from(u32::MAX),
+            disabled: None,
         }
     }
 
-    /// The same with so many coins for the lives of a node that comes up (see [`Number`]). With 0 none is drawn: for a
-    /// checker, which would try them all.
-    pub fn with_lives(self, lives: u32) -> Self {
-        Runs { lives: u64::from(lives), ..self }
+    /// Sets the range of incarnation numbers (see [`ViewNumber`]). With 0 none is drawn; a checker would otherwise try
+    /// them all.
+    pub fn with_incarnations(self, incarnations: u32) -> Self {
+        Runs { incarnations: u64::from(incarnations), ..self }
     }
 
-    /// The same without a rule that it needs.
+    /// Disables a rule.
     #[doc(hidden)]
-    pub fn without(self, rule: Rule) -> Self {
-        Runs { broken: Some(rule), ..self }
+    pub fn without(self, rule: ViewRule) -> Self {
+        Runs { disabled: Some(rule), ..self }
     }
 
-    /// The same, but everybody starts the run in a view that it adopts, not only the default initiators: where
-    /// everybody has seen by itself that an election is due, nobody need wait for word of it.
+    /// Lets every member start the election in a view that it adopts, not only the default initiators. Useful where all
+    /// members notice by themselves that an election is due.
     pub fn started_by_all(self) -> Self {
         Runs { initiators: Initiators::All, ..self }
     }
 
-    /// The state of a node that goes over to these runs from others with the same links, of which no mail was lost
-    /// that is not counted in `counter`, the greatest counter that it has seen; `life` is the coin of its life. So
-    /// nothing that it says is fresh to anybody. It has no view; when it is told whom it reaches, it takes a number
-    /// greater than `counter`, unless it was asked to adopt a view by then.
-    pub fn resume(&self, counter: u64, life: u32) -> StateOf<P> {
-        State { counter, life, word: Word::Told(self.all.clone()), ..State::new() }
+    /// The state of a node that continues from earlier runs over the same links. `counter` is the greatest counter that
+    /// it has seen, and must cover every view whose messages were lost; `incarnation` is its incarnation number.
+    /// Nothing that the node sends is marked fresh. It has no view: on its first reachability update it takes a number
+    /// greater than `counter`, unless it has been asked to adopt a view by then.
+    pub fn resume(&self, counter: u64, incarnation: u32) -> StateOf<P> {
+        State { counter, incarnation, reachability: Reachability::Known(self.all.clone()), ..State::new() }
     }
 
-    /// The algorithm.
+    /// The inner algorithm.
     pub fn inner(&self) -> &P {
         &self.inner
     }
 
-    /// Lets the inner algorithm act in the run under way, if there is one.
-    fn inside<C: Context<Self>>(
+    /// Lets the inner algorithm act in the current run, if there is one.
+    fn with_inner<C: Context<Self>>(
         &self,
         state: &mut StateOf<P>,
         cx: &mut C,
-        act: impl FnOnce(&P, &mut P::State, &mut Inside<'_, P, C>),
+        act: impl FnOnce(&P, &mut P::State, &mut ViewContext<'_, P, C>),
     ) {
         let State { run: Some(run), timers, .. } = state else { return };
         let (view, members, index) = (run.number, run.members.clone(), run.index);
-        act(&self.inner, &mut run.inner, &mut Inside { runs: self, view, members, index, timers, cx });
+        act(&self.inner, &mut run.inner, &mut ViewContext { runs: self, view, members, index, timers, cx });
     }
 
-    /// Leaves the run under way for a new one.
-    fn enter<C: Context<Self>>(&self, state: &mut StateOf<P>, number: Number, members: Places, cx: &mut C) {
+    /// Leaves the current run for a new one.
+    fn enter<C: Context<Self>>(&self, state: &mut StateOf<P>, number: ViewNumber, members: Places, cx: &mut C) {
         let own = self.place(cx.rank().id());
         let Some(index) = own.and_then(|own| members.binary_search(&own).ok()) else { return };
         if state.run.is_some() {
             cx.forget();
         }
-        state.timers.outlive();
+        state.timers.invalidate();
         if state.pending.as_ref().is_some_and(|(pending, _)| *pending <= number) {
             state.pending = None;
         }
         state.run = Some(Run { number, members, index: index as u32, inner: self.inner.init() });
     }
 
-    /// Enters the first view, unless the node came up later or is in a view already.
+    /// Enters the first view, unless the node has recovered or is in a view already.
     fn enter_first<C: Context<Self>>(&self, state: &mut StateOf<P>, cx: &mut C) {
-        if state.run.is_none() && state.word == Word::All {
-            self.enter(state, Number::FIRST, self.all.places.clone(), cx);
+        if state.run.is_none() && state.reachability == Reachability::All {
+            self.enter(state, ViewNumber::FIRST, self.all.places.clone(), cx);
         }
     }
 
-    /// Whom the node can reach, if it knows.
-    fn reach<'a>(&'a self, state: &'a StateOf<P>) -> Option<&'a Reach> {
-        match &state.word {
-            Word::All => Some(&self.all),
-            Word::Unknown => None,
-            Word::Told(word) => Some(word),
+    /// The reachable members, if known.
+    fn reachable<'a>(&'a self, state: &'a StateOf<P>) -> Option<&'a Reachable> {
+        match &state.reachability {
+            Reachability::All => Some(&self.all),
+            Reachability::Unknown => None,
+            Reachability::Known(reachable) => Some(reachable),
         }
     }
 
-    /// Begins the run that the node has entered: starts if that is its part, and takes the mail that came too early.
+    /// Begins the run that the node has entered: starts if it is an initiator, and delivers messages that came early.
     fn begin<C: Context<Self>>(&self, state: &mut StateOf<P>, cx: &mut C) {
         let Some(Run { number, index, .. }) = state.run else { return };
-        let (mail, is_short) = state.held.take(number);
+        let (messages, is_incomplete) = state.held.take(number);
         let starts = match self.initiators {
             Initiators::All => true,
             Initiators::LowestLive => index == 0,
         };
         if starts {
-            self.inside(state, cx, |inner, run, cx| inner.handle_start(run, StartReason::Start, cx));
+            self.with_inner(state, cx, |inner, run, cx| inner.handle_start(run, StartReason::Start, cx));
         }
-        mail.into_iter().for_each(|mail| self.deliver(state, mail, cx));
-        if is_short {
-            self.answer(state, cx);
+        messages.into_iter().for_each(|message| self.deliver(state, message, cx));
+        if is_incomplete {
+            self.schedule_reproposal(state, cx);
         }
     }
 
-    fn adopt<C: Context<Self>>(&self, state: &mut StateOf<P>, number: Number, members: Places, cx: &mut C) {
+    fn adopt<C: Context<Self>>(&self, state: &mut StateOf<P>, number: ViewNumber, members: Places, cx: &mut C) {
         self.enter(state, number, members, cx);
         self.begin(state, cx);
     }
 
-    /// Inputs a number for the view of those in reach. It is fresh to the newcomers among them.
+    /// Takes a number for a view of the reachable members. It is marked fresh for the newcomers.
     fn propose<C: Context<Self>>(&self, state: &mut StateOf<P>, newcomers: &[u32], cx: &mut C) {
-        let Some(Reach { ids, places: members }) = self.reach(state).cloned() else { return };
+        let Some(Reachable { ids, places: members }) = self.reachable(state).cloned() else { return };
         let id = cx.rank().id();
         state.counter = state.counter.saturating_add(1);
-        let number = Number { counter: state.counter, id, life: state.life };
+        let number = ViewNumber { counter: state.counter, id, incarnation: state.incarnation };
         self.enter(state, number, members.clone(), cx);
-        // Before the first message of the run, so that on ordered links the view comes first.
+        // Sent before the first message of the run, so that on FIFO links the view arrives first.
         for &place in members.iter() {
             let to = self.ranks[place as usize].id();
             if to != id {
@@ -238,45 +238,45 @@ impl<P: Protocol> Runs<P> {
         self.begin(state, cx);
     }
 
-    /// Inputs another number in a while, unless the view is another one by then.
-    fn answer<C: Context<Self>>(&self, state: &mut StateOf<P>, cx: &mut C) {
+    /// Schedules another number, unless the view has changed by then.
+    fn schedule_reproposal<C: Context<Self>>(&self, state: &mut StateOf<P>, cx: &mut C) {
         let Some(number) = state.number() else { return };
-        if !state.timers.is_to_answer(number) {
-            cx.set_timer(PATIENCE, state.timers.set(Purpose::Answer(number)));
+        if !state.timers.is_reproposing(number) {
+            cx.set_timer(REPROPOSE_DELAY, state.timers.set(Purpose::Repropose(number)));
         }
     }
 
-    /// Word of whom the node can reach.
-    fn told<C: Context<Self>>(&self, state: &mut StateOf<P>, word: Arc<[Id]>, cx: &mut C) {
+    /// Handles a reachability update.
+    fn handle_reachable<C: Context<Self>>(&self, state: &mut StateOf<P>, update: Arc<[Id]>, cx: &mut C) {
         let Some(own) = self.place(cx.rank().id()) else { return };
-        let reach = self.reach_of(word, own);
-        let newcomers: Vec<u32> = match self.reach(state) {
+        let reach = self.reachable_from(update, own);
+        let newcomers: Vec<u32> = match self.reachable(state) {
             None => reach.places.to_vec(),
             Some(before) => {
                 let is_new = |place: &u32| before.places.binary_search(place).is_err();
                 reach.places.iter().copied().filter(is_new).collect()
             }
         };
-        state.word = Word::Told(reach.clone());
+        state.reachability = Reachability::Known(reach.clone());
         if state.run.as_ref().is_some_and(|run| run.members == reach.places) {
             return;
         }
-        // A view that somebody else has seen coming will do, unless there is somebody whom nobody may have told of it.
+        // A view that another node has proposed will do, unless there are newcomers that may not have received it.
         let number = state.number();
-        let foreseen = state.pending.take_if(|(pending, members)| Some(*pending) > number && *members == reach.ids);
-        match foreseen {
+        let proposed = state.pending.take_if(|(pending, members)| Some(*pending) > number && *members == reach.ids);
+        match proposed {
             Some((number, _)) if newcomers.is_empty() => self.adopt(state, number, reach.places, cx),
             _ => self.propose(state, &newcomers, cx),
         }
     }
 
-    /// Somebody asks for a view to be adopted. A change among m members makes m² of these, so nothing is done here for
-    /// every member: the ids are only compared with those in reach, and not even that if both are the same word.
-    fn asked<C: Context<Self>>(
+    /// Handles a view. A change among m members causes m² of these, so nothing here takes time per member, except for
+    /// comparing the ids with the reachable ones, which is skipped if both share the same list.
+    fn handle_view<C: Context<Self>>(
         &self,
         state: &mut StateOf<P>,
         from: Id,
-        (number, members, fresh): (Number, Arc<[Id]>, bool),
+        (number, members, fresh): (ViewNumber, Arc<[Id]>, bool),
         cx: &mut C,
     ) {
         let own = cx.rank().id();
@@ -286,11 +286,11 @@ impl<P: Protocol> Runs<P> {
         }
         state.counter = state.counter.max(number.counter);
         if fresh {
-            // Whatever the sender has asked for before, it may have forgotten it.
+            // The sender may have lost the state in which it proposed earlier views.
             state.pending.take_if(|(pending, _)| pending.taken_by() == Some(from));
         }
         if Some(number) > state.number() {
-            if let Some(reach) = self.reach(state).filter(|reach| reach.ids == members) {
+            if let Some(reach) = self.reachable(state).filter(|reach| reach.ids == members) {
                 let members = reach.places.clone();
                 self.adopt(state, number, members, cx);
             } else if state.pending.as_ref().is_none_or(|(pending, _)| *pending < number) {
@@ -300,37 +300,51 @@ impl<P: Protocol> Runs<P> {
             let owner = run.number.taken_by();
             let is_member = self.place(from).is_some_and(|place| run.members.binary_search(&place).is_ok());
             let is_due = fresh && is_member && (owner == Some(own) || owner == Some(from));
-            if is_due && self.broken != Some(Rule::Fresh) {
-                self.answer(state, cx);
+            if is_due && self.disabled != Some(ViewRule::Fresh) {
+                self.schedule_reproposal(state, cx);
             }
         }
     }
 
-    /// A message of a run came in.
-    fn heard<C: Context<Self>>(&self, state: &mut StateOf<P>, number: Number, mail: Mail<P::Message>, cx: &mut C) {
+    /// Handles a message of the inner algorithm.
+    fn handle_inner<C: Context<Self>>(
+        &self,
+        state: &mut StateOf<P>,
+        number: ViewNumber,
+        message: Incoming<P::Message>,
+        cx: &mut C,
+    ) {
         state.counter = state.counter.max(number.counter);
-        if number == Number::FIRST {
+        if number == ViewNumber::FIRST {
             self.enter_first(state, cx);
         }
         let is_old = Some(number) < state.number();
-        if state.number() == Some(number) || (is_old && self.broken == Some(Rule::Drop)) {
-            self.deliver(state, mail, cx);
-        } else if Some(number) > state.number() && self.place(mail.0).is_some() && self.broken != Some(Rule::Hold) {
-            state.held.keep(number, mail);
+        if state.number() == Some(number) || (is_old && self.disabled == Some(ViewRule::Drop)) {
+            self.deliver(state, message, cx);
+        } else if Some(number) > state.number()
+            && self.place(message.0).is_some()
+            && self.disabled != Some(ViewRule::Hold)
+        {
+            state.held.keep(number, message);
         }
     }
 
-    /// Hands mail of the run under way to the inner algorithm, unless it cannot have come that way.
-    fn deliver<C: Context<Self>>(&self, state: &mut StateOf<P>, (from, port, says): Mail<P::Message>, cx: &mut C) {
+    /// Delivers a message of the current run to the inner algorithm, if it can have come that way.
+    fn deliver<C: Context<Self>>(
+        &self,
+        state: &mut StateOf<P>,
+        (from, port, message): Incoming<P::Message>,
+        cx: &mut C,
+    ) {
         let Some(run) = &state.run else { return };
         let place = self.place(from);
         let Some(sender) = place.and_then(|place| run.members.binary_search(&place).ok()) else { return };
         let overlay = Overlay::new(self.network, run.members.len() as u32);
         match port {
-            None => self.inside(state, cx, |inner, run, cx| inner.handle_direct(run, from, says, cx)),
+            None => self.with_inner(state, cx, |inner, run, cx| inner.handle_direct(run, from, message, cx)),
             Some(port) => {
                 if overlay.peer(run.index, port).is_some_and(|(peer, _)| peer == sender as u32) {
-                    self.inside(state, cx, |inner, run, cx| inner.handle_message(run, port, says, cx));
+                    self.with_inner(state, cx, |inner, run, cx| inner.handle_message(run, port, message, cx));
                 }
             }
         }
@@ -356,37 +370,40 @@ impl<P: Protocol> Protocol for Runs<P> {
 
     fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, reason: StartReason, cx: &mut C) {
         self.enter_first(state, cx);
-        self.inside(state, cx, |inner, run, cx| inner.handle_start(run, reason, cx));
+        self.with_inner(state, cx, |inner, run, cx| inner.handle_start(run, reason, cx));
     }
 
-    /// Nothing comes in at a port: members reach each other by id.
+    /// Members reach each other by id only.
     fn handle_message<C: Context<Self>>(&self, _: &mut Self::State, _: Port, _: Self::Message, _: &mut C) {}
 
     fn handle_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
         match message {
-            Envelope::Inner { says, view, port } => self.heard(state, view, (from, port, says), cx),
-            Envelope::View { number, members, fresh } => self.asked(state, from, (number, members, fresh), cx),
+            Envelope::Inner { says, view, port } => self.handle_inner(state, view, (from, port, says), cx),
+            Envelope::View { number, members, fresh } => self.handle_view(state, from, (number, members, fresh), cx),
         }
     }
 
     fn handle_timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
-        match state.timers.ring(timer) {
-            Some(Purpose::Inner(timer)) => self.inside(state, cx, |inner, run, cx| inner.handle_timer(run, timer, cx)),
-            Some(Purpose::Return(to, message)) => {
-                self.inside(state, cx, |inner, run, cx| inner.handle_unreachable_direct(run, to, message, cx));
+        match state.timers.take_due(timer) {
+            Some(Purpose::Inner(timer)) => {
+                self.with_inner(state, cx, |inner, run, cx| inner.handle_timer(run, timer, cx))
             }
-            Some(Purpose::Answer(number)) if state.number() == Some(number) => self.propose(state, &[], cx),
-            Some(Purpose::Answer(_)) | None => {}
+            Some(Purpose::Bounce(to, message)) => {
+                self.with_inner(state, cx, |inner, run, cx| inner.handle_unreachable_direct(run, to, message, cx));
+            }
+            Some(Purpose::Repropose(number)) if state.number() == Some(number) => self.propose(state, &[], cx),
+            Some(Purpose::Repropose(_)) | None => {}
         }
     }
 
-    /// That of its view. A node without one names nobody.
+    /// The number of the view. A node without one names no leader.
     fn epoch(&self, state: &Self::State) -> Epoch {
-        let Number { counter, id, life } = state.number().unwrap_or(Number::FIRST);
-        Epoch(counter, id.0, life.into())
+        let ViewNumber { counter, id, incarnation } = state.number().unwrap_or(ViewNumber::FIRST);
+        Epoch(counter, id.0, incarnation.into())
     }
 
-    /// A timer is the inner algorithm's, or leads to another view. That it leaves the list is nothing.
+    /// A timer did something if the inner algorithm acted or the view changed. Removing it from the list does not
+    /// count.
     fn acted(&self, before: &Self::State, after: &Self::State) -> bool {
         match (&before.run, &after.run) {
             (Some(before), Some(after)) if before.number == after.number => {
@@ -397,20 +414,20 @@ impl<P: Protocol> Protocol for Runs<P> {
     }
 
     fn handle_change<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
-        if let Change::Reachable(word) = change {
-            self.told(state, word, cx);
+        if let Change::Reachable(update) = change {
+            self.handle_reachable(state, update, cx);
         }
     }
 
     fn handle_rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
-        state.word = Word::Unknown;
-        if self.lives > 0 {
-            state.life = 1 + cx.draw(self.lives) as u32;
+        state.reachability = Reachability::Unknown;
+        if self.incarnations > 0 {
+            state.incarnation = 1 + cx.draw(self.incarnations) as u32;
         }
     }
 
     fn handle_retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
-        self.inside(state, cx, |inner, run, cx| inner.handle_retire(run, cx));
+        self.with_inner(state, cx, |inner, run, cx| inner.handle_retire(run, cx));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a node remembers.
+//! The state of a node in runs.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -7,53 +7,53 @@ use core::mem;
 
 use hustings_protocol::{Id, Message, Port, Timer};
 
-use super::Number;
+use super::ViewNumber;
 
 /// Members by their places on the map, ascending.
 pub(super) type Places = Arc<[u32]>;
 
-/// Whom a node can reach, itself included.
+/// The members that a node can reach, itself included.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Reach {
+pub(super) struct Reachable {
     /// Ascending.
     pub(super) ids: Arc<[Id]>,
     pub(super) places: Places,
 }
 
-/// What a node remembers: of views, and of the run in its own.
+/// The state of a node: its view, and the run in it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct State<S, M> {
     /// The greatest counter that it has seen.
     pub(super) counter: u64,
-    /// The coin of this life; 0 for one that was there from the beginning.
-    pub(super) life: u32,
-    /// Whom it can reach.
-    pub(super) word: Word,
-    /// The run that it takes part in.
+    /// The incarnation number; 0 for a node that was up from the beginning.
+    pub(super) incarnation: u32,
+    /// The members that it can reach.
+    pub(super) reachability: Reachability,
+    /// The current run.
     pub(super) run: Option<Run<S>>,
-    /// The greatest view among those that it was asked to adopt and could not, because it reaches others.
-    pub(super) pending: Option<(Number, Arc<[Id]>)>,
+    /// The greatest proposed view that it could not adopt, because its members are not those it reaches.
+    pub(super) pending: Option<(ViewNumber, Arc<[Id]>)>,
     pub(super) held: HeldMessages<M>,
     pub(super) timers: Timers<M>,
 }
 
-/// What a node knows of whom it can reach.
+/// What a node knows of its reachable members.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Word {
-    /// It was not told anything since the beginning, when everybody was there.
+pub(super) enum Reachability {
+    /// No update since the beginning: all members are reachable.
     All,
-    /// It was not told anything since it came up, and must be told before it can do anything.
+    /// No update since it recovered. It does nothing before the first one.
     Unknown,
-    /// What it was last told.
-    Told(Reach),
+    /// The last update.
+    Known(Reachable),
 }
 
 /// A view and the run in it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Run<S> {
-    pub(super) number: Number,
+    pub(super) number: ViewNumber,
     pub(super) members: Places,
-    /// The node's place among them.
+    /// The node's place among the members.
     pub(super) index: u32,
     pub(super) inner: S,
 }
@@ -62,88 +62,88 @@ impl<S, M> State<S, M> {
     pub(super) fn new() -> Self {
         State {
             counter: 0,
-            life: 0,
-            word: Word::All,
+            incarnation: 0,
+            reachability: Reachability::All,
             run: None,
             pending: None,
-            held: HeldMessages { by_number: BTreeMap::new(), count: 0, lacks: None },
+            held: HeldMessages { by_number: BTreeMap::new(), count: 0, dropped: None },
             timers: Timers(Vec::new()),
         }
     }
 
-    /// The number of the view that the node is in.
-    pub(super) fn number(&self) -> Option<Number> {
+    /// The number of the current view.
+    pub(super) fn number(&self) -> Option<ViewNumber> {
         self.run.as_ref().map(|run| run.number)
     }
 }
 
-/// A message of a run: who sent it, where it comes in, what it says.
-pub(super) type Mail<M> = (Id, Option<Port>, M);
+/// A message of a run: its sender, the port at which it arrives, its contents.
+pub(super) type Incoming<M> = (Id, Option<Port>, M);
 
-/// Messages of views that the node has not adopted yet, in the order in which they came.
+/// Messages of views that the node has not adopted yet, in the order of arrival.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct HeldMessages<M> {
-    by_number: BTreeMap<Number, Vec<Mail<M>>>,
+    by_number: BTreeMap<ViewNumber, Vec<Incoming<M>>>,
     count: usize,
-    /// The greatest view of which a message was given up because there were too many.
-    lacks: Option<Number>,
+    /// The greatest view of which a message was dropped because there were too many.
+    dropped: Option<ViewNumber>,
 }
 
-/// How many messages a node keeps for later. Those of a whole run may come before the view does.
+/// The greatest number of held messages. A whole run's messages may arrive before its view.
 const MAX_HELD: usize = 1 << 14;
 
 impl<M> HeldMessages<M> {
-    /// Keeps a message for later, if there is room.
-    pub(super) fn keep(&mut self, number: Number, mail: Mail<M>) {
+    /// Holds a message, if there is room.
+    pub(super) fn keep(&mut self, number: ViewNumber, message: Incoming<M>) {
         if self.count < MAX_HELD {
             self.count += 1;
-            self.by_number.entry(number).or_default().push(mail);
+            self.by_number.entry(number).or_default().push(message);
         } else {
-            self.lacks = self.lacks.max(Some(number));
+            self.dropped = self.dropped.max(Some(number));
         }
     }
 
-    /// A view is adopted: its messages, and whether some of them are missing. Older ones are forgotten.
-    pub(super) fn take(&mut self, number: Number) -> (Vec<Mail<M>>, bool) {
+    /// Returns the messages of an adopted view, and whether some are missing. Older ones are dropped.
+    pub(super) fn take(&mut self, number: ViewNumber) -> (Vec<Incoming<M>>, bool) {
         let mut newer = self.by_number.split_off(&number);
-        let mail = newer.remove(&number).unwrap_or_default();
+        let messages = newer.remove(&number).unwrap_or_default();
         self.by_number = newer;
         self.count = self.by_number.values().map(Vec::len).sum();
-        let is_short = self.lacks.is_some_and(|lacks| lacks >= number);
-        if self.lacks.is_some_and(|lacks| lacks <= number) {
-            self.lacks = None;
+        let is_incomplete = self.dropped.is_some_and(|dropped| dropped >= number);
+        if self.dropped.is_some_and(|dropped| dropped <= number) {
+            self.dropped = None;
         }
-        (mail, is_short)
+        (messages, is_incomplete)
     }
 }
 
-/// What a timer is for.
+/// The purpose of a timer.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Purpose<M> {
     /// The inner algorithm set it.
     Inner(Timer),
-    /// To take another number if the view is still this one.
-    Answer(Number),
-    /// To give back to the inner algorithm what it sent to one outside the view.
-    Return(Id, M),
+    /// To take another number, if the view has not changed.
+    Repropose(ViewNumber),
+    /// To return to the inner algorithm a message to a node outside the view.
+    Bounce(Id, M),
 }
 
-/// The timers that are set. The place in the list is the token of the timer that the environment is given: it is used
-/// again when that timer has been due, not before, so that a stale one is never taken for another.
+/// The pending timers. The index in the list is the token given to the environment. It is reused only after that timer
+/// was due, so that a stale timer is never mistaken for another.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Timers<M>(Vec<Slot<M>>);
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Slot<M> {
-    /// No timer.
+    /// Unused.
     Free,
-    /// One of a run that is over.
+    /// A timer of an earlier run.
     Stale,
     Set(Purpose<M>),
 }
 
 impl<M: Message> Timers<M> {
-    /// The timer to ask the environment for.
+    /// Adds a timer; returns the timer to request from the environment.
     pub(super) fn set(&mut self, purpose: Purpose<M>) -> Timer {
         let place = self.0.iter().position(|slot| *slot == Slot::Free).unwrap_or_else(|| {
             self.0.push(Slot::Free);
@@ -154,13 +154,13 @@ impl<M: Message> Timers<M> {
         Timer { kind, token: place as u32 }
     }
 
-    /// Whether a timer is set to answer in this view.
-    pub(super) fn is_to_answer(&self, number: Number) -> bool {
-        self.0.iter().any(|slot| matches!(slot, Slot::Set(Purpose::Answer(set)) if *set == number))
+    /// Whether a timer for another number is pending in this view.
+    pub(super) fn is_reproposing(&self, number: ViewNumber) -> bool {
+        self.0.iter().any(|slot| matches!(slot, Slot::Set(Purpose::Repropose(set)) if *set == number))
     }
 
-    /// A timer is due: what it is for, unless it is stale.
-    pub(super) fn ring(&mut self, timer: Timer) -> Option<Purpose<M>> {
+    /// Removes a due timer; returns its purpose unless it is stale.
+    pub(super) fn take_due(&mut self, timer: Timer) -> Option<Purpose<M>> {
         let slot = mem::replace(self.0.get_mut(timer.token as usize)?, Slot::Free);
         while self.0.pop_if(|slot| *slot == Slot::Free).is_some() {}
         match slot {
@@ -169,18 +169,18 @@ impl<M: Message> Timers<M> {
         }
     }
 
-    /// The run is over.
-    pub(super) fn outlive(&mut self) {
+    /// Marks all timers as stale: the run is over.
+    pub(super) fn invalidate(&mut self) {
         self.0.iter_mut().filter(|slot| matches!(slot, Slot::Set(_))).for_each(|slot| *slot = Slot::Stale);
     }
 }
 
-/// As the environment sees it: by this it knows which timers never end.
+/// The kind that the environment sees; it tells periodic timers from others.
 fn kind<M: Message>(purpose: &Purpose<M>) -> u8 {
     match purpose {
         Purpose::Inner(timer) => timer.kind,
-        Purpose::Return(_, message) if message.is_periodic() => Timer::PERIODIC,
-        Purpose::Answer(_) | Purpose::Return(..) => 0,
+        Purpose::Bounce(_, message) if message.is_periodic() => Timer::PERIODIC,
+        Purpose::Repropose(_) | Purpose::Bounce(..) => 0,
     }
 }
 
@@ -191,48 +191,48 @@ mod tests {
     use super::*;
     use crate::graph::echo;
 
-    fn number(counter: u64) -> Number {
-        Number { counter, ..Number::FIRST }
+    fn number(counter: u64) -> ViewNumber {
+        ViewNumber { counter, ..ViewNumber::FIRST }
     }
 
     #[test]
-    fn a_token_is_used_again_only_after_its_timer_was_due() {
+    fn reuses_a_token_only_after_its_timer_was_due() {
         let mut timers: Timers<echo::Message> = Timers(Vec::new());
         let inner = |token| Purpose::Inner(Timer { kind: 3, token });
         let (first, second) = (timers.set(inner(7)), timers.set(inner(8)));
         assert_eq!((first.token, second.token, first.kind), (0, 1, 3));
-        timers.outlive();
-        let third = timers.set(Purpose::Answer(number(1)));
+        timers.invalidate();
+        let third = timers.set(Purpose::Repropose(number(1)));
         assert_eq!(third.token, 2);
-        assert_eq!(timers.ring(first), None, "it is stale");
-        assert_eq!(timers.ring(third), Some(Purpose::Answer(number(1))));
+        assert_eq!(timers.take_due(first), None, "it is stale");
+        assert_eq!(timers.take_due(third), Some(Purpose::Repropose(number(1))));
         assert_eq!(timers.set(inner(9)).token, 0);
-        assert_eq!(timers.ring(Timer { kind: 3, token: 99 }), None);
-        assert_eq!((timers.ring(second), timers.ring(first)), (None, Some(inner(9))));
+        assert_eq!(timers.take_due(Timer { kind: 3, token: 99 }), None);
+        assert_eq!((timers.take_due(second), timers.take_due(first)), (None, Some(inner(9))));
         assert_eq!(timers, Timers(Vec::new()), "nothing is left");
     }
 
     #[test]
-    fn what_is_held_comes_in_its_order_and_what_is_older_is_gone() {
+    fn returns_held_messages_in_order_and_drops_older_ones() {
         let mut held: HeldMessages<u8> = State::<(), u8>::new().held;
         for (counter, what) in [(3, 1), (2, 2), (3, 3), (1, 4), (4, 5)] {
             held.keep(number(counter), (Id(0), None, what));
         }
-        let says = |mail: Vec<Mail<u8>>| mail.into_iter().map(|(.., what)| what).collect::<Vec<u8>>();
-        let (mail, is_short) = held.take(number(3));
-        assert_eq!((says(mail), is_short, held.count), (vec![1, 3], false, 1));
-        assert_eq!(says(held.take(number(1)).0), [0u8; 0]);
-        assert_eq!(says(held.take(number(4)).0), [5]);
+        let contents = |messages: Vec<Incoming<u8>>| messages.into_iter().map(|(.., what)| what).collect::<Vec<u8>>();
+        let (messages, is_incomplete) = held.take(number(3));
+        assert_eq!((contents(messages), is_incomplete, held.count), (vec![1, 3], false, 1));
+        assert_eq!(contents(held.take(number(1)).0), [0u8; 0]);
+        assert_eq!(contents(held.take(number(4)).0), [5]);
     }
 
     #[test]
-    fn there_is_a_bound_and_whoever_lost_something_by_it_knows() {
+    fn bounds_held_messages_and_reports_missing_ones() {
         let mut held: HeldMessages<u8> = State::<(), u8>::new().held;
         (0..MAX_HELD + 3).for_each(|_| held.keep(number(5), (Id(0), None, 0)));
         held.keep(number(4), (Id(0), None, 0));
-        assert!(held.take(number(3)).1, "of a view that is adopted on the way something may be missing");
-        let (mail, is_short) = held.take(number(5));
-        assert_eq!((mail.len(), is_short, held.count), (MAX_HELD, true, 0));
+        assert!(held.take(number(3)).1, "messages of an intermediate view may be missing");
+        let (messages, is_incomplete) = held.take(number(5));
+        assert_eq!((messages.len(), is_incomplete, held.count), (MAX_HELD, true, 0));
         assert!(!held.take(number(6)).1);
     }
 }

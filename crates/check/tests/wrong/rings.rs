@@ -79,7 +79,7 @@ fn a_token_that_has_lost_its_detector_goes_round_for_ever_but_not_in_runs() {
     let promise = Promise::of(&TokenRing::ABOUT, &scene, &[], true);
     let make = |scene: &Scene<Id>| {
         let inner = protocol::<TokenRing>(&[], scene);
-        Runs::new(inner, &TokenRing::ABOUT, &scene.ranks).with_lives(0)
+        Runs::new(inner, &TokenRing::ABOUT, &scene.ranks).with_incarnations(0)
     };
     examine(make, scene, promise).holds();
 }

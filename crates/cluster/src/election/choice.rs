@@ -1,7 +1,7 @@
 //! From a name and typed parameters to an algorithm.
 
 use hustings_algorithms::catalogue::{self, Visitor};
-use hustings_algorithms::runs::{Rule, Runs};
+use hustings_algorithms::runs::{Runs, ViewRule};
 use hustings_algorithms::{Algorithm, Goal, Identity, Params, Setting};
 
 use super::participant::{Participant, Typed};
@@ -91,8 +91,8 @@ impl Visitor for Build<'_> {
         let protocol = A::protocol::<MemberRank>(&params, &Setting::of(self.candidates));
         let runs = Runs::new(protocol, &A::ABOUT, self.candidates).started_by_all();
         let runs = match self.memory.flaw {
-            Some(Flaw::NotHeld) => runs.without(Rule::Hold),
-            Some(Flaw::NotDropped) => runs.without(Rule::Drop),
+            Some(Flaw::NotHeld) => runs.without(ViewRule::Hold),
+            Some(Flaw::NotDropped) => runs.without(ViewRule::Drop),
             _ => runs,
         };
         Ok(Box::new(Typed::new(runs, self.candidates, self.index, self.memory)))

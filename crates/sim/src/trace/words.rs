@@ -274,7 +274,7 @@ fn list(count: usize, item: impl Fn(usize) -> String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hustings_algorithms::runs::{Envelope, Number};
+    use hustings_algorithms::runs::{Envelope, ViewNumber};
     use hustings_protocol::{Ranked, kinds};
     use serde::{Deserialize, Serialize};
 
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(message(&Topology::Pair(1, None)), "pair 1, -");
         assert_eq!(message(&Topology::Nested { number: (2, 9), rank }), "nested number [2, 9] rank 3.5:7");
         assert_eq!(message(&Word::Label("a\nb".to_string())), "label a\\nb");
-        let wrapped = |says| Envelope::Inner { says, view: Number::FIRST, port: Some(Port(1)) };
+        let wrapped = |says| Envelope::Inner { says, view: ViewNumber::FIRST, port: Some(Port(1)) };
         assert_eq!(message(&wrapped(Topology::Pair(1, Some(2)))), "pair 1, 2 view [0, 0, 0] port 1");
         assert_eq!(message(&wrapped(Topology::AreYouThere)), "areyouthere view [0, 0, 0] port 1");
     }

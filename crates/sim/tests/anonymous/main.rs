@@ -2,6 +2,7 @@
 
 mod crashes;
 mod elections;
+mod follow_up;
 #[allow(dead_code, reason = "only its graphs are used here")]
 #[path = "../common/gossip.rs"]
 mod gossip;
@@ -9,4 +10,3 @@ mod order;
 mod ring_size;
 #[path = "../common/sample.rs"]
 mod sample;
-mod sequel;

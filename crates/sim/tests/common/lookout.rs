@@ -17,7 +17,7 @@ pub(crate) const QUIET: u64 = 300;
 pub(crate) fn run(scenario: &Scenario, probe: u64, beacon: u64) -> (Parts, Outcome) {
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
     let mut parts = Parts::of(&scenario.network);
-    let protocol = Diffusion::new(Greatest).looking_out(probe, beacon);
+    let protocol = Diffusion::new(Greatest).with_fault_detection(probe, beacon);
     let outcome = general::run(&protocol, &ranks, scenario, Some(&mut parts));
     (parts, outcome)
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use hustings_algorithms::catalogue::{self, Visitor};
-use hustings_algorithms::runs::{Rule, Runs};
+use hustings_algorithms::runs::{Runs, ViewRule};
 use hustings_algorithms::{About, Algorithm, Goal, Setting};
 use hustings_protocol::Id;
 use hustings_sim::erased::{DynMessage, DynProtocol, DynRank};
@@ -72,7 +72,7 @@ pub(crate) struct Case {
     options: Vec<(&'static str, String)>,
     /// Who crashes and recovers within a tick. The command line has no word for that.
     restarts: Vec<NodeAt>,
-    broken: Option<Rule>,
+    broken: Option<ViewRule>,
 }
 
 impl fmt::Display for Case {
@@ -109,7 +109,7 @@ impl Case {
     }
 
     /// The same with runs that lack a rule.
-    pub(crate) fn without(self, rule: Rule) -> Self {
+    pub(crate) fn without(self, rule: ViewRule) -> Self {
         Case { broken: Some(rule), ..self }
     }
 

@@ -2,11 +2,11 @@
 
 mod adapted;
 mod bully;
-mod canvass;
 mod catalogue;
 mod crashes;
 mod invitation;
 mod recoveries;
+mod survey;
 mod waits;
 
 use hustings_algorithms::Algorithm;

@@ -1,10 +1,10 @@
-//! The diffusing computation as a part of another algorithm: its news, its aggregates, and what it is told.
+//! The diffusing computation as a part of another algorithm: its progress, its aggregates, and what it is told.
 
 use crate::waves::{predicted, started, wave};
 use hustings_algorithms::graph::diffusion::{
-    Aggregate, Diffusion, Gathered, Greatest, Message, News, Size, State, Top, Value,
+    Aggregate, AggregateValue, Diffusion, Greatest, Message, Progress, Size, State, Top, Value,
 };
-use hustings_algorithms::within::Within;
+use hustings_algorithms::inner_context::InnerContext;
 use hustings_protocol::{
     Context, Effect, Event, Fact, Id, Peers, Place, Port, Protocol, Record, Recorder, StartReason, TraceEvent,
 };
@@ -20,14 +20,14 @@ struct Outer<A: Aggregate<Id>> {
     fact: Telling<Value<Id, A>>,
 }
 
-/// The fact that some news is, if any.
-type Telling<V> = fn(News, &State<Id, V>) -> Option<Fact>;
+/// The fact that some progress is, if any.
+type Telling<V> = fn(Progress, &State<Id, V>) -> Option<Fact>;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound(serialize = "V: Serialize", deserialize = "V: DeserializeOwned"))]
 struct Wrapped<V>(Message<Id, V>);
 
-impl<V: Gathered> hustings_protocol::Message for Wrapped<V> {
+impl<V: AggregateValue> hustings_protocol::Message for Wrapped<V> {
     const KINDS: &'static [&'static str] = Message::<Id, V>::KINDS;
     fn kind(&self) -> usize {
         self.0.kind()
@@ -41,8 +41,8 @@ impl<A: Aggregate<Id>> Outer<A> {
         event: Event<Message<Id, A::Value>>,
         cx: &mut C,
     ) {
-        let news = self.inner.step(state, event, &mut Within::new(cx, Wrapped));
-        if let Some(fact) = (self.fact)(news, state) {
+        let progress = self.inner.step(state, event, &mut InnerContext::new(cx, Wrapped));
+        if let Some(fact) = (self.fact)(progress, state) {
             cx.learn(fact);
         }
     }
@@ -73,7 +73,7 @@ impl<A: Aggregate<Id>> Protocol for Outer<A> {
     }
     /// Whoever could not be reached is taken for gone, and nobody else.
     fn handle_unreachable<C: Context<Self>>(&self, state: &mut Self::State, port: Port, _: Self::Message, cx: &mut C) {
-        let _news = self.inner.reach(state, |other, _| other != port, &mut Within::new(cx, Wrapped));
+        let _progress = self.inner.reach(state, |other, _| other != port, &mut InnerContext::new(cx, Wrapped));
     }
 }
 
@@ -101,8 +101,8 @@ proptest! {
     #[test]
     fn a_wave_counts_the_nodes(size in 1u32..40, more in 0u32..60, seed: u64, source: u32) {
         let network = crate::gossip::graph(size, more, seed);
-        let fact = |news: News, state: &State<Id, u64>| {
-            news.contains(News::ENDED).then(|| Fact::Size(*state.result().expect("it has ended here")))
+        let fact = |progress: Progress, state: &State<Id, u64>| {
+            progress.contains(Progress::ENDED).then(|| Fact::Size(*state.result().expect("it has ended here")))
         };
         let counting = Outer { inner: Diffusion::new(Size), fact };
         let source = source % size;
@@ -115,13 +115,13 @@ proptest! {
     #[test]
     fn the_winner_knows_the_next_best(size in 1u32..40, more in 0u32..60, seed: u64, source: u32, most in 1u32..6) {
         let network = crate::gossip::graph(size, more, seed);
-        let fact = |news: News, state: &State<Id, Value<Id, Top>>| {
+        let fact = |progress: Progress, state: &State<Id, Value<Id, Top>>| {
             let packed = |ranks: &[Id]| ranks.iter().fold(0, |sum, id| sum * 100 + id.0);
             let best = state.result().cloned().flatten();
-            news.contains(News::CONFIRMED).then(|| Fact::Name(packed(&best.expect("it leads"))))
+            progress.contains(Progress::CONFIRMED).then(|| Fact::Name(packed(&best.expect("it leads"))))
         };
         let (outcome, facts) =
-            run(&Outer { inner: Diffusion::new(Top { most }), fact }, &started(network.clone(), source % size));
+            run(&Outer { inner: Diffusion::new(Top { max: most }), fact }, &started(network.clone(), source % size));
         let (by_kind, times) = predicted(&network, source % size, size - 1);
         prop_assert_eq!((outcome.by_kind, outcome.time), (by_kind, times));
         let expected = (0..size).rev().take(most as usize).fold(0, |sum, at| sum * 100 + u64::from(at));
@@ -146,26 +146,27 @@ proptest! {
     }
 }
 
-/// Every piece of news, in order, where everything happens at once, and where it takes its time.
+/// Every piece of progress, in order, where everything happens at once, and where it takes its time.
 #[test]
 fn news_come_when_they_are_due() {
-    fn fact<V>(news: News, _: &State<Id, V>) -> Option<Fact> {
-        let all = [News::ELECTS, News::ENDED, News::WON, News::FOLLOWS, News::CONFIRMED];
-        let bits = all.iter().enumerate().filter(|(_, one)| news.contains(**one)).map(|(place, _)| 1 << place).sum();
-        (!news.is_nothing()).then_some(Fact::Name(bits))
+    fn fact<V>(progress: Progress, _: &State<Id, V>) -> Option<Fact> {
+        let all = [Progress::ELECTING, Progress::ENDED, Progress::WON, Progress::FOLLOWING, Progress::CONFIRMED];
+        let bits =
+            all.iter().enumerate().filter(|(_, one)| progress.contains(**one)).map(|(place, _)| 1 << place).sum();
+        (!progress.is_none()).then_some(Fact::Name(bits))
     }
     let alone = hustings_sim::topology::Network::Complete(hustings_sim::topology::Complete { size: 1 });
     let outer = Outer { inner: Diffusion::new(Greatest), fact };
     assert_eq!(run(&outer, &started(alone, 0)).1, [(0, 0, Fact::Name(0b10111))]);
     let line = "line".parse::<hustings_sim::topology::Topology>().unwrap().build(3, 0).unwrap();
-    let news: Vec<(u64, u32, u64)> = run(&outer, &started(line, 0))
+    let progress: Vec<(u64, u32, u64)> = run(&outer, &started(line, 0))
         .1
         .into_iter()
         .map(|(tick, at, fact)| (tick, at, if let Fact::Name(bits) = fact { bits } else { 0 }))
         .collect();
     let (elects, ended, won, follows, confirmed) = (1, 2, 4, 8, 16);
     assert_eq!(
-        news,
+        progress,
         [
             (0, 0, elects),
             (1, 1, elects),
@@ -187,14 +188,14 @@ fn who_is_back_is_written_to_again() {
     let mut state = rules.init();
     let written_to = |state: &mut State<Id, Id>| {
         let mut effects = Vec::new();
-        let _news = rules.elect(state, &mut Recorder::new(&place, |_| 0, &mut effects));
+        let _progress = rules.elect(state, &mut Recorder::new(&place, |_| 0, &mut effects));
         effects.iter().flat_map(ports_of).collect::<Vec<_>>()
     };
     assert_eq!(written_to(&mut state), [0, 1, 2]);
     let reach = |state: &mut State<Id, Id>, gone: Option<Port>| {
         let mut effects = Vec::new();
         let context = &mut Recorder::new(&place, |_| 0, &mut effects);
-        assert!(rules.reach(state, |port, _| Some(port) != gone, context).is_nothing());
+        assert!(rules.reach(state, |port, _| Some(port) != gone, context).is_none());
         effects.iter().flat_map(ports_of).collect::<Vec<_>>()
     };
     assert_eq!(reach(&mut state, Some(Port(1))), [0; 0]);

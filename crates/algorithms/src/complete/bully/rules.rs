@@ -6,28 +6,28 @@ use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, Timer};
 use serde::{Deserialize, Serialize};
 
 use super::{Adapt, BullyParams, Recovery, Tell};
-use crate::complete::clock::Clock;
-use crate::complete::patience::Patience;
-use crate::complete::{Highest, Waits, send_where};
+use crate::complete::adaptive_timeout::AdaptiveTimeout;
+use crate::complete::single_timer::SingleTimer;
+use crate::complete::{Highest, Timeouts, send_where};
 
-/// Whoever does not hear its leader for so many periods gives it up.
-const PERIODS_OF_SILENCE: u64 = 6;
+/// After this many periods without a message, a node gives up its leader.
+const MAX_SILENT_PERIODS: u64 = 6;
 
 /// The protocol.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rules<R> {
-    pub(super) waits: Waits,
+    pub(super) timeouts: Timeouts,
     pub(super) params: BullyParams,
     pub(super) rank: PhantomData<R>,
 }
 
-/// What a node remembers.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State {
     stage: Stage,
-    patience: Patience,
-    clock: Clock,
-    /// The port of the leader that was accepted last; for the adapted version.
+    timeout: AdaptiveTimeout,
+    timer: SingleTimer,
+    /// The port of the leader accepted last; used with `adapt=on`.
     leader: u32,
 }
 
@@ -35,11 +35,11 @@ pub struct State {
 enum Stage {
     /// Knows of no election and names nobody.
     Idle,
-    /// Is back, and has asked who leads.
+    /// Has recovered, and has asked for the leader.
     Returning,
-    /// Holds an election, and has asked the higher ones.
+    /// Holds an election, and has asked all higher nodes.
     Asking,
-    /// Holds an election, and has been told that a higher one takes over.
+    /// Holds an election, and was told that a higher node takes over.
     Waiting,
     /// Holds an election, has won it, and collects state.
     Preparing,
@@ -48,30 +48,30 @@ enum Stage {
 }
 
 impl Stage {
-    /// Holding an election lasts until a `coordinator` is accepted.
+    /// A node holds an election until it accepts a `coordinator`.
     #[inline(always)]
-    const fn holds(self) -> bool {
+    const fn is_in_election(self) -> bool {
         matches!(self, Stage::Asking | Stage::Waiting | Stage::Preparing)
     }
 }
 
-/// What nodes say: a byte.
+/// The messages, one byte each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Message {
-    /// Are you up?
+    /// Asks whether the receiver is up.
     Election,
-    /// I am, and I take over.
+    /// The sender is up and takes over.
     Ok,
-    /// I lead from now on.
+    /// The sender leads from now on.
     Coordinator,
-    /// I still lead.
+    /// The sender still leads.
     StillCoordinator,
-    /// Do you lead?
+    /// Asks whether the receiver leads.
     Query,
-    /// I do not.
+    /// The sender does not lead.
     Answer,
-    /// I do.
+    /// The sender leads.
     AnswerLeader,
 }
 
@@ -95,9 +95,9 @@ impl hustings_protocol::Message for Message {
     }
 }
 
-/// A timer of an election, and one of the traffic that never ends.
+/// The kinds of timers: one of an election, and one of periodic traffic.
 const WAIT: u8 = 0;
-const WATCH: u8 = Timer::PERIODIC;
+const PERIODIC: u8 = Timer::PERIODIC;
 
 impl<R: Rank> Rules<R> {
     #[inline(always)]
@@ -106,18 +106,18 @@ impl<R: Rank> Rules<R> {
     }
 
     fn set_timer<C: Context<Self>>(&self, state: &mut State, kind: u8, after: u64, cx: &mut C) {
-        state.clock.set(kind, state.patience.stretch(after), cx);
+        state.timer.set(kind, state.timeout.scale(after), cx);
     }
 
-    fn hold<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+    fn start_election<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
         state.stage = Stage::Asking;
-        state.patience.asks();
+        state.timeout.new_question();
         let own = cx.rank();
         let asked = send_where(cx, Message::Election, |rank| rank > own);
         if asked == 0 && self.params.highest == Highest::Announce {
             self.win(state, cx);
         } else {
-            self.set_timer(state, WAIT, self.waits.answer(), cx);
+            self.set_timer(state, WAIT, self.timeouts.answer(), cx);
         }
     }
 
@@ -126,7 +126,7 @@ impl<R: Rank> Rules<R> {
             return self.announce(state, cx);
         }
         state.stage = Stage::Preparing;
-        state.clock.set(WAIT, self.params.prepare, cx);
+        state.timer.set(WAIT, self.params.prepare, cx);
     }
 
     fn announce<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
@@ -134,7 +134,7 @@ impl<R: Rank> Rules<R> {
         cx.lead();
         self.tell(Message::Coordinator, cx);
         if self.adapts() {
-            state.clock.set(WATCH, self.params.period.get(), cx);
+            state.timer.set(PERIODIC, self.params.period.get(), cx);
         }
     }
 
@@ -148,21 +148,21 @@ impl<R: Rank> Rules<R> {
         }
     }
 
-    /// The leader behind this port.
+    /// Accepts the leader behind this port.
     fn follow<C: Context<Self>>(&self, state: &mut State, leader: Port, rank: R, cx: &mut C) {
         state.stage = Stage::Following;
         state.leader = leader.0;
         cx.follow(rank.id());
         if self.adapts() {
-            self.set_timer(state, WATCH, self.params.period.get().saturating_mul(PERIODS_OF_SILENCE), cx);
+            self.set_timer(state, PERIODIC, self.params.period.get().saturating_mul(MAX_SILENT_PERIODS), cx);
         }
     }
 
-    fn receive_coordinator<C: Context<Self>>(&self, state: &mut State, from: Port, still: bool, cx: &mut C) {
+    fn handle_coordinator<C: Context<Self>>(&self, state: &mut State, from: Port, still: bool, cx: &mut C) {
         let Some(sender) = cx.peer_rank(from) else { return };
         if sender < cx.rank() {
-            if !state.stage.holds() {
-                self.hold(state, cx);
+            if !state.stage.is_in_election() {
+                self.start_election(state, cx);
             }
             return;
         }
@@ -171,19 +171,19 @@ impl<R: Rank> Rules<R> {
             if state.stage == Stage::Following && follows_higher() {
                 return;
             }
-            if state.stage.holds() && state.leader == from.0 {
-                state.patience.grow(); // it was given up too early
+            if state.stage.is_in_election() && state.leader == from.0 {
+                state.timeout.double(); // it was given up too early
             }
         }
         self.follow(state, from, sender, cx);
     }
 
-    /// An `ok` that came too late: somebody above is up, and takes over.
-    fn stand_back<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
-        state.patience.grow();
+    /// An `ok` came too late: a higher node is up and takes over.
+    fn step_down<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+        state.timeout.double();
         state.stage = Stage::Waiting;
         cx.forget();
-        self.set_timer(state, WAIT, self.waits.coordinator(), cx);
+        self.set_timer(state, WAIT, self.timeouts.coordinator(), cx);
     }
 }
 
@@ -193,7 +193,12 @@ impl<R: Rank> Protocol for Rules<R> {
     type Message = Message;
 
     fn init(&self) -> State {
-        State { stage: Stage::Idle, patience: Patience::default(), clock: Clock::default(), leader: u32::MAX }
+        State {
+            stage: Stage::Idle,
+            timeout: AdaptiveTimeout::default(),
+            timer: SingleTimer::default(),
+            leader: u32::MAX,
+        }
     }
 
     fn handles_rejoin(&self) -> bool {
@@ -202,20 +207,22 @@ impl<R: Rank> Protocol for Rules<R> {
 
     fn handle_start<C: Context<Self>>(&self, state: &mut State, reason: StartReason, cx: &mut C) {
         match (reason, state.stage) {
-            (StartReason::Start, Stage::Idle) => self.hold(state, cx),
-            (StartReason::LeaderLost, Stage::Idle | Stage::Leading | Stage::Following) => self.hold(state, cx),
+            (StartReason::Start, Stage::Idle) => self.start_election(state, cx),
+            (StartReason::LeaderLost, Stage::Idle | Stage::Leading | Stage::Following) => {
+                self.start_election(state, cx)
+            }
             _ => {}
         }
     }
 
     fn handle_rejoin<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
         match self.params.recovery {
-            Recovery::Return(way) if way.announces(cx) => self.announce(state, cx),
-            Recovery::Return(_) => self.hold(state, cx),
+            Recovery::Rejoin(way) if way.announces(cx) => self.announce(state, cx),
+            Recovery::Rejoin(_) => self.start_election(state, cx),
             Recovery::Defer => {
                 state.stage = Stage::Returning;
                 cx.send_all_but(None, Message::Query);
-                self.set_timer(state, WAIT, self.waits.answer(), cx);
+                self.set_timer(state, WAIT, self.timeouts.answer(), cx);
             }
         }
     }
@@ -223,23 +230,23 @@ impl<R: Rank> Protocol for Rules<R> {
     #[inline(always)]
     fn handle_message<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message, cx: &mut C) {
         match message {
-            // It comes from a lower id: nobody else asks.
+            // Only lower ids send it.
             Message::Election => {
                 cx.send(from, Message::Ok);
-                if !state.stage.holds() {
-                    self.hold(state, cx);
+                if !state.stage.is_in_election() {
+                    self.start_election(state, cx);
                 }
             }
             Message::Ok => match state.stage {
                 Stage::Asking => {
                     state.stage = Stage::Waiting;
-                    self.set_timer(state, WAIT, self.waits.coordinator(), cx);
+                    self.set_timer(state, WAIT, self.timeouts.coordinator(), cx);
                 }
-                Stage::Preparing | Stage::Leading if self.adapts() => self.stand_back(state, cx),
+                Stage::Preparing | Stage::Leading if self.adapts() => self.step_down(state, cx),
                 _ => {}
             },
-            Message::Coordinator => self.receive_coordinator(state, from, false, cx),
-            Message::StillCoordinator => self.receive_coordinator(state, from, true, cx),
+            Message::Coordinator => self.handle_coordinator(state, from, false, cx),
+            Message::StillCoordinator => self.handle_coordinator(state, from, true, cx),
             Message::Query => {
                 let leads = state.stage == Stage::Leading;
                 cx.send(from, if leads { Message::AnswerLeader } else { Message::Answer });
@@ -256,18 +263,18 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     fn handle_timer<C: Context<Self>>(&self, state: &mut State, timer: Timer, cx: &mut C) {
-        if !state.clock.is_due(timer) {
+        if !state.timer.is_due(timer) {
             return;
         }
         match state.stage {
-            Stage::Returning | Stage::Waiting => self.hold(state, cx),
+            Stage::Returning | Stage::Waiting => self.start_election(state, cx),
             Stage::Asking => self.win(state, cx),
             Stage::Preparing => self.announce(state, cx),
             Stage::Leading if self.adapts() => {
                 self.tell(Message::StillCoordinator, cx);
                 cx.set_timer(self.params.period.get(), timer);
             }
-            Stage::Following if self.adapts() => self.hold(state, cx),
+            Stage::Following if self.adapts() => self.start_election(state, cx),
             Stage::Idle | Stage::Leading | Stage::Following => {}
         }
     }

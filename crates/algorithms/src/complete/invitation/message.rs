@@ -1,47 +1,47 @@
-//! What the nodes of invitation say.
+//! The messages of invitation.
 
 use hustings_protocol::Rank;
 use serde::{Deserialize, Serialize};
 
-/// What nodes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub enum Message<R: Rank> {
-    /// Do you lead?
+    /// Asks whether the receiver leads.
     AreYouCoordinator {
-        /// What for.
+        /// The purpose of the call.
         call: Call,
-        /// Whether it is one of the calls that never end.
+        /// Whether this is periodic traffic.
         periodic: bool,
     },
-    /// I do.
+    /// The sender leads.
     Yes {
         /// As in the question.
         periodic: bool,
     },
-    /// Join this leader's group with this number.
+    /// Asks the receiver to join a group.
     Invitation {
-        /// Who leads it.
+        /// The leader of the group.
         leader: R,
-        /// Its number.
+        /// The number of the group.
         group: u32,
     },
-    /// I have joined the group with this number.
+    /// The sender has joined the group with this number.
     Accept(u32),
     /// The group with this number is complete.
     Ready(u32),
 }
 
-/// What a call is for.
+/// The purpose of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Call {
     /// To find other leaders.
     Others {
-        /// Whether the caller has lost its own.
+        /// Whether the caller has lost its own leader.
         lost: bool,
     },
-    /// To find out whether one's own is there, in the group with this number.
+    /// To check the caller's own leader, in the group with this number.
     Own(u32),
 }
 

@@ -1,27 +1,28 @@
-//! Invitation: everybody leads a group of its own at first; groups that hear of each other merge under the greater
+//! Invitation: every node first leads a group of its own; groups that learn of each other merge under the greatest
 //! leader.
 //!
-//! - **Assumes** that everybody knows everybody's rank. It needs no bound on time: `T` and `M` say how long to wait
-//!   before going on, and waits that prove too short double.
-//! - **Promises** that each node is in a group whose leader it names, and that groups which can reach each other become
-//!   one, under the greatest live node. Through crashes and recoveries always; through partitions, which it notices
-//!   only by calling now and then, with a `period`.
-//! - **Comes from** H. Garcia-Molina, 1982; Adams §5.1 ("if it has a higher ID it invites the other node(s)").
-//! - **Costs**, with all up and one starter, 7(n-1): 2(n-1) `areyoucoordinator` and `yes`, n-1 each of `invitation`,
-//!   `accept` and `ready`; 5(n-1) if the starter is the greatest.
+//! - **Source**: H. Garcia-Molina, 1982; Adams, §5.1 ("if it has a higher ID it invites the other node(s)").
+//! - **Needs** that every node knows all ranks. No bound on delays: `T` and `M` are first guesses, and time-outs that
+//!   prove too short double.
+//! - **Guarantees** that each node is in a group whose leader it names, and that groups which can reach each other
+//!   become one under the greatest live node. Partitions are noticed only with a `period`.
+//! - **Messages**, with all up and one starter: 7(n-1), that is 2(n-1) each of `areyoucoordinator` and `yes`, n-1 each
+//!   of `invitation`, `accept` and `ready`; 5(n-1) if the starter is the greatest.
 //!
-//! How it goes, where the texts leave room:
+//! Decided where the texts are silent:
 //!
-//! - A node that is started, called, or has lost its leader founds a group of its own and leads it. The starter calls
-//!   the others; whoever is called and leads answers, and will call in its turn, the higher the sooner: 2(2T+M) ticks
-//!   later for each id above it. So the greatest calls first, and the rest are invited before their time has come.
-//! - A leader that knows of others after its wait invites them if it is above them all, and else waits to be invited,
-//!   but not for ever. Whoever accepts passes the invitation on to its own group. Nobody accepts a leader below the
-//!   one it has.
-//! - A leader calls only those that are not in its group. A call says whether its sender has lost a leader: others then
-//!   ask their own whether it is there (`areyoucoordinator` too), and leave it if it is not.
-//! - With `period=K`, every K ticks leaders call and members ask for their leader, which they leave after three
-//!   questions without an answer. Such calls and their answers are periodic: they do not count for `quiescent`.
+//! - A node that is started or called, or that loses its leader, founds a group of its own. The starter calls the
+//!   others. A called leader answers and schedules its own call, 2(2T+M) ticks later for each id above it. So the
+//!   greatest calls first, and the others are invited before their turn.
+//! - A leader that knows of other leaders after its wait invites them if it is above all of them. Otherwise it waits,
+//!   for a limited time, to be invited. A node that accepts forwards the invitation to its own group. No node accepts a
+//!   leader below its present one.
+//! - A leader calls only nodes outside its group. A call says whether its sender has lost a leader. The receiver then
+//!   checks its own leader (`areyoucoordinator` too), and leaves it if there is no answer.
+//! - With `period=K`, leaders call and members check their leader every K ticks; a member leaves after three questions
+//!   without an answer. This traffic is periodic and does not count for `quiescent`.
+//!
+//! Specified in `docs/model.md#invitation`.
 
 mod message;
 mod rules;
@@ -33,7 +34,7 @@ use core::num::NonZeroU64;
 use hustings_protocol::Rank;
 
 use self::rules::Rules;
-use super::{COMPLETE, Waits};
+use super::{COMPLETE, Timeouts};
 use crate::{About, Algorithm, Assumptions, Case, Cost, Instance, Setting, Source, Synchrony, Tolerates, Winner};
 
 /// The algorithm, for the catalogue.
@@ -43,9 +44,9 @@ pub struct Invitation;
 crate::params! {
     /// The parameters of invitation.
     pub struct InvitationParams {
-        "for how many ticks a message is expected to travel" "T" as travel: NonZeroU64 = NonZeroU64::MIN,
-        "how many ticks it is expected to take to handle a message" "M" as handling: u64 = 0,
-        "every how many ticks leaders call others and members ask for their leader; 0: never" period: u64 = 0,
+        "expected travel time of a message in ticks" "T" as travel: NonZeroU64 = NonZeroU64::MIN,
+        "expected handling time of a message in ticks" "M" as handling: u64 = 0,
+        "ticks between periodic calls of leaders and checks of members; 0: off" period: u64 = 0,
     }
 }
 
@@ -55,7 +56,7 @@ impl Algorithm for Invitation {
 
     const ABOUT: About = About {
         name: "invitation",
-        summary: "everybody leads a group of its own; groups that hear of each other merge under the greater leader",
+        summary: "every node leads a group of its own; groups that find each other merge under the greater leader",
         assumptions: Assumptions { synchrony: Synchrony::Asynchronous, ..COMPLETE.assumptions },
         tolerates: Tolerates { partitions: true, with: &["period=20"], ..COMPLETE.tolerates },
         costs: &[
@@ -73,11 +74,11 @@ impl Algorithm for Invitation {
     };
 
     fn protocol<R: Rank>(params: &InvitationParams, setting: &Setting<'_, R>) -> Rules<R> {
-        let waits = Waits::new(setting, params.travel, params.handling);
-        Rules { waits, period: params.period, rank: PhantomData }
+        let timeouts = Timeouts::new(setting, params.travel, params.handling);
+        Rules { timeouts, period: params.period, rank: PhantomData }
     }
 
-    /// The starters call, and the greatest if it is not one of them; all answer; the greatest invites all.
+    /// The starters call, and the greatest if it is not among them; all answer; the greatest invites all.
     fn expect(params: &InvitationParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
         let (others, starters) = (instance.size() - 1, instance.initiators.len() as u64);
         if starters == 0 {

@@ -6,30 +6,30 @@ use core::marker::PhantomData;
 use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Stage as Shown, StartReason, Timer};
 
 use super::message::{Call, Message};
-use crate::complete::clock::Clock;
-use crate::complete::patience::Patience;
-use crate::complete::{Waits, higher};
+use crate::complete::adaptive_timeout::AdaptiveTimeout;
+use crate::complete::single_timer::SingleTimer;
+use crate::complete::{Timeouts, count_higher};
 
 /// The protocol.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rules<R> {
-    pub(super) waits: Waits,
+    pub(super) timeouts: Timeouts,
     pub(super) period: u64,
     pub(super) rank: PhantomData<R>,
 }
 
-/// What a node remembers.
+/// The state of a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct State {
     stage: Stage,
-    patience: Patience,
-    clock: Clock,
-    /// How many groups it has founded, and the number of the one it is in, as its leader counts.
+    timeout: AdaptiveTimeout,
+    timer: SingleTimer,
+    /// The number of groups founded so far, and the number of the current group as its leader counts.
     founded: u32,
     group: u32,
-    /// The port of the leader that it has joined.
+    /// The port of the leader whose group this node has joined.
     leader: u32,
-    /// Of a leader.
+    /// Present at a leader.
     lists: Option<Arc<Lists>>,
 }
 
@@ -39,24 +39,24 @@ enum Stage {
     Idle,
     /// Leads its group.
     Leading,
-    /// Leads, and will call when its time has come, unless it is invited before.
-    Expecting,
-    /// The same, after it has lost its leader.
-    ExpectingLost,
+    /// Leads, and will call later unless it is invited first.
+    Scheduled,
+    /// The same, after losing its leader.
+    ScheduledAfterLoss,
     /// Leads, and has called.
     Calling,
     /// Leads, and has invited.
     Inviting,
-    /// Has accepted an invitation, and waits for the leader to be ready.
+    /// Has accepted an invitation, and waits for `ready`.
     Joining,
-    /// In another's group.
+    /// In another node's group.
     Member,
-    /// In another's group, and has asked whether the leader is there.
-    Checking(Try),
+    /// In another node's group, and has asked whether the leader is up.
+    Checking(Attempt),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Try {
+enum Attempt {
     First,
     Second,
     Last,
@@ -64,15 +64,15 @@ enum Try {
 
 impl Stage {
     const fn leads(self) -> bool {
-        matches!(self, Stage::Leading | Stage::Expecting | Stage::ExpectingLost | Stage::Calling | Stage::Inviting)
+        matches!(self, Stage::Leading | Stage::Scheduled | Stage::ScheduledAfterLoss | Stage::Calling | Stage::Inviting)
     }
 }
 
-/// What a leader keeps lists of: ports, ascending.
+/// The lists of a leader: ports, ascending.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Lists {
     members: Vec<u32>,
-    /// Other leaders that it knows of; while it invites, those who have accepted.
+    /// Other known leaders; while inviting, the nodes that have accepted.
     found: Vec<u32>,
 }
 
@@ -98,20 +98,20 @@ impl State {
     }
 }
 
-/// A timer of a merger, and one of the traffic that never ends.
+/// The kinds of timers: one of a merge, and one of periodic traffic.
 const WAIT: u8 = 0;
-const WATCH: u8 = Timer::PERIODIC;
+const PERIODIC: u8 = Timer::PERIODIC;
 
 impl<R: Rank> Rules<R> {
     fn set_timer<C: Context<Self>>(&self, state: &mut State, kind: u8, after: u64, cx: &mut C) {
-        state.clock.set(kind, state.patience.stretch(after), cx);
+        state.timer.set(kind, state.timeout.scale(after), cx);
     }
 
-    /// The next periodic call, where there are any.
-    fn watch<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+    /// Schedules the next periodic call, if there is a period.
+    fn schedule_periodic_call<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
         match self.period {
-            0 => state.clock.stop(),
-            period => state.clock.set(WATCH, period, cx),
+            0 => state.timer.stop(),
+            period => state.timer.set(PERIODIC, period, cx),
         }
     }
 
@@ -123,22 +123,22 @@ impl<R: Rank> Rules<R> {
         cx.lead();
     }
 
-    /// Will call when its time has come.
-    fn expect<C: Context<Self>>(&self, state: &mut State, lost: bool, cx: &mut C) {
-        let above = u64::from(higher(cx));
+    /// Schedules this node's call; the higher its id, the sooner.
+    fn schedule_call<C: Context<Self>>(&self, state: &mut State, lost: bool, cx: &mut C) {
+        let above = u64::from(count_higher(cx));
         if above == 0 {
             return self.call(state, lost, cx);
         }
-        state.stage = if lost { Stage::ExpectingLost } else { Stage::Expecting };
-        self.set_timer(state, WAIT, self.waits.answer().saturating_mul(2 * above), cx);
+        state.stage = if lost { Stage::ScheduledAfterLoss } else { Stage::Scheduled };
+        self.set_timer(state, WAIT, self.timeouts.answer().saturating_mul(2 * above), cx);
     }
 
     fn call<C: Context<Self>>(&self, state: &mut State, lost: bool, cx: &mut C) {
         state.stage = Stage::Calling;
-        state.patience.asks();
+        state.timeout.new_question();
         cx.learn(Fact::Stage(Shown::Elect));
         self.call_others(state, lost, false, cx);
-        self.set_timer(state, WAIT, self.waits.answer(), cx);
+        self.set_timer(state, WAIT, self.timeouts.answer(), cx);
     }
 
     fn call_others<C: Context<Self>>(&self, state: &State, lost: bool, periodic: bool, cx: &mut C) {
@@ -156,22 +156,22 @@ impl<R: Rank> Rules<R> {
         }
     }
 
-    /// Everybody that leads has answered by now.
+    /// The wait for answers is over: all other leaders have answered.
     fn decide<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
         let own = cx.rank();
         let is_above = |port: &u32| cx.peer_rank(Port(*port)).is_some_and(|rank| rank > own);
         let found = state.lists.as_ref().map_or(&[][..], |lists| &lists.found);
         if found.is_empty() {
-            self.lead_on(state, cx);
+            self.finish_merge(state, cx);
         } else if found.iter().any(is_above) {
             state.lists().found.retain(|port| !is_above(port));
-            self.expect(state, false, cx);
+            self.schedule_call(state, false, cx);
         } else {
             self.invite(state, cx);
         }
     }
 
-    /// Invites all leaders that were found.
+    /// Invites all known leaders.
     fn invite<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
         state.stage = Stage::Inviting;
         cx.learn(Fact::Stage(Shown::Reorganize));
@@ -179,26 +179,26 @@ impl<R: Rank> Rules<R> {
         for port in state.take_found() {
             cx.send(Port(port), message);
         }
-        self.set_timer(state, WAIT, self.waits.forwarded(), cx);
+        self.set_timer(state, WAIT, self.timeouts.forwarded(), cx);
     }
 
-    /// Who was to accept has done so.
+    /// The wait for `accept` is over.
     fn complete<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
         for port in state.take_found() {
             cx.send(Port(port), Message::Ready(state.group));
             insert(&mut state.lists().members, port);
         }
-        self.lead_on(state, cx);
+        self.finish_merge(state, cx);
     }
 
-    fn lead_on<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
+    fn finish_merge<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
         state.stage = Stage::Leading;
         cx.learn(Fact::Stage(Shown::Normal));
-        self.watch(state, cx);
+        self.schedule_periodic_call(state, cx);
     }
 
-    /// A leader has found out that the peer behind this port leads too.
-    fn know<C: Context<Self>>(&self, state: &mut State, other: Port, cx: &mut C) {
+    /// This leader has learned that the peer behind this port leads too.
+    fn handle_other_leader<C: Context<Self>>(&self, state: &mut State, other: Port, cx: &mut C) {
         let is_below = cx.peer_rank(other).is_some_and(|rank| rank < cx.rank());
         match state.stage {
             Stage::Leading if is_below => {
@@ -208,19 +208,19 @@ impl<R: Rank> Rules<R> {
             Stage::Inviting if is_below => {
                 cx.send(other, Message::Invitation { leader: cx.rank(), group: state.group });
             }
-            Stage::Expecting | Stage::ExpectingLost | Stage::Calling => insert(&mut state.lists().found, other.0),
+            Stage::Scheduled | Stage::ScheduledAfterLoss | Stage::Calling => insert(&mut state.lists().found, other.0),
             _ => {}
         }
     }
 
-    /// Another leader calls.
-    fn called<C: Context<Self>>(&self, state: &mut State, from: Port, lost: bool, periodic: bool, cx: &mut C) {
+    /// Handles a call of another leader.
+    fn handle_call<C: Context<Self>>(&self, state: &mut State, from: Port, lost: bool, periodic: bool, cx: &mut C) {
         if state.stage == Stage::Idle {
             self.found_group(state, cx);
         }
         if !state.stage.leads() {
             if state.stage == Stage::Member && (lost || from.0 == state.leader) {
-                self.check_leader(state, Try::Last, false, cx);
+                self.check_leader(state, Attempt::Last, false, cx);
             }
             return;
         }
@@ -230,33 +230,33 @@ impl<R: Rank> Rules<R> {
         }
         if state.stage == Stage::Leading {
             insert(&mut state.lists().found, from.0);
-            self.expect(state, false, cx);
+            self.schedule_call(state, false, cx);
         } else {
-            self.know(state, from, cx);
+            self.handle_other_leader(state, from, cx);
         }
     }
 
-    fn check_leader<C: Context<Self>>(&self, state: &mut State, again: Try, periodic: bool, cx: &mut C) {
+    fn check_leader<C: Context<Self>>(&self, state: &mut State, again: Attempt, periodic: bool, cx: &mut C) {
         state.stage = Stage::Checking(again);
-        state.patience.asks();
+        state.timeout.new_question();
         cx.send(Port(state.leader), Message::AreYouCoordinator { call: Call::Own(state.group), periodic });
-        self.set_timer(state, if periodic { WATCH } else { WAIT }, self.waits.answer(), cx);
+        self.set_timer(state, if periodic { PERIODIC } else { WAIT }, self.timeouts.answer(), cx);
     }
 
-    /// The leader is gone: the node is on its own.
+    /// The leader is down: founds a new group.
     fn leave<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
         self.found_group(state, cx);
-        self.expect(state, true, cx);
+        self.schedule_call(state, true, cx);
     }
 
-    fn invited<C: Context<Self>>(&self, state: &mut State, from: Port, leader: R, group: u32, cx: &mut C) {
+    fn handle_invitation<C: Context<Self>>(&self, state: &mut State, from: Port, leader: R, group: u32, cx: &mut C) {
         let own = cx.rank();
         let behind = |port: &Port| cx.peer_rank(*port) == Some(leader);
         let Some(port) = Some(from).filter(behind).or_else(|| (0..cx.degree()).map(Port).find(behind)) else { return };
         let is_alone = state.stage == Stage::Idle || state.stage.leads();
         let present = if is_alone { own } else { cx.peer_rank(Port(state.leader)).unwrap_or(own) };
         if leader < present {
-            return self.know(state, port, cx);
+            return self.handle_other_leader(state, port, cx);
         }
         if let Some(lists) = state.lists.take().filter(|_| state.stage.leads()) {
             let accepted: &[u32] = if state.stage == Stage::Inviting { &lists.found } else { &[] };
@@ -265,14 +265,14 @@ impl<R: Rank> Rules<R> {
             }
         }
         (state.stage, state.leader, state.group) = (Stage::Joining, port.0, group);
-        state.patience.asks();
+        state.timeout.new_question();
         cx.follow(leader.id());
         cx.learn(Fact::Stage(Shown::Reorganize));
         cx.send(port, Message::Accept(group));
-        self.set_timer(state, WAIT, self.waits.coordinator(), cx);
+        self.set_timer(state, WAIT, self.timeouts.coordinator(), cx);
     }
 
-    fn accepted<C: Context<Self>>(&self, state: &mut State, from: Port, group: u32, cx: &mut C) {
+    fn handle_accept<C: Context<Self>>(&self, state: &mut State, from: Port, group: u32, cx: &mut C) {
         if state.stage.leads() {
             if group != state.group {
                 return;
@@ -286,7 +286,7 @@ impl<R: Rank> Rules<R> {
                 cx.send(from, Message::Ready(group));
             }
         } else if let Some(leader) = cx.peer_rank(Port(state.leader)) {
-            // It has joined somebody itself meanwhile.
+            // This node has joined another group in the meantime.
             cx.send(from, Message::Invitation { leader, group: state.group });
         }
     }
@@ -300,8 +300,8 @@ impl<R: Rank> Protocol for Rules<R> {
     fn init(&self) -> State {
         State {
             stage: Stage::Idle,
-            patience: Patience::default(),
-            clock: Clock::default(),
+            timeout: AdaptiveTimeout::default(),
+            timer: SingleTimer::default(),
             founded: 0,
             group: 0,
             leader: u32::MAX,
@@ -328,10 +328,10 @@ impl<R: Rank> Protocol for Rules<R> {
     fn handle_message<C: Context<Self>>(&self, state: &mut State, from: Port, message: Message<R>, cx: &mut C) {
         match message {
             Message::AreYouCoordinator { call: Call::Others { lost }, periodic } => {
-                self.called(state, from, lost, periodic, cx);
+                self.handle_call(state, from, lost, periodic, cx);
             }
             Message::AreYouCoordinator { call: Call::Own(group), periodic } => {
-                // A leader that crashed and is back counts its groups from 1 again, but it knows no members.
+                // A leader that has recovered numbers its groups from 1 again, but it has no members.
                 let is_member = state.lists.as_ref().is_some_and(|lists| lists.members.binary_search(&from.0).is_ok());
                 if state.stage.leads() && group == state.group && is_member {
                     cx.send(from, Message::Yes { periodic });
@@ -340,31 +340,31 @@ impl<R: Rank> Protocol for Rules<R> {
             Message::Yes { periodic } => match state.stage {
                 Stage::Checking(_) if from.0 == state.leader => {
                     state.stage = Stage::Member;
-                    self.watch(state, cx);
+                    self.schedule_periodic_call(state, cx);
                 }
                 stage if stage.leads() => {
                     let is_late = match stage {
                         Stage::Calling => false,
-                        Stage::ExpectingLost => true,
+                        Stage::ScheduledAfterLoss => true,
                         _ => !periodic,
                     };
                     if is_late {
-                        state.patience.grow();
+                        state.timeout.double();
                     }
-                    self.know(state, from, cx);
+                    self.handle_other_leader(state, from, cx);
                 }
                 _ => {}
             },
-            Message::Invitation { leader, group } => self.invited(state, from, leader, group, cx),
-            Message::Accept(group) => self.accepted(state, from, group, cx),
+            Message::Invitation { leader, group } => self.handle_invitation(state, from, leader, group, cx),
+            Message::Accept(group) => self.handle_accept(state, from, group, cx),
             Message::Ready(group) => {
                 if state.stage == Stage::Joining && (from.0, group) == (state.leader, state.group) {
                     state.stage = Stage::Member;
                     cx.learn(Fact::Stage(Shown::Normal));
-                    self.watch(state, cx);
+                    self.schedule_periodic_call(state, cx);
                 } else if state.stage.leads() {
-                    // It was waited for, and came too late; its sender must not count on this node.
-                    state.patience.grow();
+                    // It came too late. Its sender must not count this node as a member.
+                    state.timeout.double();
                     cx.send(from, Message::AreYouCoordinator { call: Call::Others { lost: false }, periodic: false });
                 }
             }
@@ -372,7 +372,7 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     fn handle_timer<C: Context<Self>>(&self, state: &mut State, timer: Timer, cx: &mut C) {
-        if !state.clock.is_due(timer) {
+        if !state.timer.is_due(timer) {
             return;
         }
         match state.stage {
@@ -381,14 +381,14 @@ impl<R: Rank> Protocol for Rules<R> {
                 self.call_others(state, false, true, cx);
                 cx.set_timer(self.period, timer);
             }
-            Stage::Expecting => self.call(state, false, cx),
-            Stage::ExpectingLost => self.call(state, true, cx),
+            Stage::Scheduled => self.call(state, false, cx),
+            Stage::ScheduledAfterLoss => self.call(state, true, cx),
             Stage::Calling => self.decide(state, cx),
             Stage::Inviting => self.complete(state, cx),
-            Stage::Joining | Stage::Checking(Try::Last) => self.leave(state, cx),
-            Stage::Member => self.check_leader(state, Try::First, true, cx),
-            Stage::Checking(Try::First) => self.check_leader(state, Try::Second, true, cx),
-            Stage::Checking(Try::Second) => self.check_leader(state, Try::Last, true, cx),
+            Stage::Joining | Stage::Checking(Attempt::Last) => self.leave(state, cx),
+            Stage::Member => self.check_leader(state, Attempt::First, true, cx),
+            Stage::Checking(Attempt::First) => self.check_leader(state, Attempt::Second, true, cx),
+            Stage::Checking(Attempt::Second) => self.check_leader(state, Attempt::Last, true, cx),
         }
     }
 }

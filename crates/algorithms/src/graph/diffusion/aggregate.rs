@@ -1,7 +1,7 @@
-//! What a diffusing computation brings home: an [`Aggregate`], and those that elections need.
+//! What a diffusing computation gathers: the [`Aggregate`] trait and its implementations.
 //!
-//! Every node puts in its own share once, when it is first reached; what comes back from its children is merged into
-//! it; a node that is reached a second time answers with nothing.
+//! Each node contributes once, when it is first reached. Values from its children are merged into its own. A node that
+//! is reached a second time answers with an empty value.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -12,33 +12,33 @@ use core::hash::Hash;
 use hustings_protocol::{Context, Id, Port, Protocol, Rank};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// What can be gathered: any plain value.
-pub trait Gathered: Clone + Eq + Hash + Debug + Serialize + DeserializeOwned + Send + Sync + 'static {}
+/// A value that can be gathered.
+pub trait AggregateValue: Clone + Eq + Hash + Debug + Serialize + DeserializeOwned + Send + Sync + 'static {}
 
-impl<V: Clone + Eq + Hash + Debug + Serialize + DeserializeOwned + Send + Sync + 'static> Gathered for V {}
+impl<V: Clone + Eq + Hash + Debug + Serialize + DeserializeOwned + Send + Sync + 'static> AggregateValue for V {}
 
-/// A way to gather something over a whole network, and to tell who wins by it.
+/// A way to gather a value over a whole network and to determine the winner from it.
 ///
-/// Merging must not depend on the order: `merge(a, b)` is `merge(b, a)`, and `nothing` changes nothing.
+/// Merging must be commutative, and merging `nothing` must change nothing.
 pub trait Aggregate<R: Rank>: Debug + Send + Sync + 'static {
-    /// What is gathered. Keep it at 8 bytes for plain ids: it travels in every `ack`.
-    type Value: Gathered;
+    /// The gathered value. Keep it at 8 bytes for plain ids: every `ack` carries it.
+    type Value: AggregateValue;
 
-    /// What a node puts in.
+    /// The contribution of a node.
     fn own<P: Protocol<Rank = R>, C: Context<P>>(&self, cx: &C) -> Self::Value;
 
-    /// What a node answers whose share is counted elsewhere.
+    /// The answer of a node whose contribution is counted elsewhere.
     fn nothing(&self, own: R) -> Self::Value;
 
-    /// Adds what came from a child.
+    /// Merges the value of a child.
     fn merge(&self, gathered: &mut Self::Value, more: Self::Value);
 
-    /// Who leads by what was gathered; `source` is the one that gathered it.
+    /// The winner according to the gathered value; `source` is the node that gathered it.
     fn winner(&self, gathered: &Self::Value, source: R) -> R;
 
-    /// Whether this node cheats: it answers as soon as it is asked, before those behind it have.
+    /// Whether this node cheats by answering before the nodes behind it have.
     #[inline(always)]
-    fn is_hasty(&self, own: R) -> bool {
+    fn acks_early(&self, own: R) -> bool {
         let _ = own;
         false
     }
@@ -72,18 +72,18 @@ impl<R: Rank> Aggregate<R> for Greatest {
     }
 }
 
-/// The greatest few ranks, greatest first.
+/// The greatest ranks, greatest first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Top {
-    /// How many.
-    pub most: u32,
+    /// The number of ranks to keep.
+    pub max: u32,
 }
 
 impl<R: Rank> Aggregate<R> for Top {
     type Value = Option<Arc<Vec<R>>>;
 
     fn own<P: Protocol<Rank = R>, C: Context<P>>(&self, cx: &C) -> Self::Value {
-        (self.most > 0).then(|| Arc::new(alloc::vec![cx.rank()]))
+        (self.max > 0).then(|| Arc::new(alloc::vec![cx.rank()]))
     }
 
     fn nothing(&self, _: R) -> Self::Value {
@@ -99,9 +99,9 @@ impl<R: Rank> Aggregate<R> for Top {
         let gathered = Arc::make_mut(gathered);
         gathered.extend_from_slice(&more);
         gathered.sort_unstable_by(|one, other| other.cmp(one));
-        // A share may come twice where a message is delivered twice.
+        // A contribution may arrive twice if a message is duplicated.
         gathered.dedup();
-        gathered.truncate(self.most as usize);
+        gathered.truncate(self.max as usize);
     }
 
     fn winner(&self, gathered: &Self::Value, source: R) -> R {
@@ -109,7 +109,7 @@ impl<R: Rank> Aggregate<R> for Top {
     }
 }
 
-/// How many nodes there are. The source itself leads.
+/// The number of nodes. The source itself leads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Size;
 
@@ -125,7 +125,7 @@ impl<R: Rank> Aggregate<R> for Size {
     }
 
     fn merge(&self, gathered: &mut u64, more: u64) {
-        // Only one that is out of its mind could ever take it beyond all bounds.
+        // Only a faulty sender can exceed the range.
         *gathered = gathered.saturating_add(more);
     }
 
@@ -134,24 +134,23 @@ impl<R: Rank> Aggregate<R> for Size {
     }
 }
 
-/// Everybody's vote. Most votes win, ties go to the greater rank; only those who took part can win, so a vote for a
-/// node that is down is lost.
+/// The votes of all nodes. Most votes win, ties go to the greater rank. Only nodes that took part can win, so a vote
+/// for a dead node is lost.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Votes<R: Rank> {
-    /// Whom a node votes for, where that was said; everybody else votes for the greatest among itself and its
-    /// neighbours.
+    /// The given votes. Every other node votes for the greatest among itself and its neighbours.
     pub given: BTreeMap<Id, R>,
 }
 
-/// What is known of a candidate.
+/// The votes for one candidate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub struct Tally<R: Rank> {
-    /// Who.
+    /// The candidate.
     pub candidate: R,
-    /// How many votes it has.
+    /// The number of votes.
     pub votes: u32,
-    /// Whether it took part itself.
+    /// Whether the candidate itself took part.
     pub present: bool,
 }
 

@@ -1,18 +1,18 @@
-//! Beacons: how everybody knows that its leader lives, and how leaders meet.
+//! Beacons: how nodes know that their leader is up, and how leaders meet.
 //!
-//! A leader sends a beacon every period; whoever hears a new one of its own leader passes it on. One of a greater
-//! leader is followed, one of a lesser leader goes no further: so of two leaders that meet the greater stays. A node
-//! without a beacon for six whole periods holds an election.
+//! A leader sends a beacon every period; a node that receives a new one of its own leader forwards it. It follows a
+//! greater leader and drops the beacon of a lesser one, so of two leaders that meet the greater stays. A node without a
+//! beacon for six whole periods holds an election.
 
 use hustings_protocol::{Context, Port, Rank, Timer};
 
-use super::state::{Part, Purpose};
-use super::{Aggregate, BEACON, Diffusion, Message, News, Ports, State};
+use super::state::{Participation, Purpose};
+use super::{Aggregate, BEACON, Diffusion, Message, Ports, Progress, State};
 
-/// How many periods a node waits for a beacon.
-const PATIENCE: u8 = 6;
+/// The number of periods that a node waits for a beacon.
+const MAX_MISSED: u8 = 6;
 
-/// What a beacon says.
+/// The contents of a beacon.
 #[derive(Clone, Copy)]
 pub(super) struct Beacon<R> {
     pub(super) again: bool,
@@ -22,86 +22,86 @@ pub(super) struct Beacon<R> {
 }
 
 impl<R: Rank, A: Aggregate<R>> Diffusion<R, A> {
-    /// From now on the node expects beacons: it has heard that there are others, if nothing else.
-    pub(super) fn watch_out<C: Context<Self>>(&self, state: &mut State<R, A::Value>, cx: &mut C) {
-        if self.beacon != 0 && !core::mem::replace(&mut state.rough().watches, true) {
+    /// Starts the beacon timer, if it does not run yet: the node expects beacons from now on.
+    pub(super) fn start_beacon_timer<C: Context<Self>>(&self, state: &mut State<R, A::Value>, cx: &mut C) {
+        if self.beacon != 0 && !core::mem::replace(&mut state.faults().beacon_timer_runs, true) {
             cx.set_timer(self.beacon, Timer { kind: BEACON, token: 0 });
         }
     }
 
     /// A period is over.
-    pub(super) fn watches<C: Context<Self>>(&self, state: &mut State<R, A::Value>, cx: &mut C) -> News {
+    pub(super) fn handle_beacon_timer<C: Context<Self>>(&self, state: &mut State<R, A::Value>, cx: &mut C) -> Progress {
         if self.beacon == 0 {
-            return News::NOTHING;
+            return Progress::NONE;
         }
         cx.set_timer(self.beacon, Timer { kind: BEACON, token: 0 });
         let leader = state.leader();
-        // Probes see to it that an election has an end.
+        // With probes on, an election ends without the help of beacons.
         let waits_for_beacons = !state.is_electing() || self.probe == 0;
-        let rough = state.rough();
+        let faults = state.faults();
         if leader == Some(cx.rank()) {
-            rough.number = rough.number.wrapping_add(1);
-            self.shine(state, None, false, cx);
-            return News::NOTHING;
+            faults.number = faults.number.wrapping_add(1);
+            self.send_beacon(state, None, false, cx);
+            return Progress::NONE;
         }
-        rough.missed = rough.missed.saturating_add(1);
-        if rough.missed > PATIENCE && waits_for_beacons {
+        faults.missed = faults.missed.saturating_add(1);
+        if faults.missed > MAX_MISSED && waits_for_beacons {
             return self.elect(state, cx);
         }
-        if rough.missed > 1 && leader.is_some() {
-            // Nothing came in this period. What came before may be news to others, where messages get lost.
-            self.shine(state, None, true, cx);
+        if faults.missed > 1 && leader.is_some() {
+            // Nothing arrived in this period. Neighbours may have missed the last beacon where messages are lost.
+            self.send_beacon(state, None, true, cx);
         }
-        News::NOTHING
+        Progress::NONE
     }
 
-    /// Passes the last beacon on.
-    fn shine<C: Context<Self>>(&self, state: &State<R, A::Value>, except: Option<Port>, again: bool, cx: &mut C) {
-        let (Some(part), Some(leader), Some(rough)) = (&state.part, state.leader(), &state.rough) else { return };
-        let beacon = Message::Beacon { again, number: rough.number, counter: part.counter, leader };
-        if rough.absent.is_empty() {
+    /// Forwards the last beacon.
+    fn send_beacon<C: Context<Self>>(&self, state: &State<R, A::Value>, except: Option<Port>, again: bool, cx: &mut C) {
+        let (Some(part), Some(leader), Some(faults)) = (&state.part, state.leader(), &state.faults) else { return };
+        let beacon = Message::Beacon { again, number: faults.number, counter: part.counter, leader };
+        if faults.absent.is_empty() {
             cx.send_all_but(except, beacon);
         } else {
-            let there = |port: &Port| Some(*port) != except && !rough.absent.contains(*port);
+            let there = |port: &Port| Some(*port) != except && !faults.absent.contains(*port);
             (0..cx.degree()).map(Port).filter(there).for_each(|port| cx.send(port, beacon.clone()));
         }
     }
 
-    /// A beacon came in.
+    /// Handles a beacon.
     #[cold]
     #[inline(never)]
-    pub(super) fn shone<C: Context<Self>>(
+    pub(super) fn handle_beacon<C: Context<Self>>(
         &self,
         state: &mut State<R, A::Value>,
         from: Port,
         beacon: Beacon<R>,
         cx: &mut C,
-    ) -> News {
+    ) -> Progress {
         let Beacon { again, number, counter, leader } = beacon;
-        self.watch_out(state, cx);
+        self.start_beacon_timer(state, cx);
         let own = cx.rank();
         let named = state.leader();
         if leader == own || (state.is_electing() && (counter, leader.id(), true) < state.index(own.id())) {
-            return News::NOTHING;
+            return Progress::NONE;
         }
         if named == Some(leader) {
-            let (known, rough) = (state.counter(), state.rough());
-            let is_new = counter > known || (number.wrapping_sub(rough.number) as i16) > 0;
+            let (known, faults) = (state.counter(), state.faults());
+            let is_new = counter > known || (number.wrapping_sub(faults.number) as i16) > 0;
             if is_new {
-                (rough.number, rough.missed) = (number, 0);
+                (faults.number, faults.missed) = (number, 0);
                 if let Some(part) = &mut state.part {
                     part.counter = known.max(counter);
                 }
-                self.shine(state, Some(from), again, cx);
+                self.send_beacon(state, Some(from), again, cx);
             }
-            return News::NOTHING;
+            return Progress::NONE;
         }
-        // Nobody takes a leader from hearsay: it may be gone.
+        // A repeated beacon does not make a node follow its leader: that leader may be down.
         if again || named.is_some_and(|named| leader < named) {
-            return News::NOTHING;
+            return Progress::NONE;
         }
         let turn = state.part.as_ref().map_or(0, |part| part.turn).wrapping_add(1);
-        state.part = Some(Part {
+        state.part = Some(Participation {
             counter: counter.max(state.counter()),
             parent: from.0,
             turn,
@@ -111,10 +111,10 @@ impl<R: Rank, A: Aggregate<R>> Diffusion<R, A> {
             awaited: Ports::NONE,
             gathered: self.aggregate.nothing(own),
         });
-        self.look_out(state, cx);
-        state.rough().number = number;
+        self.start_fault_timers(state, cx);
+        state.faults().number = number;
         cx.follow(leader.id());
-        self.shine(state, Some(from), false, cx);
-        News::FOLLOWS
+        self.send_beacon(state, Some(from), false, cx);
+        Progress::FOLLOWING
     }
 }

@@ -1,24 +1,24 @@
-//! What the nodes of a diffusing computation say to each other.
+//! The messages of a diffusing computation.
 
 use hustings_protocol::{Id, Rank};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::state::Computation;
-use super::{Gathered, Purpose};
+use super::{AggregateValue, Purpose};
 
-/// What nodes say. `V` is what is gathered.
+/// The messages; `V` is the gathered value.
 ///
-/// 16 bytes for plain ids and a value of 8. An index is ⟨counter, source⟩; of a `leader` the source is the leader
-/// itself. An answer names the computation by its counter and by the *turn* of the node it goes to: the number of the
-/// computation among all that this node ever took part in, which it sent along with its question. That says as much as
-/// the source would, and leaves room for the value.
+/// A message takes 16 bytes for plain ids and a value of 8. An index is ⟨counter, source⟩; the source of a `leader` is
+/// the leader. An answer names the computation by its counter and by the receiver's *turn*: the number of the
+/// computation among all that the receiver took part in, which it sent with its question. That identifies the
+/// computation as well as the source would, and leaves room for the value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(
     bound(serialize = "R: Rank, V: Serialize", deserialize = "R: Rank, V: DeserializeOwned"),
     rename_all = "kebab-case"
 )]
 pub enum Message<R, V> {
-    /// There is an election: take part.
+    /// Asks the receiver to take part in an election.
     Election {
         /// The sender's turn.
         turn: u16,
@@ -29,39 +29,39 @@ pub enum Message<R, V> {
     },
     /// The answer to `Election`.
     Ack {
-        /// The turn of the receiver, as it gave it.
+        /// The receiver's turn, as in its question.
         turn: u16,
         /// The counter of the election.
         counter: u32,
-        /// What the sender and all behind it put in.
+        /// The merged contributions of the sender and its subtree.
         gathered: V,
     },
-    /// From the source to the winner, directly: you lead. The source is the sender.
+    /// From the source directly to the winner: the receiver leads. The sender is the source.
     Notify {
         /// The counter of the election.
         counter: u32,
-        /// What was gathered.
+        /// The gathered value.
         gathered: V,
     },
-    /// This one leads.
+    /// Announces a leader.
     Leader {
         /// The sender's turn.
         turn: u16,
         /// The first half of the index.
         counter: u32,
-        /// Who leads; its id is the second half.
+        /// The leader; its id is the second half of the index.
         leader: R,
     },
     /// The answer to `Leader`.
     LeaderAck {
-        /// The turn of the receiver, as it gave it.
+        /// The receiver's turn, as in its question.
         turn: u16,
         /// The counter of the announcement.
         counter: u32,
     },
-    /// Are you still there, and in this computation?
+    /// Asks whether the receiver is up and in this computation.
     Probe {
-        /// Who asks, and about what.
+        /// What the sender is waiting for.
         by: Prober,
         /// The sender's turn.
         turn: u16,
@@ -70,49 +70,49 @@ pub enum Message<R, V> {
         /// The second half.
         source: Id,
     },
-    /// I am there; and this is the computation I am in.
+    /// The sender is up, and in this computation.
     Reply {
-        /// Whether it announces, or has announced, a leader.
+        /// Whether that computation announces a leader.
         leads: bool,
         /// The first half of the index.
         counter: u32,
         /// The second half.
         source: Id,
     },
-    /// The leader lives.
+    /// The leader is up.
     Beacon {
-        /// It was heard some time ago, and is said once more for those who missed it.
+        /// Whether this is a repetition for neighbours that missed it.
         again: bool,
-        /// Counts the beacons of a leader; comes round again.
+        /// Counts the beacons of a leader; wraps around.
         number: u16,
         /// The counter of its announcement.
         counter: u32,
-        /// Who leads.
+        /// The leader.
         leader: R,
     },
 }
 
-/// Who asks whether a neighbour is still there.
+/// What the sender of a probe is waiting for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prober {
-    /// One that awaits an `Ack`.
+    /// An `Ack`.
     AwaitsAck,
-    /// One that awaits a `LeaderAck`.
+    /// A `LeaderAck`.
     AwaitsLeaderAck,
-    /// One that has sent its `Ack`, and awaits the leader.
+    /// The leader; it has sent its own `Ack`.
     AwaitsLeader,
 }
 
 impl Prober {
-    /// Whether it asks about a computation that announces a leader.
+    /// Whether the probe is about a computation that announces a leader.
     pub(super) fn leads(self) -> bool {
         self == Prober::AwaitsLeaderAck
     }
 }
 
-// Written out because `kinds!` knows of one parameter only.
-impl<R: Rank, V: Gathered> hustings_protocol::Message for Message<R, V> {
+// `kinds!` supports one type parameter only.
+impl<R: Rank, V: AggregateValue> hustings_protocol::Message for Message<R, V> {
     const KINDS: &'static [&'static str] =
         &["election", "ack", "notify", "leader", "leader-ack", "probe", "reply", "beacon"];
 
@@ -137,7 +137,7 @@ impl<R: Rank, V: Gathered> hustings_protocol::Message for Message<R, V> {
 }
 
 impl<R: Rank, V> Message<R, V> {
-    /// The message that draws a neighbour in.
+    /// The message that asks a neighbour to take part.
     #[inline(always)]
     pub(super) fn call(Computation { purpose, counter }: Computation<R>, turn: u16) -> Self {
         match purpose {
@@ -146,7 +146,7 @@ impl<R: Rank, V> Message<R, V> {
         }
     }
 
-    /// The answer to that message.
+    /// The answer to [`Message::call`].
     #[inline(always)]
     pub(super) fn answer(
         Computation { purpose, counter }: Computation<R>,

@@ -1,4 +1,4 @@
-//! A set of ports: one word for nodes of up to 64 neighbours, as many as it takes for others.
+//! A set of ports: one word for nodes with up to 64 neighbours, a list of words for others.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -6,20 +6,20 @@ use alloc::vec::Vec;
 
 use hustings_protocol::Port;
 
-/// Some of a node's ports.
+/// A set of ports of a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Ports(Words);
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Words {
     Few(u64),
-    /// Behind one pointer, so that the common case is not made to pay for it.
+    /// Boxed, so that the common case stays small.
     Many(Box<Many>),
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Many {
-    /// How many ports are in the set: most questions are whether it is empty.
+    /// The number of ports in the set, because most queries ask whether it is empty.
     count: u32,
     words: Vec<u64>,
 }
@@ -27,10 +27,10 @@ struct Many {
 const BITS: u32 = u64::BITS;
 
 impl Ports {
-    /// No port.
+    /// The empty set.
     pub const NONE: Ports = Ports(Words::Few(0));
 
-    /// All ports of a node with so many.
+    /// All ports of a node with this degree.
     #[inline(always)]
     pub fn all(degree: u32) -> Self {
         if degree <= BITS { Ports(Words::Few(first_bits(degree))) } else { Ports(Words::Many(many(degree))) }
@@ -44,7 +44,7 @@ impl Ports {
         ports
     }
 
-    /// Whether there is none in it.
+    /// Whether the set is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         match &self.0 {
@@ -53,7 +53,7 @@ impl Ports {
         }
     }
 
-    /// Whether this one is in it.
+    /// Whether the set contains a port.
     #[inline(always)]
     pub fn contains(&self, port: Port) -> bool {
         match &self.0 {
@@ -62,7 +62,7 @@ impl Ports {
         }
     }
 
-    /// Inputs one out; says whether it was in.
+    /// Removes a port; returns whether it was in the set.
     #[inline(always)]
     pub fn remove(&mut self, port: Port) -> bool {
         match &mut self.0 {
@@ -76,7 +76,7 @@ impl Ports {
         }
     }
 
-    /// Puts one in.
+    /// Adds a port.
     pub fn insert(&mut self, port: Port) {
         match &mut self.0 {
             Words::Few(bits) if port.0 < BITS => *bits |= bit_of(port),
@@ -89,7 +89,7 @@ impl Ports {
         }
     }
 
-    /// Every port in it, ascending.
+    /// The ports in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Port> + '_ {
         let words = match &self.0 {
             Words::Few(bits) => core::slice::from_ref(bits),
@@ -127,7 +127,7 @@ fn many(degree: u32) -> Box<Many> {
     Box::new(Many { count: degree, words })
 }
 
-/// So many ones, at most 64.
+/// A word with this many ones, at most 64.
 #[inline(always)]
 const fn first_bits(count: u32) -> u64 {
     if count == 0 { 0 } else { u64::MAX >> (BITS - count) }
@@ -157,7 +157,7 @@ mod tests {
     use alloc::collections::BTreeSet;
 
     #[test]
-    fn it_holds_what_a_plain_set_would_hold_whatever_the_degree() {
+    fn behaves_like_a_plain_set_for_every_degree() {
         for degree in [0, 1, 2, 63, 64, 65, 128, 200] {
             let mut ports = Ports::all(degree);
             let mut plain: BTreeSet<u32> = (0..degree).collect();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn all_but_one_leaves_that_one_out() {
+    fn all_but_leaves_one_port_out() {
         assert_eq!(Ports::all_but(3, Port(1)).iter().collect::<Vec<_>>(), [Port(0), Port(2)]);
         assert_eq!(Ports::all_but(100, Port(99)), {
             let mut ports = Ports::all(100);

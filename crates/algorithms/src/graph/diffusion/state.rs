@@ -1,4 +1,4 @@
-//! What a node remembers of the computation it takes part in, and what it has to tell about it.
+//! The state of a node in a diffusing computation.
 
 use alloc::boxed::Box;
 use core::ops::{BitOr, BitOrAssign};
@@ -7,12 +7,12 @@ use hustings_protocol::{Id, Port, Rank};
 
 use super::Ports;
 
-/// What a diffusing computation is for, and whose it is.
+/// The purpose and owner of a computation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Purpose<R> {
-    /// To gather who could lead, for this source.
+    /// Gathers the candidates for this source.
     Elect(Id),
-    /// To tell everybody who leads. Its source is the leader.
+    /// Announces the leader, which is the source.
     Lead(R),
 }
 
@@ -31,7 +31,7 @@ impl<R: Rank> Purpose<R> {
     }
 }
 
-/// A computation, by what it is for and its counter.
+/// A computation: its purpose and counter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Computation<R> {
     pub(super) purpose: Purpose<R>,
@@ -45,23 +45,22 @@ impl<R: Rank> Computation<R> {
     }
 }
 
-/// What computations are compared by. A node leaves a smaller one for a greater.
+/// The order of computations. A node leaves a smaller one for a greater.
 ///
-/// Only a node that lost its memory can use ⟨counter, source⟩ twice; then what announces a leader comes after what
-/// looks for one.
+/// Only a node that lost its state can use ⟨counter, source⟩ twice; an announcement then prevails over an election.
 pub(super) type Index = (u32, Id, bool);
 
-/// A node's part in a computation.
+/// The participation of a node in a computation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Part<R, V> {
+pub(super) struct Participation<R, V> {
     pub(super) counter: u32,
-    /// The port it was drawn in from, or [`ROOT`], or [`PROXY`].
+    /// The port of the parent, or [`ROOT`], or [`PROXY`].
     pub(super) parent: u32,
-    /// How many computations the node has taken part in.
+    /// The number of computations that the node has taken part in.
     pub(super) turn: u16,
-    /// The parent's turn, which the answer to it names.
+    /// The parent's turn, for the answer to it.
     pub(super) answer: u16,
-    /// Whether all answers are in: the parent has its answer, or the source its result.
+    /// Whether all answers have arrived and the node has answered its parent or determined the result.
     pub(super) done: bool,
     pub(super) purpose: Purpose<R>,
     /// The ports whose answer is missing.
@@ -71,10 +70,10 @@ pub(super) struct Part<R, V> {
 
 /// The parent of a source.
 pub(super) const ROOT: u32 = u32::MAX;
-/// The parent of one that spreads the word for a winner whom it cannot reach.
+/// The parent of a node that announces a winner on its behalf.
 pub(super) const PROXY: u32 = u32::MAX - 1;
 
-impl<R: Rank, V> Part<R, V> {
+impl<R: Rank, V> Participation<R, V> {
     #[inline(always)]
     pub(super) fn computation(&self) -> Computation<R> {
         Computation { purpose: self.purpose, counter: self.counter }
@@ -85,62 +84,61 @@ impl<R: Rank, V> Part<R, V> {
         self.computation().index()
     }
 
-    /// Whether an answer that names this turn and counter is to a question of this computation.
+    /// Whether an answer with this turn and counter belongs to this computation.
     #[inline(always)]
     pub(super) fn asked(&self, turn: u16, counter: u32) -> bool {
         self.turn == turn && self.counter == counter
     }
 }
 
-/// What a node remembers only when something goes wrong, or is looked out for.
+/// State that is needed only for fault detection and after faults.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Rough {
-    /// Ports behind which nobody is, as the outer algorithm said.
+pub(super) struct FaultState {
+    /// Ports of unreachable neighbours, as reported by the outer algorithm.
     pub(super) absent: Ports,
-    /// Ports that have not answered the last probe, the last two, the last three.
+    /// Ports that did not answer the last probe, the last two, the last three.
     pub(super) silent: [Ports; 3],
-    /// How many rounds of probes this computation has seen here.
+    /// The number of probe rounds in this computation.
     pub(super) rounds: u16,
-    /// At the source, after its end: how many it may see before the winner must have spread the word.
+    /// At the source after the election: the number of probe rounds within which the winner must announce itself.
     pub(super) allowed: u16,
-    /// Whether a winner was late before, and nobody has led since.
+    /// Whether a winner was late before and nobody has led since.
     pub(super) late: bool,
-    /// Whether the timer of the beacons runs.
-    pub(super) watches: bool,
-    /// How many periods went by without a beacon.
+    /// Whether the beacon timer runs.
+    pub(super) beacon_timer_runs: bool,
+    /// The number of periods without a beacon.
     pub(super) missed: u8,
     /// The number of the last beacon.
     pub(super) number: u16,
 }
 
-impl Rough {
-    const NONE: Rough = Rough {
+impl FaultState {
+    const NONE: FaultState = FaultState {
         absent: Ports::NONE,
         silent: [Ports::NONE; 3],
         rounds: 0,
         allowed: 0,
         late: false,
-        watches: false,
+        beacon_timer_runs: false,
         missed: 0,
         number: 0,
     };
 }
 
-/// What a node remembers.
+/// The state of a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct State<R, V> {
-    pub(super) part: Option<Part<R, V>>,
-    pub(super) rough: Option<Box<Rough>>,
+    pub(super) part: Option<Participation<R, V>>,
+    pub(super) faults: Option<Box<FaultState>>,
 }
 
 impl<R: Rank, V> State<R, V> {
-    /// Before anything has happened.
+    /// The initial state.
     pub const fn new() -> Self {
-        State { part: None, rough: None }
+        State { part: None, faults: None }
     }
 
-    /// Whom the node takes for the leader since the last election that it knows the end of; itself, perhaps. `None`
-    /// also while it takes part in an election.
+    /// The leader announced by the last finished election, possibly this node. `None` during an election.
     pub fn leader(&self) -> Option<R> {
         match self.part.as_ref()?.purpose {
             Purpose::Elect(_) => None,
@@ -148,17 +146,17 @@ impl<R: Rank, V> State<R, V> {
         }
     }
 
-    /// Whether it takes part in an election whose end it does not know.
+    /// Whether the node takes part in an election that it does not know to be over.
     pub fn is_electing(&self) -> bool {
         self.part.as_ref().is_some_and(|part| !part.purpose.leads())
     }
 
-    /// Whether it knows the leader, and has told so everybody it had to.
+    /// Whether the node knows the leader and has told all neighbours that it had to.
     pub(super) fn is_settled(&self) -> bool {
         self.part.as_ref().is_some_and(|part| part.purpose.leads() && part.done)
     }
 
-    /// What was gathered: at the source when the election has ended there, and at the winner from then on.
+    /// The gathered value: at the source when its election has ended, and at the winner from then on.
     pub fn result(&self) -> Option<&V> {
         self.part
             .as_ref()
@@ -166,22 +164,22 @@ impl<R: Rank, V> State<R, V> {
             .map(|part| &part.gathered)
     }
 
-    /// The port that this node was drawn in from: its parent in the tree of the computation.
+    /// The parent of this node in the tree of the computation.
     pub fn parent(&self) -> Option<Port> {
         self.part.as_ref().filter(|part| part.parent < PROXY).map(|part| Port(part.parent))
     }
 
     pub(super) fn index(&self, own: Id) -> Index {
-        self.part.as_ref().map_or((0, own, false), Part::index)
+        self.part.as_ref().map_or((0, own, false), Participation::index)
     }
 
-    /// The counter of the last computation it knows of.
+    /// The counter of the latest known computation.
     pub fn counter(&self) -> u32 {
         self.part.as_ref().map_or(0, |part| part.counter)
     }
 
-    pub(super) fn rough(&mut self) -> &mut Rough {
-        self.rough.get_or_insert_with(|| Box::new(Rough::NONE))
+    pub(super) fn faults(&mut self) -> &mut FaultState {
+        self.faults.get_or_insert_with(|| Box::new(FaultState::NONE))
     }
 }
 
@@ -191,47 +189,47 @@ impl<R: Rank, V> Default for State<R, V> {
     }
 }
 
-/// What a step came to, for an algorithm that is built on this one: any of the constants, together.
+/// What a step achieved, for algorithms built on this one: a set of the constants.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[must_use]
-pub struct News(u8);
+pub struct Progress(u8);
 
-impl News {
-    /// Nothing to tell.
-    pub const NOTHING: News = News(0);
-    /// The node was drawn into an election, or started one.
-    pub const ELECTS: News = News(1);
-    /// The election of this source has ended: its result is there. The winner has been told.
-    pub const ENDED: News = News(2);
-    /// This node has become the leader, and spreads it.
-    pub const WON: News = News(4);
-    /// This node follows a leader (perhaps the same one again).
-    pub const FOLLOWS: News = News(8);
-    /// This node leads, and its last `leader-ack` is in.
-    pub const CONFIRMED: News = News(16);
+impl Progress {
+    /// Nothing.
+    pub const NONE: Progress = Progress(0);
+    /// The node joined or started an election.
+    pub const ELECTING: Progress = Progress(1);
+    /// The election of this source has ended; its result is available and the winner was notified.
+    pub const ENDED: Progress = Progress(2);
+    /// This node has become the leader and announces itself.
+    pub const WON: Progress = Progress(4);
+    /// This node follows a leader, perhaps the same one again.
+    pub const FOLLOWING: Progress = Progress(8);
+    /// This node leads, and its last `leader-ack` has arrived.
+    pub const CONFIRMED: Progress = Progress(16);
 
-    /// Whether it holds all of these.
-    pub const fn contains(self, news: News) -> bool {
-        self.0 & news.0 == news.0
+    /// Whether the set contains all of these.
+    pub const fn contains(self, progress: Progress) -> bool {
+        self.0 & progress.0 == progress.0
     }
 
-    /// Whether there is nothing to tell.
-    pub const fn is_nothing(self) -> bool {
+    /// Whether nothing was achieved.
+    pub const fn is_none(self) -> bool {
         self.0 == 0
     }
 }
 
-impl BitOr for News {
-    type Output = News;
+impl BitOr for Progress {
+    type Output = Progress;
     #[inline(always)]
-    fn bitor(self, other: News) -> News {
-        News(self.0 | other.0)
+    fn bitor(self, other: Progress) -> Progress {
+        Progress(self.0 | other.0)
     }
 }
 
-impl BitOrAssign for News {
+impl BitOrAssign for Progress {
     #[inline(always)]
-    fn bitor_assign(&mut self, other: News) {
+    fn bitor_assign(&mut self, other: Progress) {
         self.0 |= other.0;
     }
 }

@@ -1,31 +1,31 @@
-//! Members that cheat, and what the others can do about it.
+//! Members that cheat, and how the others detect it.
 //!
 //! # How a member cheats
 //!
-//! - `rank`: it reports the greatest rank of the map as if that one had answered, whether it is there or not.
-//! - `ack`: it acknowledges `election` and `leader` as soon as they reach it, before those behind it have.
+//! - `rank`: it reports the greatest rank of the map as if that node had answered, whether it is up or not.
+//! - `ack`: it acknowledges `election` and `leader` as soon as they reach it, before the nodes behind it have.
 //!
 //! # What detects it
 //!
-//! - **A winner that does not answer** ([`Doubt`]). The source hears that its `notify` found nobody, or knows that the
-//!   winner is out of reach. Once may be a crash just then, and the election is held again. Who is down cannot answer
-//!   twice: the second time somebody lies, there is no way to tell whom to believe, and the source leads itself. Those
-//!   who are greater have been passed over, and object. Against `rank`.
-//! - **A greater one that was passed over** ([`passed_over`]). Whoever took part in an election, hears of its winner
-//!   and is greater knows that its own answer never got to the source. It holds an election of its own, in which it
-//!   counts. Every such election has a greater winner, so there is an end to it. Against `ack`. (A crash or a cut at
-//!   the wrong moment looks the same, and is mended the same way.)
-//! - **A leader that answers** `ping` to a subordinate that was told it had failed: nobody takes over from a leader
-//!   that lives by saying so.
+//! - **A winner that does not answer** ([`SilentWinner`]), against `rank`. The `notify` of the source is undeliverable,
+//!   or the winner is unreachable. The first time it may be a crash, and the election is held again. A dead node cannot
+//!   take part twice, so the second time some node lies. The source cannot tell which, and leads itself. Greater nodes
+//!   have been passed over, and object.
+//! - **A greater node that was passed over** ([`was_passed_over`]), against `ack`. A node that took part in an election
+//!   and hears of a lesser winner knows that its own answer did not reach the source. It holds an election of its own,
+//!   in which it counts. Each such election has a greater winner, so they end. (A crash or a cut at the wrong moment
+//!   looks the same, and is repaired the same way.)
+//! - **A leader that answers** the `ping` of a subordinate that was told of its failure: nobody takes over from a live
+//!   leader by claiming that it failed.
 //!
-//! # What nobody detects
+//! # What is not detected
 //!
-//! - `rank`, if the greatest is there: what the liar says happens to be true. A rank holds its owner's id, so that a
-//!   liar can help another one to win, or nobody, but never itself; pings and pongs find no wrong rank for this reason.
-//! - `ack`, if nobody behind the cheat is greater than the winner: the right one leads, only sooner.
-//! - `rank`, if the greatest is up but out of reach, together with so many others that a source that belongs to no
-//!   clique keeps no list of them. That can be from some 2,900 nodes on.
-//! - `ack` of `leader`: the clique is formed while some have not heard of the leader yet. They will.
+//! - `rank`, if the greatest node is up: the lie happens to be true. A rank contains its owner's id, so a liar can help
+//!   another node to win, or no node, but never itself. For the same reason pings and pongs reveal no wrong rank.
+//! - `ack`, if no node behind the cheat is greater than the winner: the right node leads, only sooner.
+//! - `rank`, if the greatest node is up but unreachable, together with so many others that a source outside any clique
+//!   keeps no list of them. That is possible from about 2,900 nodes on.
+//! - `ack` of `leader`: the clique is formed before all nodes have heard of the leader. They hear of it later.
 
 use alloc::{boxed::Box, vec::Vec};
 
@@ -34,28 +34,28 @@ use hustings_protocol::{Context, Id, Protocol, Rank};
 use crate::graph::diffusion::{Aggregate, Greatest};
 use crate::{Cheat, Setting};
 
-/// The greatest rank, as honest and other nodes gather it.
+/// The greatest rank, gathered by honest and cheating nodes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Gather<R> {
-    /// Who reports another's rank, and whose.
+pub struct CheatingGreatest<R> {
+    /// The nodes that report the rank of another, and that rank.
     liars: Vec<Id>,
     lie: Option<R>,
-    /// Who acknowledges too early.
-    hasty: Vec<Id>,
+    /// The nodes that acknowledge too early.
+    early_ackers: Vec<Id>,
 }
 
-impl<R: Rank> Gather<R> {
+impl<R: Rank> CheatingGreatest<R> {
     pub(super) fn new(setting: &Setting<'_, R>) -> Self {
         let who = |wanted: Cheat| {
             let places = setting.cheats.iter().filter(|(_, cheat)| *cheat == wanted).map(|(place, _)| *place as usize);
             places.filter_map(|place| setting.ranks.get(place)).map(|rank| rank.id()).collect()
         };
         let lie = setting.ranks.iter().copied().max();
-        Gather { liars: who(Cheat::Rank), lie, hasty: who(Cheat::Ack) }
+        CheatingGreatest { liars: who(Cheat::Rank), lie, early_ackers: who(Cheat::Ack) }
     }
 }
 
-impl<R: Rank> Aggregate<R> for Gather<R> {
+impl<R: Rank> Aggregate<R> for CheatingGreatest<R> {
     type Value = R;
 
     #[inline(always)]
@@ -80,23 +80,23 @@ impl<R: Rank> Aggregate<R> for Gather<R> {
     }
 
     #[inline(always)]
-    fn is_hasty(&self, own: R) -> bool {
-        self.hasty.contains(&own.id())
+    fn acks_early(&self, own: R) -> bool {
+        self.early_ackers.contains(&own.id())
     }
 }
 
-/// What a source remembers of a winner that did not answer.
+/// The winner that did not answer the source, if any.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub(super) struct Doubt(Option<Box<Id>>);
+pub(super) struct SilentWinner(Option<Box<Id>>);
 
-impl Doubt {
-    /// This winner does not answer. Says whether it did not the time before.
+impl SilentWinner {
+    /// Records that this winner does not answer. Returns whether it did not answer the time before either.
     pub(super) fn again(&mut self, winner: Id) -> bool {
         self.0.replace(Box::new(winner)).is_some_and(|before| *before == winner)
     }
 
-    /// There is a leader.
-    pub(super) fn settle(&mut self) {
+    /// Forgets it: there is a leader.
+    pub(super) fn clear(&mut self) {
         self.0 = None;
     }
 
@@ -105,7 +105,7 @@ impl Doubt {
     }
 }
 
-/// Whether a node that took part in the election with this counter was passed over by a winner that it hears of now.
-pub(super) fn passed_over<R: Rank>(own: R, election: u32, winner: Option<R>, announcement: u32) -> bool {
+/// Whether a node that took part in the election with this counter was passed over by the winner announced now.
+pub(super) fn was_passed_over<R: Rank>(own: R, election: u32, winner: Option<R>, announcement: u32) -> bool {
     winner.is_some_and(|winner| winner < own) && announcement == election.wrapping_add(1)
 }

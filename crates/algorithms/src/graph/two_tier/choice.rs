@@ -1,4 +1,4 @@
-//! Whom a leader takes for a subordinate.
+//! How a leader chooses its subordinates.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -8,24 +8,24 @@ use hustings_protocol::{Context, Id, Port, Rank};
 use super::Rules;
 
 crate::choices! {
-    /// By what subordinates are chosen.
+    /// The order in which subordinates are chosen.
     pub enum Choice {
         /// The leader's neighbours by position, then the others by position.
         Neighbours = "neighbours",
-        /// The greatest ranks; better newcomers take the places of worse ones.
+        /// The greatest ranks; better newcomers replace worse subordinates.
         Best = "best",
-        /// Anybody.
+        /// A random order.
         Random = "random",
     }
 }
 
-/// All members that there can be, by position. It does not say who is up.
+/// All possible members by position. It does not say which are up.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Roster<R> {
     ranks: Arc<[R]>,
     /// Their ids, ascending.
     ids: Arc<[Id]>,
-    /// Whether it can be seen in which order one node's messages of one tick leave.
+    /// Whether the sending order within a tick is visible.
     is_ordered: bool,
 }
 
@@ -36,8 +36,8 @@ impl<R: Rank> Roster<R> {
         Roster { ranks: ranks.into(), ids: ids.into(), is_ordered: bandwidth.is_some() }
     }
 
-    /// Puts receivers in the order in which messages are to leave: by position. Where nobody can tell, they stay as
-    /// they are, because it takes a look at all members.
+    /// Orders receivers by position, the order of sending. Skipped where the order is invisible, because it visits all
+    /// members.
     pub(super) fn in_order(&self, ids: Vec<Id>) -> Vec<Id> {
         if !self.is_ordered {
             return ids;
@@ -50,17 +50,17 @@ impl<R: Rank> Roster<R> {
         self.ranks.iter().copied().find(|rank| rank.id() == id)
     }
 
-    /// Up to `wanted` members that are neither taken nor gone.
+    /// Up to `wanted` members that are neither taken nor unreachable.
     pub(super) fn pick<C: Context<Rules<R>>>(
         &self,
         choice: Choice,
         wanted: usize,
         taken: &[R],
-        gone: &Gone,
+        unreachable: &UnreachableMembers,
         cx: &mut C,
     ) -> Vec<R> {
         let own = cx.rank();
-        let is_free = |rank: &R| *rank != own && !taken.contains(rank) && !gone.contains(rank.id());
+        let is_free = |rank: &R| *rank != own && !taken.contains(rank) && !unreachable.contains(rank.id());
         let mut picked: Vec<R> = Vec::new();
         if wanted == 0 {
             return picked;
@@ -99,38 +99,42 @@ impl<R: Rank> Roster<R> {
     }
 }
 
-/// Which members a node believes to be out of reach.
+/// The members that a node believes to be unreachable.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub(super) struct Gone(Option<Arc<Vec<Id>>>);
+pub(super) struct UnreachableMembers(Option<Arc<Vec<Id>>>);
 
-/// How many members all nodes together keep in their lists, if they belong to no clique. With a network in two halves
-/// everybody would keep half of it, which is too much where there are very many.
+/// The number of entries that nodes outside cliques keep in all lists together. In a network split in two halves each
+/// node would keep half of the members, which is too much in large networks.
 const ALL_KEPT: usize = 1 << 23;
-/// What each of them may keep all the same.
+/// The number of entries that each list may have in any case.
 const MAX_KEPT: usize = 256;
 
-impl Gone {
-    /// After a word that these, ascending, can be reached. Everybody gets the word, so it is read once, side by side
-    /// with the list of members.
+impl UnreachableMembers {
+    /// The list after an update that these nodes, ascending, are reachable. Every node gets the update, so it is read
+    /// once, in parallel with the member list.
     pub(super) fn after<R: Rank>(reachable: &[Id], roster: &Roster<R>, is_member: bool) -> Self {
         let mut there = reachable.iter().peekable();
         let is_gone = |id: &&Id| {
             while there.next_if(|other| other < id).is_some() {}
             there.next_if_eq(id).is_none()
         };
-        let gone: Vec<Id> = roster.ids.iter().filter(is_gone).copied().collect();
+        let unreachable: Vec<Id> = roster.ids.iter().filter(is_gone).copied().collect();
         let most = MAX_KEPT.max(ALL_KEPT / roster.ids.len().max(1));
-        if gone.is_empty() || gone.len() > most && !is_member { Gone(None) } else { Gone(Some(Arc::new(gone))) }
+        if unreachable.is_empty() || unreachable.len() > most && !is_member {
+            UnreachableMembers(None)
+        } else {
+            UnreachableMembers(Some(Arc::new(unreachable)))
+        }
     }
 
     pub(super) fn contains(&self, id: Id) -> bool {
-        self.0.as_ref().is_some_and(|gone| gone.binary_search(&id).is_ok())
+        self.0.as_ref().is_some_and(|list| list.binary_search(&id).is_ok())
     }
 
     pub(super) fn insert(&mut self, id: Id) {
-        let gone = Arc::make_mut(self.0.get_or_insert_default());
-        if let Err(place) = gone.binary_search(&id) {
-            gone.insert(place, id);
+        let unreachable = Arc::make_mut(self.0.get_or_insert_default());
+        if let Err(place) = unreachable.binary_search(&id) {
+            unreachable.insert(place, id);
         }
     }
 }
@@ -140,25 +144,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_not_in_the_word_is_gone() {
+    fn members_missing_from_the_update_are_unreachable() {
         let roster = Roster::new(&[Id(5), Id(2), Id(9), Id(7)], None);
-        let gone = |ids: &[u64]| {
+        let unreachable = |ids: &[u64]| {
             let there: Vec<Id> = ids.iter().copied().map(Id).collect();
-            Gone::after(&there, &roster, false).0.map(|gone| gone.to_vec())
+            UnreachableMembers::after(&there, &roster, false).0.map(|list| list.to_vec())
         };
-        assert_eq!(gone(&[2, 5, 7, 9]), None);
-        assert_eq!(gone(&[5, 7]), Some(alloc::vec![Id(2), Id(9)]));
-        assert_eq!(gone(&[1, 2, 6, 9, 11]), Some(alloc::vec![Id(5), Id(7)]), "strangers count for nothing");
-        assert_eq!(gone(&[]), Some(alloc::vec![Id(2), Id(5), Id(7), Id(9)]));
+        assert_eq!(unreachable(&[2, 5, 7, 9]), None);
+        assert_eq!(unreachable(&[5, 7]), Some(alloc::vec![Id(2), Id(9)]));
+        assert_eq!(
+            unreachable(&[1, 2, 6, 9, 11]),
+            Some(alloc::vec![Id(5), Id(7)]),
+            "ids outside the roster are ignored"
+        );
+        assert_eq!(unreachable(&[]), Some(alloc::vec![Id(2), Id(5), Id(7), Id(9)]));
     }
 
     #[test]
-    fn a_list_that_is_too_long_is_kept_in_a_clique_only() {
+    fn only_clique_members_keep_a_very_long_list() {
         let ranks: Vec<Id> = (0..1 << 16).map(Id).collect();
         let (roster, few) = (Roster::new(&ranks, None), &ranks[..ranks.len() - 300]);
-        assert_eq!(Gone::after(few, &roster, false), Gone(None));
-        assert!(Gone::after(few, &roster, true).contains(Id((1 << 16) - 1)));
+        assert_eq!(UnreachableMembers::after(few, &roster, false), UnreachableMembers(None));
+        assert!(UnreachableMembers::after(few, &roster, true).contains(Id((1 << 16) - 1)));
         let small = Roster::new(&ranks[..2000], None);
-        assert!(Gone::after(&ranks[..1000], &small, false).contains(Id(1999)), "everybody has room for that");
+        assert!(
+            UnreachableMembers::after(&ranks[..1000], &small, false).contains(Id(1999)),
+            "a short list is kept by every node"
+        );
     }
 }

@@ -1,91 +1,96 @@
-//! One member's side of a leadership clique.
+//! The state of one member of a leadership clique.
 //!
-//! - **Formed** by a leader: `invite` to each subordinate; each of them sends a `ping` to the leader and to the
-//!   subordinates after it on the roll, so that every pair is verified once; with its last `pong` it sends `confirm`.
-//! - **Failover**: the subordinate that notices the leader's loss (the first live one of the roll does) sends `failed`
-//!   to its fellows; those who know it too answer `agree`, the others look for themselves first, with a `ping` to the
-//!   leader. With the last answer it leads, and forms a clique of its own.
-//! - **Several at once**: a claim yields to one for a newer roll, or of a greater rank for the same one.
-//! - **Silence** (mail that a short partition swallowed, a fellow that lost its memory) is met by asking again, and in
-//!   the end by doing without: a leader strikes off who does not answer, a claimant leaves it to a full election.
+//! - **Formation**: the leader sends `invite` to each subordinate. Each of them sends a `ping` to the leader and to the
+//!   subordinates after it on the list, so that every pair is verified once. With its last `pong` it sends `confirm`.
+//! - **Failover**: the first live subordinate that notices the loss of the leader sends `failed` to the others. Those
+//!   that know of it answer `agree`; the others first send a `ping` to the leader. With the last answer the claimant
+//!   leads, and forms a clique of its own.
+//! - **Several claimants**: a claim yields to one for a newer clique, or of a greater rank for the same clique.
+//! - **Silence** (a short partition lost a message, a subordinate lost its state): questions are repeated. In the end a
+//!   leader replaces a silent subordinate, and a claimant starts a full election.
 
 use alloc::{sync::Arc, vec::Vec};
 
 use hustings_protocol::{Context, Id, Rank, Timer};
 
-use super::choice::Gone;
-use super::roll::{Number, Roll};
+use super::choice::UnreachableMembers;
+use super::membership::{CliqueNumber, Membership};
 use super::{Message, Rules};
 
-/// How often something is asked again before the silent one is given up.
+/// The number of repetitions before a silent member is given up.
 const MAX_TRIES: u8 = 3;
 
-/// One member's side of a clique.
+/// The state of one member of a clique.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Clique<R: Rank> {
-    roll: Arc<Roll<R>>,
-    duty: Duty,
-    /// Whose answers are missing: the leader's missing `confirm`s, a subordinate's `pong`s, a claimant's `agree`s.
+    membership: Arc<Membership<R>>,
+    role: Role,
+    /// The members whose answer is missing: `confirm` for the leader, `pong` for a subordinate, `agree` for a claimant.
     awaited: Vec<Id>,
     tries: u8,
-    /// The timer that counts.
+    /// The token of the current timer.
     token: u32,
 }
 
-/// What a member is busy with.
+/// The current role of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Duty {
+enum Role {
     /// It leads.
-    Leads,
-    /// It stands by.
-    StandsBy,
-    /// The leader is gone, and another subordinate is the first one to say so.
-    Waits,
-    /// It wants to follow the leader, which is gone.
-    Tolerates,
-    /// This one says that the leader is gone; it looks for itself.
-    Checks(Id),
-    /// It has agreed that this one follows the leader.
+    Leader,
+    /// It is a subordinate, ready to take over.
+    Standby,
+    /// The leader is unreachable, and another subordinate takes over first.
+    Waiting,
+    /// The leader is unreachable, and this subordinate claims to succeed it.
+    Claiming,
+    /// This member claims that the leader failed; the node checks that itself.
+    Checking(Id),
+    /// It has agreed that this member succeeds the leader.
     Agreed(Id),
 }
 
-/// What comes of an event, beside messages.
+/// What an event leads to, apart from messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
-pub(super) enum Verdict {
+pub(super) enum Next {
     /// Nothing.
     Nothing,
-    /// The clique stands: all pairs are verified, and everybody has what the leader knows.
-    Stands,
+    /// The clique is formed: all pairs are verified, and all members store what the leader knows.
+    Formed,
     /// This subordinate leads from now on, and needs a clique of its own.
-    TakesOver,
-    /// The leader has to look whether its subordinates are still the right ones.
+    TakeOver,
+    /// The leader has to review its subordinates.
     Review,
-    /// The clique is beyond repair: only an election helps.
+    /// The clique cannot be repaired: a full election is needed.
     Elect,
 }
 
 impl<R: Rank> Clique<R> {
-    /// The leader's side of a new clique.
-    pub(super) fn form<C: Context<Rules<R>>>(roll: Roll<R>, token: u32, rules: &Rules<R>, cx: &mut C) -> Self {
-        let awaited = roll.fellows(roll.leader.id()).collect();
-        let mut clique = Clique { roll: Arc::new(roll), duty: Duty::Leads, awaited, tries: 0, token };
+    /// Forms a new clique; this node is the leader.
+    pub(super) fn form<C: Context<Rules<R>>>(
+        membership: Membership<R>,
+        token: u32,
+        rules: &Rules<R>,
+        cx: &mut C,
+    ) -> Self {
+        let awaited = membership.other_subordinates(membership.leader.id()).collect();
+        let mut clique = Clique { membership: Arc::new(membership), role: Role::Leader, awaited, tries: 0, token };
         clique.invite(rules, cx);
         clique
     }
 
-    /// A subordinate's side; `None` if the roll does not name it. One that names another leader, or none, gives this
-    /// one time to announce itself.
+    /// Joins a clique as a subordinate; `None` if it is not a member. A node that names another leader, or none, waits
+    /// for the announcement of this one.
     pub(super) fn join<C: Context<Rules<R>>>(
-        roll: Arc<Roll<R>>,
+        membership: Arc<Membership<R>>,
         named: Option<R>,
         token: u32,
         rules: &Rules<R>,
         cx: &mut C,
     ) -> Option<Self> {
-        let awaited = roll.to_verify(cx.rank().id())?;
-        let is_announced = named == Some(roll.leader);
-        let mut clique = Clique { roll, duty: Duty::StandsBy, awaited, tries: 0, token };
+        let awaited = membership.to_verify(cx.rank().id())?;
+        let is_announced = named == Some(membership.leader);
+        let mut clique = Clique { membership, role: Role::Standby, awaited, tries: 0, token };
         if !is_announced {
             clique.wait(rules.announcement, cx);
         }
@@ -93,17 +98,17 @@ impl<R: Rank> Clique<R> {
         Some(clique)
     }
 
-    /// Its leader leads by an election of everybody now: what it knows stays, who stands by is settled later.
+    /// The leader was elected by a full election: it keeps what it knows and chooses its subordinates later.
     pub(super) fn disband(&mut self, leader: R) {
-        let Roll { number, ref knowledge, .. } = *self.roll;
+        let Membership { number, ref knowledge, .. } = *self.membership;
         let (knowledge, subordinates) = (Arc::clone(knowledge), Vec::new());
-        self.roll = Arc::new(Roll { number, leader, predecessor: None, subordinates, knowledge });
-        self.duty = Duty::Leads;
+        self.membership = Arc::new(Membership { number, leader, predecessor: None, subordinates, knowledge });
+        self.role = Role::Leader;
         self.awaited.clear();
     }
 
-    pub(super) fn roll(&self) -> &Arc<Roll<R>> {
-        &self.roll
+    pub(super) fn membership(&self) -> &Arc<Membership<R>> {
+        &self.membership
     }
 
     pub(super) fn token(&self) -> u32 {
@@ -111,211 +116,226 @@ impl<R: Rank> Clique<R> {
     }
 
     pub(super) fn leads(&self) -> bool {
-        self.duty == Duty::Leads
+        self.role == Role::Leader
     }
 
-    /// Whether it stands by, and has neither claimed to follow the leader nor agreed that somebody else does.
-    pub(super) fn stands_by(&self) -> bool {
-        matches!(self.duty, Duty::StandsBy | Duty::Waits)
+    /// Whether it is a subordinate that has neither claimed to succeed the leader nor agreed to another claim.
+    pub(super) fn is_standby(&self) -> bool {
+        matches!(self.role, Role::Standby | Role::Waiting)
     }
 
-    /// Whether all pairs are verified, as far as this member has to know.
+    /// Whether all pairs that this member has to verify are verified.
     pub(super) fn is_complete(&self) -> bool {
-        self.awaited.is_empty() && matches!(self.duty, Duty::Leads | Duty::StandsBy)
+        self.awaited.is_empty() && matches!(self.role, Role::Leader | Role::Standby)
     }
 
-    /// The subordinates that are not gone, this one left out.
-    pub(super) fn live_fellows(&self, own: Id, gone: &Gone) -> Vec<R> {
-        let is_live = |rank: &R| rank.id() != own && !gone.contains(rank.id());
-        self.roll.subordinates.iter().copied().filter(is_live).collect()
+    /// The reachable subordinates, except this node.
+    pub(super) fn live_subordinates(&self, own: Id, unreachable: &UnreachableMembers) -> Vec<R> {
+        let is_live = |rank: &R| rank.id() != own && !unreachable.contains(rank.id());
+        self.membership.subordinates.iter().copied().filter(is_live).collect()
     }
 
-    /// The same roll once more, from a leader that has not heard the answer.
-    pub(super) fn invited_again<C: Context<Rules<R>>>(&self, rules: &Rules<R>, cx: &mut C) {
+    /// The leader repeats its invitation because it has not received the answer.
+    pub(super) fn handle_repeated_invitation<C: Context<Rules<R>>>(&self, rules: &Rules<R>, cx: &mut C) {
         if self.awaited.is_empty() {
-            cx.send_direct(self.roll.leader.id(), Message::Confirm(self.roll.number));
+            cx.send_direct(self.membership.leader.id(), Message::Confirm(self.membership.number));
         } else {
             self.ping(rules, cx);
         }
     }
 
-    /// A word from another member; invitations, refusals and pings are the caller's.
-    pub(super) fn hear<C: Context<Rules<R>>>(
+    /// Handles a message of another member, except invitations, refusals and pings, which the caller handles.
+    pub(super) fn handle_message<C: Context<Rules<R>>>(
         &mut self,
         from: Id,
         message: &Message<R>,
-        gone: &Gone,
+        unreachable: &UnreachableMembers,
         rules: &Rules<R>,
         cx: &mut C,
-    ) -> Verdict {
+    ) -> Next {
         match *message {
-            Message::Pong(number) => self.hear_pong(from, number, cx),
-            Message::Confirm(number) => self.answered(from, number, Duty::Leads, cx),
-            Message::Agree(number) => self.answered(from, number, Duty::Tolerates, cx),
-            Message::Failed(number) => self.hear_claim(from, number, gone, rules, cx),
-            Message::Diffused(_) | Message::Invite(_) | Message::Ping(_) | Message::Decline(_) => Verdict::Nothing,
+            Message::Pong(number) => self.handle_pong(from, number, cx),
+            Message::Confirm(number) => self.handle_answer(from, number, Role::Leader, cx),
+            Message::Agree(number) => self.handle_answer(from, number, Role::Claiming, cx),
+            Message::Failed(number) => self.handle_claim(from, number, unreachable, rules, cx),
+            Message::Diffused(_) | Message::Invite(_) | Message::Ping(_) | Message::Decline(_) => Next::Nothing,
         }
     }
 
-    /// An answer to one who has this duty. It counts once, and the last one ends the wait.
-    fn answered<C: Context<Rules<R>>>(&mut self, from: Id, number: Number, duty: Duty, cx: &mut C) -> Verdict {
-        // One that has not been invited yet hears all the same.
-        let is_meant = number == self.roll.number || duty == Duty::StandsBy && number == self.roll.number.unknown();
-        if !is_meant || self.duty != duty {
-            return Verdict::Nothing;
+    /// Handles an answer that is meant for this role. Each counts once, and the last one ends the wait.
+    fn handle_answer<C: Context<Rules<R>>>(&mut self, from: Id, number: CliqueNumber, role: Role, cx: &mut C) -> Next {
+        // A pong also counts from a node that has not been invited yet.
+        let is_meant =
+            number == self.membership.number || role == Role::Standby && number == self.membership.number.unknown();
+        if !is_meant || self.role != role {
+            return Next::Nothing;
         }
-        let Some(place) = self.awaited.iter().position(|id| *id == from) else { return Verdict::Nothing };
+        let Some(place) = self.awaited.iter().position(|id| *id == from) else { return Next::Nothing };
         self.awaited.remove(place);
-        self.go_on(cx)
+        self.advance(cx)
     }
 
-    /// Somebody hears this member.
-    fn hear_pong<C: Context<Rules<R>>>(&mut self, from: Id, number: Number, cx: &mut C) -> Verdict {
-        let is_leaders = from == self.roll.leader.id() && number == self.roll.number;
-        if matches!(self.duty, Duty::Checks(_)) && is_leaders {
-            // The leader is there: whoever says otherwise is mistaken, or would like to lead.
-            self.duty = Duty::StandsBy;
+    /// Handles a `pong`.
+    fn handle_pong<C: Context<Rules<R>>>(&mut self, from: Id, number: CliqueNumber, cx: &mut C) -> Next {
+        let is_leaders = from == self.membership.leader.id() && number == self.membership.number;
+        if matches!(self.role, Role::Checking(_)) && is_leaders {
+            // The leader is up: the claim was wrong.
+            self.role = Role::Standby;
         }
-        self.answered(from, number, Duty::StandsBy, cx)
+        self.handle_answer(from, number, Role::Standby, cx)
     }
 
-    /// What the end of a wait leads to.
-    fn go_on<C: Context<Rules<R>>>(&mut self, cx: &mut C) -> Verdict {
+    /// Acts when no answer is missing any more.
+    fn advance<C: Context<Rules<R>>>(&mut self, cx: &mut C) -> Next {
         if !self.awaited.is_empty() {
-            return Verdict::Nothing;
+            return Next::Nothing;
         }
-        match self.duty {
-            Duty::Leads => Verdict::Stands,
-            Duty::Tolerates => Verdict::TakesOver,
-            Duty::StandsBy => {
-                cx.send_direct(self.roll.leader.id(), Message::Confirm(self.roll.number));
-                Verdict::Nothing
+        match self.role {
+            Role::Leader => Next::Formed,
+            Role::Claiming => Next::TakeOver,
+            Role::Standby => {
+                cx.send_direct(self.membership.leader.id(), Message::Confirm(self.membership.number));
+                Next::Nothing
             }
-            Duty::Waits | Duty::Checks(_) | Duty::Agreed(_) => Verdict::Nothing,
+            Role::Waiting | Role::Checking(_) | Role::Agreed(_) => Next::Nothing,
         }
     }
 
-    /// Somebody says that the leader is gone.
-    fn hear_claim<C: Context<Rules<R>>>(
+    /// Handles the claim that the leader failed.
+    fn handle_claim<C: Context<Rules<R>>>(
         &mut self,
         from: Id,
-        number: Number,
-        gone: &Gone,
+        number: CliqueNumber,
+        unreachable: &UnreachableMembers,
         rules: &Rules<R>,
         cx: &mut C,
-    ) -> Verdict {
-        let leader = self.roll.leader.id();
+    ) -> Next {
+        let leader = self.membership.leader.id();
         if from == leader {
-            // It says good-bye.
-            return if self.stands_by() { self.claim(gone, rules, cx) } else { Verdict::Nothing };
+            // The leader itself says that it retires.
+            return if self.is_standby() { self.claim(unreachable, rules, cx) } else { Next::Nothing };
         }
-        match self.duty {
-            // The claim is for a leader that was before this one.
-            Duty::Leads => Verdict::Nothing,
-            Duty::Tolerates if (self.roll.number, Some(cx.rank())) > (number, rules.roster.rank(from)) => {
-                Verdict::Nothing
+        match self.role {
+            // The claim is about an earlier leader.
+            Role::Leader => Next::Nothing,
+            Role::Claiming if (self.membership.number, Some(cx.rank())) > (number, rules.roster.rank(from)) => {
+                Next::Nothing
             }
-            Duty::Tolerates | Duty::Waits | Duty::Agreed(_) => self.agree(from, number, rules, cx),
-            Duty::StandsBy | Duty::Checks(_) if gone.contains(leader) => self.agree(from, number, rules, cx),
-            Duty::StandsBy => {
-                self.wait_for(Duty::Checks(from), rules, cx);
-                cx.send_direct(leader, Message::Ping(self.roll.number));
-                Verdict::Nothing
+            Role::Claiming | Role::Waiting | Role::Agreed(_) => self.agree(from, number, rules, cx),
+            Role::Standby | Role::Checking(_) if unreachable.contains(leader) => self.agree(from, number, rules, cx),
+            Role::Standby => {
+                self.wait_for(Role::Checking(from), rules, cx);
+                cx.send_direct(leader, Message::Ping(self.membership.number));
+                Next::Nothing
             }
-            Duty::Checks(_) => Verdict::Nothing,
+            Role::Checking(_) => Next::Nothing,
         }
     }
 
-    fn agree<C: Context<Rules<R>>>(&mut self, with: Id, number: Number, rules: &Rules<R>, cx: &mut C) -> Verdict {
+    fn agree<C: Context<Rules<R>>>(&mut self, with: Id, number: CliqueNumber, rules: &Rules<R>, cx: &mut C) -> Next {
         cx.send_direct(with, Message::Agree(number));
         self.awaited.clear();
-        self.wait_for(Duty::Agreed(with), rules, cx);
-        Verdict::Nothing
+        self.wait_for(Role::Agreed(with), rules, cx);
+        Next::Nothing
     }
 
-    /// Asks the others to agree that the leader is gone.
-    pub(super) fn claim<C: Context<Rules<R>>>(&mut self, gone: &Gone, rules: &Rules<R>, cx: &mut C) -> Verdict {
-        let fellows = self.roll.fellows(cx.rank().id()).filter(|id| !gone.contains(*id));
-        self.awaited = fellows.collect();
-        self.duty = Duty::Tolerates;
+    /// Asks the others to agree that the leader failed.
+    pub(super) fn claim<C: Context<Rules<R>>>(
+        &mut self,
+        unreachable: &UnreachableMembers,
+        rules: &Rules<R>,
+        cx: &mut C,
+    ) -> Next {
+        let other_subordinates =
+            self.membership.other_subordinates(cx.rank().id()).filter(|id| !unreachable.contains(*id));
+        self.awaited = other_subordinates.collect();
+        self.role = Role::Claiming;
         self.tries = 0;
         self.ask(rules, cx);
-        self.go_on(cx)
+        self.advance(cx)
     }
 
-    /// It is known now who is gone. A leader that was gone and is back changes nothing: it may have lost its memory.
-    pub(super) fn look<C: Context<Rules<R>>>(&mut self, gone: &Gone, rules: &Rules<R>, cx: &mut C) -> Verdict {
-        let leader_is_gone = gone.contains(self.roll.leader.id());
-        match self.duty {
-            Duty::Leads => Verdict::Review,
-            Duty::Tolerates => {
-                self.awaited.retain(|id| !gone.contains(*id));
-                self.go_on(cx)
+    /// Handles an update of the unreachable members. A leader that was unreachable and is back changes nothing: it may
+    /// have lost its state.
+    pub(super) fn handle_unreachable<C: Context<Rules<R>>>(
+        &mut self,
+        unreachable: &UnreachableMembers,
+        rules: &Rules<R>,
+        cx: &mut C,
+    ) -> Next {
+        let leader_is_gone = unreachable.contains(self.membership.leader.id());
+        match self.role {
+            Role::Leader => Next::Review,
+            Role::Claiming => {
+                self.awaited.retain(|id| !unreachable.contains(*id));
+                self.advance(cx)
             }
-            Duty::Checks(claimant) if leader_is_gone && !gone.contains(claimant) => {
-                self.agree(claimant, self.roll.number, rules, cx)
+            Role::Checking(claimant) if leader_is_gone && !unreachable.contains(claimant) => {
+                self.agree(claimant, self.membership.number, rules, cx)
             }
-            Duty::Agreed(claimant) if !gone.contains(claimant) => Verdict::Nothing,
-            Duty::StandsBy | Duty::Checks(_) if !leader_is_gone => Verdict::Nothing,
-            Duty::StandsBy | Duty::Waits | Duty::Checks(_) | Duty::Agreed(_) => self.notice(gone, rules, cx),
+            Role::Agreed(claimant) if !unreachable.contains(claimant) => Next::Nothing,
+            Role::Standby | Role::Checking(_) if !leader_is_gone => Next::Nothing,
+            Role::Standby | Role::Waiting | Role::Checking(_) | Role::Agreed(_) => self.notice(unreachable, rules, cx),
         }
     }
 
-    /// The leader is gone: the first live subordinates say so, the others give them time.
-    fn notice<C: Context<Rules<R>>>(&mut self, gone: &Gone, rules: &Rules<R>, cx: &mut C) -> Verdict {
+    /// The leader is unreachable: the first live subordinates claim the succession, the others give them time.
+    fn notice<C: Context<Rules<R>>>(&mut self, unreachable: &UnreachableMembers, rules: &Rules<R>, cx: &mut C) -> Next {
         let own = cx.rank().id();
-        let mut live = self.roll.subordinates.iter().map(|rank| rank.id()).filter(|id| !gone.contains(*id));
+        let mut live =
+            self.membership.subordinates.iter().map(|rank| rank.id()).filter(|id| !unreachable.contains(*id));
         if live.by_ref().take(rules.noticing).any(|id| id == own) {
-            return self.claim(gone, rules, cx);
+            return self.claim(unreachable, rules, cx);
         }
-        self.wait_for(Duty::Waits, rules, cx);
-        Verdict::Nothing
+        self.wait_for(Role::Waiting, rules, cx);
+        Next::Nothing
     }
 
-    /// A timer is due. Says also who is to be taken for gone, because it does not answer. The node names this leader.
-    pub(super) fn time_out<C: Context<Rules<R>>>(
+    /// A timer is due. Adds members that do not answer to the unreachable ones. `named` is the leader that the node
+    /// names.
+    pub(super) fn handle_timeout<C: Context<Rules<R>>>(
         &mut self,
         token: u32,
         named: Option<R>,
-        gone: &mut Gone,
+        unreachable: &mut UnreachableMembers,
         rules: &Rules<R>,
         cx: &mut C,
-    ) -> Verdict {
+    ) -> Next {
         if token != self.token {
-            return Verdict::Nothing;
+            return Next::Nothing;
         }
-        match self.duty {
-            Duty::Leads if self.awaited.is_empty() => Verdict::Nothing,
-            Duty::Leads | Duty::Tolerates if self.tries < MAX_TRIES => {
+        match self.role {
+            Role::Leader if self.awaited.is_empty() => Next::Nothing,
+            Role::Leader | Role::Claiming if self.tries < MAX_TRIES => {
                 self.tries += 1;
                 if self.leads() {
                     self.invite(rules, cx)
                 } else {
                     self.ask(rules, cx)
                 }
-                Verdict::Nothing
+                Next::Nothing
             }
-            Duty::Leads => {
-                self.awaited.iter().for_each(|id| gone.insert(*id));
-                Verdict::Review
+            Role::Leader => {
+                self.awaited.iter().for_each(|id| unreachable.insert(*id));
+                Next::Review
             }
-            Duty::Tolerates => Verdict::Elect,
-            Duty::Checks(claimant) => {
-                gone.insert(self.roll.leader.id());
-                self.agree(claimant, self.roll.number, rules, cx)
+            Role::Claiming => Next::Elect,
+            Role::Checking(claimant) => {
+                unreachable.insert(self.membership.leader.id());
+                self.agree(claimant, self.membership.number, rules, cx)
             }
-            // Whoever should have led by now does not.
-            Duty::Waits | Duty::Agreed(_) => self.claim(gone, rules, cx),
-            // The leader reaches this one, but its announcement does not.
-            Duty::StandsBy if named != Some(self.roll.leader) => Verdict::Elect,
-            Duty::StandsBy => Verdict::Nothing,
+            // The member that should lead by now does not.
+            Role::Waiting | Role::Agreed(_) => self.claim(unreachable, rules, cx),
+            // The leader reaches this node, but its announcement does not.
+            Role::Standby if named != Some(self.membership.leader) => Next::Elect,
+            Role::Standby => Next::Nothing,
         }
     }
 
-    fn wait_for<C: Context<Rules<R>>>(&mut self, duty: Duty, rules: &Rules<R>, cx: &mut C) {
-        self.duty = duty;
+    fn wait_for<C: Context<Rules<R>>>(&mut self, role: Role, rules: &Rules<R>, cx: &mut C) {
+        self.role = role;
         self.tries = 0;
-        self.wait(rules.patience, cx);
+        self.wait(rules.answer_timeout, cx);
     }
 
     fn wait<C: Context<Rules<R>>>(&mut self, ticks: u64, cx: &mut C) {
@@ -327,22 +347,22 @@ impl<R: Rank> Clique<R> {
         if self.awaited.is_empty() {
             return;
         }
-        self.wait(rules.patience, cx);
+        self.wait(rules.answer_timeout, cx);
         for id in rules.roster.in_order(self.awaited.clone()) {
-            cx.send_direct(id, Message::Invite(Arc::clone(&self.roll)));
+            cx.send_direct(id, Message::Invite(Arc::clone(&self.membership)));
         }
     }
 
     fn ping<C: Context<Rules<R>>>(&self, rules: &Rules<R>, cx: &mut C) {
         for id in rules.roster.in_order(self.awaited.clone()) {
-            cx.send_direct(id, Message::Ping(self.roll.number));
+            cx.send_direct(id, Message::Ping(self.membership.number));
         }
     }
 
     fn ask<C: Context<Rules<R>>>(&mut self, rules: &Rules<R>, cx: &mut C) {
-        self.wait(rules.patience, cx);
+        self.wait(rules.answer_timeout, cx);
         for id in rules.roster.in_order(self.awaited.clone()) {
-            cx.send_direct(id, Message::Failed(self.roll.number));
+            cx.send_direct(id, Message::Failed(self.membership.number));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What nodes say: the words of the diffusing computation, and those of the clique.
+//! The messages of the diffusing computation and of the clique.
 
 use alloc::sync::Arc;
 
@@ -6,28 +6,28 @@ use hustings_protocol::Rank;
 use serde::{Deserialize, Serialize};
 
 use super::Diffused;
-use super::roll::{Number, Roll};
+use super::membership::{CliqueNumber, Membership};
 
-/// What nodes say. 16 bytes for plain ids: the clique's words have their place in that of the others.
+/// The messages; 16 bytes for plain ids.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub enum Message<R: Rank> {
-    /// A word of the election, or of the announcement.
+    /// A message of the diffusing computation.
     Diffused(Diffused<R>),
-    /// From the leader: you stand by in this clique.
-    Invite(Arc<Roll<R>>),
-    /// Do you hear me?
-    Ping(Number),
-    /// I do.
-    Pong(Number),
-    /// To the leader: all that I had to verify hear me, and I keep what you know.
-    Confirm(Number),
-    /// To one that invites: I have another leader.
-    Decline(Number),
-    /// To the other subordinates: the leader is gone, and I want to follow it.
-    Failed(Number),
-    /// The answer to that: so it is.
-    Agree(Number),
+    /// From the leader: the receiver is a subordinate in this clique.
+    Invite(Arc<Membership<R>>),
+    /// Asks for a `Pong`.
+    Ping(CliqueNumber),
+    /// The answer to `Ping`.
+    Pong(CliqueNumber),
+    /// To the leader: the sender has verified its pairs and stores what the leader knows.
+    Confirm(CliqueNumber),
+    /// The answer to `Invite` from a node that has another leader.
+    Decline(CliqueNumber),
+    /// To the other subordinates: the leader failed, and the sender claims to succeed it.
+    Failed(CliqueNumber),
+    /// The answer to `Failed`: the sender agrees.
+    Agree(CliqueNumber),
 }
 
 const DIFFUSED: usize = 8;
@@ -77,10 +77,10 @@ mod tests {
     use hustings_protocol::{Id, Message as _};
 
     #[test]
-    fn a_message_has_sixteen_bytes_and_its_kinds_begin_with_those_of_the_computation() {
+    fn a_message_takes_16_bytes_and_its_kinds_start_with_those_of_the_computation() {
         assert_eq!(size_of::<Message<Id>>(), 16);
         let (all, inner) = (Message::<Id>::KINDS, <Diffused<Id> as hustings_protocol::Message>::KINDS);
         assert_eq!(all[..DIFFUSED], *inner);
-        assert_eq!(all[Message::<Id>::Decline(Number::default()).kind()], "decline");
+        assert_eq!(all[Message::<Id>::Decline(CliqueNumber::default()).kind()], "decline");
     }
 }

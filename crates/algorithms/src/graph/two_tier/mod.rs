@@ -1,33 +1,35 @@
 //! Two-tier: after an election the leader forms a clique with a few subordinates; when it is lost, one of them takes
-//! over, and nobody else has to vote.
+//! over without a full election.
 //!
-//! - **Assumes** a connected graph whose nodes reach those whose ids they know directly, and know the ranks of all
-//!   members; any delays. Members are told whom they can reach when that changes.
-//! - **Promises** what [AEFA](super::Aefa) promises; then, after the loss of a leader, that the first live subordinate
-//!   leads and everybody knows it; with the whole clique lost, that whoever is told to start holds an election.
-//!   With `probe` and `beacon` it survives crashes, recoveries, cuts, partitions and losses by itself; without them,
-//!   crashes of which what is left hangs together.
-//! - **Comes from** I. Adams, "Two-Tier Leadership Election".
-//! - **Costs** AEFA's messages, then for s subordinates s `invite`, s(s+1)/2 `ping`, as many `pong`, s `confirm`; after
-//!   the loss of the leader s-1 `failed`, s-1 `agree`, the same clique again, and 2(2E'-(n'-1)) to tell everybody.
+//! - **Source**: Adams.
+//! - **Needs** a connected graph whose nodes can send directly to known ids, know the ranks of all members, and get
+//!   reachability updates; any delays.
+//! - **Guarantees** what [AEFA](super::Aefa) guarantees; after the loss of the leader the first live subordinate leads
+//!   and all nodes know it. If the whole clique is lost, a node that is started holds an election. With `probe` and
+//!   `beacon` it tolerates crashes, recoveries, cuts, partitions and losses by itself; without them, crashes that leave
+//!   the rest connected.
+//! - **Messages**: those of AEFA, then for s subordinates s `invite`, s(s+1)/2 each of `ping` and `pong`, s `confirm`;
+//!   after the loss of the leader s-1 `failed`, s-1 `agree`, a new clique, and 2(2E'-(n'-1)) to tell all nodes.
 //!
-//! Where the text is silent:
+//! Decided where the text is silent:
 //!
-//! - Everybody knows the ranks of all members, dead or alive, as the map gives them; who is alive is found out.
-//! - A new subordinate is the last of the roll; with `choice=best` the roll is ordered by rank.
-//! - A lost subordinate is replaced as after a failover: all s are invited to the new clique, and verified.
-//! - What the leader knows travels with `invite`, and `confirm` says that it is kept: a clique stands, and a new leader
-//!   announces itself, only when every subordinate has it.
-//! - A subordinate that is asked to agree and has not heard of the loss itself looks first: a `ping` to the leader.
-//! - Whoever names another leader declines an invitation (`decline`), and somebody else is invited.
-//! - While a full election is under way, no subordinate takes over: the election decides.
-//! - A leader that retires says `failed` to its first subordinate.
+//! - All nodes know the ranks of all members, dead or alive; which are alive is found out.
+//! - A new subordinate is the last on the list; with `choice=best` the list is ordered by rank.
+//! - A lost subordinate is replaced as after a failover: all s are invited to the new clique and verified.
+//! - `invite` carries what the leader knows, and `confirm` says that it is stored. A new leader announces itself only
+//!   when every subordinate has it.
+//! - A subordinate that is asked to agree but has not been told of the loss first sends a `ping` to the leader.
+//! - A node that names another leader declines an invitation (`decline`), and another node is invited.
+//! - No subordinate takes over while a full election is under way: the election decides.
+//! - A leader that retires sends `failed` to its first subordinate.
+//!
+//! Specified in `docs/model.md#two-tier`.
 
 mod cheat;
 mod choice;
 mod clique;
+mod membership;
 mod message;
-mod roll;
 mod rules;
 
 use alloc::format;
@@ -43,11 +45,11 @@ use crate::{
     About, Algorithm, Assumptions, Case, Cost, Inputs, Instance, Knowledge, ParamConflict, ParamValue, Setting, Source,
 };
 
-pub use cheat::Gather;
+pub use cheat::CheatingGreatest;
 pub use choice::Choice;
 use choice::Roster;
+pub use membership::{CliqueNumber, Membership};
 pub use message::Message;
-pub use roll::{Number, Roll};
 pub use rules::State;
 
 /// The algorithm, for the catalogue.
@@ -57,16 +59,16 @@ pub struct TwoTier;
 crate::params! {
     /// The parameters of two-tier.
     pub struct TwoTierParams {
-        "how many subordinates stand by" subordinates: u64 = 3,
-        "by what they are chosen" choice: Choice = Choice::Neighbours,
-        "how many bytes the leader knows that its successor needs" "state" as bytes: Bytes = Bytes(0),
-        "how many subordinates notice the leader's loss at once" noticing: NonZeroU64 = NonZeroU64::MIN,
-        "ticks between two probes, as in aefa; 0: none" probe: u64 = 0,
-        "ticks between two beacons, as in aefa; 0: none" beacon: u64 = 0,
+        "number of subordinates" subordinates: u64 = 3,
+        "how subordinates are chosen" choice: Choice = Choice::Neighbours,
+        "bytes of state that the leader hands to its subordinates" "state" as bytes: Bytes = Bytes(0),
+        "number of subordinates that notice the loss of the leader at once" noticing: NonZeroU64 = NonZeroU64::MIN,
+        "ticks between two probes, as in aefa; 0: off" probe: u64 = 0,
+        "ticks between two beacons, as in aefa; 0: off" beacon: u64 = 0,
     }
 }
 
-/// How many bytes a leader knows.
+/// The size of what a leader knows, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Bytes(u32);
 
@@ -82,10 +84,10 @@ impl ParamValue for Bytes {
     }
 }
 
-type Inner<R> = Diffusion<R, Gather<R>>;
+type Inner<R> = Diffusion<R, CheatingGreatest<R>>;
 type Diffused<R> = diffusion::Message<R, R>;
 
-/// Its state machine.
+/// The protocol.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Rules<R> {
     diffusion: Inner<R>,
@@ -94,14 +96,14 @@ pub struct Rules<R> {
     subordinates: usize,
     bytes: usize,
     noticing: usize,
-    /// How long an answer may take.
-    patience: u64,
-    /// How long a new leader may take to announce itself.
+    /// The time-out for an answer.
+    answer_timeout: u64,
+    /// The time-out for the announcement of a new leader.
     announcement: u64,
 }
 
-/// An answer takes two ticks; a clique that is formed anew takes four, and a word of a crash two.
-const PATIENCE: u64 = 16;
+/// An answer takes two ticks, forming a clique four, and a reachability update two.
+const ANSWER_TIMEOUT: u64 = 16;
 
 impl Algorithm for TwoTier {
     type Params = TwoTierParams;
@@ -110,7 +112,7 @@ impl Algorithm for TwoTier {
     const ABOUT: About = About {
         name: "two-tier",
         aliases: &["2-tier"],
-        summary: "an election as in aefa; then the leader's subordinates stand by, and one takes over when it is lost",
+        summary: "an election as in aefa; then one of the leader's subordinates takes over when the leader is lost",
         assumptions: Assumptions { knows: Knowledge::Members, ..Aefa::ABOUT.assumptions },
         inputs: Inputs { cheats: true, ..Inputs::NOTHING },
         costs: &[
@@ -125,15 +127,15 @@ impl Algorithm for TwoTier {
     fn protocol<R: Rank>(params: &TwoTierParams, setting: &Setting<'_, R>) -> Rules<R> {
         let capped = |number: u64, most: u64| usize::try_from(number.min(most)).unwrap_or(usize::MAX);
         Rules {
-            diffusion: Diffusion::new(Gather::new(setting)).looking_out(params.probe, params.beacon),
+            diffusion: Diffusion::new(CheatingGreatest::new(setting)).with_fault_detection(params.probe, params.beacon),
             roster: Roster::new(setting.ranks, setting.bandwidth),
             choice: params.choice,
             subordinates: capped(params.subordinates, setting.ranks.len() as u64),
             bytes: params.bytes.0 as usize,
             noticing: capped(params.noticing.get(), setting.ranks.len() as u64),
-            patience: setting.travel(1).saturating_mul(PATIENCE),
-            // First its clique has to stand, whoever is silent in it; then a wave has to cross the network.
-            announcement: setting.travel(1).saturating_mul(8 * PATIENCE + setting.ranks.len() as u64),
+            answer_timeout: setting.travel(1).saturating_mul(ANSWER_TIMEOUT),
+            // First the clique has to be formed, also if members are silent; then a wave has to cross the network.
+            announcement: setting.travel(1).saturating_mul(8 * ANSWER_TIMEOUT + setting.ranks.len() as u64),
         }
     }
 
@@ -171,15 +173,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_beyond_which_there_are_none_do_no_harm() {
+    fn the_greatest_possible_numbers_do_not_overflow() {
         let (own, leader) = (Id(1), Id(9));
         let rules = TwoTier::protocol(&TwoTierParams::default(), &Setting::of(&[own, leader]));
         let place = Place { rank: own, index: 0, size: 2, peers: Peers::Known(vec![leader]) };
         for (term, version) in [(1, u32::MAX), (u32::MAX, 1), (u32::MAX, u32::MAX)] {
             let (mut state, mut effects) = (rules.init(), Vec::new());
-            let number = Number { term, version };
-            let roll = Roll { number, leader, predecessor: None, subordinates: vec![own], knowledge: [].into() };
-            for message in [Message::Invite(Arc::new(roll)), Message::Failed(number)] {
+            let number = CliqueNumber { term, version };
+            let membership =
+                Membership { number, leader, predecessor: None, subordinates: vec![own], knowledge: [].into() };
+            for message in [Message::Invite(Arc::new(membership)), Message::Failed(number)] {
                 let mut cx = Recorder::new(&place, |_| 0, &mut effects);
                 rules.handle_direct(&mut state, leader, message, &mut cx);
             }

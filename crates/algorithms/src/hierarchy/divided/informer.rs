@@ -1,44 +1,49 @@
-//! The informer: outside the ring, in contact with the top points.
+//! The informer outside the ring, in contact with the top points.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 
 use hustings_protocol::{Context, Rank, Timer};
 
-use super::{Desk, Message, Rules, State};
+use super::{Message, Role, Rules, State};
 use crate::hierarchy::layout::Points;
-use crate::hierarchy::run::Run;
+use crate::hierarchy::run::RunNumber;
 
-/// What the informer remembers of an election.
+/// The state of the informer.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Informer<R> {
-    /// Whether it still waits for points to answer.
+    /// Whether it still waits for replies.
     probing: bool,
-    /// The points that answered.
+    /// The points that replied.
     points: BTreeSet<u32>,
-    /// Those of them whose result is missing.
+    /// The points whose result is missing.
     missing: BTreeSet<u32>,
     /// The greatest number so far.
     best: Option<R>,
 }
 
-/// The kind of the timer that ends the wait for answers.
+/// The kind of the timer that ends the wait for replies.
 const ANSWERS: u8 = 1;
 
-/// So many top points have to answer: one alone divides nothing.
-pub(super) const ENOUGH: usize = 2;
+/// The number of top points that must reply: a single one divides nothing.
+pub(super) const MIN_POINTS: usize = 2;
 
 impl<R: Rank, const SUN: bool> Rules<R, SUN> {
-    /// The informer heard something.
-    pub(super) fn inform<C: Context<Self>>(&self, state: &mut State<R>, message: Message<R, SUN>, cx: &mut C) {
+    /// Handles a message at the informer.
+    pub(super) fn handle_at_informer<C: Context<Self>>(
+        &self,
+        state: &mut State<R>,
+        message: Message<R, SUN>,
+        cx: &mut C,
+    ) {
         let run = message.run();
         if let Message::Crash { .. } = message {
-            if state.run.yields_to(run) {
+            if state.run.is_older_than(run) {
                 self.probe(state, run, cx);
             }
             return;
         }
-        let Some(Desk::Informer(informer)) = state.desk.as_deref_mut() else { return };
+        let Some(Role::Informer(informer)) = state.role.as_deref_mut() else { return };
         if state.run != run {
             return;
         }
@@ -59,30 +64,30 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         }
     }
 
-    /// Asks the top points whether they are there.
-    fn probe<C: Context<Self>>(&self, state: &mut State<R>, run: Run, cx: &mut C) {
+    /// Asks the top points whether they are up.
+    fn probe<C: Context<Self>>(&self, state: &mut State<R>, run: RunNumber, cx: &mut C) {
         state.run = run;
         let informer = Informer { probing: true, points: BTreeSet::new(), missing: BTreeSet::new(), best: None };
-        state.desk = Some(Box::new(Desk::Informer(informer)));
+        state.role = Some(Box::new(Role::Informer(informer)));
         let points = self.points(cx.size());
         for point in points.tops() {
             cx.send_to(points.position(point), Message::Probe { run });
         }
-        // Its own question may be held back as long as any answer.
+        // With a backoff, its own question may be delayed as much as each answer.
         cx.set_timer(self.backoff.saturating_mul(2).saturating_add(2), Timer { kind: ANSWERS, token: run.into() });
     }
 
-    /// The wait for answers may be over: divides the ring if there are enough.
-    pub(super) fn count_answers<C: Context<Self>>(&self, state: &mut State<R>, timer: Timer, cx: &mut C) {
+    /// Handles the end of the wait for replies: divides the ring if enough points replied.
+    pub(super) fn handle_answer_timer<C: Context<Self>>(&self, state: &mut State<R>, timer: Timer, cx: &mut C) {
         let run = state.run;
-        let Some(Desk::Informer(informer)) = state.desk.as_deref_mut() else { return };
+        let Some(Role::Informer(informer)) = state.role.as_deref_mut() else { return };
         if !informer.probing || timer != (Timer { kind: ANSWERS, token: run.into() }) {
             return;
         }
         informer.probing = false;
         let points = self.points(cx.size());
         let answered = informer.points.len();
-        let is_enough = answered >= ENOUGH && (points.depth == 1 || answered == points.tops().count());
+        let is_enough = answered >= MIN_POINTS && (points.depth == 1 || answered == points.tops().count());
         if !is_enough {
             return;
         }
@@ -96,8 +101,7 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
 }
 
 impl<R> Informer<R> {
-    /// Where the part starts that ends at a top point. Where only top points divide the ring, those that did not
-    /// answer divide nothing.
+    /// The start of the part that ends at a top point. With depth 1, points that did not reply divide nothing.
     fn before(&self, point: u32, points: &Points<'_>) -> Option<u32> {
         if points.depth == 1 {
             self.points.range(..point).next_back().or(self.points.last()).copied()

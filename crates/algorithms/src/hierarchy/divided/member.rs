@@ -1,55 +1,55 @@
-//! The members of the ring, and who of them does what.
+//! The members of the ring.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 use hustings_protocol::{Context, Id, Port, Protocol, Rank, StartReason, Timer};
 
-use super::{Desk, Message, Rules, State, roller};
-use crate::hierarchy::run::{Run, Watch, patience};
-use crate::hierarchy::wheel::{self, Wheel, Word};
-use crate::ring::plain::name;
+use super::{Message, Role, Rules, State, level_sender};
+use crate::hierarchy::run::{CoordinatorTimeout, RunNumber, coordinator_timeout};
+use crate::hierarchy::segments::{self, Kind, Segments};
+use crate::inner_context::InnerContext;
+use crate::ring::election::set_leader;
 use crate::ring::token_ring;
-use crate::within::Within;
 
 impl<R: Rank, const SUN: bool> Rules<R, SUN> {
-    /// Joins a newer election. Says whether this one is the newest.
+    /// Joins a newer run. Returns whether this run is the newest.
     #[inline(always)]
-    fn join<C: Context<Self>>(&self, state: &mut State<R>, run: Run, cx: &mut C) -> bool {
-        let State { run: newest, watch, ring, desk } = state;
-        newest.join(run, watch, self.backoff, cx, || (*ring, *desk) = (token_ring::State::Voter, None))
+    fn join<C: Context<Self>>(&self, state: &mut State<R>, run: RunNumber, cx: &mut C) -> bool {
+        let State { run: newest, timeout, ring, role } = state;
+        newest.join(run, timeout, self.backoff, cx, || (*ring, *role) = (token_ring::State::Voter, None))
     }
 
-    /// The leader is known.
+    /// Names the leader.
     #[inline(always)]
-    pub(super) fn settle<C: Context<Self>>(&self, state: &mut State<R>, leader: R, cx: &mut C) {
-        state.watch.end();
+    pub(super) fn finish<C: Context<Self>>(&self, state: &mut State<R>, leader: R, cx: &mut C) {
+        state.timeout.cancel();
         if state.ring != token_ring::State::Settled {
             state.ring = token_ring::State::Settled;
-            name(leader, cx);
+            set_leader(leader, cx);
         }
     }
 
     /// Sends a token round the ring.
     fn detect<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
         let (points, at, run) = (self.points(cx.size()), cx.index(), state.run);
-        (state.ring, state.desk) = (token_ring::State::Idle, None);
-        state.watch.begin(patience(cx.size(), self.backoff), cx);
-        let point = points.at(at).filter(|_| !run.is_resort());
+        (state.ring, state.role) = (token_ring::State::Idle, None);
+        state.timeout.start(coordinator_timeout(cx.size(), self.backoff), cx);
+        let point = points.at(at).filter(|_| !run.is_fallback());
         let told = point.is_some_and(|point| points.is_top(point));
         let wrap = |message| wrapped(run, at, told, message);
-        self.ring.handle_start(&mut state.ring, StartReason::Start, &mut Within::new(cx, wrap));
+        self.ring.handle_start(&mut state.ring, StartReason::Start, &mut InnerContext::new(cx, wrap));
         if point.is_some() {
-            state.seat(cx.rank()).sent = true;
+            state.point_state(cx.rank()).sent = true;
         }
         if told {
             cx.send_to(cx.size(), Message::Crash { run });
         }
     }
 
-    /// A detector's token came along the ring.
+    /// Handles a detector's token.
     #[inline(always)]
-    fn take_token<C: Context<Self>>(
+    fn handle_token<C: Context<Self>>(
         &self,
         state: &mut State<R>,
         (start, told): (u32, bool),
@@ -57,26 +57,26 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         cx: &mut C,
     ) {
         let (points, own, at, run) = (self.points(cx.size()), cx.rank(), cx.index(), state.run);
-        let point = points.at(at).filter(|_| !run.is_resort());
+        let point = points.at(at).filter(|_| !run.is_fallback());
         if let Some(point) = point {
-            let seat = state.seat(own);
+            let point_state = state.point_state(own);
             if !SUN {
-                seat.see(points.hops(start, at), token.winner());
+                point_state.see(points.hops(start, at), token.winner());
             }
-            if seat.is_divided() {
+            if point_state.is_divided() {
                 self.report(state, point, cx);
                 return;
             }
         }
-        let is_relied_on = !SUN && point.is_none() && !run.is_resort() && points.has_met_a_point(start, at);
+        let is_relied_on = !SUN && point.is_none() && !run.is_fallback() && points.has_met_a_point(start, at);
         let tells = !told && point.is_some_and(|point| points.is_top(point));
-        let was_settled = !run.is_resort() && state.ring == token_ring::State::Settled;
+        let was_settled = !run.is_fallback() && state.ring == token_ring::State::Settled;
         let mut passed = false;
         let wrap = |message| {
             passed |= matches!(message, token_ring::Message::Election(_));
             wrapped(run, start, told || tells, message)
         };
-        let mut inside = Within::new(cx, wrap);
+        let mut inside = InnerContext::new(cx, wrap);
         if is_relied_on && token.detector != own {
             self.ring.pass_on(&mut state.ring, token, &mut inside);
         } else {
@@ -84,108 +84,112 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
             self.ring.handle_message(&mut state.ring, Port::PREVIOUS, message, &mut inside);
         }
         if passed && point.is_some() {
-            state.seat(own).sent = true;
+            state.point_state(own).sent = true;
         }
         if passed && tells {
             cx.send_to(cx.size(), Message::Crash { run });
         }
-        self.note_end(state, was_settled);
+        self.record_end(state, was_settled);
     }
 
-    /// A detector's announcement came along the ring.
-    fn take_lap<C: Context<Self>>(&self, state: &mut State<R>, by: u32, leader: R, cx: &mut C) {
+    /// Handles a detector's announcement.
+    fn handle_lap<C: Context<Self>>(&self, state: &mut State<R>, by: u32, leader: R, cx: &mut C) {
         let run = state.run;
         let message = token_ring::Message::Coordinator { leader, by };
-        let mut inside = Within::new(cx, |message| wrapped(run, by, true, message));
+        let mut inside = InnerContext::new(cx, |message| wrapped(run, by, true, message));
         self.ring.handle_message(&mut state.ring, Port::PREVIOUS, message, &mut inside);
-        self.note_end(state, false);
+        self.record_end(state, false);
     }
 
-    /// Who knows the leader of this election waits for nothing; not even if an old token passes.
+    /// A node that knows the leader of this run waits for nothing, also if an old token passes.
     #[inline(always)]
-    fn note_end(&self, state: &mut State<R>, was_settled: bool) {
+    fn record_end(&self, state: &mut State<R>, was_settled: bool) {
         if was_settled {
             state.ring = token_ring::State::Settled;
         }
         if state.ring == token_ring::State::Settled {
-            state.watch.end();
+            state.timeout.cancel();
         }
     }
 
-    /// An `election` or `m-coordinator` came along a level of a part.
-    fn gather<C: Context<Self>>(&self, state: &mut State<R>, word: Word, level: u32, number: R, cx: &mut C) {
+    /// Handles an `election` or `m-coordinator` on a level of a part.
+    fn handle_gathering<C: Context<Self>>(&self, state: &mut State<R>, kind: Kind, level: u32, number: R, cx: &mut C) {
         let (points, own, at, run) = (self.points(cx.size()), cx.rank(), cx.index(), state.run);
         let height = points.height(at);
         if level == 0 || level > height.min(points.levels) {
             return;
         }
         if let Some(point) = points.at(at) {
-            state.seat(own).wheel.end(word, level, number, self.aggregate);
+            state.point_state(own).segments.end(kind, level, number, self.aggregate);
             self.report(state, point, cx);
             return;
         }
-        let mut roll = roller(run, points, cx);
+        let mut send = level_sender(run, points, cx);
         if height == 1 {
-            roll(word, 1, number.max(own));
+            send(kind, 1, number.max(own));
             return;
         }
-        let desk = state.desk.get_or_insert_with(|| Box::new(Desk::Middle(Wheel::new(own, false))));
-        let Desk::Middle(wheel) = &mut **desk else { return };
+        let role = state.role.get_or_insert_with(|| Box::new(Role::Middle(Segments::new(own, false))));
+        let Role::Middle(segments) = &mut **role else { return };
         if level < height {
-            wheel.end(word, level, number, self.aggregate);
-            wheel.release(height, self.aggregate, &mut roll);
+            segments.end(kind, level, number, self.aggregate);
+            segments.release(height, self.aggregate, &mut send);
         } else {
-            wheel.pass(word, number, (height, own), self.aggregate, &mut roll);
+            segments.pass(kind, number, (height, own), self.aggregate, &mut send);
         }
     }
 
-    /// A `coordinator` came along a level of a part.
+    /// Handles a `coordinator` on a level of a part.
     #[inline(always)]
-    fn tell<C: Context<Self>>(&self, state: &mut State<R>, level: u32, leader: R, cx: &mut C) {
+    fn handle_coordinator<C: Context<Self>>(&self, state: &mut State<R>, level: u32, leader: R, cx: &mut C) {
         let (points, at, run) = (self.points(cx.size()), cx.index(), state.run);
-        self.settle(state, leader, cx);
+        self.finish(state, leader, cx);
         let height = points.height(at);
-        // Where parts have no levels, a point at which the ring is not divided is like any other node.
-        let passes_through = !SUN && height > 1 && !state.seat(cx.rank()).is_divided();
-        let mut roll = roller(run, points, cx);
+        // Without levels inside the parts, a point where the ring is not divided is an ordinary node.
+        let passes_through = !SUN && height > 1 && !state.point_state(cx.rank()).is_divided();
+        let mut send = level_sender(run, points, cx);
         if passes_through {
-            roll(Word::Coordinator, 1, leader);
+            send(Kind::Coordinator, 1, leader);
         } else if level == height {
-            roll(Word::Coordinator, level, leader);
-            wheel::start(Word::Coordinator, height, leader, self.aggregate, &mut roll);
+            send(Kind::Coordinator, level, leader);
+            segments::start(Kind::Coordinator, height, leader, self.aggregate, &mut send);
         }
     }
 
-    /// A member of the ring heard something.
+    /// Handles a message at a member of the ring.
     #[inline(always)]
-    fn hear<C: Context<Self>>(&self, state: &mut State<R>, message: Message<R, SUN>, cx: &mut C) {
+    fn receive<C: Context<Self>>(&self, state: &mut State<R>, message: Message<R, SUN>, cx: &mut C) {
         if cx.index() >= cx.size() {
-            self.inform(state, message, cx);
+            self.handle_at_informer(state, message, cx);
             return;
         }
         if !self.join(state, message.run(), cx) {
             return;
         }
         match message {
-            Message::Token { start, told, token, .. } => self.take_token(state, (start, told), token, cx),
-            Message::Lap { by, leader, .. } => self.take_lap(state, by, leader, cx),
-            Message::Part { run, start, number, .. } if !SUN => self.take_part(state, run, start, number, cx),
-            Message::Part { level, number, .. } => self.gather(state, Word::Election, level.into(), number, cx),
-            Message::MCoordinator { level, number, .. } => self.gather(state, Word::Gather, level.into(), number, cx),
-            Message::Tell { level, leader, .. } => self.tell(state, level.into(), leader, cx),
+            Message::Token { start, told, token, .. } => self.handle_token(state, (start, told), token, cx),
+            Message::Lap { by, leader, .. } => self.handle_lap(state, by, leader, cx),
+            Message::Part { run, start, number, .. } if !SUN => self.handle_part(state, run, start, number, cx),
+            Message::Part { level, number, .. } => {
+                self.handle_gathering(state, Kind::Election, level.into(), number, cx)
+            }
+            Message::MCoordinator { level, number, .. } => {
+                self.handle_gathering(state, Kind::Gather, level.into(), number, cx)
+            }
+            Message::Tell { level, leader, .. } => self.handle_coordinator(state, level.into(), leader, cx),
             Message::Probe { run } => cx.send_to(cx.size(), Message::Reply { run, point: cx.index() }),
             Message::Divide { .. } | Message::Info { .. } | Message::Appoint { .. } => {
-                self.heed(state, message, cx);
+                self.handle_at_point(state, message, cx);
             }
             Message::Crash { .. } | Message::Reply { .. } => {}
         }
     }
 
-    /// A point heard of the informer, or of those below.
-    fn heed<C: Context<Self>>(&self, state: &mut State<R>, message: Message<R, SUN>, cx: &mut C) {
+    /// Handles a message of the informer or of a sub-point at a point.
+    fn handle_at_point<C: Context<Self>>(&self, state: &mut State<R>, message: Message<R, SUN>, cx: &mut C) {
         let Some(point) = self.points(cx.size()).at(cx.index()) else { return };
         match message {
-            // Who knows the leader of this election has it from a token that came home.
+            // The leader is known from a token that came home.
             Message::Divide { .. } if state.ring == token_ring::State::Settled => {}
             Message::Divide { previous, .. } => self.divide(state, point, previous, cx),
             Message::Info { point: from, number, .. } => self.learn(state, point, (from, number), cx),
@@ -195,10 +199,10 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
     }
 }
 
-/// A message of token-ring's, as one of ours.
+/// Wraps a message of token-ring.
 #[inline(always)]
 fn wrapped<R: Rank, const SUN: bool>(
-    run: Run,
+    run: RunNumber,
     start: u32,
     told: bool,
     message: token_ring::Message<R>,
@@ -215,25 +219,30 @@ impl<R: Rank, const SUN: bool> Protocol for Rules<R, SUN> {
     type Message = Message<R, SUN>;
 
     fn init(&self) -> State<R> {
-        State { run: Run::default(), watch: Watch::default(), ring: token_ring::State::Idle, desk: None }
+        State {
+            run: RunNumber::default(),
+            timeout: CoordinatorTimeout::default(),
+            ring: token_ring::State::Idle,
+            role: None,
+        }
     }
 
     fn handle_start<C: Context<Self>>(&self, state: &mut State<R>, reason: StartReason, cx: &mut C) {
-        if cx.index() < cx.size() && state.ring.heeds(reason) {
+        if cx.index() < cx.size() && state.ring.accepts_start(reason) {
             state.run = state.run.next();
-            state.watch.end();
+            state.timeout.cancel();
             self.detect(state, cx);
         }
     }
 
     #[inline(always)]
     fn handle_message<C: Context<Self>>(&self, state: &mut State<R>, _: Port, message: Message<R, SUN>, cx: &mut C) {
-        self.hear(state, message, cx);
+        self.receive(state, message, cx);
     }
 
     #[inline(always)]
     fn handle_direct<C: Context<Self>>(&self, state: &mut State<R>, _: Id, message: Message<R, SUN>, cx: &mut C) {
-        self.hear(state, message, cx);
+        self.receive(state, message, cx);
     }
 
     fn handle_unreachable<C: Context<Self>>(
@@ -251,9 +260,9 @@ impl<R: Rank, const SUN: bool> Protocol for Rules<R, SUN> {
 
     fn handle_timer<C: Context<Self>>(&self, state: &mut State<R>, timer: Timer, cx: &mut C) {
         if cx.index() >= cx.size() {
-            self.count_answers(state, timer, cx);
-        } else if state.watch.is_over(timer) {
-            state.run = state.run.next_resort();
+            self.handle_answer_timer(state, timer, cx);
+        } else if state.timeout.is_due(timer) {
+            state.run = state.run.next_fallback();
             self.detect(state, cx);
         }
     }

@@ -1,59 +1,59 @@
-//! What the nodes of divided and sun-divided say to each other.
+//! The messages of divided and sun-divided.
 
 use alloc::sync::Arc;
 
 use hustings_protocol::Rank;
 use serde::{Deserialize, Serialize};
 
-use crate::hierarchy::run::Run;
-use crate::hierarchy::wheel::Word;
+use crate::hierarchy::run::RunNumber;
+use crate::hierarchy::segments::Kind;
 use crate::ring::token_ring;
 
-/// What nodes say; `SUN`: with the kinds of sun-divided. `run` is the number of the election. (No structs inside, so
-/// that a message takes 16 bytes.)
+/// The messages; with `SUN`, the kinds of sun-divided. `run` is the run number. The variants have no nested structs, so
+/// that a message takes 16 bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 #[allow(missing_docs)]
 pub enum Message<R: Rank, const SUN: bool> {
-    /// A detector's token. `start` is the place of the detector on the map; `told`: a top point has told the informer.
-    Token { run: Run, start: u32, told: bool, token: Arc<token_ring::Token<R>> },
-    /// The announcement of a detector whose token came home; `by` is its place on the map.
-    Lap { run: Run, by: u32, leader: R },
+    /// A detector's token. `start` is the detector's place on the map; `told`: a top point has told the informer.
+    Token { run: RunNumber, start: u32, told: bool, token: Arc<token_ring::Token<R>> },
+    /// The announcement of a detector whose token came home; `by` is the detector's place on the map.
+    Lap { run: RunNumber, by: u32, leader: R },
     /// The token of a part, started by the point at `start`; `number` is the greatest so far.
-    Part { run: Run, level: u8, start: u32, number: R },
-    /// What gathers the results of segments.
-    MCoordinator { run: Run, level: u8, number: R },
-    /// The new leader, told through a part.
-    Tell { run: Run, level: u8, leader: R },
-    /// To the informer: the leader is missed.
-    Crash { run: Run },
-    /// From the informer: who is there?
-    Probe { run: Run },
-    /// To the informer: this point is.
-    Reply { run: Run, point: u32 },
-    /// From the informer: the part that ends here starts at that position; gather your own.
-    Divide { run: Run, previous: u32 },
-    /// To the informer: the greatest number of what ended at this point and those below it.
-    Info { run: Run, point: u32, number: R },
-    /// From the informer: who leads.
-    Appoint { run: Run, leader: R },
+    Part { run: RunNumber, level: u8, start: u32, number: R },
+    /// Gathers the results of segments.
+    MCoordinator { run: RunNumber, level: u8, number: R },
+    /// The new leader, announced in a part.
+    Tell { run: RunNumber, level: u8, leader: R },
+    /// To the informer: a detector misses the leader.
+    Crash { run: RunNumber },
+    /// From the informer: asks whether the point is up.
+    Probe { run: RunNumber },
+    /// To the informer: this point is up.
+    Reply { run: RunNumber, point: u32 },
+    /// From the informer: the part that ends at the receiver starts at `previous`; start a token for your own part.
+    Divide { run: RunNumber, previous: u32 },
+    /// To the informer: the greatest number of the parts that end at this point and its sub-points.
+    Info { run: RunNumber, point: u32, number: R },
+    /// From the informer: the new leader.
+    Appoint { run: RunNumber, leader: R },
 }
 
 impl<R: Rank, const SUN: bool> Message<R, SUN> {
-    /// A word on a level of a part that starts at that position.
+    /// A message on a level of the part that starts at `start`.
     #[inline(always)]
-    pub(super) fn wheeled(run: Run, start: u32, word: Word, level: u32, number: R) -> Self {
+    pub(super) fn on_level(run: RunNumber, start: u32, kind: Kind, level: u32, number: R) -> Self {
         let level = level as u8;
-        match word {
-            Word::Election => Message::Part { run, level, start, number },
-            Word::Gather => Message::MCoordinator { run, level, number },
-            Word::Coordinator => Message::Tell { run, level, leader: number },
+        match kind {
+            Kind::Election => Message::Part { run, level, start, number },
+            Kind::Gather => Message::MCoordinator { run, level, number },
+            Kind::Coordinator => Message::Tell { run, level, leader: number },
         }
     }
 
-    /// The number of its election.
+    /// The run number.
     #[inline(always)]
-    pub(super) fn run(&self) -> Run {
+    pub(super) fn run(&self) -> RunNumber {
         match *self {
             Message::Token { run, .. }
             | Message::Lap { run, .. }
@@ -70,7 +70,7 @@ impl<R: Rank, const SUN: bool> Message<R, SUN> {
     }
 }
 
-/// Those of divided come first.
+/// The kinds of divided come first.
 const KINDS: &[&str] =
     &["election", "coordinator", "crash", "probe", "reply", "divide", "info", "appoint", "m-coordinator"];
 

@@ -1,19 +1,19 @@
-//! Sun: the ring gets inner rings of ever fewer nodes; a token goes round the innermost, and from each of its nodes
-//! tokens go out like rays, so that all stretches of the ring are gathered at the same time.
+//! Sun: inner rings of ever fewer nodes; a token goes round the innermost one and starts tokens down the segments, so
+//! that all segments of the ring are gathered in parallel.
 //!
-//! - **Assumes** a directed ring of which every node has a map; any delays, any order of messages.
-//! - **Promises** that the greatest node leads and everybody knows it. With nodes down from the start the greatest
-//!   *live* one does, by the last resort: sun skips nobody, but a starter that hears no `coordinator` within 8n ticks
-//!   runs token-ring. What it does not survive: a crash after the starter has its `coordinator` and before everybody
-//!   has theirs (nobody waits for those), and that of the starter itself.
-//! - **Comes from** M. Shirali, A. HaghghatToroghi and M. Vojdani, "Leader election algorithms: History and novel
-//!   schemes", §4–5.
-//! - **Costs** with levels of lengths L_1 = n to L_r: L_1+…+L_r `election`, as many `coordinator`, L_r `m-coordinator`
-//!   (`aggregate=eager`: L_2+…+L_r), and the climb of a starter that is not on top.
+//! - **Source**: Shirali, §4–5.
+//! - **Needs** a directed ring of which every node has a map; any delays, any order of messages.
+//! - **Guarantees** that the greatest node leads and all nodes know it. With nodes down from the start the greatest
+//!   *live* node does, by the fallback: sun skips nobody, but a starter without a `coordinator` after 8n ticks runs
+//!   token-ring. It does not tolerate a crash of the starter, nor one between the `coordinator` of the starter and that
+//!   of the last node.
+//! - **Messages** with levels of lengths L_1 = n to L_r: L_1+…+L_r each of `election` and `coordinator`, L_r
+//!   `m-coordinator` (`aggregate=eager`: L_2+…+L_r), and the climb of a starter below the top.
+//! - **Decided**: several starters may find several informers. In the text informers drop the messages of smaller ones;
+//!   here every node does, and serves the greatest informer it knows. A top node that already serves one drops a climb.
+//!   If a fallback does not end either, another follows after twice the time.
 //!
-//! Several starters may find several informers. The text has informers drop what smaller ones send round the top; here
-//! every node does so: it serves the greatest informer it has heard of. A node on top that already serves one drops a
-//! climb. After a last resort that does not end either, another one follows, after twice the time.
+//! Specified in `docs/model.md#sun`.
 
 mod message;
 
@@ -22,13 +22,13 @@ use alloc::{sync::Arc, vec, vec::Vec};
 use hustings_protocol::{Context, Id, Port, Protocol, Rank, StartReason, Timer};
 
 use super::layout::Levels;
-use super::params::{Aggregate, Depth, Fan, Parts};
-use super::run::{Run, Watch, patience};
-use super::wheel::{self, Phase, Wheel, Word};
+use super::params::{Aggregate, Branching, Depth, Parts};
+use super::run::{CoordinatorTimeout, RunNumber, coordinator_timeout};
+use super::segments::{self, Kind, Phase, Segments};
 use super::{SHIRALI, check};
-use crate::ring::plain::{DIRECTED_RING, name};
-use crate::ring::{Gather, token_ring};
-use crate::within::Within;
+use crate::inner_context::InnerContext;
+use crate::ring::election::{DIRECTED_RING, set_leader};
+use crate::ring::{TokenContents, token_ring};
 use crate::{
     About, Algorithm, Assumptions, Cost, Family, Initiators, Instance, Knowledge, ParamConflict, Setting, Source,
     Winner,
@@ -43,74 +43,74 @@ pub struct Sun;
 crate::params! {
     /// The parameters of sun.
     pub struct SunParams {
-        "every u-th node of a level is on the next one" "u" as fan: Fan = Fan::FOUR,
-        "how many levels there are above the ring; max: until the innermost is no longer than u"
+        "the branching factor: every u-th node of a level is on the next one" "u" as branching: Branching = Branching::FOUR,
+        "number of levels above the ring; max: until the innermost ring has at most u nodes"
             depth: Depth = Depth::ONCE,
-        "how the results of middle levels are gathered" aggregate: Aggregate = Aggregate::Lazy,
-        "the lengths of the stretches between the nodes of level 2" parts: Parts = Parts::EVEN,
+        "how results of middle levels are gathered" aggregate: Aggregate = Aggregate::Lazy,
+        "lengths of the segments between the nodes of level 2" parts: Parts = Parts::EVEN,
     }
 }
 
-/// Its state machine.
+/// The protocol.
 #[derive(Clone, Debug)]
 pub struct Rules<R> {
     params: SunParams,
-    /// All ranks, ascending: an informer goes by its place among them, which is shorter than its rank.
+    /// All ranks, ascending. Messages name an informer by its place in this order, which is shorter than its rank.
     order: Arc<[R]>,
     ring: token_ring::Rules<R>,
 }
 
-/// What a node remembers.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State<R> {
-    /// The newest election it has heard of.
-    run: Run,
-    watch: Watch,
-    /// The greatest informer of that election, while it serves one.
+    /// The newest run that it knows.
+    run: RunNumber,
+    timeout: CoordinatorTimeout,
+    /// The greatest informer of that run, while it serves one.
     informer: u32,
-    course: Course<R>,
+    role: Role<R>,
 }
 
-/// Where a node stands in the newest election.
+/// The role of a node in the newest run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Course<R> {
-    /// It knows of none.
+enum Role<R> {
+    /// It knows of no run.
     Idle,
-    /// Somebody climbs; no informer is known.
+    /// A starter climbs; no informer is known.
     Climbing,
     /// It serves an informer.
-    Wheel(Wheel<R>),
-    /// The last resort.
-    Ring(token_ring::State),
+    Serving(Segments<R>),
+    /// It takes part in the fallback.
+    Fallback(token_ring::State),
 }
 
 /// Sends to the next node on a level.
 #[inline(always)]
-fn roller<'a, R: Rank, C: Context<Rules<R>>>(
-    run: Run,
+fn level_sender<'a, R: Rank, C: Context<Rules<R>>>(
+    run: RunNumber,
     informer: u32,
     levels: Levels<'a>,
     cx: &'a mut C,
-) -> impl FnMut(Word, u32, R) + 'a {
+) -> impl FnMut(Kind, u32, R) + 'a {
     let at = cx.index();
     let next = move |level| levels.next(at, level);
-    wheel::roller(cx, next, move |word, level, number| Message::wheeled(run, informer, word, level, number))
+    segments::level_sender(cx, next, move |kind, level, number| Message::on_level(run, informer, kind, level, number))
 }
 
 impl<R: Rank> Rules<R> {
     #[inline(always)]
     fn levels(&self, size: u32) -> Levels<'_> {
-        let SunParams { fan, depth, parts, .. } = &self.params;
-        Levels::new(size, *fan, *depth, parts)
+        let SunParams { branching, depth, parts, .. } = &self.params;
+        Levels::new(size, *branching, *depth, parts)
     }
 
-    /// Moves what climbs one step up; on top, the node becomes the informer, unless it serves one.
+    /// Moves a climb one step up. A top node becomes the informer, unless it serves one.
     fn climb<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
         let (levels, at, run) = (self.levels(cx.size()), cx.index(), state.run);
         match levels.height(at) {
             height if height == levels.top => {
-                if matches!(state.course, Course::Climbing) {
-                    self.inform(state, cx);
+                if matches!(state.role, Role::Climbing) {
+                    self.become_informer(state, cx);
                 }
             }
             1 => cx.send(Port::NEXT, Message::Climb { run }),
@@ -118,122 +118,122 @@ impl<R: Rank> Rules<R> {
         }
     }
 
-    /// The node becomes an informer: its token goes round the top.
-    fn inform<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
+    /// Becomes an informer and sends a token round the top level.
+    fn become_informer<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
         let own = cx.rank();
         state.informer = self.order.binary_search(&own).unwrap_or_else(|place| place) as u32;
-        state.course = Course::Wheel(Wheel::new(own, true));
+        state.role = Role::Serving(Segments::new(own, true));
         let levels = self.levels(cx.size());
-        let mut roll = roller(state.run, state.informer, levels, cx);
-        roll(Word::Election, levels.top, own);
-        wheel::start(Word::Election, levels.top, own, self.params.aggregate, &mut roll);
+        let mut send = level_sender(state.run, state.informer, levels, cx);
+        send(Kind::Election, levels.top, own);
+        segments::start(Kind::Election, levels.top, own, self.params.aggregate, &mut send);
     }
 
-    /// Joins a newer election. Says whether this one is the newest.
+    /// Joins a newer run. Returns whether this run is the newest.
     #[inline(always)]
-    fn join<C: Context<Self>>(&self, state: &mut State<R>, run: Run, cx: &mut C) -> bool {
-        let State { run: newest, watch, course, .. } = state;
-        newest.join(run, watch, 0, cx, || {
-            *course = if run.is_resort() { Course::Ring(token_ring::State::Idle) } else { Course::Climbing };
+    fn join<C: Context<Self>>(&self, state: &mut State<R>, run: RunNumber, cx: &mut C) -> bool {
+        let State { run: newest, timeout, role, .. } = state;
+        newest.join(run, timeout, 0, cx, || {
+            *role = if run.is_fallback() { Role::Fallback(token_ring::State::Idle) } else { Role::Climbing };
         })
     }
 
-    /// The wheel of this informer, if the node serves no greater one.
+    /// The segments of this informer, unless the node serves a greater one.
     #[inline(always)]
-    fn serve<'s>(&self, state: &'s mut State<R>, informer: u32, own: R) -> Option<&'s mut Wheel<R>> {
-        match state.course {
-            Course::Wheel(_) if informer < state.informer => return None,
-            Course::Wheel(_) if informer == state.informer => {}
-            Course::Wheel(_) | Course::Climbing => {
+    fn serve<'s>(&self, state: &'s mut State<R>, informer: u32, own: R) -> Option<&'s mut Segments<R>> {
+        match state.role {
+            Role::Serving(_) if informer < state.informer => return None,
+            Role::Serving(_) if informer == state.informer => {}
+            Role::Serving(_) | Role::Climbing => {
                 state.informer = informer;
-                state.course = Course::Wheel(Wheel::new(own, false));
+                state.role = Role::Serving(Segments::new(own, false));
             }
-            Course::Idle | Course::Ring(_) => return None,
+            Role::Idle | Role::Fallback(_) => return None,
         }
-        if let Course::Wheel(wheel) = &mut state.course { Some(wheel) } else { None }
+        if let Role::Serving(segments) = &mut state.role { Some(segments) } else { None }
     }
 
-    /// An `election` or `m-coordinator` came along a level.
+    /// Handles an `election` or `m-coordinator` on a level.
     #[inline(always)]
-    fn gather<C: Context<Self>>(&self, state: &mut State<R>, word: Word, level: u32, number: R, cx: &mut C) {
+    fn handle_gathering<C: Context<Self>>(&self, state: &mut State<R>, kind: Kind, level: u32, number: R, cx: &mut C) {
         let (levels, own, aggregate) = (self.levels(cx.size()), cx.rank(), self.params.aggregate);
         let (run, informer, height) = (state.run, state.informer, levels.height(cx.index()));
-        let Course::Wheel(wheel) = &mut state.course else { return };
-        if level == 0 || level > height || wheel.phase == Phase::Settled {
+        let Role::Serving(segments) = &mut state.role else { return };
+        if level == 0 || level > height || segments.phase == Phase::Settled {
             return;
         }
-        let mut roll = roller(run, informer, levels, cx);
+        let mut send = level_sender(run, informer, levels, cx);
         if level < height {
-            wheel.end(word, level, number, aggregate);
+            segments.end(kind, level, number, aggregate);
         } else if height < levels.top {
             match height {
-                1 => roll(word, 1, number.max(own)),
-                _ => wheel.pass(word, number, (height, own), aggregate, &mut roll),
+                1 => send(kind, 1, number.max(own)),
+                _ => segments.pass(kind, number, (height, own), aggregate, &mut send),
             }
             return;
-        } else if word == Word::Gather {
-            wheel.hold(number);
-        } else if wheel.is_hub {
-            roll(Word::Gather, height, own);
+        } else if kind == Kind::Gather {
+            segments.hold(number);
+        } else if segments.is_informer {
+            send(Kind::Gather, height, own);
         } else {
-            roll(word, height, number);
-            wheel::start(word, height, own, aggregate, &mut roll);
+            send(kind, height, number);
+            segments::start(kind, height, own, aggregate, &mut send);
         }
         if height < levels.top {
-            wheel.release(height, aggregate, &mut roll);
-        } else if wheel.is_ready(height) {
-            let best = wheel.best;
-            if wheel.is_hub {
-                drop(roll);
-                self.settle(state, best, cx);
-                let mut roll = roller(run, informer, levels, cx);
-                roll(Word::Coordinator, height, best);
-                wheel::start(Word::Coordinator, height, best, aggregate, &mut roll);
+            segments.release(height, aggregate, &mut send);
+        } else if segments.is_ready(height) {
+            let best = segments.best;
+            if segments.is_informer {
+                drop(send);
+                self.finish(state, best, cx);
+                let mut send = level_sender(run, informer, levels, cx);
+                send(Kind::Coordinator, height, best);
+                segments::start(Kind::Coordinator, height, best, aggregate, &mut send);
             } else {
-                roll(Word::Gather, height, best);
+                send(Kind::Gather, height, best);
             }
         }
     }
 
-    /// A `coordinator` came along a level.
+    /// Handles a `coordinator` on a level.
     #[inline(always)]
-    fn tell<C: Context<Self>>(&self, state: &mut State<R>, level: u32, leader: R, cx: &mut C) {
+    fn handle_coordinator<C: Context<Self>>(&self, state: &mut State<R>, level: u32, leader: R, cx: &mut C) {
         let levels = self.levels(cx.size());
         let (run, informer, height) = (state.run, state.informer, levels.height(cx.index()));
-        self.settle(state, leader, cx);
-        let Course::Wheel(wheel) = state.course else { return };
-        let is_home = wheel.is_hub && height == levels.top;
+        self.finish(state, leader, cx);
+        let Role::Serving(segments) = state.role else { return };
+        let is_home = segments.is_informer && height == levels.top;
         if level == height && !is_home {
-            let mut roll = roller(run, informer, levels, cx);
-            roll(Word::Coordinator, height, leader);
-            wheel::start(Word::Coordinator, height, leader, self.params.aggregate, &mut roll);
+            let mut send = level_sender(run, informer, levels, cx);
+            send(Kind::Coordinator, height, leader);
+            segments::start(Kind::Coordinator, height, leader, self.params.aggregate, &mut send);
         }
     }
 
-    /// The leader is known.
+    /// Names the leader.
     #[inline(always)]
-    fn settle<C: Context<Self>>(&self, state: &mut State<R>, leader: R, cx: &mut C) {
-        state.watch.end();
-        if let Course::Wheel(wheel) = &mut state.course
-            && wheel.phase != Phase::Settled
+    fn finish<C: Context<Self>>(&self, state: &mut State<R>, leader: R, cx: &mut C) {
+        state.timeout.cancel();
+        if let Role::Serving(segments) = &mut state.role
+            && segments.phase != Phase::Settled
         {
-            wheel.phase = Phase::Settled;
-            name(leader, cx);
+            segments.phase = Phase::Settled;
+            set_leader(leader, cx);
         }
     }
 
-    /// A message of the last resort.
-    fn resort<C: Context<Self>>(&self, state: &mut State<R>, message: token_ring::Message<R>, cx: &mut C) {
+    /// Handles a message of the fallback.
+    fn handle_fallback<C: Context<Self>>(&self, state: &mut State<R>, message: token_ring::Message<R>, cx: &mut C) {
         let run = state.run;
-        let Course::Ring(ring) = &mut state.course else { return };
-        self.ring.handle_message(ring, Port::PREVIOUS, message, &mut inside(run, cx));
+        let Role::Fallback(ring) = &mut state.role else { return };
+        self.ring.handle_message(ring, Port::PREVIOUS, message, &mut fallback_context(run, cx));
         if *ring == token_ring::State::Settled {
-            state.watch.end();
+            state.timeout.cancel();
         }
     }
 
     #[inline(always)]
-    fn hear<C: Context<Self>>(&self, state: &mut State<R>, message: Message<R>, cx: &mut C) {
+    fn receive<C: Context<Self>>(&self, state: &mut State<R>, message: Message<R>, cx: &mut C) {
         if !self.join(state, message.run(), cx) {
             return;
         }
@@ -241,33 +241,33 @@ impl<R: Rank> Rules<R> {
             Message::Climb { .. } => self.climb(state, cx),
             Message::Election { informer, level, number, .. } => {
                 if self.serve(state, informer, cx.rank()).is_some() {
-                    self.gather(state, Word::Election, level.into(), number, cx);
+                    self.handle_gathering(state, Kind::Election, level.into(), number, cx);
                 }
             }
             Message::MCoordinator { informer, level, number, .. } => {
                 if self.serve(state, informer, cx.rank()).is_some() {
-                    self.gather(state, Word::Gather, level.into(), number, cx);
+                    self.handle_gathering(state, Kind::Gather, level.into(), number, cx);
                 }
             }
             Message::Coordinator { informer, level, leader, .. } => {
                 if self.serve(state, informer, cx.rank()).is_some() {
-                    self.tell(state, level.into(), leader, cx);
+                    self.handle_coordinator(state, level.into(), leader, cx);
                 }
             }
-            Message::Token { token, .. } => self.resort(state, token_ring::Message::Election(token), cx),
+            Message::Token { token, .. } => self.handle_fallback(state, token_ring::Message::Election(token), cx),
             Message::Lap { by, leader, .. } => {
-                self.resort(state, token_ring::Message::Coordinator { leader, by }, cx);
+                self.handle_fallback(state, token_ring::Message::Coordinator { leader, by }, cx);
             }
         }
     }
 }
 
-/// The surroundings of the last resort.
-fn inside<R: Rank, C: Context<Rules<R>>>(
-    run: Run,
+/// The context of the fallback.
+fn fallback_context<R: Rank, C: Context<Rules<R>>>(
+    run: RunNumber,
     cx: &mut C,
-) -> Within<'_, Rules<R>, C, impl Fn(token_ring::Message<R>) -> Message<R>> {
-    Within::new(cx, move |message| Message::of_ring(run, message))
+) -> InnerContext<'_, Rules<R>, C, impl Fn(token_ring::Message<R>) -> Message<R>> {
+    InnerContext::new(cx, move |message| Message::of_ring(run, message))
 }
 
 impl<R: Rank> Protocol for Rules<R> {
@@ -276,49 +276,49 @@ impl<R: Rank> Protocol for Rules<R> {
     type Message = Message<R>;
 
     fn init(&self) -> State<R> {
-        State { run: Run::default(), watch: Watch::default(), informer: 0, course: Course::Idle }
+        State { run: RunNumber::default(), timeout: CoordinatorTimeout::default(), informer: 0, role: Role::Idle }
     }
 
     fn handle_start<C: Context<Self>>(&self, state: &mut State<R>, reason: StartReason, cx: &mut C) {
-        let heeds = match state.course {
-            Course::Idle => true,
-            Course::Climbing => false,
-            Course::Wheel(wheel) => wheel.phase == Phase::Settled && reason == StartReason::LeaderLost,
-            Course::Ring(ring) => ring.heeds(reason),
+        let accepts_start = match state.role {
+            Role::Idle => true,
+            Role::Climbing => false,
+            Role::Serving(segments) => segments.phase == Phase::Settled && reason == StartReason::LeaderLost,
+            Role::Fallback(ring) => ring.accepts_start(reason),
         };
-        if heeds {
+        if accepts_start {
             state.run = state.run.next();
-            state.course = Course::Climbing;
-            state.watch.end();
-            state.watch.begin(patience(cx.size(), 0), cx);
+            state.role = Role::Climbing;
+            state.timeout.cancel();
+            state.timeout.start(coordinator_timeout(cx.size(), 0), cx);
             self.climb(state, cx);
         }
     }
 
     #[inline(always)]
     fn handle_message<C: Context<Self>>(&self, state: &mut State<R>, _: Port, message: Message<R>, cx: &mut C) {
-        self.hear(state, message, cx);
+        self.receive(state, message, cx);
     }
 
     #[inline(always)]
     fn handle_direct<C: Context<Self>>(&self, state: &mut State<R>, _: Id, message: Message<R>, cx: &mut C) {
-        self.hear(state, message, cx);
+        self.receive(state, message, cx);
     }
 
     fn handle_unreachable<C: Context<Self>>(&self, state: &mut State<R>, port: Port, message: Message<R>, cx: &mut C) {
-        // Only the last resort skips.
-        if message.run() == state.run && state.run.is_resort() {
+        // Only the fallback skips dead nodes.
+        if message.run() == state.run && state.run.is_fallback() {
             cx.skip(port);
         }
     }
 
     fn handle_timer<C: Context<Self>>(&self, state: &mut State<R>, timer: Timer, cx: &mut C) {
-        if state.watch.is_over(timer) {
-            state.run = state.run.next_resort();
-            state.watch.begin(patience(cx.size(), 0), cx);
+        if state.timeout.is_due(timer) {
+            state.run = state.run.next_fallback();
+            state.timeout.start(coordinator_timeout(cx.size(), 0), cx);
             let mut ring = token_ring::State::Idle;
-            self.ring.handle_start(&mut ring, StartReason::Start, &mut inside(state.run, cx));
-            state.course = Course::Ring(ring);
+            self.ring.handle_start(&mut ring, StartReason::Start, &mut fallback_context(state.run, cx));
+            state.role = Role::Fallback(ring);
         }
     }
 }
@@ -329,12 +329,12 @@ impl Algorithm for Sun {
 
     const ABOUT: About = About {
         name: "sun",
-        summary: "inner rings of every u-th node: a token goes round the innermost and sends others down the stretches",
+        summary: "inner rings of every u-th node: a token on the innermost ring starts tokens down all segments",
         family: Family::Hierarchy,
         assumptions: Assumptions { fifo: false, knows: Knowledge::Size, ..DIRECTED_RING.assumptions },
         initiators: Initiators::LowestLive,
         repeats: true,
-        costs: &Cost::always("2(L₁+…+L_r) + L_r, as it stands 11n/4", |n| (2 * n + 3 * n.div_ceil(4)) as f64),
+        costs: &Cost::always("2(L₁+…+L_r) + L_r, by default 11n/4", |n| (2 * n + 3 * n.div_ceil(4)) as f64),
         source: Source { title: "Leader election algorithms: History and novel schemes, §4–5", ..SHIRALI },
         winner: Winner::Greatest,
         ..DIRECTED_RING
@@ -343,16 +343,16 @@ impl Algorithm for Sun {
     fn protocol<R: Rank>(params: &SunParams, setting: &Setting<'_, R>) -> Rules<R> {
         let mut order = setting.ranks.to_vec();
         order.sort_unstable();
-        Rules { params: params.clone(), order: order.into(), ring: token_ring::Rules::new(Gather::Max) }
+        Rules { params: params.clone(), order: order.into(), ring: token_ring::Rules::new(TokenContents::Max) }
     }
 
     fn check(params: &SunParams, size: u32) -> Result<(), ParamConflict> {
-        check::sun(params.fan, params.depth, &params.parts, size)
+        check::sun(params.branching, params.depth, &params.parts, size)
     }
 
-    /// With one starter. Several may find several informers.
+    /// Only with one starter: several may find several informers.
     fn expect(params: &SunParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
-        let levels = Levels::new(instance.order.len() as u32, params.fan, params.depth, &params.parts);
+        let levels = Levels::new(instance.order.len() as u32, params.branching, params.depth, &params.parts);
         let lengths = |from: u32| (from..=levels.top).map(|level| levels.length(level)).sum::<u64>();
         let gathered = match params.aggregate {
             Aggregate::Lazy => lengths(levels.top),

@@ -1,6 +1,6 @@
 //! The clique after an election: counts, times, who is chosen, what travels.
 
-use hustings_algorithms::graph::two_tier::{Message, Roll, TwoTierParams};
+use hustings_algorithms::graph::two_tier::{Membership, Message, TwoTierParams};
 use hustings_algorithms::graph::{Aefa, AefaParams};
 use hustings_algorithms::{Algorithm, Params};
 use hustings_protocol::{Best, Effect, Id, TraceEvent, Value};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// The last roll that went out with an invitation.
-pub(super) fn last_roll(records: &[Record<Message<Id>>]) -> Option<Roll<Id>> {
+pub(super) fn last_roll(records: &[Record<Message<Id>>]) -> Option<Membership<Id>> {
     let effects = records.iter().rev().filter_map(|record| match &record.what {
         TraceEvent::Handled { effects, .. } => Some(effects),
         _ => None,
@@ -41,7 +41,7 @@ fn is_aefa_and_a_clique(scenario: &Scenario, params: &TwoTierParams) {
     assert_eq!((ours.leaders, ours.agreement, ours.lost), (plain.leaders, true, 0));
 }
 
-/// algorithms.md §4, two-tier: 3 `invite`, 6 `ping`, 6 `pong`, 3 `confirm`, in 4 ticks.
+/// docs/model.md#two-tier: 3 `invite`, 6 `ping`, 6 `pong`, 3 `confirm`, in 4 ticks.
 #[test]
 fn three_subordinates_take_eighteen_messages_and_four_ticks() {
     let scenario = started(shaped("complete", 8, 0), 0);
@@ -51,7 +51,7 @@ fn three_subordinates_take_eighteen_messages_and_four_ticks() {
     assert_eq!(outcome.time.quiescent, plain.time.quiescent.map(|tick| tick + 4));
 }
 
-/// algorithms.md §4, two-tier: aefa first, whatever the network, the source and s ≤ n-1.
+/// docs/model.md#two-tier: aefa first, whatever the network, the source and s ≤ n-1.
 #[test]
 fn on_every_shape_a_clique_is_added_to_aefa() {
     for (shape, size) in
@@ -67,7 +67,7 @@ fn on_every_shape_a_clique_is_added_to_aefa() {
     }
 }
 
-/// algorithms.md §4, two-tier: s ≤ n-1; the whole network may be one clique, or a node alone.
+/// docs/model.md#two-tier: s ≤ n-1; the whole network may be one clique, or a node alone.
 #[test]
 fn subordinates_are_at_most_everybody_else() {
     for size in 1..8u32 {
@@ -90,7 +90,7 @@ fn subordinates_are_at_most_everybody_else() {
     assert!(params.set("state", "16777216").is_ok());
 }
 
-/// algorithms.md §4, two-tier: `choice=neighbours` by position, then the others by position.
+/// docs/model.md#two-tier: `choice=neighbours` by position, then the others by position.
 #[test]
 fn neighbours_come_first_then_the_others_by_position() {
     let default = TwoTierParams::default();
@@ -102,7 +102,7 @@ fn neighbours_come_first_then_the_others_by_position() {
     assert_eq!(subordinates(&default, &scenario), [20, 30, 10]);
 }
 
-/// algorithms.md §4, two-tier: `choice=best`, by rank, also where values are compared or the least wins.
+/// docs/model.md#two-tier: `choice=best`, by rank, also where values are compared or the least wins.
 #[test]
 fn the_best_are_the_next_best() {
     let best = params(&[("choice", "best")]);
@@ -117,7 +117,7 @@ fn the_best_are_the_next_best() {
     assert_eq!(run(&best, &after).leader, Some(2));
 }
 
-/// algorithms.md §4, two-tier: `choice=random` takes anybody, each as often as the others, and the seed decides.
+/// docs/model.md#two-tier: `choice=random` takes anybody, each as often as the others, and the seed decides.
 #[test]
 fn random_subordinates_are_spread_evenly() {
     let random = params(&[("choice", "random"), ("subordinates", "2")]);
@@ -135,7 +135,7 @@ fn random_subordinates_are_spread_evenly() {
     assert!(times[..5].iter().all(|times| (190..290).contains(times)), "each is expected 240 times: {times:?}");
 }
 
-/// algorithms.md §4, two-tier: `state=BYTES` travels with each invitation, and changes no count.
+/// docs/model.md#two-tier: `state=BYTES` travels with each invitation, and changes no count.
 #[test]
 fn what_the_leader_knows_shows_in_the_bytes() {
     let scenario = started(shaped("complete", 8, 0), 0);
@@ -170,7 +170,7 @@ fn nobody_who_is_down_is_chosen() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// algorithms.md §4, two-tier, on random graphs with random ids; both engines agree with the formula.
+    /// docs/model.md#two-tier, on random graphs with random ids; both engines agree with the formula.
     #[test]
     fn on_random_graphs_too(size in 1u32..30, more in 0u32..60, seed: u64, place: u32, s in 0u64..6, best: bool) {
         let network = crate::gossip::graph(size, more, seed);

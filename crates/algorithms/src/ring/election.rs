@@ -1,11 +1,10 @@
-//! What the plain ring algorithms share: who is in the race, who only passes messages on, and the lap that tells
-//! everybody the winner.
+//! Shared code of the plain ring algorithms: which nodes are active, which only pass messages on, and the announcement.
 //!
-//! An algorithm is a [`Race`]: what an *active* node says first, and what it makes of a message. [`Plain`] turns it
-//! into a protocol:
+//! An algorithm implements [`RingElection`]: what an *active* node sends first, and how it handles a message.
+//! [`RingProtocol`] turns that into a protocol:
 //!
-//! - a start signal draws an idle node in as active; any later one is ignored;
-//! - a node first reached by a message of others is passive, and passes everything on;
+//! - a start signal makes an idle node active; later ones are ignored;
+//! - a node first reached by a message is passive, and passes everything on;
 //! - an active node that knows the winner announces it: `elected` goes once clockwise round, and the announcer drops
 //!   it;
 //! - a dead neighbour is skipped.
@@ -20,24 +19,24 @@ use crate::{
     NetworkKind, Source, Synchrony, Tolerates, Winner,
 };
 
-/// The part of a plain ring algorithm that is its own.
-pub trait Race: Sized + Send + Sync + 'static {
-    /// What candidates are compared by.
+/// The rules of one plain ring algorithm.
+pub trait RingElection: Sized + Send + Sync + 'static {
+    /// The type by which candidates are compared.
     type Rank: Rank;
-    /// What an active node remembers.
+    /// The state of an active node.
     type Active: Clone + Eq + Hash + Debug + Send + Sync + 'static;
-    /// What nodes say.
+    /// The type of the messages.
     type Message: Announce<Self::Rank>;
 
-    /// Whether a node that has announced the winner drops what is left of the race. It matters only where messages
-    /// overtake each other, or where a node died during the run.
+    /// Whether the announcer drops candidates still in flight. It matters only if messages overtake each other or a
+    /// node crashed during the run.
     const ANNOUNCER_DROPS: bool = false;
 
-    /// The node enters the race: sends what it has to, and remembers the rest.
-    fn enter<C: Context<Plain<Self>>>(&self, cx: &mut C) -> Self::Active;
+    /// The node becomes active: sends its first messages.
+    fn enter<C: Context<RingProtocol<Self>>>(&self, cx: &mut C) -> Self::Active;
 
-    /// An active node received a message of the race (never the announcement).
-    fn step<C: Context<Plain<Self>>>(
+    /// An active node handles a message other than the announcement.
+    fn step<C: Context<RingProtocol<Self>>>(
         &self,
         active: &mut Self::Active,
         from: Port,
@@ -45,38 +44,38 @@ pub trait Race: Sized + Send + Sync + 'static {
         cx: &mut C,
     ) -> Verdict<Self::Rank>;
 
-    /// The round that an active node is in, where rounds have numbers: see [`Protocol::rounds`].
+    /// The round number of an active node, if rounds are numbered: see [`Protocol::rounds`].
     fn round_of(active: &mut Self::Active) -> Option<&mut u32> {
         let _ = active;
         None
     }
 
-    /// The round that a message belongs to.
+    /// The round number of a message.
     fn round_in(message: &mut Self::Message) -> Option<&mut u32> {
         let _ = message;
         None
     }
 
-    /// A node that is not active received a message of the race.
+    /// A node that is not active handles a message other than the announcement.
     #[inline(always)]
-    fn pass_on<C: Context<Plain<Self>>>(&self, from: Port, message: Self::Message, cx: &mut C) {
+    fn pass_on<C: Context<RingProtocol<Self>>>(&self, from: Port, message: Self::Message, cx: &mut C) {
         let _ = from;
         cx.send(Port::NEXT, message);
     }
 }
 
-/// The messages of a plain ring algorithm: those of its race, and the announcement.
+/// The messages of a plain ring algorithm, with the announcement.
 pub trait Announce<R>: Message {
     /// The announcement that this rank has won.
     fn elected(leader: R) -> Self;
-    /// Whom this message announces, if it is the announcement.
+    /// The announced leader, if this is the announcement.
     fn announced(&self) -> Option<R>;
 }
 
 /// Implements [`Announce`] for an enum of messages with a variant `Elected`.
 macro_rules! announces {
     ($message:ident) => {
-        impl<R: Rank> $crate::ring::plain::Announce<R> for $message<R> {
+        impl<R: Rank> $crate::ring::election::Announce<R> for $message<R> {
             #[inline(always)]
             fn elected(leader: R) -> Self {
                 $message::Elected(leader)
@@ -96,30 +95,30 @@ pub(crate) use announces;
 pub enum Verdict<R> {
     /// It stays active.
     Active,
-    /// It is out of the race, and passes everything on from now on.
+    /// It turns passive, and passes everything on from now on.
     Passive,
-    /// This rank has won, and nobody else knows yet.
+    /// This rank has won, and no other node knows it yet.
     Won(R),
 }
 
-/// The protocol that a [`Race`] is.
+/// The protocol of a [`RingElection`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Plain<T>(pub T);
+pub struct RingProtocol<T>(pub T);
 
-/// Where a node stands.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Stage<A> {
-    /// Not drawn in yet.
+    /// Not reached yet.
     Idle,
-    /// In the race.
+    /// A candidate.
     Active(A),
     /// Passes everything on.
     Passive,
-    /// Sent the announcement round.
+    /// Has sent the announcement.
     Announcer,
 }
 
-impl<T: Race> Protocol for Plain<T> {
+impl<T: RingElection> Protocol for RingProtocol<T> {
     type Rank = T::Rank;
     type State = Stage<T::Active>;
     type Message = T::Message;
@@ -146,7 +145,7 @@ impl<T: Race> Protocol for Plain<T> {
         if let Some(leader) = message.announced() {
             if !matches!(state, Stage::Announcer) {
                 *state = Stage::Passive;
-                name(leader, cx);
+                set_leader(leader, cx);
                 cx.send(Port::NEXT, message);
             }
             return;
@@ -157,7 +156,7 @@ impl<T: Race> Protocol for Plain<T> {
                 Verdict::Passive => *state = Stage::Passive,
                 Verdict::Won(leader) => {
                     *state = Stage::Announcer;
-                    name(leader, cx);
+                    set_leader(leader, cx);
                     cx.send(Port::NEXT, T::Message::elected(leader));
                 }
             },
@@ -187,9 +186,9 @@ impl<T: Race> Protocol for Plain<T> {
     }
 }
 
-/// Inputs the winner for the leader, which may be the node itself.
+/// Names the winner as the leader, which may be the node itself.
 #[inline(always)]
-pub(crate) fn name<P: Protocol, C: Context<P>>(leader: P::Rank, cx: &mut C) {
+pub(crate) fn set_leader<P: Protocol, C: Context<P>>(leader: P::Rank, cx: &mut C) {
     if leader == cx.rank() {
         cx.lead();
     } else {
@@ -206,7 +205,7 @@ pub(super) const fn opposite(port: Port) -> Port {
     }
 }
 
-/// What most descriptions of ring algorithms have in common; they replace the rest.
+/// Common parts of the descriptions of ring algorithms.
 pub(crate) const DIRECTED_RING: About = About {
     name: "",
     aliases: &[],

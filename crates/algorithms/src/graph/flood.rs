@@ -1,28 +1,27 @@
-//! What elections on graphs share: the flood that tells everybody, and most of their descriptions.
+//! Flooding: the announcement on graphs, and the common parts of the descriptions of graph elections.
 
 use core::mem;
 
 use hustings_protocol::{Context, Port, Protocol};
 
-use crate::ring::name;
+use crate::ring::set_leader;
 use crate::{
     About, Assumptions, Certainty, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs, Knowledge,
     NetworkKind, Source, Synchrony, Tolerates, Winner,
 };
 
-/// News on its way to everybody: from whoever has it to all neighbours, and by everyone else on first receipt to all
-/// neighbours but the sender. That is 2E-(n-1) messages: one each way over every link, but none back over the n-1 links
-/// over which the news came first.
+/// A flood: its origin sends to all neighbours, every other node on first receipt to all neighbours but the sender.
+/// That is 2E-(n-1) messages: one in each direction of every link, but none back over the n-1 links of first receipt.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Flood {
     passed: bool,
 }
 
 impl Flood {
-    /// Nobody has told this node anything yet.
+    /// The flood has not reached this node.
     pub(crate) const QUIET: Flood = Flood { passed: false };
 
-    /// The news are here, over a port or by the node's own doing: the first time they are taken in and passed on.
+    /// Handles the flood, from a port or started here: on the first call, runs `take_in` and forwards the message.
     #[inline(always)]
     pub(crate) fn spread<P, C>(
         &mut self,
@@ -40,18 +39,18 @@ impl Flood {
         }
     }
 
-    /// The announcement: the news is who leads.
+    /// Floods the announcement of a leader.
     #[inline(always)]
     pub(crate) fn announce<P, C>(&mut self, from: Option<Port>, leader: P::Rank, message: P::Message, cx: &mut C)
     where
         P: Protocol,
         C: Context<P>,
     {
-        self.spread::<P, C>(from, message, cx, |cx| name::<P, C>(leader, cx));
+        self.spread::<P, C>(from, message, cx, |cx| set_leader::<P, C>(leader, cx));
     }
 }
 
-/// What most descriptions of elections on graphs have in common; they replace the rest.
+/// Common parts of the descriptions of graph elections.
 pub(crate) const ANY_GRAPH: About = About {
     name: "",
     aliases: &[],

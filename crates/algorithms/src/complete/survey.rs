@@ -1,13 +1,13 @@
-//! What improved-bully and campaigner share: one node asks, picks the greatest of those that answer with their numbers,
-//! and tells everybody.
+//! Surveys: one node asks others for their numbers and announces the greatest that answers. Shared by improved-bully
+//! and campaigner.
 //!
-//! An algorithm is an [`Electorate`]: whom a node asks, and whom it asks next if nobody answers. [`Canvass`] turns it
-//! into a protocol. A node is in one of the text's three states: *elect* while it asks, *hold* from its answer until
-//! the result, else *normal*.
+//! An algorithm implements [`SurveyTargets`]: which nodes are asked, and which are asked next if none answers.
+//! [`Survey`] turns that into a protocol. A node is in one of the text's three states: *elect* while it asks, *hold*
+//! from its answer until the result, otherwise *normal*.
 //!
-//! - Several detectors: each runs to the end, whatever it hears of the others' results.
-//! - A node that is told of a winner lower than itself starts a new election, unless it is asking anyway.
-//! - A node that answered and hears no result in time (its detector is gone) asks in its turn.
+//! - With several detectors each runs to the end, whatever results it receives from others.
+//! - A node that is told of a winner lower than itself starts a new election, unless it is asking already.
+//! - A node that answered and hears no result in time asks itself: its detector may be down.
 
 use core::fmt::Debug;
 use core::marker::PhantomData;
@@ -15,33 +15,33 @@ use core::marker::PhantomData;
 use hustings_protocol::{Context, Fact, Port, Protocol, Rank, Stage, StartReason, Timer, kinds};
 use serde::{Deserialize, Serialize};
 
-use super::clock::Clock;
-use super::{Highest, Return, Waits};
-use crate::ring::name;
+use super::single_timer::SingleTimer;
+use super::{Highest, OnRejoin, Timeouts};
+use crate::ring::set_leader;
 
-/// Whom a node asks.
-pub trait Electorate: Clone + Debug + Send + Sync + 'static {
-    /// Sends the question of this round (from 0) and says how many were asked; `None` if there is no such round.
-    fn ask<R: Rank, C: Context<Canvass<R, Self>>>(round: u8, cx: &mut C) -> Option<u32>;
+/// Which nodes are asked.
+pub trait SurveyTargets: Clone + Debug + Send + Sync + 'static {
+    /// Sends the questions of a round, counted from 0, and returns their number; `None` if there is no such round.
+    fn ask<R: Rank, C: Context<Survey<R, Self>>>(round: u8, cx: &mut C) -> Option<u32>;
 }
 
-/// The protocol that an [`Electorate`] is.
+/// The protocol of a [`SurveyTargets`].
 #[derive(Clone, Debug)]
-pub struct Canvass<R, E> {
-    pub(super) waits: Waits,
+pub struct Survey<R, E> {
+    pub(super) timeouts: Timeouts,
     pub(super) highest: Highest,
-    pub(super) recovery: Return,
+    pub(super) recovery: OnRejoin,
     pub(super) types: PhantomData<(R, E)>,
 }
 
-/// What a node remembers.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State {
     phase: Phase,
-    /// Which question is out.
+    /// The round of the pending question.
     round: u8,
-    clock: Clock,
-    /// The port of the greatest that answered.
+    timer: SingleTimer,
+    /// The port of the greatest node that has answered.
     greatest: Option<Port>,
 }
 
@@ -57,15 +57,15 @@ enum Phase {
     Settled,
 }
 
-/// What nodes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub enum Message<R: Rank> {
-    /// Who is up?
+    /// Asks for the receiver's number.
     Election,
-    /// I am, and this is my number.
+    /// The sender's number.
     Number(R),
-    /// This one leads from now on.
+    /// The new leader.
     Coordinator(R),
 }
 kinds!(Message<R>: Election = "election", Number = "number", Coordinator = "coordinator");
@@ -73,42 +73,42 @@ kinds!(Message<R>: Election = "election", Number = "number", Coordinator = "coor
 /// The only kind of timer.
 const WAIT: u8 = 0;
 
-impl<R: Rank, E: Electorate> Canvass<R, E> {
+impl<R: Rank, E: SurveyTargets> Survey<R, E> {
     fn elect<C: Context<Self>>(&self, state: &mut State, cx: &mut C) {
         state.phase = Phase::Elect;
         cx.learn(Fact::Stage(Stage::Elect));
         self.ask(state, 0, cx);
     }
 
-    /// Asks those of a round; if there is no such round, nobody else is up.
+    /// Asks the nodes of a round. If there is no such round, no other node is up and this one wins.
     fn ask<C: Context<Self>>(&self, state: &mut State, round: u8, cx: &mut C) {
         (state.round, state.greatest) = (round, None);
         match E::ask(round, cx) {
             None => self.announce(state, cx.rank(), cx),
             Some(0) if self.highest == Highest::Announce => self.ask(state, round + 1, cx),
-            Some(_) => state.clock.set(WAIT, self.waits.answer(), cx),
+            Some(_) => state.timer.set(WAIT, self.timeouts.answer(), cx),
         }
     }
 
     fn announce<C: Context<Self>>(&self, state: &mut State, winner: R, cx: &mut C) {
-        self.settle(state, winner, cx);
+        self.finish(state, winner, cx);
         cx.send_all_but(None, Message::Coordinator(winner));
     }
 
-    fn settle<C: Context<Self>>(&self, state: &mut State, leader: R, cx: &mut C) {
+    fn finish<C: Context<Self>>(&self, state: &mut State, leader: R, cx: &mut C) {
         state.phase = Phase::Settled;
-        name(leader, cx);
+        set_leader(leader, cx);
         cx.learn(Fact::Stage(Stage::Normal));
     }
 }
 
-impl<R: Rank, E: Electorate> Protocol for Canvass<R, E> {
+impl<R: Rank, E: SurveyTargets> Protocol for Survey<R, E> {
     type Rank = R;
     type State = State;
     type Message = Message<R>;
 
     fn init(&self) -> State {
-        State { phase: Phase::Idle, round: 0, clock: Clock::default(), greatest: None }
+        State { phase: Phase::Idle, round: 0, timer: SingleTimer::default(), greatest: None }
     }
 
     fn handles_rejoin(&self) -> bool {
@@ -137,7 +137,7 @@ impl<R: Rank, E: Electorate> Protocol for Canvass<R, E> {
                 if let Phase::Idle | Phase::Settled = state.phase {
                     state.phase = Phase::Hold;
                     cx.learn(Fact::Stage(Stage::Hold));
-                    state.clock.set(WAIT, self.waits.coordinator(), cx);
+                    state.timer.set(WAIT, self.timeouts.coordinator(), cx);
                 }
             }
             Message::Number(number) => {
@@ -148,15 +148,15 @@ impl<R: Rank, E: Electorate> Protocol for Canvass<R, E> {
             }
             Message::Coordinator(winner) => match state.phase {
                 Phase::Elect if winner < cx.rank() => {}
-                Phase::Elect => name(winner, cx),
+                Phase::Elect => set_leader(winner, cx),
                 _ if winner < cx.rank() => self.elect(state, cx),
-                _ => self.settle(state, winner, cx),
+                _ => self.finish(state, winner, cx),
             },
         }
     }
 
     fn handle_timer<C: Context<Self>>(&self, state: &mut State, timer: Timer, cx: &mut C) {
-        if !state.clock.is_due(timer) {
+        if !state.timer.is_due(timer) {
             return;
         }
         match (state.phase, state.greatest.and_then(|port| cx.peer_rank(port))) {

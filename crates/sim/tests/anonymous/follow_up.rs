@@ -1,6 +1,8 @@
 //! What follows an election among nodes that are alike: names for all, and how many there are.
 
-use hustings_algorithms::anonymous::sequel::{Carry, Followed, Message, Then, lap::Lap, walk::Walk};
+use hustings_algorithms::anonymous::follow_up::{
+    Embed, FollowUp, Message, WithFollowUp, lap::Lap, traversal::Traversal,
+};
 use hustings_algorithms::anonymous::{AnonymousEcho, AnonymousEchoParams, ItaiRodeh, ItaiRodehParams};
 use hustings_protocol::{Context, Id, Port, Protocol, StartReason};
 use hustings_sim::engine::general;
@@ -12,18 +14,18 @@ use proptest::prelude::*;
 
 use crate::gossip::graph;
 
-const ALL: [Then; 4] = [Then::Nothing, Then::Names, Then::Size, Then::Both];
+const ALL: [FollowUp; 4] = [FollowUp::Nothing, FollowUp::Names, FollowUp::Size, FollowUp::Both];
 
-fn on_ring(then: Then, scenario: &Scenario) -> Outcome {
+fn on_ring(then: FollowUp, scenario: &Scenario) -> Outcome {
     simulate::<ItaiRodeh>(&ItaiRodehParams { then, ..ItaiRodehParams::default() }, scenario)
 }
 
-fn on_graph(then: Then, scenario: &Scenario) -> Outcome {
+fn on_graph(then: FollowUp, scenario: &Scenario) -> Outcome {
     simulate::<AnonymousEcho>(&AnonymousEchoParams { then }, scenario)
 }
 
 /// Whether everybody has what was asked for, and nobody what was not.
-fn assert_told(then: Then, outcome: &Outcome, size: u32) {
+fn assert_told(then: FollowUp, outcome: &Outcome, size: u32) {
     assert_eq!(outcome.estimate, then.size().then_some(size.into()), "{then:?}");
     let mut names: Vec<u64> = outcome.names.iter().map(|(_, name)| *name).collect();
     names.sort_unstable();
@@ -42,13 +44,13 @@ fn on_a_ring_a_lap_does_either() {
         for seed in 0..20 {
             let mut scenario = Scenario::new(Network::Ring(Ring { size })).started_by_all();
             scenario.seed = seed;
-            let plain = on_ring(Then::Nothing, &scenario);
+            let plain = on_ring(FollowUp::Nothing, &scenario);
             let (n, elected) = (u64::from(size), plain.time.elected.expect("somebody leads"));
             let all = [
-                (Then::Nothing, [0, 0, 0], 1),
-                (Then::Names, [n, 0, 0], 1),
-                (Then::Size, [0, n, n], 2),
-                (Then::Both, [n, 0, n], 2),
+                (FollowUp::Nothing, [0, 0, 0], 1),
+                (FollowUp::Names, [n, 0, 0], 1),
+                (FollowUp::Size, [0, n, n], 2),
+                (FollowUp::Both, [n, 0, n], 2),
             ];
             for (then, counts, laps) in all {
                 let outcome = on_ring(then, &scenario);
@@ -78,11 +80,11 @@ impl hustings_protocol::Message for Said {
     }
 }
 
-impl Carry<Message> for Said {
-    fn carrying(message: Message) -> Self {
+impl Embed<Message> for Said {
+    fn embed(message: Message) -> Self {
         Said(message)
     }
-    fn carried(self) -> Result<Message, Self> {
+    fn extract(self) -> Result<Message, Self> {
         Ok(self.0)
     }
 }
@@ -98,20 +100,20 @@ impl Protocol for Appointed {
     fn handle_message<C: Context<Self>>(&self, (): &mut (), _: Port, _: Said, _: &mut C) {}
 }
 
-fn appointed<S: Protocol<Rank = Id, Message = Message>>(sequel: S, scenario: &Scenario) -> Outcome {
+fn appointed<S: Protocol<Rank = Id, Message = Message>>(follow_up: S, scenario: &Scenario) -> Outcome {
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-    general::run(&Followed { election: Appointed, sequel }, &ranks, scenario, None)
+    general::run(&WithFollowUp { election: Appointed, follow_up }, &ranks, scenario, None)
 }
 
 #[test]
 fn it_follows_any_leader() {
     let mut scenario = Scenario::new(Network::Ring(Ring { size: 5 })).started_by_all();
     scenario.starts.retain(|start| start.at == 3);
-    let outcome = appointed(Lap::new(Then::Both), &scenario);
+    let outcome = appointed(Lap::new(FollowUp::Both), &scenario);
     assert_eq!((outcome.by_kind, outcome.estimate), (vec![5, 0, 5], Some(5)));
     assert_eq!(outcome.names, [(0, 2), (1, 3), (2, 4), (3, 0), (4, 1)]);
     scenario.network = Topology::Line.build(5, 0).expect("a line of five");
-    let outcome = appointed(Walk::new(Then::Both), &scenario);
+    let outcome = appointed(Traversal::new(FollowUp::Both), &scenario);
     assert_eq!((outcome.by_kind, outcome.estimate), (vec![8, 8, 4], Some(5)));
     // From position 3 the walk goes down the line first, then up.
     assert_eq!(outcome.names, [(0, 3), (1, 2), (2, 1), (3, 0), (4, 4)]);
@@ -124,10 +126,10 @@ fn it_follows_any_leader() {
 fn it_follows_only_once() {
     let mut scenario = Scenario::new(Network::Ring(Ring { size: 5 }));
     scenario.starts = [0, 1, 7].map(|tick| Start { at: 2, tick }).into();
-    assert_eq!(appointed(Lap::new(Then::Size), &scenario).by_kind, [0, 5, 5]);
+    assert_eq!(appointed(Lap::new(FollowUp::Size), &scenario).by_kind, [0, 5, 5]);
     scenario.network = graph(5, 4, 1);
     let links = scenario.network.links();
-    assert_eq!(appointed(Walk::new(Then::Names), &scenario).by_kind, [2 * links, 0, 0]);
+    assert_eq!(appointed(Traversal::new(FollowUp::Names), &scenario).by_kind, [2 * links, 0, 0]);
 }
 
 proptest! {

@@ -1,28 +1,28 @@
-//! What the inner algorithm sees of a view: members instead of nodes, the overlay instead of the network.
+//! The inner algorithm's context in a view: members instead of nodes, the overlay instead of the network.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
 
-use super::state::{Places, Purpose, Reach, Timers};
-use super::{Envelope, Number, Runs};
+use super::state::{Places, Purpose, Reachable, Timers};
+use super::{Envelope, Runs, ViewNumber};
 use crate::overlay::Overlay;
 
-/// How long mail takes to one who is down and back.
-const RETURN: u64 = 2;
+/// The ticks until a message to a dead node comes back.
+const BOUNCE_DELAY: u64 = 2;
 
 /// The inner algorithm's context in a view.
-pub(super) struct Inside<'a, P: Protocol, C> {
+pub(super) struct ViewContext<'a, P: Protocol, C> {
     pub(super) runs: &'a Runs<P>,
-    pub(super) view: Number,
+    pub(super) view: ViewNumber,
     pub(super) members: Places,
     pub(super) index: u32,
     pub(super) timers: &'a mut Timers<P::Message>,
     pub(super) cx: &'a mut C,
 }
 
-impl<P: Protocol, C: Context<Runs<P>>> Inside<'_, P, C> {
+impl<P: Protocol, C: Context<Runs<P>>> ViewContext<'_, P, C> {
     fn overlay(&self) -> Overlay {
         Overlay::new(self.runs.network, self.members.len() as u32)
     }
@@ -38,7 +38,7 @@ impl<P: Protocol, C: Context<Runs<P>>> Inside<'_, P, C> {
     }
 }
 
-impl<P: Protocol, C: Context<Runs<P>>> Context<P> for Inside<'_, P, C> {
+impl<P: Protocol, C: Context<Runs<P>>> Context<P> for ViewContext<'_, P, C> {
     fn rank(&self) -> P::Rank {
         self.cx.rank()
     }
@@ -66,13 +66,13 @@ impl<P: Protocol, C: Context<Runs<P>>> Context<P> for Inside<'_, P, C> {
             self.post(rank.id(), Some(into), message);
         }
     }
-    /// Whoever is outside the view is down, as far as the inner algorithm can tell: its mail comes back. That does not
-    /// depend on the network, which may say nothing of mail that it loses, or deliver it.
+    /// A node outside the view is down, as far as the inner algorithm can tell: a message to it comes back. This does
+    /// not depend on the network, which may lose the message silently or deliver it.
     fn send_direct(&mut self, to: Id, message: P::Message) {
         if self.runs.place(to).is_some_and(|place| self.members.binary_search(&place).is_ok()) {
             self.post(to, None, message);
         } else {
-            self.cx.set_timer(RETURN, self.timers.set(Purpose::Return(to, message)));
+            self.cx.set_timer(BOUNCE_DELAY, self.timers.set(Purpose::Bounce(to, message)));
         }
     }
     fn send_to(&mut self, member: u32, message: P::Message) {
@@ -96,7 +96,7 @@ impl<P: Protocol, C: Context<Runs<P>>> Context<P> for Inside<'_, P, C> {
     fn learn(&mut self, fact: Fact) {
         self.cx.learn(fact);
     }
-    /// Nobody in a view is dead for long, and nobody is told of it.
+    /// There are no dead nodes in a view: a crash leads to a new view.
     fn skip(&mut self, _: Port) {}
 }
 
@@ -107,20 +107,20 @@ impl<P: Protocol> Runs<P> {
         Some(self.places[index].1)
     }
 
-    /// Whom word names that is on the map, and the node itself. Word that is as it should be is kept as it is: those
-    /// who share it then see at a glance that they reach the same.
-    pub(super) fn reach_of(&self, word: Arc<[Id]>, own: u32) -> Reach {
-        let mut places: Vec<u32> = word.iter().filter_map(|&id| self.place(id)).collect();
+    /// The members in an update that are on the map, and the node itself. A valid update is kept as it is, so that
+    /// nodes which share it can compare by reference.
+    pub(super) fn reachable_from(&self, update: Arc<[Id]>, own: u32) -> Reachable {
+        let mut places: Vec<u32> = update.iter().filter_map(|&id| self.place(id)).collect();
         places.sort_unstable();
         places.dedup();
-        let is_whole = places.len() == word.len() && word.is_sorted();
+        let is_whole = places.len() == update.len() && update.is_sorted();
         match places.binary_search(&own) {
-            Ok(_) if is_whole => return Reach { ids: word, places: places.into() },
+            Ok(_) if is_whole => return Reachable { ids: update, places: places.into() },
             Ok(_) => {}
             Err(at) => places.insert(at, own),
         }
         let mut ids: Vec<Id> = places.iter().map(|&place| self.ranks[place as usize].id()).collect();
         ids.sort_unstable();
-        Reach { ids: ids.into(), places: places.into() }
+        Reachable { ids: ids.into(), places: places.into() }
     }
 }

@@ -1,27 +1,28 @@
-//! On a ring: a lap of the leader's hands out names or counts, and another one tells how many there are.
+//! Follow-ups on a ring: one lap assigns names or counts nodes, a second lap tells the number.
 //!
-//! - **Assumes** a directed ring with one leader.
-//! - **Promises** that node k after the leader gets the name k, and that everybody learns the number of nodes.
-//! - **Comes from** McMaster's slides, "Anonymous Networks" and "Computing the Size of an Anonymous Network".
-//! - **Costs** n `name`; or n `count` and n `size`; or, for both, n `name` and n `size`: the names count by themselves.
+//! - **Source**: McMaster, "Anonymous Networks" and "Computing the Size of an Anonymous Network".
+//! - **Needs** a directed ring with one leader.
+//! - **Guarantees** that the k-th node after the leader gets the name k, and that all nodes learn n.
+//! - **Messages**: n `name`; or n `count` and n `size`; for both, n `name` and n `size`, because names count by
+//!   themselves.
 
 use core::marker::PhantomData;
 use core::mem;
 
 use hustings_protocol::{Context, Fact, Port, Protocol, Rank, StartReason};
 
-use super::{Message, Then};
+use super::{FollowUp, Message};
 
-/// The state machine. A node remembers whether it has begun.
+/// The protocol. The state of a node says whether it has started.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Lap<R> {
-    then: Then,
+    then: FollowUp,
     rank: PhantomData<R>,
 }
 
 impl<R> Lap<R> {
-    /// What is wanted of it.
-    pub const fn new(then: Then) -> Self {
+    /// The follow-up that is wanted.
+    pub const fn new(then: FollowUp) -> Self {
         Lap { then, rank: PhantomData }
     }
 }
@@ -36,8 +37,8 @@ impl<R: Rank> Protocol for Lap<R> {
     }
 
     #[inline(always)]
-    fn handle_start<C: Context<Self>>(&self, has_begun: &mut bool, _: StartReason, cx: &mut C) {
-        if self.then == Then::Nothing || mem::replace(has_begun, true) {
+    fn handle_start<C: Context<Self>>(&self, has_started: &mut bool, _: StartReason, cx: &mut C) {
+        if self.then == FollowUp::Nothing || mem::replace(has_started, true) {
             return;
         }
         if self.then.names() {
@@ -48,14 +49,14 @@ impl<R: Rank> Protocol for Lap<R> {
         }
     }
 
-    fn handle_message<C: Context<Self>>(&self, has_begun: &mut bool, _: Port, message: Message, cx: &mut C) {
-        match (message, *has_begun) {
+    fn handle_message<C: Context<Self>>(&self, has_started: &mut bool, _: Port, message: Message, cx: &mut C) {
+        match (message, *has_started) {
             (Message::Name(name), false) => {
                 cx.learn(Fact::Name(name.into()));
                 cx.send(Port::NEXT, Message::Name(name.saturating_add(1)));
             }
             (Message::Count(count), false) => cx.send(Port::NEXT, Message::Count(count.saturating_add(1))),
-            // What comes home has passed everybody.
+            // A message that comes home has visited every node.
             (Message::Name(size) | Message::Count(size), true) => {
                 if self.then.size() {
                     cx.learn(Fact::Size(size.into()));

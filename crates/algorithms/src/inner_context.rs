@@ -1,8 +1,7 @@
-//! An algorithm inside another: its messages are wrapped, everything else passes through.
+//! The context of an algorithm inside another: it wraps messages and passes everything else through.
 //!
-//! Whatever embeds another algorithm uses this: the last resort of sun and divided, two-tier around a diffusing
-//! computation, what follows an anonymous election. (Runs lay a network of their own over the members, and have their
-//! own.)
+//! Used by algorithms that embed another: the fallback of sun and divided, two-tier around a diffusing computation, the
+//! follow-up of an anonymous election. (Runs have a context of their own, because a view has its own topology.)
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -10,37 +9,37 @@ use core::ops::Range;
 
 use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
 
-/// The context of an inner algorithm, made of the outer one's.
+/// The context of an inner algorithm, built on the outer one's.
 ///
-/// Timers pass through too: the two must not use the same kinds.
-pub struct Within<'a, P, C, F> {
+/// Timers pass through too, so the two algorithms must use different kinds.
+pub struct InnerContext<'a, P, C, F> {
     cx: &'a mut C,
     wrap: F,
     leads: bool,
     outer: PhantomData<fn(P)>,
 }
 
-impl<'a, P, C, F> Within<'a, P, C, F> {
+impl<'a, P, C, F> InnerContext<'a, P, C, F> {
     /// The inner context; `wrap` turns an inner message into one of the outer algorithm.
     #[inline(always)]
     pub fn new(cx: &'a mut C, wrap: F) -> Self {
-        Within { cx, wrap, leads: false, outer: PhantomData }
+        InnerContext { cx, wrap, leads: false, outer: PhantomData }
     }
 
-    /// Whether the inner algorithm has just made this node the leader.
+    /// Whether the inner algorithm made this node the leader.
     #[inline(always)]
     pub fn leads(&self) -> bool {
         self.leads
     }
 }
 
-impl<P, C, F> fmt::Debug for Within<'_, P, C, F> {
+impl<P, C, F> fmt::Debug for InnerContext<'_, P, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Within").finish_non_exhaustive()
+        f.debug_struct("InnerContext").finish_non_exhaustive()
     }
 }
 
-impl<I, P, C, F, R> Context<I> for Within<'_, P, C, F>
+impl<I, P, C, F, R> Context<I> for InnerContext<'_, P, C, F>
 where
     R: Rank,
     I: Protocol<Rank = R>,
