@@ -7,7 +7,7 @@ use core::fmt;
 use hustings_protocol::{Id, Protocol, Rank};
 use serde::{Deserialize, Serialize};
 
-use crate::{Instance, Params};
+use crate::{CheckCase, Instance, Params};
 
 /// An algorithm, as a type: its description, its parameters, and the protocol it becomes for a type of rank.
 pub trait Algorithm: 'static {
@@ -98,7 +98,7 @@ pub struct ParamConflict {
     pub instead: Option<String>,
 }
 
-/// The description of an algorithm.
+/// The description of an algorithm. [`About::on`] fills in what is usual, so that an algorithm names what is special.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// The name on the command line.
@@ -107,10 +107,13 @@ pub struct About {
     pub aliases: &'static [&'static str],
     /// One sentence.
     pub summary: &'static str,
-    /// The folder it lives in.
+    /// Under which heading lists show it; in this crate also its folder.
     pub family: Family,
     /// What it runs on.
     pub network: NetworkKind,
+    /// On rings: whether nodes also send to members that are not their neighbours, by their place on the map. The
+    /// simulator then uses another fast engine; if this is wrong, it falls back to the general one.
+    pub sends_by_map: bool,
     /// What must hold for it to be right.
     pub assumptions: Assumptions,
     /// How sure its answer is.
@@ -136,6 +139,16 @@ pub struct About {
     pub inputs: Inputs,
     /// What it costs.
     pub costs: &'static [Cost],
+    /// What `hustings check --all` explores. `hustings check NAME` takes size, topology and parameters from the first
+    /// case where the command line names none of them. If the list is empty, there is one quick case with three nodes,
+    /// or `min_nodes` if that is more.
+    pub checks: &'static [CheckCase],
+    /// The parameters that it has in a cluster whose configuration gives none, as they would be typed; the others have
+    /// their defaults.
+    pub cluster_params: &'static [&'static str],
+    /// No node's state takes more bytes, with plain ids as ranks. A test checks it, because large states make the
+    /// simulator slow.
+    pub max_state_bytes: usize,
     /// Where it comes from.
     pub source: Source,
 }

@@ -1,13 +1,17 @@
 //! Election algorithms as [`Protocol`](hustings_protocol::Protocol)s, one file or folder each, and the [`catalogue`]
 //! that lists them.
 //!
-//! To add one, write a file and a line in the catalogue: it then appears in the command line, the docs and the tests.
-//! An algorithm in another crate implements [`Algorithm`] in the same way and needs no line here. `docs/model.md`
-//! specifies the rules and the counts of each algorithm.
+//! To add one, write a file and add a line to the catalogue: commands, docs and tests take everything else from its
+//! description, [`About`]. An algorithm in a crate of its own implements [`Algorithm`] in the same way and needs no
+//! line here: `hustings::cli::with` makes it known to every command. `docs/model.md` specifies the
+//! rules and the counts of each algorithm.
 #![no_std]
 
-extern crate alloc;
+// For the macros: crates that use them need not name it.
+#[doc(hidden)]
+pub extern crate alloc;
 
+mod about;
 mod algorithm;
 pub mod anonymous;
 pub mod catalogue;
@@ -21,6 +25,7 @@ mod params;
 pub mod ring;
 pub mod runs;
 
+pub use about::CheckCase;
 pub use algorithm::{
     About, Algorithm, Assumptions, Case, Certainty, Cheat, Cost, DefaultIds, Direction, Family, Goal, Identity,
     Initiators, Inputs, Knowledge, NetworkKind, ParamConflict, Setting, Source, Synchrony, Tolerates, Winner,

@@ -124,7 +124,7 @@ macro_rules! choices {
                 }
             }
 
-            fn show(&self) -> alloc::string::String {
+            fn show(&self) -> $crate::alloc::string::String {
                 match self {
                     $name::$first => $first_word.into(),
                     $( $name::$variant => $word.into(), )*
@@ -162,7 +162,7 @@ macro_rules! params {
                 allowed: <$type as $crate::ParamValue>::ALLOWED,
             } ),+ ];
 
-            fn get(&self, name: &str) -> Option<alloc::string::String> {
+            fn get(&self, name: &str) -> Option<$crate::alloc::string::String> {
                 $( if name == $crate::param_name!($($typed)? $field) {
                     return Some($crate::ParamValue::show(&self.$field));
                 } )+
@@ -180,7 +180,7 @@ macro_rules! params {
                 } )+
                 Err($crate::ParamError::Unknown {
                     name: name.into(),
-                    allowed: alloc::vec![$( $crate::param_name!($($typed)? $field) ),+].join(", "),
+                    allowed: $crate::alloc::vec![$( $crate::param_name!($($typed)? $field) ),+].join(", "),
                 })
             }
         }

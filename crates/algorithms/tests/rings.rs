@@ -4,15 +4,30 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use hustings_algorithms::{About, Winner, catalogue};
 use hustings_protocol::Best;
 use proptest::prelude::*;
-use support::{Delay, Setup};
+use support::{Delay, Setup, is_plain_ring};
 
-const PLAIN: [&str; 6] =
-    ["chang-roberts", "le-lann", "franklin", "dolev-klawe-rodeh", "peterson", "hirschberg-sinclair"];
+/// The plain ring algorithms of the catalogue for which this holds.
+fn rings_that(are: impl Fn(&About) -> bool) -> impl Iterator<Item = &'static str> {
+    let rings = catalogue::ENTRIES.iter().map(|entry| &entry.about).filter(|about| is_plain_ring(about));
+    rings.filter(move |about| are(about)).map(|about| about.name)
+}
+
+fn all_rings() -> impl Iterator<Item = &'static str> {
+    rings_that(|_| true)
+}
+
+/// Those that elect the greatest of the initiators.
+fn races() -> impl Iterator<Item = &'static str> {
+    rings_that(|about| about.winner == Winner::GreatestInitiator)
+}
 
 /// The algorithms that need no FIFO links.
-const UNORDERED: [&str; 3] = ["chang-roberts", "hirschberg-sinclair", "token-ring"];
+fn unordered() -> impl Iterator<Item = &'static str> {
+    rings_that(|about| !about.assumptions.fifo)
+}
 
 /// Distinct ids in any order.
 fn ring(most: usize) -> impl Strategy<Value = Vec<u64>> {
@@ -39,7 +54,7 @@ proptest! {
     #[test]
     fn the_greatest_initiator_leads_and_the_counts_are_as_expected((ids, initiators) in ring_and_some(40)) {
         let setup = Setup::some(ids, &initiators);
-        for name in PLAIN {
+        for name in races() {
             let outcome = setup.run(name);
             prop_assert_eq!(outcome.agreed_leader(), setup.greatest(initiators.clone()), "{}", name);
             prop_assert!(!outcome.hung, "{}", name);
@@ -61,7 +76,7 @@ proptest! {
     #[test]
     fn delays_do_not_change_the_winner((ids, initiators) in ring_and_some(24), seed: u64) {
         let setup = Setup::some(ids, &initiators).delay(random_delay(seed, true));
-        for name in PLAIN {
+        for name in races() {
             prop_assert_eq!(setup.run(name).agreed_leader(), setup.greatest(initiators.clone()), "{}", name);
         }
         prop_assert_eq!(setup.run("token-ring").agreed_leader(), setup.greatest(0..setup.ids.len()));
@@ -70,7 +85,7 @@ proptest! {
     #[test]
     fn overtaking_does_not_change_the_winner_without_fifo((ids, initiators) in ring_and_some(24), seed: u64) {
         let setup = Setup::some(ids, &initiators).delay(random_delay(seed, false));
-        for name in UNORDERED {
+        for name in unordered() {
             let expected = match name {
                 "token-ring" => setup.greatest(0..setup.ids.len()),
                 _ => setup.greatest(initiators.clone()),
@@ -87,7 +102,7 @@ proptest! {
     ) {
         let mut setup = Setup::some(ids, &[]).delay(random_delay(seed, true));
         setup.starts = initiators.iter().map(|&at| (at, ticks[at])).collect();
-        for name in PLAIN {
+        for name in races() {
             let outcome = setup.run(name);
             prop_assert!(!outcome.entered.is_empty());
             prop_assert_eq!(outcome.agreed_leader(), setup.greatest(outcome.entered), "{}", name);
@@ -102,7 +117,7 @@ proptest! {
         if let Some(seed) = delays {
             setup = setup.delay(random_delay(seed, true));
         }
-        for name in PLAIN.into_iter().chain(["token-ring"]) {
+        for name in all_rings() {
             let outcome = setup.run(name);
             prop_assert_eq!(outcome.agreed_leader(), setup.greatest(live.clone()), "{}", name);
             prop_assert!(!outcome.hung, "{}", name);
@@ -122,7 +137,7 @@ proptest! {
             if min { (Best::Min, positions.min_by_key(key)) } else { (Best::Max, positions.max_by_key(key)) };
         let mut setup = Setup::all(ids.clone());
         setup.values = Some((values.clone(), best));
-        for name in PLAIN.into_iter().chain(["token-ring"]) {
+        for name in all_rings() {
             prop_assert_eq!(setup.run(name).agreed_leader(), expected, "{}", name);
         }
     }
@@ -135,7 +150,7 @@ proptest! {
     ) {
         let mut setup = Setup::all(ids);
         setup.crashes = crashed.iter().map(|&at| (at, ticks[at])).collect();
-        for name in PLAIN.into_iter().chain(["token-ring"]) {
+        for name in all_rings() {
             let outcome = setup.run(name);
             prop_assert!(outcome.leaders.len() <= 1, "{}: {:?}", name, outcome);
         }
@@ -185,7 +200,7 @@ fn a_ring_of_two() {
 /// Without a start signal nothing happens.
 #[test]
 fn nobody_starts() {
-    for name in PLAIN.into_iter().chain(["token-ring"]) {
+    for name in all_rings() {
         let setup = Setup::some([3, 1, 2], &[]);
         let outcome = setup.run(name);
         assert_eq!((outcome.total(), outcome.leaders.len()), (0, 0), "{name}");
@@ -219,7 +234,7 @@ fn a_beaten_initiator_starts_no_further_phase() {
 /// A later start signal is ignored because a message has reached every node: plain rings hold one election.
 #[test]
 fn plain_rings_hold_one_election() {
-    for name in PLAIN {
+    for name in races() {
         let mut setup = Setup::all([1, 5, 2, 9, 3]);
         let once = setup.run(name).by_kind;
         setup.crashes = vec![(3, 100)];

@@ -1,6 +1,6 @@
 //! What an algorithm of the catalogue promises for one election.
 
-use hustings_algorithms::{About, Case, Certainty, Family, Goal, Synchrony, Winner};
+use hustings_algorithms::{About, Case, Certainty, Goal, NetworkKind, Synchrony, Winner};
 
 use crate::property::Property;
 use crate::scene::Scene;
@@ -58,7 +58,7 @@ impl Promise {
                 about.goal == Goal::Leader && about.winner != Winner::GreatestInTheEnd
             }
             Property::RightLeader => about.goal == Goal::Leader && right != Right::Anyone,
-            Property::AllNormal => about.family == Family::Complete && !runs,
+            Property::AllNormal => about.network == NetworkKind::Complete && !runs,
             Property::MessageBound => is_faultless && !runs,
             Property::Agreement | Property::Termination => true,
         });

@@ -4,8 +4,8 @@
 #[path = "../../algorithms/tests/support/mod.rs"]
 mod support;
 
+use hustings_algorithms::Algorithm;
 use hustings_algorithms::catalogue::{ENTRIES, Visitor};
-use hustings_algorithms::{Algorithm, Family};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::{params, simulate};
@@ -55,7 +55,7 @@ prop_compose! {
 }
 
 fn rings() -> Vec<&'static str> {
-    ENTRIES.iter().filter(|entry| entry.about.family == Family::Ring).map(|entry| entry.about.name).collect()
+    ENTRIES.iter().filter(|entry| support::is_plain_ring(&entry.about)).map(|entry| entry.about.name).collect()
 }
 
 proptest! {

@@ -28,8 +28,7 @@
 use std::marker::PhantomData;
 
 use hustings_algorithms::{
-    About, Algorithm, Assumptions, Certainty, Cost, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs,
-    Instance, Knowledge, NetworkKind, NoParams, Setting, Source, Synchrony, Tolerates, Winner,
+    About, Algorithm, Assumptions, Cost, Direction, Initiators, Instance, NetworkKind, NoParams, Setting, Tolerates,
 };
 use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
@@ -118,29 +117,12 @@ impl Algorithm for ThreeLaps {
 
     const ABOUT: About = About {
         name: "three-laps",
-        aliases: &[],
         summary: "one lap to ask, one to find the best, one to tell",
-        family: Family::Ring,
-        network: NetworkKind::Ring,
-        assumptions: Assumptions {
-            direction: Direction::Directed,
-            fifo: false,
-            identity: Identity::Unique,
-            synchrony: Synchrony::Asynchronous,
-            knows: Knowledge::Neighbours,
-        },
-        certainty: Certainty::Always,
+        assumptions: Assumptions { direction: Direction::Directed, ..About::on(NetworkKind::Ring).assumptions },
         initiators: Initiators::LowestLive,
-        default_ids: DefaultIds::Positions,
-        repeats: false,
-        goal: Goal::Leader,
-        winner: Winner::Greatest,
-        min_nodes: 1,
-        extra_ticks: None,
         tolerates: Tolerates::DOWN,
-        inputs: Inputs::NOTHING,
         costs: &Cost::always("3n", |n| (3 * n) as f64),
-        source: Source { authors: "the Hustings developers", title: "an example", text: "none" },
+        ..About::on(NetworkKind::Ring)
     };
 
     fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> Rules<R> {

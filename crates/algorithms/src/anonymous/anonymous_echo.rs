@@ -20,10 +20,11 @@ use serde::{Deserialize, Serialize};
 
 use super::follow_up::traversal::Traversal;
 use super::follow_up::{FollowUp, WithFollowUp, embeds};
-use crate::graph::flood::{ANY_GRAPH, Flood};
+use crate::graph::flood::Flood;
 use crate::graph::wave::{Nodes, Wave};
 use crate::{
-    About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Identity, Knowledge, Setting, Source, Winner,
+    About, Algorithm, Assumptions, Case, Certainty, CheckCase, Cost, Family, Identity, Knowledge, NetworkKind, Setting,
+    Source, Winner,
 };
 
 /// The algorithm, for the catalogue.
@@ -152,20 +153,25 @@ impl Algorithm for AnonymousEcho {
         name: "anonymous-echo",
         summary: "each node draws an id and starts a wave; a wave that reached fewer than n nodes is repeated",
         family: Family::Anonymous,
-        assumptions: Assumptions { identity: Identity::Anonymous, knows: Knowledge::Size, ..ANY_GRAPH.assumptions },
+        assumptions: Assumptions {
+            identity: Identity::Anonymous,
+            knows: Knowledge::Size,
+            ..About::on(NetworkKind::Graph).assumptions
+        },
         certainty: Certainty::LasVegas,
         costs: &[
             Cost::described(Case::Best, "4E-n+1 with one initiator; others add the messages of their waves"),
             Cost::described(Case::Average, "depends on the graph"),
             Cost::described(Case::Worst, "no bound, but each further round is less likely"),
         ],
+        checks: &[CheckCase::quick("-n 3 --topology complete")],
         source: Source {
             authors: "B. Bonakdarpour, after W. Fokkink",
             title: "Distributed Algorithms (CAS 769), week 4: Election in Arbitrary Anonymous Networks",
             text: "McMaster",
         },
         winner: Winner::Anyone,
-        ..ANY_GRAPH
+        ..About::on(NetworkKind::Graph)
     };
 
     fn protocol<R: Rank>(params: &AnonymousEchoParams, _: &Setting<'_, R>) -> Self::Protocol<R> {

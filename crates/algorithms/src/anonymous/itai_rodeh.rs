@@ -24,8 +24,8 @@ use super::follow_up::lap::Lap;
 use super::follow_up::{FollowUp, WithFollowUp, embeds};
 use crate::ring::election::{DIRECTED_RING, RingElection, RingProtocol, Verdict, announces};
 use crate::{
-    About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Identity, Knowledge, ParamValue, Setting, Source,
-    Tolerates, Winner,
+    About, Algorithm, Assumptions, Case, Certainty, CheckCase, Cost, Family, Identity, Knowledge, ParamValue, Setting,
+    Source, Tolerates, Winner,
 };
 
 /// The algorithm, for the catalogue.
@@ -220,6 +220,7 @@ impl Algorithm for ItaiRodeh {
             Cost::described(Case::Average, "O(n log n)"),
             Cost::described(Case::Worst, "no bound, but each further lap is less likely"),
         ],
+        checks: &[CheckCase::quick("-n 3")],
         source: Source {
             authors: "A. Itai and M. Rodeh, 1990",
             title: "Symmetry breaking in distributed networks",

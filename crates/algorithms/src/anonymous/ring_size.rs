@@ -20,7 +20,9 @@ use hustings_protocol::{Context, Fact, Port, Protocol, Rank, StartReason, kinds}
 use serde::{Deserialize, Serialize};
 
 use crate::ring::election::DIRECTED_RING;
-use crate::{About, Algorithm, Assumptions, Case, Certainty, Cost, Family, Goal, Identity, Setting, Source, Winner};
+use crate::{
+    About, Algorithm, Assumptions, Case, Certainty, CheckCase, Cost, Family, Goal, Identity, Setting, Source, Winner,
+};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -140,6 +142,7 @@ impl Algorithm for RingSize {
             Cost::described(Case::Average, "O(n³)"),
             Cost::at_most(Case::Worst, "n(n(n+1)/2-1)", |n| (n * (n * (n + 1) / 2).saturating_sub(1)) as f64),
         ],
+        checks: &[CheckCase::quick("-n 3 -p R=2")],
         source: Source {
             authors: "A. Itai and M. Rodeh, 1990",
             title: "Symmetry breaking in distributed networks",

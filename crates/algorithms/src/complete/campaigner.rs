@@ -21,7 +21,7 @@ use hustings_protocol::{Context, Port, Rank};
 
 use super::survey::{Message, Survey, SurveyTargets};
 use super::{COMPLETE, Highest, OnRejoin, Timeouts, count_higher, send_where};
-use crate::{About, Algorithm, Case, Cost, Instance, Setting, Source};
+use crate::{About, Algorithm, Case, CheckCase, Cost, Instance, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -93,6 +93,11 @@ impl Algorithm for Campaigner {
                 1 => 0.0, // it has nobody to ask, and nobody is in the general set
                 _ => (2 * n.div_ceil(2) + n - 1) as f64,
             }),
+        ],
+        checks: &[
+            CheckCase::quick("-n 3"),
+            CheckCase::quick("-n 3 --crashes 1"),
+            CheckCase::slow("-n 4 --initiators every-subset"),
         ],
         source: Source {
             authors: "A. Datley, B. Patel and S. Soni",

@@ -19,7 +19,7 @@ use hustings_protocol::{Context, Rank};
 
 use super::survey::{Message, Survey, SurveyTargets};
 use super::{COMPLETE, Highest, OnRejoin, Timeouts, send_where, sum_of_higher};
-use crate::{About, Algorithm, Case, Cost, Instance, Setting, Source};
+use crate::{About, Algorithm, Case, CheckCase, Cost, Instance, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -61,6 +61,11 @@ impl Algorithm for ImprovedBully {
             Cost::exactly(Case::Best, "n-1", |n| (n - 1) as f64),
             Cost::exactly(Case::Average, "2(n-1)", |n| (2 * (n - 1)) as f64),
             Cost::exactly(Case::Worst, "3(n-1)", |n| (3 * (n - 1)) as f64),
+        ],
+        checks: &[
+            CheckCase::quick("-n 3"),
+            CheckCase::quick("-n 3 --initiators every-subset"),
+            CheckCase::quick("-n 3 --crashes 1"),
         ],
         source: Source {
             authors: "M. Shirali, A. HaghghatToroghi and M. Vojdani",

@@ -21,10 +21,7 @@ pub use campaigner::{Campaigner, CampaignerParams};
 pub use improved_bully::{ImprovedBully, ImprovedBullyParams};
 pub use invitation::{Invitation, InvitationParams};
 
-use crate::{
-    About, Assumptions, Certainty, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs, Knowledge,
-    NetworkKind, Setting, Source, Synchrony, Tolerates, Winner,
-};
+use crate::{About, Assumptions, Initiators, Knowledge, NetworkKind, Setting, Synchrony, Tolerates};
 
 crate::choices! {
     /// What a node with nobody to ask does.
@@ -120,28 +117,13 @@ fn sum_of_higher(places: impl Iterator<Item = u32>, size: u64) -> u64 {
 
 /// Common parts of the descriptions of algorithms on complete networks.
 const COMPLETE: About = About {
-    name: "",
-    aliases: &[],
-    summary: "",
-    family: Family::Complete,
-    network: NetworkKind::Complete,
     assumptions: Assumptions {
-        direction: Direction::TwoWay,
-        fifo: false,
-        identity: Identity::Unique,
         synchrony: Synchrony::Synchronous,
         knows: Knowledge::Members,
+        ..About::on(NetworkKind::Complete).assumptions
     },
-    certainty: Certainty::Always,
     initiators: Initiators::LowestLive,
-    default_ids: DefaultIds::PositionsFromOne,
     repeats: true,
-    goal: Goal::Leader,
-    winner: Winner::Greatest,
-    min_nodes: 1,
-    extra_ticks: None,
     tolerates: Tolerates { crashes: true, recoveries: true, ..Tolerates::DOWN },
-    inputs: Inputs::NOTHING,
-    costs: &[],
-    source: Source { authors: "", title: "", text: "" },
+    ..About::on(NetworkKind::Complete)
 };

@@ -30,8 +30,7 @@ use alloc::vec::Vec;
 use hustings_protocol::Rank;
 
 use super::diffusion::{Diffusion, Greatest};
-use super::flood::ANY_GRAPH;
-use crate::{About, Algorithm, Case, Cost, Initiators, Instance, Setting, Source, Tolerates};
+use crate::{About, Algorithm, Case, CheckCase, Cost, Initiators, Instance, NetworkKind, Setting, Source, Tolerates};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -65,12 +64,13 @@ pub(super) const ABOUT: About = About {
         Cost::described(Case::Average, "4(2E-(n-1)) + 1"),
         Cost::described(Case::Worst, "4(2E-(n-1)) + 1"),
     ],
+    checks: &[CheckCase::quick("-n 3 --topology complete --timing patient")],
     source: Source {
         authors: "S. Vasudevan, J. Kurose and D. Towsley",
         title: "Design and analysis of a leader election algorithm for mobile ad hoc networks (2004)",
         text: "Adams",
     },
-    ..ANY_GRAPH
+    ..About::on(NetworkKind::Graph)
 };
 
 impl Algorithm for Aefa {

@@ -14,9 +14,9 @@ use core::marker::PhantomData;
 use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
-use super::flood::{ANY_GRAPH, Flood};
+use super::flood::Flood;
 use super::wave::Wave;
-use crate::{About, Algorithm, Case, Cost, Instance, NoParams, Setting, Source, Winner};
+use crate::{About, Algorithm, Case, CheckCase, Cost, Instance, NetworkKind, NoParams, Setting, Source, Winner};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -97,13 +97,17 @@ impl Algorithm for EchoExtinction {
             Cost::described(Case::Average, "depends on the graph"),
             Cost::described(Case::Worst, "at most (n+1)·2E-n+1"),
         ],
+        checks: &[
+            CheckCase::quick("-n 3 --topology complete --ids all"),
+            CheckCase::quick("-n 4 --topology line --ids all"),
+        ],
         source: Source {
             authors: "E. Chang, 1982",
             title: "Echo algorithms: depth parallel operations on general graphs",
             text: "McMaster",
         },
         winner: Winner::GreatestInitiator,
-        ..ANY_GRAPH
+        ..About::on(NetworkKind::Graph)
     };
 
     fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> Rules<R> {

@@ -5,10 +5,6 @@ use core::mem;
 use hustings_protocol::{Context, Port, Protocol};
 
 use crate::ring::set_leader;
-use crate::{
-    About, Assumptions, Certainty, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs, Knowledge,
-    NetworkKind, Source, Synchrony, Tolerates, Winner,
-};
 
 /// A flood: its origin sends to all neighbours, every other node on first receipt to all neighbours but the sender.
 /// That is 2E-(n-1) messages: one in each direction of every link, but none back over the n-1 links of first receipt.
@@ -49,31 +45,3 @@ impl Flood {
         self.spread::<P, C>(from, message, cx, |cx| set_leader::<P, C>(leader, cx));
     }
 }
-
-/// Common parts of the descriptions of graph elections.
-pub(crate) const ANY_GRAPH: About = About {
-    name: "",
-    aliases: &[],
-    summary: "",
-    family: Family::Graph,
-    network: NetworkKind::Graph,
-    assumptions: Assumptions {
-        direction: Direction::TwoWay,
-        fifo: false,
-        identity: Identity::Unique,
-        synchrony: Synchrony::Asynchronous,
-        knows: Knowledge::Neighbours,
-    },
-    certainty: Certainty::Always,
-    initiators: Initiators::All,
-    default_ids: DefaultIds::Positions,
-    repeats: false,
-    goal: Goal::Leader,
-    winner: Winner::Greatest,
-    min_nodes: 1,
-    extra_ticks: None,
-    tolerates: Tolerates::NOTHING,
-    inputs: Inputs::NOTHING,
-    costs: &[],
-    source: Source { authors: "", title: "", text: "" },
-};

@@ -17,7 +17,7 @@ use hustings_protocol::Rank;
 
 use super::aefa::{ABOUT, Aefa, AefaParams};
 use super::diffusion::{Diffusion, Votes};
-use crate::{About, Algorithm, Inputs, Instance, Setting, Source, Winner};
+use crate::{About, Algorithm, CheckCase, Inputs, Instance, Setting, Source, Winner};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -31,6 +31,7 @@ impl Algorithm for Preference {
         name: "preference",
         summary: "every node votes; the source gathers the votes, and most votes win",
         inputs: Inputs { votes: true, ..Inputs::NOTHING },
+        checks: &[CheckCase::quick("-n 3 --topology complete --timing patient")],
         source: Source {
             authors: "S. Vasudevan, B. DeCleene, N. Immerman, J. Kurose and D. Towsley",
             title: "Leader election algorithms for wireless ad hoc networks (2003)",

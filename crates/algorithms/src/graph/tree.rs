@@ -17,9 +17,8 @@ use core::marker::PhantomData;
 use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
-use super::flood::ANY_GRAPH;
 use crate::ring::set_leader;
-use crate::{About, Algorithm, Cost, Instance, NetworkKind, NoParams, Setting, Source};
+use crate::{About, Algorithm, CheckCase, Cost, Instance, NetworkKind, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -160,14 +159,14 @@ impl Algorithm for Tree {
     const ABOUT: About = About {
         name: "tree",
         summary: "the greatest id is gathered from the leaves inwards and announced from the middle outwards",
-        network: NetworkKind::Tree,
         costs: &Cost::always("4n-4", |n| (4 * n.saturating_sub(1)) as f64),
+        checks: &[CheckCase::quick("-n 4 --ids all"), CheckCase::quick("-n 4 --initiators every-subset")],
         source: Source {
             authors: "B. Bonakdarpour, after W. Fokkink",
             title: "Distributed Algorithms (CAS 769), week 4: Leader Election in Trees",
             text: "McMaster",
         },
-        ..ANY_GRAPH
+        ..About::on(NetworkKind::Tree)
     };
 
     fn protocol<R: Rank>(_: &NoParams, _: &Setting<'_, R>) -> Rules<R> {

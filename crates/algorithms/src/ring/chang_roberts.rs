@@ -16,7 +16,7 @@ use hustings_protocol::{Context, Port, Rank};
 use super::candidate::Message;
 use super::election::{DIRECTED_RING, RingElection, RingProtocol, Verdict};
 use super::oracle;
-use crate::{About, Algorithm, Assumptions, Case, Cost, Instance, NoParams, Setting, Source};
+use crate::{About, Algorithm, Assumptions, Case, CheckCase, Cost, Instance, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -66,6 +66,13 @@ impl Algorithm for ChangRoberts {
             Cost::exactly(Case::Best, "3n-1", |n| (3 * n - 1) as f64),
             Cost::exactly(Case::Average, "n·H_n + n", average),
             Cost::exactly(Case::Worst, "n(n+1)/2 + n", |n| (n * (n + 1) / 2 + n) as f64),
+        ],
+        checks: &[
+            CheckCase::quick("-n 3 --ids all"),
+            CheckCase::slow("-n 5 --ids all"),
+            CheckCase::quick("-n 3 --initiators every-subset --ids all"),
+            CheckCase::quick("-n 3 --runs --crashes 1"),
+            CheckCase::slow("-n 3 --runs --crashes 1 --recoveries 1 --initiators 0 --timing patient"),
         ],
         source: Source {
             authors: "E. Chang and R. Roberts, 1979",

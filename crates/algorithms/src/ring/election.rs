@@ -14,10 +14,7 @@ use core::hash::Hash;
 
 use hustings_protocol::{Context, Message, Port, Protocol, Rank, StartReason, StateOrMessage};
 
-use crate::{
-    About, Assumptions, Certainty, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs, Knowledge,
-    NetworkKind, Source, Synchrony, Tolerates, Winner,
-};
+use crate::{About, Assumptions, Direction, NetworkKind, Tolerates, Winner};
 
 /// The rules of one plain ring algorithm.
 pub trait RingElection: Sized + Send + Sync + 'static {
@@ -207,28 +204,8 @@ pub(super) const fn opposite(port: Port) -> Port {
 
 /// Common parts of the descriptions of ring algorithms.
 pub(crate) const DIRECTED_RING: About = About {
-    name: "",
-    aliases: &[],
-    summary: "",
-    family: Family::Ring,
-    network: NetworkKind::Ring,
-    assumptions: Assumptions {
-        direction: Direction::Directed,
-        fifo: true,
-        identity: Identity::Unique,
-        synchrony: Synchrony::Asynchronous,
-        knows: Knowledge::Neighbours,
-    },
-    certainty: Certainty::Always,
-    initiators: Initiators::All,
-    default_ids: DefaultIds::Positions,
-    repeats: false,
-    goal: Goal::Leader,
+    assumptions: Assumptions { direction: Direction::Directed, fifo: true, ..About::on(NetworkKind::Ring).assumptions },
     winner: Winner::GreatestInitiator,
-    min_nodes: 1,
-    extra_ticks: None,
     tolerates: Tolerates::DOWN,
-    inputs: Inputs::NOTHING,
-    costs: &[],
-    source: Source { authors: "", title: "", text: "" },
+    ..About::on(NetworkKind::Ring)
 };

@@ -17,7 +17,7 @@ use hustings_protocol::{Context, Port, Rank};
 use super::candidate::Message;
 use super::election::{DIRECTED_RING, RingElection, RingProtocol, Verdict, opposite};
 use super::oracle;
-use crate::{About, Algorithm, Assumptions, Case, Cost, Direction, Instance, NoParams, Setting, Source};
+use crate::{About, Algorithm, Assumptions, Case, CheckCase, Cost, Direction, Instance, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -151,6 +151,7 @@ impl Algorithm for Franklin {
             Cost::described(Case::Average, "n(2R+1), mean rounds R = 7/3 for n=4, 946/315 for n=8"),
             Cost::exactly(Case::Worst, "n(2⌊log₂ n⌋+3)", |n| (n * (2 * oracle::max_rounds(n) + 1)) as f64),
         ],
+        checks: &[CheckCase::quick("-n 3 --ids all"), CheckCase::slow("-n 5 --ids all")],
         source: Source {
             authors: "W. R. Franklin, 1982",
             title: "On an improved algorithm for decentralized extrema finding in circular configurations of processors",

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::election::{DIRECTED_RING, RingElection, RingProtocol, Verdict, announces, opposite};
 use super::oracle;
-use crate::{About, Algorithm, Assumptions, Case, Cost, Direction, Instance, NoParams, Setting, Source};
+use crate::{About, Algorithm, Assumptions, Case, CheckCase, Cost, Direction, Instance, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -139,6 +139,7 @@ impl Algorithm for HirschbergSinclair {
             Cost::described(Case::Average, "O(n log n)"),
             Cost::at_most(Case::Worst, "9n + 8⌈n log₂ n⌉", at_most),
         ],
+        checks: &[CheckCase::quick("-n 3 --ids all"), CheckCase::slow("-n 5 --ids all --channels fifo")],
         source: Source {
             authors: "D. S. Hirschberg and J. B. Sinclair, 1980",
             title: "Decentralized extrema-finding in circular configurations of processors",

@@ -16,7 +16,7 @@ use hustings_protocol::{Context, Port, Rank};
 use super::candidate::Message;
 use super::election::{DIRECTED_RING, RingElection, RingProtocol, Verdict};
 use super::oracle;
-use crate::{About, Algorithm, Cost, Instance, NoParams, Setting, Source};
+use crate::{About, Algorithm, CheckCase, Cost, Instance, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -86,6 +86,7 @@ impl Algorithm for LeLann {
         aliases: &["lelann"],
         summary: "each id travels the whole ring; an initiator that has seen no greater id leads",
         costs: &Cost::always("n² + n", |n| (n * n + n) as f64),
+        checks: &[CheckCase::quick("-n 3 --ids all"), CheckCase::slow("-n 5 --ids all")],
         source: Source {
             authors: "G. Le Lann, 1977",
             title: "Distributed systems: towards a formal approach",

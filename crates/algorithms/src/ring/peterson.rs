@@ -16,7 +16,7 @@ use hustings_protocol::{Context, Port, Rank};
 use super::election::{DIRECTED_RING, RingElection, RingProtocol, Verdict};
 use super::oracle;
 use super::pairs::{Active, Message};
-use crate::{About, Algorithm, Case, Cost, Instance, NoParams, Setting, Source};
+use crate::{About, Algorithm, Case, CheckCase, Cost, Instance, NoParams, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -74,6 +74,7 @@ impl Algorithm for Peterson {
             Cost::described(Case::Average, "2nR, mean rounds R = 7/3 for n=4, 946/315 for n=8"),
             Cost::exactly(Case::Worst, "2n(⌊log₂ n⌋+1)", |n| (2 * n * oracle::max_rounds(n)) as f64),
         ],
+        checks: &[CheckCase::quick("-n 3 --ids all"), CheckCase::slow("-n 5 --ids all")],
         source: Source {
             authors: "G. L. Peterson, 1982",
             title: "An O(n log n) unidirectional algorithm for the circular extrema problem",

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::election::{DIRECTED_RING, set_leader};
 use super::oracle;
-use crate::{About, Algorithm, Assumptions, Cost, Initiators, Instance, Knowledge, Setting, Source, Winner};
+use crate::{About, Algorithm, Assumptions, CheckCase, Cost, Initiators, Instance, Knowledge, Setting, Source, Winner};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -219,6 +219,11 @@ impl Algorithm for TokenRing {
         initiators: Initiators::LowestLive,
         repeats: true,
         costs: &Cost::always("2n", |n| (2 * n) as f64),
+        checks: &[
+            CheckCase::quick("-n 3 --ids all"),
+            CheckCase::slow("-n 5 --ids all"),
+            CheckCase::quick("-n 4 --initiators every-subset"),
+        ],
         source: Source {
             authors: "M. Shirali, A. HaghghatToroghi and M. Vojdani",
             title: "Leader election algorithms: History and novel schemes, §3",

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use hustings_algorithms::runs::Runs;
-use hustings_algorithms::{Algorithm, Family, Goal, Identity, Instance, NetworkKind, ParamError, Params, Setting};
+use hustings_algorithms::{Algorithm, Goal, Identity, Instance, NetworkKind, ParamError, Params, Setting};
 use hustings_protocol::{Best, Id, Least, Rank, Ranked, Record};
 
 use crate::engine::fast::{self, Full};
@@ -50,7 +50,7 @@ pub fn simulate<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Outcom
         let ranks = plain_ranks(scenario);
         let protocol = A::protocol::<Id>(params, &setting(scenario, &ranks));
         // It may find on the way that the protocol asks for more than it can do.
-        let outcome = if const { matches!(A::ABOUT.family, Family::Hierarchy) } {
+        let outcome = if const { A::ABOUT.sends_by_map } {
             fast::run_by_map::<_, Full>(&protocol, &ranks, scenario)
         } else if const { matches!(A::ABOUT.network, NetworkKind::Ring) } {
             fast::run_on_ring::<_, Full>(&protocol, &ranks, scenario)

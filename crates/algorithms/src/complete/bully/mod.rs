@@ -39,7 +39,7 @@ use hustings_protocol::Rank;
 
 use self::rules::Rules;
 use super::{COMPLETE, Highest, OnRejoin, Timeouts, sum_of_higher};
-use crate::{About, Algorithm, Case, Cost, Instance, ParamValue, Setting, Source};
+use crate::{About, Algorithm, Case, CheckCase, Cost, Instance, ParamValue, Setting, Source};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -120,6 +120,16 @@ impl Algorithm for Bully {
             Cost::exactly(Case::Average, "(n²-1)/3 + n-1", |n| (n * n - 1) as f64 / 3.0 + (n - 1) as f64),
             Cost::exactly(Case::Worst, "n²-1", |n| (n * n - 1) as f64),
         ],
+        checks: &[
+            CheckCase::quick("-n 3"),
+            CheckCase::quick("-n 3 --initiators every-subset"),
+            CheckCase::quick("-n 3 --crashes 1"),
+            CheckCase::quick("-n 3 --runs --crashes 1"),
+            CheckCase::quick("-n 2 --runs --crashes 1 --recoveries 1"),
+            CheckCase::slow("-n 3 --runs --crashes 1 --recoveries 1 --initiators none --timing patient"),
+        ],
+        // Whoever knows that no higher member is up need not ask.
+        cluster_params: &["highest=announce"],
         source: Source {
             authors: "H. Garcia-Molina, 1982",
             title: "Elections in a distributed computing system, IEEE Transactions on Computers C-31(1)",

@@ -35,7 +35,9 @@ use hustings_protocol::Rank;
 
 use self::rules::Rules;
 use super::{COMPLETE, Timeouts};
-use crate::{About, Algorithm, Assumptions, Case, Cost, Instance, Setting, Source, Synchrony, Tolerates, Winner};
+use crate::{
+    About, Algorithm, Assumptions, Case, CheckCase, Cost, Instance, Setting, Source, Synchrony, Tolerates, Winner,
+};
 
 /// The algorithm, for the catalogue.
 #[derive(Debug)]
@@ -63,6 +65,11 @@ impl Algorithm for Invitation {
             Cost::exactly(Case::Best, "5(n-1)", |n| (5 * (n - 1)) as f64),
             Cost::exactly(Case::Average, "(7 - 2/n)(n-1)", |n| (7.0 - 2.0 / n as f64) * (n - 1) as f64),
             Cost::exactly(Case::Worst, "7(n-1)", |n| (7 * (n - 1)) as f64),
+        ],
+        checks: &[
+            CheckCase::quick("-n 3 --timing patient"),
+            CheckCase::quick("-n 3 --timing patient --initiators every-subset"),
+            CheckCase::quick("-n 3 --timing patient --crashes 1"),
         ],
         source: Source {
             authors: "H. Garcia-Molina, 1982",

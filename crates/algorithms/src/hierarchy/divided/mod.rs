@@ -43,8 +43,8 @@ use super::{SHIRALI, check};
 use crate::ring::election::DIRECTED_RING;
 use crate::ring::{TokenContents, token_ring};
 use crate::{
-    About, Algorithm, Assumptions, Case, Cost, Family, Initiators, Instance, Knowledge, NetworkKind, ParamConflict,
-    Setting, Source, Winner,
+    About, Algorithm, Assumptions, Case, CheckCase, Cost, Family, Initiators, Instance, Knowledge, NetworkKind,
+    ParamConflict, Setting, Source, Winner,
 };
 use informer::Informer;
 use message::Message;
@@ -140,6 +140,7 @@ fn level_sender<'a, R: Rank, C: Context<Rules<R, SUN>>, const SUN: bool>(
 const DIVIDED_RING: About = About {
     family: Family::Hierarchy,
     network: NetworkKind::InformedRing,
+    sends_by_map: true,
     assumptions: Assumptions { fifo: false, knows: Knowledge::Size, ..DIRECTED_RING.assumptions },
     initiators: Initiators::LowestLive,
     repeats: true,
@@ -158,6 +159,10 @@ impl Algorithm for Divided {
             Cost::at_most(Case::Best, "2n + 3u^m + 2u + 1, by default 2n + 21", |n| (2 * n + 21) as f64),
             Cost::at_most(Case::Average, "2n + 3u^m + 2u + 1, by default 2n + 21", |n| (2 * n + 21) as f64),
             Cost::at_most(Case::Worst, "2n + 3u^m + 2u + 1, by default 2n + 21", |n| (2 * n + 21) as f64),
+        ],
+        checks: &[
+            CheckCase::quick("-n 4 --timing patient"),
+            CheckCase::slow("-n 4 -p u=2 --timing patient --initiators every-subset"),
         ],
         source: Source { title: "Leader election algorithms: History and novel schemes, §6", ..SHIRALI },
         ..DIVIDED_RING
@@ -199,6 +204,10 @@ impl Algorithm for SunDivided {
             Cost::described(Case::Best, "2(L₁+…+L_{k+1}) + n/u^m + 3u^m + 2u + 1"),
             Cost::described(Case::Average, "2(L₁+…+L_{k+1}) + n/u^m + 3u^m + 2u + 1"),
             Cost::described(Case::Worst, "2(L₁+…+L_{k+1}) + n/u^m + 3u^m + 2u + 1"),
+        ],
+        checks: &[
+            CheckCase::quick("-n 4 -p u=2 --timing patient"),
+            CheckCase::slow("-n 4 -p u=2 --timing patient --initiators every-subset"),
         ],
         source: Source { title: "Leader election algorithms: History and novel schemes, figure 7", ..SHIRALI },
         ..DIVIDED_RING

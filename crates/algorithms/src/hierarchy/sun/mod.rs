@@ -30,8 +30,8 @@ use crate::inner_context::InnerContext;
 use crate::ring::election::{DIRECTED_RING, set_leader};
 use crate::ring::{TokenContents, token_ring};
 use crate::{
-    About, Algorithm, Assumptions, Cost, Family, Initiators, Instance, Knowledge, ParamConflict, Setting, Source,
-    Winner,
+    About, Algorithm, Assumptions, CheckCase, Cost, Family, Initiators, Instance, Knowledge, ParamConflict, Setting,
+    Source, Winner,
 };
 
 use message::Message;
@@ -335,6 +335,11 @@ impl Algorithm for Sun {
         initiators: Initiators::LowestLive,
         repeats: true,
         costs: &Cost::always("2(L₁+…+L_r) + L_r, by default 11n/4", |n| (2 * n + 3 * n.div_ceil(4)) as f64),
+        sends_by_map: true,
+        checks: &[
+            CheckCase::quick("-n 4 --timing patient"),
+            CheckCase::quick("-n 4 -p u=2 --timing patient --initiators every-subset"),
+        ],
         source: Source { title: "Leader election algorithms: History and novel schemes, §4–5", ..SHIRALI },
         winner: Winner::Greatest,
         ..DIRECTED_RING
