@@ -13,6 +13,7 @@ use super::read::check_members;
 use super::record::Record;
 use super::write::configuration;
 use super::{ArbiterKind, Choice, Config, MAX_MEMBERS, Newcomer};
+use crate::election::Algorithms;
 use crate::identity::{Authority, IssueError, Issued};
 use crate::member::Member;
 use crate::timing::Timing;
@@ -22,14 +23,16 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const MAX_LIFETIME: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// A cluster that is to be.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// Its name: a DNS label.
     pub cluster: String,
     /// Who is in it from the beginning; they are numbered from 1, in this order.
     pub members: Vec<Newcomer>,
-    /// How it is found out who should lead.
+    /// The algorithm that decides who should lead.
     pub algorithm: Choice,
+    /// The algorithms that its nodes know.
+    pub algorithms: Algorithms,
     /// Who says who may lead.
     pub arbiter: ArbiterKind,
     /// All times.
@@ -47,6 +50,7 @@ impl Plan {
             cluster: cluster.into(),
             members,
             algorithm: Choice::default(),
+            algorithms: Algorithms::default(),
             arbiter: ArbiterKind::default(),
             timing: Timing::default(),
             authority_lifetime: DAY * 3650,
@@ -135,7 +139,8 @@ pub fn found(folder: &Path, plan: &Plan) -> Result<Bootstrapped, BootstrapError>
     };
     for member in &record.members {
         // All of it is read back before any of it is written.
-        Config::parse(&configuration(&record.agreement(), member, false), Path::new(""))?;
+        let text = configuration(&record.agreement(), member, false);
+        Config::parse_knowing(&text, Path::new(""), &|_| None, Some(&plan.algorithms))?;
     }
     if record.members.is_empty() {
         return Err(ConfigError::Missing { key: "member", need: "a cluster has at least one" }.into());
@@ -176,7 +181,9 @@ pub fn admit(folder: &Path, newcomer: &Newcomer) -> Result<Admitted, BootstrapEr
     record.highest = Id(record.highest.0.saturating_add(1));
     let member = newcomer.with_id(record.highest);
     record.members.push(member.clone());
-    Config::parse(&configuration(&record.agreement(), &member, true), Path::new(""))?;
+    // The algorithm was looked up when the cluster was made.
+    let text = configuration(&record.agreement(), &member, true);
+    Config::parse_knowing(&text, Path::new(""), &|_| None, None)?;
     let place = folder.join(&member.name);
     is_free(&place)?;
     let kept =

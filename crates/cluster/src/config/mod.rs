@@ -17,13 +17,13 @@ mod write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hustings_algorithms::catalogue::find;
 use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
 
 use crate::member::Member;
 use crate::timing::Timing;
 
+pub use crate::election::Choice;
 pub use bootstrap::{Admitted, BootstrapError, Bootstrapped, Plan, admit, dismiss, found};
 pub use environment::VARIABLES;
 pub use error::ConfigError;
@@ -79,34 +79,6 @@ impl Config {
     /// This node, as a member.
     pub fn own(&self) -> Option<&Member> {
         self.members.iter().find(|member| member.id == self.node)
-    }
-}
-
-/// An algorithm of the catalogue with parameters as they are typed.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Choice {
-    /// Its name.
-    pub name: String,
-    /// `name=value`.
-    pub params: Vec<String>,
-}
-
-impl Choice {
-    /// The algorithm of whoever does not choose.
-    pub const USUAL: &str = "bully";
-
-    /// The algorithm of this name or alias. Parameters that nobody speaks of are the algorithm's own, but for bully: in
-    /// a cluster whoever knows that nobody is above it need not ask.
-    pub fn named(name: &str, params: Option<Vec<String>>) -> Self {
-        let name = find(name).map_or(name, |entry| entry.about.name).to_string();
-        let usual = || if name == Choice::USUAL { vec!["highest=announce".to_string()] } else { Vec::new() };
-        Choice { params: params.unwrap_or_else(usual), name }
-    }
-}
-
-impl Default for Choice {
-    fn default() -> Self {
-        Choice::named(Choice::USUAL, None)
     }
 }
 

@@ -15,6 +15,7 @@ use super::environment::{Lookup, overrule};
 use super::error::{ConfigError, nearest, toml_error, wrong};
 use super::values::{MAX_SOCKET_PATH, address, algorithm, duration, http, name, word};
 use super::{ArbiterKind, Choice, Config, Health, MAX_BYTES, MAX_MEMBERS, MAX_OFFICES, Policy, Preempt, Probe, Tls};
+use crate::election::Algorithms;
 use crate::member::{Member, Role};
 use crate::timing::Timing;
 
@@ -22,16 +23,31 @@ const MAX_PARAMS: usize = 64;
 const AN_HOUR: Duration = Duration::from_secs(3600);
 
 impl Config {
-    /// From a file and the environment; see [`super::VARIABLES`]. Relative paths in it are relative to its folder.
+    /// From a file and the environment; see [`super::VARIABLES`]. Relative paths in it are relative to its folder. The
+    /// algorithm must be a built-in one.
     pub fn read(path: &Path) -> Result<Config, ConfigError> {
-        Config::read_with(path, &|variable| std::env::var_os(variable))
+        Config::read_with(path, &environment)
     }
 
     /// From a file, with what this function says instead of the environment.
-    pub fn read_with(path: &Path, lookup: &dyn Fn(&str) -> Option<OsString>) -> Result<Config, ConfigError> {
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let text = read_text(path).map_err(|error| error.of(path))?;
-        Config::parse_with(&text, folder, lookup).map_err(|error| error.of(path))
+    pub fn read_with(path: &Path, lookup: Lookup<'_>) -> Result<Config, ConfigError> {
+        read_file(path, lookup, Some(&Algorithms::default()))
+    }
+
+    /// From a file and the environment, for a node that knows these algorithms.
+    pub fn read_knowing(path: &Path, algorithms: &Algorithms) -> Result<Config, ConfigError> {
+        read_file(path, &environment, Some(algorithms))
+    }
+
+    /// From a file and the environment, for a program that only connects to the node. The name of the algorithm is not
+    /// looked up, because the node may know algorithms that this program does not; so no node can run with the result.
+    pub fn read_as_client(path: &Path) -> Result<Config, ConfigError> {
+        Config::read_as_client_with(path, &environment)
+    }
+
+    /// The same, with what this function says instead of the environment.
+    pub fn read_as_client_with(path: &Path, lookup: Lookup<'_>) -> Result<Config, ConfigError> {
+        read_file(path, lookup, None)
     }
 
     /// From text, as if it were in a file in this folder. The environment has no say.
@@ -40,18 +56,34 @@ impl Config {
     }
 
     /// From text, with what this function says instead of the environment.
-    pub fn parse_with(
+    pub fn parse_with(text: &str, folder: &Path, lookup: Lookup<'_>) -> Result<Config, ConfigError> {
+        Config::parse_knowing(text, folder, lookup, Some(&Algorithms::default()))
+    }
+
+    /// From text, with these algorithms. Without any, the name of the algorithm is not looked up.
+    pub(super) fn parse_knowing(
         text: &str,
         folder: &Path,
-        lookup: &dyn Fn(&str) -> Option<OsString>,
+        lookup: Lookup<'_>,
+        algorithms: Option<&Algorithms>,
     ) -> Result<Config, ConfigError> {
         if text.len() > MAX_BYTES {
             return Err(ConfigError::TooLong);
         }
         let mut file: Document = toml::from_str(text).map_err(|error| toml_error(text, &error))?;
-        overrule(&mut file, lookup as Lookup<'_>)?;
-        config(file, folder)
+        overrule(&mut file, lookup)?;
+        config(file, folder, algorithms)
     }
+}
+
+fn environment(variable: &str) -> Option<OsString> {
+    std::env::var_os(variable)
+}
+
+fn read_file(path: &Path, lookup: Lookup<'_>, algorithms: Option<&Algorithms>) -> Result<Config, ConfigError> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let text = read_text(path).map_err(|error| error.of(path))?;
+    Config::parse_knowing(&text, folder, lookup, algorithms).map_err(|error| error.of(path))
 }
 
 /// A file that is text, and not too long.
@@ -65,7 +97,7 @@ pub(super) fn read_text(path: &Path) -> Result<String, ConfigError> {
     String::from_utf8(bytes).map_err(|error| ConfigError::NotText(error.utf8_error().valid_up_to()))
 }
 
-fn config(file: Document, folder: &Path) -> Result<Config, ConfigError> {
+fn config(file: Document, folder: &Path, algorithms: Option<&Algorithms>) -> Result<Config, ConfigError> {
     let cluster = needed(file.cluster, "cluster", "the name of the cluster")?;
     let cluster = name(cluster.place("cluster"), &cluster.text)?;
     let members = members(&file.members)?;
@@ -92,7 +124,7 @@ fn config(file: Document, folder: &Path) -> Result<Config, ConfigError> {
         cluster,
         node: own.id,
         listen,
-        algorithm: choice(file.algorithm.as_ref(), file.params)?,
+        algorithm: choice(file.algorithm.as_ref(), file.params, algorithms)?,
         arbiter: arbiter(file.arbiter.as_ref())?,
         timing,
         offices,
@@ -170,10 +202,17 @@ fn own(node: Text, members: &[Member]) -> Result<&Member, ConfigError> {
     })
 }
 
-fn choice(given: Option<&Text>, params: Option<Vec<String>>) -> Result<Choice, ConfigError> {
-    let name = given.map_or(Ok(Choice::USUAL), |text| algorithm(text.place("algorithm"), &text.text))?;
-    let choice = Choice::named(name, params);
-    let params = &choice.params;
+fn choice(
+    given: Option<&Text>,
+    params: Option<Vec<String>>,
+    algorithms: Option<&Algorithms>,
+) -> Result<Choice, ConfigError> {
+    let (place, name) = given.map_or(("algorithm", Choice::USUAL), |text| (text.place("algorithm"), &text.text));
+    let choice = match algorithms {
+        Some(algorithms) => algorithm(place, name, params, algorithms)?,
+        None => Choice::unresolved(name, params.unwrap_or_default()),
+    };
+    let params = choice.params();
     if params.len() > MAX_PARAMS {
         return Err(wrong("params", &format!("{} texts", params.len()), format!("allowed are {MAX_PARAMS}")));
     }

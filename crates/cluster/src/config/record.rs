@@ -69,7 +69,7 @@ impl Record {
             cluster: file.cluster,
             highest,
             lifetime: duration("node-lifetime", &file.node_lifetime)?,
-            algorithm: Choice { name: file.algorithm, params: file.params },
+            algorithm: Choice::unresolved(&file.algorithm, file.params),
             arbiter: word("arbiter", &file.arbiter)?,
             timing: timing(&file.timing)?,
             members,

@@ -3,13 +3,13 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use hustings_algorithms::catalogue::{ENTRIES, find};
-use hustings_algorithms::{Goal, Identity};
+use hustings_algorithms::Goal;
 use serde::Deserialize;
 use serde::de::value::{Error as WordError, StrDeserializer};
 
 use super::document::Text;
 use super::error::{ConfigError, nearest, wrong};
+use crate::election::{Algorithms, Choice};
 use crate::member::Member;
 
 pub(super) const A_NAME: &str = "allowed are 1 to 63 of a-z, 0-9 and -, with no - at either end";
@@ -99,24 +99,30 @@ pub(super) fn word<'de, T: Deserialize<'de>>(place: &str, text: &'de str) -> Res
     })
 }
 
-/// The name of an algorithm that can elect among members of a cluster.
-pub(super) fn algorithm(place: &str, text: &str) -> Result<&'static str, ConfigError> {
-    let Some(entry) = find(text) else {
-        let known =
-            ENTRIES.iter().flat_map(|entry| [entry.about.name].into_iter().chain(entry.about.aliases.iter().copied()));
+/// The algorithm of this name, which must be able to elect among the members of a cluster.
+pub(super) fn algorithm(
+    place: &str,
+    text: &str,
+    params: Option<Vec<String>>,
+    algorithms: &Algorithms,
+) -> Result<Choice, ConfigError> {
+    let choice = algorithms.choose(text, params);
+    let Some(about) = choice.about() else {
+        let known = algorithms.all().flat_map(|about| about.names());
         let meant = nearest(text, known).map(|meant| format!("; the nearest is `{meant}`")).unwrap_or_default();
         return Err(wrong(place, text, format!("there is no such algorithm{meant}; `hustings list` shows all")));
     };
-    let about = &entry.about;
-    if about.goal == Goal::Estimate {
-        return Err(wrong(place, text, "it counts nodes and elects nobody; `bully` elects"));
+    if about.elects_by_id() {
+        return Ok(choice);
     }
-    if about.assumptions.identity == Identity::Anonymous {
-        let problem = "it is for nodes without ids, and lets coins choose: the members of a cluster have ids and \
-                       priorities, and the best is to lead; `bully` elects it";
-        return Err(wrong(place, text, problem));
-    }
-    Ok(about.name)
+    let problem = match about.goal {
+        Goal::Estimate => "it counts nodes and elects nobody; `bully` elects",
+        Goal::Leader => {
+            "it is for nodes without ids, and lets coins choose: the members of a cluster have ids and priorities, and \
+             the best is to lead; `bully` elects it"
+        }
+    };
+    Err(wrong(place, text, problem))
 }
 
 #[cfg(test)]

@@ -50,14 +50,14 @@ pub(super) fn configuration(agreement: &Agreement<'_>, own: &Member, join: bool)
 
 /// Who should lead, and who may.
 pub(super) fn election(algorithm: &Choice, arbiter: ArbiterKind) -> String {
-    let params = algorithm.params.iter().map(|param| quoted(param)).collect::<Vec<_>>().join(", ");
+    let params = algorithm.params().iter().map(|param| quoted(param)).collect::<Vec<_>>().join(", ");
     let arbiter = match arbiter {
         ArbiterKind::Raft => {
             "\"raft\"  # a majority appoints; \"none\" lets every part of a split cluster have a leader"
         }
         ArbiterKind::None => "\"none\"  # every part of a split cluster has a leader; \"raft\" lets a majority appoint",
     };
-    format!("algorithm = {}\nparams = [{params}]\narbiter = {arbiter}\n", quoted(&algorithm.name))
+    format!("algorithm = {}\nparams = [{params}]\narbiter = {arbiter}\n", quoted(algorithm.name()))
 }
 
 /// `[timing]`.

@@ -93,7 +93,7 @@ impl Core {
         Status {
             cluster: self.setup.cluster.clone(),
             node: name(self.setup.own),
-            algorithm: self.setup.choice.name.clone(),
+            algorithm: self.setup.choice.name().to_string(),
             arbiter: if self.consensus.is_some() { ArbiterKind::Raft } else { ArbiterKind::None },
             arbiter_leader: self.arbiter_leader().map(name),
             term: self.consensus.as_ref().map_or(0, |consensus| consensus.term()),

@@ -1,54 +1,202 @@
-//! From a name and typed parameters to an algorithm.
+//! The algorithms that a cluster can use, and the one that it uses.
 
-use hustings_algorithms::catalogue::{self, Visitor};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use hustings_algorithms::catalogue::{self, ENTRIES, NameTaken, Visitor};
 use hustings_algorithms::runs::{Runs, ViewRule};
-use hustings_algorithms::{Algorithm, Goal, Identity, Params, Setting};
+use hustings_algorithms::{About, Algorithm, Goal, Params, Setting};
 
 use super::participant::{Participant, Typed};
 use super::{Flaw, Memory, Unfit};
-use crate::config::Choice;
 use crate::member::MemberRank;
 
-/// Fails if this algorithm cannot elect a leader of a cluster, or if its parameters are wrong.
-pub(super) fn check(choice: &Choice) -> Result<(), Unfit> {
-    visit(choice, Check { params: &choice.params })
+/// The algorithms that a node knows: by default those of [`hustings_algorithms::catalogue`], and any that are added.
+/// Copies are cheap.
+#[derive(Clone)]
+pub struct Algorithms {
+    known: Arc<Vec<Compiled>>,
 }
 
-/// The part of the candidate at this place in a election.
-pub(super) fn participant(
-    choice: &Choice,
+/// An algorithm, compiled for the ranks of members.
+#[derive(Clone, Copy)]
+struct Compiled {
+    about: &'static About,
+    check: fn(&[String]) -> Result<(), Unfit>,
+    participant: MakeParticipant,
+}
+
+type MakeParticipant = fn(&[String], &[MemberRank], usize, &Memory) -> Result<Box<dyn Participant>, Unfit>;
+
+impl Default for Algorithms {
+    fn default() -> Self {
+        struct Compile;
+        impl Visitor for Compile {
+            type Output = Compiled;
+            fn visit<A: Algorithm>(self) -> Compiled {
+                Compiled::of::<A>()
+            }
+        }
+        let known = ENTRIES.iter().filter_map(|entry| catalogue::visit(entry.about.name, Compile));
+        Algorithms { known: Arc::new(known.collect()) }
+    }
+}
+
+impl Algorithms {
+    /// Adds an algorithm at the end. Fails if its name or one of its aliases is taken.
+    pub fn with<A: Algorithm>(mut self) -> Result<Self, NameTaken> {
+        catalogue::check_names(&A::ABOUT, self.all())?;
+        Arc::make_mut(&mut self.known).push(Compiled::of::<A>());
+        Ok(self)
+    }
+
+    /// The descriptions of all of them, those that cannot elect in a cluster included.
+    pub fn all(&self) -> impl Iterator<Item = &'static About> {
+        self.known.iter().map(|one| one.about)
+    }
+
+    /// Chooses the algorithm of this name or alias. Without parameters it has those that it should have in a cluster
+    /// ([`About::cluster_params`]). [`Election::check`](super::Election::check) tells whether the choice can elect.
+    pub fn choose(&self, name: &str, params: Option<Vec<String>>) -> Choice {
+        let Some(&compiled) = self.known.iter().find(|one| one.about.is_called(name)) else {
+            return Choice::unresolved(name, params.unwrap_or_default());
+        };
+        let usual = || compiled.about.cluster_params.iter().map(|text| (*text).to_string()).collect();
+        let params = params.unwrap_or_else(usual);
+        Choice { name: compiled.about.name.to_string(), params, compiled: Some(compiled) }
+    }
+}
+
+impl fmt::Debug for Algorithms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.all().map(|about| about.name)).finish()
+    }
+}
+
+/// An algorithm with parameters as they are typed.
+#[derive(Clone)]
+pub struct Choice {
+    name: String,
+    params: Vec<String>,
+    /// None if its name was not looked up, or is unknown.
+    compiled: Option<Compiled>,
+}
+
+impl Choice {
+    /// The algorithm of a cluster that does not choose.
+    pub const USUAL: &str = "bully";
+
+    /// Chooses a built-in algorithm, see [`Algorithms::choose`].
+    pub fn named(name: &str, params: Option<Vec<String>>) -> Self {
+        Algorithms::default().choose(name, params)
+    }
+
+    /// A choice whose name is not looked up. No election can be held with it.
+    pub(crate) fn unresolved(name: &str, params: Vec<String>) -> Self {
+        Choice { name: name.to_string(), params, compiled: None }
+    }
+
+    /// The name of the algorithm.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its parameters, each as `name=value`.
+    pub fn params(&self) -> &[String] {
+        &self.params
+    }
+
+    /// Its description, if its name is known.
+    pub(crate) fn about(&self) -> Option<&'static About> {
+        self.compiled.map(|compiled| compiled.about)
+    }
+
+    /// Fails if this algorithm cannot elect a leader of a cluster, or if its parameters are wrong.
+    pub(super) fn check(&self) -> Result<(), Unfit> {
+        (self.compiled()?.check)(&self.params)
+    }
+
+    /// The part of the candidate at this place in an election.
+    pub(super) fn participant(
+        &self,
+        candidates: &[MemberRank],
+        index: usize,
+        memory: &Memory,
+    ) -> Result<Box<dyn Participant>, Unfit> {
+        (self.compiled()?.participant)(&self.params, candidates, index, memory)
+    }
+
+    fn compiled(&self) -> Result<Compiled, Unfit> {
+        self.compiled.ok_or_else(|| Unfit::Unknown { name: self.name.clone(), known: built_in() })
+    }
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Choice::named(Choice::USUAL, None)
+    }
+}
+
+impl PartialEq for Choice {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, &self.params) == (&other.name, &other.params)
+    }
+}
+
+impl Eq for Choice {}
+
+impl Hash for Choice {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.name, &self.params).hash(state);
+    }
+}
+
+impl fmt::Debug for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Choice").field("name", &self.name).field("params", &self.params).finish_non_exhaustive()
+    }
+}
+
+/// The names of all built-in algorithms that can elect in a cluster.
+fn built_in() -> String {
+    let fitting = ENTRIES.iter().filter(|entry| entry.about.elects_by_id());
+    fitting.map(|entry| entry.about.name).collect::<Vec<_>>().join(", ")
+}
+
+impl Compiled {
+    fn of<A: Algorithm>() -> Self {
+        Compiled { about: &A::ABOUT, check: check::<A>, participant: participant::<A> }
+    }
+}
+
+fn check<A: Algorithm>(params: &[String]) -> Result<(), Unfit> {
+    parse::<A>(params).map(|_| ())
+}
+
+fn participant<A: Algorithm>(
+    params: &[String],
     candidates: &[MemberRank],
     index: usize,
     memory: &Memory,
 ) -> Result<Box<dyn Participant>, Unfit> {
-    visit(choice, Build { params: &choice.params, candidates, index, memory })
-}
-
-fn visit<T, V: Visitor<Output = Result<T, Unfit>>>(choice: &Choice, visitor: V) -> Result<T, Unfit> {
-    let unknown = || Unfit::Unknown { name: choice.name.clone(), known: known() };
-    catalogue::visit(&choice.name, visitor).ok_or_else(unknown)?
-}
-
-/// The names of all that would do.
-fn known() -> String {
-    let fitting = catalogue::ENTRIES.iter().filter(|entry| elects(&entry.about).is_ok());
-    fitting.map(|entry| entry.about.name).collect::<Vec<_>>().join(", ")
-}
-
-/// Fails unless the algorithm elects a leader among nodes with ids.
-fn elects(about: &hustings_algorithms::About) -> Result<(), Unfit> {
-    let name = about.name;
-    if about.goal != Goal::Leader {
-        return Err(Unfit::NoElection { name });
-    }
-    if about.assumptions.identity == Identity::Anonymous {
-        return Err(Unfit::Anonymous { name });
-    }
-    Ok(())
+    let params = parse::<A>(params)?;
+    let protocol = A::protocol::<MemberRank>(&params, &Setting::of(candidates));
+    let runs = Runs::new(protocol, &A::ABOUT, candidates).started_by_all();
+    let runs = match memory.flaw {
+        Some(Flaw::NotHeld) => runs.without(ViewRule::Hold),
+        Some(Flaw::NotDropped) => runs.without(ViewRule::Drop),
+        _ => runs,
+    };
+    Ok(Box::new(Typed::new(runs, candidates, index, memory)))
 }
 
 fn parse<A: Algorithm>(texts: &[String]) -> Result<A::Params, Unfit> {
-    elects(&A::ABOUT)?;
+    let name = A::ABOUT.name;
+    if !A::ABOUT.elects_by_id() {
+        let elects = A::ABOUT.goal == Goal::Leader;
+        return Err(if elects { Unfit::Anonymous { name } } else { Unfit::NoElection { name } });
+    }
     let mut params = A::Params::default();
     let mut seen: Vec<&str> = Vec::new();
     for text in texts {
@@ -62,39 +210,4 @@ fn parse<A: Algorithm>(texts: &[String]) -> Result<A::Params, Unfit> {
         params.set(name, value)?;
     }
     Ok(params)
-}
-
-struct Check<'a> {
-    params: &'a [String],
-}
-
-impl Visitor for Check<'_> {
-    type Output = Result<(), Unfit>;
-
-    fn visit<A: Algorithm>(self) -> Self::Output {
-        parse::<A>(self.params).map(|_| ())
-    }
-}
-
-struct Build<'a> {
-    params: &'a [String],
-    candidates: &'a [MemberRank],
-    index: usize,
-    memory: &'a Memory,
-}
-
-impl Visitor for Build<'_> {
-    type Output = Result<Box<dyn Participant>, Unfit>;
-
-    fn visit<A: Algorithm>(self) -> Self::Output {
-        let params = parse::<A>(self.params)?;
-        let protocol = A::protocol::<MemberRank>(&params, &Setting::of(self.candidates));
-        let runs = Runs::new(protocol, &A::ABOUT, self.candidates).started_by_all();
-        let runs = match self.memory.flaw {
-            Some(Flaw::NotHeld) => runs.without(ViewRule::Hold),
-            Some(Flaw::NotDropped) => runs.without(ViewRule::Drop),
-            _ => runs,
-        };
-        Ok(Box::new(Typed::new(runs, self.candidates, self.index, self.memory)))
-    }
 }

@@ -38,10 +38,10 @@ use std::fmt;
 use hustings_algorithms::ParamError;
 use hustings_protocol::{Id, Timer};
 
+pub use self::choice::{Algorithms, Choice};
 pub use self::key::key;
 pub use self::memory::Memory;
 use self::participant::{Out, Participant};
-use crate::config::Choice;
 use crate::member::MemberRank;
 
 /// Mail that is longer is garbled.
@@ -171,7 +171,7 @@ pub enum Flaw {
 impl Election {
     /// Fails if this algorithm cannot elect the leader of a cluster, or if its parameters are wrong.
     pub fn check(choice: &Choice) -> Result<(), Unfit> {
-        choice::check(choice)
+        choice.check()
     }
 
     /// Enters the election among these candidates, ascending by id, all of them believed up, and `own` among them.
@@ -193,7 +193,7 @@ impl Election {
         let ids: Vec<Id> = candidates.iter().map(|one| one.id).collect();
         let mut election = Election { key, serial, own, candidates: ids, participant: None };
         if candidates.len() > 1 {
-            election.participant = Some(choice::participant(choice, candidates, index, memory)?);
+            election.participant = Some(choice.participant(candidates, index, memory)?);
             // A view that somebody else has taken a number for will do, so what is there comes first.
             for (from, bytes) in memory.take(key) {
                 // What is garbled is dropped, as it would be if it came now.

@@ -1,11 +1,14 @@
 //! What is refused, and what is remembered.
 
-use hustings_algorithms::catalogue::ENTRIES;
+use hustings_algorithms::catalogue::{ENTRIES, NameTaken};
+use hustings_algorithms::complete::Bully;
+use hustings_algorithms::{About, Algorithm, Setting};
+use hustings_protocol::Rank;
 
 use super::*;
 
 fn choice(name: &str, params: &[&str]) -> Choice {
-    Choice { name: name.to_string(), params: params.iter().map(|text| text.to_string()).collect() }
+    Choice::named(name, Some(params.iter().map(|text| text.to_string()).collect()))
 }
 
 fn ranks(ids: &[u64]) -> Vec<MemberRank> {
@@ -29,8 +32,10 @@ fn a_choice_that_cannot_elect_is_refused_with_the_reason() {
     assert!(refusal("bully", &["T=0"]).contains("a whole number from 1 on"));
     assert!(refusal("bully", &["speed=1"]).contains("there is no parameter `speed`"));
     assert_eq!(refusal("bully", &["highest=announce"]), "");
-    let fitting = ENTRIES.iter().filter(|entry| refusal(entry.about.name, &[]).is_empty());
-    assert_eq!(fitting.count(), ENTRIES.len() - 3);
+    for entry in ENTRIES {
+        let name = entry.about.name;
+        assert_eq!(refusal(name, &[]).is_empty(), entry.about.elects_by_id(), "{name}");
+    }
 }
 
 #[test]
@@ -113,4 +118,29 @@ fn early_mail_is_there_when_the_race_is_entered() {
     let mut acts = Vec::new();
     let second = Election::enter(&choice, Id(1), &list, &mut memory, &mut acts).expect("bully elects");
     assert_eq!((second.leader(), second.view()), (Some(Id(2)), first.view()), "at once, in the view of the first");
+}
+
+/// Bully under another name.
+struct Own;
+
+impl Algorithm for Own {
+    type Params = <Bully as Algorithm>::Params;
+    type Protocol<R: Rank> = <Bully as Algorithm>::Protocol<R>;
+    const ABOUT: About = About { name: "own", ..Bully::ABOUT };
+    fn protocol<R: Rank>(params: &Self::Params, setting: &Setting<'_, R>) -> Self::Protocol<R> {
+        Bully::protocol(params, setting)
+    }
+}
+
+#[test]
+fn an_added_algorithm_elects() {
+    assert!(refusal("own", &[]).starts_with("there is no algorithm `own`"));
+    let algorithms = Algorithms::default().with::<Own>().expect("the name is free");
+    let choice = algorithms.choose("own", None);
+    assert_eq!((choice.name(), choice.params()), ("own", &["highest=announce".to_string()][..]));
+    let (mut memory, mut acts) = (Memory::new(1), Vec::new());
+    let election = Election::enter(&choice, Id(2), &ranks(&[1, 2]), &mut memory, &mut acts).expect("bully elects");
+    assert_eq!(election.leader(), Some(Id(2)));
+    let twice = algorithms.with::<Own>().err();
+    assert_eq!(twice, Some(NameTaken { name: "own", new: "own", known: "own" }));
 }

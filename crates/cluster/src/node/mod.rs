@@ -166,7 +166,7 @@ impl Node {
         let disk = Disk::spawn(store, done).map_err(system("start the thread that writes"))?;
 
         let cluster = config.cluster.clone();
-        let (folder, algorithm) = (config.data.clone(), config.algorithm.name.clone());
+        let (folder, algorithm) = (config.data.clone(), config.algorithm.name().to_string());
         let names = config.members.iter().map(|member| (member.id, member.name.clone())).collect();
         let setup = Setup {
             config,

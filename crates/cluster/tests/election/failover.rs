@@ -1,5 +1,7 @@
 //! How long it takes until everybody names the next leader, where mail takes a tenth of a tick.
 
+use hustings_algorithms::NetworkKind;
+use hustings_algorithms::catalogue::find;
 use hustings_cluster::config::Choice;
 use hustings_cluster::member::MemberRank;
 use hustings_protocol::Id;
@@ -86,9 +88,10 @@ fn bully_that_announces_needs_no_timer() {
 /// Those that need no timers at all need none here.
 #[test]
 fn what_needs_no_timers_takes_hops_only() {
-    let timed = ["bully", "improved-bully", "campaigner", "invitation"];
-    for choice in choices().iter().filter(|choice| !timed.contains(&choice.name.as_str())) {
-        if choice.params.iter().any(|param| param.starts_with("backoff")) {
+    // Those on complete networks wait for answers.
+    let is_timed = |name: &str| find(name).is_some_and(|entry| entry.about.network == NetworkKind::Complete);
+    for choice in choices().iter().filter(|choice| !is_timed(choice.name())) {
+        if choice.params().iter().any(|param| param.starts_with("backoff")) {
             continue;
         }
         for (survivors, successor) in [(3, 3), (3, 1), (5, 5), (5, 2)] {

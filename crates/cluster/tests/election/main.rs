@@ -5,8 +5,8 @@ mod failover;
 mod garbage;
 
 use bus::{Bus, Post, Rng, TICK};
+use hustings_algorithms::Synchrony;
 use hustings_algorithms::catalogue::ENTRIES;
-use hustings_algorithms::{Goal, Identity};
 use hustings_cluster::config::Choice;
 use hustings_cluster::election::Flaw;
 use hustings_cluster::member::MemberRank;
@@ -16,26 +16,24 @@ use hustings_protocol::Id;
 const LONG: u64 = 400 * TICK;
 
 fn choice(name: &str, params: &[&str]) -> Choice {
-    Choice { name: name.to_string(), params: params.iter().map(|text| text.to_string()).collect() }
+    Choice::named(name, Some(params.iter().map(|text| text.to_string()).collect()))
 }
 
 /// All algorithms as they stand, and some with parameters that matter here.
 fn choices() -> Vec<Choice> {
-    let elects = |about: &hustings_algorithms::About| {
-        about.goal == Goal::Leader && about.assumptions.identity == Identity::Unique
-    };
-    let plain = ENTRIES.iter().filter(|entry| elects(&entry.about)).map(|entry| {
-        // Those that trust a bound on travel count the time between the first and the last that enters.
-        let params: &[&str] = if TRUSTING.contains(&entry.about.name) { &["T=4"] } else { &[] };
-        choice(entry.about.name, params)
+    let plain = ENTRIES.iter().filter(|entry| entry.about.elects_by_id()).map(|entry| {
+        // Those that rely on a bound on delays also count the time between the first and the last that enters. With
+        // the default they may end with the wrong leader where answers are late.
+        let relies_on_delays = entry.about.assumptions.synchrony == Synchrony::Synchronous
+            && entry.parameters.iter().any(|parameter| parameter.name == "T");
+        choice(entry.about.name, if relies_on_delays { &["T=4"] } else { &[] })
     });
     plain.chain(VARIANTS.iter().map(|(name, params)| choice(name, params))).collect()
 }
 
-/// They end wrongly where answers are late. (Bully trusts too, but a late answer does it no harm that lasts.)
-const TRUSTING: [&str; 2] = ["improved-bully", "campaigner"];
-
-const VARIANTS: [(&str, &[&str]); 14] = [
+const VARIANTS: [(&str, &[&str]); 15] = [
+    // A late answer does it no harm that lasts.
+    ("bully", &[]),
     ("bully", &["highest=announce"]),
     ("bully", &["highest=announce", "adapt=on"]),
     ("improved-bully", &["highest=announce", "T=4"]),

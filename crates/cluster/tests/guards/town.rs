@@ -35,7 +35,7 @@ pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
         node: Id(node),
         members: members(roles),
         listen: String::new(),
-        algorithm: Choice { name: "bully".to_string(), params: vec!["highest=announce".to_string()] },
+        algorithm: Choice::named("bully", Some(vec!["highest=announce".to_string()])),
         arbiter: ArbiterKind::Raft,
         timing: Timing { lease: Duration::from_millis(300), settle: Duration::from_millis(50), ..Timing::default() },
         offices: Vec::new(),

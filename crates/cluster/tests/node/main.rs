@@ -160,7 +160,7 @@ fn what_cannot_work_is_refused_with_a_reason() {
     config.timing.lease = Duration::from_millis(1);
     assert!(town.start_with(config, 0).expect_err("too short").contains("timing.lease"));
     let mut config = town.config(0);
-    config.algorithm = Choice { name: "rng".to_string(), params: Vec::new() };
+    config.algorithm = Choice::named("rng", None);
     assert!(town.start_with(config, 0).expect_err("unknown").contains("rng"));
     let mut config = town.config(0);
     config.tls.key = "/nowhere/node.key".into();

@@ -162,7 +162,7 @@ impl World {
             node: Id(node as u64 + 1),
             members: members.collect(),
             listen: String::new(),
-            algorithm: Choice { name: algorithm.to_string(), params },
+            algorithm: Choice::named(algorithm, Some(params)),
             arbiter,
             timing: Timing {
                 lease: Duration::from_millis(self.plan.lease_ms),

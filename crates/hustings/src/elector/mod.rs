@@ -190,7 +190,7 @@ impl Builder {
     pub fn connect(self, path: impl AsRef<Path>) -> Result<Elector, ConnectError> {
         let path = path.as_ref();
         let is_config = path.extension().is_some_and(|extension| extension == "toml");
-        let socket = if is_config { Config::read(path)?.socket } else { path.to_path_buf() };
+        let socket = if is_config { Config::read_as_client(path)?.socket } else { path.to_path_buf() };
         self.attach(socket, None)
     }
 

@@ -40,7 +40,7 @@ fn a_founded_cluster_has_all_its_files_and_reads_back() {
     let place = tempfile::tempdir().expect("a folder for the test");
     let folder = place.path().join("shop");
     let mut plan = plan();
-    plan.algorithm = Choice { name: "franklin".to_string(), params: vec!["odd=\"\\\u{7f}\n".to_string()] };
+    plan.algorithm = Choice::named("franklin", Some(vec!["odd=\"\\\u{7f}\n".to_string()]));
     plan.arbiter = ArbiterKind::None;
     plan.timing.lease = Duration::from_millis(333);
     let founded = found(&folder, &plan).expect("the folder is new");
@@ -106,7 +106,7 @@ fn a_plan_that_makes_no_cluster_writes_nothing() {
     assert!(told(&|plan| plan.cluster = "a b".to_string()).starts_with("`cluster` is `a b`"));
     assert!(told(&|plan| plan.members.clear()).starts_with("`member` is missing"));
     assert!(told(&|plan| plan.members[1].name = "a".to_string()).starts_with("`member: name` is `a`"));
-    assert!(told(&|plan| plan.algorithm.name = "itai-rodeh".to_string()).contains("without ids"));
+    assert!(told(&|plan| plan.algorithm = Choice::named("itai-rodeh", None)).contains("without ids"));
     assert!(told(&|plan| plan.timing.tick = Duration::ZERO).starts_with("timing.tick is 0s"));
     assert!(told(&|plan| plan.node_lifetime = DAY * 4000).contains("members no longer than the authority"));
     assert!(told(&|plan| plan.authority_lifetime = Duration::MAX).contains("an hour to 100 years"));

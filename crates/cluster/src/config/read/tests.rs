@@ -95,7 +95,7 @@ fn a_small_file_is_enough() {
         node: Id(1),
         listen: member.address.clone(),
         members: vec![member],
-        algorithm: Choice { name: "bully".to_string(), params: vec!["highest=announce".to_string()] },
+        algorithm: Choice::named("bully", Some(vec!["highest=announce".to_string()])),
         arbiter: ArbiterKind::Raft,
         timing: Timing::default(),
         offices: Vec::new(),
@@ -136,7 +136,7 @@ fn everything_that_can_be_said_is_taken() {
     assert_eq!((config.node, config.listen.as_str()), (Id(7), "0.0.0.0:7402"));
     assert_eq!(config.members.iter().map(|member| member.id.0).collect::<Vec<_>>(), [2, 7]);
     assert_eq!((config.members[0].role, config.members[1].priority), (Role::Witness, 3));
-    assert_eq!(config.algorithm, Choice { name: "chang-roberts".to_string(), params: vec!["x=1".to_string()] });
+    assert_eq!(config.algorithm, Choice::named("chang-roberts", Some(vec!["x=1".to_string()])));
     assert_eq!(config.arbiter, ArbiterKind::None);
     let timing = Timing {
         heartbeat: ms(20),
@@ -235,12 +235,12 @@ fn only_algorithms_that_elect_the_best_member_are_taken() {
     assert!(changed("chang-roberts", "ring-size").contains("it counts nodes and elects nobody"));
     let with = |lines: &str| parse(&format!("{lines}{SMALL}")).expect("all of these elect").algorithm;
     assert_eq!(with("algorithm = \"bully\"\n"), Choice::default());
-    assert_eq!(with("algorithm = \"bully\"\nparams = []\n").params, Vec::<String>::new());
-    assert_eq!(with("algorithm = \"franklin\"\n").params, Vec::<String>::new());
+    assert_eq!(with("algorithm = \"bully\"\nparams = []\n").params(), Vec::<String>::new());
+    assert_eq!(with("algorithm = \"franklin\"\n").params(), Vec::<String>::new());
     for entry in hustings_algorithms::catalogue::ENTRIES.iter().filter(|entry| !entry.about.aliases.is_empty()) {
         let alias = entry.about.aliases[0];
         if let Ok(config) = parse(&format!("algorithm = \"{alias}\"\n{SMALL}")) {
-            assert_eq!(config.algorithm.name, entry.about.name);
+            assert_eq!(config.algorithm.name(), entry.about.name);
         }
     }
 }
@@ -357,4 +357,16 @@ proptest! {
         let lookup = |asked: &str| (asked == VARIABLES[key]).then(|| OsString::from(&value));
         let _ = Config::parse_with(FULL, Path::new("x"), &lookup);
     }
+}
+
+#[test]
+fn a_client_need_not_know_the_algorithm_of_the_node() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let path = folder.path().join("hustings.toml");
+    std::fs::write(&path, format!("algorithm = \"own\"\n{SMALL}")).expect("the folder is ours");
+    let error = Config::read_with(&path, &|_| None).expect_err("it is not built in").to_string();
+    assert!(error.contains("there is no such algorithm"), "{error}");
+    let config = Config::read_as_client_with(&path, &|_| None).expect("everything else is right");
+    assert_eq!(config.algorithm.name(), "own");
+    assert!(crate::election::Election::check(&config.algorithm).is_err(), "no node runs with it");
 }

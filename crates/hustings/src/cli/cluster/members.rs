@@ -110,7 +110,7 @@ fn admitted(dir: &Path, newcomer: &Newcomer) -> Result<Admitted, ClusterFailure>
         Err(BootstrapError::Member(name)) => {
             let folder = dir.join(&newcomer.name);
             let path = folder.join("hustings.toml");
-            let config = Config::read_with(&path, &|_| None)?;
+            let config = Config::read_as_client_with(&path, &|_| None)?;
             let same = config.own().filter(|member| config.join && **member == newcomer.with_id(member.id)).cloned();
             let other = || ClusterFailure::OtherMember { name: short(&name), path: path.display().to_string() };
             Ok(Admitted { member: same.ok_or_else(other)?, folder })

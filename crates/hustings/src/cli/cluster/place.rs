@@ -36,7 +36,7 @@ impl Place {
             None => match variable("HUSTINGS_SOCKET").filter(|_| self.config.is_none()) {
                 Some(socket) => (PathBuf::from(socket), LONG_HAND_OVER),
                 None => {
-                    let config = Config::read(&configuration(self.config.as_ref()))?;
+                    let config = Config::read_as_client(&configuration(self.config.as_ref()))?;
                     (config.socket, config.timing.hand_over)
                 }
             },
