@@ -1,30 +1,33 @@
 //! From the name of an algorithm to its elections.
 //!
 //! The simulator is generic over the algorithm, so its engines are compiled for each one. That happens here and nowhere
-//! else: whoever knows an algorithm by name only asks for an [`Election`], whose types are hidden. A crate of its own,
-//! so that the engines are not compiled again when a command line or a report changes.
+//! else: who knows an algorithm by name only asks a [`Catalogue`] for an [`Election`], whose types are hidden. It is a
+//! crate of its own, so that the engines are not compiled again when a command line or a report changes.
 //!
 //! ```
 //! use hustings_sim::simulate::Request;
 //!
-//! let election = hustings_elections::named("chang-roberts", &[])?.expect("it is in the catalogue");
+//! let catalogue = hustings_elections::Catalogue::default();
+//! let election = catalogue.find("chang-roberts").expect("it is built in").election(&[])?;
 //! let planned = election.plan(&Request { nodes: Some(5), ..Request::default() })?;
 //! assert_eq!(election.run(&planned.scenario).leader, Some(4));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::io::{self, BufRead, Write};
+mod catalogue;
 
-use hustings_algorithms::catalogue::{Visitor, visit};
+use std::io::{self, Write};
+
 use hustings_algorithms::runs::Envelope;
 use hustings_algorithms::{About, Algorithm, Params};
 use hustings_protocol::{Id, Message, Protocol};
 use hustings_sim::erased::{DynMessage, DynProtocol, DynRank};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
-use hustings_sim::simulate::{self, Planned, Refusal, ReplayRefusal, Request};
-use hustings_sim::trace::file::TraceFile;
+use hustings_sim::simulate::{self, Planned, Refusal, Request};
 use hustings_sim::trace::{Format, Observer};
+
+pub use catalogue::{Catalogue, Known};
 
 /// An algorithm with its parameters, ready to hold elections.
 pub trait Election: Send + Sync {
@@ -32,6 +35,8 @@ pub trait Election: Send + Sync {
     fn about(&self) -> &'static About;
     /// All its parameters, as they would be typed.
     fn params(&self) -> Vec<(&'static str, String)>;
+    /// Whether all parameters have their default values.
+    fn has_default_params(&self) -> bool;
     /// The kinds under which its messages are counted; in runs there are more.
     fn kinds(&self, runs: bool) -> &'static [&'static str];
     /// Checks a request and builds everything: [`Request::scenario_for`].
@@ -50,11 +55,6 @@ pub trait Election: Send + Sync {
     fn delay_bound(&self) -> Option<u64>;
 }
 
-/// The algorithm of this name or alias with parameters as they are typed (`name=value`); `None` if there is none.
-pub fn named(name: &str, params: &[String]) -> Result<Option<Box<dyn Election>>, Refusal> {
-    visit(name, WithParams(params)).transpose()
-}
-
 /// What a recorded run came to.
 pub struct Replayed {
     /// The algorithm, with the parameters that it had then.
@@ -65,35 +65,10 @@ pub struct Replayed {
     pub outcome: Outcome,
 }
 
-/// Replays a recorded run of the algorithm of this name or alias; `None` if there is none.
-pub fn replayed(name: &str, file: TraceFile<Box<dyn BufRead>>) -> Result<Option<Replayed>, ReplayRefusal> {
-    visit(name, FromFile(file)).transpose()
-}
+/// An algorithm with its parameters, as a type.
+struct Compiled<A: Algorithm>(A::Params);
 
-struct WithParams<'a>(&'a [String]);
-
-impl Visitor for WithParams<'_> {
-    type Output = Result<Box<dyn Election>, Refusal>;
-
-    fn visit<A: Algorithm>(self) -> Self::Output {
-        Ok(Box::new(Of::<A>(simulate::params::<A>(self.0)?)))
-    }
-}
-
-struct FromFile(TraceFile<Box<dyn BufRead>>);
-
-impl Visitor for FromFile {
-    type Output = Result<Replayed, ReplayRefusal>;
-
-    fn visit<A: Algorithm>(self) -> Self::Output {
-        let simulate::Replayed { params, scenario, outcome } = simulate::replayed::<A>(self.0)?;
-        Ok(Replayed { election: Box::new(Of::<A>(params)), scenario, outcome })
-    }
-}
-
-struct Of<A: Algorithm>(A::Params);
-
-impl<A: Algorithm> Election for Of<A> {
+impl<A: Algorithm> Election for Compiled<A> {
     fn about(&self) -> &'static About {
         &A::ABOUT
     }
@@ -101,6 +76,10 @@ impl<A: Algorithm> Election for Of<A> {
     fn params(&self) -> Vec<(&'static str, String)> {
         let described = <A::Params as Params>::DESCRIPTIONS.iter();
         described.map(|one| (one.name, self.0.get(one.name).unwrap_or_default())).collect()
+    }
+
+    fn has_default_params(&self) -> bool {
+        self.0 == A::Params::default()
     }
 
     fn kinds(&self, runs: bool) -> &'static [&'static str] {

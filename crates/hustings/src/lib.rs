@@ -7,7 +7,8 @@
 //! - `cluster`: what a node is made of (feature `cluster`).
 //! - `bench`: the engine's speed against plain loops (feature `cli`).
 //! - `check`: elections of the catalogue, for the checker (feature `cli`).
-//! - `cli`: the command line (feature `cli`, on by default; without it nothing of it is compiled in).
+//! - `cli`: the command line, to which `cli::with` adds algorithms of your own (feature `cli`, on by default; without
+//!   it nothing of it is compiled in).
 //!
 #![cfg_attr(feature = "sim", doc = "```")]
 #![cfg_attr(not(feature = "sim"), doc = "```ignore")]

@@ -102,11 +102,8 @@ pub fn cases(election: &dyn Election, request: &Request, wish: &Wish) -> Result<
         return Err(NoCheck::TooManyCases { orders: ways, sets: sets_of_starters });
     }
     let about = election.about();
-    // What the catalogue says of messages is said of the default parameters and initiators.
-    let plain = hustings_elections::named(about.name, &[])?;
-    let is_described = request.initiators.is_none()
-        && !wish.every_subset
-        && plain.is_some_and(|plain| plain.params() == election.params());
+    // The catalogue states message counts for the default parameters and initiators only.
+    let is_described = request.initiators.is_none() && !wish.every_subset && election.has_default_params();
     let mut seen = BTreeSet::new();
     let mut cases = Vec::new();
     for ids in orders(&scenario.ids, wish.ids) {

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use hustings_algorithms::catalogue::{ENTRIES, Entry};
 use hustings_algorithms::{
-    Assumptions, Case, Certainty, Cost, Direction, Family, Goal, Identity, Initiators, Knowledge, NetworkKind,
+    Assumptions, Case, Certainty, Cost, Direction, Family, Goal, Identity, Initiators, Knowledge, NetworkKind, Source,
     Synchrony, Tolerates,
 };
 
-/// The catalogue as a page of Markdown: `docs/algorithms.md` is this text, and a test compares the two.
+/// The built-in algorithms as a page of Markdown: `docs/algorithms.md` is this text, and a test compares the two.
 pub fn markdown() -> String {
     let mut page = String::from(
         "# The algorithms\n\n\
@@ -75,8 +75,12 @@ pub(crate) fn facts(entry: &Entry) -> Vec<(&'static str, String)> {
     facts.push(("kinds of messages", entry.kinds.join(", ")));
     let costs: Vec<String> = about.costs.iter().map(ToString::to_string).collect();
     facts.push(("messages", costs.join("; ")));
-    facts.push(("comes from", format!("{}: {}", about.source.authors, about.source.title)));
-    facts.push(("described by", about.source.text.to_string()));
+    if about.source == Source::UNPUBLISHED {
+        facts.push(("comes from", "unpublished".to_string()));
+    } else {
+        facts.push(("comes from", format!("{}: {}", about.source.authors, about.source.title)));
+        facts.push(("described by", about.source.text.to_string()));
+    }
     facts
 }
 

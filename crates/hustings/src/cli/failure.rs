@@ -2,6 +2,7 @@
 
 use std::io;
 
+use hustings_algorithms::catalogue::NameTaken;
 use hustings_papers::findings::StudyError;
 use hustings_papers::plot::{PlotError, PngError};
 use hustings_papers::report::ReportError;
@@ -31,6 +32,9 @@ pub(crate) enum Failure {
     /// What cannot be checked.
     #[error("{0}")]
     NoCheck(NoCheck),
+    /// An algorithm that could not be added to the built-in ones.
+    #[error(transparent)]
+    NameTaken(#[from] NameTaken),
     /// Options that exclude each other.
     #[error("{problem}")]
     Conflict { problem: String, help: String },
@@ -105,6 +109,9 @@ impl Failure {
             Failure::Cluster(failure) => failure.told(),
             Failure::Sweep(error) => sweep_exit(error),
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
+            Failure::NameTaken(_) => {
+                (Exit::WrongUse, Some("give the algorithm another name in its `ABOUT`".to_string()))
+            }
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),
             Failure::NoCheck(why) => (Exit::WrongUse, Some(no_check_help(why).to_string())),
             Failure::Refused(refusal) => {

@@ -2,7 +2,8 @@
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use hustings_algorithms::Case;
-use hustings_algorithms::catalogue::{ENTRIES, Entry, find};
+use hustings_algorithms::catalogue::Entry;
+use hustings_elections::{Catalogue, Known};
 use serde_json::{Value, json};
 
 use super::args::{Format, ListArgs};
@@ -10,15 +11,15 @@ use super::console::{Console, Exit, Paint};
 use super::docs;
 use super::failure::Failure;
 
-pub(crate) fn run(args: &ListArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &ListArgs, catalogue: &Catalogue, console: &mut Console<'_>) -> Result<Exit, Failure> {
     match (&args.name, args.format) {
-        (None, Format::Text) => all(console)?,
+        (None, Format::Text) => all(catalogue, console)?,
         (None, Format::Json) => {
-            let algorithms: Vec<Value> = ENTRIES.iter().map(describe).collect();
+            let algorithms: Vec<Value> = catalogue.all().map(|known| describe(known.entry())).collect();
             writeln!(console.out, "{}", json!({ "algorithms": algorithms }))?;
         }
         (Some(name), format) => {
-            let entry = entry(name)?;
+            let entry = find(catalogue, name)?.entry();
             match format {
                 Format::Text => one(entry, console)?,
                 Format::Json => writeln!(console.out, "{}", describe(entry))?,
@@ -28,16 +29,12 @@ pub(crate) fn run(args: &ListArgs, console: &mut Console<'_>) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-/// The line of the catalogue with this name or alias.
-pub(crate) fn entry(name: &str) -> Result<&'static Entry, Failure> {
-    find(name).ok_or_else(|| Failure::unknown("algorithm", name, names()))
+/// The algorithm of this name or alias.
+pub(crate) fn find<'a>(catalogue: &'a Catalogue, name: &str) -> Result<&'a Known, Failure> {
+    catalogue.find(name).ok_or_else(|| Failure::unknown("algorithm", name, catalogue.names()))
 }
 
-fn names() -> impl Iterator<Item = &'static str> {
-    ENTRIES.iter().flat_map(|entry| std::iter::once(entry.about.name).chain(entry.about.aliases.iter().copied()))
-}
-
-fn all(console: &mut Console<'_>) -> std::io::Result<()> {
+fn all(catalogue: &Catalogue, console: &mut Console<'_>) -> std::io::Result<()> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -45,7 +42,7 @@ fn all(console: &mut Console<'_>) -> std::io::Result<()> {
     let width = if console.colour { table.width().unwrap_or(120) } else { 120 };
     table.set_width(width.min(160));
     table.set_header(["name", "network", "needs", "best", "average", "worst", "from"]);
-    for entry in ENTRIES {
+    for entry in catalogue.all().map(Known::entry) {
         let about = &entry.about;
         table.add_row([
             about.name.to_string(),

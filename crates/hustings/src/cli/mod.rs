@@ -1,6 +1,16 @@
 //! The command line, as a function: arguments in, text out, an [`Exit`] code.
 //!
 //! Arguments come in two levels: what was typed, and what it means, which the library checks.
+//!
+//! A program with an algorithm of its own is the same command line with one more algorithm in it. This is all of its
+//! `main.rs`, and `examples/own-algorithm` is such a program:
+//!
+//! ```no_run
+//! # use hustings::algorithms::ring::Peterson as MyAlgorithm;
+//! fn main() -> std::process::ExitCode {
+//!     hustings::cli::with::<MyAlgorithm>().run()
+//! }
+//! ```
 
 mod args;
 mod bench;
@@ -15,6 +25,7 @@ mod overview;
 mod papers;
 mod plot;
 mod plot_json;
+mod program;
 mod read;
 mod report;
 mod signals;
@@ -24,30 +35,31 @@ mod sweep;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
 use args::{Cli, Command};
 pub use console::{Console, Exit};
 use failure::Failure;
+use program::Algorithms;
+pub use program::{Program, new, with};
 
-/// Runs one command line, the program's name included.
+/// Runs one command line with the built-in algorithms, the program's name included.
 pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> Exit {
-    let answer = Cli::try_parse_from(args).map_err(Failure::Arguments).and_then(|cli| perform(cli, console));
-    let answer = answer.and_then(|exit| Ok(console.out.flush().map(|()| exit)?));
-    answer.unwrap_or_else(|failure| failure.tell(console))
+    new().run_with(args, console)
 }
 
-fn perform(cli: Cli, console: &mut Console<'_>) -> Result<Exit, Failure> {
+fn perform(cli: Cli, known: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let catalogue = &known.simulated;
     match cli.command {
-        None => overview::print(console),
-        Some(Command::List(args)) => list::run(&args, console),
-        Some(Command::Sim(args)) => sim::run(&args, console),
-        Some(Command::Check(args)) => check::run(&args, console),
-        Some(Command::Sweep(args)) => sweep::run(&args, console),
+        None => overview::print(catalogue, console),
+        Some(Command::List(args)) => list::run(&args, catalogue, console),
+        Some(Command::Sim(args)) => sim::run(&args, catalogue, console),
+        Some(Command::Check(args)) => check::run(&args, catalogue, console),
+        Some(Command::Sweep(args)) => sweep::run(&args, catalogue, console),
         Some(Command::Papers(args)) => papers::run(&args, console),
-        Some(Command::Plot(args)) => plot::run(&args, console),
+        Some(Command::Plot(args)) => plot::run(&args, catalogue, console),
         Some(Command::Bench(args)) => bench::run(&args, console),
-        Some(Command::Cluster(command)) => cluster::run(command, console),
+        Some(Command::Cluster(command)) => cluster::run(command, &known.clustered, console),
         Some(Command::Completions { shell }) => {
             // The generator panics if it cannot write, so it writes to memory.
             let mut script = Vec::new();

@@ -1,7 +1,7 @@
 //! `hustings` alone: what it can do, in one screen.
 
 use clap::CommandFactory;
-use hustings_algorithms::catalogue::ENTRIES;
+use hustings_elections::Catalogue;
 
 use super::args::Cli;
 use super::console::{Console, Exit, Paint};
@@ -19,7 +19,7 @@ const TOGETHER: &[(&[&str], &str)] = &[
 const HEADINGS: &[(&str, &str, usize)] =
     &[("init", "A cluster\n", 24), ("list", "The laboratory\n", 13), ("completions", "", 17)];
 
-pub(crate) fn print(console: &mut Console<'_>) -> Result<Exit, Failure> {
+pub(crate) fn print(catalogue: &Catalogue, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let program = Cli::command();
     let about = program.get_about().map(ToString::to_string).unwrap_or_default();
     writeln!(console.out, "{}: {about}", Paint::Strong.on("hustings", console.colour))?;
@@ -43,7 +43,7 @@ pub(crate) fn print(console: &mut Console<'_>) -> Result<Exit, Failure> {
         console.out,
         "\nTry `hustings sim chang-roberts -n 5 --trace text`, one of {} algorithms, and\n\
          `hustings COMMAND --help`, which has examples.",
-        ENTRIES.len()
+        catalogue.all().len()
     )?;
     Ok(Exit::Done)
 }

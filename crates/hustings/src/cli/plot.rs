@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hustings_elections::Catalogue;
 use hustings_papers::plot::{Chart, Filter, Log, Overlay, PlotSpec, png, svg};
 use hustings_papers::table::Table;
 use hustings_papers::table::file::{join, open};
@@ -125,9 +126,9 @@ enum Target {
     Folder(PathBuf),
 }
 
-pub(crate) fn run(args: &PlotArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &PlotArgs, catalogue: &Catalogue, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let target = target(args)?;
-    let specs = specs(args)?;
+    let specs = specs(args, catalogue)?;
     let working = console.working("reading the results".to_string());
     let table = results(&args.results)?;
     drop(working);
@@ -189,7 +190,7 @@ fn has_ending(path: &Path, wanted: &str) -> bool {
 }
 
 /// What to draw.
-fn specs(args: &PlotArgs) -> Result<Vec<PlotSpec>, Failure> {
+fn specs(args: &PlotArgs, catalogue: &Catalogue) -> Result<Vec<PlotSpec>, Failure> {
     let Some(path) = &args.experiment else {
         let mut filters: Vec<Filter> = Vec::new();
         for filter in &args.filters {
@@ -212,7 +213,7 @@ fn specs(args: &PlotArgs) -> Result<Vec<PlotSpec>, Failure> {
             y_label: args.y_label.clone(),
         }]);
     };
-    let experiment = load(path)?;
+    let experiment = load(path, catalogue)?;
     if experiment.plots.is_empty() {
         let problem = format!("{} asks for no plots", path.display());
         return Err(Failure::Conflict { problem, help: "add a [[plot]], or say --x and --y instead".to_string() });

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use hustings_elections::{Election, Replayed, named, replayed};
+use hustings_elections::{Catalogue, Election, Known, Replayed};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
 use hustings_sim::simulate::ReplayRefusal;
@@ -19,7 +19,7 @@ use super::list;
 use super::report::{Report, json, text};
 use super::sim_args::SimArgs;
 
-pub(crate) fn run(args: &SimArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &SimArgs, catalogue: &Catalogue, console: &mut Console<'_>) -> Result<Exit, Failure> {
     if let (Some(trace), None, Format::Json) = (args.trace, &args.trace_to, args.format) {
         return Err(Failure::Conflict {
             problem: format!("--trace {trace}: with --format json, standard output holds the result alone"),
@@ -32,15 +32,13 @@ pub(crate) fn run(args: &SimArgs, console: &mut Console<'_>) -> Result<Exit, Fai
             help: "leave the other options out".to_string(),
         });
     }
-    let name = list::entry(&args.algorithm)?.about.name;
-    let unknown = || Failure::unknown("algorithm", &args.algorithm, [name]);
+    let known = list::find(catalogue, &args.algorithm)?;
     if let Some(path) = &args.replay {
-        let Replayed { election, scenario, outcome } = replay(name, path)?.ok_or_else(unknown)?;
+        let Replayed { election, scenario, outcome } = replay(known, path)?;
         let report = Report::new(&*election, &scenario, &outcome, None);
         return print(&report, args.format, console);
     }
-    let election = named(name, &args.params)?.ok_or_else(unknown)?;
-    simulate(&*election, args, console)
+    simulate(&*known.election(&args.params)?, args, console)
 }
 
 /// From so many nodes on a run may take seconds.
@@ -75,12 +73,12 @@ fn verdict(outcome: &Outcome) -> Exit {
     if outcome.agreement && !outcome.hung { Exit::Done } else { Exit::No }
 }
 
-fn replay(name: &str, path: &Path) -> Result<Option<Replayed>, Failure> {
+fn replay(known: &Known, path: &Path) -> Result<Replayed, Failure> {
     let shown = || path.display().to_string();
     let file = File::open(path).map_err(|error| Failure::Unreadable { path: shown(), error })?;
     TraceFile::open(Box::new(BufReader::new(file)) as Box<dyn BufRead>, Limits::default())
         .map_err(ReplayRefusal::from)
-        .and_then(|file| replayed(name, file))
+        .and_then(|file| known.replayed(file))
         .map_err(|refusal| Failure::NotReplayed { path: shown(), refusal })
 }
 

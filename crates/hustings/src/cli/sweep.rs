@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
+use hustings_elections::Catalogue;
 use hustings_papers::experiment::{Experiment, MAX_BYTES};
 use hustings_papers::sweep::{self, Begin, Opened, Progress, Store, SweepError};
 use hustings_sim::parse;
@@ -66,8 +67,8 @@ pub(crate) struct SweepArgs {
     format: Format,
 }
 
-pub(crate) fn run(args: &SweepArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let experiment = load(&args.file)?;
+pub(crate) fn run(args: &SweepArgs, catalogue: &Catalogue, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let experiment = load(&args.file, catalogue)?;
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let warnings = sweep::check(&experiment).map_err(SweepError::from)?;
     warnings.iter().for_each(|warning| warn(console, warning));
@@ -104,12 +105,12 @@ pub(crate) fn run(args: &SweepArgs, console: &mut Console<'_>) -> Result<Exit, F
 }
 
 /// Reads an experiment file.
-pub(crate) fn load(path: &Path) -> Result<Experiment, Failure> {
+pub(crate) fn load(path: &Path, catalogue: &Catalogue) -> Result<Experiment, Failure> {
     let shown = path.display().to_string();
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_string(&mut text));
     read.map_err(|error| Failure::Experiment { path: shown.clone(), error })?;
-    Ok(Experiment::parse(&shown, &text).map_err(SweepError::from)?)
+    Ok(Experiment::parse_with(&shown, &text, catalogue).map_err(SweepError::from)?)
 }
 
 fn dry_run(

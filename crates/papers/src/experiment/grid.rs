@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hustings_algorithms::catalogue;
+use hustings_elections::Catalogue;
 use hustings_sim::parse::{nearest, short};
 
 use super::document::{Node, Source};
@@ -18,7 +18,9 @@ use crate::formula::Formula;
 const MAX_COMBINATIONS: u64 = 1_000_000;
 
 /// The settings with all their values.
-pub(super) struct Grid {
+pub(super) struct Grid<'a> {
+    /// The algorithms that there are.
+    pub(super) catalogue: &'a Catalogue,
     pub(super) settings: Vec<Setting>,
     /// For each setting, what it takes in turn.
     values: Vec<Vec<Raw>>,
@@ -32,13 +34,13 @@ pub(super) struct Skip {
     line: usize,
 }
 
-impl Grid {
-    pub(super) fn read(source: Source<'_>, vary: &Node) -> Result<Grid, Mistake> {
-        let mut grid = Grid { settings: Vec::new(), values: Vec::new() };
+impl<'a> Grid<'a> {
+    pub(super) fn read(source: Source<'_>, vary: &Node, catalogue: &'a Catalogue) -> Result<Self, Mistake> {
+        let mut grid = Grid { catalogue, settings: Vec::new(), values: Vec::new() };
         for node in flat(source, vary)? {
             let name = node.key.strip_prefix("vary.").unwrap_or(&node.key);
             let key = Key::parse(name).map_err(|trouble| source.mistake(node.line, &node.key, "", trouble))?;
-            grid.values.push(raws(source, &key, node)?);
+            grid.values.push(raws(source, &key, node, catalogue)?);
             grid.settings.push(Setting { key, paired: false, line: node.line });
         }
         if !grid.settings.iter().any(|setting| setting.key.kind() == Kind::Algorithm) {
@@ -110,10 +112,11 @@ impl Grid {
     fn check_params(&self, source: Source<'_>) -> Result<(), Mistake> {
         let algorithms = self.settings.iter().zip(&self.values).filter(|(one, _)| one.key.kind() == Kind::Algorithm);
         let names = algorithms.flat_map(|(_, raws)| raws).filter_map(|raw| match &raw.meaning {
-            Meaning::Plain(Some(name)) => catalogue::find(name),
+            Meaning::Plain(Some(name)) => self.catalogue.find(name),
             _ => None,
         });
-        let params: BTreeSet<&str> = names.flat_map(|entry| entry.parameters.iter().map(|one| one.name)).collect();
+        let params: BTreeSet<&str> =
+            names.flat_map(|known| known.entry().parameters.iter().map(|one| one.name)).collect();
         let known: Vec<&str> = params.into_iter().collect();
         for setting in &self.settings {
             let Some(param) = setting.key.param().filter(|param| !known.contains(param)) else { continue };
@@ -144,7 +147,7 @@ impl Grid {
                 }
                 let index = self.index(name).map_err(|trouble| source.mistake(entry.line, &entry.key, "", trouble))?;
                 let mut values = Vec::new();
-                for raw in raws(source, &self.settings[index].key, entry)? {
+                for raw in raws(source, &self.settings[index].key, entry, self.catalogue)? {
                     match raw.meaning {
                         Meaning::Plain(value) => values.push(value),
                         Meaning::Holes(_) => {
@@ -218,10 +221,10 @@ impl Grid {
     /// Parameters that the point's algorithm does not have are no part of the point.
     fn applicable(&self, mut values: Vec<Option<Arc<str>>>) -> Vec<Option<Arc<str>>> {
         let algorithm = self.settings.iter().position(|setting| setting.key.kind() == Kind::Algorithm);
-        let entry = algorithm.and_then(|index| catalogue::find(values[index].as_deref()?));
+        let known = algorithm.and_then(|index| self.catalogue.find(values[index].as_deref()?));
         for (setting, value) in self.settings.iter().zip(&mut values) {
-            if let (Some(param), Some(entry)) = (setting.key.param(), entry)
-                && !entry.parameters.iter().any(|one| one.name == param)
+            if let (Some(param), Some(known)) = (setting.key.param(), known)
+                && !known.entry().parameters.iter().any(|one| one.name == param)
             {
                 *value = None;
             }

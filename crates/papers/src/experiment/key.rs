@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use hustings_algorithms::catalogue;
+use hustings_elections::Catalogue;
 use hustings_sim::parse::{self, CheatAt, Healing, Ids, LinkAt, NodeAt, Split, Starts, Values, Votes, nearest, short};
 use hustings_sim::scenario::{Delay, Medium, Notice};
 use hustings_sim::topology::Topology;
@@ -122,7 +122,7 @@ impl Key {
     }
 
     /// The one text for a value, however it was written; `None` if it stands for an option that is absent.
-    pub(crate) fn canonical(&self, text: &str) -> Result<Option<Arc<str>>, Trouble> {
+    pub(crate) fn canonical(&self, text: &str, catalogue: &Catalogue) -> Result<Option<Arc<str>>, Trouble> {
         let text = text.trim();
         // Nobody starts: that is something else than nobody being named.
         let absent = text == "default" || (text == "none" && self.kind != Kind::Starts);
@@ -130,7 +130,7 @@ impl Key {
             return Ok(None);
         }
         let canonical: Arc<str> = match self.kind {
-            Kind::Algorithm => return algorithm(text).map(Some),
+            Kind::Algorithm => return algorithm(text, catalogue).map(Some),
             Kind::Whole => match &*self.name {
                 "nodes" => parse::node_count(text)?.to_string().into(),
                 "bandwidth" => parse::bandwidth(text)?.to_string().into(),
@@ -204,10 +204,10 @@ fn check_fault(name: &str, text: &str) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn algorithm(text: &str) -> Result<Arc<str>, Trouble> {
-    let names: Vec<&str> = catalogue::ENTRIES.iter().map(|entry| entry.about.name).collect();
-    let entry = catalogue::find(text).ok_or_else(|| Trouble::unknown("algorithm", text, &names))?;
-    Ok(entry.about.name.into())
+fn algorithm(text: &str, catalogue: &Catalogue) -> Result<Arc<str>, Trouble> {
+    let names = || catalogue.all().map(|known| known.about().name).collect::<Vec<_>>();
+    let known = catalogue.find(text).ok_or_else(|| Trouble::unknown("algorithm", text, &names()))?;
+    Ok(known.about().name.into())
 }
 
 /// A variable must not hide anything else that a formula may name.

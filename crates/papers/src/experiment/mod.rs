@@ -51,6 +51,7 @@ mod template;
 
 use std::sync::Arc;
 
+use hustings_elections::Catalogue;
 use hustings_sim::rng;
 
 use crate::plot::PlotSpec;
@@ -87,6 +88,8 @@ pub struct Experiment {
     /// What it sets, in the order of the file.
     settings: Vec<Setting>,
     points: Vec<Point>,
+    /// Where its algorithms come from.
+    catalogue: Catalogue,
 }
 
 /// One key of `[vary]`.
@@ -111,9 +114,14 @@ pub struct Point {
 }
 
 impl Experiment {
-    /// Reads an experiment. Nothing is run, no other file is opened.
+    /// Reads an experiment with built-in algorithms. Nothing is run, no other file is opened.
     pub fn parse(file: &str, text: &str) -> Result<Experiment, Mistake> {
-        read::experiment(file, text)
+        Experiment::parse_with(file, text, &Catalogue::default())
+    }
+
+    /// Reads an experiment with the algorithms of this catalogue.
+    pub fn parse_with(file: &str, text: &str, catalogue: &Catalogue) -> Result<Experiment, Mistake> {
+        read::experiment(file, text, catalogue)
     }
 
     /// All keys that it sets, in the order of the file.

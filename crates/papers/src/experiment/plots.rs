@@ -12,7 +12,7 @@ use crate::table::METRICS;
 
 const KEYS: [&str; 11] = ["name", "title", "x", "y", "by", "facet", "log", "formula", "where", "x_label", "y_label"];
 
-pub(super) fn read(source: Source<'_>, node: &Node, grid: &Grid) -> Result<Vec<PlotSpec>, Mistake> {
+pub(super) fn read(source: Source<'_>, node: &Node, grid: &Grid<'_>) -> Result<Vec<PlotSpec>, Mistake> {
     let mut plots: Vec<PlotSpec> = Vec::new();
     for table in node.tables(source)? {
         known_only(source, table, &KEYS)?;
@@ -27,7 +27,7 @@ pub(super) fn read(source: Source<'_>, node: &Node, grid: &Grid) -> Result<Vec<P
     Ok(plots)
 }
 
-fn one(source: Source<'_>, table: &[Node], grid: &Grid, line: usize) -> Result<PlotSpec, Mistake> {
+fn one(source: Source<'_>, table: &[Node], grid: &Grid<'_>, line: usize) -> Result<PlotSpec, Mistake> {
     let line = table.first().map_or(line, |first| first.line);
     let find = |name: &str| table.iter().find(|node| node.name() == name);
     let needed = |name: &str, allowed: &str| {
@@ -75,7 +75,7 @@ fn one(source: Source<'_>, table: &[Node], grid: &Grid, line: usize) -> Result<P
 }
 
 /// A formula over columns.
-fn formula(source: Source<'_>, grid: &Grid, node: &Node) -> Result<String, Mistake> {
+fn formula(source: Source<'_>, grid: &Grid<'_>, node: &Node) -> Result<String, Mistake> {
     let text = node.text(source, 1000)?;
     let wrong = |trouble| source.at(node, trouble);
     let parsed = Formula::parse(text).map_err(|error| wrong(error.into()))?;
@@ -87,7 +87,7 @@ fn formula(source: Source<'_>, grid: &Grid, node: &Node) -> Result<String, Mista
     Ok(text.to_string())
 }
 
-fn overlays(source: Source<'_>, grid: &Grid, node: &Node) -> Result<Vec<Overlay>, Mistake> {
+fn overlays(source: Source<'_>, grid: &Grid<'_>, node: &Node) -> Result<Vec<Overlay>, Mistake> {
     let mut overlays = Vec::new();
     for table in node.tables(source)? {
         known_only(source, table, &["label", "y"])?;
@@ -104,7 +104,7 @@ fn overlays(source: Source<'_>, grid: &Grid, node: &Node) -> Result<Vec<Overlay>
     Ok(overlays)
 }
 
-fn filters(source: Source<'_>, grid: &Grid, node: &Node) -> Result<Vec<Filter>, Mistake> {
+fn filters(source: Source<'_>, grid: &Grid<'_>, node: &Node) -> Result<Vec<Filter>, Mistake> {
     let mut filters = Vec::new();
     for (column, values) in grid_entries(source, node)? {
         check_column(grid, &column).map_err(|trouble| source.mistake(values.line, &values.key, "", trouble))?;
@@ -138,7 +138,7 @@ fn grid_entries<'a>(source: Source<'_>, node: &'a Node) -> Result<Vec<(String, &
     Ok(found)
 }
 
-fn check_column(grid: &Grid, name: &str) -> Result<(), Trouble> {
+fn check_column(grid: &Grid<'_>, name: &str) -> Result<(), Trouble> {
     let is_kind = name.strip_prefix("messages.").is_some_and(|kind| !kind.is_empty());
     let known: Vec<&str> = ["algorithm", "nodes"]
         .into_iter()

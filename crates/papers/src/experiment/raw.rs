@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use hustings_elections::Catalogue;
+
 use super::document::{Node, Source, Value};
 use super::key::Key;
 use super::mistake::{Mistake, Trouble};
@@ -41,7 +43,7 @@ pub(super) fn flat_entries(entries: &[Node]) -> Vec<&Node> {
 }
 
 /// All values of a setting.
-pub(super) fn raws(source: Source<'_>, key: &Key, node: &Node) -> Result<Vec<Raw>, Mistake> {
+pub(super) fn raws(source: Source<'_>, key: &Key, node: &Node, catalogue: &Catalogue) -> Result<Vec<Raw>, Mistake> {
     let items = match &node.value {
         Value::List(items) => items.iter().collect(),
         _ => vec![node],
@@ -59,7 +61,7 @@ pub(super) fn raws(source: Source<'_>, key: &Key, node: &Node) -> Result<Vec<Raw
             }
             Value::Text(text) if key.is_number() && range::is_range(text) => {
                 for number in range::expand(text).map_err(|trouble| mistake(text, trouble))? {
-                    let value = key.canonical(&number).map_err(|trouble| mistake(text, trouble))?;
+                    let value = key.canonical(&number, catalogue).map_err(|trouble| mistake(text, trouble))?;
                     raws.push(Raw { text: number, line: item.line, meaning: Meaning::Plain(value) });
                 }
                 continue;
@@ -76,7 +78,7 @@ pub(super) fn raws(source: Source<'_>, key: &Key, node: &Node) -> Result<Vec<Raw
         };
         let meaning = match Template::parse(&text).map_err(|trouble| mistake(&text, trouble))? {
             Some(template) => Meaning::Holes(template),
-            None => Meaning::Plain(key.canonical(&text).map_err(|trouble| mistake(&text, trouble))?),
+            None => Meaning::Plain(key.canonical(&text, catalogue).map_err(|trouble| mistake(&text, trouble))?),
         };
         raws.push(Raw { text, line: item.line, meaning });
     }

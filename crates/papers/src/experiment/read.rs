@@ -1,5 +1,6 @@
 //! From the text of a file to an experiment.
 
+use hustings_elections::Catalogue;
 use hustings_sim::parse::{nearest, short};
 
 use super::document::{Node, Source};
@@ -13,7 +14,7 @@ const KEYS: [&str; 10] = ["version", "name", "title", "about", "seed", "repetiti
 /// The most repetitions of a point.
 const MAX_REPETITIONS: u64 = 1_000_000;
 
-pub(super) fn experiment(file: &str, text: &str) -> Result<Experiment, Mistake> {
+pub(super) fn experiment(file: &str, text: &str, catalogue: &Catalogue) -> Result<Experiment, Mistake> {
     let source = Source::new(file, text);
     let root = source.parse()?;
     let top = root.entries(source)?;
@@ -30,7 +31,7 @@ pub(super) fn experiment(file: &str, text: &str) -> Result<Experiment, Mistake> 
     let seed = find("seed").map(|node| node.whole(source, 0, i64::MAX as u64)).transpose()?.unwrap_or_default();
     let repetitions = find("repetitions").map(|node| node.whole(source, 1, MAX_REPETITIONS)).transpose()?.unwrap_or(1);
     let vary = needed("vary", "[vary] with the settings below it")?;
-    let mut grid = Grid::read(source, vary)?;
+    let mut grid = Grid::read(source, vary, catalogue)?;
     if let Some(pair) = find("pair") {
         grid.pair(source, pair)?;
     }
@@ -57,6 +58,7 @@ pub(super) fn experiment(file: &str, text: &str) -> Result<Experiment, Mistake> 
         plots,
         settings: grid.into_settings(),
         points,
+        catalogue: catalogue.clone(),
     })
 }
 

@@ -40,11 +40,10 @@ impl Experiment {
             set(&mut request, &mut later, name, value).map_err(wrong)?;
         }
         let algorithm = self.value(point, "algorithm").map_or("", |name| &**name);
-        let election =
-            hustings_elections::named(algorithm, &params).map_err(|refusal| self.refused(point, &refusal))?;
-        let Some(election) = election else {
+        let Some(known) = self.catalogue.find(algorithm) else {
             return Err(self.mistake("algorithm", algorithm, Trouble::new("there is no such algorithm", "")));
         };
+        let election = known.election(&params).map_err(|refusal| self.refused(point, &refusal))?;
         let after_quiet = later.iter().any(|(_, text)| is_after_quiet(text));
         Ok(Prepared { election, request, later, after_quiet })
     }

@@ -17,7 +17,7 @@ pub(super) fn size_of(topology: &str) -> Option<f64> {
 
 /// Fills holes with numbers, in whatever order they need each other.
 pub(super) struct Resolver<'a> {
-    grid: &'a Grid,
+    grid: &'a Grid<'a>,
     chosen: &'a [&'a Raw],
     done: Vec<Option<Option<Arc<str>>>>,
     busy: Vec<bool>,
@@ -27,7 +27,7 @@ pub(super) struct Resolver<'a> {
 pub(super) type At<T> = Result<T, (usize, Trouble)>;
 
 impl<'a> Resolver<'a> {
-    pub(super) fn new(grid: &'a Grid, chosen: &'a [&'a Raw]) -> Self {
+    pub(super) fn new(grid: &'a Grid<'a>, chosen: &'a [&'a Raw]) -> Self {
         Resolver { grid, chosen, done: vec![None; chosen.len()], busy: vec![false; chosen.len()] }
     }
 
@@ -53,7 +53,7 @@ impl<'a> Resolver<'a> {
                     |name: &str| numbers.iter().find(|(known, _)| *known == name).and_then(|(_, value)| *value);
                 let text = template.fill(&value_of).map_err(|trouble| (index, trouble))?;
                 let key = &self.grid.settings[index].key;
-                key.canonical(&text).map_err(|mut trouble| {
+                key.canonical(&text, self.grid.catalogue).map_err(|mut trouble| {
                     trouble.problem = format!("this comes to `{}`: {}", short(&text), trouble.problem);
                     (index, trouble)
                 })?

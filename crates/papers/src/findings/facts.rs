@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn run(name: &str, request: &Request) -> (Vec<Sent>, Facts) {
-        let election = hustings_elections::named(name, &[]).unwrap().unwrap();
+        let election = hustings_elections::Catalogue::default().find(name).unwrap().election(&[]).unwrap();
         let scenario = election.plan(request).unwrap().scenario;
         let mut records: Vec<Record<DynMessage>> = Vec::new();
         let outcome = election.observed(&scenario, &mut records);

@@ -1,6 +1,7 @@
 //! Tables that no experiment file can make: the worst case that a search finds, and runs of [`crate::variants`].
 
 use hustings_algorithms::{Algorithm, NoParams};
+use hustings_elections::Catalogue;
 use hustings_protocol::Record;
 use hustings_sim::erased::DynMessage;
 use hustings_sim::outcome::Outcome;
@@ -172,8 +173,10 @@ impl Climb {
         let graph = graph.map_err(|error| StudyError::new("search", error))?;
         let mut scenario = Scenario::new(Network::Graph(graph)).started_by_all();
         scenario.ids.clone_from(&self.ids);
-        let election = hustings_elections::named("echo-extinction", &[]).ok().flatten();
-        let election = election.ok_or_else(|| StudyError::new("search", "there is no echo-extinction"))?;
+        // By name, because the fast engine is compiled for it already.
+        let catalogue = Catalogue::default();
+        let known = catalogue.find("echo-extinction").ok_or_else(|| StudyError::new("search", "no echo-extinction"))?;
+        let election = known.election(&[]).map_err(|refusal| StudyError::new("search", refusal))?;
         Ok(election.run(&scenario).by_kind[0])
     }
 }

@@ -3,25 +3,32 @@
 use std::io;
 
 use hustings_check::{Most, Verdict};
+use hustings_elections::{Catalogue, Known};
 use indicatif::HumanCount;
 use serde_json::{Value, json};
 
 use super::args::{CheckArgs, Form, listed};
 use super::json::most;
-use super::rows::{ROWS, Row};
+use super::rows::Row;
 use super::{Checked, Work, check, readers};
 use crate::cli::console::{Console, Exit, Paint};
 use crate::cli::failure::Failure;
 
-pub(super) fn run(args: &CheckArgs, work: &Work, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let rows: Vec<&Row> = ROWS.iter().filter(|row| row.is_quick || !args.quick).collect();
+pub(super) fn run(
+    args: &CheckArgs,
+    catalogue: &Catalogue,
+    work: &Work,
+    console: &mut Console<'_>,
+) -> Result<Exit, Failure> {
+    let rows = catalogue.all().map(Known::about).flat_map(Row::all);
+    let rows: Vec<Row> = rows.filter(|row| row.is_quick || !args.quick).collect();
     let mut told = Vec::new();
     let mut exit = Exit::Done;
     print_header(args.format, console)?;
     for (number, row) in rows.iter().enumerate() {
-        let Some(row_args) = row.args() else { continue };
+        let row_args = row.args()?;
         let working = console.working(format!("row {} of {}", number + 1, rows.len()));
-        let checked = check(&row_args, work, &working)?;
+        let checked = check(&row_args, catalogue, work, &working)?;
         drop(working);
         exit = worse(exit, work.exit(&checked.explored));
         match args.format {

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use hustings_algorithms::Identity;
 use hustings_check::{Budget, Channels, Timing, Verdict};
-use hustings_elections::{Election, named};
+use hustings_elections::{Catalogue, Election};
 use hustings_sim::scenario::Scenario;
 use hustings_sim::trace;
 use indicatif::HumanCount;
@@ -22,6 +22,7 @@ use indicatif::HumanCount;
 pub(crate) use args::CheckArgs;
 use args::Form;
 use readers::Links;
+use rows::Row;
 
 use super::console::{Console, Exit, Working};
 use super::failure::Failure;
@@ -31,14 +32,14 @@ use super::signals::stop_flag;
 use crate::check::cases::{self, Wish};
 use crate::check::explore::{Effort, Explored, Watched, explore};
 
-pub(crate) fn run(args: &CheckArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &CheckArgs, catalogue: &Catalogue, console: &mut Console<'_>) -> Result<Exit, Failure> {
     refuse_conflicts(args)?;
     let work = Work::new(args)?;
     if args.all {
-        return all::run(args, &work, console);
+        return all::run(args, catalogue, &work, console);
     }
     let name = args.algorithm.as_deref().unwrap_or_default();
-    let checked = check(args, &work, &console.working(format!("checking {name}")))?;
+    let checked = check(args, catalogue, &work, &console.working(format!("checking {name}")))?;
     let is_alone = show(args, &checked, console)?;
     if !is_alone {
         match args.format {
@@ -117,14 +118,12 @@ struct Checked {
     explored: Explored,
 }
 
-fn check(args: &CheckArgs, work: &Work, working: &Working) -> Result<Checked, Failure> {
-    let typed = args.algorithm.as_deref().unwrap_or_default();
-    let name = list::entry(typed)?.about.name;
+fn check(args: &CheckArgs, catalogue: &Catalogue, work: &Work, working: &Working) -> Result<Checked, Failure> {
+    let known = list::find(catalogue, args.algorithm.as_deref().unwrap_or_default())?;
+    let name = known.about().name;
     let mut args = args.clone();
-    if let Some(row) = rows::first(name) {
-        args.sized_as(&row);
-    }
-    let election = named(name, &args.params)?.ok_or_else(|| Failure::unknown("algorithm", typed, [name]))?;
+    args.sized_as(&Row::first(known.about()).args()?);
+    let election = known.election(&args.params)?;
     let wish = args.wish();
     let scenario = election.plan(&args.request())?.scenario;
     let cases = cases::cases(&*election, &args.request(), &wish)?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use hustings_cluster::config::{ArbiterKind, Bootstrapped, Choice, Newcomer, Plan, found};
+use hustings_cluster::election::Algorithms;
 use hustings_cluster::member::Member;
 use serde_json::{Value, json};
 
@@ -60,8 +61,8 @@ enum Arbiter {
     None,
 }
 
-pub(crate) fn run(args: &InitArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let founded = found(&args.folder, &plan(args)).map_err(ClusterFailure::from)?;
+pub(crate) fn run(args: &InitArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let founded = found(&args.folder, &plan(args, algorithms)).map_err(ClusterFailure::from)?;
     match args.format {
         Format::Text => tell(&founded, console)?,
         Format::Json => writeln!(console.out, "{}", describe(&founded))?,
@@ -69,11 +70,12 @@ pub(crate) fn run(args: &InitArgs, console: &mut Console<'_>) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-fn plan(args: &InitArgs) -> Plan {
+fn plan(args: &InitArgs, algorithms: &Algorithms) -> Plan {
     let days = |count: u32| Duration::from_secs(24 * 3600) * count;
     let folder = || args.folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Plan {
-        algorithm: Choice::named(&args.algorithm, Some(args.params.clone()).filter(|params| !params.is_empty())),
+        algorithm: algorithms.choose(&args.algorithm, Some(args.params.clone()).filter(|params| !params.is_empty())),
+        algorithms: algorithms.clone(),
         arbiter: match args.arbiter {
             Arbiter::Raft => ArbiterKind::Raft,
             Arbiter::None => ArbiterKind::None,

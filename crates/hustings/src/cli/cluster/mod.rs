@@ -12,6 +12,7 @@ mod status;
 mod text;
 
 use clap::{Args, Subcommand};
+use hustings_cluster::election::Algorithms;
 
 pub(crate) use bench::{Trial, run as try_out};
 pub(crate) use failure::ClusterFailure;
@@ -64,10 +65,14 @@ pub(crate) struct Common {
     format: Format,
 }
 
-pub(crate) fn run(command: ClusterCommand, console: &mut Console<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    command: ClusterCommand,
+    algorithms: &Algorithms,
+    console: &mut Console<'_>,
+) -> Result<Exit, Failure> {
     match command {
-        ClusterCommand::Init(args) => init::run(&args, console),
-        ClusterCommand::Node(args) => node::run(&args, console),
+        ClusterCommand::Init(args) => init::run(&args, algorithms, console),
+        ClusterCommand::Node(args) => node::run(&args, algorithms, console),
         ClusterCommand::Status(args) => status::run(&args, console),
         ClusterCommand::Leader(args) => show::leader(&args, console),
         ClusterCommand::Watch(args) => show::watch(&args, console),

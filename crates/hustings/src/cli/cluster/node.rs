@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use hustings_cluster::clock::Clock;
 use hustings_cluster::config::{ArbiterKind, Config, Mode};
 use hustings_cluster::core::{Broken, Exit as Ended};
+use hustings_cluster::election::Algorithms;
 use hustings_cluster::node::{Journal, Node, NodeError, Options};
 use hustings_cluster::timing::{Explanation, Part, Way};
 use serde_json::{Value, json};
@@ -55,8 +56,9 @@ enum Rule {
     StaleRuns,
 }
 
-pub(crate) fn run(args: &NodeArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let config = Config::read(&place::configuration(args.config.as_ref())).map_err(ClusterFailure::from)?;
+pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let path = place::configuration(args.config.as_ref());
+    let config = Config::read_knowing(&path, algorithms).map_err(ClusterFailure::from)?;
     if args.explain_timing {
         explain(&config, args.format, console)?;
         return Ok(Exit::Done);

@@ -1,0 +1,175 @@
+//! All algorithms that a program knows, by name.
+
+use std::io::BufRead;
+use std::sync::Arc;
+
+use hustings_algorithms::catalogue::{ENTRIES, Entry, NameTaken, Visitor, check_names, visit};
+use hustings_algorithms::{About, Algorithm};
+use hustings_sim::simulate::{self, Refusal, ReplayRefusal};
+use hustings_sim::trace::file::TraceFile;
+
+use crate::{Compiled, Election, Replayed};
+
+/// The algorithms that a program knows: by default those of [`hustings_algorithms::catalogue`], and any that are added.
+///
+/// It is a value, not a global: whoever turns names into elections is given one. Copies are cheap.
+#[derive(Clone)]
+pub struct Catalogue {
+    known: Arc<Vec<Known>>,
+}
+
+/// An algorithm of a [`Catalogue`]: its description, and how it becomes elections.
+#[derive(Clone, Copy)]
+pub struct Known {
+    entry: Entry,
+    election: MakeElection,
+    replayed: Replay,
+}
+
+type MakeElection = fn(&[String]) -> Result<Box<dyn Election>, Refusal>;
+type Replay = fn(TraceFile<Box<dyn BufRead>>) -> Result<Replayed, ReplayRefusal>;
+
+impl Default for Catalogue {
+    fn default() -> Self {
+        struct Compile;
+        impl Visitor for Compile {
+            type Output = Known;
+            fn visit<A: Algorithm>(self) -> Known {
+                Known::of::<A>()
+            }
+        }
+        let known = ENTRIES.iter().filter_map(|entry| visit(entry.about.name, Compile));
+        Catalogue { known: Arc::new(known.collect()) }
+    }
+}
+
+impl Catalogue {
+    /// Adds an algorithm at the end. Fails if its name or one of its aliases is taken.
+    pub fn with<A: Algorithm>(mut self) -> Result<Self, NameTaken> {
+        check_names(&A::ABOUT, self.all().map(Known::about))?;
+        Arc::make_mut(&mut self.known).push(Known::of::<A>());
+        Ok(self)
+    }
+
+    /// All algorithms, in the order of the lists.
+    pub fn all(&self) -> impl ExactSizeIterator<Item = &Known> {
+        self.known.iter()
+    }
+
+    /// The algorithm of this name or alias.
+    pub fn find(&self, name: &str) -> Option<&Known> {
+        self.all().find(|known| known.about().is_called(name))
+    }
+
+    /// All names and aliases, for suggestions.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.all().flat_map(|known| known.about().names())
+    }
+}
+
+impl Known {
+    fn of<A: Algorithm>() -> Self {
+        Known { entry: Entry::of::<A>(), election: election::<A>, replayed: replayed::<A> }
+    }
+
+    /// The description with its parameters and kinds of messages.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// The description.
+    pub fn about(&self) -> &About {
+        &self.entry.about
+    }
+
+    /// The algorithm with parameters as they are typed (`name=value`).
+    pub fn election(&self, params: &[String]) -> Result<Box<dyn Election>, Refusal> {
+        (self.election)(params)
+    }
+
+    /// Replays a recorded run.
+    pub fn replayed(&self, file: TraceFile<Box<dyn BufRead>>) -> Result<Replayed, ReplayRefusal> {
+        (self.replayed)(file)
+    }
+}
+
+fn election<A: Algorithm>(params: &[String]) -> Result<Box<dyn Election>, Refusal> {
+    Ok(Box::new(Compiled::<A>(simulate::params::<A>(params)?)))
+}
+
+fn replayed<A: Algorithm>(file: TraceFile<Box<dyn BufRead>>) -> Result<Replayed, ReplayRefusal> {
+    let simulate::Replayed { params, scenario, outcome } = simulate::replayed::<A>(file)?;
+    Ok(Replayed { election: Box::new(Compiled::<A>(params)), scenario, outcome })
+}
+
+impl std::fmt::Debug for Catalogue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.all().map(|known| known.about().name)).finish()
+    }
+}
+
+impl std::fmt::Debug for Known {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Known").field(&self.about().name).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hustings_algorithms::ring::ChangRoberts;
+    use hustings_algorithms::{NoParams, Setting};
+    use hustings_protocol::Rank;
+    use hustings_sim::simulate::Request;
+
+    use super::*;
+
+    /// Chang–Roberts under another name.
+    struct Own;
+
+    impl Algorithm for Own {
+        type Params = NoParams;
+        type Protocol<R: Rank> = <ChangRoberts as Algorithm>::Protocol<R>;
+        const ABOUT: About = About { name: "own", aliases: &["mine"], ..ChangRoberts::ABOUT };
+        fn protocol<R: Rank>(params: &NoParams, setting: &Setting<'_, R>) -> Self::Protocol<R> {
+            ChangRoberts::protocol(params, setting)
+        }
+    }
+
+    #[test]
+    fn every_built_in_algorithm_is_known_by_all_its_names() {
+        let catalogue = Catalogue::default();
+        assert_eq!(catalogue.all().len(), ENTRIES.len());
+        for entry in ENTRIES {
+            for name in entry.about.names() {
+                let election = catalogue.find(name).map(|known| known.election(&[]));
+                assert_eq!(election.unwrap().unwrap().about().name, entry.about.name);
+            }
+        }
+        assert!(catalogue.find("own").is_none());
+    }
+
+    #[test]
+    fn an_added_algorithm_is_found_and_elects() {
+        let catalogue = Catalogue::default().with::<Own>().unwrap();
+        assert_eq!(catalogue.all().len(), ENTRIES.len() + 1);
+        let election = catalogue.find("mine").unwrap().election(&[]).unwrap();
+        let planned = election.plan(&Request { nodes: Some(5), ..Request::default() }).unwrap();
+        assert_eq!(election.run(&planned.scenario).leader, Some(4));
+        assert!(election.has_default_params());
+    }
+
+    #[test]
+    fn a_name_is_not_added_twice() {
+        let once = Catalogue::default().with::<Own>().unwrap();
+        let twice = once.with::<Own>().unwrap_err();
+        assert_eq!(twice, NameTaken { name: "own", new: "own", known: "own" });
+    }
+
+    #[test]
+    fn parameters_tell_whether_they_are_the_defaults() {
+        let bully = Catalogue::default().find("bully").copied().unwrap();
+        let is_default = |text: &str| bully.election(&[text.to_string()]).unwrap().has_default_params();
+        assert!(!is_default("highest=announce"));
+        assert!(is_default(&format!("T={}", bully.election(&[]).unwrap().params()[0].1)));
+    }
+}
