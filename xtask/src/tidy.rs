@@ -146,7 +146,7 @@ fn machine_paths(line: &str) -> impl Iterator<Item = String> {
 }
 
 fn is_member(manifest: &str) -> bool {
-    ["crates/", "examples/", "xtask/"].iter().any(|folder| manifest.starts_with(folder))
+    ["crates/", "xtask/"].iter().any(|folder| manifest.starts_with(folder))
 }
 
 fn inherits_lints(manifest: &str) -> bool {

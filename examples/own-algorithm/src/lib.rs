@@ -1,20 +1,28 @@
-//! An election algorithm in a crate of its own: nothing in Hustings has to change for it.
+//! An election algorithm in a crate of its own. Nothing in Hustings has to change for it.
 //!
-//! **Three laps** is a toy: one node sends a token round that finds the best, a second lap makes sure that nobody
-//! better has come up, a third tells everybody. It costs 3n messages with one starter; with several the best starter's
-//! token survives, as in Chang–Roberts.
+//! **Three laps** is a toy. In the first lap the token of one node goes round the ring, in the second it finds the
+//! best node, in the third it tells everybody. That takes 3n messages with one initiator. With several, the token of
+//! the best initiator survives, as in Chang–Roberts.
 //!
-//! What a researcher does for an algorithm of her own:
+//! An algorithm consists of three parts:
 //!
 //! 1. the messages, with the names under which they are counted ([`Message`]);
 //! 2. the rules of one node ([`Rules`], a [`Protocol`]);
-//! 3. the description and the formula ([`ThreeLaps`], an [`Algorithm`]).
+//! 3. the description and, if there is one, the formula for its messages ([`ThreeLaps`], an [`Algorithm`]).
 //!
-//! Then the simulator, its traces and its formulas take it like one of the catalogue's:
+//! Then `main.rs` is the whole program `hustings` with one more algorithm: it appears in `list`, and `sim`, `check`,
+//! `sweep`, `init` and `node` take its name.
+//!
+//! ```console
+//! $ cargo run -p own-algorithm -- sim three-laps -n 5 --trace text
+//! $ cargo run -p own-algorithm -- check three-laps --initiators every-subset
+//! ```
+//!
+//! The simulator is also there as a library:
 //!
 //! ```
-//! use hustings_algorithms::{Algorithm, NoParams};
-//! use hustings_sim::simulate::{Request, simulate};
+//! use hustings::algorithms::{Algorithm, NoParams};
+//! use hustings::sim::simulate::{Request, simulate};
 //! use own_algorithm::ThreeLaps;
 //!
 //! let request = Request { nodes: Some(64), ids: Some("random".parse()?), ..Request::default() };
@@ -27,10 +35,10 @@
 
 use std::marker::PhantomData;
 
-use hustings_algorithms::{
+use hustings::algorithms::{
     About, Algorithm, Assumptions, Cost, Direction, Initiators, Instance, NetworkKind, NoParams, Setting, Tolerates,
 };
-use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
+use hustings::protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
 /// The algorithm, for lists and commands.
@@ -41,26 +49,26 @@ pub struct ThreeLaps;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules<R>(PhantomData<R>);
 
-/// What a node remembers.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
-    /// It has heard of nothing.
+    /// It has neither sent nor received a message.
     Idle,
-    /// It sent a token.
+    /// It sent a token of its own.
     Starter,
-    /// It passed a token on.
+    /// It passed on the token of another node.
     Drawn,
 }
 
-/// What nodes say. Each lap is told from the next by its kind.
+/// The messages: one kind for each lap.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
 pub enum Message<R: Rank> {
-    /// First lap: who sent it. The best so far is found on the second.
+    /// First lap: the rank of the initiator.
     Ask(R),
-    /// Second lap: the best so far.
+    /// Second lap: the best rank so far.
     Find(R),
-    /// Third lap: the winner, and that is all.
+    /// Third lap: the rank of the winner.
     Tell(R),
 }
 kinds!(Message<R>: Ask = "ask", Find = "find", Tell = "tell");
@@ -85,7 +93,7 @@ impl<R: Rank> Protocol for Rules<R> {
         let own = cx.rank();
         match (message, *state) {
             (Message::Ask(starter), State::Starter) if starter == own => cx.send(Port::NEXT, Message::Find(own)),
-            (Message::Ask(starter), State::Starter) if starter < own => {} // this one's own token will do
+            (Message::Ask(starter), State::Starter) if starter < own => {} // the token of this node goes on
             (Message::Ask(_), _) => {
                 *state = State::Drawn;
                 cx.send(Port::NEXT, message);

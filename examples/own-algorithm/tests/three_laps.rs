@@ -1,8 +1,8 @@
-//! The foreign algorithm runs with everything that the catalogue's have: both engines, traces, formulas.
+//! The algorithm in the simulator, used as a library: both engines, traces, the formula.
 
-use hustings_algorithms::{Algorithm, NoParams};
-use hustings_sim::simulate::{Request, expected, simulate, simulate_traced};
-use hustings_sim::trace::Format;
+use hustings::algorithms::{Algorithm, NoParams};
+use hustings::sim::simulate::{Request, expected, simulate, simulate_traced};
+use hustings::sim::trace::Format;
 use own_algorithm::ThreeLaps;
 
 fn request(nodes: u32, seed: u64) -> Request {
