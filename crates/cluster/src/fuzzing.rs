@@ -10,7 +10,7 @@ use hustings_algorithms::catalogue::ENTRIES;
 use hustings_protocol::Id;
 
 use crate::config::{Choice, Config};
-use crate::election::{self, Act, Election, Memory};
+use crate::election::{self, Action, Election, SharedState};
 use crate::member::MemberRank;
 pub use crate::store::fuzzing::store;
 use crate::transport::frame::{Decoder, FrameError};
@@ -57,9 +57,13 @@ fn message(bytes: &[u8]) -> bool {
                 assert_eq!(again, Some(raft), "said again");
             }
         }
-        Message::Ask(ask) => {
-            if let Ok(request) = ask.request() {
-                assert_eq!(crate::wire::Ask::new(ask.number, &request).request(), Ok(request), "asked again");
+        Message::ForwardedRequest(forwarded) => {
+            if let Ok(request) = forwarded.parse() {
+                assert_eq!(
+                    crate::wire::ForwardedRequest::new(forwarded.number, &request).parse(),
+                    Ok(request),
+                    "asked again"
+                );
             }
         }
         // It is shorter than what carries it, so this ends.
@@ -122,36 +126,36 @@ pub fn election(bytes: &[u8]) -> bool {
     let choice = &CHOICES[usize::from(*algorithm) % CHOICES.len()];
     let candidates = [1, 2, 3, 4].map(|id| MemberRank { priority: 0, health: 100, id: Id(id) });
     let own = candidates[usize::from(*own) % candidates.len()].id;
-    let (mut memory, mut acts, mut alarms, mut any) = (Memory::new(1), Vec::new(), Vec::new(), false);
+    let (mut shared, mut actions, mut timers, mut any) = (SharedState::new(1), Vec::new(), Vec::new(), false);
     let mut election =
-        Election::enter(choice, own, &candidates, &mut memory, &mut acts).expect("the choice was checked");
+        Election::start(choice, own, &candidates, &mut shared, &mut actions).expect("the choice was checked");
     while let [from, length, rest @ ..] = script {
-        for act in acts.drain(..) {
-            match act {
-                Act::Send { to, bytes } => {
+        for action in actions.drain(..) {
+            match action {
+                Action::Send { to, bytes } => {
                     assert!(to != own && candidates.iter().any(|one| one.id == to), "mail to node {to}");
-                    assert!(bytes.len() <= election::MAX_BYTES, "mail of {} bytes", bytes.len());
+                    assert!(bytes.len() <= election::MAX_MESSAGE_BYTES, "mail of {} bytes", bytes.len());
                 }
-                Act::SetAlarm { ticks, alarm } => {
+                Action::SetTimer { ticks, token } => {
                     assert!(ticks > 0, "an alarm is in the future");
-                    alarms.push(alarm);
+                    timers.push(token);
                 }
             }
         }
         if *length == RING {
-            if let Some(alarm) = alarms.pop() {
-                election.ring(alarm, &mut memory, &mut acts);
+            if let Some(token) = timers.pop() {
+                election.handle_timer(token, &mut shared, &mut actions);
             }
             script = rest;
             continue;
         }
         let (letter, rest) = rest.split_at(rest.len().min(usize::from(*length)));
         let before = (election.leader(), election.view());
-        match election.receive(Id(u64::from(*from)), letter, &mut memory, &mut acts) {
+        match election.handle_message(Id(u64::from(*from)), letter, &mut shared, &mut actions) {
             Ok(()) => any = true,
             Err(_) => {
                 assert_eq!(
-                    (election.leader(), election.view(), acts.len()),
+                    (election.leader(), election.view(), actions.len()),
                     (before.0, before.1, 0),
                     "it changed nothing"
                 )

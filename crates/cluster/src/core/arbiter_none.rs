@@ -10,7 +10,7 @@ use crate::clock::Moment;
 
 impl Core {
     /// Makes the table say what the elections say.
-    pub(super) fn plan_handovers(&mut self) {
+    pub(super) fn apply_elections(&mut self) {
         if self.consensus.is_some() {
             return;
         }
@@ -20,34 +20,42 @@ impl Core {
             .elections
             .elected()
             .map(|(office, leader)| {
-                (office.to_string(), leader.map(|id| Holder { id, incarnation: self.life_of(id).unwrap_or(0) }))
+                (office.to_string(), leader.map(|id| Holder { id, incarnation: self.incarnation_of(id).unwrap_or(0) }))
             })
             .collect();
         // Whose an office is that this node stands for no more, it is not told.
         let held = self.table.offices.iter().filter(|(_, known)| known.holder.is_some());
-        let held = held.filter(|(name, _)| !self.elections.has(name));
-        let left: Vec<(String, Option<Holder>)> = held.map(|(name, _)| (name.clone(), None)).collect();
+        let held = held.filter(|(name, _)| !self.elections.contains(name));
+        let vacated: Vec<(String, Option<Holder>)> = held.map(|(name, _)| (name.clone(), None)).collect();
         // Counted over all offices: one that is forgotten and comes back goes on with greater tokens.
-        let mut greatest = self.table.offices.values().map(|office| office.token).max().unwrap_or(0);
-        for (office, holder) in elected.into_iter().chain(left) {
+        let mut last_token = self.table.offices.values().map(|office| office.token).max().unwrap_or(0);
+        for (office, holder) in elected.into_iter().chain(vacated) {
             let token = self.table.token(&office);
             let known = self.table.offices.get(&office).and_then(|known| known.holder);
             // A program has stopped, and another one on this host wants it.
-            let is_anew = holder == Some(own) && self.has_stopped(&office);
-            if known == holder && !is_anew {
+            let is_regrant = holder == Some(own) && self.has_stopped(&office);
+            if known == holder && !is_regrant {
                 continue;
             }
             let unix_ms = self.unix_ms;
             let command = match holder {
                 Some(to) => {
-                    let mode = self.setup.policy(&office).mode;
-                    let why = Cause::Elected;
-                    Command::Grant { office: office.clone(), to, after: token, mode, why, pinned: false, unix_ms }
+                    let mode = self.settings.policy(&office).mode;
+                    let cause = Cause::Elected;
+                    Command::Grant {
+                        office: office.clone(),
+                        holder: to,
+                        expected_token: token,
+                        mode,
+                        cause,
+                        pinned: false,
+                        unix_ms,
+                    }
                 }
-                None => Command::Vacate { office: office.clone(), token, why: Cause::Resigned, unix_ms },
+                None => Command::Vacate { office: office.clone(), token, cause: Cause::Resigned, unix_ms },
             };
-            greatest += 1;
-            self.table.apply(greatest, command);
+            last_token += 1;
+            self.table.apply(last_token, command);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::clock::Moment;
 use crate::timing::Timing;
 
 /// How much one more interval counts against what was seen before: one part in so many.
-const WEIGHT: i64 = 16;
+const GAIN_DIVISOR: i64 = 16;
 /// So many mean deviations above the mean are still nothing unusual.
 const DEVIATIONS: i64 = 8;
 
@@ -15,46 +15,46 @@ const DEVIATIONS: i64 = 8;
 /// The time-out is the mean of the intervals plus a multiple of their mean deviation, within a floor and a ceiling: on
 /// a quiet host it is the floor; where messages come irregularly, more is needed before anybody is suspected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pulse {
-    heard: Moment,
+pub struct FailureDetector {
+    last_contact: Moment,
     mean: i64,
     deviation: i64,
 }
 
-impl Pulse {
+impl FailureDetector {
     /// A peer that was heard just now.
     pub fn new(timing: &Timing, now: Moment) -> Self {
-        Pulse { heard: now, mean: timing.heartbeat.as_nanos() as i64, deviation: 0 }
+        FailureDetector { last_contact: now, mean: timing.heartbeat.as_nanos() as i64, deviation: 0 }
     }
 
     /// A heartbeat came in that was due after the usual interval.
-    pub fn heartbeat(&mut self, now: Moment) {
-        let interval = now.since(self.heard).as_nanos().min(60_000_000_000) as i64;
+    pub fn record_heartbeat(&mut self, now: Moment) {
+        let interval = now.since(self.last_contact).as_nanos().min(60_000_000_000) as i64;
         let error = interval - self.mean;
-        self.mean += error / WEIGHT;
-        self.deviation += (error.abs() - self.deviation) / WEIGHT;
-        self.heard = now;
+        self.mean += error / GAIN_DIVISOR;
+        self.deviation += (error.abs() - self.deviation) / GAIN_DIVISOR;
+        self.last_contact = now;
     }
 
     /// Something else came in: it incarnations, but that says nothing about its heartbeat.
-    pub fn word(&mut self, now: Moment) {
-        self.heard = now;
+    pub fn record_contact(&mut self, now: Moment) {
+        self.last_contact = now;
     }
 
     /// When it was last heard.
-    pub fn heard(&self) -> Moment {
-        self.heard
+    pub fn last_contact(&self) -> Moment {
+        self.last_contact
     }
 
     /// How long it may be silent.
-    pub fn patience(&self, timing: &Timing) -> Duration {
-        let usual = Duration::from_nanos((self.mean + DEVIATIONS * self.deviation).max(0) as u64);
-        usual.clamp(timing.silence_floor, timing.silence_ceiling)
+    pub fn timeout(&self, timing: &Timing) -> Duration {
+        let estimate = Duration::from_nanos((self.mean + DEVIATIONS * self.deviation).max(0) as u64);
+        estimate.clamp(timing.silence_floor, timing.silence_ceiling)
     }
 
     /// When it is suspected if it stays silent.
-    pub fn suspected_at(&self, timing: &Timing) -> Moment {
-        self.heard + self.patience(timing)
+    pub fn suspect_at(&self, timing: &Timing) -> Moment {
+        self.last_contact + self.timeout(timing)
     }
 }
 
@@ -65,12 +65,12 @@ mod tests {
     fn after(intervals: impl IntoIterator<Item = u64>) -> Duration {
         let timing = Timing::default();
         let mut now = Moment(1 << 40);
-        let mut pulse = Pulse::new(&timing, now);
+        let mut detector = FailureDetector::new(&timing, now);
         for interval in intervals {
             now = now + Duration::from_millis(interval);
-            pulse.heartbeat(now);
+            detector.record_heartbeat(now);
         }
-        pulse.patience(&timing)
+        detector.timeout(&timing)
     }
 
     #[test]

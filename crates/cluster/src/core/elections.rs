@@ -7,31 +7,31 @@ use hustings_protocol::Id;
 
 use super::Core;
 use crate::clock::Moment;
-use crate::election::{Act, Alarm, Election, Memory, key};
+use crate::election::{Action, Election, SharedState, TimerToken, key};
 use crate::member::MemberRank;
 use crate::wire::Message;
 
 /// A election and the offices that go by it.
-struct Held {
+struct RunningElection {
     election: Election,
     candidates: Vec<MemberRank>,
 }
 
 /// An alarm that a election has set.
-struct Set(Moment, u64, Alarm);
+struct ScheduledTimer(Moment, u64, TimerToken);
 
-impl PartialEq for Set {
+impl PartialEq for ScheduledTimer {
     fn eq(&self, other: &Self) -> bool {
         (self.0, self.1) == (other.0, other.1)
     }
 }
-impl Eq for Set {}
-impl PartialOrd for Set {
+impl Eq for ScheduledTimer {}
+impl PartialOrd for ScheduledTimer {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Set {
+impl Ord for ScheduledTimer {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.0, self.1).cmp(&(other.0, other.1))
     }
@@ -39,41 +39,41 @@ impl Ord for Set {
 
 /// All elections that a node takes part in.
 pub(super) struct Elections {
-    memory: Memory,
-    held: BTreeMap<u64, Held>,
-    alarms: BinaryHeap<Reverse<Set>>,
+    shared: SharedState,
+    running: BTreeMap<u64, RunningElection>,
+    timers: BinaryHeap<Reverse<ScheduledTimer>>,
     /// The election of each office that the node stands for.
     by_office: BTreeMap<String, u64>,
-    acts: Vec<Act>,
+    actions: Vec<Action>,
 }
 
 impl Elections {
-    pub(super) fn new(memory: Memory) -> Self {
+    pub(super) fn new(shared: SharedState) -> Self {
         Elections {
-            memory,
-            held: BTreeMap::new(),
-            alarms: BinaryHeap::new(),
+            shared,
+            running: BTreeMap::new(),
+            timers: BinaryHeap::new(),
             by_office: BTreeMap::new(),
-            acts: Vec::new(),
+            actions: Vec::new(),
         }
     }
 
     /// Test only: the key of the election that mail of a election which is over is taken for mail of. Mail of elections that are
     /// not over, or have not begun yet, stays what it is.
-    fn mistake(&self, key: u64, bytes: &[u8]) -> u64 {
-        match self.held.first_key_value() {
-            Some((current, _)) if !self.held.contains_key(&key) && self.memory.is_over(key, bytes) => *current,
+    fn misdirect(&self, key: u64, bytes: &[u8]) -> u64 {
+        match self.running.first_key_value() {
+            Some((current, _)) if !self.running.contains_key(&key) && self.shared.is_stale(key, bytes) => *current,
             _ => key,
         }
     }
 
     /// When the next alarm is due.
-    pub(super) fn next(&self) -> Moment {
-        self.alarms.peek().map_or(Moment::NEVER, |Reverse(Set(at, ..))| *at)
+    pub(super) fn next_timeout(&self) -> Moment {
+        self.timers.peek().map_or(Moment::NEVER, |Reverse(ScheduledTimer(at, ..))| *at)
     }
 
     /// Whether the node stands for an office.
-    pub(super) fn has(&self, office: &str) -> bool {
+    pub(super) fn contains(&self, office: &str) -> bool {
         self.by_office.contains_key(office)
     }
 
@@ -81,95 +81,98 @@ impl Elections {
     pub(super) fn elected(&self) -> impl Iterator<Item = (&str, Option<Id>)> {
         self.by_office
             .iter()
-            .map(|(office, key)| (office.as_str(), self.held.get(key).and_then(|held| held.election.leader())))
+            .map(|(office, key)| (office.as_str(), self.running.get(key).and_then(|running| running.election.leader())))
     }
 }
 
 impl Core {
     /// The candidates of the offices that this node stands for may have changed: begins elections that are new, and leaves
     /// those that are over.
-    pub(super) fn recount(&mut self) {
+    pub(super) fn refresh_elections(&mut self) {
         let mut by_office = BTreeMap::new();
-        let mut wanted: BTreeMap<u64, Vec<MemberRank>> = BTreeMap::new();
+        let mut needed: BTreeMap<u64, Vec<MemberRank>> = BTreeMap::new();
         for office in &self.candidacy.offices {
-            let stands = |id: &&Id| self.stands_for(**id, office);
-            let mut candidates: Vec<MemberRank> = self.view.iter().filter(stands).map(|&id| self.rank(id)).collect();
-            if !candidates.iter().any(|one| one.id == self.setup.own) {
-                candidates.push(self.rank(self.setup.own));
+            let is_candidate = |id: &&Id| self.is_candidate_for(**id, office);
+            let mut candidates: Vec<MemberRank> =
+                self.view.iter().filter(is_candidate).map(|&id| self.rank(id)).collect();
+            if !candidates.iter().any(|one| one.id == self.settings.own) {
+                candidates.push(self.rank(self.settings.own));
             }
             candidates.sort_unstable_by_key(|one| one.id);
             let key = key(&candidates);
             by_office.insert(office.clone(), key);
-            wanted.entry(key).or_insert(candidates);
+            needed.entry(key).or_insert(candidates);
         }
         self.elections.by_office = by_office;
         let elections = &mut self.elections;
-        elections.held.retain(|key, held| wanted.contains_key(key) && !held.election.is_shaken(&elections.memory));
-        for (key, candidates) in wanted {
-            if self.elections.held.contains_key(&key) {
+        elections
+            .running
+            .retain(|key, running| needed.contains_key(key) && !running.election.is_interrupted(&elections.shared));
+        for (key, candidates) in needed {
+            if self.elections.running.contains_key(&key) {
                 continue;
             }
             let elections = &mut self.elections;
-            let entered = Election::enter(
-                &self.setup.choice,
-                self.setup.own,
+            let started = Election::start(
+                &self.settings.choice,
+                self.settings.own,
                 &candidates,
-                &mut elections.memory,
-                &mut elections.acts,
+                &mut elections.shared,
+                &mut elections.actions,
             );
             // The choice was checked when the node started; a set that does not fit has no election, and no leader.
-            if let Ok(election) = entered {
-                elections.held.insert(key, Held { election, candidates });
+            if let Ok(election) = started {
+                elections.running.insert(key, RunningElection { election, candidates });
             }
-            self.act(key);
+            self.execute_actions(key);
         }
     }
 
     /// Does what a election wants.
-    fn act(&mut self, key: u64) {
-        for act in std::mem::take(&mut self.elections.acts) {
+    fn execute_actions(&mut self, key: u64) {
+        for act in std::mem::take(&mut self.elections.actions) {
             match act {
-                Act::Send { to, bytes } => self.send(to, Message::Election { key, bytes }),
-                Act::SetAlarm { ticks, alarm } => {
+                Action::Send { to, bytes } => self.send(to, Message::Election { key, bytes }),
+                Action::SetTimer { ticks, token } => {
                     let ticks = u32::try_from(ticks).unwrap_or(u32::MAX);
-                    let at = self.now + self.setup.timing.tick.saturating_mul(ticks);
-                    self.elections.alarms.push(Reverse(Set(at, key, alarm)));
+                    let at = self.now + self.settings.timing.tick.saturating_mul(ticks);
+                    self.elections.timers.push(Reverse(ScheduledTimer(at, key, token)));
                 }
             }
         }
     }
 
     /// Mail of a election came in.
-    pub(super) fn handle_race(&mut self, from: Id, key: u64, bytes: &[u8]) {
-        let key = if self.setup.takes_stale_mail { self.elections.mistake(key, bytes) } else { key };
+    pub(super) fn handle_election(&mut self, from: Id, key: u64, bytes: &[u8]) {
+        let key = if self.settings.accepts_stale_messages { self.elections.misdirect(key, bytes) } else { key };
         let elections = &mut self.elections;
-        let result = match elections.held.get_mut(&key) {
-            Some(held) if held.candidates.iter().any(|one| one.id == from) => {
-                held.election.receive(from, bytes, &mut elections.memory, &mut elections.acts)
+        let result = match elections.running.get_mut(&key) {
+            Some(running) if running.candidates.iter().any(|one| one.id == from) => {
+                running.election.handle_message(from, bytes, &mut elections.shared, &mut elections.actions)
             }
             Some(_) => Ok(()),
-            None => elections.memory.keep(key, from, bytes),
+            None => elections.shared.buffer(key, from, bytes),
         };
         if result.is_err() {
-            self.count("garbled-election-messages");
+            self.increment("garbled-election-messages");
         }
-        self.act(key);
+        self.execute_actions(key);
     }
 
     /// A peer that this node was in touch with is not up any more.
-    pub(super) fn race_lost(&mut self, id: Id) {
-        self.elections.memory.lost(id);
+    pub(super) fn interrupt_elections(&mut self, id: Id) {
+        self.elections.shared.handle_disconnect(id);
     }
 
     /// Rings alarms that are due.
-    pub(super) fn fire_timers(&mut self) {
-        while self.elections.next() <= self.now {
-            let Some(Reverse(Set(_, key, alarm))) = self.elections.alarms.pop() else { return };
+    pub(super) fn fire_election_timers(&mut self) {
+        while self.elections.next_timeout() <= self.now {
+            let Some(Reverse(ScheduledTimer(_, key, token))) = self.elections.timers.pop() else { return };
             let elections = &mut self.elections;
-            if let Some(held) = elections.held.get_mut(&key) {
-                held.election.ring(alarm, &mut elections.memory, &mut elections.acts);
+            if let Some(running) = elections.running.get_mut(&key) {
+                running.election.handle_timer(token, &mut elections.shared, &mut elections.actions);
             }
-            self.act(key);
+            self.execute_actions(key);
         }
     }
 }

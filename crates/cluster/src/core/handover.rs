@@ -17,173 +17,187 @@ pub(super) struct Handover {
     pub(super) token: u64,
     /// To whom; whoever claims it, if it is nobody in particular.
     pub(super) to: Option<Id>,
-    pub(super) why: Cause,
+    pub(super) cause: Cause,
     pub(super) stage: Stage,
     /// It is given up then.
-    pub(super) until: Moment,
+    pub(super) deadline: Moment,
     /// Who asked for it.
-    pub(super) ask: Option<requests::Asker>,
+    pub(super) requester: Option<requests::Requester>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The one who is to have it was asked whether it is ready.
-    Preparing,
+    CheckingReadiness,
     /// The holder was asked not to stand any more; somebody else is to be elected.
-    Resting,
+    AwaitingSuccessor,
     /// The holder was asked to stop.
-    Yielding,
+    SteppingDown,
 }
 
 impl Core {
     /// Begins to hand an office over: its holder is asked to stop.
-    pub(super) fn hand_over(
+    pub(super) fn begin_handover(
         &mut self,
         office: &str,
         known: &Office,
         to: Option<Id>,
-        why: Cause,
-        ask: Option<requests::Asker>,
+        cause: Cause,
+        requester: Option<requests::Requester>,
     ) {
         let Some(holder) = known.holder else { return };
         let token = known.token;
         if self.grants.proposed.contains_key(office) {
             return;
         }
-        if let Some(handover) = self.grants.handover.get_mut(office) {
-            if handover.stage == Stage::Resting {
-                (handover.stage, handover.to) = (Stage::Yielding, None);
-                self.ask_to_yield(holder.id, office, token, Cause::Resigned);
+        if let Some(handover) = self.grants.handovers.get_mut(office) {
+            if handover.stage == Stage::AwaitingSuccessor {
+                (handover.stage, handover.to) = (Stage::SteppingDown, None);
+                self.request_step_down(holder.id, office, token, Cause::Resigned);
             }
             return;
         }
-        let until = self.now + self.setup.timing.hand_over;
-        let handover = Handover { token, to, why, stage: Stage::Yielding, until, ask };
-        self.grants.handover.insert(office.to_string(), handover);
-        self.look_again_at(until);
-        self.ask_to_yield(holder.id, office, token, why);
+        let deadline = self.now + self.settings.timing.hand_over;
+        let handover = Handover { token, to, cause, stage: Stage::SteppingDown, deadline, requester };
+        self.grants.handovers.insert(office.to_string(), handover);
+        self.schedule_evaluation(deadline);
+        self.request_step_down(holder.id, office, token, cause);
     }
 
-    fn ask_to_yield(&mut self, holder: Id, office: &str, token: u64, why: Cause) {
-        if holder == self.setup.own {
-            self.yield_office(office, token, why);
+    fn request_step_down(&mut self, holder: Id, office: &str, token: u64, cause: Cause) {
+        if holder == self.settings.own {
+            self.step_down(office, token, cause);
         } else {
-            self.send(holder, Message::Yield { office: office.to_string(), token, why });
+            self.send(holder, Message::StepDown { office: office.to_string(), token, cause });
         }
     }
 
     /// A holder has stopped: the office goes to the one it was meant for, to whoever else claims it, or to nobody.
-    pub(super) fn handle_yielded(&mut self, from: Id, office: &str, token: u64, unasked: Cause) {
+    pub(super) fn handle_stepped_down(&mut self, from: Id, office: &str, token: u64, default_cause: Cause) {
         let Some(known) = self.table.offices.get(office).cloned() else { return };
-        if known.token != token || known.holder.is_none_or(|holder| holder.id != from) || !self.leads() {
+        if known.token != token || known.holder.is_none_or(|holder| holder.id != from) || !self.is_arbiter_leader() {
             return;
         }
-        let handover = self.grants.handover.get(office).filter(|handover| handover.token == token);
-        let (wished, why) = handover.map_or((None, unasked), |handover| (handover.to, handover.why));
-        let is_free = |id: &Id| self.is_up(*id) && self.stands_for(*id, office);
+        let handover = self.grants.handovers.get(office).filter(|handover| handover.token == token);
+        let (intended, cause) = handover.map_or((None, default_cause), |handover| (handover.to, handover.cause));
+        let is_available = |id: &Id| self.is_up(*id) && self.is_candidate_for(*id, office);
         let claimant = self.grants.claims.iter().filter(|(_, claims)| claims.iter().any(|one| one.office == office));
-        let next = wished
-            .filter(is_free)
-            .or_else(|| claimant.map(|(id, _)| *id).filter(is_free).max_by_key(|id| self.rank(*id)));
-        match next.and_then(|id| Some(Holder { id, incarnation: self.life_of(id)? })) {
+        let next = intended
+            .filter(is_available)
+            .or_else(|| claimant.map(|(id, _)| *id).filter(is_available).max_by_key(|id| self.rank(*id)));
+        match next.and_then(|id| Some(Holder { id, incarnation: self.incarnation_of(id)? })) {
             Some(to) if !self.table.paused => {
-                let pinned = why == Cause::Transferred && wished == Some(to.id);
-                self.grant(office, to, known.mode, why, pinned);
+                let pinned = cause == Cause::Transferred && intended == Some(to.id);
+                self.grant(office, to, known.mode, cause, pinned);
             }
-            _ => self.vacate(office, token, why),
+            _ => self.vacate(office, token, cause),
         }
     }
 
     /// A member says whether it is ready to take an office over.
-    pub(super) fn handle_prepared(&mut self, from: Id, office: &str, ready: bool) {
-        let is_meant = |handover: &Handover| handover.to == Some(from) && handover.stage == Stage::Preparing;
-        let Some(handover) = self.grants.handover.get_mut(office).filter(|handover| is_meant(handover)) else { return };
-        if !ready {
-            let asker = self.grants.handover.remove(office).and_then(|handover| handover.ask);
-            let name = self.table.name(from);
-            asker.into_iter().for_each(|asker| self.answer(asker, Err(requests::not_ready(&name, office))));
+    pub(super) fn handle_readiness(&mut self, from: Id, office: &str, is_ready: bool) {
+        let is_awaited = |handover: &Handover| handover.to == Some(from) && handover.stage == Stage::CheckingReadiness;
+        let Some(handover) = self.grants.handovers.get_mut(office).filter(|handover| is_awaited(handover)) else {
+            return;
+        };
+        if !is_ready {
+            let requester = self.grants.handovers.remove(office).and_then(|handover| handover.requester);
+            let name = self.table.member_name(from);
+            requester
+                .into_iter()
+                .for_each(|requester| self.respond(requester, Err(requests::not_ready(&name, office))));
             return;
         }
-        handover.stage = Stage::Yielding;
-        let (token, why) = (handover.token, handover.why);
+        handover.stage = Stage::SteppingDown;
+        let (token, cause) = (handover.token, handover.cause);
         match self.table.offices.get(office).and_then(|known| known.holder) {
-            Some(holder) if self.lost(holder).is_none() => self.ask_to_yield(holder.id, office, token, why),
+            Some(holder) if self.loss_cause(holder).is_none() => {
+                self.request_step_down(holder.id, office, token, cause)
+            }
             _ => {}
         }
     }
 
-    pub(super) fn give_up_late_hand_overs(&mut self) {
-        let late: BTreeSet<String> = self
+    pub(super) fn expire_handovers(&mut self) {
+        let expired: BTreeSet<String> = self
             .grants
-            .handover
+            .handovers
             .iter()
-            .filter(|(_, handover)| handover.until <= self.now)
+            .filter(|(_, handover)| handover.deadline <= self.now)
             .map(|(office, _)| office.clone())
             .collect();
-        for office in late {
-            let handover = self.grants.handover.remove(&office).expect("it was just there");
-            if handover.stage == Stage::Resting {
+        for office in expired {
+            let handover = self.grants.handovers.remove(&office).expect("it was just there");
+            if handover.stage == Stage::AwaitingSuccessor {
                 // Nobody else wants it: it is given up all the same.
                 let known = self.table.offices.get(&office).cloned();
                 if let Some(known) = known.filter(|known| known.token == handover.token) {
-                    self.hand_over(&office, &known, None, Cause::Resigned, handover.ask);
+                    self.begin_handover(&office, &known, None, Cause::Resigned, handover.requester);
                 }
-            } else if let Some(asker) = handover.ask {
-                self.answer(asker, Err(requests::too_late(&office)));
+            } else if let Some(requester) = handover.requester {
+                self.respond(requester, Err(requests::timed_out(&office)));
             }
         }
-        let next = self.grants.handover.values().map(|handover| handover.until).min();
-        next.into_iter().for_each(|moment| self.look_again_at(moment));
+        let next = self.grants.handovers.values().map(|handover| handover.deadline).min();
+        next.into_iter().for_each(|moment| self.schedule_evaluation(moment));
     }
 
     /// An operator wants an office to go to a member.
-    pub(super) fn transfer(&mut self, office: &str, to: &str, asker: requests::Asker) -> Result<(), Refusal> {
-        let id = self.table.named(to).map(|member| member.id).ok_or_else(|| requests::unknown_member(to))?;
+    pub(super) fn transfer(&mut self, office: &str, to: &str, requester: requests::Requester) -> Result<(), Refusal> {
+        let id = self.table.member_by_name(to).map(|member| member.id).ok_or_else(|| requests::unknown_member(to))?;
         let known = self.table.offices.get(office).cloned().ok_or_else(|| requests::not_held(office))?;
         let holder = known.holder.ok_or_else(|| requests::not_held(office))?;
         if self.table.paused {
             return Err(requests::paused());
         }
         if holder.id == id {
-            self.answer(asker, Ok(()));
+            self.respond(requester, Ok(()));
             return Ok(());
         }
-        if !self.is_up(id) || !self.stands_for(id, office) {
+        if !self.is_up(id) || !self.is_candidate_for(id, office) {
             return Err(requests::not_ready(to, office));
         }
-        if self.grants.handover.contains_key(office) {
+        if self.grants.handovers.contains_key(office) {
             return Err(requests::busy(office));
         }
-        let until = self.now + self.setup.timing.hand_over;
-        let (token, why) = (known.token, Cause::Transferred);
-        let handover = Handover { token, to: Some(id), why, stage: Stage::Preparing, until, ask: Some(asker) };
-        self.grants.handover.insert(office.to_string(), handover);
-        self.grants.next = self.grants.next.min(until);
-        if id == self.setup.own {
-            let ready = self.stands_for(id, office);
-            self.handle_prepared(id, office, ready);
+        let deadline = self.now + self.settings.timing.hand_over;
+        let (token, cause) = (known.token, Cause::Transferred);
+        let handover = Handover {
+            token,
+            to: Some(id),
+            cause,
+            stage: Stage::CheckingReadiness,
+            deadline,
+            requester: Some(requester),
+        };
+        self.grants.handovers.insert(office.to_string(), handover);
+        self.grants.next_evaluation = self.grants.next_evaluation.min(deadline);
+        if id == self.settings.own {
+            let is_ready = self.is_candidate_for(id, office);
+            self.handle_readiness(id, office, is_ready);
         } else {
-            self.send(id, Message::Prepare { office: office.to_string() });
+            self.send(id, Message::ReadinessRequest { office: office.to_string() });
         }
         Ok(())
     }
 
     /// An operator wants the holder of an office to let go.
-    pub(super) fn resign(&mut self, office: &str, asker: requests::Asker) -> Result<(), Refusal> {
+    pub(super) fn resign(&mut self, office: &str, requester: requests::Requester) -> Result<(), Refusal> {
         let known = self.table.offices.get(office).cloned().ok_or_else(|| requests::not_held(office))?;
         let holder = known.holder.ok_or_else(|| requests::not_held(office))?;
-        if self.grants.handover.contains_key(office) {
+        if self.grants.handovers.contains_key(office) {
             return Err(requests::busy(office));
         }
-        let until = self.now + self.setup.timing.hand_over / 2;
-        let (token, why) = (known.token, Cause::Resigned);
-        let handover = Handover { token, to: None, why, stage: Stage::Resting, until, ask: Some(asker) };
-        self.grants.handover.insert(office.to_string(), handover);
-        self.grants.next = self.grants.next.min(until);
-        if holder.id == self.setup.own {
-            self.rest(office);
+        let deadline = self.now + self.settings.timing.hand_over / 2;
+        let (token, cause) = (known.token, Cause::Resigned);
+        let handover =
+            Handover { token, to: None, cause, stage: Stage::AwaitingSuccessor, deadline, requester: Some(requester) };
+        self.grants.handovers.insert(office.to_string(), handover);
+        self.grants.next_evaluation = self.grants.next_evaluation.min(deadline);
+        if holder.id == self.settings.own {
+            self.pause_campaign(office);
         } else {
-            self.send(holder.id, Message::Rest { office: office.to_string() });
+            self.send(holder.id, Message::PauseCampaign { office: office.to_string() });
         }
         Ok(())
     }

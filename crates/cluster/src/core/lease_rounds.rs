@@ -20,180 +20,196 @@ use hustings_protocol::Id;
 
 use super::{Core, Output};
 use crate::clock::Moment;
-use crate::wire::{Follow, Heartbeat, Lead, Message};
+use crate::wire::{FollowerHeartbeat, Heartbeat, LeaderHeartbeat, Message};
 
 /// How many rounds and answers are remembered until they are confirmed.
-const MAX_OPEN: usize = 64;
+const MAX_UNCONFIRMED: usize = 64;
 
 /// What the leader of the arbiter knows of its followers.
 #[derive(Debug, Default)]
 pub(super) struct LeaseRounds {
     /// The last round, and when each open one was started.
     round: u64,
-    started: VecDeque<(u64, Moment)>,
+    open_rounds: VecDeque<(u64, Moment)>,
     /// The next is due.
-    pub(super) next: Moment,
+    pub(super) next_round: Moment,
     followers: BTreeMap<Id, Follower>,
     /// When this node became the leader.
-    pub(super) elected: Moment,
+    pub(super) leader_since: Moment,
     /// The first entry of its term.
-    pub(super) term_begins: u64,
+    pub(super) term_start: u64,
 }
 
 /// What the leader knows of a follower.
 #[derive(Debug, Default)]
 struct Follower {
     /// The last round that it answered.
-    round: u64,
+    last_round: u64,
     /// When an answer last came in, of which of its incarnations.
-    heard: Moment,
+    last_heard: Moment,
     incarnation: u64,
     /// When an answer last came in of an earlier incarnation.
-    earlier: Moment,
+    previous_last_heard: Moment,
     /// Answers that are not confirmed yet: their number, and the last round when they came in.
-    open: VecDeque<(u64, u64)>,
+    unconfirmed: VecDeque<(u64, u64)>,
     confirmed: u64,
     /// What it must have acted on before anything is confirmed.
-    must_know: u64,
+    required_index: u64,
 }
 
 impl LeaseRounds {
     /// This node is the leader from now on, with the first entry of its term at this place.
-    pub(super) fn begin(&mut self, term_begins: u64, now: Moment) {
-        *self = LeaseRounds { round: self.round, elected: now, term_begins, next: now, ..LeaseRounds::default() };
+    pub(super) fn reset(&mut self, term_start: u64, now: Moment) {
+        *self =
+            LeaseRounds { round: self.round, leader_since: now, term_start, next_round: now, ..LeaseRounds::default() };
     }
 
     /// The lease of a member's incarnation is counted from then.
-    pub(super) fn lease_counts_from(&self, id: Id, incarnation: u64) -> Moment {
+    pub(super) fn lease_start(&self, id: Id, incarnation: u64) -> Moment {
         let heard = self.followers.get(&id).map_or(Moment::ZERO, |follower| {
-            if follower.incarnation == incarnation { follower.heard } else { follower.earlier }
+            if follower.incarnation == incarnation { follower.last_heard } else { follower.previous_last_heard }
         });
-        heard.max(self.elected)
+        heard.max(self.leader_since)
     }
 
     /// A member loses an office by the entry at this place: until it has acted on it, nothing is confirmed.
-    pub(super) fn must_know(&mut self, id: Id, index: u64) {
+    pub(super) fn require_applied(&mut self, id: Id, index: u64) {
         let follower = self.followers.entry(id).or_default();
-        follower.must_know = follower.must_know.max(index);
-        follower.open.clear();
+        follower.required_index = follower.required_index.max(index);
+        follower.unconfirmed.clear();
     }
 }
 
 impl Core {
     /// What the leader adds to a heartbeat for this peer.
-    pub(super) fn lead_for(&self, id: Id) -> Option<Lead> {
+    pub(super) fn leader_heartbeat_for(&self, id: Id) -> Option<LeaderHeartbeat> {
         let consensus = self.consensus.as_ref().filter(|consensus| consensus.is_leader())?;
-        let follower = self.rounds.followers.get(&id).filter(|follower| Some(follower.incarnation) == self.life_of(id));
+        let follower = self
+            .lease_rounds
+            .followers
+            .get(&id)
+            .filter(|follower| Some(follower.incarnation) == self.incarnation_of(id));
         let confirmed = follower.map_or(0, |follower| follower.confirmed);
-        Some(Lead { term: consensus.term(), commit: consensus.commit_for(id), round: self.rounds.round, confirmed })
+        Some(LeaderHeartbeat {
+            term: consensus.term(),
+            commit: consensus.commit_for(id),
+            round: self.lease_rounds.round,
+            confirmed,
+        })
     }
 
     /// Starts a round, or sends plain heartbeats, if it is time to.
-    pub(super) fn beat_if_due(&mut self) {
-        if self.now < self.rounds.next {
+    pub(super) fn heartbeat_if_due(&mut self) {
+        if self.now < self.lease_rounds.next_round {
             return;
         }
-        self.rounds.next = self.now + self.setup.timing.heartbeat;
+        self.lease_rounds.next_round = self.now + self.settings.timing.heartbeat;
         if let Some(consensus) = &mut self.consensus {
             consensus.tick();
         }
-        if self.leads() {
-            self.rounds.round += 1;
-            if self.rounds.started.len() >= MAX_OPEN {
-                self.rounds.started.pop_front();
+        if self.is_arbiter_leader() {
+            self.lease_rounds.round += 1;
+            if self.lease_rounds.open_rounds.len() >= MAX_UNCONFIRMED {
+                self.lease_rounds.open_rounds.pop_front();
             }
-            self.rounds.started.push_back((self.rounds.round, self.now));
-            let others: Vec<Id> = self.table.members.keys().copied().filter(|id| *id != self.setup.own).collect();
-            others.into_iter().for_each(|id| self.heartbeat(id));
-            self.confirm();
-            self.report_given_up();
+            self.lease_rounds.open_rounds.push_back((self.lease_rounds.round, self.now));
+            let others: Vec<Id> = self.table.members.keys().copied().filter(|id| *id != self.settings.own).collect();
+            others.into_iter().for_each(|id| self.send_heartbeat(id));
+            self.confirm_rounds();
+            self.report_relinquished();
         } else if self.arbiter_leader().is_none() {
             let connected: Vec<Id> = self.peers.iter().filter(|(_, peer)| peer.connected).map(|(id, _)| *id).collect();
-            connected.into_iter().for_each(|id| self.heartbeat(id));
+            connected.into_iter().for_each(|id| self.send_heartbeat(id));
         }
     }
 
     /// A heartbeat came in.
     pub(super) fn handle_heartbeat(&mut self, from: Id, heartbeat: Heartbeat) {
-        if let Some(lead) = heartbeat.lead {
-            self.handle_lead(from, lead);
+        if let Some(leader) = heartbeat.leader {
+            self.handle_leader_heartbeat(from, leader);
         }
-        if let Some(follow) = heartbeat.follow {
-            self.handle_follow(from, heartbeat.number, follow);
+        if let Some(follower) = heartbeat.follower {
+            self.handle_follower_heartbeat(from, heartbeat.number, follower);
         }
     }
 
-    fn handle_lead(&mut self, from: Id, lead: Lead) {
+    fn handle_leader_heartbeat(&mut self, from: Id, leader: LeaderHeartbeat) {
         let Some(consensus) = &mut self.consensus else { return };
-        if lead.term > crate::wire::MAX_INDEX {
+        if leader.term > crate::wire::MAX_INDEX {
             return;
         }
-        if lead.term < consensus.term() {
+        if leader.term < consensus.term() {
             // An old leader: the library tells it so.
-            consensus.beat_from_leader(from, lead.term, 0);
+            consensus.step_leader_heartbeat(from, leader.term, 0);
             return;
         }
-        consensus.beat_from_leader(from, lead.term, lead.commit);
+        consensus.step_leader_heartbeat(from, leader.term, leader.commit);
         let (term, applied) = (consensus.term(), consensus.applied());
         let now = self.now;
         let Some(peer) = self.peers.get_mut(&from) else { return };
         // That a majority was with it then stays true, whoever leads now.
-        if let Some(sent) = peer.sent_at(lead.confirmed) {
-            let until = sent + self.setup.holds_for;
+        if let Some(sent) = peer.sent_at(leader.confirmed) {
+            let until = sent + self.settings.lease_at_holder;
             self.deadline = self.deadline.max(until);
         }
         let number = peer.next_number(now);
-        let follow = Some(Follow { term, round: lead.round, applied });
-        let answer = Message::Heartbeat(Heartbeat { number, lead: None, follow });
-        if self.by_way_of.is_some() {
-            self.send_by_way_of_others(from, &answer);
+        let follower = Some(FollowerHeartbeat { term, round: leader.round, applied });
+        let response = Message::Heartbeat(Heartbeat { number, leader: None, follower });
+        if self.relayed_by.is_some() {
+            self.send_relayed(from, &response);
         } else {
-            self.send(from, answer);
+            self.send(from, response);
         }
-        self.report_given_up();
+        self.report_relinquished();
     }
 
-    fn handle_follow(&mut self, from: Id, number: u64, follow: Follow) {
-        let (now, incarnation) = (self.now, self.life_of(from).unwrap_or(0));
+    fn handle_follower_heartbeat(&mut self, from: Id, number: u64, heartbeat: FollowerHeartbeat) {
+        let (now, incarnation) = (self.now, self.incarnation_of(from).unwrap_or(0));
         let Some(consensus) = self.consensus.as_mut().filter(|consensus| consensus.is_leader()) else { return };
-        let is_ahead = follow.round > self.rounds.round;
-        if follow.term != consensus.term() || is_ahead || self.unknown_disks.contains(&from) {
+        let is_ahead = heartbeat.round > self.lease_rounds.round;
+        if heartbeat.term != consensus.term() || is_ahead || self.unknown_disks.contains(&from) {
             return;
         }
-        consensus.beat_from_follower(from, follow.term);
-        let round = self.rounds.round;
-        let term_begins = self.rounds.term_begins;
-        let follower = self.rounds.followers.entry(from).or_default();
+        consensus.step_follower_heartbeat(from, heartbeat.term);
+        let round = self.lease_rounds.round;
+        let term_start = self.lease_rounds.term_start;
+        let follower = self.lease_rounds.followers.entry(from).or_default();
         if follower.incarnation != incarnation {
-            let (must_know, earlier) = (follower.must_know, follower.heard);
-            *follower = Follower { incarnation, must_know, earlier, ..Follower::default() };
+            let (required_index, previous_last_heard) = (follower.required_index, follower.last_heard);
+            *follower = Follower { incarnation, required_index, previous_last_heard, ..Follower::default() };
         }
-        follower.heard = now;
-        follower.round = follower.round.max(follow.round);
-        if follow.applied >= follower.must_know.max(term_begins) && follower.open.len() < MAX_OPEN {
-            follower.open.push_back((number, round));
+        follower.last_heard = now;
+        follower.last_round = follower.last_round.max(heartbeat.round);
+        if heartbeat.applied >= follower.required_index.max(term_start) && follower.unconfirmed.len() < MAX_UNCONFIRMED
+        {
+            follower.unconfirmed.push_back((number, round));
         }
-        self.confirm();
+        self.confirm_rounds();
     }
 
     /// Finds out which answers a majority has confirmed, and which of the leader's own rounds.
-    fn confirm(&mut self) {
-        let own = self.setup.own;
+    fn confirm_rounds(&mut self) {
+        let own = self.settings.own;
         let Some(consensus) = self.consensus.as_ref().filter(|consensus| consensus.is_established()) else { return };
-        let answered: BTreeMap<Id, u64> =
-            self.rounds.followers.iter().map(|(id, follower)| (*id, follower.round)).collect();
-        let is_with_us = |after: u64, also: Option<Id>| {
-            let has = |id: Id| id == own || Some(id) == also || answered.get(&id).is_some_and(|round| *round > after);
-            consensus.is_majority(has)
+        let last_rounds: BTreeMap<Id, u64> =
+            self.lease_rounds.followers.iter().map(|(id, follower)| (*id, follower.last_round)).collect();
+        let has_quorum_after = |after: u64, also: Option<Id>| {
+            let supports =
+                |id: Id| id == own || Some(id) == also || last_rounds.get(&id).is_some_and(|round| *round > after);
+            consensus.has_quorum(supports)
         };
-        for (id, follower) in &mut self.rounds.followers {
-            while let Some((number, _)) = follower.open.pop_front_if(|(_, round)| is_with_us(*round, Some(*id))) {
+        for (id, follower) in &mut self.lease_rounds.followers {
+            while let Some((number, _)) =
+                follower.unconfirmed.pop_front_if(|(_, round)| has_quorum_after(*round, Some(*id)))
+            {
                 follower.confirmed = follower.confirmed.max(number);
             }
         }
         let mut until = None;
-        while let Some((_, started)) = self.rounds.started.pop_front_if(|(round, _)| is_with_us(*round - 1, None)) {
-            until = Some(started + self.setup.holds_for);
+        while let Some((_, started)) =
+            self.lease_rounds.open_rounds.pop_front_if(|(round, _)| has_quorum_after(*round - 1, None))
+        {
+            until = Some(started + self.settings.lease_at_holder);
         }
         self.deadline = self.deadline.max(until.unwrap_or(Moment::ZERO));
     }
@@ -201,7 +217,7 @@ impl Core {
     /// Passes on what one peer says to another.
     pub(super) fn relay(&mut self, from: Id, incarnation: u64, to: Id, bytes: Vec<u8>) {
         if self.peers.get(&to).is_some_and(|peer| peer.connected) && from != to {
-            self.out.push(Output::Send(to, Message::Relay { from, incarnation, to, bytes }));
+            self.outputs.push(Output::Send(to, Message::Relay { from, incarnation, to, bytes }));
         }
     }
 }

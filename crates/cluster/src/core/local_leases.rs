@@ -12,27 +12,27 @@ use crate::api::{Cause, Holding, Reply};
 use crate::clock::Moment;
 use crate::config::Mode;
 use crate::member::Role;
-use crate::wire::{Candidacy, Claim, MAX_LISTED, Message};
+use crate::wire::{Candidacy, Claim, MAX_LIST_LEN, Message};
 
 // What a node stands for is understood by the others: all that its programs may campaign for, and `leader`.
-const _: () = assert!(MAX_OFFICES < MAX_LISTED);
+const _: () = assert!(MAX_OFFICES < MAX_LIST_LEN);
 
 /// For how long one who resigned does not stand again.
-const REST: std::time::Duration = std::time::Duration::from_secs(10);
+const CAMPAIGN_PAUSE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// What this node holds and wants.
 #[derive(Default)]
 pub(super) struct LocalLeases {
     /// What it holds, by office.
-    held: BTreeMap<String, Held>,
+    leases: BTreeMap<String, Lease>,
     /// The programs that campaign, by office, in the order in which they came.
     campaigns: BTreeMap<String, Vec<Campaign>>,
     /// Offices that it does not stand for, until when.
-    resting: BTreeMap<String, Moment>,
+    paused_campaigns: BTreeMap<String, Moment>,
     /// Tokens that it gave up, although the table may still show them.
-    given_up: BTreeMap<String, u64>,
+    relinquished: BTreeMap<String, u64>,
     /// The deadline that programs were last told of.
-    told: Moment,
+    announced_deadline: Moment,
 }
 
 /// A program that wants an office.
@@ -45,23 +45,23 @@ struct Campaign {
 
 impl Campaign {
     /// Whether it wants an office of this kind.
-    fn fits(&self, mode: Mode) -> bool {
+    fn accepts(&self, mode: Mode) -> bool {
         self.mode.is_none_or(|wanted| wanted == mode)
     }
 }
 
 /// An office that this node holds.
-struct Held {
+struct Lease {
     token: u64,
     mode: Mode,
     client: Option<ClientId>,
-    stage: Stage,
+    state: LeaseState,
     /// Until when the program was told that it may act.
-    told: Moment,
+    client_deadline: Moment,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+enum LeaseState {
     Active,
     /// The program was asked to stop.
     Stopping,
@@ -72,260 +72,274 @@ enum Stage {
 
 impl LocalLeases {
     /// When something here is due.
-    pub(super) fn next(&self, deadline: Moment) -> Moment {
-        let mut next = if self.held.is_empty() { Moment::NEVER } else { deadline };
-        for held in self.held.values() {
-            next = next.min(match held.stage {
-                Stage::Active | Stage::Stopping => held.told,
-                Stage::Stopped => Moment::NEVER,
+    pub(super) fn next_timeout(&self, deadline: Moment) -> Moment {
+        let mut next = if self.leases.is_empty() { Moment::NEVER } else { deadline };
+        for lease in self.leases.values() {
+            next = next.min(match lease.state {
+                LeaseState::Active | LeaseState::Stopping => lease.client_deadline,
+                LeaseState::Stopped => Moment::NEVER,
             });
         }
-        self.resting.values().fold(next, |next, until| next.min(*until))
+        self.paused_campaigns.values().fold(next, |next, until| next.min(*until))
     }
 
     /// Whether it holds anything.
     pub(super) fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.leases.is_empty()
     }
 }
 
 impl Core {
     /// The offices that this node holds, with their tokens, by name.
-    pub fn held(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.local_leases.held.iter().map(|(office, held)| (office.as_str(), held.token))
+    pub fn held_offices(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.local_leases.leases.iter().map(|(office, lease)| (office.as_str(), lease.token))
     }
 
     /// Whether this node holds an office, and has not stopped.
-    pub(super) fn acts_for(&self, office: &str) -> bool {
-        self.local_leases.held.get(office).is_some_and(|held| held.stage != Stage::Stopped)
+    pub(super) fn is_active_for(&self, office: &str) -> bool {
+        self.local_leases.leases.get(office).is_some_and(|lease| lease.state != LeaseState::Stopped)
     }
 
     /// Whether the work for an office that this node holds has stopped.
     pub(super) fn has_stopped(&self, office: &str) -> bool {
-        self.local_leases.held.get(office).is_some_and(|held| held.stage == Stage::Stopped)
+        self.local_leases.leases.get(office).is_some_and(|lease| lease.state == LeaseState::Stopped)
     }
 
     /// The offices that this node stands for now, with how well it is. If that is news, everybody is told.
     pub(super) fn announce_candidacy(&mut self) {
         let now = self.now;
-        self.local_leases.resting.retain(|_, until| *until > now);
-        let may_stand = self.setup.role == Role::Elector && !self.leaving && self.health >= self.setup.threshold;
+        self.local_leases.paused_campaigns.retain(|_, until| *until > now);
+        let is_eligible =
+            self.settings.role == Role::Elector && !self.leaving && self.health >= self.settings.threshold;
         let mut offices: Vec<String> = Vec::new();
-        if may_stand {
+        if is_eligible {
             let wanted = self.local_leases.campaigns.keys().map(String::as_str).chain([LEADER]);
-            offices
-                .extend(wanted.filter(|office| !self.local_leases.resting.contains_key(*office)).map(str::to_string));
+            offices.extend(
+                wanted.filter(|office| !self.local_leases.paused_campaigns.contains_key(*office)).map(str::to_string),
+            );
             offices.sort_unstable();
             offices.dedup();
         }
-        let (incarnation, store, health) = (self.setup.incarnation, self.setup.store, self.health);
-        let waits_us = self.candidacy.waits_us;
-        let candidacy = Candidacy { incarnation, store, health, waits_us, offices };
+        let (incarnation, store_id, health) = (self.settings.incarnation, self.settings.store_id, self.health);
+        let lease_at_arbiter_us = self.candidacy.lease_at_arbiter_us;
+        let candidacy = Candidacy { incarnation, store_id, health, lease_at_arbiter_us, offices };
         if candidacy != self.candidacy {
             self.candidacy = candidacy;
             self.view_is_stale = true;
             let message = Message::Candidacy(self.candidacy.clone());
-            self.send_all(&message);
+            self.broadcast(&message);
         }
     }
 
     /// What this node was elected for and does not hold. One that may not act could not hold it.
     pub(super) fn own_claims(&self) -> Vec<Claim> {
-        if self.deadline - self.setup.timing.stop <= self.now {
+        if self.deadline - self.settings.timing.stop <= self.now {
             return Vec::new();
         }
         let own = self.own_holder();
-        let elected = self.elections.elected().filter(|(_, leader)| *leader == Some(self.setup.own));
-        let lacks = elected.filter(|(office, _)| {
+        let elected = self.elections.elected().filter(|(_, leader)| *leader == Some(self.settings.own));
+        let unheld = elected.filter(|(office, _)| {
             let known = self.table.offices.get(*office);
             let has = known.is_some_and(|known| known.holder == Some(own));
             !has || self.has_stopped(office)
-                || known.map(|known| known.token) == self.local_leases.given_up.get(*office).copied()
+                || known.map(|known| known.token) == self.local_leases.relinquished.get(*office).copied()
         });
-        lacks.map(|(office, _)| Claim { office: office.to_string(), wish: self.setup.policy(office) }).collect()
+        unheld.map(|(office, _)| Claim { office: office.to_string(), policy: self.settings.policy(office) }).collect()
     }
 
     pub(super) fn own_holder(&self) -> Holder {
-        Holder { id: self.setup.own, incarnation: self.setup.incarnation }
+        Holder { id: self.settings.own, incarnation: self.settings.incarnation }
     }
 
     /// Compares what is held with what the table and the clock say.
-    pub(super) fn hold(&mut self) {
+    pub(super) fn update_leases(&mut self) {
         let own = self.own_holder();
         // What somebody was told has passed: it has stopped, even if there is more time now.
         let (now, deadline) = (self.now, self.deadline);
-        let is_late = |held: &Held| deadline <= now || (held.stage == Stage::Active && held.told <= now);
-        let late: Vec<String> =
-            self.local_leases.held.iter().filter(|(_, held)| is_late(held)).map(|(office, _)| office.clone()).collect();
-        late.into_iter().for_each(|office| self.let_go(&office, Cause::Expired));
-        let gone: Vec<String> = self
+        let is_expired =
+            |lease: &Lease| deadline <= now || (lease.state == LeaseState::Active && lease.client_deadline <= now);
+        let expired: Vec<String> = self
             .local_leases
-            .held
+            .leases
             .iter()
-            .filter(|(office, held)| {
+            .filter(|(_, lease)| is_expired(lease))
+            .map(|(office, _)| office.clone())
+            .collect();
+        expired.into_iter().for_each(|office| self.lose_lease(&office, Cause::Expired));
+        let lost: Vec<String> = self
+            .local_leases
+            .leases
+            .iter()
+            .filter(|(office, lease)| {
                 self.table
                     .offices
                     .get(*office)
-                    .is_none_or(|known| known.token != held.token || known.holder != Some(own))
+                    .is_none_or(|known| known.token != lease.token || known.holder != Some(own))
             })
             .map(|(office, _)| office.clone())
             .collect();
-        for office in gone {
-            let why = self.table.offices.get(&office).map_or(Cause::Removed, |known| known.why);
-            self.let_go(&office, why);
+        for office in lost {
+            let cause = self.table.offices.get(&office).map_or(Cause::Removed, |known| known.cause);
+            self.lose_lease(&office, cause);
         }
-        self.take_up(own);
-        self.finish_stops();
-        self.tell_deadline();
+        self.accept_grants(own);
+        self.finish_stopping();
+        self.renew_leases();
     }
 
     /// Takes up what the table says this node was granted.
-    fn take_up(&mut self, own: Holder) {
-        if self.deadline - self.setup.timing.stop <= self.now {
+    fn accept_grants(&mut self, own: Holder) {
+        if self.deadline - self.settings.timing.stop <= self.now {
             // Whatever was granted meanwhile cannot be honoured: give it back as soon as the arbiter listens.
             let granted = self.table.offices.iter().filter(|(_, known)| known.holder == Some(own));
             let late: Vec<(String, u64)> = granted.map(|(office, known)| (office.clone(), known.token)).collect();
-            self.local_leases.given_up.extend(late);
+            self.local_leases.relinquished.extend(late);
             return;
         }
         let mut fresh = Vec::new();
         for (office, known) in &self.table.offices {
-            let is_ours = known.holder == Some(own) && !self.local_leases.held.contains_key(office);
-            if is_ours && self.local_leases.given_up.get(office) != Some(&known.token) {
+            let is_own_grant = known.holder == Some(own) && !self.local_leases.leases.contains_key(office);
+            if is_own_grant && self.local_leases.relinquished.get(office) != Some(&known.token) {
                 fresh.push((office.clone(), known.token, known.mode));
             }
         }
         for (office, token, mode) in fresh {
-            self.dismiss_unfit(&office, token, mode);
+            self.reject_mismatched_campaigns(&office, token, mode);
             let client = self.local_leases.campaigns.get(&office).and_then(|campaigns| Some(campaigns.first()?.client));
-            let told = self.deadline - self.setup.timing.stop;
-            self.local_leases.held.insert(office.clone(), Held { token, mode, client, stage: Stage::Active, told });
+            let client_deadline = self.deadline - self.settings.timing.stop;
+            self.local_leases
+                .leases
+                .insert(office.clone(), Lease { token, mode, client, state: LeaseState::Active, client_deadline });
             if let Some(client) = client {
-                self.reply(client, Reply::Held(Holding { office, token, deadline: told }));
+                self.reply(client, Reply::Held(Holding { office, token, deadline: client_deadline }));
             } else if office != LEADER {
                 // Whoever wanted it is gone.
-                self.stopped(&office, token);
+                self.mark_stopped(&office, token);
             }
         }
-        self.local_leases.given_up.retain(|office, token| {
+        self.local_leases.relinquished.retain(|office, token| {
             self.table.offices.get(office).is_some_and(|known| known.token == *token && known.holder == Some(own))
         });
     }
 
     /// An office was granted that is not of the kind that some programs asked for: what another node's configuration
     /// says of it came first. They would never get it, and are told so.
-    fn dismiss_unfit(&mut self, office: &str, token: u64, mode: Mode) {
+    fn reject_mismatched_campaigns(&mut self, office: &str, token: u64, mode: Mode) {
         let Some(campaigns) = self.local_leases.campaigns.get_mut(office) else { return };
-        let unfit: Vec<ClientId> = campaigns.extract_if(.., |one| !one.fits(mode)).map(|one| one.client).collect();
+        let mismatched: Vec<ClientId> =
+            campaigns.extract_if(.., |one| !one.accepts(mode)).map(|one| one.client).collect();
         if campaigns.is_empty() {
             self.local_leases.campaigns.remove(office);
         }
-        for client in unfit {
+        for client in mismatched {
             self.reply(client, Reply::Lost { office: office.to_string(), token, why: Cause::OtherMode });
         }
     }
 
     /// Stops holding an office.
-    fn let_go(&mut self, office: &str, why: Cause) {
-        let Some(held) = self.local_leases.held.remove(office) else { return };
-        self.local_leases.given_up.insert(office.to_string(), held.token);
-        if let Some(client) = held.client {
-            self.reply(client, Reply::Lost { office: office.to_string(), token: held.token, why });
+    fn lose_lease(&mut self, office: &str, cause: Cause) {
+        let Some(lease) = self.local_leases.leases.remove(office) else { return };
+        self.local_leases.relinquished.insert(office.to_string(), lease.token);
+        if let Some(client) = lease.client {
+            self.reply(client, Reply::Lost { office: office.to_string(), token: lease.token, why: cause });
         }
     }
 
     /// Programs that were asked to stop, and whose time is over, have stopped.
-    fn finish_stops(&mut self) {
-        let is_due = |held: &Held| held.stage == Stage::Stopping && held.told <= self.now;
-        let due = self.local_leases.held.iter().filter(|(_, held)| is_due(held));
-        let due: Vec<(String, u64)> = due.map(|(office, held)| (office.clone(), held.token)).collect();
-        due.into_iter().for_each(|(office, token)| self.stopped(&office, token));
+    fn finish_stopping(&mut self) {
+        let is_due = |lease: &Lease| lease.state == LeaseState::Stopping && lease.client_deadline <= self.now;
+        let due = self.local_leases.leases.iter().filter(|(_, lease)| is_due(lease));
+        let due: Vec<(String, u64)> = due.map(|(office, lease)| (office.clone(), lease.token)).collect();
+        due.into_iter().for_each(|(office, token)| self.mark_stopped(&office, token));
     }
 
     /// Tells programs that they may go on for longer.
-    fn tell_deadline(&mut self) {
-        if self.deadline <= self.local_leases.told {
+    fn renew_leases(&mut self) {
+        if self.deadline <= self.local_leases.announced_deadline {
             return;
         }
-        self.local_leases.told = self.deadline;
-        let deadline = self.deadline - self.setup.timing.stop;
+        self.local_leases.announced_deadline = self.deadline;
+        let deadline = self.deadline - self.settings.timing.stop;
         let mut replies = Vec::new();
-        for (office, held) in self.local_leases.held.iter_mut().filter(|(_, held)| held.stage == Stage::Active) {
-            if deadline > held.told {
-                held.told = deadline;
-                let holding = Holding { office: office.clone(), token: held.token, deadline };
-                replies.extend(held.client.map(|client| (client, Reply::Renewed(holding))));
+        for (office, lease) in
+            self.local_leases.leases.iter_mut().filter(|(_, lease)| lease.state == LeaseState::Active)
+        {
+            if deadline > lease.client_deadline {
+                lease.client_deadline = deadline;
+                let holding = Holding { office: office.clone(), token: lease.token, deadline };
+                replies.extend(lease.client.map(|client| (client, Reply::Renewed(holding))));
             }
         }
         replies.into_iter().for_each(|(client, reply)| self.reply(client, reply));
     }
 
     /// The arbiter wants an office back.
-    pub(super) fn yield_office(&mut self, office: &str, token: u64, why: Cause) {
-        let Some(held) = self.local_leases.held.get_mut(office).filter(|held| held.token == token) else {
-            if self.local_leases.given_up.get(office) == Some(&token) {
+    pub(super) fn step_down(&mut self, office: &str, token: u64, cause: Cause) {
+        let Some(lease) = self.local_leases.leases.get_mut(office).filter(|lease| lease.token == token) else {
+            if self.local_leases.relinquished.get(office) == Some(&token) {
                 self.report_stopped(office, token, Cause::Expired);
             }
             return;
         };
-        if held.stage != Stage::Active {
+        if lease.state != LeaseState::Active {
             return;
         }
-        match held.client {
+        match lease.client {
             Some(client) => {
-                held.stage = Stage::Stopping;
-                self.reply(client, Reply::Stop { office: office.to_string(), token, why });
+                lease.state = LeaseState::Stopping;
+                self.reply(client, Reply::Stop { office: office.to_string(), token, why: cause });
             }
-            None => self.stopped(office, token),
+            None => self.mark_stopped(office, token),
         }
     }
 
     /// A program says that its work for an office has stopped. It cannot say so for another one.
-    pub(super) fn client_stopped(&mut self, client: ClientId, office: &str, token: u64) {
-        let is_anothers = |held: &Held| held.client.is_some_and(|holder| holder != client);
-        if !self.local_leases.held.get(office).is_some_and(is_anothers) {
-            self.stopped(office, token);
+    pub(super) fn handle_client_stopped(&mut self, client: ClientId, office: &str, token: u64) {
+        let belongs_to_another = |lease: &Lease| lease.client.is_some_and(|holder| holder != client);
+        if !self.local_leases.leases.get(office).is_some_and(belongs_to_another) {
+            self.mark_stopped(office, token);
         }
     }
 
     /// The work for an office has stopped.
-    pub(super) fn stopped(&mut self, office: &str, token: u64) {
-        let Some(held) = self.local_leases.held.get_mut(office).filter(|held| held.token == token) else { return };
-        if held.stage != Stage::Stopped {
-            held.stage = Stage::Stopped;
+    pub(super) fn mark_stopped(&mut self, office: &str, token: u64) {
+        let Some(lease) = self.local_leases.leases.get_mut(office).filter(|lease| lease.token == token) else { return };
+        if lease.state != LeaseState::Stopped {
+            lease.state = LeaseState::Stopped;
             self.report_stopped(office, token, Cause::Resigned);
         }
     }
 
-    fn report_stopped(&mut self, office: &str, token: u64, why: Cause) {
+    fn report_stopped(&mut self, office: &str, token: u64, cause: Cause) {
         match self.arbiter_leader() {
-            Some(leader) if leader == self.setup.own => self.handle_yielded(leader, office, token, why),
-            Some(leader) => self.send(leader, Message::Yielded { office: office.to_string(), token, why }),
+            Some(leader) if leader == self.settings.own => self.handle_stepped_down(leader, office, token, cause),
+            Some(leader) => self.send(leader, Message::SteppedDown { office: office.to_string(), token, cause }),
             None => {}
         }
     }
 
     /// What this node gave up and the table still shows, it says again.
-    pub(super) fn report_given_up(&mut self) {
+    pub(super) fn report_relinquished(&mut self) {
         let own = self.own_holder();
-        let is_shown = |office: &str, token: u64| {
+        let is_still_granted = |office: &str, token: u64| {
             let known = self.table.offices.get(office);
             known.is_some_and(|known| known.token == token && known.holder == Some(own))
         };
-        let stopped = self.local_leases.held.iter().filter(|(_, held)| held.stage == Stage::Stopped);
-        let stopped = stopped.map(|(office, held)| (office, held.token, Cause::Resigned));
-        let given_up = self.local_leases.given_up.iter().map(|(office, token)| (office, *token, Cause::Expired));
-        let stale: Vec<(String, u64, Cause)> = stopped
-            .chain(given_up)
-            .filter(|(office, token, _)| is_shown(office, *token))
-            .map(|(office, token, why)| (office.clone(), token, why))
+        let stopped = self.local_leases.leases.iter().filter(|(_, lease)| lease.state == LeaseState::Stopped);
+        let stopped = stopped.map(|(office, lease)| (office, lease.token, Cause::Resigned));
+        let relinquished =
+            self.local_leases.relinquished.iter().map(|(office, token)| (office, *token, Cause::Expired));
+        let outstanding: Vec<(String, u64, Cause)> = stopped
+            .chain(relinquished)
+            .filter(|(office, token, _)| is_still_granted(office, *token))
+            .map(|(office, token, cause)| (office.clone(), token, cause))
             .collect();
-        stale.into_iter().for_each(|(office, token, why)| self.report_stopped(&office, token, why));
+        outstanding.into_iter().for_each(|(office, token, cause)| self.report_stopped(&office, token, cause));
     }
 
     /// This node does not stand for an office for a while.
-    pub(super) fn rest(&mut self, office: &str) {
-        self.local_leases.resting.insert(office.to_string(), self.now + REST);
+    pub(super) fn pause_campaign(&mut self, office: &str) {
+        self.local_leases.paused_campaigns.insert(office.to_string(), self.now + CAMPAIGN_PAUSE);
     }
 
     /// A program wants an office.
@@ -335,14 +349,14 @@ impl Core {
             Some(known) => known.mode = mode,
             None => campaigns.push(Campaign { client, mode }),
         }
-        let told = self.deadline - self.setup.timing.stop;
-        if let Some(held) = self.local_leases.held.get_mut(office)
-            && held.client.is_none()
-            && held.stage == Stage::Active
-            && mode.is_none_or(|mode| mode == held.mode)
+        let client_deadline = self.deadline - self.settings.timing.stop;
+        if let Some(lease) = self.local_leases.leases.get_mut(office)
+            && lease.client.is_none()
+            && lease.state == LeaseState::Active
+            && mode.is_none_or(|mode| mode == lease.mode)
         {
-            (held.client, held.told) = (Some(client), told);
-            let holding = Holding { office: office.to_string(), token: held.token, deadline: told };
+            (lease.client, lease.client_deadline) = (Some(client), client_deadline);
+            let holding = Holding { office: office.to_string(), token: lease.token, deadline: client_deadline };
             self.reply(client, Reply::Held(holding));
         }
     }
@@ -356,29 +370,29 @@ impl Core {
                 self.local_leases.campaigns.remove(office);
             }
         }
-        let Some(held) = self.local_leases.held.get_mut(office).filter(|held| held.client == Some(client)) else {
+        let Some(lease) = self.local_leases.leases.get_mut(office).filter(|lease| lease.client == Some(client)) else {
             return;
         };
-        held.client = None;
-        let token = held.token;
+        lease.client = None;
+        let token = lease.token;
         // Without an arbiter there is no lease that would end.
-        if has_stopped || held.mode == Mode::Fenced || self.consensus.is_none() {
-            self.stopped(office, token);
-        } else if held.stage == Stage::Active {
-            held.stage = Stage::Stopping;
+        if has_stopped || lease.mode == Mode::Fenced || self.consensus.is_none() {
+            self.mark_stopped(office, token);
+        } else if lease.state == LeaseState::Active {
+            lease.state = LeaseState::Stopping;
         }
     }
 
     /// A program is gone.
-    pub(super) fn handle_client_gone(&mut self, client: ClientId) {
+    pub(super) fn withdraw_client(&mut self, client: ClientId) {
         let offices: Vec<String> = self.local_leases.campaigns.keys().cloned().collect();
         offices.iter().for_each(|office| self.withdraw(client, office, false));
     }
 
     /// How many offices a program campaigns for.
-    pub(super) fn campaigns_of(&self, client: ClientId) -> usize {
-        let is_its = |campaigns: &&Vec<Campaign>| campaigns.iter().any(|one| one.client == client);
-        self.local_leases.campaigns.values().filter(is_its).count()
+    pub(super) fn campaign_count(&self, client: ClientId) -> usize {
+        let is_own = |campaigns: &&Vec<Campaign>| campaigns.iter().any(|one| one.client == client);
+        self.local_leases.campaigns.values().filter(is_own).count()
     }
 
     /// Whether a program campaigns for an office.
@@ -387,11 +401,11 @@ impl Core {
     }
 
     /// How many offices all programs together campaign for.
-    pub(super) fn campaigned(&self) -> usize {
+    pub(super) fn campaigned_offices(&self) -> usize {
         self.local_leases.campaigns.len()
     }
 
     pub(super) fn reply(&mut self, client: ClientId, reply: Reply) {
-        self.out.push(Output::Reply(client, reply));
+        self.outputs.push(Output::Reply(client, reply));
     }
 }

@@ -41,7 +41,7 @@ use self::lease_rounds::LeaseRounds;
 use self::local_leases::LocalLeases;
 use self::peers::Peer;
 use self::read_index::ReadIndex;
-use self::start::Fixed;
+use self::start::Settings;
 pub use self::start::{Broken, Setup};
 use self::table::Table;
 use crate::api::{Cause, Reply, Request};
@@ -53,9 +53,9 @@ use crate::wire::{Candidacy, Claim, Message};
 /// The office that every elector stands for.
 pub const LEADER: &str = "leader";
 /// A node that was not running for longer than this does not blame others for its silence.
-const PAUSE: Duration = Duration::from_millis(40);
+const PAUSE_THRESHOLD: Duration = Duration::from_millis(40);
 /// A node that has just met enough others waits so long for word of a leader before it stands itself.
-const LISTEN: Duration = Duration::from_millis(30);
+const FIRST_CAMPAIGN_DELAY: Duration = Duration::from_millis(30);
 
 /// A program's connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -67,7 +67,7 @@ pub enum Output {
     /// Send this to a peer.
     Send(Id, Message),
     /// End the connection to a peer that was silent for too long.
-    Drop(Id),
+    Disconnect(Id),
     /// Write this, and say when it is durable: [`Core::persisted`].
     Write(Write),
     /// Tell a program.
@@ -91,64 +91,64 @@ pub enum Exit {
 
 /// See the module.
 pub struct Core {
-    setup: Fixed,
+    settings: Settings,
     now: Moment,
     /// For people: the wall clock.
     unix_ms: u64,
     /// When the core asked to be called.
-    wake: Moment,
+    next_timeout: Moment,
     peers: BTreeMap<Id, Peer>,
     /// Who passed on what is being handled.
-    by_way_of: Option<Id>,
+    relayed_by: Option<Id>,
     /// Who is up, ascending: as the leader of the arbiter says, or else by own evidence.
     view: Vec<Id>,
     view_is_stale: bool,
     /// What the leader of the arbiter last said of it, who that was, and in which term.
-    told_view: Option<(Id, u64, Vec<Id>)>,
+    leader_view: Option<(Id, u64, Vec<Id>)>,
     candidacy: Candidacy,
     health: u8,
     leaving: bool,
-    leave_by: Moment,
+    leave_deadline: Moment,
     elections: Elections,
     /// None without an arbiter.
     consensus: Option<Consensus>,
     ready: Ready,
     table: Table,
-    rounds: LeaseRounds,
+    lease_rounds: LeaseRounds,
     grants: Grants,
     local_leases: LocalLeases,
     /// Until when this node may act as a holder.
     deadline: Moment,
     /// Whom and when this node last told what it claims.
-    claims_told: Option<(Id, u64, Vec<Claim>)>,
-    claimed: Moment,
+    sent_claims: Option<(Id, u64, Vec<Claim>)>,
+    claims_sent_at: Moment,
     /// Members whose disks are not those that were registered.
     unknown_disks: BTreeSet<Id>,
     /// Registrations that are on their way through the log.
-    registering: BTreeSet<Id>,
+    pending_registrations: BTreeSet<Id>,
     /// The term in which this node last found itself leading, and whom it last followed.
-    led_in: u64,
-    followed: Option<Id>,
+    leading_term: u64,
+    followed_leader: Option<Id>,
     disk_failed: bool,
-    open: BTreeMap<u64, requests::Open>,
-    asked_so_far: u64,
-    agreeing: Vec<(u64, requests::Asker)>,
+    pending_requests: BTreeMap<u64, requests::PendingRequest>,
+    last_request: u64,
+    pending_proposals: Vec<(u64, requests::Requester)>,
     watchers: BTreeMap<ClientId, Vec<Option<String>>>,
-    shown: BTreeMap<String, status::Seen>,
+    published: BTreeMap<String, status::PublishedOffice>,
     read_index: ReadIndex,
     counters: BTreeMap<&'static str, u64>,
-    out: Vec<Output>,
+    outputs: Vec<Output>,
 }
 
 impl Core {
     /// What it wants done, in order.
-    pub fn outputs(&mut self) -> Vec<Output> {
-        std::mem::take(&mut self.out)
+    pub fn take_outputs(&mut self) -> Vec<Output> {
+        std::mem::take(&mut self.outputs)
     }
 
     /// When it wants to be called at the latest: [`Core::tick`].
-    pub fn wake_at(&self) -> Moment {
-        self.wake
+    pub fn poll_timeout(&self) -> Moment {
+        self.next_timeout
     }
 
     /// What the wall clock shows, for people.
@@ -157,42 +157,42 @@ impl Core {
     }
 
     /// There is a connection to a peer, in this of its incarnations.
-    pub fn up(&mut self, peer: Id, incarnation: u64, now: Moment) {
+    pub fn handle_connected(&mut self, peer: Id, incarnation: u64, now: Moment) {
         self.advance_clock(now);
-        self.connected(peer, incarnation);
+        self.peer_connected(peer, incarnation);
         self.reconcile();
     }
 
     /// The connection to a peer has ended.
-    pub fn down(&mut self, peer: Id, now: Moment) {
+    pub fn handle_disconnected(&mut self, peer: Id, now: Moment) {
         self.advance_clock(now);
-        self.disconnected(peer);
+        self.peer_disconnected(peer);
         self.reconcile();
     }
 
     /// A peer says something.
-    pub fn message(&mut self, from: Id, message: Message, now: Moment) {
+    pub fn handle_message(&mut self, from: Id, message: Message, now: Moment) {
         self.advance_clock(now);
-        self.handle(from, message);
+        self.dispatch(from, message);
         self.reconcile();
     }
 
     /// Everything up to this write is durable.
-    pub fn persisted(&mut self, number: u64, now: Moment) {
+    pub fn handle_persisted(&mut self, number: u64, now: Moment) {
         self.advance_clock(now);
         self.disk_failed = false;
         if let Some(consensus) = &mut self.consensus {
-            consensus.persisted(number, &mut self.ready);
+            consensus.handle_persisted(number, &mut self.ready);
         }
         self.reconcile();
     }
 
     /// The disk cannot be written to: nothing is granted until it can.
-    pub fn disk_failed(&mut self, now: Moment) {
+    pub fn handle_disk_failed(&mut self, now: Moment) {
         self.advance_clock(now);
         self.disk_failed = true;
-        self.count("failed-writes");
-        if self.leads()
+        self.increment("failed-writes");
+        if self.is_arbiter_leader()
             && let Some(consensus) = &mut self.consensus
         {
             consensus.forget_leader();
@@ -201,24 +201,24 @@ impl Core {
     }
 
     /// Time has passed.
-    pub fn tick(&mut self, now: Moment) {
+    pub fn handle_timeout(&mut self, now: Moment) {
         self.advance_clock(now);
         self.reconcile();
     }
 
     /// A program asks.
-    pub fn request(&mut self, client: ClientId, request: Request, now: Moment) {
+    pub fn handle_request(&mut self, client: ClientId, request: Request, now: Moment) {
         self.advance_clock(now);
-        self.handle_request(client, request);
+        self.dispatch_request(client, request);
         self.reconcile();
     }
 
     /// A program's connection has ended.
-    pub fn client_gone(&mut self, client: ClientId, now: Moment) {
+    pub fn handle_client_gone(&mut self, client: ClientId, now: Moment) {
         self.advance_clock(now);
         self.watchers.remove(&client);
-        self.read_index.forget(client);
-        self.handle_client_gone(client);
+        self.read_index.remove_client(client);
+        self.withdraw_client(client);
         self.reconcile();
     }
 
@@ -233,7 +233,7 @@ impl Core {
     pub fn leave(&mut self, now: Moment) {
         self.advance_clock(now);
         self.leaving = true;
-        self.leave_by = now + self.setup.timing.hand_over;
+        self.leave_deadline = now + self.settings.timing.hand_over;
         self.reconcile();
     }
 
@@ -243,83 +243,86 @@ impl Core {
     }
 
     /// Whether this node leads the arbiter.
-    fn leads(&self) -> bool {
+    fn is_arbiter_leader(&self) -> bool {
         self.consensus.as_ref().is_some_and(|consensus| consensus.is_leader())
     }
 
-    fn count(&mut self, what: &'static str) {
+    fn increment(&mut self, what: &'static str) {
         *self.counters.entry(what).or_default() += 1;
     }
 
     fn advance_clock(&mut self, now: Moment) {
         self.now = self.now.max(now);
-        if self.now > self.wake.max(Moment::ZERO) + PAUSE && self.wake != Moment::NEVER {
-            self.restart_silence();
-            self.count("own-pauses");
+        if self.now > self.next_timeout.max(Moment::ZERO) + PAUSE_THRESHOLD && self.next_timeout != Moment::NEVER {
+            self.restart_detectors();
+            self.increment("own-pauses");
         }
-        self.wake = Moment::NEVER;
+        self.next_timeout = Moment::NEVER;
     }
 
-    fn handle(&mut self, from: Id, message: Message) {
+    fn dispatch(&mut self, from: Id, message: Message) {
         if let Message::Relay { from: origin, incarnation, to, bytes } = message {
-            self.heard(from, false);
-            if to != self.setup.own {
+            self.record_contact(from, false);
+            if to != self.settings.own {
                 self.relay(origin, incarnation, to, bytes);
             } else if let Ok(message) = Message::decode(&bytes)
                 && !matches!(message, Message::Relay { .. })
                 && self.peers.get(&origin).is_some_and(|peer| peer.incarnation == incarnation)
             {
-                self.by_way_of = Some(from);
-                self.handle(origin, message);
-                self.by_way_of = None;
+                self.relayed_by = Some(from);
+                self.dispatch(origin, message);
+                self.relayed_by = None;
             }
             return;
         }
         if !self.peers.contains_key(&from) {
             return;
         }
-        self.heard(from, matches!(message, Message::Heartbeat(_)));
+        self.record_contact(from, matches!(message, Message::Heartbeat(_)));
         match message {
             Message::Heartbeat(heartbeat) => self.handle_heartbeat(from, heartbeat),
-            Message::Candidacy(candidacy) => self.handle_standing(from, candidacy),
+            Message::Candidacy(candidacy) => self.handle_candidacy(from, candidacy),
             Message::View(view) => {
                 let term = self.consensus.as_ref().map_or(0, |consensus| consensus.term());
-                self.told_view = Some((from, term, view));
+                self.leader_view = Some((from, term, view));
                 self.view_is_stale = true;
             }
             Message::Raft(message) => self.handle_raft(from, &message),
-            Message::Election { key, bytes } => self.handle_race(from, key, &bytes),
+            Message::Election { key, bytes } => self.handle_election(from, key, &bytes),
             Message::Claims(claims) => self.handle_claims(from, claims),
-            Message::Yield { office, token, why } => self.yield_office(&office, token, why),
-            Message::Yielded { office, token, why } => self.handle_yielded(from, &office, token, why),
-            Message::Rest { office } => self.rest(&office),
-            Message::Prepare { office } => {
-                let ready = self.stands_for(self.setup.own, &office) && !self.disk_failed;
-                self.send(from, Message::Prepared { office, ready });
+            Message::StepDown { office, token, cause } => self.step_down(&office, token, cause),
+            Message::SteppedDown { office, token, cause } => self.handle_stepped_down(from, &office, token, cause),
+            Message::PauseCampaign { office } => self.pause_campaign(&office),
+            Message::ReadinessRequest { office } => {
+                let is_ready = self.is_candidate_for(self.settings.own, &office) && !self.disk_failed;
+                self.send(from, Message::ReadinessResponse { office, is_ready });
             }
-            Message::Prepared { office, ready } => self.handle_prepared(from, &office, ready),
-            Message::Ask(ask) => {
-                if let Ok(request) = ask.request() {
-                    self.handle_ask(requests::Asker { node: from, number: ask.number }, &request);
+            Message::ReadinessResponse { office, is_ready } => self.handle_readiness(from, &office, is_ready),
+            Message::ForwardedRequest(forwarded) => {
+                if let Ok(request) = forwarded.parse() {
+                    self.handle_forwarded_request(
+                        requests::Requester { node: from, number: forwarded.number },
+                        &request,
+                    );
                 }
             }
-            Message::Answer { number, result } => self.handle_answer(number, result),
-            Message::Ended(id) => {
+            Message::ForwardedResponse { number, result } => self.handle_forwarded_response(number, result),
+            Message::PeerDown(id) => {
                 if let Some(peer) = self.peers.get_mut(&id) {
-                    peer.witnesses.insert(from, self.now);
+                    peer.down_reports.insert(from, self.now);
                 }
             }
-            Message::Read { number } => self.handle_read(from, number),
-            Message::Poll { term, poll } => self.handle_poll(from, term, poll),
-            Message::With { term, poll } => self.handle_with(from, term, poll),
-            Message::Sure { number, committed } => self.handle_sure(number, committed),
-            Message::Unknown => self.out.push(Output::Exit(Exit::UnknownDisk)),
-            Message::Farewell => self.ended(from, Cause::Left),
+            Message::ReadIndexRequest { number } => self.handle_read_index_request(from, number),
+            Message::PollRequest { term, poll } => self.handle_poll_request(from, term, poll),
+            Message::PollResponse { term, poll } => self.handle_poll_response(from, term, poll),
+            Message::ReadIndexResponse { number, committed } => self.handle_read_index_response(number, committed),
+            Message::UnknownDisk => self.outputs.push(Output::Exit(Exit::UnknownDisk)),
+            Message::Leave => self.mark_down(from, Cause::Left),
             Message::Relay { .. } => {}
         }
     }
 
-    fn handle_standing(&mut self, from: Id, mut candidacy: Candidacy) {
+    fn handle_candidacy(&mut self, from: Id, mut candidacy: Candidacy) {
         candidacy.offices.sort_unstable();
         candidacy.offices.dedup();
         let Some(peer) = self.peers.get_mut(&from) else { return };
@@ -333,10 +336,10 @@ impl Core {
         if self.unknown_disks.contains(&from) {
             return;
         }
-        let (place, now) = (self.place_in_line(), self.now);
+        let (position, now) = (self.campaign_position(), self.now);
         let Some(consensus) = &mut self.consensus else { return };
-        if !consensus.step(from, message, place, now) {
-            self.count("garbled-raft-messages");
+        if !consensus.step(from, message, position, now) {
+            self.increment("garbled-raft-messages");
         }
     }
 }
@@ -345,15 +348,15 @@ impl Core {
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core")
-            .field("own", &self.setup.own)
+            .field("own", &self.settings.own)
             .field("now", &self.now)
             .field("deadline", &self.deadline)
             .field("leader", &self.arbiter_leader())
             .field("view", &self.view)
             .field("peers", &self.peers)
             .field("elected", &self.elections.elected().collect::<Vec<_>>())
-            .field("claims", &self.claims_told)
-            .field("rounds", &self.rounds)
+            .field("claims", &self.sent_claims)
+            .field("rounds", &self.lease_rounds)
             .field("table", &self.table)
             .finish_non_exhaustive()
     }

@@ -10,10 +10,10 @@ use crate::api::{Refusal, Reply, Request};
 use crate::clock::Moment;
 use crate::config::{MAX_MEMBERS, Mode};
 use crate::member::{Member, Role};
-use crate::wire::{Ask, Message};
+use crate::wire::{ForwardedRequest, Message};
 
 /// How many questions to the arbiter's leader may be open.
-const MAX_OPEN: usize = 256;
+const MAX_PENDING: usize = 256;
 /// How many offices one program may campaign for.
 const MAX_CAMPAIGNS: usize = 2_000;
 
@@ -21,19 +21,19 @@ const MAX_CAMPAIGNS: usize = 2_000;
 const MAX_WATCHES: usize = 2_000;
 
 /// So many numbers of members may be left out: files that were written, and never used.
-const MAX_SKIPPED: u64 = 1_000_000;
+const MAX_ID_GAP: u64 = 1_000_000;
 
 /// Who asked the leader of the arbiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Asker {
+pub(super) struct Requester {
     pub(super) node: Id,
     pub(super) number: u64,
 }
 
 /// A question that waits for its answer.
-pub(super) struct Open {
+pub(super) struct PendingRequest {
     client: ClientId,
-    until: Moment,
+    deadline: Moment,
 }
 
 fn refusal(code: &str, message: String) -> Refusal {
@@ -52,19 +52,19 @@ pub(super) fn not_ready(name: &str, office: &str) -> Refusal {
 pub(super) fn busy(office: &str) -> Refusal {
     refusal("busy", format!("the office `{office}` is being handed over already"))
 }
-pub(super) fn too_late(office: &str) -> Refusal {
+pub(super) fn timed_out(office: &str) -> Refusal {
     refusal(
         "timed-out",
         format!("the office `{office}` was not handed over in time; `hustings leader {office}` shows who has it"),
     )
 }
-pub(super) fn elsewhere(office: &str) -> Refusal {
+pub(super) fn went_elsewhere(office: &str) -> Refusal {
     refusal("elsewhere", format!("the office `{office}` went to somebody else meanwhile"))
 }
 pub(super) fn paused() -> Refusal {
     refusal("paused", "elections are paused; `hustings resume` lets them go on".to_string())
 }
-pub(super) fn too_fast() -> Refusal {
+pub(super) fn too_many_requests() -> Refusal {
     refusal("busy", "this program asks faster than can be answered".to_string())
 }
 fn no_majority() -> Refusal {
@@ -76,7 +76,7 @@ fn no_arbiter() -> Refusal {
 
 impl Core {
     /// A program asks.
-    pub(super) fn handle_request(&mut self, client: ClientId, request: Request) {
+    pub(super) fn dispatch_request(&mut self, client: ClientId, request: Request) {
         let reply = match request {
             Request::History { office } => Reply::History { changes: self.history(office.as_deref()) },
             Request::Watch { ref office } => {
@@ -88,9 +88,9 @@ impl Core {
                 if !watched.contains(office) {
                     watched.push(office.clone());
                 }
-                return self.read(Reader::Program(client, request));
+                return self.begin_read(Reader::Client(client, request));
             }
-            Request::Status | Request::Leader { .. } => return self.read(Reader::Program(client, request)),
+            Request::Status | Request::Leader { .. } => return self.begin_read(Reader::Client(client, request)),
             Request::Campaign { office, mode } => match self.may_campaign(client, &office, mode) {
                 Ok(()) => {
                     self.reply(client, Reply::Done);
@@ -104,10 +104,10 @@ impl Core {
                 Reply::Done
             }
             Request::Stopped { office, token } => {
-                self.client_stopped(client, &office, token);
+                self.handle_client_stopped(client, &office, token);
                 Reply::Done
             }
-            request => match self.pass_on(client, &request) {
+            request => match self.forward(client, &request) {
                 Ok(()) => return,
                 Err(refusal) => Reply::Refused(refusal),
             },
@@ -119,23 +119,23 @@ impl Core {
         if let Err(problem) = crate::config::office_name(office) {
             return Err(refusal("bad-request", problem));
         }
-        if self.setup.role != Role::Elector {
-            let role = self.setup.role;
+        if self.settings.role != Role::Elector {
+            let role = self.settings.role;
             return Err(refusal("not-an-elector", format!("this node is a {role}: it never holds an office")));
         }
-        if self.campaigns_of(client) >= MAX_CAMPAIGNS {
+        if self.campaign_count(client) >= MAX_CAMPAIGNS {
             return Err(refusal("too-many", format!("a program may campaign for {MAX_CAMPAIGNS} offices at most")));
         }
-        if !self.is_campaigning_for(office) && self.campaigned() >= MAX_OFFICES {
+        if !self.is_campaigning_for(office) && self.campaigned_offices() >= MAX_OFFICES {
             let message =
                 format!("the programs of this node campaign for {MAX_OFFICES} offices, the most there may be");
             return Err(refusal("too-many", message));
         }
-        if office != LEADER && !self.table.offices.contains_key(office) && self.table.room() == 0 {
+        if office != LEADER && !self.table.offices.contains_key(office) && self.table.remaining_capacity() == 0 {
             let message = format!("there are {MAX_OFFICES} offices, the most there may be, and all are held");
             return Err(refusal("too-many", message));
         }
-        let known = self.table.offices.get(office).map_or(self.setup.policy(office).mode, |known| known.mode);
+        let known = self.table.offices.get(office).map_or(self.settings.policy(office).mode, |known| known.mode);
         match mode.filter(|mode| *mode != known) {
             Some(_) => Err(refusal("other-mode", format!("the office `{office}` is {known:?}").to_lowercase())),
             None => Ok(()),
@@ -143,93 +143,93 @@ impl Core {
     }
 
     /// Passes a request on to the leader of the arbiter.
-    fn pass_on(&mut self, client: ClientId, request: &Request) -> Result<(), Refusal> {
+    fn forward(&mut self, client: ClientId, request: &Request) -> Result<(), Refusal> {
         if self.consensus.is_none() {
             return Err(no_arbiter());
         }
         let leader = self.arbiter_leader().ok_or_else(no_majority)?;
-        if self.open.len() >= MAX_OPEN {
+        if self.pending_requests.len() >= MAX_PENDING {
             return Err(refusal("busy", "too many requests wait for their answers".to_string()));
         }
-        self.asked_so_far += 1;
-        let number = self.asked_so_far;
-        let until = self.now + self.setup.timing.hand_over * 2;
-        self.open.insert(number, Open { client, until });
-        if leader == self.setup.own {
-            self.handle_ask(Asker { node: leader, number }, request);
+        self.last_request += 1;
+        let number = self.last_request;
+        let deadline = self.now + self.settings.timing.hand_over * 2;
+        self.pending_requests.insert(number, PendingRequest { client, deadline });
+        if leader == self.settings.own {
+            self.handle_forwarded_request(Requester { node: leader, number }, request);
         } else {
-            self.send(leader, Message::Ask(Ask::new(number, request)));
+            self.send(leader, Message::ForwardedRequest(ForwardedRequest::new(number, request)));
         }
         Ok(())
     }
 
     /// Whether a program waits for an answer.
-    pub fn owes(&self, client: ClientId) -> bool {
-        self.read_index.owes(client) || self.open.values().any(|open| open.client == client)
+    pub fn has_pending_reply(&self, client: ClientId) -> bool {
+        self.read_index.has_pending(client) || self.pending_requests.values().any(|pending| pending.client == client)
     }
 
     /// The leader of the arbiter is asked.
-    pub(super) fn handle_ask(&mut self, asker: Asker, request: &Request) {
-        let result = if !self.leads() {
+    pub(super) fn handle_forwarded_request(&mut self, requester: Requester, request: &Request) {
+        let result = if !self.is_arbiter_leader() {
             Err(no_majority())
         } else {
             match request {
-                Request::Resign { office } => self.resign(office, asker),
-                Request::Transfer { office, to } => self.transfer(office, to, asker),
-                Request::Pause => self.agree(asker, &Command::Pause(true)),
-                Request::Resume => self.agree(asker, &Command::Pause(false)),
+                Request::Resign { office } => self.resign(office, requester),
+                Request::Transfer { office, to } => self.transfer(office, to, requester),
+                Request::Pause => self.propose_command(requester, &Command::SetPaused(true)),
+                Request::Resume => self.propose_command(requester, &Command::SetPaused(false)),
                 Request::AddMember { id, name, address, priority, role } => {
                     let (name, address) = (name.clone(), address.clone());
-                    self.add_member(asker, Member { id: Id(*id), name, address, priority: *priority, role: *role })
+                    self.add_member(requester, Member { id: Id(*id), name, address, priority: *priority, role: *role })
                 }
-                Request::RemoveMember { name } => self.remove_member(asker, name),
+                Request::RemoveMember { name } => self.remove_member(requester, name),
                 _ => Err(refusal("bad-request", "that is not for the leader of the arbiter".to_string())),
             }
         };
         if let Err(refusal) = result {
-            self.answer(asker, Err(refusal));
+            self.respond(requester, Err(refusal));
         }
     }
 
     /// Puts a command into the log; the asker is answered when it is committed.
-    fn agree(&mut self, asker: Asker, command: &Command) -> Result<(), Refusal> {
+    fn propose_command(&mut self, requester: Requester, command: &Command) -> Result<(), Refusal> {
         let consensus = self.consensus.as_mut().ok_or_else(no_arbiter)?;
         if !consensus.propose(command.encode()) {
             return Err(no_majority());
         }
         let index = consensus.last_index();
-        self.agreeing.push((index, asker));
+        self.pending_proposals.push((index, requester));
         Ok(())
     }
 
-    fn add_member(&mut self, asker: Asker, member: Member) -> Result<(), Refusal> {
+    fn add_member(&mut self, requester: Requester, member: Member) -> Result<(), Refusal> {
         let Member { id, ref name, role, .. } = member;
-        if self.table.named(name).is_some() {
+        if self.table.member_by_name(name).is_some() {
             return Err(refusal("known-member", format!("there is a member `{name}` already")));
         }
         if self.table.members.len() >= MAX_MEMBERS {
             return Err(refusal("too-many", format!("a cluster has {MAX_MEMBERS} members at most")));
         }
-        let greatest = self.table.greatest_id;
-        if id.0 <= greatest {
+        let max_id = self.table.max_member_id;
+        if id.0 <= max_id {
             let message = format!(
-                "`{name}` has the number {id}, but others were added since, with numbers up to {greatest}; `hustings \
+                "`{name}` has the number {id}, but others were added since, with numbers up to {max_id}; `hustings \
                  members remove {name} --dir DIR`, delete its folder, and add it again"
             );
             return Err(refusal("known-number", message));
         }
-        if id.0 - greatest > MAX_SKIPPED {
-            let message = format!("the number {id} is too far above {greatest}, the greatest that was given");
+        if id.0 - max_id > MAX_ID_GAP {
+            let message = format!("the number {id} is too far above {max_id}, the greatest that was given");
             return Err(refusal("bad-request", message));
         }
         crate::config::member_problem(&member).map_or(Ok(()), |problem| Err(refusal("bad-request", problem)))?;
         let kind = if role.votes() { ConfChangeType::AddNode } else { ConfChangeType::AddLearnerNode };
         let context = postcard::to_allocvec(&Some(&member)).expect("a member is plain data");
-        self.change_membership(asker, id, kind, context)
+        self.change_membership(requester, id, kind, context)
     }
 
-    fn remove_member(&mut self, asker: Asker, name: &str) -> Result<(), Refusal> {
-        let id = self.table.named(name).map(|member| member.id).ok_or_else(|| unknown_member(name))?;
+    fn remove_member(&mut self, requester: Requester, name: &str) -> Result<(), Refusal> {
+        let id = self.table.member_by_name(name).map(|member| member.id).ok_or_else(|| unknown_member(name))?;
         if self.consensus.as_ref().is_some_and(|consensus| consensus.voters() == [id]) {
             return Err(refusal(
                 "last-voter",
@@ -237,12 +237,12 @@ impl Core {
             ));
         }
         let context = postcard::to_allocvec(&None::<&Member>).expect("nothing is plain data");
-        self.change_membership(asker, id, ConfChangeType::RemoveNode, context)
+        self.change_membership(requester, id, ConfChangeType::RemoveNode, context)
     }
 
     fn change_membership(
         &mut self,
-        asker: Asker,
+        requester: Requester,
         id: Id,
         kind: ConfChangeType,
         context: Vec<u8>,
@@ -257,43 +257,48 @@ impl Core {
             return Err(refusal("busy", "another change of the membership is under way".to_string()));
         }
         let index = consensus.last_index();
-        self.agreeing.push((index, asker));
+        self.pending_proposals.push((index, requester));
         Ok(())
     }
 
     /// Answers whoever asked this leader of the arbiter.
-    pub(super) fn answer(&mut self, asker: Asker, result: Result<(), Refusal>) {
-        if asker.node == self.setup.own {
-            self.handle_answer(asker.number, result);
+    pub(super) fn respond(&mut self, requester: Requester, result: Result<(), Refusal>) {
+        if requester.node == self.settings.own {
+            self.handle_forwarded_response(requester.number, result);
         } else {
-            self.send(asker.node, Message::Answer { number: asker.number, result });
+            self.send(requester.node, Message::ForwardedResponse { number: requester.number, result });
         }
     }
 
     /// Entries up to here are committed: whoever waited for them is answered.
-    pub(super) fn answer_agreed(&mut self, applied: u64) {
-        let (done, rest) = std::mem::take(&mut self.agreeing).into_iter().partition(|(index, _)| *index <= applied);
-        self.agreeing = rest;
-        let done: Vec<(u64, Asker)> = done;
-        done.into_iter().for_each(|(_, asker)| self.answer(asker, Ok(())));
+    pub(super) fn answer_committed(&mut self, applied: u64) {
+        let (done, rest) =
+            std::mem::take(&mut self.pending_proposals).into_iter().partition(|(index, _)| *index <= applied);
+        self.pending_proposals = rest;
+        let done: Vec<(u64, Requester)> = done;
+        done.into_iter().for_each(|(_, requester)| self.respond(requester, Ok(())));
     }
 
     /// The leader of the arbiter has answered.
-    pub(super) fn handle_answer(&mut self, number: u64, result: Result<(), Refusal>) {
-        if let Some(open) = self.open.remove(&number) {
+    pub(super) fn handle_forwarded_response(&mut self, number: u64, result: Result<(), Refusal>) {
+        if let Some(pending) = self.pending_requests.remove(&number) {
             let reply = result.map_or_else(Reply::Refused, |()| Reply::Done);
-            self.reply(open.client, reply);
+            self.reply(pending.client, reply);
         }
     }
 
     /// Questions that nobody answered in time are answered here. Returns when the next is due.
-    pub(super) fn close_late_questions(&mut self) -> Moment {
-        let late: Vec<u64> =
-            self.open.iter().filter(|(_, open)| open.until <= self.now).map(|(number, _)| *number).collect();
-        for number in late {
+    pub(super) fn expire_requests(&mut self) -> Moment {
+        let expired: Vec<u64> = self
+            .pending_requests
+            .iter()
+            .filter(|(_, pending)| pending.deadline <= self.now)
+            .map(|(number, _)| *number)
+            .collect();
+        for number in expired {
             let message = "the leader of the arbiter did not answer in time; it may still be done".to_string();
-            self.handle_answer(number, Err(refusal("timed-out", message)));
+            self.handle_forwarded_response(number, Err(refusal("timed-out", message)));
         }
-        self.open.values().map(|open| open.until).min().unwrap_or(Moment::NEVER)
+        self.pending_requests.values().map(|pending| pending.deadline).min().unwrap_or(Moment::NEVER)
     }
 }

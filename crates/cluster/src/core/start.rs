@@ -16,7 +16,7 @@ use super::read_index::ReadIndex;
 use super::table::Table;
 use crate::clock::Moment;
 use crate::config::{ArbiterKind, Choice, Config, Policy};
-use crate::election::{Flaw, Memory};
+use crate::election::{Flaw, SharedState};
 use crate::member::{Member, Role};
 use crate::store::Mirror;
 use crate::timing::Timing;
@@ -41,7 +41,7 @@ pub struct Setup {
     /// Which start of the node this is: a random number that is not 0.
     pub incarnation: u64,
     /// Which disk it has: a random number that was drawn when the disk was new.
-    pub store: u64,
+    pub store_id: u64,
     /// What is on the disk.
     pub mirror: Mirror,
     /// For the coins of the algorithms.
@@ -51,27 +51,27 @@ pub struct Setup {
 }
 
 /// The parts of the setup that are asked for often.
-pub(super) struct Fixed {
+pub(super) struct Settings {
     pub(super) cluster: String,
     pub(super) own: Id,
     pub(super) role: Role,
     pub(super) incarnation: u64,
-    pub(super) store: u64,
+    pub(super) store_id: u64,
     pub(super) timing: Timing,
     pub(super) choice: Choice,
     pub(super) offices: BTreeMap<String, Policy>,
     pub(super) default_policy: Policy,
     pub(super) threshold: u8,
-    pub(super) holds_for: Duration,
-    pub(super) waits_for: Duration,
+    pub(super) lease_at_holder: Duration,
+    pub(super) lease_at_arbiter: Duration,
     pub(super) started: Moment,
     /// Where the configuration says that members are: it knows of a host that has moved before the table does.
     pub(super) addresses: BTreeMap<Id, String>,
     /// Test only.
-    pub(super) takes_stale_mail: bool,
+    pub(super) accepts_stale_messages: bool,
 }
 
-impl Fixed {
+impl Settings {
     pub(super) fn policy(&self, office: &str) -> Policy {
         self.offices.get(office).copied().unwrap_or(self.default_policy)
     }
@@ -80,98 +80,98 @@ impl Fixed {
 impl Core {
     /// A node that starts now.
     pub fn new(setup: Setup, now: Moment) -> Result<Self, raft::Error> {
-        let Setup { config, incarnation, store, mirror, seed, broken } = setup;
+        let Setup { config, incarnation, store_id, mirror, seed, broken } = setup;
         let own = config.node;
         let role = config.own().map_or(Role::Observer, |member| member.role);
-        let mut table = Table::founded(&config.members);
-        let mut is_remembered = false;
+        let mut table = Table::with_members(&config.members);
+        let mut is_restored = false;
         let consensus = match config.arbiter {
             ArbiterKind::None => None,
             ArbiterKind::Raft => {
                 let snapshot = mirror.latest_snapshot();
                 if let Some(saved) = Table::decode(&snapshot.data).filter(|_| !snapshot.is_empty()) {
-                    (table, is_remembered) = (saved, true);
+                    (table, is_restored) = (saved, true);
                 } else {
-                    mirror.set_conf_state(founding(&config));
+                    mirror.set_conf_state(initial_conf_state(&config));
                 }
                 Some(Consensus::new(own, mirror, Campaign::default(), broken.durable_before_send)?)
             }
         };
         let timing = config.timing;
-        let (holds_for, waits_for) =
+        let (lease_at_holder, lease_at_arbiter) =
             if broken.drift_margin { (timing.lease, timing.lease) } else { (timing.holds_for(), timing.waits_for()) };
-        let memory = Memory::new(seed);
-        let memory = if broken.stale_runs { memory.with_flaw(Flaw::NotDropped) } else { memory };
-        let fixed = Fixed {
+        let shared = SharedState::new(seed);
+        let shared = if broken.stale_runs { shared.with_flaw(Flaw::NotDropped) } else { shared };
+        let settings = Settings {
             cluster: config.cluster.clone(),
             own,
             role,
             incarnation,
-            store,
+            store_id,
             timing,
             choice: config.algorithm.clone(),
             offices: config.offices.iter().cloned().collect(),
             default_policy: config.default_policy,
             threshold: config.health.as_ref().map_or(0, |health| health.threshold),
-            holds_for,
-            waits_for,
+            lease_at_holder,
+            lease_at_arbiter,
             started: now,
             addresses: config.members.iter().map(|member| (member.id, member.address.clone())).collect(),
-            takes_stale_mail: broken.stale_runs,
+            accepts_stale_messages: broken.stale_runs,
         };
         let health = if config.health.is_some() { 0 } else { 100 };
-        let waits_us = waits_for.as_micros() as u64;
-        let candidacy = Candidacy { incarnation, store, health, waits_us, offices: Vec::new() };
+        let lease_at_arbiter_us = lease_at_arbiter.as_micros() as u64;
+        let candidacy = Candidacy { incarnation, store_id, health, lease_at_arbiter_us, offices: Vec::new() };
         let mut core = Core {
-            setup: fixed,
+            settings,
             now,
             unix_ms: 0,
-            wake: Moment::NEVER,
+            next_timeout: Moment::NEVER,
             peers: BTreeMap::new(),
-            by_way_of: None,
+            relayed_by: None,
             view: vec![own],
             view_is_stale: true,
-            told_view: None,
+            leader_view: None,
             candidacy,
             health,
             leaving: false,
-            leave_by: Moment::NEVER,
-            elections: Elections::new(memory),
+            leave_deadline: Moment::NEVER,
+            elections: Elections::new(shared),
             consensus,
             ready: Ready::default(),
             table,
-            rounds: LeaseRounds::default(),
+            lease_rounds: LeaseRounds::default(),
             grants: Grants::default(),
             local_leases: LocalLeases::default(),
             deadline: Moment::ZERO,
-            claims_told: None,
-            claimed: Moment::ZERO,
+            sent_claims: None,
+            claims_sent_at: Moment::ZERO,
             unknown_disks: BTreeSet::new(),
-            registering: BTreeSet::new(),
-            led_in: 0,
-            followed: None,
+            pending_registrations: BTreeSet::new(),
+            leading_term: 0,
+            followed_leader: None,
             disk_failed: false,
-            open: BTreeMap::new(),
-            asked_so_far: 0,
-            agreeing: Vec::new(),
+            pending_requests: BTreeMap::new(),
+            last_request: 0,
+            pending_proposals: Vec::new(),
             watchers: BTreeMap::new(),
-            shown: BTreeMap::new(),
+            published: BTreeMap::new(),
             read_index: ReadIndex::new(incarnation),
             counters: BTreeMap::new(),
-            out: Vec::new(),
+            outputs: Vec::new(),
         };
-        if is_remembered {
+        if is_restored {
             // The members may be others than those that the configuration names.
             core.members_changed();
         }
-        core.stand_when_there_are_enough();
+        core.campaign_if_quorum_is_up();
         core.reconcile();
         Ok(core)
     }
 }
 
 /// The voters that a cluster begins with. One that joins later is not among them.
-fn founding(config: &Config) -> ConfState {
+fn initial_conf_state(config: &Config) -> ConfState {
     let founders = config.members.iter().filter(|member| !config.join || member.id != config.node);
     let (voters, learners): (Vec<&Member>, Vec<&Member>) = founders.partition(|member| member.role.votes());
     let ids = |members: Vec<&Member>| members.into_iter().map(|member| member.id.0).collect::<Vec<u64>>();

@@ -10,11 +10,11 @@ use crate::config::ArbiterKind;
 use crate::member::Member;
 
 /// At most so many offices are shown in a status.
-const MAX_SHOWN: usize = 1_000;
+const MAX_STATUS_OFFICES: usize = 1_000;
 
 /// What watchers were last shown of an office.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct PublishedOffice {
     token: u64,
     holder: Option<Holder>,
     current: bool,
@@ -22,39 +22,43 @@ pub(super) struct Seen {
 
 impl Core {
     /// Whether a majority was in touch with this node within a lease.
-    pub(super) fn is_in_touch(&self) -> bool {
+    pub(super) fn has_recent_quorum(&self) -> bool {
         self.consensus.is_none() || self.deadline > self.now
     }
 
     /// Whether an office is as the table says, as far as this node knows: it is in touch with the others, and the
     /// holder is there; if that is this node itself, it still acts.
-    fn is_as_known(&self, office: &str, known: &Office) -> bool {
-        let is_there = |holder: Holder| {
-            let is_same_life = self.life_of(holder.id).is_none_or(|incarnation| incarnation == holder.incarnation);
-            self.view.contains(&holder.id) && is_same_life && (holder.id != self.setup.own || self.acts_for(office))
+    fn is_current(&self, office: &str, known: &Office) -> bool {
+        let is_present = |holder: Holder| {
+            let is_same_incarnation =
+                self.incarnation_of(holder.id).is_none_or(|incarnation| incarnation == holder.incarnation);
+            self.view.contains(&holder.id)
+                && is_same_incarnation
+                && (holder.id != self.settings.own || self.is_active_for(office))
         };
-        self.is_in_touch() && known.holder.is_none_or(is_there)
+        self.has_recent_quorum() && known.holder.is_none_or(is_present)
     }
 
     /// Where a member is.
     pub(super) fn address<'a>(&'a self, member: &'a Member) -> &'a str {
-        self.setup.addresses.get(&member.id).unwrap_or(&member.address)
+        self.settings.addresses.get(&member.id).unwrap_or(&member.address)
     }
 
     /// Who holds an office. Only what is sure is shown as current.
-    fn office(&self, name: &str, is_sure: bool) -> OfficeStatus {
+    fn office_status(&self, name: &str, is_confirmed: bool) -> OfficeStatus {
         let known = self.table.offices.get(name);
         let holder = known.and_then(|known| known.holder);
         let member = holder.and_then(|holder| self.table.member(holder.id));
         OfficeStatus {
             office: name.to_string(),
-            mode: known.map_or(self.setup.policy(name).mode, |known| known.mode),
-            holder: holder.map(|holder| self.table.name(holder.id)),
+            mode: known.map_or(self.settings.policy(name).mode, |known| known.mode),
+            holder: holder.map(|holder| self.table.member_name(holder.id)),
             address: member.map(|member| self.address(member).to_string()),
             token: known.map_or(0, |known| known.token),
             since_unix_ms: known.map_or(0, |known| known.unix_ms),
-            why: known.map_or_else(Default::default, |known| known.why),
-            current: is_sure && known.map_or_else(|| self.is_in_touch(), |known| self.is_as_known(name, known)),
+            why: known.map_or_else(Default::default, |known| known.cause),
+            current: is_confirmed
+                && known.map_or_else(|| self.has_recent_quorum(), |known| self.is_current(name, known)),
         }
     }
 
@@ -63,12 +67,12 @@ impl Core {
         let offices = self.table.offices.iter().filter(|(name, _)| office.is_none_or(|office| office == *name));
         let mut changes: Vec<Change> = offices
             .flat_map(|(name, known)| {
-                known.history.iter().map(|turn| Change {
+                known.history.iter().map(|entry| Change {
                     office: name.clone(),
-                    holder: turn.holder.map(|id| self.table.name(id)),
-                    token: turn.token,
-                    why: turn.why,
-                    unix_ms: turn.unix_ms,
+                    holder: entry.holder.map(|id| self.table.member_name(id)),
+                    token: entry.token,
+                    why: entry.cause,
+                    unix_ms: entry.unix_ms,
                 })
             })
             .collect();
@@ -79,8 +83,8 @@ impl Core {
         changes
     }
 
-    fn status(&self, is_sure: bool) -> Status {
-        let name = |id: Id| self.table.name(id);
+    fn status(&self, is_confirmed: bool) -> Status {
+        let name = |id: Id| self.table.member_name(id);
         let members = self.table.members.values().map(|known| MemberStatus {
             id: known.member.id.0,
             name: known.member.name.clone(),
@@ -91,72 +95,84 @@ impl Core {
             up: self.is_up(known.member.id),
         });
         Status {
-            cluster: self.setup.cluster.clone(),
-            node: name(self.setup.own),
-            algorithm: self.setup.choice.name().to_string(),
+            cluster: self.settings.cluster.clone(),
+            node: name(self.settings.own),
+            algorithm: self.settings.choice.name().to_string(),
             arbiter: if self.consensus.is_some() { ArbiterKind::Raft } else { ArbiterKind::None },
             arbiter_leader: self.arbiter_leader().map(name),
             term: self.consensus.as_ref().map_or(0, |consensus| consensus.term()),
-            current: is_sure && self.is_in_touch(),
+            current: is_confirmed && self.has_recent_quorum(),
             paused: self.table.paused,
             members: members.collect(),
-            offices: self.table.offices.keys().take(MAX_SHOWN).map(|office| self.office(office, is_sure)).collect(),
+            offices: self
+                .table
+                .offices
+                .keys()
+                .take(MAX_STATUS_OFFICES)
+                .map(|office| self.office_status(office, is_confirmed))
+                .collect(),
             counters: self.counters.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
         }
     }
 
     /// Tells whoever wanted to know how things are.
-    pub(super) fn show(&mut self, who: Reader, is_sure: bool) {
-        let (client, offices) = match who {
-            Reader::Program(client, Request::Status) => {
-                return self.reply(client, Reply::Status(Box::new(self.status(is_sure))));
+    pub(super) fn answer_read(&mut self, reader: Reader, is_confirmed: bool) {
+        let (client, offices) = match reader {
+            Reader::Client(client, Request::Status) => {
+                return self.reply(client, Reply::Status(Box::new(self.status(is_confirmed))));
             }
-            Reader::Program(client, Request::Leader { office } | Request::Watch { office: Some(office) }) => {
+            Reader::Client(client, Request::Leader { office } | Request::Watch { office: Some(office) }) => {
                 (client, vec![office])
             }
-            Reader::Program(client, _) => (client, self.table.offices.keys().cloned().collect()),
-            Reader::Watchers => return self.show_news(|_| true, is_sure),
+            Reader::Client(client, _) => (client, self.table.offices.keys().cloned().collect()),
+            Reader::Watchers => return self.publish_changes(|_| true, is_confirmed),
         };
-        offices.iter().for_each(|office| self.reply(client, Reply::Office(self.office(office, is_sure))));
+        offices.iter().for_each(|office| self.reply(client, Reply::Office(self.office_status(office, is_confirmed))));
     }
 
     /// If there is news for watchers, they are told when it is sure, and at once what is not sure any more.
-    pub(super) fn tell_watchers(&mut self) {
+    pub(super) fn notify_watchers(&mut self) {
         if self.watchers.is_empty() {
-            self.shown.clear();
+            self.published.clear();
             return;
         }
-        if self.shown.len() > self.table.offices.len() {
-            self.shown.retain(|office, _| self.table.offices.contains_key(office));
+        if self.published.len() > self.table.offices.len() {
+            self.published.retain(|office, _| self.table.offices.contains_key(office));
         }
-        let seen = self.table.offices.iter().map(|(name, office)| (name, self.seen(name, office, true)));
-        let news = seen.filter(|(name, seen)| self.shown.get(*name) != Some(seen));
-        let (sure, doubtful): (Vec<bool>, Vec<bool>) = news.map(|(_, seen)| seen.current).partition(|current| *current);
+        let state = self.table.offices.iter().map(|(name, office)| (name, self.published_office(name, office, true)));
+        let news = state.filter(|(name, state)| self.published.get(*name) != Some(state));
+        let (sure, doubtful): (Vec<bool>, Vec<bool>) =
+            news.map(|(_, state)| state.current).partition(|current| *current);
         if !doubtful.is_empty() {
-            self.show_news(|seen| !seen.current, true);
+            self.publish_changes(|state| !state.current, true);
         }
-        if !sure.is_empty() && !self.read_index.has_watchers() {
-            self.read(Reader::Watchers);
+        if !sure.is_empty() && !self.read_index.has_pending_watchers() {
+            self.begin_read(Reader::Watchers);
         }
     }
 
-    fn show_news(&mut self, wanted: impl Fn(&Seen) -> bool, is_sure: bool) {
-        let seen = self.table.offices.iter().map(|(name, office)| (name, self.seen(name, office, is_sure)));
-        let news = seen.filter(|(name, seen)| wanted(seen) && self.shown.get(*name) != Some(seen));
-        let news: Vec<(String, Seen)> = news.map(|(name, seen)| (name.clone(), seen)).collect();
-        for (name, seen) in news {
-            let status = self.office(&name, is_sure);
+    fn publish_changes(&mut self, wanted: impl Fn(&PublishedOffice) -> bool, is_confirmed: bool) {
+        let state =
+            self.table.offices.iter().map(|(name, office)| (name, self.published_office(name, office, is_confirmed)));
+        let news = state.filter(|(name, state)| wanted(state) && self.published.get(*name) != Some(state));
+        let news: Vec<(String, PublishedOffice)> = news.map(|(name, state)| (name.clone(), state)).collect();
+        for (name, state) in news {
+            let status = self.office_status(&name, is_confirmed);
             let wants = |asked: &Vec<Option<String>>| {
                 asked.iter().any(|office| office.as_ref().is_none_or(|office| *office == name))
             };
             let clients = self.watchers.iter().filter(|(_, asked)| wants(asked)).map(|(client, _)| *client);
-            self.out.extend(clients.map(|client| Output::Reply(client, Reply::Office(status.clone()))));
-            self.shown.insert(name, seen);
+            self.outputs.extend(clients.map(|client| Output::Reply(client, Reply::Office(status.clone()))));
+            self.published.insert(name, state);
         }
     }
 
     /// What watchers see of an office.
-    fn seen(&self, name: &str, office: &Office, is_sure: bool) -> Seen {
-        Seen { token: office.token, holder: office.holder, current: is_sure && self.is_as_known(name, office) }
+    fn published_office(&self, name: &str, office: &Office, is_confirmed: bool) -> PublishedOffice {
+        PublishedOffice {
+            token: office.token,
+            holder: office.holder,
+            current: is_confirmed && self.is_current(name, office),
+        }
     }
 }

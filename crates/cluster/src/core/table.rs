@@ -34,7 +34,7 @@ use crate::member::Member;
 /// How many changes of an office are remembered.
 pub const MAX_CHANGES: usize = 100;
 /// How many changes of all offices together are remembered: where there are many, each has an equal share of them.
-pub const MAX_TURNS: usize = 80_000;
+pub const MAX_TOTAL_CHANGES: usize = 80_000;
 
 /// Who holds an office: which member, in which of its incarnations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -53,13 +53,13 @@ pub enum Command {
         /// The office.
         office: String,
         /// Who gets it.
-        to: Holder,
+        holder: Holder,
         /// The last token of the office.
-        after: u64,
+        expected_token: u64,
         /// What kind of office it is.
         mode: Mode,
         /// Why.
-        why: Cause,
+        cause: Cause,
         /// By an operator's wish: nobody better takes it away.
         pinned: bool,
         /// For people.
@@ -72,21 +72,21 @@ pub enum Command {
         /// Its token.
         token: u64,
         /// Why.
-        why: Cause,
+        cause: Cause,
         /// For people.
         unix_ms: u64,
     },
     /// Elections stop or go on.
-    Pause(bool),
+    SetPaused(bool),
     /// A member's disk is this one.
-    Register {
+    RegisterStore {
         /// The member.
         id: Id,
         /// Its disk.
-        store: u64,
+        store_id: u64,
     },
     /// A member's description is this one.
-    Describe(Member),
+    SetMember(Member),
 }
 
 /// An office.
@@ -99,33 +99,33 @@ pub struct Office {
     /// The token of the holder, or of the last one.
     pub token: u64,
     /// Why it is so.
-    pub why: Cause,
+    pub cause: Cause,
     /// Since when, for people.
     pub unix_ms: u64,
     /// By an operator's wish: nobody better takes it away.
     pub pinned: bool,
     /// The last changes, oldest first.
-    pub history: VecDeque<Turn>,
+    pub history: VecDeque<HistoryEntry>,
 }
 
 /// Who belongs to the cluster.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Registered {
+pub struct MemberEntry {
     /// The description.
     pub member: Member,
     /// Which disk its votes are kept on; 0 before anybody has seen it.
-    pub store: u64,
+    pub store_id: u64,
 }
 
 /// An office changed hands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Turn {
+pub struct HistoryEntry {
     /// The new holder; none if it became vacant.
     pub holder: Option<Id>,
     /// The token.
     pub token: u64,
     /// Why.
-    pub why: Cause,
+    pub cause: Cause,
     /// For people.
     pub unix_ms: u64,
 }
@@ -136,18 +136,18 @@ pub struct Table {
     /// By name.
     pub offices: BTreeMap<String, Office>,
     /// By id.
-    pub members: BTreeMap<Id, Registered>,
+    pub members: BTreeMap<Id, MemberEntry>,
     /// Whether elections are paused.
     pub paused: bool,
     /// The greatest id there ever was: ids are never used again.
-    pub greatest_id: u64,
+    pub max_member_id: u64,
 }
 
 impl Table {
     /// The table of a cluster that begins with these members.
-    pub fn founded(members: &[Member]) -> Self {
+    pub fn with_members(members: &[Member]) -> Self {
         let mut table = Table::default();
-        members.iter().for_each(|member| table.describe(member.clone()));
+        members.iter().for_each(|member| table.set_member(member.clone()));
         table
     }
 
@@ -159,53 +159,53 @@ impl Table {
     /// Applies the entry at a place of the log. Tells which office changed hands by it.
     pub fn apply(&mut self, index: u64, command: Command) -> Option<String> {
         match command {
-            Command::Grant { office, to, after, mode, why, pinned, unix_ms } => {
+            Command::Grant { office, holder, expected_token, mode, cause, pinned, unix_ms } => {
                 let is_new = !self.offices.contains_key(&office);
-                if self.token(&office) != after || (is_new && !self.make_room(&office)) {
+                if self.token(&office) != expected_token || (is_new && !self.make_room(&office)) {
                     return None;
                 }
                 if is_new {
-                    self.offices.insert(office.clone(), Office::of(mode));
-                    self.share_out();
+                    self.offices.insert(office.clone(), Office::new(mode));
+                    self.trim_histories();
                 }
-                let share = self.share();
+                let limit = self.history_limit();
                 let known = self.offices.get_mut(&office)?;
-                (known.holder, known.token, known.why, known.unix_ms, known.pinned) =
-                    (Some(to), index, why, unix_ms, pinned);
-                known.remember(share);
+                (known.holder, known.token, known.cause, known.unix_ms, known.pinned) =
+                    (Some(holder), index, cause, unix_ms, pinned);
+                known.push_history(limit);
                 Some(office)
             }
-            Command::Vacate { office, token, why, unix_ms } => {
-                let share = self.share();
+            Command::Vacate { office, token, cause, unix_ms } => {
+                let limit = self.history_limit();
                 let known = self.offices.get_mut(&office)?;
                 if known.token != token || known.holder.is_none() {
                     return None;
                 }
-                (known.holder, known.why, known.unix_ms, known.pinned) = (None, why, unix_ms, false);
-                known.remember(share);
+                (known.holder, known.cause, known.unix_ms, known.pinned) = (None, cause, unix_ms, false);
+                known.push_history(limit);
                 Some(office)
             }
-            Command::Pause(on) => {
+            Command::SetPaused(on) => {
                 self.paused = on;
                 None
             }
-            Command::Register { id, store } => {
+            Command::RegisterStore { id, store_id } => {
                 if let Some(known) = self.members.get_mut(&id)
-                    && known.store == 0
+                    && known.store_id == 0
                 {
-                    known.store = store;
+                    known.store_id = store_id;
                 }
                 None
             }
-            Command::Describe(member) => {
-                self.describe(member);
+            Command::SetMember(member) => {
+                self.set_member(member);
                 None
             }
         }
     }
 
     /// How many offices can become held that are not, whether they are known or not.
-    pub fn room(&self) -> usize {
+    pub fn remaining_capacity(&self) -> usize {
         let held = self.offices.iter().filter(|(name, known)| *name != LEADER && known.holder.is_some());
         MAX_OFFICES.saturating_sub(held.count())
     }
@@ -224,23 +224,23 @@ impl Table {
     }
 
     /// How many changes of each office are remembered.
-    fn share(&self) -> usize {
-        share(self.offices.len())
+    fn history_limit(&self) -> usize {
+        history_limit(self.offices.len())
     }
 
     /// There is one office more: if that makes the share of each smaller, all forget what is beyond it.
-    fn share_out(&mut self) {
-        let share_now = self.share();
-        if share_now < share(self.offices.len() - 1) {
-            self.offices.values_mut().for_each(|office| office.forget_beyond(share_now));
+    fn trim_histories(&mut self) {
+        let limit = self.history_limit();
+        if limit < history_limit(self.offices.len() - 1) {
+            self.offices.values_mut().for_each(|office| office.trim_history(limit));
         }
     }
 
     /// A member is part of the cluster from now on, or its description changed.
-    pub fn describe(&mut self, member: Member) {
-        self.greatest_id = self.greatest_id.max(member.id.0);
-        let store = self.members.get(&member.id).map_or(0, |known| known.store);
-        self.members.insert(member.id, Registered { member, store });
+    pub fn set_member(&mut self, member: Member) {
+        self.max_member_id = self.max_member_id.max(member.id.0);
+        let store_id = self.members.get(&member.id).map_or(0, |known| known.store_id);
+        self.members.insert(member.id, MemberEntry { member, store_id });
     }
 
     /// A member has left for good.
@@ -254,12 +254,12 @@ impl Table {
     }
 
     /// The name of a member.
-    pub fn name(&self, id: Id) -> String {
+    pub fn member_name(&self, id: Id) -> String {
         self.member(id).map_or_else(|| format!("#{id}"), |member| member.name.clone())
     }
 
     /// Whoever has this name.
-    pub fn named(&self, name: &str) -> Option<&Member> {
+    pub fn member_by_name(&self, name: &str) -> Option<&Member> {
         self.members.values().map(|known| &known.member).find(|member| member.name == name)
     }
 
@@ -275,25 +275,25 @@ impl Table {
 }
 
 /// How many changes of each of so many offices are remembered.
-fn share(offices: usize) -> usize {
-    (MAX_TURNS / offices.max(1)).min(MAX_CHANGES)
+fn history_limit(offices: usize) -> usize {
+    (MAX_TOTAL_CHANGES / offices.max(1)).min(MAX_CHANGES)
 }
 
 impl Office {
     /// One that nobody ever held.
-    fn of(mode: Mode) -> Self {
+    fn new(mode: Mode) -> Self {
         let history = VecDeque::new();
-        Office { mode, holder: None, token: 0, why: Cause::Vacant, unix_ms: 0, pinned: false, history }
+        Office { mode, holder: None, token: 0, cause: Cause::Vacant, unix_ms: 0, pinned: false, history }
     }
 
-    fn remember(&mut self, share: usize) {
+    fn push_history(&mut self, limit: usize) {
         let holder = self.holder.map(|holder| holder.id);
-        self.history.push_back(Turn { holder, token: self.token, why: self.why, unix_ms: self.unix_ms });
-        self.forget_beyond(share);
+        self.history.push_back(HistoryEntry { holder, token: self.token, cause: self.cause, unix_ms: self.unix_ms });
+        self.trim_history(limit);
     }
 
-    fn forget_beyond(&mut self, share: usize) {
-        self.history.drain(..self.history.len().saturating_sub(share));
+    fn trim_history(&mut self, limit: usize) {
+        self.history.drain(..self.history.len().saturating_sub(limit));
     }
 }
 
@@ -302,7 +302,7 @@ impl Command {
     pub fn office(&self) -> Option<&str> {
         match self {
             Command::Grant { office, .. } | Command::Vacate { office, .. } => Some(office),
-            Command::Pause(_) | Command::Register { .. } | Command::Describe(_) => None,
+            Command::SetPaused(_) | Command::RegisterStore { .. } | Command::SetMember(_) => None,
         }
     }
 

@@ -8,8 +8,8 @@ use hustings_algorithms::catalogue::{self, ENTRIES, NameTaken, Visitor};
 use hustings_algorithms::runs::{Runs, ViewRule};
 use hustings_algorithms::{About, Algorithm, Goal, Params, Setting};
 
-use super::participant::{Participant, Typed};
-use super::{Flaw, Memory, Unfit};
+use super::participant::{Participant, TypedParticipant};
+use super::{ElectionError, Flaw, SharedState};
 use crate::member::MemberRank;
 
 /// The algorithms that a node knows: by default those of [`hustings_algorithms::catalogue`], and any that are added.
@@ -23,11 +23,11 @@ pub struct Algorithms {
 #[derive(Clone, Copy)]
 struct Compiled {
     about: &'static About,
-    check: fn(&[String]) -> Result<(), Unfit>,
+    check: fn(&[String]) -> Result<(), ElectionError>,
     participant: MakeParticipant,
 }
 
-type MakeParticipant = fn(&[String], &[MemberRank], usize, &Memory) -> Result<Box<dyn Participant>, Unfit>;
+type MakeParticipant = fn(&[String], &[MemberRank], usize, &SharedState) -> Result<Box<dyn Participant>, ElectionError>;
 
 impl Default for Algorithms {
     fn default() -> Self {
@@ -113,7 +113,7 @@ impl Choice {
     }
 
     /// Fails if this algorithm cannot elect a leader of a cluster, or if its parameters are wrong.
-    pub(super) fn check(&self) -> Result<(), Unfit> {
+    pub(super) fn check(&self) -> Result<(), ElectionError> {
         (self.compiled()?.check)(&self.params)
     }
 
@@ -122,13 +122,13 @@ impl Choice {
         &self,
         candidates: &[MemberRank],
         index: usize,
-        memory: &Memory,
-    ) -> Result<Box<dyn Participant>, Unfit> {
-        (self.compiled()?.participant)(&self.params, candidates, index, memory)
+        shared: &SharedState,
+    ) -> Result<Box<dyn Participant>, ElectionError> {
+        (self.compiled()?.participant)(&self.params, candidates, index, shared)
     }
 
-    fn compiled(&self) -> Result<Compiled, Unfit> {
-        self.compiled.ok_or_else(|| Unfit::Unknown { name: self.name.clone(), known: built_in() })
+    fn compiled(&self) -> Result<Compiled, ElectionError> {
+        self.compiled.ok_or_else(|| ElectionError::UnknownAlgorithm { name: self.name.clone(), known: built_in() })
     }
 }
 
@@ -170,7 +170,7 @@ impl Compiled {
     }
 }
 
-fn check<A: Algorithm>(params: &[String]) -> Result<(), Unfit> {
+fn check<A: Algorithm>(params: &[String]) -> Result<(), ElectionError> {
     parse::<A>(params).map(|_| ())
 }
 
@@ -178,33 +178,33 @@ fn participant<A: Algorithm>(
     params: &[String],
     candidates: &[MemberRank],
     index: usize,
-    memory: &Memory,
-) -> Result<Box<dyn Participant>, Unfit> {
+    shared: &SharedState,
+) -> Result<Box<dyn Participant>, ElectionError> {
     let params = parse::<A>(params)?;
     let protocol = A::protocol::<MemberRank>(&params, &Setting::of(candidates));
     let runs = Runs::new(protocol, &A::ABOUT, candidates).started_by_all();
-    let runs = match memory.flaw {
+    let runs = match shared.flaw {
         Some(Flaw::NotHeld) => runs.without(ViewRule::Hold),
         Some(Flaw::NotDropped) => runs.without(ViewRule::Drop),
         _ => runs,
     };
-    Ok(Box::new(Typed::new(runs, candidates, index, memory)))
+    Ok(Box::new(TypedParticipant::new(runs, candidates, index, shared)))
 }
 
-fn parse<A: Algorithm>(texts: &[String]) -> Result<A::Params, Unfit> {
+fn parse<A: Algorithm>(texts: &[String]) -> Result<A::Params, ElectionError> {
     let name = A::ABOUT.name;
     if !A::ABOUT.elects_by_id() {
         let elects = A::ABOUT.goal == Goal::Leader;
-        return Err(if elects { Unfit::Anonymous { name } } else { Unfit::NoElection { name } });
+        return Err(if elects { ElectionError::Anonymous { name } } else { ElectionError::NotAnElection { name } });
     }
     let mut params = A::Params::default();
     let mut seen: Vec<&str> = Vec::new();
     for text in texts {
         let Some((name, value)) = text.split_once('=') else {
-            return Err(Unfit::Form { text: text.clone() });
+            return Err(ElectionError::MalformedParameter { text: text.clone() });
         };
         if seen.contains(&name) {
-            return Err(Unfit::Twice { name: name.to_string() });
+            return Err(ElectionError::DuplicateParameter { name: name.to_string() });
         }
         seen.push(name);
         params.set(name, value)?;

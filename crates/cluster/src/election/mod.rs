@@ -28,8 +28,8 @@
 
 mod choice;
 mod key;
-mod memory;
 mod participant;
+mod shared_state;
 #[cfg(test)]
 mod tests;
 
@@ -40,12 +40,12 @@ use hustings_protocol::{Id, Timer};
 
 pub use self::choice::{Algorithms, Choice};
 pub use self::key::key;
-pub use self::memory::Memory;
-use self::participant::{Out, Participant};
+use self::participant::{ActionSink, Participant};
+pub use self::shared_state::SharedState;
 use crate::member::MemberRank;
 
 /// Mail that is longer is garbled.
-pub const MAX_BYTES: usize = 4 << 20;
+pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
 
 /// One node's part in the election among a list of candidates.
 pub struct Election {
@@ -59,7 +59,7 @@ pub struct Election {
 
 /// What a election asks its owner to do, in this order.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Act {
+pub enum Action {
     /// To send mail to another candidate, with the key of the election.
     Send {
         /// To whom.
@@ -68,27 +68,27 @@ pub enum Act {
         bytes: Vec<u8>,
     },
     /// To ring in so many ticks.
-    SetAlarm {
+    SetTimer {
         /// At least 1.
         ticks: u64,
         /// With this.
-        alarm: Alarm,
+        token: TimerToken,
     },
 }
 
 /// What a election asked to be rung with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Alarm {
+pub struct TimerToken {
     election: u64,
     timer: Timer,
 }
 
 /// Why there is no such election.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Unfit {
+pub enum ElectionError {
     /// No algorithm has this name.
     #[error("there is no algorithm `{name}`; there are {known}")]
-    Unknown {
+    UnknownAlgorithm {
         /// What was asked for.
         name: String,
         /// The names that would do.
@@ -96,7 +96,7 @@ pub enum Unfit {
     },
     /// The algorithm does not elect.
     #[error("`{name}` does not elect a leader")]
-    NoElection {
+    NotAnElection {
         /// Which.
         name: &'static str,
     },
@@ -108,13 +108,13 @@ pub enum Unfit {
     },
     /// A parameter is not `name=value`.
     #[error("`{text}` is not `name=value`")]
-    Form {
+    MalformedParameter {
         /// What was given.
         text: String,
     },
     /// A parameter is given twice.
     #[error("parameter `{name}` is given twice")]
-    Twice {
+    DuplicateParameter {
         /// Which.
         name: String,
     },
@@ -123,7 +123,7 @@ pub enum Unfit {
     Parameter(#[from] ParamError),
     /// The list is not what it should be.
     #[error("candidates must be listed once each, ascending by id, with node {own} among them")]
-    Candidates {
+    InvalidCandidates {
         /// Who wanted to enter.
         own: Id,
     },
@@ -131,25 +131,25 @@ pub enum Unfit {
 
 /// Mail that makes no sense. It has changed nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Garbled {
+pub enum MessageError {
     /// It is too long.
     #[error("{0} bytes are more than any message of an election has")]
     TooLong(usize),
     /// It is no message of this algorithm.
     #[error("not a message of this algorithm")]
-    Unreadable,
+    Malformed,
     /// There is something behind it.
     #[error("{0} bytes behind the message")]
-    Trailing(usize),
+    TrailingBytes(usize),
     /// It states another counter than its view has.
     #[error("a counter that is not the view's")]
-    Counter,
+    CounterMismatch,
     /// Its counter is far ahead of all others.
     #[error("a counter out of all proportion: {0}")]
-    Leap(u64),
+    CounterTooHigh(u64),
     /// Its sender is no candidate.
     #[error("mail from node {0}, which is not in this election")]
-    Stranger(Id),
+    UnknownSender(Id),
 }
 
 /// Something that a test may take away, to see that it is missed.
@@ -170,58 +170,65 @@ pub enum Flaw {
 
 impl Election {
     /// Fails if this algorithm cannot elect the leader of a cluster, or if its parameters are wrong.
-    pub fn check(choice: &Choice) -> Result<(), Unfit> {
+    pub fn check(choice: &Choice) -> Result<(), ElectionError> {
         choice.check()
     }
 
     /// Enters the election among these candidates, ascending by id, all of them believed up, and `own` among them.
-    pub fn enter(
+    pub fn start(
         choice: &Choice,
         own: Id,
         candidates: &[MemberRank],
-        memory: &mut Memory,
-        acts: &mut Vec<Act>,
-    ) -> Result<Election, Unfit> {
+        shared: &mut SharedState,
+        actions: &mut Vec<Action>,
+    ) -> Result<Election, ElectionError> {
         let is_ascending = candidates.is_sorted_by(|one, next| one.id < next.id);
         let place = candidates.binary_search_by_key(&own, |one| one.id).ok();
         let Some(index) = place.filter(|_| is_ascending) else {
-            return Err(Unfit::Candidates { own });
+            return Err(ElectionError::InvalidCandidates { own });
         };
         Election::check(choice)?;
         let key = key(candidates);
-        let serial = memory.enter();
+        let serial = shared.next_serial();
         let ids: Vec<Id> = candidates.iter().map(|one| one.id).collect();
         let mut election = Election { key, serial, own, candidates: ids, participant: None };
         if candidates.len() > 1 {
-            election.participant = Some(choice.participant(candidates, index, memory)?);
+            election.participant = Some(choice.participant(candidates, index, shared)?);
             // A view that somebody else has taken a number for will do, so what is there comes first.
-            for (from, bytes) in memory.take(key) {
+            for (from, bytes) in shared.take_buffered(key) {
                 // What is garbled is dropped, as it would be if it came now.
-                _ = election.receive(from, &bytes, memory, acts);
+                _ = election.handle_message(from, &bytes, shared, actions);
             }
-            election.act(memory, acts, |participant, out| participant.begin(out));
+            election.drive(shared, actions, |participant, sink| participant.start(sink));
         }
         Ok(election)
     }
 
     /// Mail of this election came.
-    pub fn receive(&mut self, from: Id, bytes: &[u8], memory: &mut Memory, acts: &mut Vec<Act>) -> Result<(), Garbled> {
-        if bytes.len() > MAX_BYTES {
-            return Err(Garbled::TooLong(bytes.len()));
+    pub fn handle_message(
+        &mut self,
+        from: Id,
+        bytes: &[u8],
+        shared: &mut SharedState,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), MessageError> {
+        if bytes.len() > MAX_MESSAGE_BYTES {
+            return Err(MessageError::TooLong(bytes.len()));
         }
         if from == self.own || self.candidates.binary_search(&from).is_err() {
-            return Err(Garbled::Stranger(from));
+            return Err(MessageError::UnknownSender(from));
         }
-        let counter = memory.peek(bytes)?;
-        self.act(memory, acts, |participant, out| participant.receive(from, bytes, out)).unwrap_or(Ok(()))?;
-        memory.consume(self.key, counter);
+        let counter = shared.peek_counter(bytes)?;
+        self.drive(shared, actions, |participant, sink| participant.handle_message(from, bytes, sink))
+            .unwrap_or(Ok(()))?;
+        shared.record_view(self.key, counter);
         Ok(())
     }
 
     /// An alarm is due. One of another election is not heard.
-    pub fn ring(&mut self, alarm: Alarm, memory: &mut Memory, acts: &mut Vec<Act>) {
-        if alarm.election == self.serial {
-            self.act(memory, acts, |participant, out| participant.ring(alarm.timer, out));
+    pub fn handle_timer(&mut self, token: TimerToken, shared: &mut SharedState, actions: &mut Vec<Action>) {
+        if token.election == self.serial {
+            self.drive(shared, actions, |participant, sink| participant.handle_timer(token.timer, sink));
         }
     }
 
@@ -242,19 +249,19 @@ impl Election {
 
     /// Whether the connection with a candidate has ended since this election was entered, so that mail may be lost: then
     /// the node must enter a new one, also if the candidates are the same.
-    pub fn is_shaken(&self, memory: &Memory) -> bool {
-        self.candidates.iter().any(|candidate| memory.has_lost(*candidate, self.serial))
+    pub fn is_interrupted(&self, shared: &SharedState) -> bool {
+        self.candidates.iter().any(|candidate| shared.has_disconnected_since(*candidate, self.serial))
     }
 
-    fn act<T>(
+    fn drive<T>(
         &mut self,
-        memory: &mut Memory,
-        acts: &mut Vec<Act>,
-        act: impl FnOnce(&mut dyn Participant, &mut Out<'_>) -> T,
+        shared: &mut SharedState,
+        actions: &mut Vec<Action>,
+        handle: impl FnOnce(&mut dyn Participant, &mut ActionSink<'_>) -> T,
     ) -> Option<T> {
         let participant = self.participant.as_deref_mut()?;
-        let done = act(participant, &mut Out { election: self.serial, rng: &mut memory.rng, acts });
-        memory.consume(self.key, participant.view());
+        let done = handle(participant, &mut ActionSink { election: self.serial, rng: &mut shared.rng, actions });
+        shared.record_view(self.key, participant.view());
         Some(done)
     }
 }

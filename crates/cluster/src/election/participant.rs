@@ -6,17 +6,17 @@ use hustings_algorithms::runs::{Envelope, Runs};
 use hustings_protocol::{Change, Effect, Event, Id, Peers, Place, Protocol, Recorder, Role, Timer};
 
 use super::key::SplitMix64;
-use super::{Act, Alarm, Garbled, Memory};
+use super::{Action, MessageError, SharedState, TimerToken};
 use crate::member::MemberRank;
 
 /// One node's part in a election, whatever the algorithm.
 pub(super) trait Participant: Send {
     /// These are the candidates; all of them are believed up.
-    fn begin(&mut self, out: &mut Out<'_>);
+    fn start(&mut self, sink: &mut ActionSink<'_>);
     /// Mail came.
-    fn receive(&mut self, from: Id, bytes: &[u8], out: &mut Out<'_>) -> Result<(), Garbled>;
+    fn handle_message(&mut self, from: Id, bytes: &[u8], sink: &mut ActionSink<'_>) -> Result<(), MessageError>;
     /// A timer is due.
-    fn ring(&mut self, timer: Timer, out: &mut Out<'_>);
+    fn handle_timer(&mut self, timer: Timer, sink: &mut ActionSink<'_>);
     /// Whom the node names.
     fn leader(&self) -> Option<Id>;
     /// The counter of its view.
@@ -24,18 +24,18 @@ pub(super) trait Participant: Send {
 }
 
 /// What a participant acts through.
-pub(super) struct Out<'a> {
+pub(super) struct ActionSink<'a> {
     /// The serial number of the election.
     pub(super) election: u64,
     pub(super) rng: &'a mut SplitMix64,
-    pub(super) acts: &'a mut Vec<Act>,
+    pub(super) actions: &'a mut Vec<Action>,
 }
 
 /// A node may send so many messages to itself before anything else happens. No algorithm needs more than a few.
-const MAX_TO_ITSELF: u32 = 1 << 16;
+const MAX_SELF_MESSAGES: u32 = 1 << 16;
 
 /// A participant of one algorithm.
-pub(super) struct Typed<P: Protocol<Rank = MemberRank>> {
+pub(super) struct TypedParticipant<P: Protocol<Rank = MemberRank>> {
     runs: Runs<P>,
     state: <Runs<P> as Protocol>::State,
     place: Place<MemberRank>,
@@ -43,23 +43,23 @@ pub(super) struct Typed<P: Protocol<Rank = MemberRank>> {
     role: Role,
 }
 
-impl<P: Protocol<Rank = MemberRank>> Typed<P> {
+impl<P: Protocol<Rank = MemberRank>> TypedParticipant<P> {
     /// The part of the candidate at this place.
-    pub(super) fn new(runs: Runs<P>, candidates: &[MemberRank], index: usize, memory: &Memory) -> Self {
+    pub(super) fn new(runs: Runs<P>, candidates: &[MemberRank], index: usize, shared: &SharedState) -> Self {
         let rank = candidates[index];
-        let state = runs.resume(memory.counter(), memory.incarnation);
+        let state = runs.resume(shared.counter(), shared.incarnation);
         let place = Place { rank, index: index as u32, size: candidates.len() as u32, peers: Peers::Unknown(0) };
         let ids = candidates.iter().map(|one| one.id).collect();
-        Typed { runs, state, place, ids, role: Role::Undecided }
+        TypedParticipant { runs, state, place, ids, role: Role::Undecided }
     }
 
-    fn handle(&mut self, event: Event<Envelope<P::Message>>, out: &mut Out<'_>) {
+    fn handle(&mut self, event: Event<Envelope<P::Message>>, sink: &mut ActionSink<'_>) {
         let own = self.place.rank.id;
         let mut events = VecDeque::from([event]);
         let mut effects = Vec::new();
-        for _ in 0..MAX_TO_ITSELF {
+        for _ in 0..MAX_SELF_MESSAGES {
             let Some(event) = events.pop_front() else { return };
-            let mut cx = Recorder::new(&self.place, &mut *out.rng, &mut effects);
+            let mut cx = Recorder::new(&self.place, &mut *sink.rng, &mut effects);
             self.runs.handle(&mut self.state, event, &mut cx);
             for effect in effects.drain(..) {
                 self.role = self.role.after(&effect);
@@ -67,9 +67,10 @@ impl<P: Protocol<Rank = MemberRank>> Typed<P> {
                     Effect::SendDirect(to, message) if to == own => {
                         events.push_back(Event::Direct { from: own, message });
                     }
-                    Effect::SendDirect(to, message) => out.acts.push(Act::Send { to, bytes: to_bytes(&message) }),
+                    Effect::SendDirect(to, message) => sink.actions.push(Action::Send { to, bytes: encode(&message) }),
                     Effect::SetTimer(ticks, timer) => {
-                        out.acts.push(Act::SetAlarm { ticks, alarm: Alarm { election: out.election, timer } });
+                        sink.actions
+                            .push(Action::SetTimer { ticks, token: TimerToken { election: sink.election, timer } });
                     }
                     // Runs send by id only; roles were looked at above, and facts are for those who watch.
                     _ => {}
@@ -79,19 +80,19 @@ impl<P: Protocol<Rank = MemberRank>> Typed<P> {
     }
 }
 
-impl<P: Protocol<Rank = MemberRank>> Participant for Typed<P> {
-    fn begin(&mut self, out: &mut Out<'_>) {
-        self.handle(Event::Change(Change::Reachable(self.ids.as_slice().into())), out);
+impl<P: Protocol<Rank = MemberRank>> Participant for TypedParticipant<P> {
+    fn start(&mut self, sink: &mut ActionSink<'_>) {
+        self.handle(Event::Change(Change::Reachable(self.ids.as_slice().into())), sink);
     }
 
-    fn receive(&mut self, from: Id, bytes: &[u8], out: &mut Out<'_>) -> Result<(), Garbled> {
-        let message = from_bytes(bytes)?;
-        self.handle(Event::Direct { from, message }, out);
+    fn handle_message(&mut self, from: Id, bytes: &[u8], sink: &mut ActionSink<'_>) -> Result<(), MessageError> {
+        let message = decode(bytes)?;
+        self.handle(Event::Direct { from, message }, sink);
         Ok(())
     }
 
-    fn ring(&mut self, timer: Timer, out: &mut Out<'_>) {
-        self.handle(Event::Timer(timer), out);
+    fn handle_timer(&mut self, timer: Timer, sink: &mut ActionSink<'_>) {
+        self.handle(Event::Timer(timer), sink);
     }
 
     /// A name that is none of a candidate's comes from a peer that is out of its mind.
@@ -105,17 +106,17 @@ impl<P: Protocol<Rank = MemberRank>> Participant for Typed<P> {
 }
 
 /// The counter of the view, so that nobody has to know the algorithm to read it, and the message.
-fn to_bytes<M: hustings_protocol::Message>(message: &Envelope<M>) -> Vec<u8> {
+fn encode<M: hustings_protocol::Message>(message: &Envelope<M>) -> Vec<u8> {
     postcard::to_allocvec(&(counter(message), message)).expect("messages are plain data of known lengths")
 }
 
-fn from_bytes<M: hustings_protocol::Message>(bytes: &[u8]) -> Result<Envelope<M>, Garbled> {
+fn decode<M: hustings_protocol::Message>(bytes: &[u8]) -> Result<Envelope<M>, MessageError> {
     let ((stated, message), rest) =
-        postcard::take_from_bytes::<(u64, Envelope<M>)>(bytes).map_err(|_| Garbled::Unreadable)?;
+        postcard::take_from_bytes::<(u64, Envelope<M>)>(bytes).map_err(|_| MessageError::Malformed)?;
     if !rest.is_empty() {
-        return Err(Garbled::Trailing(rest.len()));
+        return Err(MessageError::TrailingBytes(rest.len()));
     }
-    if stated == counter(&message) { Ok(message) } else { Err(Garbled::Counter) }
+    if stated == counter(&message) { Ok(message) } else { Err(MessageError::CounterMismatch) }
 }
 
 fn counter<M>(message: &Envelope<M>) -> u64 {

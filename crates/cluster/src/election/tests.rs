@@ -16,7 +16,7 @@ fn ranks(ids: &[u64]) -> Vec<MemberRank> {
 }
 
 fn refusal(name: &str, params: &[&str]) -> String {
-    Election::check(&choice(name, params)).map_or_else(|unfit| unfit.to_string(), |()| String::new())
+    Election::check(&choice(name, params)).map_or_else(|error| error.to_string(), |()| String::new())
 }
 
 #[test]
@@ -42,25 +42,30 @@ fn a_choice_that_cannot_elect_is_refused_with_the_reason() {
 fn a_list_must_be_in_order_and_hold_the_node_itself() {
     let choice = choice("bully", &[]);
     let enter = |ids: &[u64]| {
-        let (mut memory, mut acts) = (Memory::new(1), Vec::new());
-        Election::enter(&choice, Id(2), &ranks(ids), &mut memory, &mut acts)
-            .map(|election| (election.leader(), acts.len()))
+        let (mut shared, mut actions) = (SharedState::new(1), Vec::new());
+        Election::start(&choice, Id(2), &ranks(ids), &mut shared, &mut actions)
+            .map(|election| (election.leader(), actions.len()))
     };
-    let refused = Err(Unfit::Candidates { own: Id(2) });
+    let refused = Err(ElectionError::InvalidCandidates { own: Id(2) });
     for list in [&[][..], &[1, 3], &[2, 1], &[2, 2], &[3, 2, 1]] {
         assert_eq!(enter(list), refused, "{list:?}");
     }
     assert_eq!(enter(&[2]), Ok((Some(Id(2)), 0)), "alone it leads, and has nothing to say");
-    assert!(enter(&[1, 2, 3]).is_ok_and(|(leader, acts)| leader.is_none() && acts > 0));
+    assert!(enter(&[1, 2, 3]).is_ok_and(|(leader, actions)| leader.is_none() && actions > 0));
 }
 
 #[test]
 fn what_a_race_does_comes_from_the_seed_and_lives_differ() {
     let enter = |seed| {
-        let mut acts = Vec::new();
-        let election =
-            Election::enter(&choice("two-tier", &[]), Id(1), &ranks(&[1, 2, 3]), &mut Memory::new(seed), &mut acts);
-        election.map(|_| acts)
+        let mut actions = Vec::new();
+        let election = Election::start(
+            &choice("two-tier", &[]),
+            Id(1),
+            &ranks(&[1, 2, 3]),
+            &mut SharedState::new(seed),
+            &mut actions,
+        );
+        election.map(|_| actions)
     };
     assert_eq!(enter(5), enter(5));
     assert_ne!(enter(5), enter(6), "views of two processes are not taken for each other");
@@ -69,54 +74,56 @@ fn what_a_race_does_comes_from_the_seed_and_lives_differ() {
 #[test]
 fn an_alarm_of_an_older_race_is_not_heard() {
     let (choice, list) = (choice("bully", &[]), ranks(&[1, 2]));
-    let (mut memory, mut acts) = (Memory::new(1), Vec::new());
-    let mut alarms = |memory: &mut Memory| {
-        acts.clear();
-        let election = Election::enter(&choice, Id(2), &list, memory, &mut acts).expect("bully elects");
-        let alarm = acts.iter().find_map(|act| if let Act::SetAlarm { alarm, .. } = act { Some(*alarm) } else { None });
-        (election, alarm.expect("the greatest waits for answers"))
+    let (mut shared, mut actions) = (SharedState::new(1), Vec::new());
+    let mut start = |shared: &mut SharedState| {
+        actions.clear();
+        let election = Election::start(&choice, Id(2), &list, shared, &mut actions).expect("bully elects");
+        let token = actions
+            .iter()
+            .find_map(|action| if let Action::SetTimer { token, .. } = action { Some(*token) } else { None });
+        (election, token.expect("the greatest waits for answers"))
     };
-    let (_, old) = alarms(&mut memory);
-    let (mut election, alarm) = alarms(&mut memory);
-    let mut acts = Vec::new();
-    election.ring(old, &mut memory, &mut acts);
-    assert_eq!((election.leader(), acts.len()), (None, 0));
-    election.ring(alarm, &mut memory, &mut acts);
+    let (_, old) = start(&mut shared);
+    let (mut election, token) = start(&mut shared);
+    let mut actions = Vec::new();
+    election.handle_timer(old, &mut shared, &mut actions);
+    assert_eq!((election.leader(), actions.len()), (None, 0));
+    election.handle_timer(token, &mut shared, &mut actions);
     assert_eq!(election.leader(), Some(Id(2)), "nobody answered");
     let view = election.view();
-    election.ring(alarm, &mut memory, &mut acts);
+    election.handle_timer(token, &mut shared, &mut actions);
     assert_eq!((election.leader(), election.view()), (Some(Id(2)), view), "nor is one that has rung");
 }
 
 #[test]
 fn a_race_is_shaken_by_the_loss_of_a_candidate_until_the_next_is_entered() {
     let (choice, list) = (choice("bully", &[]), ranks(&[1, 2]));
-    let (mut memory, mut acts) = (Memory::new(1), Vec::new());
-    memory.lost(Id(1));
-    let election = Election::enter(&choice, Id(2), &list, &mut memory, &mut acts).expect("bully elects");
-    assert!(!election.is_shaken(&memory));
-    memory.lost(Id(3));
-    assert!(!election.is_shaken(&memory), "it is no candidate");
-    memory.lost(Id(1));
-    assert!(election.is_shaken(&memory));
-    let election = Election::enter(&choice, Id(2), &list, &mut memory, &mut acts).expect("bully elects");
-    assert!(!election.is_shaken(&memory));
+    let (mut shared, mut actions) = (SharedState::new(1), Vec::new());
+    shared.handle_disconnect(Id(1));
+    let election = Election::start(&choice, Id(2), &list, &mut shared, &mut actions).expect("bully elects");
+    assert!(!election.is_interrupted(&shared));
+    shared.handle_disconnect(Id(3));
+    assert!(!election.is_interrupted(&shared), "it is no candidate");
+    shared.handle_disconnect(Id(1));
+    assert!(election.is_interrupted(&shared));
+    let election = Election::start(&choice, Id(2), &list, &mut shared, &mut actions).expect("bully elects");
+    assert!(!election.is_interrupted(&shared));
 }
 
 #[test]
 fn early_mail_is_there_when_the_race_is_entered() {
     let (choice, list) = (choice("bully", &["highest=announce"]), ranks(&[1, 2]));
     let mut sent = Vec::new();
-    let first = Election::enter(&choice, Id(2), &list, &mut Memory::new(1), &mut sent).expect("bully elects");
+    let first = Election::start(&choice, Id(2), &list, &mut SharedState::new(1), &mut sent).expect("bully elects");
     assert_eq!(first.leader(), Some(Id(2)), "at once");
-    let mut memory = Memory::new(2);
-    for act in &sent {
-        if let Act::Send { to: Id(1), bytes } = act {
-            memory.keep(first.key(), Id(2), bytes).expect("it is sound");
+    let mut shared = SharedState::new(2);
+    for action in &sent {
+        if let Action::Send { to: Id(1), bytes } = action {
+            shared.buffer(first.key(), Id(2), bytes).expect("it is sound");
         }
     }
-    let mut acts = Vec::new();
-    let second = Election::enter(&choice, Id(1), &list, &mut memory, &mut acts).expect("bully elects");
+    let mut actions = Vec::new();
+    let second = Election::start(&choice, Id(1), &list, &mut shared, &mut actions).expect("bully elects");
     assert_eq!((second.leader(), second.view()), (Some(Id(2)), first.view()), "at once, in the view of the first");
 }
 
@@ -138,8 +145,8 @@ fn an_added_algorithm_elects() {
     let algorithms = Algorithms::default().with::<Own>().expect("the name is free");
     let choice = algorithms.choose("own", None);
     assert_eq!((choice.name(), choice.params()), ("own", &["highest=announce".to_string()][..]));
-    let (mut memory, mut acts) = (Memory::new(1), Vec::new());
-    let election = Election::enter(&choice, Id(2), &ranks(&[1, 2]), &mut memory, &mut acts).expect("bully elects");
+    let (mut shared, mut actions) = (SharedState::new(1), Vec::new());
+    let election = Election::start(&choice, Id(2), &ranks(&[1, 2]), &mut shared, &mut actions).expect("bully elects");
     assert_eq!(election.leader(), Some(Id(2)));
     let twice = algorithms.with::<Own>().err();
     assert_eq!(twice, Some(NameTaken { name: "own", new: "own", known: "own" }));

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::election::Unfit;
+use crate::election::ElectionError;
 use crate::identity::IdentityError;
 use crate::store::StoreError;
 use crate::timing::TimingError;
@@ -20,7 +20,7 @@ pub enum NodeError {
     Timing(#[from] TimingError),
     /// An algorithm that cannot elect a leader here.
     #[error("the algorithm cannot be used: {0}")]
-    Algorithm(#[from] Unfit),
+    Algorithm(#[from] ElectionError),
     /// What must not be forgotten cannot be read or written. [`StoreError`] tells damage from absence.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -171,7 +171,7 @@ impl Node {
         let setup = Setup {
             config,
             incarnation,
-            store: short(recovered.identity.store),
+            store_id: short(recovered.identity.store),
             mirror: recovered.mirror,
             seed: random()?,
             broken,

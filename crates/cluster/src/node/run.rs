@@ -35,7 +35,7 @@ impl Node {
 
     /// Waits until there is something to do.
     fn wait(&mut self, events: &mut Events) -> Result<(), NodeError> {
-        let due = self.core.wake_at().min(self.transport.next_tick()).min(self.clients.due());
+        let due = self.core.poll_timeout().min(self.transport.next_tick()).min(self.clients.due());
         let is_due = due <= self.clock.now();
         if !is_due {
             self.alarm.set(&self.clock, due).map_err(system("set the timer"))?;
@@ -70,8 +70,8 @@ impl Node {
         self.obey()?;
         self.tell_deeds()?;
         let now = self.clock.now();
-        if self.core.wake_at() <= now {
-            self.core.tick(now);
+        if self.core.poll_timeout() <= now {
+            self.core.handle_timeout(now);
             self.act()?;
         }
         self.send()?;
@@ -83,7 +83,7 @@ impl Node {
     fn send(&mut self) -> Result<(), NodeError> {
         loop {
             self.transport.flush(self.clock.now(), &mut self.heard);
-            self.clients.flush(|client| self.core.owes(client), &mut self.events);
+            self.clients.flush(|client| self.core.has_pending_reply(client), &mut self.events);
             if self.heard.is_empty() && self.events.is_empty() {
                 return Ok(());
             }
@@ -107,11 +107,11 @@ impl Node {
         match event {
             Event::Up { peer, incarnation } => {
                 self.journal.note(format_args!("connected to {}", self.seen.name(peer)));
-                self.core.up(peer, incarnation, now);
+                self.core.handle_connected(peer, incarnation, now);
             }
             Event::Frame { peer, bytes } => {
                 match Message::decode(&bytes) {
-                    Ok(message) => self.core.message(peer, message, now),
+                    Ok(message) => self.core.handle_message(peer, message, now),
                     Err(error) => {
                         self.journal.note_refusal(now, format_args!("from {}: {error}", self.seen.name(peer)));
                     }
@@ -120,7 +120,7 @@ impl Node {
             }
             Event::Down { peer, why } => {
                 self.journal.note(format_args!("lost the connection to {}: {why}", self.seen.name(peer)));
-                self.core.down(peer, now);
+                self.core.handle_disconnected(peer, now);
             }
         }
     }
@@ -133,7 +133,7 @@ impl Node {
                     if !std::mem::replace(&mut self.disk_is_well, true) {
                         self.journal.note(format_args!("the disk takes writes again"));
                     }
-                    self.core.persisted(number, now);
+                    self.core.handle_persisted(number, now);
                     self.act()?;
                     self.empty_backlog()?;
                 }
@@ -148,7 +148,7 @@ impl Node {
         if std::mem::replace(&mut self.disk_is_well, false) {
             self.journal.note(format_args!("the disk fails: {error}; it is tried again"));
         }
-        self.core.disk_failed(self.clock.now());
+        self.core.handle_disk_failed(self.clock.now());
         self.act()
     }
 
@@ -189,8 +189,8 @@ impl Node {
         for event in std::mem::take(&mut self.events) {
             let now = self.clock.now();
             match event {
-                ClientEvent::Asked(client, request) => self.core.request(client, request, now),
-                ClientEvent::Gone(client) => self.core.client_gone(client, now),
+                ClientEvent::Asked(client, request) => self.core.handle_request(client, request, now),
+                ClientEvent::Gone(client) => self.core.handle_client_gone(client, now),
             }
             self.act()?;
         }
@@ -200,7 +200,7 @@ impl Node {
     /// Does what the core wants done.
     fn act(&mut self) -> Result<(), NodeError> {
         loop {
-            let outputs = self.core.outputs();
+            let outputs = self.core.take_outputs();
             if outputs.is_empty() {
                 return Ok(());
             }
@@ -208,7 +208,7 @@ impl Node {
                 match output {
                     // If it cannot be sent, the core hears of the end of that connection.
                     Output::Send(to, message) => drop(self.transport.send(to, &message.encode())),
-                    Output::Drop(peer) => {
+                    Output::Disconnect(peer) => {
                         let now = self.clock.now();
                         self.transport.drop_peer(peer, now, &mut self.heard);
                     }
@@ -244,7 +244,7 @@ impl Node {
             Ok(()) => Ok(()),
             Err(Refused::Full(write)) => {
                 self.backlog.push_back(*write);
-                self.core.disk_failed(self.clock.now());
+                self.core.handle_disk_failed(self.clock.now());
                 if std::mem::replace(&mut self.disk_is_well, false) {
                     self.journal.note(format_args!("the disk does not keep up"));
                 }
@@ -292,9 +292,9 @@ impl Node {
             }
         }
         let known = self.seen.held.iter().map(|(office, token)| (office.as_str(), *token));
-        if !self.core.held().eq(known) {
+        if !self.core.held_offices().eq(known) {
             let held: Vec<(String, u64)> =
-                self.core.held().map(|(office, token)| (office.to_string(), token)).collect();
+                self.core.held_offices().map(|(office, token)| (office.to_string(), token)).collect();
             for (office, token) in self.seen.held.iter().filter(|known| !held.contains(known)) {
                 self.journal.note(format_args!("no longer holds the office {office} (token {token})"));
             }

@@ -6,6 +6,8 @@
 mod message;
 mod raft_message;
 
-pub(crate) use message::MAX_LISTED;
-pub use message::{Ask, Candidacy, Claim, Follow, Garbled, Heartbeat, Lead, Message, Wish};
+pub(crate) use message::MAX_LIST_LEN;
+pub use message::{
+    Candidacy, Claim, DecodeError, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message,
+};
 pub use raft_message::{LogEntry, LogSnapshot, MAX_INDEX, RaftMessage};

@@ -5,7 +5,7 @@ use raft::eraftpb;
 use serde::{Deserialize, Serialize};
 
 /// No entry that changes the membership is longer: the library parses it by recursion.
-const MAX_IN_A_MEMBERSHIP_CHANGE: usize = 1024;
+const MAX_CONF_CHANGE_BYTES: usize = 1024;
 
 /// No term and no place in a log is greater: adding to them never overflows.
 pub const MAX_INDEX: u64 = 1 << 62;
@@ -81,7 +81,7 @@ impl LogEntry {
     pub fn to_raft(&self) -> Option<eraftpb::Entry> {
         let mut entry = eraftpb::Entry::default();
         let kind = eraftpb::EntryType::from_i32(self.kind.into())?;
-        if kind != eraftpb::EntryType::EntryNormal && self.data.len() > MAX_IN_A_MEMBERSHIP_CHANGE {
+        if kind != eraftpb::EntryType::EntryNormal && self.data.len() > MAX_CONF_CHANGE_BYTES {
             return None;
         }
         entry.set_entry_type(kind);
@@ -112,15 +112,15 @@ impl From<&eraftpb::Snapshot> for LogSnapshot {
 
 impl LogSnapshot {
     /// Whether the library can take it, in a message of this term.
-    fn is_sound(&self, term: u64) -> bool {
+    fn is_valid(&self, term: u64) -> bool {
         let mut all: Vec<u64> = self.voters.iter().chain(&self.learners).copied().collect();
         let count = all.len();
         all.sort_unstable();
         all.dedup();
-        let is_placed = self.index > 0 && self.index <= MAX_INDEX && self.term > 0 && self.term <= term;
+        let has_valid_position = self.index > 0 && self.index <= MAX_INDEX && self.term > 0 && self.term <= term;
         // Nobody sends a snapshot in the middle of a change of the membership: changes are of one member at a time.
-        let is_settled = self.voters_outgoing.is_empty() && self.learners_next.is_empty();
-        is_placed && is_settled && !self.voters.is_empty() && all.len() == count && !all.contains(&0)
+        let has_simple_conf = self.voters_outgoing.is_empty() && self.learners_next.is_empty();
+        has_valid_position && has_simple_conf && !self.voters.is_empty() && all.len() == count && !all.contains(&0)
     }
 
     /// As the library wants it.
@@ -162,7 +162,7 @@ impl From<&eraftpb::Message> for RaftMessage {
 impl RaftMessage {
     /// As the library wants it; nothing if a peer has no business saying it.
     pub fn to_raft(&self, from: u64, to: u64) -> Option<eraftpb::Message> {
-        let kind = eraftpb::MessageType::from_i32(self.kind.into()).filter(|kind| is_for_peers(*kind))?;
+        let kind = eraftpb::MessageType::from_i32(self.kind.into()).filter(|kind| may_come_from_peer(*kind))?;
         let mut message = eraftpb::Message::default();
         message.set_msg_type(kind);
         message.from = from;
@@ -190,7 +190,7 @@ impl RaftMessage {
             return None;
         }
         if kind == eraftpb::MessageType::MsgSnapshot
-            && !self.snapshot.as_ref().is_some_and(|one| one.is_sound(self.term))
+            && !self.snapshot.as_ref().is_some_and(|one| one.is_valid(self.term))
         {
             return None;
         }
@@ -202,7 +202,7 @@ impl RaftMessage {
 }
 
 /// Heartbeats ride on our heartbeats; local messages and read requests are nobody else's.
-fn is_for_peers(kind: eraftpb::MessageType) -> bool {
+fn may_come_from_peer(kind: eraftpb::MessageType) -> bool {
     use eraftpb::MessageType::*;
     matches!(
         kind,
@@ -239,15 +239,15 @@ mod tests {
         LogSnapshot { index: 9, term: 5, voters: vec![1, 2], learners: vec![3], ..LogSnapshot::default() }
     }
 
-    fn is_taken(message: &RaftMessage) -> bool {
+    fn is_accepted(message: &RaftMessage) -> bool {
         message.to_raft(1, 2).is_some()
     }
 
     #[test]
     fn numbers_that_could_overflow_or_contradict_each_other_are_refused() {
-        assert!(is_taken(&append()));
-        assert!(is_taken(&RaftMessage { commit: MAX_INDEX, commit_term: MAX_INDEX, ..append() }));
-        let spoils: [fn(&mut RaftMessage); 13] = [
+        assert!(is_accepted(&append()));
+        assert!(is_accepted(&RaftMessage { commit: MAX_INDEX, commit_term: MAX_INDEX, ..append() }));
+        let corruptions: [fn(&mut RaftMessage); 13] = [
             |message| message.term = MAX_INDEX + 1,
             |message| (message.term, message.log_term) = (MAX_INDEX + 2, MAX_INDEX + 1),
             |message| (message.index, message.entries) = (MAX_INDEX + 1, Vec::new()),
@@ -262,18 +262,18 @@ mod tests {
             |message| message.entries[1].term = 6,
             |message| (message.term, message.log_term, message.index) = (0, 0, 0),
         ];
-        for (number, spoil) in spoils.into_iter().enumerate() {
+        for (number, corrupt) in corruptions.into_iter().enumerate() {
             let mut message = append();
-            spoil(&mut message);
-            assert!(!is_taken(&message), "{number}: {message:?}");
+            corrupt(&mut message);
+            assert!(!is_accepted(&message), "{number}: {message:?}");
         }
     }
 
     #[test]
     fn snapshots_that_the_library_cannot_take_are_refused() {
-        assert!(is_taken(&with_snapshot(snapshot())));
-        assert!(!is_taken(&RaftMessage { snapshot: None, ..with_snapshot(snapshot()) }));
-        let spoils: [fn(&mut LogSnapshot); 10] = [
+        assert!(is_accepted(&with_snapshot(snapshot())));
+        assert!(!is_accepted(&RaftMessage { snapshot: None, ..with_snapshot(snapshot()) }));
+        let corruptions: [fn(&mut LogSnapshot); 10] = [
             |snapshot| snapshot.index = 0,
             |snapshot| snapshot.index = MAX_INDEX + 1,
             |snapshot| snapshot.term = 0,
@@ -285,10 +285,10 @@ mod tests {
             |snapshot| snapshot.voters_outgoing = vec![1],
             |snapshot| snapshot.learners_next = vec![1],
         ];
-        for (number, spoil) in spoils.into_iter().enumerate() {
-            let mut spoilt = snapshot();
-            spoil(&mut spoilt);
-            assert!(!is_taken(&with_snapshot(spoilt)), "{number}");
+        for (number, corrupt) in corruptions.into_iter().enumerate() {
+            let mut corrupted = snapshot();
+            corrupt(&mut corrupted);
+            assert!(!is_accepted(&with_snapshot(corrupted)), "{number}");
         }
     }
 }

@@ -6,11 +6,11 @@ use hustings_cluster::config::Choice;
 use hustings_cluster::member::MemberRank;
 use hustings_protocol::Id;
 
-use crate::bus::{Bus, TICK};
-use crate::{choice, choices, greatest, ids};
+use crate::network::{SimNetwork, TICK};
+use crate::{choice, choices, highest, ids};
 
 /// How long mail takes.
-const HOP: u64 = TICK / 10;
+const MESSAGE_DELAY: u64 = TICK / 10;
 
 /// What a failover took.
 #[derive(Debug)]
@@ -19,49 +19,49 @@ struct Failover {
     leads: u64,
     agreed: u64,
     /// How much mail was delivered by then.
-    mail: u64,
+    messages: u64,
     /// Whether anybody named somebody else on the way.
-    erred: bool,
+    named_another: bool,
     /// Whether anybody named nobody again.
-    wavered: bool,
+    named_nobody: bool,
 }
 
-fn ranks(size: u64, greatest: u64) -> Vec<MemberRank> {
-    (1..=size).map(|id| MemberRank { priority: u32::from(id == greatest), health: 100, id: Id(id) }).collect()
+fn ranks(size: u64, highest: u64) -> Vec<MemberRank> {
+    (1..=size).map(|id| MemberRank { priority: u32::from(id == highest), health: 100, id: Id(id) }).collect()
 }
 
 /// A cluster loses its leader, the one with the greatest id; the rest enter at once or so much later each. Its
 /// successor is the one with this id.
-fn failover(choice: &Choice, survivors: u64, successor: u64, apart: u64) -> Failover {
+fn failover(choice: &Choice, survivors: u64, successor: u64, stagger: u64) -> Failover {
     let rest = ranks(survivors, successor);
     let mut all = rest.clone();
     all.push(MemberRank { priority: 2, health: 100, id: Id(survivors + 1) });
-    let mut bus = Bus::new(choice, ids(&all), survivors);
-    (bus.delay, bus.tardiness) = ((HOP, HOP), 0);
-    bus.all_enter(&all, 0);
-    bus.run_for(400 * TICK);
-    assert!(bus.agree(&all, greatest(&all)), "{choice:?}: {:?}", bus.says(&all));
-    bus.kill(Id(survivors + 1));
+    let mut network = SimNetwork::new(choice, ids(&all), survivors);
+    (network.delay, network.max_timer_delay) = ((MESSAGE_DELAY, MESSAGE_DELAY), 0);
+    network.start_all(&all, 0);
+    network.run_for(400 * TICK);
+    assert!(network.agree(&all, highest(&all)), "{choice:?}: {:?}", network.leaders(&all));
+    network.kill(Id(survivors + 1));
     for (one, nth) in rest.iter().zip(0..) {
-        bus.enter_in(apart * nth, one.id, &rest);
+        network.start_in(stagger * nth, one.id, &rest);
     }
-    let (began, before) = (bus.now, bus.delivered);
-    bus.names.clear();
-    let (mut mail, leader) = (0, Id(successor));
-    while bus.step(began + 400 * TICK) {
-        if mail == 0 && bus.agree(&rest, leader) {
-            mail = bus.delivered - before;
+    let (began, before) = (network.now, network.delivered);
+    network.names.clear();
+    let (mut messages, leader) = (0, Id(successor));
+    while network.step(began + 400 * TICK) {
+        if messages == 0 && network.agree(&rest, leader) {
+            messages = network.delivered - before;
         }
     }
-    assert!(bus.agree(&rest, leader), "{choice:?}: {:?}", bus.says(&rest));
+    assert!(network.agree(&rest, leader), "{choice:?}: {:?}", network.leaders(&rest));
     // Whoever has not entered yet still names the dead one.
-    bus.names.retain(|(.., whom)| *whom != Some(Id(survivors + 1)));
-    let erred = bus.names.iter().any(|(.., whom)| whom.is_some_and(|whom| whom != leader));
-    let last = |who: Id| bus.names.iter().rev().find(|(_, by, _)| *by == who).map_or(0, |(when, ..)| when - began);
+    network.names.retain(|(.., whom)| *whom != Some(Id(survivors + 1)));
+    let named_another = network.names.iter().any(|(.., whom)| whom.is_some_and(|whom| whom != leader));
+    let last = |who: Id| network.names.iter().rev().find(|(_, by, _)| *by == who).map_or(0, |(when, ..)| when - began);
     let agreed = rest.iter().map(|one| last(one.id)).max().unwrap_or(0);
     let wavers =
-        |one: &MemberRank| bus.names.iter().filter(|(_, by, whom)| *by == one.id && whom.is_some()).count() > 1;
-    Failover { leads: last(leader), agreed, mail, erred, wavered: rest.iter().any(wavers) }
+        |one: &MemberRank| network.names.iter().filter(|(_, by, whom)| *by == one.id && whom.is_some()).count() > 1;
+    Failover { leads: last(leader), agreed, messages, named_another, named_nobody: rest.iter().any(wavers) }
 }
 
 /// The default: the successor leads as soon as it enters, and everybody knows it a hop later, or two if somebody else's
@@ -72,15 +72,22 @@ fn bully_that_announces_needs_no_timer() {
     let choice = choice("bully", &["highest=announce"]);
     for survivors in 2..=6 {
         for successor in 1..=survivors {
-            let taken = failover(&choice, survivors, successor, 0);
+            let result = failover(&choice, survivors, successor, 0);
             let is_owner = successor == survivors;
-            assert!(taken.leads <= HOP && taken.agreed <= if is_owner { HOP } else { 2 * HOP }, "{taken:?}");
-            assert!(!(taken.erred || taken.wavered && is_owner), "{survivors} {successor}: {taken:?}");
+            assert!(
+                result.leads <= MESSAGE_DELAY
+                    && result.agreed <= if is_owner { MESSAGE_DELAY } else { 2 * MESSAGE_DELAY },
+                "{result:?}"
+            );
+            assert!(!(result.named_another || result.named_nobody && is_owner), "{survivors} {successor}: {result:?}");
             // One after the other, half a hop apart: the views of the first are there before the last ones enter.
-            let apart = HOP / 2;
-            let taken = failover(&choice, survivors, successor, apart);
-            assert!(taken.agreed <= apart * (survivors - 1) + 3 * HOP, "{survivors} {successor}: {taken:?}");
-            assert!(!taken.erred, "{survivors} {successor}: {taken:?}");
+            let stagger = MESSAGE_DELAY / 2;
+            let result = failover(&choice, survivors, successor, stagger);
+            assert!(
+                result.agreed <= stagger * (survivors - 1) + 3 * MESSAGE_DELAY,
+                "{survivors} {successor}: {result:?}"
+            );
+            assert!(!result.named_another, "{survivors} {successor}: {result:?}");
         }
     }
 }
@@ -95,9 +102,9 @@ fn what_needs_no_timers_takes_hops_only() {
             continue;
         }
         for (survivors, successor) in [(3, 3), (3, 1), (5, 5), (5, 2)] {
-            let taken = failover(choice, survivors, successor, 0);
-            assert!(taken.agreed <= 40 * HOP && !taken.erred, "{choice:?}: {taken:?}");
-            assert!(taken.mail > 0, "they do talk to each other");
+            let result = failover(choice, survivors, successor, 0);
+            assert!(result.agreed <= 40 * MESSAGE_DELAY && !result.named_another, "{choice:?}: {result:?}");
+            assert!(result.messages > 0, "they do talk to each other");
         }
     }
 }
@@ -115,8 +122,8 @@ fn what_needs_timers_takes_some_ticks() {
     ] {
         let choice = choice(name, params);
         for (survivors, successor) in [(3, 3), (3, 1), (5, 5), (5, 2)] {
-            let taken = failover(&choice, survivors, successor, 0);
-            assert!(taken.agreed <= most * TICK, "{choice:?}: {taken:?}");
+            let result = failover(&choice, survivors, successor, 0);
+            assert!(result.agreed <= most * TICK, "{choice:?}: {result:?}");
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Every algorithm of the catalogue that elects among nodes with ids, driven as a node drives it.
 
-mod bus;
 mod failover;
-mod garbage;
+mod malformed;
+mod network;
 
-use bus::{Bus, Post, Rng, TICK};
 use hustings_algorithms::Synchrony;
 use hustings_algorithms::catalogue::ENTRIES;
 use hustings_cluster::config::Choice;
 use hustings_cluster::election::Flaw;
 use hustings_cluster::member::MemberRank;
 use hustings_protocol::Id;
+use network::{Rng, Routing, SimNetwork, TICK};
 
 /// Long enough for everything: the last resorts of the rings take eight ticks for each node, twice that, and so on.
 const LONG: u64 = 400 * TICK;
@@ -61,15 +61,18 @@ fn ids(candidates: &[MemberRank]) -> Vec<Id> {
     candidates.iter().map(|one| one.id).collect()
 }
 
-fn greatest(candidates: &[MemberRank]) -> Id {
+fn highest(candidates: &[MemberRank]) -> Id {
     candidates.iter().max().expect("there is one").id
 }
 
 #[track_caller]
-fn expect_agreement(bus: &Bus, candidates: &[MemberRank], case: &str) {
-    let leader = greatest(candidates);
-    let (choice, says) = (&bus.choice, bus.says(candidates));
-    assert!(bus.agree(candidates, leader), "{choice:?} {case}: {candidates:?} should name {leader}, say {says:?}");
+fn expect_agreement(network: &SimNetwork, candidates: &[MemberRank], case: &str) {
+    let leader = highest(candidates);
+    let (choice, leaders) = (&network.choice, network.leaders(candidates));
+    assert!(
+        network.agree(candidates, leader),
+        "{choice:?} {case}: {candidates:?} should name {leader}, say {leaders:?}"
+    );
 }
 
 #[test]
@@ -79,24 +82,24 @@ fn whoever_enters_when_all_name_the_greatest_in_the_end_also_when_it_goes_and_co
             for seed in 0..6 {
                 let mut rng = Rng::new(seed * 100 + size);
                 let all = candidates(size, &mut rng);
-                let mut bus = Bus::new(&choice, ids(&all), seed);
-                bus.all_enter(&all, 3 * TICK);
-                bus.run_for(LONG);
-                expect_agreement(&bus, &all, "at first");
+                let mut network = SimNetwork::new(&choice, ids(&all), seed);
+                network.start_all(&all, 3 * TICK);
+                network.run_for(LONG);
+                expect_agreement(&network, &all, "at first");
                 if size == 1 {
                     continue;
                 }
-                let gone = greatest(&all);
+                let gone = highest(&all);
                 let rest: Vec<MemberRank> = all.iter().copied().filter(|one| one.id != gone).collect();
                 for time in 0..3 {
-                    bus.kill(gone);
-                    bus.all_enter(&rest, if time == 1 { 100 } else { 3 * TICK });
-                    bus.run_for(LONG);
-                    expect_agreement(&bus, &rest, "without it");
-                    bus.boot(gone);
-                    bus.all_enter(&all, if time == 1 { 100 } else { 3 * TICK });
-                    bus.run_for(LONG);
-                    expect_agreement(&bus, &all, "with it again");
+                    network.kill(gone);
+                    network.start_all(&rest, if time == 1 { 100 } else { 3 * TICK });
+                    network.run_for(LONG);
+                    expect_agreement(&network, &rest, "without it");
+                    network.boot(gone);
+                    network.start_all(&all, if time == 1 { 100 } else { 3 * TICK });
+                    network.run_for(LONG);
+                    expect_agreement(&network, &all, "with it again");
                 }
             }
         }
@@ -105,57 +108,57 @@ fn whoever_enters_when_all_name_the_greatest_in_the_end_also_when_it_goes_and_co
 
 /// Connections break, nodes see different candidates for a while, and in the end all see the same. Whoever has seen no
 /// change stays in its election. Whether all then name the greatest.
-fn storm(choice: &Choice, seed: u64, set: impl FnOnce(&mut Bus)) -> bool {
+fn random_faults(choice: &Choice, seed: u64, set: impl FnOnce(&mut SimNetwork)) -> bool {
     let mut rng = Rng::new(seed ^ 0xABCD);
     let size = 2 + rng.below(4);
     let all = candidates(size, &mut rng);
-    let mut bus = Bus::new(choice, [], seed);
-    set(&mut bus);
-    all.iter().for_each(|one| bus.boot(one.id));
-    bus.all_enter(&all, TICK);
+    let mut network = SimNetwork::new(choice, [], seed);
+    set(&mut network);
+    all.iter().for_each(|one| network.boot(one.id));
+    network.start_all(&all, TICK);
     for _ in 0..1 + rng.below(8) {
-        bus.run_for(rng.below(2 * TICK));
+        network.run_for(rng.below(2 * TICK));
         let (one, other) = (all[rng.below(size) as usize].id, all[rng.below(size) as usize].id);
         match rng.below(4) {
-            0 if one != other => bus.cut(one, other),
+            0 if one != other => network.cut(one, other),
             1 => {
-                bus.kill(one);
-                bus.boot(one);
+                network.kill(one);
+                network.boot(one);
             }
             _ => {
                 let seen: Vec<MemberRank> =
                     all.iter().copied().filter(|each| each.id == one || rng.below(3) > 0).collect();
-                bus.enter_in(rng.below(TICK), one, &seen);
+                network.start_in(rng.below(TICK), one, &seen);
             }
         }
     }
     // Every plan above is carried out by then.
-    bus.run_for(TICK + rng.below(TICK));
-    bus.those_who_must_enter(&all, 2 * TICK);
-    bus.run_for(LONG);
-    bus.agree(&all, greatest(&all))
+    network.run_for(TICK + rng.below(TICK));
+    network.start_where_needed(&all, 2 * TICK);
+    network.run_for(LONG);
+    network.agree(&all, highest(&all))
 }
 
 #[test]
 fn after_a_storm_all_name_the_greatest() {
     for choice in choices() {
         for seed in 0..400 {
-            assert!(storm(&choice, seed, |_| ()), "{choice:?} seed {seed}");
+            assert!(random_faults(&choice, seed, |_| ()), "{choice:?} seed {seed}");
         }
     }
 }
 
 /// Whether some storm ends badly.
-fn fails(choice: &Choice, set: impl Fn(&mut Bus)) -> bool {
-    (0..3000).any(|seed| !storm(choice, seed, &set))
+fn some_seed_fails(choice: &Choice, set: impl Fn(&mut SimNetwork)) -> bool {
+    (0..3000).any(|seed| !random_faults(choice, seed, &set))
 }
 
 #[test]
 fn a_storm_shows_whatever_is_missing() {
     let ring = choice("chang-roberts", &[]);
-    assert!(!fails(&ring, |_| ()), "nothing is missing");
-    assert!(fails(&ring, |bus| bus.post = Post::ToAnyRace), "the key matters");
+    assert!(!some_seed_fails(&ring, |_| ()), "nothing is missing");
+    assert!(some_seed_fails(&ring, |network| network.routing = Routing::AnyElection), "the key matters");
     for flaw in [Flaw::NotHeld, Flaw::NoLosses, Flaw::NotCounted, Flaw::NoFloors, Flaw::NotDropped] {
-        assert!(fails(&ring, |bus| bus.flaw = Some(flaw)), "{flaw:?} goes unnoticed");
+        assert!(some_seed_fails(&ring, |network| network.flaw = Some(flaw)), "{flaw:?} goes unnoticed");
     }
 }

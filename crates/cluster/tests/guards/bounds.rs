@@ -12,19 +12,19 @@ use hustings_cluster::wire::Message;
 use hustings_protocol::Id;
 use raft::eraftpb::{HardState, Snapshot};
 
-use crate::town::{Town, config, members};
+use crate::harness::{TestCluster, config, members};
 
 const ROLES: [(u64, Role); 2] = [(1, Role::Elector), (2, Role::Observer)];
 /// Which start of node 2 the test plays.
-const LIFE: u64 = 7;
+const INCARNATION: u64 = 7;
 
 /// Node 1, whose table says that node 2 holds so many offices: `o0`, `o1`, …
-fn with_offices(count: usize) -> Town {
-    let mut table = Table::founded(&members(&ROLES));
-    let to = Holder { id: Id(2), incarnation: LIFE };
+fn with_offices(count: usize) -> TestCluster {
+    let mut table = Table::with_members(&members(&ROLES));
+    let holder = Holder { id: Id(2), incarnation: INCARNATION };
     for number in 0..count {
-        let (office, after, mode, why) = (format!("o{number}"), 0, Mode::Exclusive, Cause::Vacant);
-        let grant = Command::Grant { office, to, after, mode, why, pinned: false, unix_ms: 0 };
+        let (office, expected_token, mode, cause) = (format!("o{number}"), 0, Mode::Exclusive, Cause::Vacant);
+        let grant = Command::Grant { office, holder, expected_token, mode, cause, pinned: false, unix_ms: 0 };
         assert!(table.apply(number as u64 + 1, grant).is_some(), "there is room");
     }
     let mut snapshot = Snapshot { data: table.encode().into(), ..Snapshot::default() };
@@ -35,49 +35,49 @@ fn with_offices(count: usize) -> Town {
     let mirror = Mirror::empty();
     mirror.install(snapshot).expect("an empty disk takes a snapshot");
     mirror.set_hard_state(HardState { term: 1, commit: count as u64 + 1, ..HardState::default() });
-    let mut town = Town::with_disks(vec![(config(1, &ROLES), mirror)]);
-    town.act(1, |core, now| core.up(Id(2), LIFE, now));
-    town
+    let mut cluster = TestCluster::with_disks(vec![(config(1, &ROLES), mirror)]);
+    cluster.drive(1, |core, now| core.handle_connected(Id(2), INCARNATION, now));
+    cluster
 }
 
 #[test]
 fn where_all_offices_are_held_only_those_can_be_campaigned_for() {
-    let mut town = with_offices(MAX_OFFICES);
-    town.campaign(1, 1, "new", None);
-    assert_eq!(town.refused(1, 1), Some("too-many".to_string()));
+    let mut cluster = with_offices(MAX_OFFICES);
+    cluster.campaign(1, 1, "new", None);
+    assert_eq!(cluster.take_refusal_code(1, 1), Some("too-many".to_string()));
     for office in ["o5", "leader"] {
-        town.campaign(1, 1, office, None);
-        assert_eq!(town.told(1, 1), [Reply::Done], "{office}");
+        cluster.campaign(1, 1, office, None);
+        assert_eq!(cluster.take_replies(1, 1), [Reply::Done], "{office}");
     }
 }
 
 #[test]
 fn an_office_that_has_no_place_gets_the_place_of_one_that_becomes_vacant() {
-    let mut town = with_offices(MAX_OFFICES - 1);
+    let mut cluster = with_offices(MAX_OFFICES - 1);
     let new = ["new-1", "new-2"];
     for office in new {
-        town.campaign(1, 1, office, None);
+        cluster.campaign(1, 1, office, None);
     }
     // Node 2 is heard now and then, so that it is not taken for lost.
-    let run = |town: &mut Town| {
+    let run = |cluster: &mut TestCluster| {
         for _ in 0..10 {
-            town.pass(50);
-            town.say(2, 1, Message::Prepare { office: "leader".to_string() });
+            cluster.advance_ms(50);
+            cluster.deliver(2, 1, Message::ReadinessRequest { office: "leader".to_string() });
         }
     };
-    run(&mut town);
-    let (first, second) = (town.token(1, new[0]), town.token(1, new[1]));
+    run(&mut cluster);
+    let (first, second) = (cluster.token(1, new[0]), cluster.token(1, new[1]));
     assert!(first.is_some() && second.is_none(), "there is room for one: {first:?}, {second:?}");
-    let yielded = Message::Yielded { office: "o5".to_string(), token: 6, why: Cause::Resigned };
-    town.say(2, 1, yielded);
-    run(&mut town);
-    let second = town.token(1, new[1]);
+    let stepped_down = Message::SteppedDown { office: "o5".to_string(), token: 6, cause: Cause::Resigned };
+    cluster.deliver(2, 1, stepped_down);
+    run(&mut cluster);
+    let second = cluster.token(1, new[1]);
     assert!(second > first, "{second:?} after {first:?}");
     // Nothing was proposed meanwhile that would not have counted.
     assert!(second <= first.map(|first| first + 4), "{second:?} after {first:?}");
-    town.ask(1, 1, Request::History { office: Some("o5".to_string()) });
-    let told = town.told(1, 1);
-    assert_eq!(told.last(), Some(&Reply::History { changes: Vec::new() }), "it is forgotten");
+    cluster.request(1, 1, Request::History { office: Some("o5".to_string()) });
+    let replies = cluster.take_replies(1, 1);
+    assert_eq!(replies.last(), Some(&Reply::History { changes: Vec::new() }), "it is forgotten");
 }
 
 #[test]
@@ -85,19 +85,19 @@ fn what_a_node_stands_for_is_understood_by_others() {
     // One that is not well stands for nothing, so that this is quick.
     let second = Duration::from_secs(1);
     let health = Health { probe: Probe::Command(Vec::new()), every: second, timeout: second, threshold: 50 };
-    let mut town = Town::new(vec![Config { health: Some(health), ..config(1, &ROLES) }]);
+    let mut cluster = TestCluster::new(vec![Config { health: Some(health), ..config(1, &ROLES) }]);
     let clients = 2..(2 + MAX_OFFICES as u64 / 2_000);
     for client in clients {
-        (0..2_000).for_each(|number| town.campaign(1, client, &format!("o-{client}-{number}"), None));
-        assert!(town.told(1, client).iter().all(|reply| *reply == Reply::Done));
+        (0..2_000).for_each(|number| cluster.campaign(1, client, &format!("o-{client}-{number}"), None));
+        assert!(cluster.take_replies(1, client).iter().all(|reply| *reply == Reply::Done));
     }
-    town.campaign(1, 1, "one-more", None);
-    assert_eq!(town.refused(1, 1), Some("too-many".to_string()));
-    town.campaign(1, 1, "o-2-7", None);
-    assert_eq!(town.told(1, 1), [Reply::Done], "another program campaigns for that already");
-    town.act(1, |core, now| core.set_health(100, now));
-    town.act(1, |core, now| core.up(Id(2), LIFE, now));
-    let candidacy = town.node(1).sent.iter().rev().find_map(|(_, message)| match message {
+    cluster.campaign(1, 1, "one-more", None);
+    assert_eq!(cluster.take_refusal_code(1, 1), Some("too-many".to_string()));
+    cluster.campaign(1, 1, "o-2-7", None);
+    assert_eq!(cluster.take_replies(1, 1), [Reply::Done], "another program campaigns for that already");
+    cluster.drive(1, |core, now| core.set_health(100, now));
+    cluster.drive(1, |core, now| core.handle_connected(Id(2), INCARNATION, now));
+    let candidacy = cluster.node(1).sent.iter().rev().find_map(|(_, message)| match message {
         Message::Candidacy(candidacy) => Some(candidacy.clone()),
         _ => None,
     });
@@ -111,24 +111,24 @@ fn what_a_node_stands_for_is_understood_by_others() {
 fn a_cluster_has_so_many_members_and_no_more() {
     let mut roles = vec![(1, Role::Elector)];
     roles.extend((2..=MAX_MEMBERS as u64).map(|id| (id, Role::Observer)));
-    let mut town = Town::new(vec![config(1, &roles)]);
-    town.pass(500);
+    let mut cluster = TestCluster::new(vec![config(1, &roles)]);
+    cluster.advance_ms(500);
     let (name, address) = ("newcomer".to_string(), "h:1".to_string());
-    town.ask(1, 1, Request::AddMember { id: 1_000, name, address, priority: 0, role: Role::Observer });
-    assert_eq!(town.refused(1, 1), Some("too-many".to_string()));
+    cluster.request(1, 1, Request::AddMember { id: 1_000, name, address, priority: 0, role: Role::Observer });
+    assert_eq!(cluster.take_refusal_code(1, 1), Some("too-many".to_string()));
 }
 
 #[test]
 fn a_program_that_asks_faster_than_can_be_answered_is_told_so() {
     let roles = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
-    let mut town = Town::new([1, 2, 3].map(|node| config(node, &roles)).to_vec());
-    town.pass(1_000);
+    let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &roles)).to_vec());
+    cluster.advance_ms(1_000);
     // Node 3 has to ask node 1, which leads the arbiter; all questions come in before the first answer.
     let mut asked = |count: usize, request: Request| {
         let all = vec![request; count];
-        town.act(3, |core, now| all.into_iter().for_each(|one| core.request(ClientId(1), one, now)));
+        cluster.drive(3, |core, now| all.into_iter().for_each(|one| core.handle_request(ClientId(1), one, now)));
         let (refused, answered): (Vec<Reply>, Vec<Reply>) =
-            town.told(3, 1).into_iter().partition(|reply| matches!(reply, Reply::Refused(_)));
+            cluster.take_replies(3, 1).into_iter().partition(|reply| matches!(reply, Reply::Refused(_)));
         (answered.len(), refused.len())
     };
     assert_eq!(asked(500, Request::Leader { office: "leader".to_string() }), (500, 0));

@@ -3,7 +3,7 @@
 mod arbiter;
 mod arbiter_none;
 mod bounds;
+mod harness;
 mod incarnations;
-mod kinds;
 mod local_leases;
-mod town;
+mod modes;

@@ -7,55 +7,55 @@ use hustings_cluster::member::Member;
 use hustings_cluster::store::{Mirror, Write};
 use raft::eraftpb::{ConfState, Snapshot};
 
-use crate::faults::Plan;
-use crate::net::World;
+use crate::cluster::SimCluster;
+use crate::faults::Options;
 
 /// The first words of a founder whose disk remembers that these are the members now.
-fn restarted(members: impl Fn(&mut Vec<Member>)) -> Vec<Output> {
-    let config = World::new(3, 1, Plan::default()).config(0);
-    let mut remembered = config.members.clone();
-    members(&mut remembered);
-    let mut snapshot = Snapshot { data: Table::founded(&remembered).encode().into(), ..Default::default() };
-    let voters: Vec<u64> = remembered.iter().map(|member| member.id.0).collect();
+fn outputs_after_restart(members: impl Fn(&mut Vec<Member>)) -> Vec<Output> {
+    let config = SimCluster::new(3, 1, Options::default()).config(0);
+    let mut stored = config.members.clone();
+    members(&mut stored);
+    let mut snapshot = Snapshot { data: Table::with_members(&stored).encode().into(), ..Default::default() };
+    let voters: Vec<u64> = stored.iter().map(|member| member.id.0).collect();
     (snapshot.mut_metadata().index, snapshot.mut_metadata().term) = (9, 2);
     snapshot.mut_metadata().set_conf_state(ConfState::from((voters, Vec::new())));
     let snapshot = Some(snapshot);
     let mirror = Mirror::empty();
     let write = Write { number: 1, hard_state: None, entries: Vec::new(), snapshot, keep_after: None, sync: true };
     mirror.redo(&write).expect("it is in order");
-    let setup = Setup { config, incarnation: 5, store: 77, mirror, seed: 1, broken: Broken::default() };
-    Core::new(setup, Moment(1 << 40)).expect("the disk is in order").outputs()
+    let setup = Setup { config, incarnation: 5, store_id: 77, mirror, seed: 1, broken: Broken::default() };
+    Core::new(setup, Moment(1 << 40)).expect("the disk is in order").take_outputs()
 }
 
 #[test]
 fn a_node_that_starts_again_lets_members_in_that_came_later() {
-    let outputs = restarted(|members| {
+    let outputs = outputs_after_restart(|members| {
         members[1].id.0 = 7;
     });
-    let told = outputs.iter().find_map(|output| match output {
+    let published = outputs.iter().find_map(|output| match output {
         Output::Members(members) => Some(members.iter().map(|member| member.id.0).collect::<Vec<u64>>()),
         _ => None,
     });
-    assert_eq!(told, Some(vec![1, 3, 7]));
+    assert_eq!(published, Some(vec![1, 3, 7]));
 }
 
 #[test]
 fn where_a_member_is_the_configuration_knows_best() {
-    let outputs = restarted(|members| {
+    let outputs = outputs_after_restart(|members| {
         members[1].address = "where-it-was:1".to_string();
         members[2].id.0 = 7;
         members[2].address = "where-it-is:1".to_string();
     });
-    let told = outputs.iter().find_map(|output| match output {
+    let published = outputs.iter().find_map(|output| match output {
         Output::Members(members) => Some(members.iter().map(|member| member.address.as_str()).collect::<Vec<&str>>()),
         _ => None,
     });
-    assert_eq!(told, Some(vec!["h1:1", "h2:1", "where-it-is:1"]));
+    assert_eq!(published, Some(vec!["h1:1", "h2:1", "where-it-is:1"]));
 }
 
 #[test]
 fn a_node_that_was_removed_and_starts_again_ends() {
-    let outputs = restarted(|members| {
+    let outputs = outputs_after_restart(|members| {
         members.remove(0);
     });
     assert!(outputs.iter().any(|output| matches!(output, Output::Exit(Exit::Removed))), "{outputs:?}");

@@ -23,64 +23,64 @@ use crate::wire::RaftMessage;
 /// Between candidates in the order.
 const STAGGER: Duration = Duration::from_millis(3);
 /// How long somebody else's campaign puts one's own off.
-const COURTESY: Duration = Duration::from_millis(8);
+const RIVAL_DELAY: Duration = Duration::from_millis(8);
 /// How long a vote waits for the voter's own evidence.
-const PARKED: Duration = Duration::from_millis(20);
+const VOTE_HOLD: Duration = Duration::from_millis(20);
 /// The shortest and the longest wait between attempts.
-const FIRST_WAIT: Duration = Duration::from_millis(15);
-const MAX_WAIT: Duration = Duration::from_secs(5);
+const MIN_RETRY: Duration = Duration::from_millis(15);
+const MAX_RETRY: Duration = Duration::from_secs(5);
 /// At most so many votes wait.
-const MAX_PARKED: usize = 64;
+const MAX_HELD_VOTES: usize = 64;
 
 /// When to stand.
 #[derive(Debug, Default)]
 pub(crate) struct Campaign {
     at: Option<Moment>,
     attempts: u32,
-    parked: Vec<(Moment, eraftpb::Message)>,
+    held_votes: Vec<(Moment, eraftpb::Message)>,
 }
 
 impl Consensus {
     /// The leader has ended, or there never was one: stand soon, as the `place`-th in the order.
-    pub(crate) fn stand_soon(&mut self, place: u32, after: Duration, now: Moment) {
+    pub(crate) fn schedule_campaign(&mut self, position: u32, after: Duration, now: Moment) {
         self.campaign.attempts = 0;
-        self.campaign.at = Some(now + after + STAGGER * place);
+        self.campaign.at = Some(now + after + STAGGER * position);
     }
 
     /// When this voter will stand.
-    pub(crate) fn stands_at(&self) -> Moment {
-        let parked = self.campaign.parked.first().map_or(Moment::NEVER, |(until, _)| *until);
-        self.campaign.at.unwrap_or(Moment::NEVER).min(parked)
+    pub(crate) fn campaign_at(&self) -> Moment {
+        let held_votes = self.campaign.held_votes.first().map_or(Moment::NEVER, |(until, _)| *until);
+        self.campaign.at.unwrap_or(Moment::NEVER).min(held_votes)
     }
 
     /// Stands, if it is time to; as the `place`-th in the order, if a majority is up and it may.
-    pub(crate) fn stand(&mut self, place: u32, may: bool, now: Moment) {
-        self.campaign.parked.retain(|(until, _)| *until > now);
+    pub(crate) fn campaign_if_due(&mut self, position: u32, is_allowed: bool, now: Moment) {
+        self.campaign.held_votes.retain(|(until, _)| *until > now);
         if self.leader().is_some() {
             (self.campaign.at, self.campaign.attempts) = (None, 0);
             return;
         }
         let Some(at) = self.campaign.at else {
-            self.campaign.at = Some(now + self.next_wait(place));
+            self.campaign.at = Some(now + self.retry_delay(position));
             return;
         };
         if at > now {
             return;
         }
-        if may && self.is_written() && self.node.raft.promotable() {
+        if is_allowed && self.is_log_durable() && self.node.raft.promotable() {
             // The library says yes to everything; whether it won shows later.
             let _ = self.node.campaign();
             self.campaign.attempts += 1;
         }
-        self.campaign.at = Some(now + self.next_wait(place));
+        self.campaign.at = Some(now + self.retry_delay(position));
     }
 
-    fn next_wait(&self, place: u32) -> Duration {
-        (FIRST_WAIT * 2u32.pow(self.campaign.attempts.min(9))).min(MAX_WAIT) + STAGGER * place
+    fn retry_delay(&self, position: u32) -> Duration {
+        (MIN_RETRY * 2u32.pow(self.campaign.attempts.min(9))).min(MAX_RETRY) + STAGGER * position
     }
 
     /// A message of the library came from a peer.
-    pub(crate) fn step(&mut self, from: Id, message: &RaftMessage, place: u32, now: Moment) -> bool {
+    pub(crate) fn step(&mut self, from: Id, message: &RaftMessage, position: u32, now: Moment) -> bool {
         let Some(message) = message.to_raft(from.0, self.node.raft.id) else { return false };
         let kind = message.get_msg_type();
         if kind == MessageType::MsgAppendResponse && !message.reject && message.index > self.last_index() {
@@ -92,11 +92,11 @@ impl Consensus {
             if self.last_index() == 0 && message.index > 0 {
                 return true;
             }
-            let later = now + COURTESY + STAGGER * place;
-            self.campaign.at = self.campaign.at.map(|at| at.max(later));
+            let earliest = now + RIVAL_DELAY + STAGGER * position;
+            self.campaign.at = self.campaign.at.map(|at| at.max(earliest));
             let is_bound = self.leader().is_some() && message.context.as_ref() != raft_transfer();
-            if is_bound && !self.is_leader() && self.campaign.parked.len() < MAX_PARKED {
-                self.campaign.parked.push((now + PARKED, message));
+            if is_bound && !self.is_leader() && self.campaign.held_votes.len() < MAX_HELD_VOTES {
+                self.campaign.held_votes.push((now + VOTE_HOLD, message));
                 return true;
             }
         }
@@ -105,11 +105,11 @@ impl Consensus {
     }
 
     /// This voter has seen the leader's end: votes that waited for that are cast.
-    pub(crate) fn cast_parked(&mut self, ready: &mut Ready) {
-        for (_, message) in std::mem::take(&mut self.campaign.parked) {
+    pub(crate) fn release_held_votes(&mut self, ready: &mut Ready) {
+        for (_, message) in std::mem::take(&mut self.campaign.held_votes) {
             self.step_raw(message);
         }
-        self.collect(ready);
+        self.collect_ready(ready);
     }
 }
 

@@ -20,11 +20,11 @@ use crate::wire::RaftMessage;
 /// How many ticks of the library a leader may lack a majority: a net below the detector, which is faster.
 const ELECTION_TICKS: usize = 20;
 /// How many ticks before the library stands by itself: longer than a very slow disk takes for a vote.
-const PATIENCE_TICKS: usize = 200;
+const FALLBACK_ELECTION_TICKS: usize = 200;
 /// Entries that are kept behind a snapshot, for those who lag a little.
-const KEPT_BEHIND: u64 = 200;
+const RETAINED_ENTRIES: u64 = 200;
 /// So many applied entries make a new snapshot.
-const SNAPSHOT_EVERY: u64 = 2_000;
+const SNAPSHOT_INTERVAL: u64 = 2_000;
 
 /// An entry that a majority has.
 pub(crate) enum Committed {
@@ -35,7 +35,7 @@ pub(crate) enum Committed {
     /// All at once: the state up to a place.
     Snapshot(Vec<u8>),
     /// Nothing: a leader's first word.
-    Nothing,
+    Empty,
 }
 
 /// What the library wants done.
@@ -47,13 +47,13 @@ pub(crate) struct Ready {
 }
 
 /// What waits for the disk.
-struct Waiting {
+struct PendingWrite {
     /// The write.
     write: u64,
     /// The library's number for it.
-    number: u64,
+    ready_number: u64,
     /// Messages that promise that it is durable.
-    promises: Vec<eraftpb::Message>,
+    messages: Vec<eraftpb::Message>,
 }
 
 /// The raft library and what waits for the disk.
@@ -62,30 +62,35 @@ pub(crate) struct Consensus {
     mirror: Mirror,
     conf: ConfState,
     /// What waits until a write is durable, by its number.
-    waiting: VecDeque<Waiting>,
+    pending_writes: VecDeque<PendingWrite>,
     /// How many writes were handed out.
-    writes: u64,
+    last_write: u64,
     applied: u64,
-    snapshot_at: u64,
+    snapshot_index: u64,
     /// A member was added, and no snapshot knows it yet.
-    has_newcomer: bool,
+    has_new_member: bool,
     campaign: Campaign,
     /// Test only: answer before the disk does.
-    hasty: bool,
+    skips_durability: bool,
 }
 
 impl Consensus {
     /// With what the disk remembers.
-    pub(crate) fn new(own: Id, mirror: Mirror, campaign: Campaign, hasty: bool) -> Result<Self, raft::Error> {
-        let snapshot_at = mirror.latest_snapshot().get_metadata().index.max(mirror.first_index()?.saturating_sub(1));
+    pub(crate) fn new(
+        own: Id,
+        mirror: Mirror,
+        campaign: Campaign,
+        skips_durability: bool,
+    ) -> Result<Self, raft::Error> {
+        let snapshot_index = mirror.latest_snapshot().get_metadata().index.max(mirror.first_index()?.saturating_sub(1));
         let conf = mirror.initial_state()?.conf_state;
         let config = Config {
             id: own.0,
             election_tick: ELECTION_TICKS,
             heartbeat_tick: 1,
-            min_election_tick: PATIENCE_TICKS,
-            max_election_tick: 2 * PATIENCE_TICKS,
-            applied: snapshot_at,
+            min_election_tick: FALLBACK_ELECTION_TICKS,
+            max_election_tick: 2 * FALLBACK_ELECTION_TICKS,
+            applied: snapshot_index,
             max_size_per_msg: 1 << 20,
             max_inflight_msgs: 256,
             check_quorum: true,
@@ -99,13 +104,13 @@ impl Consensus {
             node,
             mirror,
             conf,
-            waiting: VecDeque::new(),
-            writes: 0,
-            applied: snapshot_at,
-            snapshot_at,
-            has_newcomer: false,
+            pending_writes: VecDeque::new(),
+            last_write: 0,
+            applied: snapshot_index,
+            snapshot_index,
+            has_new_member: false,
             campaign,
-            hasty,
+            skips_durability,
         })
     }
 
@@ -158,21 +163,22 @@ impl Consensus {
     }
 
     /// Whether those of whom this is true are a majority; during a change of the membership, of both sides of it.
-    pub(crate) fn is_majority(&self, of: impl Fn(Id) -> bool) -> bool {
-        let is_enough = |voters: &[u64]| 2 * voters.iter().filter(|&&id| of(Id(id))).count() > voters.len();
-        is_enough(&self.conf.voters) && (self.conf.voters_outgoing.is_empty() || is_enough(&self.conf.voters_outgoing))
+    pub(crate) fn has_quorum(&self, supports: impl Fn(Id) -> bool) -> bool {
+        let is_majority_of = |voters: &[u64]| 2 * voters.iter().filter(|&&id| supports(Id(id))).count() > voters.len();
+        is_majority_of(&self.conf.voters)
+            && (self.conf.voters_outgoing.is_empty() || is_majority_of(&self.conf.voters_outgoing))
     }
 
     /// A heartbeat's time has passed.
     pub(crate) fn tick(&mut self) {
         // Whoever wins while entries are not written yet ends the library's incarnation.
-        if self.is_leader() || self.is_written() {
+        if self.is_leader() || self.is_log_durable() {
             self.node.tick();
         }
     }
 
     /// Whether all that is in the log is on the disk.
-    pub(super) fn is_written(&self) -> bool {
+    pub(super) fn is_log_durable(&self) -> bool {
         self.node.raft.raft_log.persisted == self.last_index()
     }
 
@@ -191,7 +197,7 @@ impl Consensus {
     }
 
     /// Hands the lead of the arbiter to somebody else.
-    pub(crate) fn hand_lead_to(&mut self, id: Id) {
+    pub(crate) fn transfer_leadership(&mut self, id: Id) {
         if self.is_leader() {
             self.node.transfer_leader(id.0);
         }
@@ -204,7 +210,7 @@ impl Consensus {
     }
 
     /// The leader's heartbeat came in, which carries the library's heartbeat.
-    pub(crate) fn beat_from_leader(&mut self, from: Id, term: u64, commit: u64) {
+    pub(crate) fn step_leader_heartbeat(&mut self, from: Id, term: u64, commit: u64) {
         // A disk that forgot entries would make the library give up; the leader finds out by other means.
         let commit = commit.min(self.last_index());
         let mut message = self.message(MessageType::MsgHeartbeat, from, term);
@@ -213,7 +219,7 @@ impl Consensus {
     }
 
     /// A follower's answer came in, which carries the answer to the library's heartbeat.
-    pub(crate) fn beat_from_follower(&mut self, from: Id, term: u64) {
+    pub(crate) fn step_follower_heartbeat(&mut self, from: Id, term: u64) {
         let mut message = self.message(MessageType::MsgHeartbeatResponse, from, term);
         message.commit = self.commit_for(from);
         self.step_raw(message);
@@ -232,81 +238,90 @@ impl Consensus {
     }
 
     /// The connection to a peer has ended: what was sent may be lost.
-    pub(crate) fn unreachable(&mut self, id: Id) {
+    pub(crate) fn report_unreachable(&mut self, id: Id) {
         self.node.report_unreachable(id.0);
         // A snapshot that was under way did not arrive.
         self.node.report_snapshot(id.0, raft::SnapshotStatus::Failure);
     }
 
     /// Everything up to this write is durable.
-    pub(crate) fn persisted(&mut self, number: u64, ready: &mut Ready) {
-        while let Some(waiting) = self.waiting.pop_front_if(|waiting| waiting.write <= number) {
-            self.node.on_persist_ready(waiting.number);
-            self.post(waiting.promises, ready);
+    pub(crate) fn handle_persisted(&mut self, number: u64, ready: &mut Ready) {
+        while let Some(pending) = self.pending_writes.pop_front_if(|pending| pending.write <= number) {
+            self.node.on_persist_ready(pending.ready_number);
+            self.queue_messages(pending.messages, ready);
         }
-        self.collect(ready);
+        self.collect_ready(ready);
     }
 
     /// Collects what the library wants done now.
-    pub(crate) fn collect(&mut self, ready: &mut Ready) {
+    pub(crate) fn collect_ready(&mut self, ready: &mut Ready) {
         while self.node.has_ready() {
-            let mut news = self.node.ready();
-            let number = news.number();
-            let messages = news.take_messages();
-            self.post(messages, ready);
-            let snapshot = (!news.snapshot().is_empty()).then(|| news.snapshot().clone());
+            let mut raft_ready = self.node.ready();
+            let number = raft_ready.number();
+            let messages = raft_ready.take_messages();
+            self.queue_messages(messages, ready);
+            let snapshot = (!raft_ready.snapshot().is_empty()).then(|| raft_ready.snapshot().clone());
             if let Some(snapshot) = &snapshot {
                 let _ = self.mirror.install(snapshot.clone());
                 let index = snapshot.get_metadata().index;
-                (self.applied, self.snapshot_at) = (index, index);
+                (self.applied, self.snapshot_index) = (index, index);
                 self.conf = snapshot.get_metadata().get_conf_state().clone();
                 ready.committed.push(Committed::Snapshot(snapshot.data.to_vec()));
             }
-            self.commit(news.take_committed_entries(), ready);
-            let entries = news.take_entries();
+            self.collect_committed(raft_ready.take_committed_entries(), ready);
+            let entries = raft_ready.take_entries();
             let _ = self.mirror.append(&entries);
-            let hard_state = news.hs().cloned();
+            let hard_state = raft_ready.hs().cloned();
             if let Some(state) = &hard_state {
                 self.mirror.set_hard_state(state.clone());
             }
-            let promises = news.take_persisted_messages();
-            let must_sync = news.must_sync();
-            self.node.advance_append_async(news);
+            let promises = raft_ready.take_persisted_messages();
+            let must_sync = raft_ready.must_sync();
+            self.node.advance_append_async(raft_ready);
             if must_sync || snapshot.is_some() || !entries.is_empty() {
-                self.writes += 1;
-                let write = Write { number: self.writes, hard_state, entries, snapshot, keep_after: None, sync: true };
+                self.last_write += 1;
+                let write =
+                    Write { number: self.last_write, hard_state, entries, snapshot, keep_after: None, sync: true };
                 ready.writes.push(write);
-                if self.hasty {
+                if self.skips_durability {
                     self.node.on_persist_ready(number);
-                    self.post(promises, ready);
+                    self.queue_messages(promises, ready);
                 } else {
-                    self.waiting.push_back(Waiting { write: self.writes, number, promises });
+                    self.pending_writes.push_back(PendingWrite {
+                        write: self.last_write,
+                        ready_number: number,
+                        messages: promises,
+                    });
                 }
-            } else if self.waiting.is_empty() {
+            } else if self.pending_writes.is_empty() {
                 // Nothing to write but how much is committed, which is found out again.
                 self.node.on_persist_ready(number);
-                self.post(promises, ready);
+                self.queue_messages(promises, ready);
             } else {
-                self.waiting.push_back(Waiting { write: self.writes, number, promises });
+                self.pending_writes.push_back(PendingWrite {
+                    write: self.last_write,
+                    ready_number: number,
+                    messages: promises,
+                });
             }
         }
     }
 
-    fn post(&self, messages: Vec<eraftpb::Message>, ready: &mut Ready) {
+    fn queue_messages(&self, messages: Vec<eraftpb::Message>, ready: &mut Ready) {
         let heartbeats = [MessageType::MsgHeartbeat, MessageType::MsgHeartbeatResponse];
         let real = messages.iter().filter(|message| !heartbeats.contains(&message.get_msg_type()));
         ready.messages.extend(real.map(|message| (Id(message.to), RaftMessage::from(message))));
     }
 
-    fn commit(&mut self, entries: Vec<eraftpb::Entry>, ready: &mut Ready) {
+    fn collect_committed(&mut self, entries: Vec<eraftpb::Entry>, ready: &mut Ready) {
         for entry in entries {
             self.applied = entry.index;
             let committed = match entry.get_entry_type() {
-                _ if entry.data.is_empty() => Committed::Nothing,
+                _ if entry.data.is_empty() => Committed::Empty,
                 EntryType::EntryNormal => Committed::Command(entry.index, entry.data.to_vec()),
                 kind => match membership(kind, &entry.data) {
                     Some(change) => Committed::Membership(change, entry.context.to_vec()),
-                    None => Committed::Nothing,
+                    None => Committed::Empty,
                 },
             };
             ready.committed.push(committed);
@@ -320,16 +335,16 @@ impl Consensus {
             self.mirror.set_conf_state(state);
         }
         let adds = |single: &eraftpb::ConfChangeSingle| single.get_change_type() != ConfChangeType::RemoveNode;
-        self.has_newcomer |= change.get_changes().iter().any(adds);
+        self.has_new_member |= change.get_changes().iter().any(adds);
     }
 
     /// Whether a member was added since this was last asked.
-    pub(crate) fn take_newcomer(&mut self) -> bool {
-        std::mem::take(&mut self.has_newcomer)
+    pub(crate) fn take_new_member(&mut self) -> bool {
+        std::mem::take(&mut self.has_new_member)
     }
 
     /// All that was committed has been acted on. The library wants to hear that of a snapshot only when it is durable.
-    pub(crate) fn acted(&mut self) {
+    pub(crate) fn advance_apply(&mut self) {
         if self.applied <= self.node.raft.raft_log.persisted {
             self.node.advance_apply_to(self.applied);
         }
@@ -342,22 +357,22 @@ impl Consensus {
 
     /// Whether it is time for a snapshot.
     pub(crate) fn wants_snapshot(&self) -> bool {
-        self.applied >= self.snapshot_at + SNAPSHOT_EVERY
+        self.applied >= self.snapshot_index + SNAPSHOT_INTERVAL
     }
 
     /// Forgets the log up to what the state says; but for a little, unless it is to be forgotten as a whole.
-    pub(crate) fn compact(&mut self, state: Vec<u8>, is_whole: bool, ready: &mut Ready) {
+    pub(crate) fn compact(&mut self, state: Vec<u8>, discards_all: bool, ready: &mut Ready) {
         let Ok(term) = self.node.raft.raft_log.term(self.applied) else { return };
         let mut snapshot = eraftpb::Snapshot { data: state.into(), ..Default::default() };
         snapshot.mut_metadata().index = self.applied;
         snapshot.mut_metadata().term = term;
         snapshot.mut_metadata().set_conf_state(self.conf.clone());
-        self.snapshot_at = self.applied;
-        let keep_after = self.applied.saturating_sub(if is_whole { 0 } else { KEPT_BEHIND });
+        self.snapshot_index = self.applied;
+        let keep_after = self.applied.saturating_sub(if discards_all { 0 } else { RETAINED_ENTRIES });
         let _ = self.mirror.compact(keep_after, snapshot.clone());
-        self.writes += 1;
+        self.last_write += 1;
         ready.writes.push(Write {
-            number: self.writes,
+            number: self.last_write,
             hard_state: Some(self.node.raft.hard_state()),
             entries: Vec::new(),
             snapshot: Some(snapshot),

@@ -8,17 +8,17 @@ use crate::wire::{MAX_INDEX, Message, RaftMessage};
 fn grant(office: &str, id: u64, after: u64) -> Command {
     Command::Grant {
         office: office.to_string(),
-        to: Holder { id: Id(id), incarnation: 1 },
-        after,
+        holder: Holder { id: Id(id), incarnation: 1 },
+        expected_token: after,
         mode: Mode::Exclusive,
-        why: Cause::Vacant,
+        cause: Cause::Vacant,
         pinned: false,
         unix_ms: 0,
     }
 }
 
 fn vacate(office: &str, token: u64) -> Command {
-    Command::Vacate { office: office.to_string(), token, why: Cause::Resigned, unix_ms: 0 }
+    Command::Vacate { office: office.to_string(), token, cause: Cause::Resigned, unix_ms: 0 }
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn the_last_hundred_changes_of_each_office_are_kept() {
     });
     let of = |office: &str| &table.offices[office].history;
     assert_eq!((of("a").len(), of("b").len()), (MAX_CHANGES, 1));
-    assert_eq!(of("a").back().map(|turn| turn.token), Some(299));
+    assert_eq!(of("a").back().map(|entry| entry.token), Some(299));
 }
 
 #[test]
@@ -62,12 +62,12 @@ fn a_disk_is_registered_once_and_ids_are_not_used_again() {
         priority: 0,
         role: Default::default(),
     };
-    let mut table = Table::founded(&[member(1), member(7)]);
-    table.apply(1, Command::Register { id: Id(1), store: 11 });
-    table.apply(2, Command::Register { id: Id(1), store: 12 });
-    assert_eq!(table.members[&Id(1)].store, 11);
+    let mut table = Table::with_members(&[member(1), member(7)]);
+    table.apply(1, Command::RegisterStore { id: Id(1), store_id: 11 });
+    table.apply(2, Command::RegisterStore { id: Id(1), store_id: 12 });
+    assert_eq!(table.members[&Id(1)].store_id, 11);
     table.remove(Id(7));
-    assert_eq!((table.greatest_id, table.named("n7")), (7, None));
+    assert_eq!((table.max_member_id, table.member_by_name("n7")), (7, None));
     assert_eq!(Table::decode(&table.encode()), Some(table));
 }
 
@@ -88,18 +88,18 @@ fn greatest_table(offices: usize) -> Table {
     });
     let members: Vec<Member> = members.collect();
     assert!(members.iter().all(|member| crate::config::member_problem(member).is_none()), "they may be members");
-    let mut table = Table::founded(&members);
+    let mut table = Table::with_members(&members);
     for member in &members {
-        table.apply(1, Command::Register { id: member.id, store: u64::MAX });
+        table.apply(1, Command::RegisterStore { id: member.id, store_id: u64::MAX });
     }
     let mut index = MAX_INDEX;
     // One change more than may be kept.
-    for _ in 0..=share(offices) {
+    for _ in 0..=history_limit(offices) {
         for number in 0..offices {
             let office = if number == 0 { LEADER.to_string() } else { long_name(number) };
-            let to = Holder { id: Id(u64::MAX), incarnation: u64::MAX };
-            let (after, mode, why) = (table.token(&office), Mode::Fenced, Cause::Elected);
-            let grant = Command::Grant { office, to, after, mode, why, pinned: true, unix_ms: u64::MAX };
+            let holder = Holder { id: Id(u64::MAX), incarnation: u64::MAX };
+            let (expected_token, mode, cause) = (table.token(&office), Mode::Fenced, Cause::Elected);
+            let grant = Command::Grant { office, holder, expected_token, mode, cause, pinned: true, unix_ms: u64::MAX };
             index += 1;
             assert!(table.apply(index, grant).is_some(), "there is room for {offices} offices");
         }
@@ -129,8 +129,8 @@ fn the_greatest_table_fits_a_frame() {
     for offices in [MAX_OFFICES + 1, MAX_OFFICES] {
         let table = greatest_table(offices);
         assert_eq!(table.offices.len(), offices);
-        let turns: Vec<usize> = table.offices.values().map(|office| office.history.len()).collect();
-        assert!(turns.iter().all(|turns| *turns == share(offices)), "every history is full");
+        let entries: Vec<usize> = table.offices.values().map(|office| office.history.len()).collect();
+        assert!(entries.iter().all(|entries| *entries == history_limit(offices)), "every history is full");
         let bytes = bytes_in_a_frame(&table);
         assert!(bytes < limit / 10 * 9, "{offices} offices: {bytes} of {limit} bytes");
     }
@@ -142,12 +142,12 @@ fn where_there_are_many_offices_each_has_a_smaller_history() {
     for index in 1..=150 {
         table.apply(index, grant("a", index, table.token("a")));
     }
-    let few = MAX_TURNS / MAX_CHANGES;
+    let few = MAX_TOTAL_CHANGES / MAX_CHANGES;
     (1..few).for_each(|number| _ = table.apply(1_000 + number as u64, grant(&format!("b{number}"), 1, 0)));
     assert_eq!((table.offices.len(), table.offices["a"].history.len()), (few, MAX_CHANGES));
     (0..few).for_each(|number| _ = table.apply(5_000 + number as u64, grant(&format!("c{number}"), 1, 0)));
     assert_eq!((table.offices.len(), table.offices["a"].history.len()), (2 * few, MAX_CHANGES / 2));
-    assert_eq!(table.offices["a"].history.back().map(|turn| turn.token), Some(150), "the latest are kept");
+    assert_eq!(table.offices["a"].history.back().map(|entry| entry.token), Some(150), "the latest are kept");
 }
 
 /// A table with all the offices there may be, granted in order from this place of the log on, and `leader`.
@@ -164,11 +164,11 @@ fn full_table(first: u64) -> Table {
 fn where_there_is_no_room_the_oldest_office_that_nobody_holds_is_forgotten() {
     let mut table = full_table(10);
     let next = 10 + MAX_OFFICES as u64;
-    assert_eq!((table.room(), table.apply(next, grant("new", 1, 0))), (0, None), "all are held");
+    assert_eq!((table.remaining_capacity(), table.apply(next, grant("new", 1, 0))), (0, None), "all are held");
     for (number, office) in [(0, "o7"), (1, "o3"), (2, LEADER)] {
         table.apply(next + number, vacate(office, table.token(office)));
     }
-    assert_eq!(table.room(), 2, "there is always room for `leader`, which does not count");
+    assert_eq!(table.remaining_capacity(), 2, "there is always room for `leader`, which does not count");
     assert_eq!(table.apply(next + 9, grant("new", 1, 0)), Some("new".to_string()));
     assert!(!table.offices.contains_key("o3") && table.offices.contains_key("o7"), "the smallest token goes");
     assert_eq!(table.offices.len(), MAX_OFFICES + 1);

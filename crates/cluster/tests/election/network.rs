@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use hustings_cluster::config::Choice;
-use hustings_cluster::election::{Act, Alarm, Election, Flaw, Memory, key};
+use hustings_cluster::election::{Action, Election, Flaw, SharedState, TimerToken, key};
 use hustings_cluster::member::MemberRank;
 use hustings_protocol::Id;
 
-use crate::garbage::spoil;
+use crate::malformed::corrupt;
 
 /// One tick of the algorithms in units of the bus.
 pub(crate) const TICK: u64 = 1000;
@@ -29,17 +29,17 @@ impl Rng {
 
 /// What a bus does with mail.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Post {
+pub(crate) enum Routing {
     /// Mail goes to the election of its key, else it is kept.
     ByKey,
     /// Mail goes to whatever election its receiver is in: wrong.
-    ToAnyRace,
+    AnyElection,
     /// By key, but some of it is changed on the way, one in so many.
-    Spoilt(u64),
+    Corrupting(u64),
 }
 
 struct Node {
-    memory: Memory,
+    shared: SharedState,
     election: Option<Election>,
     candidates: Vec<MemberRank>,
     /// Which process of the node this is.
@@ -47,34 +47,35 @@ struct Node {
 }
 
 impl Node {
-    fn must_enter(&self, candidates: &[MemberRank]) -> bool {
-        self.candidates != candidates || self.election.as_ref().is_none_or(|election| election.is_shaken(&self.memory))
+    fn needs_new_election(&self, candidates: &[MemberRank]) -> bool {
+        self.candidates != candidates
+            || self.election.as_ref().is_none_or(|election| election.is_interrupted(&self.shared))
     }
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    Mail { from: Id, to: Id, connection: u64, key: u64, bytes: Vec<u8> },
-    Ring { at: Id, process: u64, alarm: Alarm },
-    Enter { at: Id, process: u64, candidates: Vec<MemberRank> },
+    Deliver { from: Id, to: Id, connection: u64, key: u64, bytes: Vec<u8> },
+    Timer { at: Id, process: u64, token: TimerToken },
+    Start { at: Id, process: u64, candidates: Vec<MemberRank> },
 }
 
 /// How long mail takes: at least, at most.
 pub(crate) type Delay = (u64, u64);
 
-pub(crate) struct Bus {
+pub(crate) struct SimNetwork {
     pub(crate) choice: Choice,
     pub(crate) rng: Rng,
     pub(crate) now: u64,
     pub(crate) delay: Delay,
     /// How much later than they should alarms may ring.
-    pub(crate) tardiness: u64,
-    pub(crate) post: Post,
+    pub(crate) max_timer_delay: u64,
+    pub(crate) routing: Routing,
     pub(crate) flaw: Option<Flaw>,
     /// Mail that was delivered.
     pub(crate) delivered: u64,
     nodes: BTreeMap<Id, Node>,
-    agenda: BinaryHeap<Reverse<(u64, u64, Step)>>,
+    events: BinaryHeap<Reverse<(u64, u64, Step)>>,
     serial: u64,
     /// The connection of each pair, and when its last mail arrives.
     connections: BTreeMap<(Id, Id), (u64, u64)>,
@@ -84,36 +85,36 @@ pub(crate) struct Bus {
     pub(crate) sent: Vec<(Id, Id, Vec<u8>)>,
 }
 
-impl Bus {
+impl SimNetwork {
     pub(crate) fn new(choice: &Choice, ids: impl IntoIterator<Item = Id>, seed: u64) -> Self {
-        let mut bus = Bus {
+        let mut network = SimNetwork {
             choice: choice.clone(),
             rng: Rng::new(seed),
             now: 0,
             delay: (50, 400),
-            tardiness: 200,
-            post: Post::ByKey,
+            max_timer_delay: 200,
+            routing: Routing::ByKey,
             flaw: None,
             delivered: 0,
             nodes: BTreeMap::new(),
-            agenda: BinaryHeap::new(),
+            events: BinaryHeap::new(),
             serial: 0,
             connections: BTreeMap::new(),
             names: Vec::new(),
             sent: Vec::new(),
         };
-        ids.into_iter().for_each(|id| bus.boot(id));
-        bus
+        ids.into_iter().for_each(|id| network.boot(id));
+        network
     }
 
     /// A new process of a node.
     pub(crate) fn boot(&mut self, id: Id) {
-        let mut memory = Memory::new(self.rng.below(u64::MAX));
+        let mut shared = SharedState::new(self.rng.below(u64::MAX));
         if let Some(flaw) = self.flaw {
-            memory = memory.with_flaw(flaw);
+            shared = shared.with_flaw(flaw);
         }
         self.serial += 1;
-        self.nodes.insert(id, Node { memory, election: None, candidates: Vec::new(), process: self.serial });
+        self.nodes.insert(id, Node { shared, election: None, candidates: Vec::new(), process: self.serial });
     }
 
     /// The process of a node ends; everybody's connection with it, too.
@@ -129,40 +130,40 @@ impl Bus {
         for (from, to) in [(one, other), (other, one)] {
             self.connections.insert((from, to), (self.serial, self.now));
             if let Some(node) = self.nodes.get_mut(&from) {
-                node.memory.lost(to);
+                node.shared.handle_disconnect(to);
             }
         }
     }
 
     /// A node will enter a election among these, so much later.
-    pub(crate) fn enter_in(&mut self, after: u64, at: Id, candidates: &[MemberRank]) {
+    pub(crate) fn start_in(&mut self, after: u64, at: Id, candidates: &[MemberRank]) {
         if let Some(node) = self.nodes.get(&at) {
-            let enter = Step::Enter { at, process: node.process, candidates: candidates.to_vec() };
-            self.plan(self.now + after, enter);
+            let start = Step::Start { at, process: node.process, candidates: candidates.to_vec() };
+            self.schedule(self.now + after, start);
         }
     }
 
     /// All of these enter a election among them, each within such a time.
-    pub(crate) fn all_enter(&mut self, candidates: &[MemberRank], within: u64) {
+    pub(crate) fn start_all(&mut self, candidates: &[MemberRank], within: u64) {
         for one in candidates {
             let after = self.rng.below(within + 1);
-            self.enter_in(after, one.id, candidates);
+            self.start_in(after, one.id, candidates);
         }
     }
 
     /// Those of these who are not in the election among them, or were and lost a connection, enter it.
-    pub(crate) fn those_who_must_enter(&mut self, candidates: &[MemberRank], within: u64) {
+    pub(crate) fn start_where_needed(&mut self, candidates: &[MemberRank], within: u64) {
         for one in candidates {
             let after = self.rng.below(within + 1);
-            if self.nodes.get(&one.id).is_some_and(|node| node.must_enter(candidates)) {
-                self.enter_in(after, one.id, candidates);
+            if self.nodes.get(&one.id).is_some_and(|node| node.needs_new_election(candidates)) {
+                self.start_in(after, one.id, candidates);
             }
         }
     }
 
-    fn plan(&mut self, when: u64, what: Step) {
+    fn schedule(&mut self, when: u64, what: Step) {
         self.serial += 1;
-        self.agenda.push(Reverse((when, self.serial, what)));
+        self.events.push(Reverse((when, self.serial, what)));
     }
 
     /// Lets things happen for so long.
@@ -174,44 +175,44 @@ impl Bus {
 
     /// The next thing that happens, if it does so by then.
     pub(crate) fn step(&mut self, end: u64) -> bool {
-        if self.agenda.peek().is_none_or(|Reverse((when, ..))| *when > end) {
+        if self.events.peek().is_none_or(|Reverse((when, ..))| *when > end) {
             return false;
         }
-        let Some(Reverse((when, _, what))) = self.agenda.pop() else { return false };
+        let Some(Reverse((when, _, what))) = self.events.pop() else { return false };
         self.now = when;
-        let mut acts = Vec::new();
+        let mut actions = Vec::new();
         let at = match what {
-            Step::Mail { from, to, connection, key, bytes } => {
+            Step::Deliver { from, to, connection, key, bytes } => {
                 if self.connections.get(&(from, to)).is_some_and(|(current, _)| *current == connection) {
                     self.delivered += 1;
                     let mut bytes = bytes;
-                    if let Post::Spoilt(one_in) = self.post
+                    if let Routing::Corrupting(one_in) = self.routing
                         && self.rng.below(one_in) == 0
                     {
-                        spoil(&mut bytes, &mut self.rng);
+                        corrupt(&mut bytes, &mut self.rng);
                     }
-                    self.deliver(from, to, key, &bytes, &mut acts);
+                    self.deliver(from, to, key, &bytes, &mut actions);
                 }
                 to
             }
-            Step::Ring { at, process, alarm } => {
-                if let Some(Node { memory, election: Some(election), process: current, .. }) = self.nodes.get_mut(&at)
+            Step::Timer { at, process, token } => {
+                if let Some(Node { shared, election: Some(election), process: current, .. }) = self.nodes.get_mut(&at)
                     && *current == process
                 {
-                    election.ring(alarm, memory, &mut acts);
+                    election.handle_timer(token, shared, &mut actions);
                 }
                 at
             }
-            Step::Enter { at, process, candidates } => {
+            Step::Start { at, process, candidates } => {
                 if let Some(node) = self.nodes.get_mut(&at).filter(|node| node.process == process) {
-                    let election = Election::enter(&self.choice, at, &candidates, &mut node.memory, &mut acts);
+                    let election = Election::start(&self.choice, at, &candidates, &mut node.shared, &mut actions);
                     node.election = Some(election.expect("the algorithm elects among these"));
                     node.candidates = candidates;
                 }
                 at
             }
         };
-        self.carry_out(at, acts);
+        self.execute(at, actions);
         let named = self.leader(at);
         if self.names.iter().rev().find(|(_, who, _)| *who == at).is_none_or(|(.., last)| *last != named) {
             self.names.push((self.now, at, named));
@@ -219,36 +220,36 @@ impl Bus {
         true
     }
 
-    fn deliver(&mut self, from: Id, to: Id, mail_key: u64, bytes: &[u8], acts: &mut Vec<Act>) {
-        let post = self.post;
+    fn deliver(&mut self, from: Id, to: Id, message_key: u64, bytes: &[u8], actions: &mut Vec<Action>) {
+        let routing = self.routing;
         let Some(node) = self.nodes.get_mut(&to) else { return };
-        let taken = match &mut node.election {
-            Some(election) if election.key() == mail_key || post == Post::ToAnyRace => {
-                election.receive(from, bytes, &mut node.memory, acts)
+        let result = match &mut node.election {
+            Some(election) if election.key() == message_key || routing == Routing::AnyElection => {
+                election.handle_message(from, bytes, &mut node.shared, actions)
             }
-            _ => node.memory.keep(mail_key, from, bytes),
+            _ => node.shared.buffer(message_key, from, bytes),
         };
-        assert!(taken.is_ok() || post != Post::ByKey, "{from} to {to}: {taken:?}");
+        assert!(result.is_ok() || routing != Routing::ByKey, "{from} to {to}: {result:?}");
     }
 
-    fn carry_out(&mut self, at: Id, acts: Vec<Act>) {
+    fn execute(&mut self, at: Id, actions: Vec<Action>) {
         let Some(node) = self.nodes.get(&at) else { return };
         let (process, key) = (node.process, key(&node.candidates));
-        for act in acts {
-            match act {
-                Act::Send { to, bytes } => {
+        for action in actions {
+            match action {
+                Action::Send { to, bytes } => {
                     self.sent.push((at, to, bytes.clone()));
                     let (least, most) = self.delay;
                     let takes = least + self.rng.below(most - least + 1);
                     let (connection, last) = self.connections.entry((at, to)).or_insert((0, 0));
                     let (connection, when) = (*connection, (*last).max(self.now + takes));
                     self.connections.insert((at, to), (connection, when));
-                    self.plan(when, Step::Mail { from: at, to, connection, key, bytes });
+                    self.schedule(when, Step::Deliver { from: at, to, connection, key, bytes });
                 }
-                Act::SetAlarm { ticks, alarm } => {
-                    let late = self.rng.below(self.tardiness + 1);
+                Action::SetTimer { ticks, token } => {
+                    let late = self.rng.below(self.max_timer_delay + 1);
                     let when = self.now.saturating_add(ticks.saturating_mul(TICK)).saturating_add(late);
-                    self.plan(when, Step::Ring { at, process, alarm });
+                    self.schedule(when, Step::Timer { at, process, token });
                 }
             }
         }
@@ -265,7 +266,7 @@ impl Bus {
     }
 
     /// What all of these say.
-    pub(crate) fn says(&self, candidates: &[MemberRank]) -> Vec<Option<Id>> {
+    pub(crate) fn leaders(&self, candidates: &[MemberRank]) -> Vec<Option<Id>> {
         candidates.iter().map(|one| self.leader(one.id)).collect()
     }
 }
