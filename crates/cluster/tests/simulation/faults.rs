@@ -1,4 +1,4 @@
-//! What goes wrong, by a seed.
+//! The options of a simulated cluster, and random faults.
 
 use hustings_cluster::core::Broken;
 
@@ -10,19 +10,19 @@ pub(crate) struct Options {
     pub(crate) fenced: bool,
     pub(crate) preempt: bool,
     pub(crate) lease_ms: u64,
-    /// Clocks gain or lose up to so many parts in a million.
+    /// The maximum drift of clocks, in parts per million.
     pub(crate) drift_ppm: u64,
-    /// The clock of the best node is as slow as may be, those of the others as fast.
+    /// Whether the best node's clock is as slow as allowed, and those of the others as fast as allowed.
     pub(crate) slow_clock_on_best: bool,
-    /// Disks and links are slow now and then.
+    /// Whether disks and links are slow now and then.
     pub(crate) jitter: bool,
-    /// Disks take about a second.
+    /// Whether every write takes about a second.
     pub(crate) slow_disk: bool,
-    /// Everybody campaigns for so many more offices.
+    /// How many additional offices all nodes campaign for.
     pub(crate) extra_offices: usize,
-    /// There is no arbiter, and a ring elects: whoever the election names leads, right or wrong.
+    /// Whether there is no arbiter. A ring algorithm then elects, and the elected node leads, right or wrong.
     pub(crate) without_arbiter: bool,
-    /// What is sent takes so much longer.
+    /// The additional delay of every message.
     pub(crate) extra_delay_ms: u64,
     pub(crate) broken: Broken,
 }
@@ -45,7 +45,7 @@ impl Default for Options {
     }
 }
 
-/// Breaks things.
+/// Injects random faults into a cluster.
 pub(crate) struct FaultInjector(Rng);
 
 impl FaultInjector {

@@ -1,4 +1,7 @@
-//! Machines, and the links, disks and clocks between them.
+//! A simulated cluster: hosts, and the links, disks and clocks that connect or drive them.
+
+mod events;
+mod links;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -11,9 +14,9 @@ use hustings_cluster::core::{ClientId, Core, Output, Setup};
 use hustings_cluster::member::{Member, Role};
 use hustings_cluster::store::{Mirror, Write};
 use hustings_cluster::timing::Timing;
-use hustings_cluster::wire::Message;
 use hustings_protocol::Id;
 
+use self::events::{Event, EventKind};
 use crate::faults::Options;
 use crate::lease_checker::LeaseChecker;
 
@@ -21,7 +24,7 @@ pub(crate) const MS: u64 = 1_000_000;
 const CLIENT: ClientId = ClientId(1);
 const OPERATOR: ClientId = ClientId(2);
 
-/// A generator that tests may rely on.
+/// A SplitMix64 generator.
 pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
@@ -34,41 +37,12 @@ impl Rng {
     }
 }
 
-enum EventKind {
-    Deliver { from: usize, to: usize, link: u64, message: Box<Message> },
-    Up { at: usize, peer: usize, link: u64 },
-    Down { at: usize, peer: usize, link: u64 },
-    Persisted { at: usize, incarnation: u64, number: u64 },
-    Wake { at: usize, incarnation: u64 },
-    Stopped { at: usize, incarnation: u64, office: String, token: u64 },
-    Ask { at: usize, incarnation: u64, client: ClientId, office: String },
-    Dial { one: usize, other: usize },
-}
-
-struct Event(u64, u64, EventKind);
-impl PartialEq for Event {
-    fn eq(&self, other: &Self) -> bool {
-        (self.0, self.1) == (other.0, other.1)
-    }
-}
-impl Eq for Event {}
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Event {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.0, self.1).cmp(&(other.0, other.1))
-    }
-}
-
 struct Host {
     core: Option<Core>,
     incarnation: u64,
-    /// What is durable.
+    /// Durable writes.
     disk: Vec<Write>,
-    /// What is on its way there.
+    /// Writes that are not durable yet.
     queue: Vec<Write>,
     frozen: bool,
     deferred: Vec<EventKind>,
@@ -76,7 +50,7 @@ struct Host {
     wake: u64,
 }
 
-/// A cluster.
+/// A cluster of cores, with simulated time.
 pub(crate) struct SimCluster {
     pub(crate) now: u64,
     pub(crate) seed: u64,
@@ -85,14 +59,14 @@ pub(crate) struct SimCluster {
     serial: u64,
     events: BinaryHeap<Reverse<Event>>,
     hosts: Vec<Host>,
-    /// The connection of each pair, by a number.
+    /// The serial number of the connection of each connected pair.
     links: BTreeMap<(usize, usize), u64>,
-    /// When the last message on a directed link arrives: links keep the order.
+    /// When the last message on a directed link arrives. Links preserve the order of messages.
     last_arrival: BTreeMap<(usize, usize), u64>,
-    /// Directed links that lose everything.
+    /// Directed links that lose all messages.
     pub(crate) cut: BTreeSet<(usize, usize)>,
     pub(crate) leases: LeaseChecker,
-    /// What was answered to programs that asked who holds an office.
+    /// The answers to reads of an office's holder.
     answers: BTreeMap<ClientId, OfficeStatus>,
 }
 
@@ -179,13 +153,13 @@ impl SimCluster {
         }
     }
 
-    /// What a host's clock shows.
+    /// What a host's clock shows at a true time.
     fn clock(&self, node: usize, now: u64) -> Moment {
         let gained = i128::from(now) * i128::from(self.hosts[node].ppm) / 1_000_000;
         Moment((i128::from(now) + gained) as u64)
     }
 
-    /// The true time when a host's clock shows this.
+    /// The true time at which a host's clock shows this.
     fn true_time(&self, node: usize, shown: Moment) -> u64 {
         (i128::from(shown.0) * 1_000_000 / (1_000_000 + i128::from(self.hosts[node].ppm))) as u64
     }
@@ -195,7 +169,7 @@ impl SimCluster {
             return;
         }
         let mirror = Mirror::empty();
-        self.hosts[node].disk.iter().for_each(|write| mirror.redo(write).expect("it was written in order"));
+        self.hosts[node].disk.iter().for_each(|write| mirror.redo(write).expect("the writes are valid"));
         self.hosts[node].incarnation += 1;
         let incarnation = self.hosts[node].incarnation * 1_000 + node as u64;
         let setup = Setup {
@@ -206,7 +180,7 @@ impl SimCluster {
             seed: self.rng.below(u64::MAX),
             broken: self.options.broken,
         };
-        let core = Core::new(setup, self.clock(node, self.now)).expect("the disk is in order");
+        let core = Core::new(setup, self.clock(node, self.now)).expect("the disk is valid");
         self.hosts[node].core = Some(core);
         self.process_outputs(node);
         let more = (0..self.options.extra_offices).map(|number| format!("office-{number}"));
@@ -215,16 +189,6 @@ impl SimCluster {
             self.drive(node, |core, now| core.handle_request(CLIENT, request, now));
         }
         (0..self.size()).filter(|peer| *peer != node).for_each(|peer| self.dial(node, peer));
-    }
-
-    fn dial(&mut self, one: usize, other: usize) {
-        let delay = self.rng.below(5 * MS) + MS / 10;
-        self.schedule(delay, EventKind::Dial { one, other });
-    }
-
-    fn schedule(&mut self, delay: u64, kind: EventKind) {
-        self.serial += 1;
-        self.events.push(Reverse(Event(self.now + delay, self.serial, kind)));
     }
 
     fn drive(&mut self, node: usize, act: impl FnOnce(&mut Core, Moment)) {
@@ -236,7 +200,7 @@ impl SimCluster {
         }
     }
 
-    /// Does what a core wants done.
+    /// Carries out the outputs of a core.
     fn process_outputs(&mut self, node: usize) {
         let Some(core) = &mut self.hosts[node].core else { return };
         let outputs = core.take_outputs();
@@ -254,7 +218,7 @@ impl SimCluster {
                 }
                 Output::Reply(client, reply) => self.handle_reply(node, client, reply),
                 Output::Members(_) => {}
-                Output::Exit(why) => panic!("seed {}: node {node} ends: {why:?}", self.seed),
+                Output::Exit(why) => panic!("seed {}: node {node} exits: {why:?}", self.seed),
             }
         }
         let wake = self.hosts[node].core.as_ref().map_or(Moment::NEVER, |core| core.poll_timeout());
@@ -268,23 +232,7 @@ impl SimCluster {
         }
     }
 
-    fn send(&mut self, from: usize, to: usize, message: Message) {
-        let Some(&link) = self.links.get(&pair(from, to)) else { return };
-        if self.cut.contains(&(from, to)) {
-            return;
-        }
-        // What is sent is what is received, or nothing.
-        let message = Message::decode(&message.encode()).expect("it was just encoded");
-        let delay = self.options.extra_delay_ms * MS
-            + self.rng.below(MS / 2)
-            + if self.options.jitter && self.rng.below(200) == 0 { self.rng.below(30 * MS) } else { MS / 20 };
-        let earliest = self.last_arrival.get(&(from, to)).copied().unwrap_or(0);
-        let arrives = (self.now + delay).max(earliest + 1);
-        self.last_arrival.insert((from, to), arrives);
-        self.schedule(arrives - self.now, EventKind::Deliver { from, to, link, message: Box::new(message) });
-    }
-
-    /// A program on a host is told something.
+    /// A client on a host receives a reply.
     fn handle_reply(&mut self, node: usize, client: ClientId, reply: Reply) {
         let now = self.now;
         let exclusive = |office: &str| office != "fast" && !self.options.fenced;
@@ -293,7 +241,7 @@ impl SimCluster {
                 self.leases.end_read(client.0, &status);
                 self.answers.insert(client, status);
             }
-            // Without an arbiter claims may overlap, and tokens say nothing.
+            // Without an arbiter, leases may overlap and tokens of different nodes are unrelated.
             _ if self.options.without_arbiter => {}
             Reply::Held(holding) => {
                 let until = self.true_time(node, holding.deadline);
@@ -313,131 +261,11 @@ impl SimCluster {
         }
     }
 
-    pub(crate) fn run_ms(&mut self, ms: u64) {
-        let end = self.now + ms * MS;
-        while self.events.peek().is_some_and(|Reverse(Event(at, ..))| *at <= end) {
-            let Some(Reverse(Event(at, _, kind))) = self.events.pop() else { break };
-            self.now = at;
-            self.handle_event(kind);
-        }
-        self.now = end;
-    }
-
-    fn handle_event(&mut self, kind: EventKind) {
-        let host = match &kind {
-            EventKind::Deliver { to, .. } => *to,
-            EventKind::Up { at, .. }
-            | EventKind::Down { at, .. }
-            | EventKind::Persisted { at, .. }
-            | EventKind::Wake { at, .. }
-            | EventKind::Ask { at, .. }
-            | EventKind::Stopped { at, .. } => *at,
-            EventKind::Dial { one, .. } => *one,
-        };
-        if self.hosts[host].frozen && !matches!(kind, EventKind::Dial { .. }) {
-            self.hosts[host].deferred.push(kind);
-            return;
-        }
-        match kind {
-            EventKind::Deliver { from, to, link, message } => {
-                if self.links.get(&pair(from, to)) == Some(&link) {
-                    self.drive(to, |core, now| core.handle_message(Id(from as u64 + 1), *message, now));
-                }
-            }
-            EventKind::Up { at, peer, link } => {
-                if self.links.get(&pair(at, peer)) == Some(&link) {
-                    let incarnation = self.hosts[peer].incarnation * 1_000 + peer as u64;
-                    self.drive(at, |core, now| core.handle_connected(Id(peer as u64 + 1), incarnation, now));
-                }
-            }
-            EventKind::Down { at, peer, link } => {
-                if self.links.get(&pair(at, peer)).is_none_or(|current| *current <= link) {
-                    self.drive(at, |core, now| core.handle_disconnected(Id(peer as u64 + 1), now));
-                }
-            }
-            EventKind::Persisted { at, incarnation, number } => {
-                if self.hosts[at].incarnation == incarnation && self.hosts[at].core.is_some() {
-                    let done = self.hosts[at].queue.iter().take_while(|write| write.number <= number).count();
-                    let durable: Vec<Write> = self.hosts[at].queue.drain(..done).collect();
-                    self.hosts[at].disk.extend(durable);
-                    self.drive(at, |core, now| core.handle_persisted(number, now));
-                }
-            }
-            EventKind::Wake { at, incarnation } => {
-                if self.hosts[at].incarnation == incarnation {
-                    self.drive(at, |core, now| core.handle_timeout(now));
-                }
-            }
-            EventKind::Stopped { at, incarnation, office, token } => {
-                self.leases.release(&office, at);
-                if self.hosts[at].incarnation == incarnation {
-                    self.drive(at, |core, now| core.handle_request(CLIENT, Request::Stopped { office, token }, now));
-                }
-            }
-            EventKind::Ask { at, incarnation, client, office } => {
-                if self.hosts[at].incarnation == incarnation {
-                    self.drive(at, |core, now| core.handle_request(client, Request::Leader { office }, now));
-                }
-            }
-            EventKind::Dial { one, other } => self.connect(one, other),
-        }
-    }
-
-    fn connect(&mut self, one: usize, other: usize) {
-        let both = self.hosts[one].core.is_some() && self.hosts[other].core.is_some();
-        let stuck = self.hosts[one].frozen || self.hosts[other].frozen;
-        if !both || self.links.contains_key(&pair(one, other)) {
-            return;
-        }
-        if stuck || self.cut.contains(&(one, other)) || self.cut.contains(&(other, one)) {
-            self.dial_again(one, other);
-            return;
-        }
-        self.serial += 1;
-        let link = self.serial;
-        self.links.insert(pair(one, other), link);
-        let delays = (self.rng.below(MS), self.rng.below(MS));
-        self.schedule(delays.0, EventKind::Up { at: one, peer: other, link });
-        self.schedule(delays.1, EventKind::Up { at: other, peer: one, link });
-        let arrives = self.now + MS + 1;
-        self.last_arrival.insert((one, other), arrives);
-        self.last_arrival.insert((other, one), arrives);
-    }
-
-    fn dial_again(&mut self, one: usize, other: usize) {
-        self.schedule(20 * MS, EventKind::Dial { one, other });
-    }
-
-    /// The connection of a pair ends; both notice, if they live.
-    pub(crate) fn disconnect(&mut self, one: usize, other: usize) {
-        let Some(link) = self.links.remove(&pair(one, other)) else { return };
-        for (at, peer) in [(one, other), (other, one)] {
-            let delay = MS / 10 + self.rng.below(MS / 2);
-            self.schedule(delay, EventKind::Down { at, peer, link });
-        }
-        let delay = MS + self.rng.below(20 * MS);
-        self.schedule(delay, EventKind::Dial { one, other });
-    }
-
-    /// One side ends the connection; whether the other notices depends on the link.
-    fn disconnect_one_side(&mut self, at: usize, peer: usize) {
-        let Some(link) = self.links.remove(&pair(at, peer)) else { return };
-        if !self.cut.contains(&(at, peer)) {
-            self.schedule(MS / 10, EventKind::Down { at: peer, peer: at, link });
-        }
-        self.dial_again(at, peer);
-    }
-
-    /// Nothing passes between these two, in either direction.
-    pub(crate) fn cut(&mut self, one: usize, other: usize) {
-        self.cut.extend([(one, other), (other, one)]);
-    }
-
     pub(crate) fn kill(&mut self, node: usize) {
         if self.hosts[node].core.take().is_none() {
             return;
         }
-        // Of what was on its way to the disk, nothing or something arrived: always from the front.
+        // A prefix of the pending writes survives, possibly none of them.
         let survives = self.rng.below(self.hosts[node].queue.len() as u64 + 1) as usize;
         let durable: Vec<Write> = self.hosts[node].queue.drain(..survives).collect();
         self.hosts[node].disk.extend(durable);
@@ -455,7 +283,8 @@ impl SimCluster {
         self.resume_and_read(node, None);
     }
 
-    /// A host goes on; a program asks it something before it has heard anything else.
+    /// Resumes a frozen host. If an office is given, a client reads its holder before the host handles any deferred
+    /// event.
     pub(crate) fn resume_and_read(&mut self, node: usize, office: Option<&str>) {
         if std::mem::take(&mut self.hosts[node].frozen) {
             office.into_iter().for_each(|office| _ = self.read_leader(node, office));
@@ -464,7 +293,7 @@ impl SimCluster {
         }
     }
 
-    /// Everything is well from now on.
+    /// Ends all faults.
     pub(crate) fn heal(&mut self) {
         let was_cut = std::mem::take(&mut self.cut);
         was_cut.into_iter().for_each(|(one, other)| self.disconnect(one, other));
@@ -474,7 +303,7 @@ impl SimCluster {
         });
     }
 
-    /// A program on a host asks who holds an office. The answer is judged when it comes.
+    /// A client on a host reads the holder of an office. The answer is checked when it arrives.
     pub(crate) fn read_leader(&mut self, node: usize, office: &str) -> ClientId {
         self.serial += 1;
         let (client, incarnation) = (ClientId(1_000 + self.serial), self.hosts[node].incarnation);
@@ -483,19 +312,19 @@ impl SimCluster {
         client
     }
 
-    /// An operator on a host wants an office to go to another one.
+    /// An operator on a host requests a transfer of an office to another node.
     pub(crate) fn transfer(&mut self, node: usize, office: &str, to: usize) {
         let request = Request::Transfer { office: office.to_string(), to: format!("n{}", to + 1) };
         self.drive(node, |core, now| core.handle_request(OPERATOR, request, now));
     }
 
-    /// Who leads the arbiter, says a host.
+    /// The leader of the arbiter, as known to a node.
     pub(crate) fn arbiter_leader(&self, node: usize) -> Option<usize> {
         let core = self.hosts[node].core.as_ref()?;
         core.arbiter_leader().map(|id| id.0 as usize - 1)
     }
 
-    /// Whom each host that runs takes for the current holder of an office. It takes the time that the answers take.
+    /// The current holder of an office according to each running host. Advances time until all of them have answered.
     pub(crate) fn leaders(&mut self, office: &str) -> Vec<Option<String>> {
         let asked: Vec<ClientId> = (0..self.size()).map(|node| self.read_leader(node, office)).collect();
         let is_open = |cluster: &SimCluster, node: usize| {
@@ -509,13 +338,13 @@ impl SimCluster {
         shown.map(|status| status.filter(|status| status.current).and_then(|status| status.holder)).collect()
     }
 
-    /// What each host thinks.
+    /// The state of all cores, for failure messages.
     pub(crate) fn debug_state(&self) -> String {
         let cores = self.hosts.iter().filter_map(|host| host.core.as_ref());
         cores.map(|core| format!("{core:#?}\n")).collect()
     }
 
-    /// After a while without faults: everybody names the same holder, and the best one, if it may take over.
+    /// Checks that all nodes name the same holder after a time without faults, and the best node if preemption is on.
     pub(crate) fn check_converged(&mut self) {
         for office in ["leader", "job", "fast"] {
             let leaders = self.leaders(office);

@@ -1,4 +1,4 @@
-//! What a node knows when it starts again.
+//! What a node knows after a restart.
 
 use hustings_cluster::clock::Moment;
 use hustings_cluster::core::table::Table;
@@ -10,7 +10,7 @@ use raft::eraftpb::{ConfState, Snapshot};
 use crate::cluster::SimCluster;
 use crate::faults::Options;
 
-/// The first words of a founder whose disk remembers that these are the members now.
+/// The first outputs of a node whose disk has a snapshot with changed members.
 fn outputs_after_restart(members: impl Fn(&mut Vec<Member>)) -> Vec<Output> {
     let config = SimCluster::new(3, 1, Options::default()).config(0);
     let mut stored = config.members.clone();
@@ -22,13 +22,13 @@ fn outputs_after_restart(members: impl Fn(&mut Vec<Member>)) -> Vec<Output> {
     let snapshot = Some(snapshot);
     let mirror = Mirror::empty();
     let write = Write { number: 1, hard_state: None, entries: Vec::new(), snapshot, keep_after: None, sync: true };
-    mirror.redo(&write).expect("it is in order");
+    mirror.redo(&write).expect("the write is valid");
     let setup = Setup { config, incarnation: 5, store_id: 77, mirror, seed: 1, broken: Broken::default() };
-    Core::new(setup, Moment(1 << 40)).expect("the disk is in order").take_outputs()
+    Core::new(setup, Moment(1 << 40)).expect("the disk is valid").take_outputs()
 }
 
 #[test]
-fn a_node_that_starts_again_lets_members_in_that_came_later() {
+fn a_restarted_node_knows_members_that_were_added_later() {
     let outputs = outputs_after_restart(|members| {
         members[1].id.0 = 7;
     });
@@ -40,21 +40,21 @@ fn a_node_that_starts_again_lets_members_in_that_came_later() {
 }
 
 #[test]
-fn where_a_member_is_the_configuration_knows_best() {
+fn addresses_in_the_configuration_take_precedence() {
     let outputs = outputs_after_restart(|members| {
-        members[1].address = "where-it-was:1".to_string();
+        members[1].address = "old-address:1".to_string();
         members[2].id.0 = 7;
-        members[2].address = "where-it-is:1".to_string();
+        members[2].address = "new-address:1".to_string();
     });
     let published = outputs.iter().find_map(|output| match output {
         Output::Members(members) => Some(members.iter().map(|member| member.address.as_str()).collect::<Vec<&str>>()),
         _ => None,
     });
-    assert_eq!(published, Some(vec!["h1:1", "h2:1", "where-it-is:1"]));
+    assert_eq!(published, Some(vec!["h1:1", "h2:1", "new-address:1"]));
 }
 
 #[test]
-fn a_node_that_was_removed_and_starts_again_ends() {
+fn a_removed_node_exits_after_a_restart() {
     let outputs = outputs_after_restart(|members| {
         members.remove(0);
     });

@@ -1,4 +1,4 @@
-//! Whole clusters of cores in one thread: simulated links, disks and clocks, and every fault that they can have.
+//! Clusters of cores in one thread, with simulated links, disks and clocks, and with faults in all of them.
 
 mod cluster;
 mod faults;
@@ -20,7 +20,7 @@ fn seeds() -> std::ops::Range<u64> {
 }
 
 #[test]
-fn three_nodes_elect_the_best_and_agree() {
+fn three_nodes_agree_on_the_best_candidate() {
     for seed in 0..10 {
         let mut cluster = SimCluster::new(3, seed, Options::default());
         cluster.run_ms(2_000);
@@ -30,7 +30,7 @@ fn three_nodes_elect_the_best_and_agree() {
 }
 
 #[test]
-fn a_killed_holder_is_replaced_in_no_time_if_the_office_is_fenced() {
+fn a_killed_holder_of_a_fenced_office_is_replaced_within_milliseconds() {
     for seed in 0..10 {
         let mut cluster = SimCluster::new(3, seed, Options { fenced: true, jitter: false, ..Options::default() });
         cluster.run_ms(2_000);
@@ -41,7 +41,7 @@ fn a_killed_holder_is_replaced_in_no_time_if_the_office_is_fenced() {
 }
 
 #[test]
-fn whatever_is_broken_no_two_hold_an_exclusive_office() {
+fn exclusive_leases_never_overlap_under_random_faults() {
     for seed in seeds() {
         for nodes in [3, 5] {
             let mut cluster = SimCluster::new(nodes, seed, Options { preempt: seed % 2 == 0, ..Options::default() });
@@ -55,7 +55,7 @@ fn whatever_is_broken_no_two_hold_an_exclusive_office() {
 }
 
 #[test]
-fn a_leader_of_the_arbiter_that_was_frozen_does_not_show_an_old_holder_as_current() {
+fn a_resumed_arbiter_leader_does_not_show_a_former_holder_as_current() {
     let mut moved = 0;
     for seed in 0..20 {
         let mut cluster =
@@ -67,19 +67,19 @@ fn a_leader_of_the_arbiter_that_was_frozen_does_not_show_an_old_holder_as_curren
         cluster.freeze(frozen);
         cluster.run_ms(300);
         let claims = cluster.leases.acquired;
-        let next = (0..2).find(|node| *node != frozen).expect("there are two");
+        let next = (0..2).find(|node| *node != frozen).expect("there are two candidates");
         cluster.transfer(operator, "fast", next);
         cluster.run_ms(100);
         moved += usize::from(frozen != 2 && cluster.leases.acquired > claims);
         let current = cluster.leases.current_answers;
         cluster.resume_and_read(frozen, Some("fast"));
         cluster.run_ms(500);
-        assert!(cluster.leases.current_answers > current, "seed {seed}: it never knew");
+        assert!(cluster.leases.current_answers > current, "seed {seed}: no read was answered as current");
     }
-    assert!(moved > 5, "the office moved while the leader was frozen in {moved} worlds only");
+    assert!(moved > 5, "the office moved while the leader was frozen in only {moved} clusters");
 }
 
-/// The best node's clock is as slow, and those of the others are as fast, as they may be; then it is cut off.
+/// Isolates the best node, whose clock is as slow as allowed, while those of the others are as fast as allowed.
 fn isolate_holder_with_slow_clock(broken: Broken) {
     let mut cluster = SimCluster::new(
         3,
@@ -95,18 +95,18 @@ fn isolate_holder_with_slow_clock(broken: Broken) {
 }
 
 #[test]
-fn a_holder_whose_clock_is_slow_stops_in_time() {
+fn a_holder_with_a_slow_clock_stops_in_time() {
     isolate_holder_with_slow_clock(Broken::default());
 }
 
 #[test]
 #[should_panic(expected = "but also")]
-fn without_the_drift_margin_it_acts_too_long() {
+fn without_the_drift_margin_leases_overlap() {
     isolate_holder_with_slow_clock(Broken { drift_margin: true, ..Broken::default() });
 }
 
 #[test]
-fn one_cut_link_moves_no_office() {
+fn a_single_cut_link_moves_no_office() {
     for seed in 0..6 {
         for (one, other) in [(0, 1), (0, 2), (1, 2)] {
             for ends in [false, true] {
@@ -127,7 +127,7 @@ fn one_cut_link_moves_no_office() {
 }
 
 #[test]
-fn a_minority_grants_nothing_and_its_holder_stops_first() {
+fn a_minority_grants_nothing_and_its_holder_stops_in_time() {
     for seed in 0..10 {
         let mut cluster = SimCluster::new(5, seed, Options::default());
         cluster.run_ms(3_000);
@@ -154,7 +154,7 @@ fn a_thousand_offices_move_together() {
 }
 
 #[test]
-fn promises_before_the_disk_has_them_are_broken() {
+fn acknowledging_before_durability_is_detected() {
     let broken = Broken { durable_before_send: true, ..Broken::default() };
     let is_detected = |seed: u64| {
         std::panic::catch_unwind(|| {
@@ -164,11 +164,11 @@ fn promises_before_the_disk_has_them_are_broken() {
         })
         .is_err()
     };
-    assert!((0..40).any(is_detected), "nothing was noticed");
+    assert!((0..40).any(is_detected), "no violation was detected");
 }
 
 #[test]
-fn disks_that_take_a_second_make_it_slow_and_not_wrong() {
+fn very_slow_disks_do_not_affect_safety() {
     for seed in 0..10 {
         let mut cluster = SimCluster::new(3, seed, Options { slow_disk: true, ..Options::default() });
         cluster.run_ms(5_000);
@@ -179,8 +179,8 @@ fn disks_that_take_a_second_make_it_slow_and_not_wrong() {
     }
 }
 
-/// Without an arbiter and on slow links, the best node is killed and comes back so much later: while the others elect
-/// its deputy, while word of the deputy goes round, or when that is over. Who leads in the end, everywhere.
+/// Without an arbiter and on slow links, kills the best node and restarts it after `down_ms`: while the others elect a
+/// successor, while they announce it, or after that. Returns the leader that each node names in the end.
 fn leaders_after_best_restarts(broken: Broken, down_ms: u64) -> Vec<Option<String>> {
     let mut cluster = SimCluster::new(
         5,
@@ -196,13 +196,16 @@ fn leaders_after_best_restarts(broken: Broken, down_ms: u64) -> Vec<Option<Strin
 }
 
 #[test]
-fn mail_of_an_election_that_is_over_decides_nothing() {
+fn messages_of_earlier_elections_have_no_effect() {
     let best = vec![Some("n5".to_string()); 5];
     let broken = Broken { stale_runs: true, ..Broken::default() };
     let mut wrong = 0;
     for down_ms in (0..400).step_by(10) {
-        assert_eq!(leaders_after_best_restarts(Broken::default(), down_ms), best, "gone for {down_ms} ms");
+        assert_eq!(leaders_after_best_restarts(Broken::default(), down_ms), best, "down for {down_ms} ms");
         wrong += usize::from(leaders_after_best_restarts(broken, down_ms) != best);
     }
-    assert!(wrong > 4, "where old mail is taken, it does lasting harm: {wrong}");
+    assert!(
+        wrong > 4,
+        "accepting messages of earlier elections must have lasting effects, but had them only {wrong} times"
+    );
 }
