@@ -1,4 +1,4 @@
-//! Who belongs to a cluster, and what a member is worth as a leader.
+//! The members of a cluster, and their ranks as candidates.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// It votes, and may hold offices.
+    /// Votes, and may hold offices.
     #[default]
     Elector,
-    /// It votes, and never holds an office.
+    /// Votes, but never holds an office.
     Witness,
-    /// It neither votes nor holds offices, but knows who does.
+    /// Neither votes nor holds offices, but knows who holds them.
     Observer,
 }
 
 impl Role {
-    /// Whether its voice counts in the arbiter.
+    /// Whether the member is a voter of the arbiter.
     pub fn votes(self) -> bool {
         self != Role::Observer
     }
@@ -35,27 +35,27 @@ impl fmt::Display for Role {
     }
 }
 
-/// A member of the cluster, as everybody knows it.
+/// A member of the cluster.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Member {
-    /// A number that no other member has, nor ever had: from 1.
+    /// The member's id, from 1. Ids are never reused.
     pub id: Id,
-    /// What people call it: a DNS label.
+    /// The member's name, a DNS label.
     pub name: String,
-    /// Where it listens: host and port. The host is looked up again for every connection.
+    /// Host and port where it listens. The host is resolved again for every connection.
     pub address: String,
-    /// Compared first when it is asked who is better.
+    /// Ranks before health and id.
     pub priority: u32,
-    /// What it may do.
+    /// What the member may do.
     pub role: Role,
 }
 
-/// What candidates are compared by: priority, then health, then id.
+/// The order of candidates: by priority, then health, then id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct MemberRank {
     /// From the configuration.
     pub priority: u32,
-    /// From the health check: 0 to 100.
+    /// The health score, 0–100.
     pub health: u8,
     /// Breaks ties.
     pub id: Id,

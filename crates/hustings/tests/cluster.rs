@@ -195,7 +195,7 @@ fn a_member_that_was_never_taken_in_can_be_forgotten() {
     let added = cluster.ask("a", &["members", "add", &soon, "--dir", dir]);
     assert_eq!((added.code, added.err.as_str()), (0, ""));
     let refused = cluster.ask("a", &["members", "add", &late, "--dir", dir]);
-    let why = "`late` has the number 4, but others were added since, with numbers up to 5";
+    let why = "`late` has the id 4, but ids up to 5 are already taken";
     assert!(refused.code != 0 && refused.err.contains(why), "{}", refused.err);
     let forgotten = cluster.ask("a", &["members", "remove", "late", "--dir", dir]);
     assert_eq!((forgotten.code, forgotten.out.as_str()), (0, "late is no member any more\n"), "{}", forgotten.err);

@@ -1,7 +1,7 @@
-//! Without an arbiter: whoever a election has elected holds the office, in every part of the cluster that is split off.
+//! A cluster without an arbiter: the node that an election elects holds the office, in each partition of the cluster.
 //!
-//! That is how the algorithms were published. Tokens only count the changes that this node has seen, of all offices:
-//! they order nothing between nodes, and there is no lease.
+//! This is how the algorithms were published. A token only counts the changes that this node has seen, over all
+//! offices. Tokens of different nodes cannot be compared, and there are no leases.
 
 use super::Core;
 use super::table::{Command, Holder};
@@ -9,7 +9,7 @@ use crate::api::Cause;
 use crate::clock::Moment;
 
 impl Core {
-    /// Makes the table say what the elections say.
+    /// Makes the table match the results of the elections.
     pub(super) fn apply_elections(&mut self) {
         if self.consensus.is_some() {
             return;
@@ -23,16 +23,17 @@ impl Core {
                 (office.to_string(), leader.map(|id| Holder { id, incarnation: self.incarnation_of(id).unwrap_or(0) }))
             })
             .collect();
-        // Whose an office is that this node stands for no more, it is not told.
+        // A node does not learn who holds an office that it is no longer a candidate for.
         let held = self.table.offices.iter().filter(|(_, known)| known.holder.is_some());
         let held = held.filter(|(name, _)| !self.elections.contains(name));
         let vacated: Vec<(String, Option<Holder>)> = held.map(|(name, _)| (name.clone(), None)).collect();
-        // Counted over all offices: one that is forgotten and comes back goes on with greater tokens.
+        // Tokens count over all offices, so that an office that is forgotten and comes back continues with a higher
+        // token.
         let mut last_token = self.table.offices.values().map(|office| office.token).max().unwrap_or(0);
         for (office, holder) in elected.into_iter().chain(vacated) {
             let token = self.table.token(&office);
             let known = self.table.offices.get(&office).and_then(|known| known.holder);
-            // A program has stopped, and another one on this host wants it.
+            // The client has stopped, and another client of this node may want the office.
             let is_regrant = holder == Some(own) && self.has_stopped(&office);
             if known == holder && !is_regrant {
                 continue;

@@ -1,19 +1,20 @@
-//! Who is silent for too long: an adaptive time-out per peer.
+//! An adaptive failure detector: how long a peer may be silent before it is suspected.
 
 use std::time::Duration;
 
 use crate::clock::Moment;
 use crate::timing::Timing;
 
-/// How much one more interval counts against what was seen before: one part in so many.
+/// The weight of a new interval in the running averages is one over this.
 const GAIN_DIVISOR: i64 = 16;
-/// So many mean deviations above the mean are still nothing unusual.
+/// The timeout is this many mean deviations above the mean interval.
 const DEVIATIONS: i64 = 8;
 
-/// What is known of how regularly a peer is heard.
+/// The running statistics of one peer's heartbeat intervals.
 ///
-/// The time-out is the mean of the intervals plus a multiple of their mean deviation, within a floor and a ceiling: on
-/// a quiet host it is the floor; where messages come irregularly, more is needed before anybody is suspected.
+/// The timeout is the mean interval plus a multiple of the mean deviation, clamped between a floor and a ceiling, like
+/// TCP's retransmission timeout (RFC 6298). On a quiet host it is the floor. Where heartbeats arrive irregularly, it
+/// grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FailureDetector {
     last_contact: Moment,
@@ -22,12 +23,12 @@ pub struct FailureDetector {
 }
 
 impl FailureDetector {
-    /// A peer that was heard just now.
+    /// A detector for a peer that was heard from just now.
     pub fn new(timing: &Timing, now: Moment) -> Self {
         FailureDetector { last_contact: now, mean: timing.heartbeat.as_nanos() as i64, deviation: 0 }
     }
 
-    /// A heartbeat came in that was due after the usual interval.
+    /// A heartbeat arrived: updates the statistics.
     pub fn record_heartbeat(&mut self, now: Moment) {
         let interval = now.since(self.last_contact).as_nanos().min(60_000_000_000) as i64;
         let error = interval - self.mean;
@@ -36,23 +37,23 @@ impl FailureDetector {
         self.last_contact = now;
     }
 
-    /// Something else came in: it incarnations, but that says nothing about its heartbeat.
+    /// Another message arrived. It proves that the peer is alive, but says nothing about heartbeat intervals.
     pub fn record_contact(&mut self, now: Moment) {
         self.last_contact = now;
     }
 
-    /// When it was last heard.
+    /// When the peer was last heard from.
     pub fn last_contact(&self) -> Moment {
         self.last_contact
     }
 
-    /// How long it may be silent.
+    /// How long the peer may be silent.
     pub fn timeout(&self, timing: &Timing) -> Duration {
         let estimate = Duration::from_nanos((self.mean + DEVIATIONS * self.deviation).max(0) as u64);
         estimate.clamp(timing.silence_floor, timing.silence_ceiling)
     }
 
-    /// When it is suspected if it stays silent.
+    /// When the peer becomes suspected if it stays silent.
     pub fn suspect_at(&self, timing: &Timing) -> Moment {
         self.last_contact + self.timeout(timing)
     }
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regular_pulse_is_given_the_floor_and_an_irregular_one_more() {
+    fn the_timeout_is_the_floor_for_regular_heartbeats_and_grows_for_irregular_ones() {
         let timing = Timing::default();
         assert_eq!(after([50; 100]), timing.silence_floor);
         let uneven = after((0..100).map(|heartbeat| if heartbeat % 2 == 0 { 10 } else { 90 }));
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_unusual_is_forgotten() {
+    fn the_timeout_recovers_after_an_unusual_interval() {
         let calm = after([300].into_iter().chain([50; 200]));
         assert_eq!(calm, Timing::default().silence_floor);
     }

@@ -1,4 +1,4 @@
-//! Who should lead: one election per set of candidates, shared by all offices that have that set.
+//! Who should lead: one election per set of candidates, shared by all offices that have this set.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,13 +11,13 @@ use crate::election::{Action, Election, SharedState, TimerToken, key};
 use crate::member::MemberRank;
 use crate::wire::Message;
 
-/// A election and the offices that go by it.
+/// A running election and its candidates.
 struct RunningElection {
     election: Election,
     candidates: Vec<MemberRank>,
 }
 
-/// An alarm that a election has set.
+/// A timer of an election: when it is due, the key of the election, and its token.
 struct ScheduledTimer(Moment, u64, TimerToken);
 
 impl PartialEq for ScheduledTimer {
@@ -37,12 +37,12 @@ impl Ord for ScheduledTimer {
     }
 }
 
-/// All elections that a node takes part in.
+/// All elections that this node takes part in.
 pub(super) struct Elections {
     shared: SharedState,
     running: BTreeMap<u64, RunningElection>,
     timers: BinaryHeap<Reverse<ScheduledTimer>>,
-    /// The election of each office that the node stands for.
+    /// The key of the election for each office that the node is a candidate for.
     by_office: BTreeMap<String, u64>,
     actions: Vec<Action>,
 }
@@ -58,8 +58,8 @@ impl Elections {
         }
     }
 
-    /// Test only: the key of the election that mail of a election which is over is taken for mail of. Mail of elections that are
-    /// not over, or have not begun yet, stays what it is.
+    /// Test only: delivers a message of an earlier election to the current one. Messages of running and of future
+    /// elections keep their key.
     fn misdirect(&self, key: u64, bytes: &[u8]) -> u64 {
         match self.running.first_key_value() {
             Some((current, _)) if !self.running.contains_key(&key) && self.shared.is_stale(key, bytes) => *current,
@@ -67,17 +67,17 @@ impl Elections {
         }
     }
 
-    /// When the next alarm is due.
+    /// When the next timer is due.
     pub(super) fn next_timeout(&self) -> Moment {
         self.timers.peek().map_or(Moment::NEVER, |Reverse(ScheduledTimer(at, ..))| *at)
     }
 
-    /// Whether the node stands for an office.
+    /// Whether the node is a candidate for an office.
     pub(super) fn contains(&self, office: &str) -> bool {
         self.by_office.contains_key(office)
     }
 
-    /// The offices that the node stands for, with whom their elections have elected.
+    /// The offices that the node is a candidate for, each with the leader that its election has elected.
     pub(super) fn elected(&self) -> impl Iterator<Item = (&str, Option<Id>)> {
         self.by_office
             .iter()
@@ -86,8 +86,7 @@ impl Elections {
 }
 
 impl Core {
-    /// The candidates of the offices that this node stands for may have changed: begins elections that are new, and leaves
-    /// those that are over.
+    /// Recomputes the candidates of each office, starts elections that are new, and drops those that no office needs.
     pub(super) fn refresh_elections(&mut self) {
         let mut by_office = BTreeMap::new();
         let mut needed: BTreeMap<u64, Vec<MemberRank>> = BTreeMap::new();
@@ -120,7 +119,8 @@ impl Core {
                 &mut elections.shared,
                 &mut elections.actions,
             );
-            // The choice was checked when the node started; a set that does not fit has no election, and no leader.
+            // The algorithm was checked when the node started. A candidate list that it cannot handle has no election,
+            // and thus no leader.
             if let Ok(election) = started {
                 elections.running.insert(key, RunningElection { election, candidates });
             }
@@ -128,7 +128,7 @@ impl Core {
         }
     }
 
-    /// Does what a election wants.
+    /// Carries out the actions of an election.
     fn execute_actions(&mut self, key: u64) {
         for act in std::mem::take(&mut self.elections.actions) {
             match act {
@@ -142,8 +142,8 @@ impl Core {
         }
     }
 
-    /// Mail of a election came in.
-    pub(super) fn handle_election(&mut self, from: Id, key: u64, bytes: &[u8]) {
+    /// A message of an election arrived.
+    pub(super) fn handle_election_message(&mut self, from: Id, key: u64, bytes: &[u8]) {
         let key = if self.settings.accepts_stale_messages { self.elections.misdirect(key, bytes) } else { key };
         let elections = &mut self.elections;
         let result = match elections.running.get_mut(&key) {
@@ -154,17 +154,17 @@ impl Core {
             None => elections.shared.buffer(key, from, bytes),
         };
         if result.is_err() {
-            self.increment("garbled-election-messages");
+            self.increment("invalid-election-messages");
         }
         self.execute_actions(key);
     }
 
-    /// A peer that this node was in touch with is not up any more.
+    /// A connection to a peer was lost or replaced: messages of its elections may be lost.
     pub(super) fn interrupt_elections(&mut self, id: Id) {
         self.elections.shared.handle_disconnect(id);
     }
 
-    /// Rings alarms that are due.
+    /// Fires the timers that are due.
     pub(super) fn fire_election_timers(&mut self) {
         while self.elections.next_timeout() <= self.now {
             let Some(Reverse(ScheduledTimer(_, key, token))) = self.elections.timers.pop() else { return };

@@ -1,8 +1,8 @@
-//! Who may lead: what the leader of the arbiter decides.
+//! Who may lead: the decisions of the arbiter's leader.
 //!
-//! Whoever a election has elected *claims* the office. The leader of the arbiter grants it, by an entry of the log, when
-//! nobody holds it, when its holder is lost (and, for an exclusive office, its lease is over for certain), or when its
-//! holder has been asked to stop and has.
+//! A node that its election has elected *claims* the office. The arbiter's leader grants it with a log entry in one of
+//! three cases: the office is vacant; its holder is lost and, if the office is exclusive, the holder's lease has
+//! certainly expired; or the holder was asked to step down and has stopped.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,26 +17,26 @@ use crate::clock::Moment;
 use crate::config::{Mode, Preempt};
 use crate::wire::Claim;
 
-/// No lease is longer: an hour and what a clock may gain.
+/// The longest lease that a member may announce: one hour plus the drift of its clock.
 const MAX_LEASE_US: u64 = 4_000_000_000;
 
-/// What the leader of the arbiter knows beside the table.
+/// The state of the arbiter's leader that is not in the table.
 #[derive(Default)]
 pub(super) struct Grants {
-    /// What everybody claims, itself included.
+    /// The claims of each member, including this node.
     pub(super) claims: BTreeMap<Id, Vec<Claim>>,
-    /// Grants and vacations that are on their way through the log, by office: the token that they follow.
+    /// Offices with a change that is proposed but not applied yet, with the token that the change expects.
     pub(super) proposed: BTreeMap<String, u64>,
-    /// Offices that are being handed over.
+    /// Handovers in progress, by office.
     pub(super) handovers: BTreeMap<String, Handover>,
-    /// When to look again.
+    /// When to evaluate the claims again.
     pub(super) next_evaluation: Moment,
-    /// How many offices more can become held.
+    /// How many more offices may become held in this evaluation.
     free_capacity: usize,
 }
 
 impl Grants {
-    /// This node is the leader of the arbiter from now on.
+    /// This node became the arbiter's leader. Returns those who were waiting for handovers.
     pub(super) fn reset(&mut self) -> Vec<requests::Requester> {
         let requesters =
             std::mem::take(&mut self.handovers).into_values().filter_map(|handover| handover.requester).collect();
@@ -50,12 +50,12 @@ impl Grants {
 }
 
 impl Core {
-    /// Somebody claims all of these, and nothing else.
+    /// Replaces the claims of a member.
     pub(super) fn handle_claims(&mut self, from: Id, claims: Vec<Claim>) {
         self.grants.claims.insert(from, claims);
     }
 
-    /// An entry that concerns an office was applied, whether it counted or not.
+    /// An entry for this office was applied, whether it took effect or not.
     pub(super) fn handle_office_entry(&mut self, office: &str) {
         self.grants.proposed.remove(office);
         let token = self.table.token(office);
@@ -63,7 +63,7 @@ impl Core {
         if let Some(handover) = self.grants.handovers.get(office)
             && (handover.token != token || holder.is_none())
         {
-            let handover = self.grants.handovers.remove(office).expect("it is there");
+            let handover = self.grants.handovers.remove(office).expect("it was just found");
             let is_as_requested = handover.to.is_none_or(|to| holder.is_some_and(|holder| holder.id == to));
             if let Some(requester) = handover.requester {
                 self.respond(requester, if is_as_requested { Ok(()) } else { Err(requests::went_elsewhere(office)) });
@@ -71,7 +71,7 @@ impl Core {
         }
     }
 
-    /// Looks at all claims and grants what may be granted.
+    /// Evaluates all claims, and proposes the grants that are allowed now.
     pub(super) fn evaluate_claims(&mut self) {
         self.grants.next_evaluation = Moment::NEVER;
         if !self.consensus.as_ref().is_some_and(|consensus| consensus.is_established()) || self.disk_failed {
@@ -100,14 +100,14 @@ impl Core {
         self.vacate_lost_offices(&best);
     }
 
-    /// How many offices can become held beside those that are on their way.
+    /// How many more offices may become held, not counting grants that are proposed already.
     fn free_capacity(&self) -> usize {
         let is_held = |office: &String| self.table.offices.get(office).is_some_and(|known| known.holder.is_some());
         let pending = self.grants.proposed.keys().filter(|office| !is_held(office)).count();
         self.table.remaining_capacity().saturating_sub(pending)
     }
 
-    /// Considers the best claim to an office.
+    /// Evaluates the best claim to an office.
     fn evaluate_claim(&mut self, office: &str, claimant: Id, claim: &Claim) {
         let Some(incarnation) = self.incarnation_of(claimant) else { return };
         let to = Holder { id: claimant, incarnation };
@@ -123,7 +123,7 @@ impl Core {
                 self.revoke(office, holder.id);
             }
         } else if holder == to || !self.is_up(holder.id) {
-            // It has it; or it is not clear yet what became of the holder.
+            // The claimant is the holder, or it is not certain yet that the holder is lost.
         } else if !self.is_candidate_for(holder.id, office) {
             self.begin_handover(office, known, Some(claimant), Cause::Resigned, None);
         } else if !known.pinned && self.may_preempt(claimant, holder.id, claim.policy.preempt) {
@@ -131,7 +131,7 @@ impl Core {
         }
     }
 
-    /// Whether somebody better has been there for long enough.
+    /// Whether the claimant ranks higher than the holder and has been up for long enough.
     fn may_preempt(&mut self, claimant: Id, holder: Id, preempt: Preempt) -> bool {
         let base = match preempt {
             Preempt::Never => return false,
@@ -149,7 +149,7 @@ impl Core {
         settled_at <= self.now
     }
 
-    /// Whether a holder is lost, and why.
+    /// Why a holder counts as lost; `None` if it does not.
     pub(super) fn loss_cause(&mut self, holder: Holder) -> Option<Cause> {
         if !self.table.members.contains_key(&holder.id) {
             return Some(Cause::Removed);
@@ -163,13 +163,14 @@ impl Core {
         let floor = self.settings.timing.silence_floor;
         let (since, cause, down_reports) = match self.peers.get(&holder.id) {
             Some(peer) => {
-                // What was seen long before is about another end.
+                // Older reports are about an earlier failure.
                 let recent = peer.down_reports.values().filter(|at| **at + floor >= peer.since).count();
                 (peer.since.max(self.lease_rounds.leader_since), peer.down_cause, recent)
             }
             None => (self.lease_rounds.leader_since, Cause::Silent, 0),
         };
-        // One link may be cut while the peer incarnations: others must have seen its end, too; or it stays silent.
+        // A lost connection may mean that only one link is cut. The holder is lost if enough voters report it down, or
+        // if it stays silent.
         let others = self.consensus.as_ref().map_or(0, |consensus| {
             consensus.voters().into_iter().filter(|&id| id != holder.id && self.is_up(id)).count()
         });
@@ -182,7 +183,7 @@ impl Core {
         None
     }
 
-    /// Whether a lost holder has stopped for certain, or need not have.
+    /// Whether the lease of a lost holder has certainly expired, or does not matter because the office is fenced.
     fn is_lease_over(&mut self, holder: Holder, mode: Mode) -> bool {
         let has_left = self
             .peers
@@ -191,7 +192,7 @@ impl Core {
         if mode == Mode::Fenced || has_left {
             return true;
         }
-        // A holder that was told of a longer lease acts for longer.
+        // If the holder is configured with a longer lease, it acts for longer.
         let candidacy = self.peers.get(&holder.id).and_then(|peer| peer.candidacy.as_ref());
         let announced = candidacy.map_or(0, |candidacy| candidacy.lease_at_arbiter_us);
         let lease = self.settings.lease_at_arbiter.max(Duration::from_micros(announced.min(MAX_LEASE_US)));
@@ -206,7 +207,7 @@ impl Core {
         }
     }
 
-    /// Offices whose holder is lost and that nobody claims become vacant, so that nobody is taken for a holder.
+    /// Vacates offices whose holder is lost and that nobody claims, so that a lost member is not shown as a holder.
     fn vacate_lost_offices(&mut self, claimed: &BTreeMap<String, (Id, Claim)>) {
         let held: Vec<(String, Holder, Mode, u64)> = self
             .table
@@ -230,7 +231,7 @@ impl Core {
 
     pub(super) fn grant(&mut self, office: &str, holder: Holder, mode: Mode, cause: Cause, pinned: bool) {
         let expected_token = self.table.token(office);
-        // One that would not fit would be proposed again and again.
+        // The table would reject the grant, and it would be proposed again and again.
         if office != LEADER && self.grants.free_capacity == 0 && !self.table.offices.contains_key(office) {
             return;
         }
@@ -242,7 +243,8 @@ impl Core {
         }
     }
 
-    /// The office is taken from a holder that is lost: from now on, it is confirmed nothing until it knows.
+    /// A change that takes an office from a lost holder is proposed. No heartbeat of that holder is confirmed until it
+    /// has applied the change.
     fn revoke(&mut self, office: &str, holder: Id) {
         if self.grants.proposed.contains_key(office)
             && let Some(consensus) = &self.consensus
@@ -256,7 +258,7 @@ impl Core {
         self.propose_change(office, token, &command);
     }
 
-    /// Proposes a change of an office, once. Tells whether it is on its way now, and was not before.
+    /// Proposes a change of an office, unless the same change is pending. Returns whether it was proposed now.
     fn propose_change(&mut self, office: &str, expected_token: u64, command: &Command) -> bool {
         if self.grants.proposed.get(office) == Some(&expected_token) {
             return false;

@@ -1,5 +1,8 @@
-//! How an office goes from a live holder to the next: by an operator's wish, because somebody better is there, or
-//! because its holder does not stand any more. The holder stops first; if it does not in time, it stays in office.
+//! How an office moves from a live holder to the next one: because an operator asked for it, because a better candidate
+//! is up, or because its holder is no longer a candidate.
+//!
+//! The holder always stops first. If it does not stop in time, the handover is abandoned and the holder keeps the
+//! office.
 
 use std::collections::BTreeSet;
 
@@ -11,32 +14,32 @@ use crate::api::{Cause, Refusal};
 use crate::clock::Moment;
 use crate::wire::Message;
 
-/// An office that is being handed over.
+/// A handover in progress.
 pub(super) struct Handover {
-    /// The token of the one who hands it over.
+    /// The current holder's token.
     pub(super) token: u64,
-    /// To whom; whoever claims it, if it is nobody in particular.
+    /// The new holder; `None` if any claimant may get the office.
     pub(super) to: Option<Id>,
     pub(super) cause: Cause,
     pub(super) stage: Stage,
-    /// It is given up then.
+    /// When the handover is abandoned.
     pub(super) deadline: Moment,
-    /// Who asked for it.
+    /// Who is told the outcome, if somebody asked for it.
     pub(super) requester: Option<requests::Requester>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The one who is to have it was asked whether it is ready.
+    /// The new holder was asked whether it is ready.
     CheckingReadiness,
-    /// The holder was asked not to stand any more; somebody else is to be elected.
+    /// The holder was asked to pause its campaign, so that somebody else is elected.
     AwaitingSuccessor,
-    /// The holder was asked to stop.
+    /// The holder was asked to step down.
     SteppingDown,
 }
 
 impl Core {
-    /// Begins to hand an office over: its holder is asked to stop.
+    /// Begins a handover: asks the holder to step down.
     pub(super) fn begin_handover(
         &mut self,
         office: &str,
@@ -72,7 +75,8 @@ impl Core {
         }
     }
 
-    /// A holder has stopped: the office goes to the one it was meant for, to whoever else claims it, or to nobody.
+    /// A holder has stopped. The office goes to the intended holder, or else to the best claimant, or becomes vacant.
+    /// `default_cause` is recorded if there was no handover in progress.
     pub(super) fn handle_stepped_down(&mut self, from: Id, office: &str, token: u64, default_cause: Cause) {
         let Some(known) = self.table.offices.get(office).cloned() else { return };
         if known.token != token || known.holder.is_none_or(|holder| holder.id != from) || !self.is_arbiter_leader() {
@@ -94,7 +98,7 @@ impl Core {
         }
     }
 
-    /// A member says whether it is ready to take an office over.
+    /// A member answered whether it is ready to take over an office.
     pub(super) fn handle_readiness(&mut self, from: Id, office: &str, is_ready: bool) {
         let is_awaited = |handover: &Handover| handover.to == Some(from) && handover.stage == Stage::CheckingReadiness;
         let Some(handover) = self.grants.handovers.get_mut(office).filter(|handover| is_awaited(handover)) else {
@@ -127,9 +131,9 @@ impl Core {
             .map(|(office, _)| office.clone())
             .collect();
         for office in expired {
-            let handover = self.grants.handovers.remove(&office).expect("it was just there");
+            let handover = self.grants.handovers.remove(&office).expect("its name was just listed");
             if handover.stage == Stage::AwaitingSuccessor {
-                // Nobody else wants it: it is given up all the same.
+                // No other candidate was elected. The holder must step down nevertheless.
                 let known = self.table.offices.get(&office).cloned();
                 if let Some(known) = known.filter(|known| known.token == handover.token) {
                     self.begin_handover(&office, &known, None, Cause::Resigned, handover.requester);
@@ -142,7 +146,7 @@ impl Core {
         next.into_iter().for_each(|moment| self.schedule_evaluation(moment));
     }
 
-    /// An operator wants an office to go to a member.
+    /// An operator asked to transfer an office to a member.
     pub(super) fn transfer(&mut self, office: &str, to: &str, requester: requests::Requester) -> Result<(), Refusal> {
         let id = self.table.member_by_name(to).map(|member| member.id).ok_or_else(|| requests::unknown_member(to))?;
         let known = self.table.offices.get(office).cloned().ok_or_else(|| requests::not_held(office))?;
@@ -181,7 +185,7 @@ impl Core {
         Ok(())
     }
 
-    /// An operator wants the holder of an office to let go.
+    /// An operator asked the holder of an office to resign.
     pub(super) fn resign(&mut self, office: &str, requester: requests::Requester) -> Result<(), Refusal> {
         let known = self.table.offices.get(office).cloned().ok_or_else(|| requests::not_held(office))?;
         let holder = known.holder.ok_or_else(|| requests::not_held(office))?;

@@ -1,18 +1,19 @@
-//! Beats, and what they prove: that a majority is still with the leader of the arbiter.
+//! Heartbeats, and what they prove: that a quorum still follows the arbiter's leader.
 //!
-//! The leader sends *rounds* of heartbeats, which everybody answers. Each answer is numbered by its sender, who remembers
-//! when it sent it. The leader tells a node which of its answers is *confirmed*: when it came in, or later, a majority
-//! was still with that leader. From this follows the node's **deadline**: it may act as a holder until its lease is
-//! over, counted on its own clock from *before* it sent the confirmed answer, less the drift of clocks.
+//! The leader sends *rounds* of heartbeats, and every member answers each of them. A member numbers its answers and
+//! remembers when it sent each one. The leader tells a member which of its answers is *confirmed*: a quorum still
+//! followed the leader when that answer arrived, or later. The member's **deadline** follows from this. It may act as a
+//! holder until its lease is over, measured on its own clock from a time *before* it sent the confirmed answer, minus a
+//! margin for clock drift.
 //!
-//! Why that is safe: a new leader is elected by a majority, which shares a voter with the majority that confirmed. That
-//! voter was with the old leader at or after the moment the answer was sent, and voted for the new one later. So the
-//! new leader was elected later than the answer was sent, and it lets every lease run its full length, and the drift
-//! of clocks, from its election. No bound on how long messages take is needed.
+//! Why this is safe: a new leader is elected by a quorum, which shares a voter with the quorum that confirmed the
+//! answer. That voter followed the old leader at or after the time when the answer was sent, and voted for the new
+//! leader later. So the new leader was elected after the answer was sent. It lets every lease run its full length, plus
+//! a margin for clock drift, from its own election. The argument needs no bound on message delays.
 //!
-//! Answers also say how much of the log their sender has acted on. The leader confirms only those whose sender has
-//! acted on everything that took an office from it, and on the first entry of the leader's term: a node that does not
-//! know yet that it lost an office must not be told that it may go on.
+//! Answers also carry how much of the log their sender has applied. The leader confirms an answer only if the sender
+//! has applied every entry that took an office from it, and the first entry of the leader's term. A member that does
+//! not know yet that it lost an office must not be told that it may go on.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,46 +26,46 @@ use crate::wire::{FollowerHeartbeat, Heartbeat, LeaderHeartbeat, Message};
 /// How many rounds and answers are remembered until they are confirmed.
 const MAX_UNCONFIRMED: usize = 64;
 
-/// What the leader of the arbiter knows of its followers.
+/// What the arbiter's leader knows about its followers.
 #[derive(Debug, Default)]
 pub(super) struct LeaseRounds {
-    /// The last round, and when each open one was started.
+    /// The last round, and the start of each round that is not confirmed yet.
     round: u64,
     open_rounds: VecDeque<(u64, Moment)>,
-    /// The next is due.
+    /// When the next round is due.
     pub(super) next_round: Moment,
     followers: BTreeMap<Id, Follower>,
     /// When this node became the leader.
     pub(super) leader_since: Moment,
-    /// The first entry of its term.
+    /// The index of the first entry of its term.
     pub(super) term_start: u64,
 }
 
-/// What the leader knows of a follower.
+/// What the leader knows about one follower.
 #[derive(Debug, Default)]
 struct Follower {
     /// The last round that it answered.
     last_round: u64,
-    /// When an answer last came in, of which of its incarnations.
+    /// When its last answer arrived, and from which incarnation.
     last_heard: Moment,
     incarnation: u64,
-    /// When an answer last came in of an earlier incarnation.
+    /// When the last answer of an earlier incarnation arrived.
     previous_last_heard: Moment,
-    /// Answers that are not confirmed yet: their number, and the last round when they came in.
+    /// Answers that are not confirmed yet: number, and the last round when the answer arrived.
     unconfirmed: VecDeque<(u64, u64)>,
     confirmed: u64,
-    /// What it must have acted on before anything is confirmed.
+    /// The index that it must have applied before anything is confirmed to it.
     required_index: u64,
 }
 
 impl LeaseRounds {
-    /// This node is the leader from now on, with the first entry of its term at this place.
+    /// This node became the leader; `term_start` is the index of the first entry of its term.
     pub(super) fn reset(&mut self, term_start: u64, now: Moment) {
         *self =
             LeaseRounds { round: self.round, leader_since: now, term_start, next_round: now, ..LeaseRounds::default() };
     }
 
-    /// The lease of a member's incarnation is counted from then.
+    /// From when the lease of this incarnation of a member is counted.
     pub(super) fn lease_start(&self, id: Id, incarnation: u64) -> Moment {
         let heard = self.followers.get(&id).map_or(Moment::ZERO, |follower| {
             if follower.incarnation == incarnation { follower.last_heard } else { follower.previous_last_heard }
@@ -72,7 +73,8 @@ impl LeaseRounds {
         heard.max(self.leader_since)
     }
 
-    /// A member loses an office by the entry at this place: until it has acted on it, nothing is confirmed.
+    /// The entry at `index` takes an office from a member. Nothing is confirmed to the member until it has applied that
+    /// entry.
     pub(super) fn require_applied(&mut self, id: Id, index: u64) {
         let follower = self.followers.entry(id).or_default();
         follower.required_index = follower.required_index.max(index);
@@ -81,7 +83,7 @@ impl LeaseRounds {
 }
 
 impl Core {
-    /// What the leader adds to a heartbeat for this peer.
+    /// What the leader adds to its heartbeat for this peer.
     pub(super) fn leader_heartbeat_for(&self, id: Id) -> Option<LeaderHeartbeat> {
         let consensus = self.consensus.as_ref().filter(|consensus| consensus.is_leader())?;
         let follower = self
@@ -98,7 +100,7 @@ impl Core {
         })
     }
 
-    /// Starts a round, or sends plain heartbeats, if it is time to.
+    /// If a heartbeat is due: starts a round as the leader, or sends plain heartbeats while there is no leader.
     pub(super) fn heartbeat_if_due(&mut self) {
         if self.now < self.lease_rounds.next_round {
             return;
@@ -123,7 +125,7 @@ impl Core {
         }
     }
 
-    /// A heartbeat came in.
+    /// A heartbeat arrived.
     pub(super) fn handle_heartbeat(&mut self, from: Id, heartbeat: Heartbeat) {
         if let Some(leader) = heartbeat.leader {
             self.handle_leader_heartbeat(from, leader);
@@ -139,7 +141,7 @@ impl Core {
             return;
         }
         if leader.term < consensus.term() {
-            // An old leader: the library tells it so.
+            // The sender is no longer the leader. The library's response tells it so.
             consensus.step_leader_heartbeat(from, leader.term, 0);
             return;
         }
@@ -147,7 +149,7 @@ impl Core {
         let (term, applied) = (consensus.term(), consensus.applied());
         let now = self.now;
         let Some(peer) = self.peers.get_mut(&from) else { return };
-        // That a majority was with it then stays true, whoever leads now.
+        // The leader had a quorum at that time. That stays true whoever leads now.
         if let Some(sent) = peer.sent_at(leader.confirmed) {
             let until = sent + self.settings.lease_at_holder;
             self.deadline = self.deadline.max(until);
@@ -187,7 +189,7 @@ impl Core {
         self.confirm_rounds();
     }
 
-    /// Finds out which answers a majority has confirmed, and which of the leader's own rounds.
+    /// Determines which answers, and which of the leader's own rounds, a quorum has confirmed.
     fn confirm_rounds(&mut self) {
         let own = self.settings.own;
         let Some(consensus) = self.consensus.as_ref().filter(|consensus| consensus.is_established()) else { return };
@@ -214,7 +216,7 @@ impl Core {
         self.deadline = self.deadline.max(until.unwrap_or(Moment::ZERO));
     }
 
-    /// Passes on what one peer says to another.
+    /// Relays a message from one peer to another.
     pub(super) fn relay(&mut self, from: Id, incarnation: u64, to: Id, bytes: Vec<u8>) {
         if self.peers.get(&to).is_some_and(|peer| peer.connected) && from != to {
             self.outputs.push(Output::Send(to, Message::Relay { from, incarnation, to, bytes }));

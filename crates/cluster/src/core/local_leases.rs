@@ -1,8 +1,8 @@
-//! What this node holds, and the programs it holds it for.
+//! The leases that this node holds, and the clients that it holds them for.
 //!
-//! A node stands for the office `leader` by itself, and for every office that a program on its host campaigns for. It
-//! holds what the table says it was granted in this incarnation, for as long as its own deadline lasts. Programs are told a
-//! deadline that is earlier by the time they need to stop.
+//! A node is always a candidate for the office `leader`, and for every office that a client on its host campaigns for.
+//! It holds the offices that the table grants to this incarnation, until its deadline. Clients get an earlier deadline,
+//! which leaves them the configured time to stop.
 
 use std::collections::BTreeMap;
 
@@ -14,37 +14,37 @@ use crate::config::Mode;
 use crate::member::Role;
 use crate::wire::{Candidacy, Claim, MAX_LIST_LEN, Message};
 
-// What a node stands for is understood by the others: all that its programs may campaign for, and `leader`.
+// A candidacy that lists every office that clients may campaign for, and `leader`, is a valid message.
 const _: () = assert!(MAX_OFFICES < MAX_LIST_LEN);
 
-/// For how long one who resigned does not stand again.
+/// How long a node that was asked to resign is not a candidate for the office.
 const CAMPAIGN_PAUSE: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// What this node holds and wants.
+/// What this node holds and campaigns for.
 #[derive(Default)]
 pub(super) struct LocalLeases {
-    /// What it holds, by office.
+    /// The leases that it holds, by office.
     leases: BTreeMap<String, Lease>,
-    /// The programs that campaign, by office, in the order in which they came.
+    /// The campaigns of clients, by office, in the order in which they began.
     campaigns: BTreeMap<String, Vec<Campaign>>,
-    /// Offices that it does not stand for, until when.
+    /// Offices that the node is not a candidate for, and until when.
     paused_campaigns: BTreeMap<String, Moment>,
-    /// Tokens that it gave up, although the table may still show them.
+    /// Tokens that the node gave up, although the table may still show them.
     relinquished: BTreeMap<String, u64>,
-    /// The deadline that programs were last told of.
+    /// The deadline that clients were last given, plus the time that they have to stop.
     announced_deadline: Moment,
 }
 
-/// A program that wants an office.
+/// A client that campaigns for an office.
 #[derive(Clone, Copy)]
 struct Campaign {
     client: ClientId,
-    /// Of this kind only.
+    /// If set, the client accepts the office only in this mode.
     mode: Option<Mode>,
 }
 
 impl Campaign {
-    /// Whether it wants an office of this kind.
+    /// Whether the client accepts an office of this mode.
     fn accepts(&self, mode: Mode) -> bool {
         self.mode.is_none_or(|wanted| wanted == mode)
     }
@@ -56,22 +56,22 @@ struct Lease {
     mode: Mode,
     client: Option<ClientId>,
     state: LeaseState,
-    /// Until when the program was told that it may act.
+    /// Until when the client was told that it may act.
     client_deadline: Moment,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LeaseState {
     Active,
-    /// The program was asked to stop.
+    /// The client was asked to stop.
     Stopping,
-    /// The work has stopped, and the arbiter is told until it knows. It never goes on with this token: the next grant
-    /// may be on its way through the log, however long that takes.
+    /// The work has stopped. The node reports it to the arbiter until the table shows it. The work never resumes with
+    /// this token, because the next grant may already be in the log.
     Stopped,
 }
 
 impl LocalLeases {
-    /// When something here is due.
+    /// When the next deadline here is due.
     pub(super) fn next_timeout(&self, deadline: Moment) -> Moment {
         let mut next = if self.leases.is_empty() { Moment::NEVER } else { deadline };
         for lease in self.leases.values() {
@@ -83,29 +83,30 @@ impl LocalLeases {
         self.paused_campaigns.values().fold(next, |next, until| next.min(*until))
     }
 
-    /// Whether it holds anything.
+    /// Whether the node holds no lease.
     pub(super) fn is_empty(&self) -> bool {
         self.leases.is_empty()
     }
 }
 
 impl Core {
-    /// The offices that this node holds, with their tokens, by name.
+    /// The offices that this node holds, by name, with their tokens.
     pub fn held_offices(&self) -> impl Iterator<Item = (&str, u64)> {
         self.local_leases.leases.iter().map(|(office, lease)| (office.as_str(), lease.token))
     }
 
-    /// Whether this node holds an office, and has not stopped.
+    /// Whether this node holds an office, and its work has not stopped.
     pub(super) fn is_active_for(&self, office: &str) -> bool {
         self.local_leases.leases.get(office).is_some_and(|lease| lease.state != LeaseState::Stopped)
     }
 
-    /// Whether the work for an office that this node holds has stopped.
+    /// Whether this node holds an office whose work has stopped.
     pub(super) fn has_stopped(&self, office: &str) -> bool {
         self.local_leases.leases.get(office).is_some_and(|lease| lease.state == LeaseState::Stopped)
     }
 
-    /// The offices that this node stands for now, with how well it is. If that is news, everybody is told.
+    /// Determines the offices that this node is a candidate for, and announces them to the peers if they or the health
+    /// changed.
     pub(super) fn announce_candidacy(&mut self) {
         let now = self.now;
         self.local_leases.paused_campaigns.retain(|_, until| *until > now);
@@ -131,7 +132,8 @@ impl Core {
         }
     }
 
-    /// What this node was elected for and does not hold. One that may not act could not hold it.
+    /// The offices that this node was elected for and does not hold. A node without time left on its deadline claims
+    /// nothing, because it could not act as a holder.
     pub(super) fn own_claims(&self) -> Vec<Claim> {
         if self.deadline - self.settings.timing.stop <= self.now {
             return Vec::new();
@@ -151,10 +153,10 @@ impl Core {
         Holder { id: self.settings.own, incarnation: self.settings.incarnation }
     }
 
-    /// Compares what is held with what the table and the clock say.
+    /// Compares the leases with the table and the clock.
     pub(super) fn update_leases(&mut self) {
         let own = self.own_holder();
-        // What somebody was told has passed: it has stopped, even if there is more time now.
+        // A client whose deadline has passed has stopped, even if the lease was extended meanwhile.
         let (now, deadline) = (self.now, self.deadline);
         let is_expired =
             |lease: &Lease| deadline <= now || (lease.state == LeaseState::Active && lease.client_deadline <= now);
@@ -187,10 +189,10 @@ impl Core {
         self.renew_leases();
     }
 
-    /// Takes up what the table says this node was granted.
+    /// Accepts what the table grants to this node.
     fn accept_grants(&mut self, own: Holder) {
         if self.deadline - self.settings.timing.stop <= self.now {
-            // Whatever was granted meanwhile cannot be honoured: give it back as soon as the arbiter listens.
+            // The node has no time left to act on these grants. It gives them back as soon as it reaches the arbiter.
             let granted = self.table.offices.iter().filter(|(_, known)| known.holder == Some(own));
             let late: Vec<(String, u64)> = granted.map(|(office, known)| (office.clone(), known.token)).collect();
             self.local_leases.relinquished.extend(late);
@@ -213,7 +215,7 @@ impl Core {
             if let Some(client) = client {
                 self.reply(client, Reply::Held(Holding { office, token, deadline: client_deadline }));
             } else if office != LEADER {
-                // Whoever wanted it is gone.
+                // The client that campaigned for the office is gone.
                 self.mark_stopped(&office, token);
             }
         }
@@ -222,8 +224,8 @@ impl Core {
         });
     }
 
-    /// An office was granted that is not of the kind that some programs asked for: what another node's configuration
-    /// says of it came first. They would never get it, and are told so.
+    /// Ends campaigns for another mode than that of the granted office. The mode is fixed by the configuration of the
+    /// node that was granted the office first, so these clients would never get it.
     fn reject_mismatched_campaigns(&mut self, office: &str, token: u64, mode: Mode) {
         let Some(campaigns) = self.local_leases.campaigns.get_mut(office) else { return };
         let mismatched: Vec<ClientId> =
@@ -236,7 +238,7 @@ impl Core {
         }
     }
 
-    /// Stops holding an office.
+    /// Ends a lease, and tells the client.
     fn lose_lease(&mut self, office: &str, cause: Cause) {
         let Some(lease) = self.local_leases.leases.remove(office) else { return };
         self.local_leases.relinquished.insert(office.to_string(), lease.token);
@@ -245,7 +247,7 @@ impl Core {
         }
     }
 
-    /// Programs that were asked to stop, and whose time is over, have stopped.
+    /// Clients that were asked to stop have stopped when their deadline has passed.
     fn finish_stopping(&mut self) {
         let is_due = |lease: &Lease| lease.state == LeaseState::Stopping && lease.client_deadline <= self.now;
         let due = self.local_leases.leases.iter().filter(|(_, lease)| is_due(lease));
@@ -253,7 +255,7 @@ impl Core {
         due.into_iter().for_each(|(office, token)| self.mark_stopped(&office, token));
     }
 
-    /// Tells programs that they may go on for longer.
+    /// Extends the deadlines of clients.
     fn renew_leases(&mut self) {
         if self.deadline <= self.local_leases.announced_deadline {
             return;
@@ -273,7 +275,7 @@ impl Core {
         replies.into_iter().for_each(|(client, reply)| self.reply(client, reply));
     }
 
-    /// The arbiter wants an office back.
+    /// The arbiter wants an office back: asks the client to stop.
     pub(super) fn step_down(&mut self, office: &str, token: u64, cause: Cause) {
         let Some(lease) = self.local_leases.leases.get_mut(office).filter(|lease| lease.token == token) else {
             if self.local_leases.relinquished.get(office) == Some(&token) {
@@ -293,7 +295,7 @@ impl Core {
         }
     }
 
-    /// A program says that its work for an office has stopped. It cannot say so for another one.
+    /// A client reports that its work for an office has stopped. It cannot report that for another client.
     pub(super) fn handle_client_stopped(&mut self, client: ClientId, office: &str, token: u64) {
         let belongs_to_another = |lease: &Lease| lease.client.is_some_and(|holder| holder != client);
         if !self.local_leases.leases.get(office).is_some_and(belongs_to_another) {
@@ -318,7 +320,7 @@ impl Core {
         }
     }
 
-    /// What this node gave up and the table still shows, it says again.
+    /// Reports again what this node gave up and the table still shows.
     pub(super) fn report_relinquished(&mut self) {
         let own = self.own_holder();
         let is_still_granted = |office: &str, token: u64| {
@@ -337,12 +339,12 @@ impl Core {
         outstanding.into_iter().for_each(|(office, token, cause)| self.report_stopped(&office, token, cause));
     }
 
-    /// This node does not stand for an office for a while.
+    /// Makes this node no candidate for an office for a while.
     pub(super) fn pause_campaign(&mut self, office: &str) {
         self.local_leases.paused_campaigns.insert(office.to_string(), self.now + CAMPAIGN_PAUSE);
     }
 
-    /// A program wants an office.
+    /// A client begins to campaign for an office.
     pub(super) fn campaign(&mut self, client: ClientId, office: &str, mode: Option<Mode>) {
         let campaigns = self.local_leases.campaigns.entry(office.to_string()).or_default();
         match campaigns.iter_mut().find(|one| one.client == client) {
@@ -361,8 +363,8 @@ impl Core {
         }
     }
 
-    /// A program no longer wants an office. If it said so, it has stopped; if it is gone, it may act until the end of
-    /// what it was told.
+    /// A client no longer campaigns for an office. If it said so, its work has stopped. If its connection ended, it may
+    /// act until its deadline.
     pub(super) fn withdraw(&mut self, client: ClientId, office: &str, has_stopped: bool) {
         if let Some(campaigns) = self.local_leases.campaigns.get_mut(office) {
             campaigns.retain(|other| other.client != client);
@@ -375,7 +377,7 @@ impl Core {
         };
         lease.client = None;
         let token = lease.token;
-        // Without an arbiter there is no lease that would end.
+        // Without an arbiter there is no lease that could expire.
         if has_stopped || lease.mode == Mode::Fenced || self.consensus.is_none() {
             self.mark_stopped(office, token);
         } else if lease.state == LeaseState::Active {
@@ -383,24 +385,24 @@ impl Core {
         }
     }
 
-    /// A program is gone.
+    /// Ends all campaigns of a client whose connection has ended.
     pub(super) fn withdraw_client(&mut self, client: ClientId) {
         let offices: Vec<String> = self.local_leases.campaigns.keys().cloned().collect();
         offices.iter().for_each(|office| self.withdraw(client, office, false));
     }
 
-    /// How many offices a program campaigns for.
+    /// How many offices a client campaigns for.
     pub(super) fn campaign_count(&self, client: ClientId) -> usize {
         let is_own = |campaigns: &&Vec<Campaign>| campaigns.iter().any(|one| one.client == client);
         self.local_leases.campaigns.values().filter(is_own).count()
     }
 
-    /// Whether a program campaigns for an office.
+    /// Whether any client campaigns for an office.
     pub(super) fn is_campaigning_for(&self, office: &str) -> bool {
         self.local_leases.campaigns.contains_key(office)
     }
 
-    /// How many offices all programs together campaign for.
+    /// How many offices the clients of this node campaign for.
     pub(super) fn campaigned_offices(&self) -> usize {
         self.local_leases.campaigns.len()
     }

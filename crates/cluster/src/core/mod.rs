@@ -1,16 +1,20 @@
-//! What a node decides, as a state core without I/O or clock: events and the time go in, [`Output`]s come out.
+//! The decision logic of a node, as a state machine without I/O and without a clock.
 //!
-//! The same value runs in a process on real sockets, and by the dozen in a test that delivers messages as it likes.
+//! Inputs are events, each with the current time ([`Core::handle_connected`], [`Core::handle_message`] and the other
+//! `handle_*` methods). Outputs are [`Output`] values, which the caller takes with [`Core::take_outputs`] and carries
+//! out in order. The caller also calls [`Core::handle_timeout`] at the time that [`Core::poll_timeout`] returns. The
+//! same type runs in a real process and, many at a time, in tests that control every message, disk and clock.
 //!
-//! - [`detector`], `peers`: who is up.
-//! - `elections`: who should lead: an algorithm of the catalogue among those who stand for an office and are up.
-//! - `start`: how it begins. `reconcile`: what follows from what happened.
-//! - `consensus`: the arbiter's log; [`table`]: what it says.
-//! - `rounds`: what heartbeats prove, and until when a holder may act.
-//! - `grants`: who may lead: what the leader of the arbiter decides; `handover`: how an office goes from a live holder
-//!   to the next. `alone`: what takes their place without an arbiter.
-//! - `holder`: what this node holds, and for whom. `asks`: what programs and operators ask; `shows`: what they
-//!   are shown, and `reads`: how a node makes sure of it.
+//! - `detector`, `peers`: which members are up.
+//! - `elections`: who *should* lead. An algorithm of the catalogue runs among the candidates that are up.
+//! - `consensus`: the arbiter's replicated log (Raft); [`table`]: the state machine that the log drives.
+//! - `lease_rounds`: what heartbeats prove, and until when a holder may act.
+//! - `grants`: who *may* lead, decided by the arbiter's leader; `handover`: how an office moves away from a live
+//!   holder; `arbiter_none`: what replaces both in a cluster without an arbiter.
+//! - `local_leases`: what this node holds, and for which client.
+//! - `requests`: what clients and operators ask for; `status`: what they are shown; `read_index`: how a node makes sure
+//!   that what it shows is current.
+//! - `start`: the initial state; `reconcile`: the re-evaluation after every event.
 
 mod arbiter_none;
 mod consensus;
@@ -50,67 +54,68 @@ use crate::member::Member;
 use crate::store::Write;
 use crate::wire::{Candidacy, Claim, Message};
 
-/// The office that every elector stands for.
+/// The office that every elector is a candidate for.
 pub const LEADER: &str = "leader";
-/// A node that was not running for longer than this does not blame others for its silence.
+/// When the core is called later than it asked for by more than this, the process was paused. It then does not hold the
+/// silence of its peers against them.
 const PAUSE_THRESHOLD: Duration = Duration::from_millis(40);
-/// A node that has just met enough others waits so long for word of a leader before it stands itself.
+/// How long a node that has just connected to a quorum waits for a heartbeat of an existing leader before it campaigns.
 const FIRST_CAMPAIGN_DELAY: Duration = Duration::from_millis(30);
 
-/// A program's connection.
+/// Identifies a client's connection to this node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ClientId(pub u64);
 
-/// What the core wants done.
+/// Something that the caller must do.
 #[derive(Debug)]
 pub enum Output {
-    /// Send this to a peer.
+    /// Send a message to a peer.
     Send(Id, Message),
-    /// End the connection to a peer that was silent for too long.
+    /// Close the connection to a peer that has been silent for too long.
     Disconnect(Id),
-    /// Write this, and say when it is durable: [`Core::persisted`].
+    /// Write this to disk, and report it with [`Core::handle_persisted`] when it is durable.
     Write(Write),
-    /// Tell a program.
+    /// Send a reply to a client.
     Reply(ClientId, Reply),
-    /// These are the members from now on.
+    /// The cluster's members changed to these.
     Members(Vec<Member>),
-    /// The node must stop, and why.
+    /// Stop the node.
     Exit(Exit),
 }
 
-/// Why a node must stop.
+/// Why a node stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// It was asked to, and holds nothing any more.
+    /// It was asked to leave, and no longer holds any office.
     Left,
     /// It was removed from the cluster.
     Removed,
-    /// Its disk is not the one that its votes were kept on.
+    /// Its disk is not the one that the cluster registered for it, so its votes may be lost.
     UnknownDisk,
 }
 
-/// See the module.
+/// The decision logic of one node. See the module's documentation.
 pub struct Core {
     settings: Settings,
     now: Moment,
-    /// For people: the wall clock.
+    /// Wall-clock time. It is only displayed, never used for decisions.
     unix_ms: u64,
     /// When the core asked to be called.
     next_timeout: Moment,
     peers: BTreeMap<Id, Peer>,
-    /// Who passed on what is being handled.
+    /// The peer that relayed the message being handled, if it did not come directly.
     relayed_by: Option<Id>,
-    /// Who is up, ascending: as the leader of the arbiter says, or else by own evidence.
+    /// The members that are up, ascending: as announced by the arbiter's leader, or else by this node's own detector.
     view: Vec<Id>,
     view_is_stale: bool,
-    /// What the leader of the arbiter last said of it, who that was, and in which term.
+    /// The last view announced by the arbiter's leader: the leader, its term, and the view.
     leader_view: Option<(Id, u64, Vec<Id>)>,
     candidacy: Candidacy,
     health: u8,
     leaving: bool,
     leave_deadline: Moment,
     elections: Elections,
-    /// None without an arbiter.
+    /// `None` in a cluster without an arbiter.
     consensus: Option<Consensus>,
     ready: Ready,
     table: Table,
@@ -119,14 +124,14 @@ pub struct Core {
     local_leases: LocalLeases,
     /// Until when this node may act as a holder.
     deadline: Moment,
-    /// Whom and when this node last told what it claims.
+    /// The claims that this node last sent: to which leader, in which term.
     sent_claims: Option<(Id, u64, Vec<Claim>)>,
     claims_sent_at: Moment,
-    /// Members whose disks are not those that were registered.
+    /// Members whose disk is not the one that was registered for them.
     unknown_disks: BTreeSet<Id>,
-    /// Registrations that are on their way through the log.
+    /// Members whose registration is proposed but not committed yet.
     pending_registrations: BTreeSet<Id>,
-    /// The term in which this node last found itself leading, and whom it last followed.
+    /// The last term in which this node noticed that it leads the arbiter, and the leader that it last followed.
     leading_term: u64,
     followed_leader: Option<Id>,
     disk_failed: bool,
@@ -141,22 +146,22 @@ pub struct Core {
 }
 
 impl Core {
-    /// What it wants done, in order.
+    /// Takes the pending outputs, in the order in which they must be carried out.
     pub fn take_outputs(&mut self) -> Vec<Output> {
         std::mem::take(&mut self.outputs)
     }
 
-    /// When it wants to be called at the latest: [`Core::tick`].
+    /// When to call [`Core::handle_timeout`] at the latest.
     pub fn poll_timeout(&self) -> Moment {
         self.next_timeout
     }
 
-    /// What the wall clock shows, for people.
+    /// Sets the wall-clock time, for display.
     pub fn set_unix_ms(&mut self, unix_ms: u64) {
         self.unix_ms = unix_ms;
     }
 
-    /// There is a connection to a peer, in this of its incarnations.
+    /// A connection to `peer` was established; `incarnation` identifies its process.
     pub fn handle_connected(&mut self, peer: Id, incarnation: u64, now: Moment) {
         self.advance_clock(now);
         self.peer_connected(peer, incarnation);
@@ -170,14 +175,14 @@ impl Core {
         self.reconcile();
     }
 
-    /// A peer says something.
+    /// A message from a peer arrived.
     pub fn handle_message(&mut self, from: Id, message: Message, now: Moment) {
         self.advance_clock(now);
         self.dispatch(from, message);
         self.reconcile();
     }
 
-    /// Everything up to this write is durable.
+    /// All writes up to and including `number` are durable.
     pub fn handle_persisted(&mut self, number: u64, now: Moment) {
         self.advance_clock(now);
         self.disk_failed = false;
@@ -187,11 +192,11 @@ impl Core {
         self.reconcile();
     }
 
-    /// The disk cannot be written to: nothing is granted until it can.
+    /// The disk failed to write. The node grants nothing until a later write is durable.
     pub fn handle_disk_failed(&mut self, now: Moment) {
         self.advance_clock(now);
         self.disk_failed = true;
-        self.increment("failed-writes");
+        self.increment("failed-disk-writes");
         if self.is_arbiter_leader()
             && let Some(consensus) = &mut self.consensus
         {
@@ -200,20 +205,20 @@ impl Core {
         self.reconcile();
     }
 
-    /// Time has passed.
+    /// The time that [`Core::poll_timeout`] returned has come.
     pub fn handle_timeout(&mut self, now: Moment) {
         self.advance_clock(now);
         self.reconcile();
     }
 
-    /// A program asks.
+    /// A client sent a request.
     pub fn handle_request(&mut self, client: ClientId, request: Request, now: Moment) {
         self.advance_clock(now);
         self.dispatch_request(client, request);
         self.reconcile();
     }
 
-    /// A program's connection has ended.
+    /// A client's connection has ended.
     pub fn handle_client_gone(&mut self, client: ClientId, now: Moment) {
         self.advance_clock(now);
         self.watchers.remove(&client);
@@ -222,14 +227,14 @@ impl Core {
         self.reconcile();
     }
 
-    /// The host is so well: 0 to 100.
+    /// Sets the host's health score, 0–100.
     pub fn set_health(&mut self, health: u8, now: Moment) {
         self.advance_clock(now);
         self.health = health.min(100);
         self.reconcile();
     }
 
-    /// The node is to stop in good order.
+    /// Begins an orderly shutdown: the node hands its offices over before it stops.
     pub fn leave(&mut self, now: Moment) {
         self.advance_clock(now);
         self.leaving = true;
@@ -237,7 +242,7 @@ impl Core {
         self.reconcile();
     }
 
-    /// Whom this node names as the leader of the arbiter.
+    /// The leader of the arbiter, as far as this node knows.
     pub fn arbiter_leader(&self) -> Option<Id> {
         self.consensus.as_ref().and_then(|consensus| consensus.leader())
     }
@@ -255,7 +260,7 @@ impl Core {
         self.now = self.now.max(now);
         if self.now > self.next_timeout.max(Moment::ZERO) + PAUSE_THRESHOLD && self.next_timeout != Moment::NEVER {
             self.restart_detectors();
-            self.increment("own-pauses");
+            self.increment("process-pauses");
         }
         self.next_timeout = Moment::NEVER;
     }
@@ -288,7 +293,7 @@ impl Core {
                 self.view_is_stale = true;
             }
             Message::Raft(message) => self.handle_raft(from, &message),
-            Message::Election { key, bytes } => self.handle_election(from, key, &bytes),
+            Message::Election { key, bytes } => self.handle_election_message(from, key, &bytes),
             Message::Claims(claims) => self.handle_claims(from, claims),
             Message::StepDown { office, token, cause } => self.step_down(&office, token, cause),
             Message::SteppedDown { office, token, cause } => self.handle_stepped_down(from, &office, token, cause),
@@ -339,12 +344,12 @@ impl Core {
         let (position, now) = (self.campaign_position(), self.now);
         let Some(consensus) = &mut self.consensus else { return };
         if !consensus.step(from, message, position, now) {
-            self.increment("garbled-raft-messages");
+            self.increment("invalid-raft-messages");
         }
     }
 }
 
-/// What somebody who looks for a fault wants to see.
+/// Only what helps to diagnose a failed test.
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core")

@@ -1,4 +1,4 @@
-//! Who is up: what a node knows of each of its peers, by its own evidence.
+//! What a node knows about its peers: connections, liveness, incarnations.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,37 +12,37 @@ use crate::member::MemberRank;
 use crate::timing::Timing;
 use crate::wire::{Candidacy, Heartbeat, Message};
 
-/// How many heartbeats are remembered until they are confirmed.
+/// How many sent heartbeats are remembered until they are confirmed.
 const MAX_UNCONFIRMED: usize = 256;
-/// An end within this time of the one before makes a peer one that comes and goes.
+/// A peer that goes down twice within this time is flapping.
 const FLAP_WINDOW: std::time::Duration = std::time::Duration::from_secs(600);
-/// The settling time is doubled at most so often.
+/// How often the settle time of a flapping peer is doubled at most.
 const MAX_DOUBLINGS: u32 = 6;
 
-/// What a node knows of a peer.
+/// What a node knows about one peer.
 #[derive(Debug)]
 pub(super) struct Peer {
-    /// Whether there is a connection.
+    /// Whether there is a direct connection.
     pub(super) connected: bool,
-    /// Which start of it this is.
+    /// Identifies the peer's process.
     pub(super) incarnation: u64,
-    /// Whether it is up, as far as can be told.
+    /// Whether the peer is up, as far as this node can tell.
     pub(super) up: bool,
-    /// Since when it is up or not.
+    /// When it last went up or down.
     pub(super) since: Moment,
-    /// Why it is not.
+    /// Why it went down, if it is down.
     pub(super) down_cause: Cause,
     pub(super) detector: FailureDetector,
-    /// When it was last heard over its own connection, not by way of others.
+    /// When it was last heard from directly, not through a relay.
     pub(super) last_direct_contact: Moment,
-    /// What it last said of itself.
+    /// The last candidacy that it announced.
     pub(super) candidacy: Option<Candidacy>,
-    /// Beats that were sent to it: their numbers, and when.
+    /// Heartbeats sent to it that are not confirmed yet: number and time.
     pub(super) sent_heartbeats: VecDeque<(u64, Moment)>,
     pub(super) last_number: u64,
-    /// Who else saw it end.
+    /// Members that reported it down, and when.
     pub(super) down_reports: BTreeMap<Id, Moment>,
-    /// How often it ended lately, and when it last did.
+    /// How often it went down recently, and when it last did.
     flaps: u32,
     last_down: Moment,
 }
@@ -66,7 +66,7 @@ impl Peer {
         }
     }
 
-    /// The next heartbeat to it goes out now.
+    /// Numbers the heartbeat that is sent now.
     pub(super) fn next_number(&mut self, now: Moment) -> u64 {
         self.last_number += 1;
         if self.sent_heartbeats.len() >= MAX_UNCONFIRMED {
@@ -76,13 +76,14 @@ impl Peer {
         self.last_number
     }
 
-    /// When the heartbeat with this number went out; earlier ones are forgotten.
+    /// When the heartbeat with this number was sent. Forgets earlier ones.
     pub(super) fn sent_at(&mut self, number: u64) -> Option<Moment> {
         while self.sent_heartbeats.pop_front_if(|(sent, _)| *sent < number).is_some() {}
         self.sent_heartbeats.front().filter(|(sent, _)| *sent == number).map(|(_, at)| *at)
     }
 
-    /// For how long it must be up before it may take an office from a live holder: longer, if it comes and goes.
+    /// How long this peer must be up before it may take an office from a live holder. The time grows if the peer is
+    /// flapping.
     pub(super) fn settle_time(&self, base: std::time::Duration, now: Moment) -> std::time::Duration {
         let is_stable = now.since(self.last_down) > FLAP_WINDOW;
         base * 2u32.pow(if is_stable { 0 } else { self.flaps.saturating_sub(1).min(MAX_DOUBLINGS) })
@@ -90,7 +91,7 @@ impl Peer {
 }
 
 impl Core {
-    /// There is a connection to a peer.
+    /// A connection to a peer was established.
     pub(super) fn peer_connected(&mut self, id: Id, incarnation: u64) {
         let (timing, now) = (self.settings.timing, self.now);
         let peer = self.peers.entry(id).or_insert_with(|| Peer::new(&timing, now));
@@ -126,7 +127,7 @@ impl Core {
         self.mark_down(id, Cause::Disconnected);
     }
 
-    /// A peer was heard.
+    /// A message from a peer arrived, directly or through a relay.
     pub(super) fn record_contact(&mut self, id: Id, is_heartbeat: bool) {
         let now = self.now;
         let is_direct = self.relayed_by.is_none();
@@ -155,7 +156,7 @@ impl Core {
         }
     }
 
-    /// This node has seen a peer end.
+    /// This node observed that a peer went down.
     pub(super) fn mark_down(&mut self, id: Id, cause: Cause) {
         let now = self.now;
         let Some(peer) = self.peers.get_mut(&id).filter(|peer| peer.up) else { return };
@@ -174,7 +175,7 @@ impl Core {
         }
     }
 
-    /// Suspects those who were silent for too long. Returns when to look again.
+    /// Marks peers down that have been silent for too long. Returns when the next one is due.
     pub(super) fn detect_failures(&mut self) -> Moment {
         let timing = self.settings.timing;
         let silent_peers: Vec<Id> = self
@@ -196,8 +197,8 @@ impl Core {
         watched.map(|(_, peer)| peer.detector.suspect_at(&timing)).min().unwrap_or(Moment::NEVER)
     }
 
-    /// Ends the connection to a peer that was silent for too long: what it says now may come by way of others, and a
-    /// new connection is as good as the old one.
+    /// Closes the connection to a peer that has been silent for too long. Its messages may still arrive through relays,
+    /// and a new connection may work where the old one does not.
     fn drop_connection(&mut self, id: Id) {
         if let Some(peer) = self.peers.get_mut(&id).filter(|peer| peer.connected) {
             peer.connected = false;
@@ -207,8 +208,8 @@ impl Core {
         }
     }
 
-    /// Whether this node and a peer hear of each other regularly: everybody and the arbiter's leader do; all do while
-    /// there is none.
+    /// Whether this node and a peer exchange heartbeats. While there is a leader, only the leader and each of the
+    /// others do; otherwise all members do.
     fn exchanges_heartbeats_with(&self, id: Id) -> bool {
         match self.arbiter_leader() {
             Some(leader) => leader == id || leader == self.settings.own,
@@ -216,7 +217,7 @@ impl Core {
         }
     }
 
-    /// This node was not running for a while, or whom it listens to has changed: silence is counted from now.
+    /// Restarts the silence of all peers now: this process was paused, or it now exchanges heartbeats with other peers.
     pub(super) fn restart_detectors(&mut self) {
         let now = self.now;
         for peer in self.peers.values_mut() {
@@ -225,13 +226,13 @@ impl Core {
         }
     }
 
-    /// Sends a heartbeat to a peer: as the leader of the arbiter, with its round; else a plain one.
+    /// Sends a heartbeat to a peer. The arbiter's leader adds its lease round.
     pub(super) fn send_heartbeat(&mut self, id: Id) {
         let leader = self.leader_heartbeat_for(id);
         let now = self.now;
         let Some(peer) = self.peers.get_mut(&id) else { return };
         let number = peer.next_number(now);
-        // Before it is suspected, others are asked to pass a heartbeat on: perhaps only one link is cut.
+        // Before a peer becomes suspected, the heartbeat is also sent through a relay: perhaps only one link is cut.
         let is_link_quiet =
             peer.connected && now.since(peer.last_direct_contact) > self.settings.timing.heartbeat * 3 / 2;
         let heartbeat = Message::Heartbeat(Heartbeat { number, leader, follower: None });
@@ -241,7 +242,7 @@ impl Core {
         self.send(id, heartbeat);
     }
 
-    /// Sends to a peer: straight, or through another one where there is no connection.
+    /// Sends a message to a peer: directly, or through a relay if there is no connection.
     pub(super) fn send(&mut self, to: Id, message: Message) {
         if to == self.settings.own {
             return;
@@ -253,7 +254,7 @@ impl Core {
         }
     }
 
-    /// Sends through somebody who may have a connection to the receiver: whoever passed its last word on, or anybody.
+    /// Sends a message through a relay: the peer that relayed the message being handled, or any peer that is connected.
     pub(super) fn send_relayed(&mut self, to: Id, message: &Message) {
         let can_relay = |id: &Id| *id != to && self.peers.get(id).is_some_and(|peer| peer.connected && peer.up);
         let relay = self.relayed_by.filter(can_relay).or_else(|| self.peers.keys().copied().find(can_relay));
@@ -268,13 +269,13 @@ impl Core {
         }
     }
 
-    /// Sends to everybody there is a connection to.
+    /// Sends a message to all connected peers.
     pub(super) fn broadcast(&mut self, message: &Message) {
         let connected: Vec<Id> = self.peers.iter().filter(|(_, peer)| peer.connected).map(|(id, _)| *id).collect();
         connected.into_iter().for_each(|id| self.send(id, message.clone()));
     }
 
-    /// What a member is worth as a holder.
+    /// A member's rank in elections.
     pub(super) fn rank(&self, id: Id) -> MemberRank {
         let priority = self.table.member(id).map_or(0, |member| member.priority);
         MemberRank { priority, health: self.health_of(id), id }
@@ -287,7 +288,7 @@ impl Core {
         self.peers.get(&id).and_then(|peer| peer.candidacy.as_ref()).map_or(0, |candidacy| candidacy.health)
     }
 
-    /// Whether a member stands for an office, as far as it is known.
+    /// Whether a member is a candidate for an office, as far as this node knows.
     pub(super) fn is_candidate_for(&self, id: Id, office: &str) -> bool {
         let candidacy = if id == self.settings.own {
             Some(&self.candidacy)
@@ -297,7 +298,7 @@ impl Core {
         candidacy.is_some_and(|candidacy| candidacy.offices.binary_search_by(|name| name.as_str().cmp(office)).is_ok())
     }
 
-    /// Which start of a member is known.
+    /// A member's current incarnation, if it is known.
     pub(super) fn incarnation_of(&self, id: Id) -> Option<u64> {
         if id == self.settings.own {
             return Some(self.settings.incarnation);

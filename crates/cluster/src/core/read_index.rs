@@ -1,12 +1,13 @@
-//! What is shown as current is current: a node that is asked who holds an office makes sure first.
+//! Linearizable reads, by Raft's ReadIndex protocol: what a node shows as current is current.
 //!
-//! Its own table may lag behind: somebody else may hold the office by now. So it asks the leader of the arbiter how far
-//! the log had come. The leader does not trust itself either, and *polls* the voters: whoever is still with it says so.
-//! If a majority is, nobody else can have been elected before the poll began, and what was committed then is all there
-//! was. When the node has acted on all of that, it answers. What cannot be made sure of within a lease is shown as how
-//! things were. Nobody's clock matters here, and no lease depends on it.
+//! A node's table may lag behind, and somebody else may hold the office by now. So the node asks the arbiter's leader
+//! for the commit index. The leader may have been replaced without noticing, and therefore *polls* the voters: each
+//! voter that still follows it says so. If a quorum does, no other leader was elected before the poll began, so the
+//! leader's commit index at that time covers everything that was committed anywhere. When the node has applied the log
+//! up to that index, it answers the client. If it cannot confirm the read within the duration of a lease, it answers
+//! with its own state, marked as not current. The argument uses no clock, and no lease depends on it.
 //!
-//! One poll at a time: questions that come in meanwhile share the next.
+//! There is one poll at a time. Requests that arrive during a poll share the next one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,24 +18,25 @@ use crate::api::{Reply, Request};
 use crate::clock::Moment;
 use crate::wire::Message;
 
-/// At most so many questions wait; more are answered by how things were.
+/// How many reads may be pending. Further ones are answered at once, as not current.
 const MAX_PENDING: usize = 20_000;
-/// At most so much may wait for one program, in answers about one office each.
+/// How much may be pending for one client, counted in reads of one office.
 const MAX_PENDING_PER_CLIENT: usize = 2_560;
-/// An answer about everything counts for so many.
+/// The weight of a read of all offices.
 const FULL_READ_WEIGHT: usize = 512;
 
-/// What waits until it is sure, and what the leader of the arbiter does about it.
+/// The pending reads of this node, and the polls of the arbiter's leader.
 pub(super) struct ReadIndex {
-    /// The number of the last question to the leader of the arbiter.
+    /// The number of the last request to the arbiter's leader.
     last_number: u64,
-    /// Who waits, ascending by number.
+    /// Reads that wait for confirmation, in ascending order of their numbers.
     pending: VecDeque<PendingRead>,
-    /// Questions up to a number are sure when the log has been acted on up to a place; ascending.
+    /// Confirmations, ascending: reads up to a number may be answered when the log is applied up to an index.
     confirmed: VecDeque<(u64, u64)>,
-    /// The question is repeated then: it may be lost, or somebody else may lead.
+    /// When the request is repeated, because it may be lost or the leader may have changed.
     retry_at: Moment,
-    /// Of the leader: the poll under way, the number of the last one, and who waits for the next with which question.
+    /// On the leader: the current poll, the number of the last poll, and the nodes that wait for the next one, each
+    /// with the number of its request.
     poll: Option<Poll>,
     last_poll: u64,
     next_readers: BTreeMap<Id, u64>,
@@ -46,18 +48,18 @@ struct PendingRead {
     deadline: Moment,
 }
 
-/// Who wants to know.
+/// Who wants to read.
 pub(super) enum Reader {
-    /// A program that asked this.
+    /// A client, with its request.
     Client(ClientId, Request),
-    /// All programs that watch.
+    /// All clients that watch.
     Watchers,
 }
 
-/// The voters are asked who they are with.
+/// A poll of the voters: who still follows this leader?
 struct Poll {
     term: u64,
-    /// What was committed when it began.
+    /// The commit index when the poll began.
     committed: u64,
     supporters: BTreeSet<Id>,
     readers: BTreeMap<Id, u64>,
@@ -65,7 +67,8 @@ struct Poll {
 }
 
 impl ReadIndex {
-    /// Of a node in this of its incarnations: answers that were meant for another one have other numbers.
+    /// The reads of a node in this incarnation. Request numbers start at a value derived from it, so that a response to
+    /// an earlier incarnation does not match.
     pub(super) fn new(incarnation: u64) -> Self {
         ReadIndex {
             last_number: incarnation / 2,
@@ -78,24 +81,24 @@ impl ReadIndex {
         }
     }
 
-    /// When something is due.
+    /// When the next retry or deadline is due.
     pub(super) fn next_timeout(&self) -> Moment {
         let waiting =
             self.pending.iter().map(|pending| pending.deadline.min(self.retry_at)).min().unwrap_or(Moment::NEVER);
         self.poll.as_ref().map_or(waiting, |poll| waiting.min(poll.retry_at))
     }
 
-    /// A program is gone, and wants no answer.
+    /// Drops the reads of a client whose connection has ended.
     pub(super) fn remove_client(&mut self, client: ClientId) {
         self.pending.retain(|pending| !matches!(pending.reader, Reader::Client(other, _) if other == client));
     }
 
-    /// Whether a program waits for an answer.
+    /// Whether a client waits for a read.
     pub(super) fn has_pending(&self, client: ClientId) -> bool {
         self.pending.iter().any(|pending| matches!(pending.reader, Reader::Client(other, _) if other == client))
     }
 
-    /// How much waits for a program.
+    /// How much is pending for a client.
     fn pending_weight(&self, client: ClientId) -> usize {
         let weight = |pending: &PendingRead| match &pending.reader {
             Reader::Client(other, Request::Status | Request::Watch { office: None }) if *other == client => {
@@ -107,14 +110,14 @@ impl ReadIndex {
         self.pending.iter().map(weight).sum()
     }
 
-    /// Whether watchers wait already.
+    /// Whether a read for watchers is pending.
     pub(super) fn has_pending_watchers(&self) -> bool {
         self.pending.iter().any(|pending| matches!(pending.reader, Reader::Watchers))
     }
 }
 
 impl Core {
-    /// Somebody wants to know how things are: it is told when that is sure, or that it is not.
+    /// Begins a read. It is answered when it is confirmed, or as not current when it cannot be.
     pub(super) fn begin_read(&mut self, reader: Reader) {
         if let Reader::Client(client, _) = reader
             && self.read_index.pending_weight(client) > MAX_PENDING_PER_CLIENT
@@ -123,12 +126,12 @@ impl Core {
         }
         let has_room = self.read_index.pending.len() < MAX_PENDING;
         if self.consensus.is_none() || !self.has_recent_quorum() || self.arbiter_leader().is_none() || !has_room {
-            // Without an arbiter there is nothing to be surer of.
+            // Without an arbiter there is nothing to confirm.
             let is_confirmed = self.consensus.is_none();
             return self.answer_read(reader, is_confirmed);
         }
         self.read_index.last_number += 1;
-        // Watchers were shown somebody as current, who is not any more: they are not left with that for long.
+        // Watchers may have been shown a holder that is no longer current, so they wait only for a heartbeat interval.
         let timing = &self.settings.timing;
         let deadline = self.now + if matches!(reader, Reader::Watchers) { timing.heartbeat } else { timing.lease };
         self.read_index.pending.push_back(PendingRead { number: self.read_index.last_number, reader, deadline });
@@ -145,7 +148,7 @@ impl Core {
         }
     }
 
-    /// Somebody asks this leader of the arbiter how far the log has come.
+    /// A node asked this leader for the commit index.
     pub(super) fn handle_read_index_request(&mut self, from: Id, number: u64) {
         if !self.is_arbiter_leader() {
             return;
@@ -169,7 +172,7 @@ impl Core {
         self.finish_poll_if_quorum();
     }
 
-    /// Asks those voters who have not answered.
+    /// Sends the poll to the voters that have not responded yet.
     fn send_poll_requests(&mut self) {
         let number = self.read_index.last_poll;
         let (Some(consensus), Some(poll)) = (&self.consensus, &mut self.read_index.poll) else { return };
@@ -180,7 +183,7 @@ impl Core {
         rest.into_iter().for_each(|id| self.send(id, Message::PollRequest { term, poll: number }));
     }
 
-    /// The leader of the arbiter asks whether this voter is still with it.
+    /// The arbiter's leader asks whether this voter still follows it.
     pub(super) fn handle_poll_request(&mut self, from: Id, term: u64, poll: u64) {
         let follows = |consensus: &&super::Consensus| consensus.term() == term && consensus.leader() == Some(from);
         if self.consensus.as_ref().is_some_and(|consensus| follows(&consensus)) {
@@ -188,7 +191,7 @@ impl Core {
         }
     }
 
-    /// A voter is still with this leader of the arbiter.
+    /// A voter still follows this leader.
     pub(super) fn handle_poll_response(&mut self, from: Id, term: u64, number: u64) {
         let current = self.read_index.last_poll;
         if self.unknown_disks.contains(&from) {
@@ -217,7 +220,7 @@ impl Core {
         self.start_poll();
     }
 
-    /// The log had come so far after this node had asked.
+    /// The leader's commit index arrived, as of some time after the request.
     pub(super) fn handle_read_index_response(&mut self, number: u64, committed: u64) {
         let is_pending = self.read_index.pending.front().is_some_and(|first| first.number <= number);
         let is_new = self.read_index.confirmed.back().is_none_or(|last| last.0 < number);
@@ -226,7 +229,7 @@ impl Core {
         }
     }
 
-    /// Answers what has become sure or too late, and repeats what may be lost.
+    /// Answers reads that are confirmed or expired, and repeats requests that may be lost.
     pub(super) fn process_reads(&mut self) {
         let Some(consensus) = &self.consensus else { return };
         let (applied, term, leads) = (consensus.applied(), consensus.term(), consensus.is_leader());

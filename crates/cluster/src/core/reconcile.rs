@@ -1,4 +1,4 @@
-//! What follows from what happened: everything is looked at again until nothing changes.
+//! Re-evaluates elections, grants and leases after every event, until nothing changes.
 
 use std::time::Duration;
 
@@ -13,13 +13,14 @@ use crate::clock::Moment;
 use crate::member::Member;
 use crate::wire::Message;
 
-/// How often a claim that nothing came of is said again.
+/// How often claims are repeated while they have no effect.
 const CLAIM_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Core {
-    /// Draws all conclusions.
+    /// Re-evaluates everything that an event may have changed, and determines when the core must be called next.
     pub(super) fn reconcile(&mut self) {
-        // First: whom to listen to for silence depends on who leads.
+        // The leader comes first: it determines with whom this node exchanges heartbeats, and thus whose silence
+        // counts.
         self.observe_leader();
         let suspect_at = self.detect_failures();
         self.fire_election_timers();
@@ -65,7 +66,7 @@ impl Core {
         self.consensus.as_ref().is_some_and(|consensus| consensus.has_ready()) || !self.ready.committed.is_empty()
     }
 
-    /// Does what the raft library wants done, until it wants nothing.
+    /// Carries out what the raft library wants done, until it wants nothing more.
     fn process_ready(&mut self) {
         let Some(consensus) = &mut self.consensus else { return };
         consensus.collect_ready(&mut self.ready);
@@ -84,8 +85,8 @@ impl Core {
             if is_last {
                 break;
             }
-            // A newcomer gets everything at once, with who votes: the log alone does not say who the founders were. It
-            // takes no snapshot that does not know it, so there must be none but one from after its arrival.
+            // A new member must start from a snapshot that includes its own addition, because the log alone does not
+            // contain the initial members and voters. So the log before this point is discarded.
             let has_new_member = consensus.take_new_member();
             if has_new_member || consensus.wants_snapshot() {
                 let state = self.table.encode();
@@ -150,7 +151,7 @@ impl Core {
         self.outputs.push(Output::Members(members));
     }
 
-    /// Notices that the arbiter has another leader, or that this node is it.
+    /// Reacts to a change of the arbiter's leader.
     fn observe_leader(&mut self) {
         let Some(consensus) = &self.consensus else { return };
         let (leader, term, leads) = (consensus.leader(), consensus.term(), consensus.is_leader());
@@ -180,7 +181,7 @@ impl Core {
         }
     }
 
-    /// The leader of the arbiter has ended, by this node's own evidence.
+    /// This node has itself observed that the arbiter's leader is down.
     pub(super) fn handle_leader_lost(&mut self) {
         let (position, now) = (self.campaign_position(), self.now);
         let Some(consensus) = &mut self.consensus else { return };
@@ -190,7 +191,7 @@ impl Core {
         self.campaign_if_due();
     }
 
-    /// This node has just met others: if that makes a majority and nobody leads, it stands soon.
+    /// This node has just connected to a peer. If a quorum is up and there is no leader, it campaigns soon.
     pub(super) fn campaign_if_quorum_is_up(&mut self) {
         let (position, now) = (self.campaign_position(), self.now);
         let enough = self.sees_quorum();
@@ -211,8 +212,9 @@ impl Core {
         self.consensus.as_ref().is_some_and(|consensus| consensus.has_quorum(|id| self.is_up(id)))
     }
 
-    /// The place of this node in the order in which voters stand for the lead of the arbiter: those who are worth least
-    /// as holders come first, so that the arbiter and the offices are rarely lost together; witnesses come last.
+    /// This node's position in the order in which voters campaign for leadership of the arbiter. The lowest-ranked
+    /// voter campaigns first, so that one failure rarely takes both the arbiter's leader and the holder of offices.
+    /// Witnesses come last.
     pub(super) fn campaign_position(&self) -> u32 {
         let Some(consensus) = &self.consensus else { return 0 };
         let order = |id: Id| {
@@ -224,7 +226,7 @@ impl Core {
         before.count() as u32
     }
 
-    /// Works out who is up, and with that who competes for what.
+    /// Determines which members are up, and from that the candidates of each office.
     fn refresh_view(&mut self) {
         if !std::mem::take(&mut self.view_is_stale) {
             return;
@@ -252,7 +254,7 @@ impl Core {
         self.refresh_elections();
     }
 
-    /// Refuses disks that are not the ones known. The leader of the arbiter registers those that are new.
+    /// Rejects members whose disk is not the registered one. The arbiter's leader registers new disks.
     fn check_disks(&mut self) {
         let Some(consensus) = &mut self.consensus else { return };
         let mut mismatched = Vec::new();
@@ -274,13 +276,13 @@ impl Core {
         }
     }
 
-    /// Tells the leader of the arbiter what this node was elected for.
+    /// Sends this node's claims to the arbiter's leader.
     fn send_claims(&mut self) {
         let Some(leader) = self.arbiter_leader() else { return };
         let claims = self.own_claims();
         let term = self.consensus.as_ref().map_or(0, |consensus| consensus.term());
         let claims_to_send = Some((leader, term, claims.clone()));
-        // Said again now and then: what goes by way of others may be lost.
+        // Relayed messages may be lost, so claims are repeated.
         let is_overdue = !claims.is_empty() && self.now.since(self.claims_sent_at) > CLAIM_INTERVAL;
         if claims_to_send == self.sent_claims && !is_overdue {
             return;
@@ -293,7 +295,7 @@ impl Core {
         }
     }
 
-    /// A node that is to stop does so when it holds nothing any more, or cannot wait longer.
+    /// A node that leaves stops when it holds nothing any more, or when its time is over.
     fn leave_if_done(&mut self) {
         if !self.leaving {
             return;
@@ -301,7 +303,7 @@ impl Core {
         let others: Vec<Id> = self.consensus.as_ref().map_or_else(Vec::new, |consensus| consensus.voters());
         let matched = |id: &Id| self.consensus.as_ref().map_or(0, |consensus| consensus.matched(*id));
         let next = others.into_iter().filter(|id| *id != self.settings.own && self.is_up(*id)).max_by_key(matched);
-        // Nobody is there to hand anything to.
+        // With no other voter up, there is nobody to hand anything to.
         let is_overdue = self.now >= self.leave_deadline || next.is_none();
         if self.is_arbiter_leader() && !is_overdue && self.local_leases.is_empty() {
             if let Some((next, consensus)) = next.zip(self.consensus.as_mut()) {
@@ -311,7 +313,8 @@ impl Core {
             return;
         }
         if is_overdue || (self.local_leases.is_empty() && !self.is_arbiter_leader()) {
-            // A promise that nobody acts any more; else leases run out as they do.
+            // `Leave` promises that this node no longer acts as a holder. Without it, the arbiter waits for the leases
+            // to expire.
             if self.local_leases.is_empty() {
                 self.broadcast(&Message::Leave);
             }

@@ -1,4 +1,5 @@
-//! What programs ask, and who can answer it.
+//! Requests of clients and operators. Some are answered by the node itself; the others are forwarded to the arbiter's
+//! leader.
 
 use hustings_protocol::Id;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, ConfChangeV2};
@@ -12,25 +13,26 @@ use crate::config::{MAX_MEMBERS, Mode};
 use crate::member::{Member, Role};
 use crate::wire::{ForwardedRequest, Message};
 
-/// How many questions to the arbiter's leader may be open.
+/// How many forwarded requests may wait for a response.
 const MAX_PENDING: usize = 256;
-/// How many offices one program may campaign for.
+/// How many offices one client may campaign for.
 const MAX_CAMPAIGNS: usize = 2_000;
 
-/// How many offices one program may watch by name.
+/// How many offices one client may watch by name.
 const MAX_WATCHES: usize = 2_000;
 
-/// So many numbers of members may be left out: files that were written, and never used.
+/// How far a new member's id may be above the highest one so far. Ids are skipped when a member's files are written but
+/// never used.
 const MAX_ID_GAP: u64 = 1_000_000;
 
-/// Who asked the leader of the arbiter.
+/// Who waits for the outcome of a forwarded request: the node, and its number for the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Requester {
     pub(super) node: Id,
     pub(super) number: u64,
 }
 
-/// A question that waits for its answer.
+/// A request that was forwarded and not answered yet.
 pub(super) struct PendingRequest {
     client: ClientId,
     deadline: Moment,
@@ -44,45 +46,49 @@ pub(super) fn not_held(office: &str) -> Refusal {
     refusal("not-held", format!("nobody holds the office `{office}`"))
 }
 pub(super) fn unknown_member(name: &str) -> Refusal {
-    refusal("unknown-member", format!("no member is called `{name}`"))
+    refusal("unknown-member", format!("there is no member `{name}`"))
 }
 pub(super) fn not_ready(name: &str, office: &str) -> Refusal {
-    refusal("not-ready", format!("`{name}` is not up, not well, or does not stand for the office `{office}`"))
+    refusal("not-ready", format!("`{name}` is down, unhealthy, or not a candidate for the office `{office}`"))
 }
 pub(super) fn busy(office: &str) -> Refusal {
-    refusal("busy", format!("the office `{office}` is being handed over already"))
+    refusal("busy", format!("a handover of the office `{office}` is already in progress"))
 }
 pub(super) fn timed_out(office: &str) -> Refusal {
     refusal(
         "timed-out",
-        format!("the office `{office}` was not handed over in time; `hustings leader {office}` shows who has it"),
+        format!(
+            "the office `{office}` was not handed over in time; `hustings leader {office}` shows the current holder"
+        ),
     )
 }
 pub(super) fn went_elsewhere(office: &str) -> Refusal {
-    refusal("elsewhere", format!("the office `{office}` went to somebody else meanwhile"))
+    refusal("elsewhere", format!("the office `{office}` went to another node in the meantime"))
 }
 pub(super) fn paused() -> Refusal {
-    refusal("paused", "elections are paused; `hustings resume` lets them go on".to_string())
+    refusal("paused", "elections are paused; `hustings resume` resumes them".to_string())
 }
 pub(super) fn too_many_requests() -> Refusal {
-    refusal("busy", "this program asks faster than can be answered".to_string())
+    refusal("busy", "too many requests of this client are pending".to_string())
 }
 fn no_majority() -> Refusal {
-    refusal("no-majority", "the arbiter has no leader that this node can reach: no majority".to_string())
+    refusal("no-majority", "this node reaches no leader of the arbiter: there may be no majority".to_string())
 }
 fn no_arbiter() -> Refusal {
-    refusal("no-arbiter", "this cluster has no arbiter (arbiter = \"none\"): nobody can decide that".to_string())
+    refusal("no-arbiter", "this cluster has no arbiter (arbiter = \"none\"), which this request needs".to_string())
 }
 
 impl Core {
-    /// A program asks.
+    /// Handles a client's request.
     pub(super) fn dispatch_request(&mut self, client: ClientId, request: Request) {
         let reply = match request {
             Request::History { office } => Reply::History { changes: self.history(office.as_deref()) },
             Request::Watch { ref office } => {
                 let watched = self.watchers.entry(client).or_default();
                 if watched.len() >= MAX_WATCHES {
-                    let message = format!("a program may watch {MAX_WATCHES} offices by name, or all at once");
+                    let message = format!(
+                        "a client may watch at most {MAX_WATCHES} offices by name; it may also watch all of them at once"
+                    );
                     return self.reply(client, Reply::Refused(refusal("too-many", message)));
                 }
                 if !watched.contains(office) {
@@ -121,18 +127,19 @@ impl Core {
         }
         if self.settings.role != Role::Elector {
             let role = self.settings.role;
-            return Err(refusal("not-an-elector", format!("this node is a {role}: it never holds an office")));
+            return Err(refusal("not-an-elector", format!("this node is a {role}, which never holds an office")));
         }
         if self.campaign_count(client) >= MAX_CAMPAIGNS {
-            return Err(refusal("too-many", format!("a program may campaign for {MAX_CAMPAIGNS} offices at most")));
+            return Err(refusal("too-many", format!("a client may campaign for at most {MAX_CAMPAIGNS} offices")));
         }
         if !self.is_campaigning_for(office) && self.campaigned_offices() >= MAX_OFFICES {
             let message =
-                format!("the programs of this node campaign for {MAX_OFFICES} offices, the most there may be");
+                format!("the clients of this node already campaign for {MAX_OFFICES} offices, which is the maximum");
             return Err(refusal("too-many", message));
         }
         if office != LEADER && !self.table.offices.contains_key(office) && self.table.remaining_capacity() == 0 {
-            let message = format!("there are {MAX_OFFICES} offices, the most there may be, and all are held");
+            let message =
+                format!("there are already {MAX_OFFICES} offices, which is the maximum, and all of them are held");
             return Err(refusal("too-many", message));
         }
         let known = self.table.offices.get(office).map_or(self.settings.policy(office).mode, |known| known.mode);
@@ -142,14 +149,14 @@ impl Core {
         }
     }
 
-    /// Passes a request on to the leader of the arbiter.
+    /// Forwards a request to the arbiter's leader.
     fn forward(&mut self, client: ClientId, request: &Request) -> Result<(), Refusal> {
         if self.consensus.is_none() {
             return Err(no_arbiter());
         }
         let leader = self.arbiter_leader().ok_or_else(no_majority)?;
         if self.pending_requests.len() >= MAX_PENDING {
-            return Err(refusal("busy", "too many requests wait for their answers".to_string()));
+            return Err(refusal("busy", "too many requests to the arbiter are pending".to_string()));
         }
         self.last_request += 1;
         let number = self.last_request;
@@ -163,12 +170,12 @@ impl Core {
         Ok(())
     }
 
-    /// Whether a program waits for an answer.
+    /// Whether a client waits for a reply.
     pub fn has_pending_reply(&self, client: ClientId) -> bool {
         self.read_index.has_pending(client) || self.pending_requests.values().any(|pending| pending.client == client)
     }
 
-    /// The leader of the arbiter is asked.
+    /// A request reached the arbiter's leader.
     pub(super) fn handle_forwarded_request(&mut self, requester: Requester, request: &Request) {
         let result = if !self.is_arbiter_leader() {
             Err(no_majority())
@@ -183,7 +190,7 @@ impl Core {
                     self.add_member(requester, Member { id: Id(*id), name, address, priority: *priority, role: *role })
                 }
                 Request::RemoveMember { name } => self.remove_member(requester, name),
-                _ => Err(refusal("bad-request", "that is not for the leader of the arbiter".to_string())),
+                _ => Err(refusal("bad-request", "the arbiter does not handle this request".to_string())),
             }
         };
         if let Err(refusal) = result {
@@ -191,7 +198,7 @@ impl Core {
         }
     }
 
-    /// Puts a command into the log; the asker is answered when it is committed.
+    /// Proposes a command. The requester gets a response when it is committed.
     fn propose_command(&mut self, requester: Requester, command: &Command) -> Result<(), Refusal> {
         let consensus = self.consensus.as_mut().ok_or_else(no_arbiter)?;
         if !consensus.propose(command.encode()) {
@@ -205,21 +212,21 @@ impl Core {
     fn add_member(&mut self, requester: Requester, member: Member) -> Result<(), Refusal> {
         let Member { id, ref name, role, .. } = member;
         if self.table.member_by_name(name).is_some() {
-            return Err(refusal("known-member", format!("there is a member `{name}` already")));
+            return Err(refusal("known-member", format!("there is already a member `{name}`")));
         }
         if self.table.members.len() >= MAX_MEMBERS {
-            return Err(refusal("too-many", format!("a cluster has {MAX_MEMBERS} members at most")));
+            return Err(refusal("too-many", format!("a cluster has at most {MAX_MEMBERS} members")));
         }
         let max_id = self.table.max_member_id;
         if id.0 <= max_id {
             let message = format!(
-                "`{name}` has the number {id}, but others were added since, with numbers up to {max_id}; `hustings \
-                 members remove {name} --dir DIR`, delete its folder, and add it again"
+                "`{name}` has the id {id}, but ids up to {max_id} are already taken; run \
+                 `hustings members remove {name} --dir DIR`, delete its folder, and add it again"
             );
             return Err(refusal("known-number", message));
         }
         if id.0 - max_id > MAX_ID_GAP {
-            let message = format!("the number {id} is too far above {max_id}, the greatest that was given");
+            let message = format!("the id {id} is too far above {max_id}, the highest id so far");
             return Err(refusal("bad-request", message));
         }
         crate::config::member_problem(&member).map_or(Ok(()), |problem| Err(refusal("bad-request", problem)))?;
@@ -233,10 +240,10 @@ impl Core {
         if self.consensus.as_ref().is_some_and(|consensus| consensus.voters() == [id]) {
             return Err(refusal(
                 "last-voter",
-                format!("`{name}` is the only voter: nobody could decide anything any more"),
+                format!("`{name}` is the only voter; without it, the cluster could not decide anything"),
             ));
         }
-        let context = postcard::to_allocvec(&None::<&Member>).expect("nothing is plain data");
+        let context = postcard::to_allocvec(&None::<&Member>).expect("an empty option is plain data");
         self.change_membership(requester, id, ConfChangeType::RemoveNode, context)
     }
 
@@ -254,14 +261,14 @@ impl Core {
         change.set_transition(ConfChangeTransition::Auto);
         let consensus = self.consensus.as_mut().ok_or_else(no_arbiter)?;
         if !consensus.propose_membership(change, context) {
-            return Err(refusal("busy", "another change of the membership is under way".to_string()));
+            return Err(refusal("busy", "another membership change is in progress".to_string()));
         }
         let index = consensus.last_index();
         self.pending_proposals.push((index, requester));
         Ok(())
     }
 
-    /// Answers whoever asked this leader of the arbiter.
+    /// Sends the outcome of a forwarded request to the requester.
     pub(super) fn respond(&mut self, requester: Requester, result: Result<(), Refusal>) {
         if requester.node == self.settings.own {
             self.handle_forwarded_response(requester.number, result);
@@ -270,7 +277,7 @@ impl Core {
         }
     }
 
-    /// Entries up to here are committed: whoever waited for them is answered.
+    /// Responds to the requesters of entries up to and including `applied`.
     pub(super) fn answer_committed(&mut self, applied: u64) {
         let (done, rest) =
             std::mem::take(&mut self.pending_proposals).into_iter().partition(|(index, _)| *index <= applied);
@@ -279,7 +286,7 @@ impl Core {
         done.into_iter().for_each(|(_, requester)| self.respond(requester, Ok(())));
     }
 
-    /// The leader of the arbiter has answered.
+    /// The outcome of a forwarded request arrived.
     pub(super) fn handle_forwarded_response(&mut self, number: u64, result: Result<(), Refusal>) {
         if let Some(pending) = self.pending_requests.remove(&number) {
             let reply = result.map_or_else(Reply::Refused, |()| Reply::Done);
@@ -287,7 +294,7 @@ impl Core {
         }
     }
 
-    /// Questions that nobody answered in time are answered here. Returns when the next is due.
+    /// Refuses requests that were not answered in time. Returns when the next one is due.
     pub(super) fn expire_requests(&mut self) -> Moment {
         let expired: Vec<u64> = self
             .pending_requests
@@ -296,7 +303,7 @@ impl Core {
             .map(|(number, _)| *number)
             .collect();
         for number in expired {
-            let message = "the leader of the arbiter did not answer in time; it may still be done".to_string();
+            let message = "the arbiter's leader did not answer in time; the request may still take effect".to_string();
             self.handle_forwarded_response(number, Err(refusal("timed-out", message)));
         }
         self.pending_requests.values().map(|pending| pending.deadline).min().unwrap_or(Moment::NEVER)

@@ -1,4 +1,4 @@
-//! How a core begins: what it is told, and what its disk remembers.
+//! The initial state of a core: from the configuration, and from what the disk holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,35 +22,35 @@ use crate::store::Mirror;
 use crate::timing::Timing;
 use crate::wire::Candidacy;
 
-/// Guards that a test may take away, to see that they are missed.
+/// Safety mechanisms that a test may disable, to show that their absence is detected.
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Broken {
-    /// Holders and the arbiter count the lease without the drift of clocks.
+    /// Holders and the arbiter ignore clock drift when they compute leases.
     pub drift_margin: bool,
-    /// Votes and entries are promised before they are durable.
+    /// Votes and log entries are acknowledged before they are durable.
     pub durable_before_send: bool,
-    /// Mail of older runs of the election is taken for mail of this one.
+    /// Messages of earlier elections are accepted as if they belonged to the current one.
     pub stale_runs: bool,
 }
 
-/// What a core is told when it starts.
+/// The inputs for creating a [`Core`].
 pub struct Setup {
-    /// What the node was told.
+    /// The node's configuration.
     pub config: Config,
-    /// Which start of the node this is: a random number that is not 0.
+    /// Identifies this process: a random number, not 0.
     pub incarnation: u64,
-    /// Which disk it has: a random number that was drawn when the disk was new.
+    /// Identifies the disk: a random number that was drawn when its store was created.
     pub store_id: u64,
-    /// What is on the disk.
+    /// The contents of the disk.
     pub mirror: Mirror,
-    /// For the coins of the algorithms.
+    /// Seeds the algorithms' random numbers.
     pub seed: u64,
-    /// For tests.
+    /// Disabled safety mechanisms, for tests.
     pub broken: Broken,
 }
 
-/// The parts of the setup that are asked for often.
+/// The parts of [`Setup`] that never change.
 pub(super) struct Settings {
     pub(super) cluster: String,
     pub(super) own: Id,
@@ -65,9 +65,10 @@ pub(super) struct Settings {
     pub(super) lease_at_holder: Duration,
     pub(super) lease_at_arbiter: Duration,
     pub(super) started: Moment,
-    /// Where the configuration says that members are: it knows of a host that has moved before the table does.
+    /// The addresses of members in this node's configuration. They take precedence over the table, which learns later
+    /// that a host has moved.
     pub(super) addresses: BTreeMap<Id, String>,
-    /// Test only.
+    /// Test only: see [`Broken::stale_runs`].
     pub(super) accepts_stale_messages: bool,
 }
 
@@ -78,7 +79,7 @@ impl Settings {
 }
 
 impl Core {
-    /// A node that starts now.
+    /// Creates the core of a node that starts now.
     pub fn new(setup: Setup, now: Moment) -> Result<Self, raft::Error> {
         let Setup { config, incarnation, store_id, mirror, seed, broken } = setup;
         let own = config.node;
@@ -161,7 +162,7 @@ impl Core {
             outputs: Vec::new(),
         };
         if is_restored {
-            // The members may be others than those that the configuration names.
+            // The stored members may differ from those in the configuration.
             core.members_changed();
         }
         core.campaign_if_quorum_is_up();
@@ -170,7 +171,7 @@ impl Core {
     }
 }
 
-/// The voters that a cluster begins with. One that joins later is not among them.
+/// The initial Raft membership. A node that joins an existing cluster is not part of it.
 fn initial_conf_state(config: &Config) -> ConfState {
     let founders = config.members.iter().filter(|member| !config.join || member.id != config.node);
     let (voters, learners): (Vec<&Member>, Vec<&Member>) = founders.partition(|member| member.role.votes());

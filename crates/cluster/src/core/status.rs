@@ -1,4 +1,5 @@
-//! What programs are shown: who holds what, who is up, what happened; now, or whenever it changes.
+//! What clients are shown: the holders of offices, the members that are up, the history. Watchers are notified of every
+//! change.
 
 use hustings_protocol::Id;
 
@@ -9,10 +10,10 @@ use crate::api::{Change, MemberStatus, OfficeStatus, Reply, Request, Status};
 use crate::config::ArbiterKind;
 use crate::member::Member;
 
-/// At most so many offices are shown in a status.
+/// How many offices a status lists at most.
 const MAX_STATUS_OFFICES: usize = 1_000;
 
-/// What watchers were last shown of an office.
+/// What watchers were last told about an office.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct PublishedOffice {
     token: u64,
@@ -21,13 +22,13 @@ pub(super) struct PublishedOffice {
 }
 
 impl Core {
-    /// Whether a majority was in touch with this node within a lease.
+    /// Whether a quorum was in contact with this node within the last lease.
     pub(super) fn has_recent_quorum(&self) -> bool {
         self.consensus.is_none() || self.deadline > self.now
     }
 
-    /// Whether an office is as the table says, as far as this node knows: it is in touch with the others, and the
-    /// holder is there; if that is this node itself, it still acts.
+    /// Whether the table's entry for an office is current, as far as this node knows: a quorum was in contact recently,
+    /// the holder is up, and, if the holder is this node, it still acts.
     fn is_current(&self, office: &str, known: &Office) -> bool {
         let is_present = |holder: Holder| {
             let is_same_incarnation =
@@ -39,12 +40,12 @@ impl Core {
         self.has_recent_quorum() && known.holder.is_none_or(is_present)
     }
 
-    /// Where a member is.
+    /// A member's address.
     pub(super) fn address<'a>(&'a self, member: &'a Member) -> &'a str {
         self.settings.addresses.get(&member.id).unwrap_or(&member.address)
     }
 
-    /// Who holds an office. Only what is sure is shown as current.
+    /// The status of an office. It is shown as current only if a read index has confirmed it.
     fn office_status(&self, name: &str, is_confirmed: bool) -> OfficeStatus {
         let known = self.table.offices.get(name);
         let holder = known.and_then(|known| known.holder);
@@ -62,7 +63,7 @@ impl Core {
         }
     }
 
-    /// The last changes.
+    /// The last changes of one office, or of all offices.
     pub(super) fn history(&self, office: Option<&str>) -> Vec<Change> {
         let offices = self.table.offices.iter().filter(|(name, _)| office.is_none_or(|office| office == *name));
         let mut changes: Vec<Change> = offices
@@ -115,7 +116,7 @@ impl Core {
         }
     }
 
-    /// Tells whoever wanted to know how things are.
+    /// Answers a client that asked, or all watchers.
     pub(super) fn answer_read(&mut self, reader: Reader, is_confirmed: bool) {
         let (client, offices) = match reader {
             Reader::Client(client, Request::Status) => {
@@ -130,7 +131,8 @@ impl Core {
         offices.iter().for_each(|office| self.reply(client, Reply::Office(self.office_status(office, is_confirmed))));
     }
 
-    /// If there is news for watchers, they are told when it is sure, and at once what is not sure any more.
+    /// Notifies watchers of changes. An office that is no longer current is reported at once. Others are reported when
+    /// a read index has confirmed them.
     pub(super) fn notify_watchers(&mut self) {
         if self.watchers.is_empty() {
             self.published.clear();
@@ -167,7 +169,7 @@ impl Core {
         }
     }
 
-    /// What watchers see of an office.
+    /// What watchers are told about an office.
     fn published_office(&self, name: &str, office: &Office, is_confirmed: bool) -> PublishedOffice {
         PublishedOffice {
             token: office.token,

@@ -1,24 +1,25 @@
-//! What all voters agree on: who holds which office, with which token; who belongs to the cluster.
+//! The replicated state: who holds which office with which token, and who belongs to the cluster.
 //!
-//! The log of the arbiter is a list of [`Command`]s; applied in order to a [`Table`] they give the same table on every
-//! node. A token is the place of its grant in the log: no two grants have the same, later ones have greater ones, and
-//! it is durable on a majority before anybody hears of it.
+//! The arbiter's log is a sequence of [`Command`]s. Applied in order to a [`Table`], they yield the same table on every
+//! node. A token is the log index of its grant. So no two grants have the same token, a later grant has a higher one,
+//! and a token is durable on a quorum before anybody learns of it.
 //!
-//! A table always fits a frame, so that a snapshot of it can be sent: the names, the offices and the changes that are
-//! remembered are bounded. All of that is part of [`Table::apply`], and so it is the same on every node.
+//! A table always fits into one frame, so that a snapshot of it can be sent. For this, names, offices and histories are
+//! bounded. The bounds are enforced by [`Table::apply`], and are therefore the same on every node.
 //!
-//! Where there is no room for a new office, the one with the smallest token that nobody holds is forgotten. Nothing is
-//! lost with it that anybody relies on:
+//! If there is no room for a new office, the vacant office with the lowest token is forgotten. Nothing that anybody
+//! relies on is lost with it:
 //!
-//! - If it comes back, its token is greater than all that it had: a token is a place in the log, and the log goes on.
-//! - A grant that was proposed for an unknown office, with 0 as the last token, counts only if nobody was granted it
-//!   since its proposer looked, although 0 is the last token of a forgotten office again. For an office to be
-//!   granted, become vacant and be forgotten, its vacancy must be in the log, before the stale grant. Only a leader
-//!   that had acted on the first grant proposes that vacancy, and all entries behind it are proposed by one that had
-//!   acted on it, too: by the same leader, or by a later one, which proposes grants only when it has acted on all
-//!   that was there before. None of them still takes the office for unknown.
-//! - An office becomes vacant only when its holder has stopped for certain or need not have, so a new holder need not
-//!   wait for anybody who is forgotten.
+//! - If the office comes back, its token is higher than all its earlier ones, because a token is a log index and the
+//!   log only grows.
+//! - A grant of an unknown office expects token 0. A forgotten office has token 0 again, but a stale grant of it still
+//!   has no effect after a newer one. For the office to be granted, vacated and forgotten, its vacate command must be
+//!   in the log before the stale grant. Only a leader that has applied the first grant proposes that command. All later
+//!   entries are proposed by a leader that has applied the first grant as well: the same leader, or a later one, which
+//!   proposes grants only after it has applied everything before its term. None of these leaders still considers the
+//!   office unknown.
+//! - An office becomes vacant only when its holder has certainly stopped or need not have stopped. So a new holder need
+//!   not wait for a forgotten one.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -31,132 +32,132 @@ pub use crate::config::MAX_OFFICES;
 use crate::config::Mode;
 use crate::member::Member;
 
-/// How many changes of an office are remembered.
+/// How many changes of one office are remembered.
 pub const MAX_CHANGES: usize = 100;
-/// How many changes of all offices together are remembered: where there are many, each has an equal share of them.
+/// How many changes of all offices together are remembered. If there are many offices, each gets an equal share.
 pub const MAX_TOTAL_CHANGES: usize = 80_000;
 
-/// Who holds an office: which member, in which of its incarnations.
+/// The holder of an office: a member in one of its incarnations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Holder {
     /// The member.
     pub id: Id,
-    /// Which start of it.
+    /// Identifies the member's process.
     pub incarnation: u64,
 }
 
-/// An entry of the log.
+/// A log entry.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Command {
-    /// The office goes to somebody, if the last token is still the one that the proposer saw.
+    /// Grants an office, if its last token is still the one that the proposer saw.
     Grant {
         /// The office.
         office: String,
-        /// Who gets it.
+        /// The new holder.
         holder: Holder,
-        /// The last token of the office.
+        /// The office's last token, as the proposer saw it; 0 if it was unknown.
         expected_token: u64,
-        /// What kind of office it is.
+        /// The office's mode.
         mode: Mode,
-        /// Why.
+        /// Why it is granted.
         cause: Cause,
-        /// By an operator's wish: nobody better takes it away.
+        /// Whether an operator chose the holder, so that a better candidate does not preempt it.
         pinned: bool,
-        /// For people.
+        /// Wall-clock time, for display.
         unix_ms: u64,
     },
-    /// The office becomes vacant, if its token is still this one.
+    /// Makes an office vacant, if its token is still this one.
     Vacate {
         /// The office.
         office: String,
-        /// Its token.
+        /// The holder's token.
         token: u64,
-        /// Why.
+        /// Why it becomes vacant.
         cause: Cause,
-        /// For people.
+        /// Wall-clock time, for display.
         unix_ms: u64,
     },
-    /// Elections stop or go on.
+    /// Pauses or resumes elections.
     SetPaused(bool),
-    /// A member's disk is this one.
+    /// Registers the disk of a member that has none registered.
     RegisterStore {
         /// The member.
         id: Id,
-        /// Its disk.
+        /// Identifies the disk.
         store_id: u64,
     },
-    /// A member's description is this one.
+    /// Adds a member, or replaces its description.
     SetMember(Member),
 }
 
-/// An office.
+/// An office: a named lease, like an etcd election or a Kubernetes Lease.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Office {
-    /// What kind.
+    /// Whether its leases are exclusive or fenced.
     pub mode: Mode,
-    /// Who holds it.
+    /// Who holds it; `None` if it is vacant.
     pub holder: Option<Holder>,
-    /// The token of the holder, or of the last one.
+    /// The token of the current or last holder.
     pub token: u64,
-    /// Why it is so.
+    /// Why it was last granted or vacated.
     pub cause: Cause,
-    /// Since when, for people.
+    /// When it was last granted or vacated, for display.
     pub unix_ms: u64,
-    /// By an operator's wish: nobody better takes it away.
+    /// Whether an operator chose the holder, so that a better candidate does not preempt it.
     pub pinned: bool,
     /// The last changes, oldest first.
     pub history: VecDeque<HistoryEntry>,
 }
 
-/// Who belongs to the cluster.
+/// A member of the cluster.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MemberEntry {
-    /// The description.
+    /// Its description.
     pub member: Member,
-    /// Which disk its votes are kept on; 0 before anybody has seen it.
+    /// Identifies the disk that holds its votes; 0 before one is registered.
     pub store_id: u64,
 }
 
-/// An office changed hands.
+/// A change of an office.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HistoryEntry {
-    /// The new holder; none if it became vacant.
+    /// The new holder; `None` if the office became vacant.
     pub holder: Option<Id>,
     /// The token.
     pub token: u64,
     /// Why.
     pub cause: Cause,
-    /// For people.
+    /// Wall-clock time, for display.
     pub unix_ms: u64,
 }
 
-/// What all voters agree on.
+/// The replicated state.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
-    /// By name.
+    /// All known offices, by name.
     pub offices: BTreeMap<String, Office>,
-    /// By id.
+    /// All members, by id.
     pub members: BTreeMap<Id, MemberEntry>,
     /// Whether elections are paused.
     pub paused: bool,
-    /// The greatest id there ever was: ids are never used again.
+    /// The highest member id so far. Ids are never reused.
     pub max_member_id: u64,
 }
 
 impl Table {
-    /// The table of a cluster that begins with these members.
+    /// The initial table of a cluster with these members.
     pub fn with_members(members: &[Member]) -> Self {
         let mut table = Table::default();
         members.iter().for_each(|member| table.set_member(member.clone()));
         table
     }
 
-    /// The last token of an office.
+    /// The last token of an office; 0 if the office is unknown.
     pub fn token(&self, office: &str) -> u64 {
         self.offices.get(office).map_or(0, |office| office.token)
     }
 
-    /// Applies the entry at a place of the log. Tells which office changed hands by it.
+    /// Applies the entry at `index`. Returns the office that was granted or vacated, if one was.
     pub fn apply(&mut self, index: u64, command: Command) -> Option<String> {
         match command {
             Command::Grant { office, holder, expected_token, mode, cause, pinned, unix_ms } => {
@@ -204,13 +205,14 @@ impl Table {
         }
     }
 
-    /// How many offices can become held that are not, whether they are known or not.
+    /// How many more offices may become held, counting both vacant and unknown ones.
     pub fn remaining_capacity(&self) -> usize {
         let held = self.offices.iter().filter(|(name, known)| *name != LEADER && known.holder.is_some());
         MAX_OFFICES.saturating_sub(held.count())
     }
 
-    /// Whether there can be another office. There is always room for `leader`, which is never forgotten.
+    /// Makes room for a new office, and returns whether there is any. There is always room for `leader`, which is never
+    /// forgotten.
     fn make_room(&mut self, office: &str) -> bool {
         let others = self.offices.len() - usize::from(self.offices.contains_key(LEADER));
         if office == LEADER || others < MAX_OFFICES {
@@ -228,7 +230,7 @@ impl Table {
         history_limit(self.offices.len())
     }
 
-    /// There is one office more: if that makes the share of each smaller, all forget what is beyond it.
+    /// Trims all histories if one more office makes the share of each smaller.
     fn trim_histories(&mut self) {
         let limit = self.history_limit();
         if limit < history_limit(self.offices.len() - 1) {
@@ -236,14 +238,14 @@ impl Table {
         }
     }
 
-    /// A member is part of the cluster from now on, or its description changed.
+    /// Adds a member, or replaces its description.
     pub fn set_member(&mut self, member: Member) {
         self.max_member_id = self.max_member_id.max(member.id.0);
         let store_id = self.members.get(&member.id).map_or(0, |known| known.store_id);
         self.members.insert(member.id, MemberEntry { member, store_id });
     }
 
-    /// A member has left for good.
+    /// Removes a member.
     pub fn remove(&mut self, id: Id) {
         self.members.remove(&id);
     }
@@ -258,29 +260,29 @@ impl Table {
         self.member(id).map_or_else(|| format!("#{id}"), |member| member.name.clone())
     }
 
-    /// Whoever has this name.
+    /// The member with this name.
     pub fn member_by_name(&self, name: &str) -> Option<&Member> {
         self.members.values().map(|known| &known.member).find(|member| member.name == name)
     }
 
-    /// As bytes, for a snapshot.
+    /// Encodes the table for a snapshot.
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_allocvec(self).expect("a table is plain data")
     }
 
-    /// From a snapshot.
+    /// Decodes the table of a snapshot.
     pub fn decode(bytes: &[u8]) -> Option<Table> {
         postcard::from_bytes(bytes).ok()
     }
 }
 
-/// How many changes of each of so many offices are remembered.
+/// How many changes of each office are remembered if there are this many offices.
 fn history_limit(offices: usize) -> usize {
     (MAX_TOTAL_CHANGES / offices.max(1)).min(MAX_CHANGES)
 }
 
 impl Office {
-    /// One that nobody ever held.
+    /// An office that was never held.
     fn new(mode: Mode) -> Self {
         let history = VecDeque::new();
         Office { mode, holder: None, token: 0, cause: Cause::Vacant, unix_ms: 0, pinned: false, history }
@@ -298,7 +300,7 @@ impl Office {
 }
 
 impl Command {
-    /// The office that it is about.
+    /// The office that the command is about.
     pub fn office(&self) -> Option<&str> {
         match self {
             Command::Grant { office, .. } | Command::Vacate { office, .. } => Some(office),
@@ -306,12 +308,12 @@ impl Command {
         }
     }
 
-    /// As bytes, for the log.
+    /// Encodes the command for the log.
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_allocvec(self).expect("a command is plain data")
     }
 
-    /// From the log.
+    /// Decodes a command of the log.
     pub fn decode(bytes: &[u8]) -> Option<Command> {
         postcard::from_bytes(bytes).ok()
     }

@@ -1,30 +1,31 @@
-//! Numbers made of other numbers: the key of a election, and coins.
+//! The key of an election, and the random numbers of its algorithm.
 
 use hustings_protocol::Coins;
 
 use crate::member::MemberRank;
 
-/// 2⁶⁴ divided by the golden ratio, made odd: steps of this size visit all numbers, evenly.
+/// 2⁶⁴ divided by the golden ratio, made odd: SplitMix64's increment.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The finaliser of SplitMix64: every bit of the input changes about half of the bits of the output.
+/// SplitMix64's finalizer: a change of one input bit changes about half of the output bits.
 const fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     bits ^ (bits >> 31)
 }
 
-/// The key of the election among these candidates. Nodes with the same candidates, of the same worth and in the same order,
-/// have the same key, on every host and in every version; others have other keys but for a chance of one in 2⁶⁴.
+/// The key of the election among these candidates. Nodes with the same candidates, with the same ranks and in the same
+/// order, compute the same key on every host and in every version. Different lists have different keys, except with
+/// probability 2⁻⁶⁴.
 ///
-/// It is made so: h = mix(number of candidates); then for every candidate and each of its id, its priority and its
-/// health, h = mix((h xor that) + STEP), where sums and products wrap round.
+/// The key is computed as follows. Let h = mix(number of candidates). Then, for each candidate in order and for each of
+/// its id, priority and health: h = mix((h xor value) + STEP), with wrapping arithmetic.
 pub fn key(candidates: &[MemberRank]) -> u64 {
     let numbers = candidates.iter().flat_map(|one| [one.id.0, one.priority.into(), one.health.into()]);
     numbers.fold(mix(candidates.len() as u64), |hash, number| mix((hash ^ number).wrapping_add(STEP)))
 }
 
-/// Coins from a seed: SplitMix64.
+/// SplitMix64, as a source of coins.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct SplitMix64(u64);
 
@@ -37,7 +38,7 @@ impl SplitMix64 {
 impl Coins for &mut SplitMix64 {
     fn draw(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
-        // Off by less than bound in 2⁶⁴ from all equally likely, which nobody will ever notice.
+        // The bias is less than bound / 2⁶⁴, which is negligible.
         ((u128::from(mix(self.0)) * u128::from(bound)) >> 64) as u64
     }
 }
@@ -53,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_never_change() {
+    fn keys_are_pinned() {
         assert_eq!(key(&[]), 0);
         assert_eq!(key(&[rank(1, 100, 1), rank(1, 100, 2)]), PINNED);
     }
@@ -61,7 +62,7 @@ mod tests {
     const PINNED: u64 = 12383618223959709570;
 
     #[test]
-    fn everything_counts() {
+    fn the_key_depends_on_every_field_and_on_the_order() {
         let lists = [
             vec![rank(0, 0, 1)],
             vec![rank(1, 0, 0)],
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn coins_are_below_their_bound_and_differ() {
+    fn random_numbers_are_below_their_bound_and_spread() {
         let mut rng = SplitMix64::new(7);
         let drawn: Vec<u64> = (0..1000).map(|_| (&mut rng).draw(6)).collect();
         assert!((0..6).all(|side| drawn.iter().filter(|one| **one == side).count() > 100));

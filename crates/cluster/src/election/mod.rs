@@ -1,29 +1,31 @@
-//! An algorithm of the catalogue among the members who are up: who *should* lead.
+//! Runs an algorithm of the catalogue among the members that are up: who *should* lead.
 //!
-//! A [`Election`] is one node's part in an election among a fixed list of candidates. It is the very code that the
-//! simulator and the checker run, in [`Runs`](hustings_algorithms::runs::Runs); here its types are hidden and its
-//! messages are bytes. It has no clock, no socket and no generator: its owner tells it what happens and carries out its
-//! [`Act`]s.
+//! An [`Election`] is one node's part in an election among a fixed list of candidates. It runs the same code as the
+//! simulator and the checker, wrapped in [`Runs`](hustings_algorithms::runs::Runs). Here its types are erased and its
+//! messages are bytes. It has no clock, no socket and no random number generator: its owner passes events in and
+//! carries out its [`Action`]s.
 //!
 //! The owner's duties:
 //!
-//! 1. When the set of candidates that it reaches changes, or the worth of one of them, it enters a new election and drops
-//!    the old one; also if the set is the same again but the connection with a candidate has ended in between, of which
-//!    it tells the [`Memory`] first ([`Memory::lost`], [`Election::is_shaken`]). Both sides of a connection must see its
-//!    end. A candidate is only one with whom there is a connection.
-//! 2. Mail carries the [`key`] of its election. It goes to the election of that key if the node is in it, else to
-//!    [`Memory::keep`]. Mail of one node arrives in the order in which it was sent, and nothing of a new connection
-//!    before the end of the old one was told.
-//! 3. It rings alarms when they are due. Those of dropped elections may be rung or not.
+//! 1. When the reachable candidates or their ranks change, it starts a new election and drops the old one. It does so
+//!    also if the candidates are the same but the connection to one of them has ended in between. Before that, it
+//!    reports the end of the connection with [`SharedState::handle_disconnect`]; [`Election::is_interrupted`] then
+//!    tells which elections are affected. Both ends of a connection must notice its end. Only a node with a connection
+//!    may be a candidate.
+//! 2. A message carries the [`key`] of its election. It goes to the running election with that key, or else to
+//!    [`SharedState::buffer`]. The messages of one node arrive in the order in which it sent them, and none arrives
+//!    over a new connection before the end of the old one was reported.
+//! 3. It fires timers when they are due. Timers of dropped elections may be fired or not.
 //!
-//! Then, when nothing changes any more, everybody in a election names the same leader. Before that two may name two: who
-//! *may* lead is the arbiter's business.
+//! Under these conditions, once nothing changes any more, all participants of an election name the same leader. Before
+//! that, two nodes may name different leaders: the arbiter decides who *may* lead.
 //!
-//! An algorithm that trusts a bound on how long mail travels (improved-bully and campaigner by `T`) counts the time
-//! between the first and the last who enters: where that is longer, it may end with two leaders named. Bully gets over
-//! it. Mail of a peer that is out of its mind may keep an algorithm from ever ending, until the next election.
+//! An algorithm that relies on a bound on message delays (improved-bully and campaigner, by `T`) must include the time
+//! between the first and the last node that starts the election. If that takes longer, the algorithm may end with two
+//! leaders. Bully recovers from this. Messages of a faulty peer may prevent an algorithm from terminating until the
+//! next election.
 //!
-//! Everybody starts the election, because everybody has seen by itself that one is due. One candidate alone leads at
+//! Every node starts the election, because every node has itself noticed that one is due. A single candidate leads at
 //! once, whatever the algorithm.
 
 mod choice;
@@ -44,7 +46,7 @@ use self::participant::{ActionSink, Participant};
 pub use self::shared_state::SharedState;
 use crate::member::MemberRank;
 
-/// Mail that is longer is garbled.
+/// The maximum size of a message.
 pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
 
 /// One node's part in the election among a list of candidates.
@@ -53,128 +55,129 @@ pub struct Election {
     serial: u64,
     own: Id,
     candidates: Vec<Id>,
-    /// None for a candidate alone.
+    /// `None` if there is only one candidate.
     participant: Option<Box<dyn Participant>>,
 }
 
-/// What a election asks its owner to do, in this order.
+/// Something that the owner of an election must do. Actions are carried out in order.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Action {
-    /// To send mail to another candidate, with the key of the election.
+    /// Send a message to another candidate, with the key of the election.
     Send {
-        /// To whom.
+        /// The receiver.
         to: Id,
-        /// At most [`MAX_BYTES`].
+        /// The message, at most [`MAX_MESSAGE_BYTES`] long.
         bytes: Vec<u8>,
     },
-    /// To ring in so many ticks.
+    /// Call [`Election::handle_timer`] after this many ticks.
     SetTimer {
         /// At least 1.
         ticks: u64,
-        /// With this.
+        /// Identifies the timer.
         token: TimerToken,
     },
 }
 
-/// What a election asked to be rung with.
+/// Identifies a timer of an election.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TimerToken {
     election: u64,
     timer: Timer,
 }
 
-/// Why there is no such election.
+/// Why an election cannot be started.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ElectionError {
     /// No algorithm has this name.
-    #[error("there is no algorithm `{name}`; there are {known}")]
+    #[error("there is no algorithm `{name}`; choose one of {known}")]
     UnknownAlgorithm {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// The names that would do.
+        /// The names of the suitable algorithms.
         known: String,
     },
-    /// The algorithm does not elect.
+    /// The algorithm has another goal than electing a leader.
     #[error("`{name}` does not elect a leader")]
     NotAnElection {
-        /// Which.
+        /// The algorithm.
         name: &'static str,
     },
-    /// The algorithm does not know who won.
-    #[error("`{name}` is for nodes without ids; the members of a cluster have ids")]
+    /// The algorithm is for anonymous nodes, so it cannot name the winner.
+    #[error("`{name}` is for anonymous nodes, but the members of a cluster have ids")]
     Anonymous {
-        /// Which.
+        /// The algorithm.
         name: &'static str,
     },
-    /// A parameter is not `name=value`.
-    #[error("`{text}` is not `name=value`")]
+    /// A parameter is not of the form `name=value`.
+    #[error("`{text}` is not of the form `name=value`")]
     MalformedParameter {
-        /// What was given.
+        /// The parameter that was given.
         text: String,
     },
     /// A parameter is given twice.
     #[error("parameter `{name}` is given twice")]
     DuplicateParameter {
-        /// Which.
+        /// The parameter.
         name: String,
     },
-    /// A parameter was refused.
+    /// The algorithm rejected a parameter.
     #[error(transparent)]
     Parameter(#[from] ParamError),
-    /// The list is not what it should be.
-    #[error("candidates must be listed once each, ascending by id, with node {own} among them")]
+    /// The candidates are not in order, or do not include the node itself.
+    #[error("the candidates must be unique, in ascending order of their ids, and include node {own}")]
     InvalidCandidates {
-        /// Who wanted to enter.
+        /// The node that tried to start the election.
         own: Id,
     },
 }
 
-/// Mail that makes no sense. It has changed nothing.
+/// Why a message was rejected. A rejected message has no effect.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum MessageError {
-    /// It is too long.
-    #[error("{0} bytes are more than any message of an election has")]
+    /// It exceeds [`MAX_MESSAGE_BYTES`].
+    #[error("a message of {0} bytes is too long for an election")]
     TooLong(usize),
-    /// It is no message of this algorithm.
+    /// It cannot be decoded as a message of this algorithm.
     #[error("not a message of this algorithm")]
     Malformed,
-    /// There is something behind it.
-    #[error("{0} bytes behind the message")]
+    /// There are bytes after the message.
+    #[error("{0} trailing bytes after the message")]
     TrailingBytes(usize),
-    /// It states another counter than its view has.
-    #[error("a counter that is not the view's")]
+    /// Its counter differs from that of its view.
+    #[error("the message's counter differs from its view's")]
     CounterMismatch,
-    /// Its counter is far ahead of all others.
-    #[error("a counter out of all proportion: {0}")]
+    /// Its counter is implausibly far ahead of all counters seen so far.
+    #[error("the counter {0} is implausibly high")]
     CounterTooHigh(u64),
-    /// Its sender is no candidate.
-    #[error("mail from node {0}, which is not in this election")]
+    /// Its sender is not another candidate.
+    #[error("the sender, node {0}, is not a candidate of this election")]
     UnknownSender(Id),
 }
 
-/// Something that a test may take away, to see that it is missed.
+/// A mechanism that a test may disable, to show that its absence is detected.
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flaw {
-    /// Mail of later views is not held.
+    /// Messages of later views are not held back.
     NotHeld,
-    /// That a connection ended is not heeded.
+    /// Ends of connections are ignored.
     NoLosses,
-    /// Views in mail of elections that the node is not in do not count.
+    /// Counters in messages of other elections are ignored.
     NotCounted,
-    /// Mail is kept also if other mail of the same view is gone.
+    /// Messages are buffered even if other messages of the same view were discarded.
     NoFloors,
-    /// Mail of older views is taken for mail of this one.
+    /// Messages of earlier views are accepted as if they belonged to the current one.
     NotDropped,
 }
 
 impl Election {
-    /// Fails if this algorithm cannot elect the leader of a cluster, or if its parameters are wrong.
+    /// Checks that the algorithm can elect the leader of a cluster, and that its parameters are valid.
     pub fn check(choice: &Choice) -> Result<(), ElectionError> {
         choice.check()
     }
 
-    /// Enters the election among these candidates, ascending by id, all of them believed up, and `own` among them.
+    /// Starts the election among these candidates, which must be in ascending order of their ids, assumed up, and
+    /// include `own`.
     pub fn start(
         choice: &Choice,
         own: Id,
@@ -194,9 +197,9 @@ impl Election {
         let mut election = Election { key, serial, own, candidates: ids, participant: None };
         if candidates.len() > 1 {
             election.participant = Some(choice.participant(candidates, index, shared)?);
-            // A view that somebody else has taken a number for will do, so what is there comes first.
+            // Buffered messages come first: if another node has already begun a view, this one adopts it.
             for (from, bytes) in shared.take_buffered(key) {
-                // What is garbled is dropped, as it would be if it came now.
+                // An invalid message is dropped, as it would be if it arrived now.
                 _ = election.handle_message(from, &bytes, shared, actions);
             }
             election.drive(shared, actions, |participant, sink| participant.start(sink));
@@ -204,7 +207,7 @@ impl Election {
         Ok(election)
     }
 
-    /// Mail of this election came.
+    /// A message of this election arrived.
     pub fn handle_message(
         &mut self,
         from: Id,
@@ -225,14 +228,14 @@ impl Election {
         Ok(())
     }
 
-    /// An alarm is due. One of another election is not heard.
+    /// A timer is due. A timer of another election has no effect.
     pub fn handle_timer(&mut self, token: TimerToken, shared: &mut SharedState, actions: &mut Vec<Action>) {
         if token.election == self.serial {
             self.drive(shared, actions, |participant, sink| participant.handle_timer(token.timer, sink));
         }
     }
 
-    /// Whom this node names now.
+    /// The leader that this node names now.
     pub fn leader(&self) -> Option<Id> {
         self.participant.as_ref().map_or(Some(self.own), |participant| participant.leader())
     }
@@ -242,13 +245,13 @@ impl Election {
         self.key
     }
 
-    /// The counter of the view that the node is in: it grows with every election. For people.
+    /// The counter of the node's current view. It grows with every election, and is for display.
     pub fn view(&self) -> u64 {
         self.participant.as_ref().map_or(0, |participant| participant.view())
     }
 
-    /// Whether the connection with a candidate has ended since this election was entered, so that mail may be lost: then
-    /// the node must enter a new one, also if the candidates are the same.
+    /// Whether the connection to a candidate has ended since this election started. Messages may then be lost, and the
+    /// node must start a new election, even among the same candidates.
     pub fn is_interrupted(&self, shared: &SharedState) -> bool {
         self.candidates.iter().any(|candidate| shared.has_disconnected_since(*candidate, self.serial))
     }

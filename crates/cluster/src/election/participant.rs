@@ -1,4 +1,4 @@
-//! An algorithm in runs behind one type: messages are bytes, timers are alarms.
+//! Hides the algorithm's types: messages become bytes, and timers become tokens.
 
 use std::collections::VecDeque;
 
@@ -9,21 +9,21 @@ use super::key::SplitMix64;
 use super::{Action, MessageError, SharedState, TimerToken};
 use crate::member::MemberRank;
 
-/// One node's part in a election, whatever the algorithm.
+/// One node's part in an election, whatever the algorithm.
 pub(super) trait Participant: Send {
-    /// These are the candidates; all of them are believed up.
+    /// Starts the election. All candidates are assumed up.
     fn start(&mut self, sink: &mut ActionSink<'_>);
-    /// Mail came.
+    /// A message arrived.
     fn handle_message(&mut self, from: Id, bytes: &[u8], sink: &mut ActionSink<'_>) -> Result<(), MessageError>;
     /// A timer is due.
     fn handle_timer(&mut self, timer: Timer, sink: &mut ActionSink<'_>);
-    /// Whom the node names.
+    /// The leader that the node names.
     fn leader(&self) -> Option<Id>;
     /// The counter of its view.
     fn view(&self) -> u64;
 }
 
-/// What a participant acts through.
+/// Where a participant puts its actions, and where it gets random numbers.
 pub(super) struct ActionSink<'a> {
     /// The serial number of the election.
     pub(super) election: u64,
@@ -31,10 +31,10 @@ pub(super) struct ActionSink<'a> {
     pub(super) actions: &'a mut Vec<Action>,
 }
 
-/// A node may send so many messages to itself before anything else happens. No algorithm needs more than a few.
+/// How many messages a node may send to itself in response to one event. Algorithms need only a few.
 const MAX_SELF_MESSAGES: u32 = 1 << 16;
 
-/// A participant of one algorithm.
+/// A participant that runs the protocol `P`.
 pub(super) struct TypedParticipant<P: Protocol<Rank = MemberRank>> {
     runs: Runs<P>,
     state: <Runs<P> as Protocol>::State,
@@ -44,7 +44,7 @@ pub(super) struct TypedParticipant<P: Protocol<Rank = MemberRank>> {
 }
 
 impl<P: Protocol<Rank = MemberRank>> TypedParticipant<P> {
-    /// The part of the candidate at this place.
+    /// The participant for the candidate at `index`.
     pub(super) fn new(runs: Runs<P>, candidates: &[MemberRank], index: usize, shared: &SharedState) -> Self {
         let rank = candidates[index];
         let state = runs.resume(shared.counter(), shared.incarnation);
@@ -72,7 +72,7 @@ impl<P: Protocol<Rank = MemberRank>> TypedParticipant<P> {
                         sink.actions
                             .push(Action::SetTimer { ticks, token: TimerToken { election: sink.election, timer } });
                     }
-                    // Runs send by id only; roles were looked at above, and facts are for those who watch.
+                    // `Runs` sends by id only. Roles were handled above, and facts are for observers.
                     _ => {}
                 }
             }
@@ -95,7 +95,7 @@ impl<P: Protocol<Rank = MemberRank>> Participant for TypedParticipant<P> {
         self.handle(Event::Timer(timer), sink);
     }
 
-    /// A name that is none of a candidate's comes from a peer that is out of its mind.
+    /// A faulty peer can make a node name somebody who is not a candidate; such a name is dropped.
     fn leader(&self) -> Option<Id> {
         self.role.names(self.place.rank).filter(|leader| self.ids.binary_search(leader).is_ok())
     }
@@ -105,7 +105,7 @@ impl<P: Protocol<Rank = MemberRank>> Participant for TypedParticipant<P> {
     }
 }
 
-/// The counter of the view, so that nobody has to know the algorithm to read it, and the message.
+/// Puts the view's counter before the message, so that it can be read without knowledge of the algorithm.
 fn encode<M: hustings_protocol::Message>(message: &Envelope<M>) -> Vec<u8> {
     postcard::to_allocvec(&(counter(message), message)).expect("messages are plain data of known lengths")
 }

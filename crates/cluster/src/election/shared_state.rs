@@ -1,21 +1,23 @@
-//! What a node remembers from election to election.
+//! The state that all elections of a process share.
 //!
-//! A election is dropped when its candidates change. What must outlive it is little, and is here: how far the numbers of
-//! views have got, whose connection has ended, and mail of elections that this node is not in yet.
+//! An election is dropped when its candidates change. Little must outlive it, and that is kept here: the highest view
+//! counter seen, the ends of connections, and messages of elections that this node has not started yet.
 //!
 //! # Why it is sound
 //!
-//! A election that is entered is a node that lost its part in the run, but not its count of views. So runs need no fresh
-//! views here, and nobody has to wait a tick to answer one:
+//! From the point of view of [`Runs`](hustings_algorithms::runs::Runs), a node that starts a new election is a node
+//! that lost its state in the run, but not its view counter. Therefore runs need no fresh views here, and no node has
+//! to wait for a tick before it answers:
 //!
-//! - Mail is lost only where a connection ends, and then both of its nodes enter new elections. A node counts the views in
-//!   whatever mail it gets, also in mail that it does not keep. So the number that it takes on entering is greater than
-//!   that of every view of which mail to it was lost or has gone to an earlier election, as far as the owner of that view
-//!   does not take another number itself.
-//! - Instead of taking a number, it adopts a view that came before it entered. It may do so only if it has all mail of
-//!   that view, and never had a part in that view or a greater one which it has forgotten. Both hold above the *floor*
-//!   of the election: the greatest counter of which mail with the key of that election was thrown away or went to an earlier
-//!   election, or of a view that an earlier election was in. Mail that is not above the floor is thrown away.
+//! - Messages are lost only when a connection ends, and then both of its ends start new elections. A node takes note of
+//!   the counters in all messages that it receives, including those that it discards. So the counter that it picks when
+//!   it starts an election is higher than that of every view of which messages to it were lost or were delivered to an
+//!   earlier election, unless the owner of such a view picks a new counter itself.
+//! - Instead of picking a new counter, a node may adopt a view that it received before it started the election. This is
+//!   allowed only if it has all messages of that view, and never took part in that view, or in a higher one, in an
+//!   election that it has dropped. Both hold above the *floor* of the election. The floor is the highest counter among
+//!   the messages with the election's key that were discarded or delivered to an earlier election, and the views that
+//!   an earlier election with this key was in. Messages at or below the floor are discarded.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,27 +27,27 @@ use hustings_protocol::{Coins, Id};
 use super::key::SplitMix64;
 use super::{Flaw, MessageError};
 
-/// For so many elections mail is kept.
+/// For how many elections messages are buffered.
 const MAX_BUFFERED_ELECTIONS: usize = 16;
-/// So much mail is kept for each of them.
+/// How many messages are buffered for each of them.
 const MAX_BUFFERED_MESSAGES: usize = 4096;
-/// In all so many bytes.
+/// How many bytes are buffered for each of them.
 const MAX_BUFFERED_BYTES: usize = 256 << 10;
-/// So many elections have a floor of their own.
+/// How many elections have a floor of their own.
 const MAX_FLOORS: usize = 256;
-/// A counter that is so far ahead of all that were seen is no counter.
+/// How far a counter may be ahead of the highest one seen so far.
 const MAX_COUNTER_JUMP: u64 = 1 << 40;
 
-/// What one process remembers of its elections. All its elections share it.
+/// The state that all elections of one process share.
 pub struct SharedState {
     pub(super) rng: SplitMix64,
-    /// The coin of this process: two processes of one node that count to the same number are told apart by it.
+    /// A random number of this process. It distinguishes two processes of one node that reach the same counter.
     pub(super) incarnation: u32,
-    /// The greatest counter of a view that was seen.
+    /// The highest view counter seen.
     counter: u64,
-    /// How many elections were entered.
+    /// How many elections were started.
     elections: u64,
-    /// How many elections had been entered when the connection with a node last ended.
+    /// For each node whose connection has ended: how many elections had been started by then.
     losses: BTreeMap<Id, u64>,
     floors: Floors,
     early: EarlyMessages,
@@ -53,7 +55,7 @@ pub struct SharedState {
 }
 
 impl SharedState {
-    /// That of a process that has just begun. The seed must be another one for every process.
+    /// The state of a process that has just started. Each process must use another seed.
     pub fn new(seed: u64) -> Self {
         let mut rng = SplitMix64::new(seed);
         let incarnation = 1 + (&mut rng).draw(u64::from(u32::MAX)) as u32;
@@ -69,15 +71,14 @@ impl SharedState {
         }
     }
 
-    /// The same without something that it needs: for tests that must fail.
+    /// Disables a mechanism, for tests that must fail without it.
     #[doc(hidden)]
     pub fn with_flaw(self, flaw: Flaw) -> Self {
         SharedState { flaw: Some(flaw), ..self }
     }
 
-    /// The connection with this node has ended, or another one has taken its place: mail may be lost. To be called
-    /// before any mail of the next connection is handed over. The node's elections with that candidate are *shaken* from
-    /// now on.
+    /// The connection to this node has ended or was replaced, so messages may be lost. Must be called before any
+    /// message of the next connection is delivered. Interrupts the running elections with that candidate.
     pub fn handle_disconnect(&mut self, peer: Id) {
         if self.flaw != Some(Flaw::NoLosses) {
             self.losses.insert(peer, self.elections);
@@ -87,7 +88,8 @@ impl SharedState {
         }
     }
 
-    /// Mail of a election that this node is not in. It is kept, within bounds, until the node enters that election.
+    /// Buffers a message of an election that this node has not started, within bounds, until the node starts that
+    /// election.
     pub fn buffer(&mut self, key: u64, from: Id, bytes: &[u8]) -> Result<(), MessageError> {
         let counter = self.peek_counter(bytes)?;
         if self.flaw != Some(Flaw::NotCounted) {
@@ -101,13 +103,14 @@ impl SharedState {
         Ok(())
     }
 
-    /// Whether mail of a election that this node is not in comes too late: [`Memory::keep`] would throw it away.
+    /// Whether a message of an election that this node is not in arrives too late, so that [`SharedState::buffer`]
+    /// would discard it.
     #[doc(hidden)]
     pub fn is_stale(&self, key: u64, bytes: &[u8]) -> bool {
         self.peek_counter(bytes).is_ok_and(|counter| counter <= self.floors.of(key))
     }
 
-    /// The counter of the view that mail belongs to.
+    /// Reads the view counter of a message.
     pub(super) fn peek_counter(&self, bytes: &[u8]) -> Result<u64, MessageError> {
         let (counter, _) = postcard::take_from_bytes::<u64>(bytes).map_err(|_| MessageError::Malformed)?;
         if counter > self.counter.saturating_add(MAX_COUNTER_JUMP) {
@@ -117,7 +120,7 @@ impl SharedState {
         }
     }
 
-    /// A election of this key has had mail of a view with this counter, or a part in it.
+    /// An election with this key received a message of a view with this counter, or was in that view.
     pub(super) fn record_view(&mut self, key: u64, counter: u64) {
         self.observe_counter(counter);
         self.floors.raise(key, counter);
@@ -132,18 +135,18 @@ impl SharedState {
         self.counter
     }
 
-    /// Enters a election, and says its serial number.
+    /// Counts a new election, and returns its serial number.
     pub(super) fn next_serial(&mut self) -> u64 {
         self.elections += 1;
         self.elections
     }
 
-    /// The mail that came before the election of this key was entered.
+    /// Takes the messages that arrived before the election with this key was started.
     pub(super) fn take_buffered(&mut self, key: u64) -> Vec<EarlyMessage> {
         self.early.take(key)
     }
 
-    /// Whether the connection with this node has ended since that election was entered.
+    /// Whether the connection to this node has ended since the election with this serial number was started.
     pub(super) fn has_disconnected_since(&self, peer: Id, election: u64) -> bool {
         self.losses.get(&peer).is_some_and(|elections| *elections >= election)
     }
@@ -152,15 +155,15 @@ impl SharedState {
 impl fmt::Debug for SharedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SharedState { counter, elections, .. } = self;
-        f.debug_struct("Memory").field("counter", counter).field("elections", elections).finish_non_exhaustive()
+        f.debug_struct("SharedState").field("counter", counter).field("elections", elections).finish_non_exhaustive()
     }
 }
 
-/// Up to which counter mail of a election may be missing, by key.
+/// For each key, the counter up to which messages may be missing.
 #[derive(Default)]
 struct Floors {
     by_key: BTreeMap<u64, u64>,
-    /// The floor of all others.
+    /// The floor of all other keys.
     default_floor: u64,
 }
 
@@ -181,31 +184,31 @@ impl Floors {
     }
 }
 
-/// Mail of elections that the node is not in yet, by key.
+/// Messages of elections that the node has not started, by key.
 #[derive(Default)]
 struct EarlyMessages {
     by_key: BTreeMap<u64, Buffered>,
-    /// How many keys there were so far.
+    /// How many keys were inserted so far.
     keys: u64,
 }
 
-/// Who sent it, and what it says.
+/// The sender and the message.
 type EarlyMessage = (Id, Vec<u8>);
 
 struct Buffered {
-    /// Which key this was: the least is the oldest.
+    /// The insertion order of the keys: the lowest is the oldest.
     serial: u64,
     messages: Vec<EarlyMessage>,
     bytes: usize,
-    /// The greatest counter in it.
+    /// The highest counter among the messages.
     counter: u64,
 }
 
-/// A key whose mail was thrown away, and the greatest counter in it.
+/// A key whose messages were discarded, and the highest counter among them.
 type Discarded = (u64, u64);
 
 impl EarlyMessages {
-    /// Keeps mail; if there is no room, all mail of that election is thrown away, or that of the election that came first.
+    /// Inserts a message. If there is no room, discards all messages of that election, or those of the oldest election.
     fn insert(&mut self, key: u64, from: Id, bytes: &[u8], counter: u64) -> Vec<Discarded> {
         let serial = self.keys;
         let buffered = self.by_key.entry(key).or_insert_with(|| {
@@ -229,7 +232,7 @@ impl EarlyMessages {
         self.by_key.remove(&key).map(|buffered| (key, buffered.counter))
     }
 
-    /// Nothing from this one can be relied on any longer.
+    /// Discards the messages of all elections that this node sent a message for.
     fn discard_from(&mut self, peer: Id) -> Vec<Discarded> {
         let is_from = |buffered: &Buffered| buffered.messages.iter().any(|(from, _)| *from == peer);
         let keys: Vec<u64> =
@@ -246,7 +249,7 @@ impl EarlyMessages {
 mod tests {
     use super::*;
 
-    /// Mail of a view with this counter; what is behind it does not matter here.
+    /// A message of a view with this counter. The remaining bytes do not matter here.
     fn message(counter: u64, length: usize) -> Vec<u8> {
         let mut bytes = postcard::to_allocvec(&counter).expect("a number is plain data");
         bytes.resize(bytes.len().max(length), 7);
@@ -258,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_is_kept_by_key_and_in_order() {
+    fn buffers_messages_by_key_and_in_order() {
         let mut shared = SharedState::new(1);
         for (key, from, counter) in [(8, 1, 3), (9, 2, 4), (8, 2, 5)] {
             assert_eq!(shared.buffer(key, Id(from), &message(counter, 0)), Ok(()));
@@ -269,36 +272,40 @@ mod tests {
     }
 
     #[test]
-    fn too_much_for_one_race_is_thrown_away_with_all_that_belongs_to_it() {
+    fn discards_all_messages_of_an_election_that_exceeds_its_bounds() {
         let mut shared = SharedState::new(1);
         let half = message(2, MAX_BUFFERED_BYTES / 2);
         for _ in 0..3 {
             assert_eq!(shared.buffer(8, Id(1), &half), Ok(()));
         }
-        assert_eq!(buffered_count(&mut shared, 8), 0, "two fit, the third was too much");
+        assert_eq!(buffered_count(&mut shared, 8), 0, "two messages fit, but the third does not");
         assert_eq!(shared.buffer(8, Id(1), &message(2, 0)), Ok(()));
-        assert_eq!(buffered_count(&mut shared, 8), 0, "of that view something is missing");
+        assert_eq!(buffered_count(&mut shared, 8), 0, "some messages of that view are missing");
         assert_eq!(shared.buffer(8, Id(1), &message(3, 0)), Ok(()));
         assert_eq!(buffered_count(&mut shared, 8), 1);
         for _ in 0..=MAX_BUFFERED_MESSAGES {
             assert_eq!(shared.buffer(9, Id(1), &message(4, 0)), Ok(()));
         }
-        assert_eq!((buffered_count(&mut shared, 9), shared.counter()), (0, 4), "what is thrown away counts");
+        assert_eq!(
+            (buffered_count(&mut shared, 9), shared.counter()),
+            (0, 4),
+            "counters of discarded messages are observed"
+        );
     }
 
     #[test]
-    fn of_too_many_races_the_first_is_thrown_away() {
+    fn discards_the_oldest_of_too_many_elections() {
         let mut shared = SharedState::new(1);
         for key in 0..=MAX_BUFFERED_ELECTIONS as u64 {
             assert_eq!(shared.buffer(key, Id(1), &message(2, 0)), Ok(()));
         }
         assert_eq!((buffered_count(&mut shared, 0), buffered_count(&mut shared, 1)), (0, 1));
         assert_eq!(shared.buffer(0, Id(1), &message(2, 0)), Ok(()));
-        assert_eq!(buffered_count(&mut shared, 0), 0, "of that view something is missing");
+        assert_eq!(buffered_count(&mut shared, 0), 0, "some messages of that view are missing");
     }
 
     #[test]
-    fn what_came_over_a_lost_connection_is_thrown_away() {
+    fn discards_messages_of_a_lost_connection() {
         let mut shared = SharedState::new(1);
         for (key, from) in [(8, 1), (8, 2), (9, 2)] {
             assert_eq!(shared.buffer(key, Id(from), &message(2, 0)), Ok(()));
@@ -308,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_that_is_forgotten_holds_for_all() {
+    fn an_evicted_floor_applies_to_all_other_keys() {
         let mut shared = SharedState::new(1);
         for key in 0..=MAX_FLOORS as u64 {
             shared.record_view(key, 10 + key);
@@ -321,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_out_of_all_proportion_changes_nothing() {
+    fn rejects_an_implausibly_high_counter() {
         let mut shared = SharedState::new(1);
         assert_eq!(
             shared.buffer(8, Id(1), &message(MAX_COUNTER_JUMP + 1, 0)),

@@ -1,4 +1,4 @@
-//! What is refused, and what is remembered.
+//! Tests of what an election rejects, and of the state that elections share.
 
 use hustings_algorithms::catalogue::{ENTRIES, NameTaken};
 use hustings_algorithms::complete::Bully;
@@ -20,14 +20,14 @@ fn refusal(name: &str, params: &[&str]) -> String {
 }
 
 #[test]
-fn a_choice_that_cannot_elect_is_refused_with_the_reason() {
+fn rejects_unsuitable_algorithms_with_a_reason() {
     let known = refusal("bullly", &[]);
-    assert!(known.starts_with("there is no algorithm `bullly`; there are chang-roberts, "), "{known}");
+    assert!(known.starts_with("there is no algorithm `bullly`; choose one of chang-roberts, "), "{known}");
     assert!(!known.contains("itai-rodeh") && !known.contains("ring-size"), "{known}");
-    assert!(refusal("itai-rodeh", &[]).contains("without ids"));
-    assert!(refusal("anonymous-echo", &[]).contains("without ids"));
+    assert!(refusal("itai-rodeh", &[]).contains("anonymous nodes"));
+    assert!(refusal("anonymous-echo", &[]).contains("anonymous nodes"));
     assert!(refusal("ring-size", &[]).contains("does not elect"));
-    assert_eq!(refusal("bully", &["highest"]), "`highest` is not `name=value`");
+    assert_eq!(refusal("bully", &["highest"]), "`highest` is not of the form `name=value`");
     assert_eq!(refusal("bully", &["T=1", "T=2"]), "parameter `T` is given twice");
     assert!(refusal("bully", &["T=0"]).contains("a whole number from 1 on"));
     assert!(refusal("bully", &["speed=1"]).contains("there is no parameter `speed`"));
@@ -39,24 +39,24 @@ fn a_choice_that_cannot_elect_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_list_must_be_in_order_and_hold_the_node_itself() {
+fn rejects_candidates_out_of_order_or_without_the_node_itself() {
     let choice = choice("bully", &[]);
-    let enter = |ids: &[u64]| {
+    let start = |ids: &[u64]| {
         let (mut shared, mut actions) = (SharedState::new(1), Vec::new());
         Election::start(&choice, Id(2), &ranks(ids), &mut shared, &mut actions)
             .map(|election| (election.leader(), actions.len()))
     };
     let refused = Err(ElectionError::InvalidCandidates { own: Id(2) });
     for list in [&[][..], &[1, 3], &[2, 1], &[2, 2], &[3, 2, 1]] {
-        assert_eq!(enter(list), refused, "{list:?}");
+        assert_eq!(start(list), refused, "{list:?}");
     }
-    assert_eq!(enter(&[2]), Ok((Some(Id(2)), 0)), "alone it leads, and has nothing to say");
-    assert!(enter(&[1, 2, 3]).is_ok_and(|(leader, actions)| leader.is_none() && actions > 0));
+    assert_eq!(start(&[2]), Ok((Some(Id(2)), 0)), "a single candidate leads at once and sends nothing");
+    assert!(start(&[1, 2, 3]).is_ok_and(|(leader, actions)| leader.is_none() && actions > 0));
 }
 
 #[test]
-fn what_a_race_does_comes_from_the_seed_and_lives_differ() {
-    let enter = |seed| {
+fn an_election_is_determined_by_the_seed() {
+    let start = |seed| {
         let mut actions = Vec::new();
         let election = Election::start(
             &choice("two-tier", &[]),
@@ -67,12 +67,12 @@ fn what_a_race_does_comes_from_the_seed_and_lives_differ() {
         );
         election.map(|_| actions)
     };
-    assert_eq!(enter(5), enter(5));
-    assert_ne!(enter(5), enter(6), "views of two processes are not taken for each other");
+    assert_eq!(start(5), start(5));
+    assert_ne!(start(5), start(6), "views of two processes differ");
 }
 
 #[test]
-fn an_alarm_of_an_older_race_is_not_heard() {
+fn ignores_timers_of_earlier_elections() {
     let (choice, list) = (choice("bully", &[]), ranks(&[1, 2]));
     let (mut shared, mut actions) = (SharedState::new(1), Vec::new());
     let mut start = |shared: &mut SharedState| {
@@ -81,7 +81,7 @@ fn an_alarm_of_an_older_race_is_not_heard() {
         let token = actions
             .iter()
             .find_map(|action| if let Action::SetTimer { token, .. } = action { Some(*token) } else { None });
-        (election, token.expect("the greatest waits for answers"))
+        (election, token.expect("the highest candidate waits for answers"))
     };
     let (_, old) = start(&mut shared);
     let (mut election, token) = start(&mut shared);
@@ -92,18 +92,18 @@ fn an_alarm_of_an_older_race_is_not_heard() {
     assert_eq!(election.leader(), Some(Id(2)), "nobody answered");
     let view = election.view();
     election.handle_timer(token, &mut shared, &mut actions);
-    assert_eq!((election.leader(), election.view()), (Some(Id(2)), view), "nor is one that has rung");
+    assert_eq!((election.leader(), election.view()), (Some(Id(2)), view), "a timer fires only once");
 }
 
 #[test]
-fn a_race_is_shaken_by_the_loss_of_a_candidate_until_the_next_is_entered() {
+fn losing_a_candidate_interrupts_the_running_election_only() {
     let (choice, list) = (choice("bully", &[]), ranks(&[1, 2]));
     let (mut shared, mut actions) = (SharedState::new(1), Vec::new());
     shared.handle_disconnect(Id(1));
     let election = Election::start(&choice, Id(2), &list, &mut shared, &mut actions).expect("bully elects");
     assert!(!election.is_interrupted(&shared));
     shared.handle_disconnect(Id(3));
-    assert!(!election.is_interrupted(&shared), "it is no candidate");
+    assert!(!election.is_interrupted(&shared), "it is not a candidate");
     shared.handle_disconnect(Id(1));
     assert!(election.is_interrupted(&shared));
     let election = Election::start(&choice, Id(2), &list, &mut shared, &mut actions).expect("bully elects");
@@ -111,20 +111,24 @@ fn a_race_is_shaken_by_the_loss_of_a_candidate_until_the_next_is_entered() {
 }
 
 #[test]
-fn early_mail_is_there_when_the_race_is_entered() {
+fn starting_an_election_delivers_buffered_messages() {
     let (choice, list) = (choice("bully", &["highest=announce"]), ranks(&[1, 2]));
     let mut sent = Vec::new();
     let first = Election::start(&choice, Id(2), &list, &mut SharedState::new(1), &mut sent).expect("bully elects");
-    assert_eq!(first.leader(), Some(Id(2)), "at once");
+    assert_eq!(first.leader(), Some(Id(2)), "it announces at once");
     let mut shared = SharedState::new(2);
     for action in &sent {
         if let Action::Send { to: Id(1), bytes } = action {
-            shared.buffer(first.key(), Id(2), bytes).expect("it is sound");
+            shared.buffer(first.key(), Id(2), bytes).expect("the message is valid");
         }
     }
     let mut actions = Vec::new();
     let second = Election::start(&choice, Id(1), &list, &mut shared, &mut actions).expect("bully elects");
-    assert_eq!((second.leader(), second.view()), (Some(Id(2)), first.view()), "at once, in the view of the first");
+    assert_eq!(
+        (second.leader(), second.view()),
+        (Some(Id(2)), first.view()),
+        "it adopts the leader and the view of the first node"
+    );
 }
 
 /// Bully under another name.

@@ -1,4 +1,4 @@
-//! The vocabulary between nodes.
+//! The messages between nodes.
 
 use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
@@ -7,217 +7,221 @@ use super::RaftMessage;
 use crate::api::{Cause, Refusal, Request};
 use crate::config::{Policy, office_name};
 
-/// More than a cluster has members, or a member stands for offices.
+/// The maximum length of a list in a message. It exceeds the number of members of a cluster, and of offices of a node.
 pub(crate) const MAX_LIST_LEN: usize = 20_000;
 
-/// What one node says to another.
+/// A message from one node to another.
+///
+/// Variants are encoded by their position, so they must not be reordered.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// "I am here", and what rides on it.
+    /// A sign of life, with what the arbiter's leader and its followers add to it.
     Heartbeat(Heartbeat),
-    /// What the sender is and wants.
+    /// What the sender is, and which offices it is a candidate for.
     Candidacy(Candidacy),
-    /// From the arbiter's leader: who is up.
+    /// From the arbiter's leader: the members that are up.
     View(Vec<Id>),
-    /// Of the raft library.
+    /// A message of the raft library.
     Raft(RaftMessage),
-    /// Of an election among the candidates with this key.
+    /// A message of the election with this key.
     Election {
         /// See [`crate::election::key`].
         key: u64,
-        /// An envelope of the algorithm in runs.
+        /// The algorithm's message.
         bytes: Vec<u8>,
     },
-    /// To the arbiter's leader: all offices that the sender was elected for, and does not hold.
+    /// To the arbiter's leader: all offices that the sender was elected for and does not hold.
     Claims(Vec<Claim>),
-    /// From the arbiter's leader to a holder: stop, somebody else is to have it.
+    /// From the arbiter's leader to a holder: stop, the office goes to somebody else.
     StepDown {
         /// The office.
         office: String,
-        /// The token that the holder has.
+        /// The holder's token.
         token: u64,
         /// Why.
         cause: Cause,
     },
-    /// From the arbiter's leader to a holder: do not stand for this office for a while.
+    /// From the arbiter's leader to a holder: do not be a candidate for this office for a while.
     PauseCampaign {
         /// The office.
         office: String,
     },
-    /// From a holder to the arbiter's leader: its work has stopped.
+    /// From a holder to the arbiter's leader: the work for the office has stopped.
     SteppedDown {
         /// The office.
         office: String,
-        /// The token that it had.
+        /// The holder's token.
         token: u64,
-        /// Why it stopped, if nobody asked it to.
+        /// Why it stopped, if it was not asked to.
         cause: Cause,
     },
-    /// From the arbiter's leader: are you ready to take this office over?
+    /// From the arbiter's leader: are you ready to take over this office?
     ReadinessRequest {
         /// The office.
         office: String,
     },
-    /// The answer.
+    /// The response to a `ReadinessRequest`.
     ReadinessResponse {
         /// The office.
         office: String,
-        /// Whether the sender stands for it and is well.
+        /// Whether the sender is a candidate for the office and its disk works.
         is_ready: bool,
     },
-    /// A program's request that only the arbiter's leader can see to.
+    /// A client's request that only the arbiter's leader can carry out.
     ForwardedRequest(ForwardedRequest),
-    /// The answer.
+    /// The response to a `ForwardedRequest`.
     ForwardedResponse {
-        /// The number of the question.
+        /// The number of the request.
         number: u64,
-        /// What came of it.
+        /// The outcome.
         result: Result<(), Refusal>,
     },
-    /// To the arbiter's leader: the sender's connection to this member has ended, too.
+    /// To the arbiter's leader: the sender's connection to this member has ended.
     PeerDown(Id),
-    /// Passed on for one who has no connection to the receiver.
+    /// A message that is relayed because its sender has no connection to its receiver.
     Relay {
-        /// Who says it.
+        /// The sender.
         from: Id,
-        /// In which of its incarnations.
+        /// The sender's incarnation.
         incarnation: u64,
-        /// To whom.
+        /// The receiver.
         to: Id,
-        /// A message.
+        /// The encoded message.
         bytes: Vec<u8>,
     },
-    /// To the arbiter's leader: how far has the log come?
+    /// To the arbiter's leader: what is the commit index?
     ReadIndexRequest {
-        /// The sender's count.
+        /// The sender's number for the request.
         number: u64,
     },
-    /// From the arbiter's leader to the voters: who is still with it in this term?
+    /// From the arbiter's leader to the voters: do you still follow me in this term?
     PollRequest {
         /// The term.
         term: u64,
-        /// The leader's count.
+        /// The leader's number for the poll.
         poll: u64,
     },
-    /// The sender is.
+    /// The response to a `PollRequest`: the sender still follows the leader.
     PollResponse {
         /// The term.
         term: u64,
-        /// The leader's count.
+        /// The leader's number for the poll.
         poll: u64,
     },
-    /// From the arbiter's leader: so far, at some moment after the question.
+    /// The response to a `ReadIndexRequest`.
     ReadIndexResponse {
-        /// The number of the question.
+        /// The number of the request.
         number: u64,
-        /// The last entry that was committed.
+        /// The commit index at some time after the request was sent.
         committed: u64,
     },
-    /// From the arbiter's leader: the receiver's disk is not the one that its votes were kept on.
+    /// From the arbiter's leader: the receiver's disk is not the one that is registered for it.
     UnknownDisk,
-    /// The sender leaves in good order: what it held it has given up.
+    /// The sender is about to stop, and no longer acts as a holder.
     Leave,
 }
 
-/// "I am here."
+/// A sign of life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Heartbeat {
-    /// The sender's count of its heartbeats to the receiver.
+    /// The sender's number for its heartbeats to the receiver.
     pub number: u64,
-    /// From the arbiter's leader.
+    /// Set by the arbiter's leader.
     pub leader: Option<LeaderHeartbeat>,
-    /// To the arbiter's leader.
+    /// Set in an answer to the arbiter's leader.
     pub follower: Option<FollowerHeartbeat>,
 }
 
-/// What the arbiter's leader adds to a heartbeat. It asks for an answer.
+/// What the arbiter's leader adds to a heartbeat. The receiver must answer it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LeaderHeartbeat {
-    /// Its term.
+    /// The leader's term.
     pub term: u64,
-    /// What the receiver may take for committed.
+    /// The commit index that the receiver may use.
     pub commit: u64,
-    /// The round of heartbeats that this one belongs to.
+    /// The lease round that this heartbeat belongs to.
     pub round: u64,
-    /// The greatest number of the receiver's heartbeats after which a majority was still with this leader.
+    /// The highest number of the receiver's heartbeats that is confirmed: a quorum still followed this leader when that
+    /// heartbeat arrived, or later.
     pub confirmed: u64,
 }
 
-/// What a follower adds to a heartbeat.
+/// What a follower adds to a heartbeat that answers the leader's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FollowerHeartbeat {
     /// The leader's term.
     pub term: u64,
-    /// The round that this answers.
+    /// The lease round that this heartbeat answers.
     pub round: u64,
-    /// How much of the log the sender has acted on.
+    /// The index up to which the sender has applied the log.
     pub applied: u64,
 }
 
-/// What a node is and wants.
+/// What a node is, and which offices it is a candidate for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Candidacy {
-    /// Which start of the node this is.
+    /// Identifies the node's process.
     pub incarnation: u64,
-    /// Which disk it has.
+    /// Identifies its disk.
     pub store_id: u64,
-    /// 0 to 100.
+    /// Its health score, 0–100.
     pub health: u8,
-    /// How long its configuration lets a lease run until it is over for certain, in microseconds.
+    /// How long the arbiter must wait until the sender's lease has certainly expired, by the sender's configuration, in
+    /// microseconds.
     pub lease_at_arbiter_us: u64,
-    /// The offices that it stands for.
+    /// The offices that it is a candidate for.
     pub offices: Vec<String>,
 }
 
-/// An office that somebody was elected for.
+/// An office that a node was elected for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Claim {
     /// The office.
     pub office: String,
-    /// What kind the claimant's configuration takes it for.
+    /// The office's policy in the claimant's configuration.
     pub policy: Policy,
 }
 
-/// A program's request, passed on.
+/// A client's request on its way to the arbiter's leader.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ForwardedRequest {
-    /// The asker's count.
+    /// The forwarding node's number for the request.
     pub number: u64,
-    /// The request, as JSON: its form is that of the socket.
+    /// The request as JSON, as it came from the client's socket.
     pub request: String,
 }
 
 impl ForwardedRequest {
-    /// A request, passed on under this number.
+    /// Wraps a request.
     pub fn new(number: u64, request: &Request) -> Self {
         ForwardedRequest { number, request: serde_json::to_string(request).expect("a request is plain data") }
     }
 
-    /// The request.
+    /// Parses the request.
     pub fn parse(&self) -> Result<Request, DecodeError> {
         serde_json::from_str(&self.request).map_err(|_| DecodeError)
     }
 }
 
-/// Bytes that are no message.
+/// The bytes are not a valid message of this version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("these bytes are no message of this version")]
+#[error("not a valid message of this version")]
 pub struct DecodeError;
 
 impl Message {
-    /// As bytes.
+    /// Encodes the message.
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_allocvec(self).expect("messages are plain data")
     }
 
-    /// From bytes, all of them.
+    /// Decodes a message, which must use up all bytes.
     pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
         let (message, rest) = postcard::take_from_bytes::<Message>(bytes).map_err(|_| DecodeError)?;
         if rest.is_empty() && message.is_valid() { Ok(message) } else { Err(DecodeError) }
     }
 
-    /// Whether no list is too long, and every office has a name that an office may have: what peers say of offices gets
-    /// into the table, which must fit a frame.
+    /// Whether no list is too long and every office name is valid. Office names of peers end up in the table, which
+    /// must fit into one frame.
     fn is_valid(&self) -> bool {
         let is_office = |name: &str| office_name(name).is_ok();
         match self {
@@ -233,7 +237,7 @@ impl Message {
             | Message::SteppedDown { office, .. }
             | Message::ReadinessRequest { office }
             | Message::ReadinessResponse { office, .. } => is_office(office),
-            // What an operator asks for is looked up in the table; what is relayed is read where it arrives.
+            // Requests are checked against the table, and relayed messages are decoded by their receiver.
             _ => true,
         }
     }
@@ -246,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_what_is_record_contact() {
+    fn messages_survive_encoding_and_decoding() {
         let heartbeat =
             Heartbeat { number: 7, leader: None, follower: Some(FollowerHeartbeat { term: 3, round: 9, applied: 5 }) };
         let forwarded = ForwardedRequest::new(5, &Request::Resign { office: "leader".to_string() });
@@ -264,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_a_message_is_none() {
+    fn rejects_trailing_bytes_and_long_lists() {
         let mut bytes = Message::Leave.encode();
         bytes.push(0);
         assert_eq!(Message::decode(&bytes), Err(DecodeError));
@@ -273,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_of_an_office_is_not_record_contact() {
+    fn rejects_invalid_office_names() {
         let with = |name: &str| {
             let office = name.to_string();
             let (offices, token, cause) = (vec!["leader".to_string(), office.clone()], 7, Cause::Resigned);
@@ -306,7 +310,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn decoding_any_bytes_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Ok(message) = Message::decode(&bytes) {
                 prop_assert_eq!(Message::decode(&message.encode()), Ok(message));
             }

@@ -1,7 +1,7 @@
-//! What nodes say to each other, as bytes: postcard, with a version byte that the frame carries.
+//! The messages between nodes, and their encoding: postcard. The version byte is in the frame.
 //!
-//! Everything is bounded: by the size of a frame, and by the checks of [`Message::decode`]. What the raft library says
-//! is carried in structures of our own ([`RaftMessage`]), so that the library's parser never sees a peer's bytes.
+//! All sizes are bounded, by the frame and by the checks of [`Message::decode`]. Messages of the raft library are
+//! carried in types of this crate ([`RaftMessage`]), so that the library's protobuf parser never sees a peer's bytes.
 
 mod message;
 mod raft_message;

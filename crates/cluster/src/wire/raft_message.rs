@@ -1,16 +1,16 @@
-//! Messages of the raft library in structures of our own.
+//! The raft library's messages, as types of this crate.
 
 use protobuf::ProtobufEnum;
 use raft::eraftpb;
 use serde::{Deserialize, Serialize};
 
-/// No entry that changes the membership is longer: the library parses it by recursion.
+/// The maximum size of a membership change, which the library parses recursively.
 const MAX_CONF_CHANGE_BYTES: usize = 1024;
 
-/// No term and no place in a log is greater: adding to them never overflows.
+/// The maximum term and log index. Arithmetic on them never overflows.
 pub const MAX_INDEX: u64 = 1 << 62;
 
-/// A message of the raft library, without what the connection says: from whom to whom.
+/// A message of the raft library, without sender and receiver, which the connection determines.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RaftMessage {
     kind: u8,
@@ -28,39 +28,39 @@ pub struct RaftMessage {
     priority: i64,
 }
 
-/// An entry of the log.
+/// A log entry.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LogEntry {
-    /// 0 a command, 1 and 2 changes of the membership.
+    /// 0 for a command; 1 and 2 for membership changes.
     pub kind: u8,
     /// The term in which it was proposed.
     pub term: u64,
-    /// Its place in the log.
+    /// Its log index.
     pub index: u64,
-    /// What it says.
+    /// Its content.
     pub data: Vec<u8>,
-    /// What rides on it.
+    /// Additional data of a membership change.
     pub context: Vec<u8>,
 }
 
-/// All that the log says up to a place.
+/// A snapshot of the replicated state.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LogSnapshot {
-    /// The state.
+    /// The encoded state.
     pub data: Vec<u8>,
-    /// The last entry in it.
+    /// The index of the last entry that it includes.
     pub index: u64,
-    /// That entry's term.
+    /// The term of that entry.
     pub term: u64,
-    /// Who votes.
+    /// The ids of the voters.
     pub voters: Vec<u64>,
-    /// Who listens.
+    /// The ids of the learners.
     pub learners: Vec<u64>,
-    /// Who voted before the change that is under way.
+    /// The voters before a membership change in progress.
     pub voters_outgoing: Vec<u64>,
-    /// Who will listen after it.
+    /// The learners after it.
     pub learners_next: Vec<u64>,
-    /// Whether the change ends by itself.
+    /// Whether the change completes by itself.
     pub auto_leave: bool,
 }
 
@@ -77,7 +77,7 @@ impl From<&eraftpb::Entry> for LogEntry {
 }
 
 impl LogEntry {
-    /// As the library wants it; nothing if it is none.
+    /// Converts the entry; `None` if it is invalid.
     pub fn to_raft(&self) -> Option<eraftpb::Entry> {
         let mut entry = eraftpb::Entry::default();
         let kind = eraftpb::EntryType::from_i32(self.kind.into())?;
@@ -111,19 +111,19 @@ impl From<&eraftpb::Snapshot> for LogSnapshot {
 }
 
 impl LogSnapshot {
-    /// Whether the library can take it, in a message of this term.
+    /// Whether the library can handle the snapshot in a message of this term.
     fn is_valid(&self, term: u64) -> bool {
         let mut all: Vec<u64> = self.voters.iter().chain(&self.learners).copied().collect();
         let count = all.len();
         all.sort_unstable();
         all.dedup();
         let has_valid_position = self.index > 0 && self.index <= MAX_INDEX && self.term > 0 && self.term <= term;
-        // Nobody sends a snapshot in the middle of a change of the membership: changes are of one member at a time.
+        // Membership changes add or remove one member at a time, so a snapshot is never taken in the middle of one.
         let has_simple_conf = self.voters_outgoing.is_empty() && self.learners_next.is_empty();
         has_valid_position && has_simple_conf && !self.voters.is_empty() && all.len() == count && !all.contains(&0)
     }
 
-    /// As the library wants it.
+    /// Converts the snapshot.
     pub fn to_raft(&self) -> eraftpb::Snapshot {
         let mut snapshot = eraftpb::Snapshot { data: self.data.clone().into(), ..Default::default() };
         let meta = snapshot.mut_metadata();
@@ -160,7 +160,7 @@ impl From<&eraftpb::Message> for RaftMessage {
 }
 
 impl RaftMessage {
-    /// As the library wants it; nothing if a peer has no business saying it.
+    /// Converts the message; `None` if it is invalid, or of a kind that peers do not send.
     pub fn to_raft(&self, from: u64, to: u64) -> Option<eraftpb::Message> {
         let kind = eraftpb::MessageType::from_i32(self.kind.into()).filter(|kind| may_come_from_peer(*kind))?;
         let mut message = eraftpb::Message::default();
@@ -185,7 +185,7 @@ impl RaftMessage {
         if numbers.into_iter().any(|number| number > MAX_INDEX) || self.log_term > self.term {
             return None;
         }
-        // Before the first entry there is none; every other one has a term.
+        // Only the position before the first entry has term 0.
         if kind == eraftpb::MessageType::MsgAppend && (self.log_term == 0) != (self.index == 0) {
             return None;
         }
@@ -194,14 +194,14 @@ impl RaftMessage {
         {
             return None;
         }
-        // A gap, or an entry of the future, would end the library's incarnation.
+        // The library panics on a gap between entries, and on an entry of a later term.
         let mut places = (self.index.checked_add(1)?..).zip(&message.entries);
         (self.term > 0 && places.all(|(index, entry)| entry.index == index && entry.term <= self.term))
             .then_some(message)
     }
 }
 
-/// Heartbeats ride on our heartbeats; local messages and read requests are nobody else's.
+/// The library's heartbeats are carried by our own. Local messages and read requests never come from peers.
 fn may_come_from_peer(kind: eraftpb::MessageType) -> bool {
     use eraftpb::MessageType::*;
     matches!(
@@ -221,7 +221,7 @@ fn may_come_from_peer(kind: eraftpb::MessageType) -> bool {
 mod tests {
     use super::*;
 
-    /// An append with two entries.
+    /// An append message with two entries.
     fn append() -> RaftMessage {
         let entry = |index, term| LogEntry { kind: 0, term, index, data: vec![1], context: Vec::new() };
         let mut message = eraftpb::Message { term: 5, log_term: 4, index: 7, commit: 6, ..Default::default() };
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_could_overflow_or_contradict_each_other_are_refused() {
+    fn rejects_numbers_that_overflow_or_contradict_each_other() {
         assert!(is_accepted(&append()));
         assert!(is_accepted(&RaftMessage { commit: MAX_INDEX, commit_term: MAX_INDEX, ..append() }));
         let corruptions: [fn(&mut RaftMessage); 13] = [
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_that_the_library_cannot_take_are_refused() {
+    fn rejects_snapshots_that_the_library_cannot_handle() {
         assert!(is_accepted(&with_snapshot(snapshot())));
         assert!(!is_accepted(&RaftMessage { snapshot: None, ..with_snapshot(snapshot()) }));
         let corruptions: [fn(&mut LogSnapshot); 10] = [

@@ -1,4 +1,4 @@
-//! How long it takes until everybody names the next leader, where mail takes a tenth of a tick.
+//! How long a failover takes if a message takes a tenth of a tick.
 
 use hustings_algorithms::NetworkKind;
 use hustings_algorithms::catalogue::find;
@@ -9,20 +9,21 @@ use hustings_protocol::Id;
 use crate::network::{SimNetwork, TICK};
 use crate::{choice, choices, highest, ids};
 
-/// How long mail takes.
+/// How long a message takes.
 const MESSAGE_DELAY: u64 = TICK / 10;
 
-/// What a failover took.
+/// The course of a failover.
 #[derive(Debug)]
 struct Failover {
-    /// From the entering of the first until the greatest named itself for good, and until all named it for good.
+    /// The time from the first start of the election until the successor finally named itself, and until all nodes
+    /// finally named it.
     leads: u64,
     agreed: u64,
-    /// How much mail was delivered by then.
+    /// How many messages were delivered by then.
     messages: u64,
-    /// Whether anybody named somebody else on the way.
+    /// Whether any node named another leader in between.
     named_another: bool,
-    /// Whether anybody named nobody again.
+    /// Whether any node named a leader, and then nobody again.
     named_nobody: bool,
 }
 
@@ -30,8 +31,8 @@ fn ranks(size: u64, highest: u64) -> Vec<MemberRank> {
     (1..=size).map(|id| MemberRank { priority: u32::from(id == highest), health: 100, id: Id(id) }).collect()
 }
 
-/// A cluster loses its leader, the one with the greatest id; the rest enter at once or so much later each. Its
-/// successor is the one with this id.
+/// A cluster loses its leader, the node with the highest id. The others start the election one after the other,
+/// `stagger` apart. The node with the id `successor` has the highest rank among them.
 fn failover(choice: &Choice, survivors: u64, successor: u64, stagger: u64) -> Failover {
     let rest = ranks(survivors, successor);
     let mut all = rest.clone();
@@ -54,7 +55,7 @@ fn failover(choice: &Choice, survivors: u64, successor: u64, stagger: u64) -> Fa
         }
     }
     assert!(network.agree(&rest, leader), "{choice:?}: {:?}", network.leaders(&rest));
-    // Whoever has not entered yet still names the dead one.
+    // Nodes that have not started the election yet still name the failed leader.
     network.names.retain(|(.., whom)| *whom != Some(Id(survivors + 1)));
     let named_another = network.names.iter().any(|(.., whom)| whom.is_some_and(|whom| whom != leader));
     let last = |who: Id| network.names.iter().rev().find(|(_, by, _)| *by == who).map_or(0, |(when, ..)| when - began);
@@ -64,11 +65,11 @@ fn failover(choice: &Choice, survivors: u64, successor: u64, stagger: u64) -> Fa
     Failover { leads: last(leader), agreed, messages, named_another, named_nobody: rest.iter().any(wavers) }
 }
 
-/// The default: the successor leads as soon as it enters, and everybody knows it a hop later, or two if somebody else's
-/// view prevails. No timer, no tick, and nobody names anybody else on the way. But where another view prevails, some
-/// name nobody again for a hop.
+/// The default algorithm: the successor leads as soon as it starts the election. All others know it one message delay
+/// later, or two if another node's view prevails. No timer fires, and no node names another leader in between. But if
+/// another view prevails, some nodes name nobody for one message delay.
 #[test]
-fn bully_that_announces_needs_no_timer() {
+fn bully_with_announcement_needs_no_timer() {
     let choice = choice("bully", &["highest=announce"]);
     for survivors in 2..=6 {
         for successor in 1..=survivors {
@@ -80,7 +81,7 @@ fn bully_that_announces_needs_no_timer() {
                 "{result:?}"
             );
             assert!(!(result.named_another || result.named_nobody && is_owner), "{survivors} {successor}: {result:?}");
-            // One after the other, half a hop apart: the views of the first are there before the last ones enter.
+            // With half a message delay between nodes, the views of the first ones arrive before the last ones start.
             let stagger = MESSAGE_DELAY / 2;
             let result = failover(&choice, survivors, successor, stagger);
             assert!(
@@ -92,10 +93,10 @@ fn bully_that_announces_needs_no_timer() {
     }
 }
 
-/// Those that need no timers at all need none here.
+/// Algorithms without timers complete within a few message delays.
 #[test]
-fn what_needs_no_timers_takes_hops_only() {
-    // Those on complete networks wait for answers.
+fn algorithms_without_timers_take_message_delays_only() {
+    // Algorithms for complete networks wait for answers.
     let is_timed = |name: &str| find(name).is_some_and(|entry| entry.about.network == NetworkKind::Complete);
     for choice in choices().iter().filter(|choice| !is_timed(choice.name())) {
         if choice.params().iter().any(|param| param.starts_with("backoff")) {
@@ -104,14 +105,14 @@ fn what_needs_no_timers_takes_hops_only() {
         for (survivors, successor) in [(3, 3), (3, 1), (5, 5), (5, 2)] {
             let result = failover(choice, survivors, successor, 0);
             assert!(result.agreed <= 40 * MESSAGE_DELAY && !result.named_another, "{choice:?}: {result:?}");
-            assert!(result.messages > 0, "they do talk to each other");
+            assert!(result.messages > 0, "the nodes exchange messages");
         }
     }
 }
 
-/// Those that wait for each other do so for a few ticks.
+/// Algorithms with timers wait for a few ticks.
 #[test]
-fn what_needs_timers_takes_some_ticks() {
+fn algorithms_with_timers_take_some_ticks() {
     for (name, params, most) in [
         ("bully", &[][..], 20),
         ("improved-bully", &[], 20),

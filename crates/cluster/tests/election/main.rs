@@ -12,18 +12,18 @@ use hustings_cluster::member::MemberRank;
 use hustings_protocol::Id;
 use network::{Rng, Routing, SimNetwork, TICK};
 
-/// Long enough for everything: the last resorts of the rings take eight ticks for each node, twice that, and so on.
+/// Long enough for every algorithm: the fallback timers of the rings take eight ticks per node, and double each time.
 const LONG: u64 = 400 * TICK;
 
 fn choice(name: &str, params: &[&str]) -> Choice {
     Choice::named(name, Some(params.iter().map(|text| text.to_string()).collect()))
 }
 
-/// All algorithms as they stand, and some with parameters that matter here.
+/// All algorithms with their default parameters, and some with other parameters that matter here.
 fn choices() -> Vec<Choice> {
     let plain = ENTRIES.iter().filter(|entry| entry.about.elects_by_id()).map(|entry| {
-        // Those that rely on a bound on delays also count the time between the first and the last that enters. With
-        // the default they may end with the wrong leader where answers are late.
+        // The delay bound must include the time between the first and the last node that starts the election.
+        // With the default, a late answer may lead to a wrong leader.
         let relies_on_delays = entry.about.assumptions.synchrony == Synchrony::Synchronous
             && entry.parameters.iter().any(|parameter| parameter.name == "T");
         choice(entry.about.name, if relies_on_delays { &["T=4"] } else { &[] })
@@ -32,7 +32,7 @@ fn choices() -> Vec<Choice> {
 }
 
 const VARIANTS: [(&str, &[&str]); 15] = [
-    // A late answer does it no harm that lasts.
+    // Bully recovers from late answers.
     ("bully", &[]),
     ("bully", &["highest=announce"]),
     ("bully", &["highest=announce", "adapt=on"]),
@@ -50,7 +50,7 @@ const VARIANTS: [(&str, &[&str]); 15] = [
     ("preference", &["probe=25", "beacon=25"]),
 ];
 
-/// Candidates with ids that have gaps, and ranks that do not follow them.
+/// Candidates with gaps between their ids, and with ranks that do not follow the ids.
 fn candidates(size: u64, rng: &mut Rng) -> Vec<MemberRank> {
     (0..size)
         .map(|at| MemberRank { priority: rng.below(2) as u32, health: rng.below(3) as u8, id: Id(3 * at + 1) })
@@ -62,7 +62,7 @@ fn ids(candidates: &[MemberRank]) -> Vec<Id> {
 }
 
 fn highest(candidates: &[MemberRank]) -> Id {
-    candidates.iter().max().expect("there is one").id
+    candidates.iter().max().expect("there is a candidate").id
 }
 
 #[track_caller]
@@ -71,12 +71,12 @@ fn expect_agreement(network: &SimNetwork, candidates: &[MemberRank], case: &str)
     let (choice, leaders) = (&network.choice, network.leaders(candidates));
     assert!(
         network.agree(candidates, leader),
-        "{choice:?} {case}: {candidates:?} should name {leader}, say {leaders:?}"
+        "{choice:?} {case}: {candidates:?} should name {leader}, but name {leaders:?}"
     );
 }
 
 #[test]
-fn whoever_enters_when_all_name_the_greatest_in_the_end_also_when_it_goes_and_comes_back() {
+fn all_name_the_highest_candidate_also_after_it_fails_and_returns() {
     for choice in choices() {
         for size in 1..=7 {
             for seed in 0..6 {
@@ -85,7 +85,7 @@ fn whoever_enters_when_all_name_the_greatest_in_the_end_also_when_it_goes_and_co
                 let mut network = SimNetwork::new(&choice, ids(&all), seed);
                 network.start_all(&all, 3 * TICK);
                 network.run_for(LONG);
-                expect_agreement(&network, &all, "at first");
+                expect_agreement(&network, &all, "initially");
                 if size == 1 {
                     continue;
                 }
@@ -95,25 +95,26 @@ fn whoever_enters_when_all_name_the_greatest_in_the_end_also_when_it_goes_and_co
                     network.kill(gone);
                     network.start_all(&rest, if time == 1 { 100 } else { 3 * TICK });
                     network.run_for(LONG);
-                    expect_agreement(&network, &rest, "without it");
+                    expect_agreement(&network, &rest, "without the highest candidate");
                     network.boot(gone);
                     network.start_all(&all, if time == 1 { 100 } else { 3 * TICK });
                     network.run_for(LONG);
-                    expect_agreement(&network, &all, "with it again");
+                    expect_agreement(&network, &all, "after its return");
                 }
             }
         }
     }
 }
 
-/// Connections break, nodes see different candidates for a while, and in the end all see the same. Whoever has seen no
-/// change stays in its election. Whether all then name the greatest.
-fn random_faults(choice: &Choice, seed: u64, set: impl FnOnce(&mut SimNetwork)) -> bool {
+/// Breaks connections, and lets nodes see different candidates for a while. In the end, all nodes see the same
+/// candidates; a node for which nothing changed stays in its election. Returns whether all nodes then name the
+/// candidate with the highest rank.
+fn random_faults(choice: &Choice, seed: u64, configure: impl FnOnce(&mut SimNetwork)) -> bool {
     let mut rng = Rng::new(seed ^ 0xABCD);
     let size = 2 + rng.below(4);
     let all = candidates(size, &mut rng);
     let mut network = SimNetwork::new(choice, [], seed);
-    set(&mut network);
+    configure(&mut network);
     all.iter().for_each(|one| network.boot(one.id));
     network.start_all(&all, TICK);
     for _ in 0..1 + rng.below(8) {
@@ -132,7 +133,7 @@ fn random_faults(choice: &Choice, seed: u64, set: impl FnOnce(&mut SimNetwork)) 
             }
         }
     }
-    // Every plan above is carried out by then.
+    // All starts that were scheduled above have happened by then.
     network.run_for(TICK + rng.below(TICK));
     network.start_where_needed(&all, 2 * TICK);
     network.run_for(LONG);
@@ -140,7 +141,7 @@ fn random_faults(choice: &Choice, seed: u64, set: impl FnOnce(&mut SimNetwork)) 
 }
 
 #[test]
-fn after_a_storm_all_name_the_greatest() {
+fn all_name_the_highest_candidate_after_random_faults() {
     for choice in choices() {
         for seed in 0..400 {
             assert!(random_faults(&choice, seed, |_| ()), "{choice:?} seed {seed}");
@@ -148,17 +149,20 @@ fn after_a_storm_all_name_the_greatest() {
     }
 }
 
-/// Whether some storm ends badly.
-fn some_seed_fails(choice: &Choice, set: impl Fn(&mut SimNetwork)) -> bool {
-    (0..3000).any(|seed| !random_faults(choice, seed, &set))
+/// Whether some seed leads to a wrong result.
+fn some_seed_fails(choice: &Choice, configure: impl Fn(&mut SimNetwork)) -> bool {
+    (0..3000).any(|seed| !random_faults(choice, seed, &configure))
 }
 
 #[test]
-fn a_storm_shows_whatever_is_missing() {
+fn random_faults_detect_every_disabled_mechanism() {
     let ring = choice("chang-roberts", &[]);
-    assert!(!some_seed_fails(&ring, |_| ()), "nothing is missing");
-    assert!(some_seed_fails(&ring, |network| network.routing = Routing::AnyElection), "the key matters");
+    assert!(!some_seed_fails(&ring, |_| ()), "all mechanisms are enabled");
+    assert!(
+        some_seed_fails(&ring, |network| network.routing = Routing::AnyElection),
+        "routing without keys goes undetected"
+    );
     for flaw in [Flaw::NotHeld, Flaw::NoLosses, Flaw::NotCounted, Flaw::NoFloors, Flaw::NotDropped] {
-        assert!(some_seed_fails(&ring, |network| network.flaw = Some(flaw)), "{flaw:?} goes unnoticed");
+        assert!(some_seed_fails(&ring, |network| network.flaw = Some(flaw)), "{flaw:?} goes undetected");
     }
 }

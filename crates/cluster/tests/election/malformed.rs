@@ -1,5 +1,5 @@
-//! Mail that makes no sense: from the wire, or from a peer that is out of its mind. It is refused or has some effect,
-//! but nothing ever panics, and a node that is then left alone with sane ones still elects.
+//! Malformed messages, from the network or from a faulty peer. They are rejected or have some effect, but nothing
+//! panics, and nodes that later exchange only valid messages still elect.
 
 use hustings_cluster::election::{Action, Election, MAX_MESSAGE_BYTES, MessageError, SharedState};
 use hustings_cluster::member::MemberRank;
@@ -8,10 +8,10 @@ use hustings_protocol::Id;
 use crate::network::{Rng, Routing, SimNetwork, TICK};
 use crate::{candidates, choice, choices, highest, ids};
 
-/// How often each is tried. Eight thousand took minutes, and found nothing more.
+/// How many attempts are made per case. Eight thousand take minutes, and found nothing more.
 const ATTEMPTS: u64 = 40;
 
-/// Mail as nodes really send it.
+/// Messages as nodes really send them.
 fn recorded_messages(
     choice: &hustings_cluster::config::Choice,
     all: &[MemberRank],
@@ -23,7 +23,7 @@ fn recorded_messages(
     network.sent
 }
 
-/// Changes, inserts or takes out a few bytes; numbers of one byte often become great ones.
+/// Changes, inserts or removes a few bytes, and often replaces a byte with the encoding of a large number.
 pub(crate) fn corrupt(bytes: &mut Vec<u8>, rng: &mut Rng) {
     for _ in 0..1 + rng.below(3) {
         let at = rng.below(bytes.len() as u64 + 1) as usize;
@@ -33,7 +33,7 @@ pub(crate) fn corrupt(bytes: &mut Vec<u8>, rng: &mut Rng) {
             2 if at < bytes.len() => _ = bytes.remove(at),
             3 => bytes.insert(at, rng.below(256) as u8),
             4 => {
-                // The greatest numbers of one, two, four and eight bytes, as they are written.
+                // The encodings of the highest numbers of one, two, four and eight bytes.
                 let end = (at + 1).min(bytes.len());
                 let highest: [&[u8]; 4] = [
                     &[0xFF],
@@ -50,7 +50,7 @@ pub(crate) fn corrupt(bytes: &mut Vec<u8>, rng: &mut Rng) {
 }
 
 #[test]
-fn no_mail_makes_a_node_panic() {
+fn no_message_makes_a_node_panic() {
     for choice in choices() {
         for size in [2, 3, 5, 7] {
             let mut rng = Rng::new(size);
@@ -62,7 +62,7 @@ fn no_mail_makes_a_node_panic() {
                 let own = all[rng.below(size) as usize].id;
                 let (mut shared, mut actions) = (SharedState::new(round), Vec::new());
                 let election = Election::start(&choice, own, &all, &mut shared, &mut actions);
-                let mut election = election.expect("the algorithm elects among these");
+                let mut election = election.expect("the algorithm is suitable");
                 for _ in 0..150 {
                     let (from, _, bytes) = &messages[rng.below(messages.len() as u64) as usize];
                     let mut bytes = bytes.clone();
@@ -72,7 +72,7 @@ fn no_mail_makes_a_node_panic() {
                         _ => corrupt(&mut bytes, &mut rng),
                     }
                     accepted += u32::from(election.handle_message(*from, &bytes, &mut shared, &mut actions).is_ok());
-                    // Its own alarms ring as they come.
+                    // Some of the node's own timers fire.
                     for action in std::mem::take(&mut actions) {
                         if let Action::SetTimer { token, .. } = action
                             && rng.below(2) == 0
@@ -83,14 +83,14 @@ fn no_mail_makes_a_node_panic() {
                 }
                 assert!(election.leader().is_none_or(|leader| ids(&all).contains(&leader)), "{choice:?}");
             }
-            assert!(accepted > 100, "{choice:?}: what is refused at the listener tests nothing: {accepted}");
+            assert!(accepted > 100, "{choice:?}: too few corrupted messages are accepted: {accepted}");
         }
     }
 }
 
-/// Some of the mail of an election is changed on its way, so that the rest of it meets with strange states.
+/// Corrupts some messages of an election in transit, so that the others meet unusual states.
 #[test]
-fn nodes_among_whom_mail_is_spoilt_do_not_panic_and_elect_once_it_is_not() {
+fn nodes_elect_again_after_corrupted_messages() {
     for choice in choices() {
         for seed in 0..ATTEMPTS {
             let size = 2 + seed % 6;
@@ -101,7 +101,7 @@ fn nodes_among_whom_mail_is_spoilt_do_not_panic_and_elect_once_it_is_not() {
             network.run_for(40 * TICK);
             network.start_all(&all, TICK / 2);
             network.run_for(40 * TICK);
-            // What is on its way may belong to views that were never taken, and is gone by then.
+            // Messages in transit may belong to views that never began. They are gone by then.
             network.routing = Routing::ByKey;
             network.run_for(TICK);
             network.start_all(&all, TICK / 2);
@@ -112,22 +112,22 @@ fn nodes_among_whom_mail_is_spoilt_do_not_panic_and_elect_once_it_is_not() {
 }
 
 #[test]
-fn what_is_refused_is_refused_for_a_reason() {
+fn rejects_malformed_messages_with_a_reason() {
     let choice = choice("bully", &["highest=announce"]);
     let all = candidates(3, &mut Rng::new(1));
     let messages = recorded_messages(&choice, &all, 1);
-    let (from, to, bytes) = messages.first().expect("nodes send mail");
+    let (from, to, bytes) = messages.first().expect("nodes send messages");
     let (mut shared, mut actions) = (SharedState::new(1), Vec::new());
-    let mut election = Election::start(&choice, *to, &all, &mut shared, &mut actions).expect("it elects");
-    let mut refused = |from: Id, bytes: &[u8]| election.handle_message(from, bytes, &mut shared, &mut actions);
-    assert_eq!(refused(*from, bytes), Ok(()));
-    assert_eq!(refused(*from, &[]), Err(MessageError::Malformed));
-    assert_eq!(refused(*from, &[&bytes[..], &[0]].concat()), Err(MessageError::TrailingBytes(1)));
-    assert_eq!(refused(*from, &bytes[..bytes.len() - 1]), Err(MessageError::Malformed));
-    assert_eq!(refused(*from, &[&[bytes[0] + 1], &bytes[1..]].concat()), Err(MessageError::CounterMismatch));
-    assert_eq!(refused(*from, &vec![0; MAX_MESSAGE_BYTES + 1]), Err(MessageError::TooLong(MAX_MESSAGE_BYTES + 1)));
-    assert_eq!(refused(*to, bytes), Err(MessageError::UnknownSender(*to)));
-    assert_eq!(refused(Id(99), bytes), Err(MessageError::UnknownSender(Id(99))));
+    let mut election = Election::start(&choice, *to, &all, &mut shared, &mut actions).expect("bully is suitable");
+    let mut handle = |from: Id, bytes: &[u8]| election.handle_message(from, bytes, &mut shared, &mut actions);
+    assert_eq!(handle(*from, bytes), Ok(()));
+    assert_eq!(handle(*from, &[]), Err(MessageError::Malformed));
+    assert_eq!(handle(*from, &[&bytes[..], &[0]].concat()), Err(MessageError::TrailingBytes(1)));
+    assert_eq!(handle(*from, &bytes[..bytes.len() - 1]), Err(MessageError::Malformed));
+    assert_eq!(handle(*from, &[&[bytes[0] + 1], &bytes[1..]].concat()), Err(MessageError::CounterMismatch));
+    assert_eq!(handle(*from, &vec![0; MAX_MESSAGE_BYTES + 1]), Err(MessageError::TooLong(MAX_MESSAGE_BYTES + 1)));
+    assert_eq!(handle(*to, bytes), Err(MessageError::UnknownSender(*to)));
+    assert_eq!(handle(Id(99), bytes), Err(MessageError::UnknownSender(Id(99))));
     let far = [&[0xFF; 9][..], &[1], &bytes[1..]].concat();
-    assert_eq!(refused(*from, &far), Err(MessageError::CounterTooHigh(u64::MAX)));
+    assert_eq!(handle(*from, &far), Err(MessageError::CounterTooHigh(u64::MAX)));
 }

@@ -1,4 +1,5 @@
-//! Nodes in one process: connections are queues, time is a number, and everything random comes from a seed.
+//! A simulated network of nodes in one thread: connections are queues, time is a number, and randomness comes from a
+//! seed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -10,10 +11,10 @@ use hustings_protocol::Id;
 
 use crate::malformed::corrupt;
 
-/// One tick of the algorithms in units of the bus.
+/// One tick of the algorithms in units of the network's time.
 pub(crate) const TICK: u64 = 1000;
 
-/// Numbers from a seed.
+/// A pseudorandom number generator.
 pub(crate) struct Rng(u64);
 
 impl Rng {
@@ -27,14 +28,14 @@ impl Rng {
     }
 }
 
-/// What a bus does with mail.
+/// How the network routes messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Routing {
-    /// Mail goes to the election of its key, else it is kept.
+    /// A message goes to the election with its key, or is buffered.
     ByKey,
-    /// Mail goes to whatever election its receiver is in: wrong.
+    /// A message goes to the receiver's election, whatever its key: wrong.
     AnyElection,
-    /// By key, but some of it is changed on the way, one in so many.
+    /// By key, but one message in this many is corrupted.
     Corrupting(u64),
 }
 
@@ -42,7 +43,7 @@ struct Node {
     shared: SharedState,
     election: Option<Election>,
     candidates: Vec<MemberRank>,
-    /// Which process of the node this is.
+    /// Identifies the process of the node.
     process: u64,
 }
 
@@ -60,7 +61,7 @@ enum Step {
     Start { at: Id, process: u64, candidates: Vec<MemberRank> },
 }
 
-/// How long mail takes: at least, at most.
+/// The minimum and the maximum delay of a message.
 pub(crate) type Delay = (u64, u64);
 
 pub(crate) struct SimNetwork {
@@ -68,20 +69,20 @@ pub(crate) struct SimNetwork {
     pub(crate) rng: Rng,
     pub(crate) now: u64,
     pub(crate) delay: Delay,
-    /// How much later than they should alarms may ring.
+    /// The maximum delay of timers.
     pub(crate) max_timer_delay: u64,
     pub(crate) routing: Routing,
     pub(crate) flaw: Option<Flaw>,
-    /// Mail that was delivered.
+    /// How many messages were delivered.
     pub(crate) delivered: u64,
     nodes: BTreeMap<Id, Node>,
     events: BinaryHeap<Reverse<(u64, u64, Step)>>,
     serial: u64,
-    /// The connection of each pair, and when its last mail arrives.
+    /// The connection of each pair, and when its last message arrives.
     connections: BTreeMap<(Id, Id), (u64, u64)>,
-    /// Every name that somebody gave: when, who, whom.
+    /// Every change of a named leader: when, by which node, and whom it names.
     pub(crate) names: Vec<(u64, Id, Option<Id>)>,
-    /// All mail that was sent, for tests that spoil it.
+    /// All messages that were sent, for tests that corrupt them.
     pub(crate) sent: Vec<(Id, Id, Vec<u8>)>,
 }
 
@@ -107,7 +108,7 @@ impl SimNetwork {
         network
     }
 
-    /// A new process of a node.
+    /// Starts a new process of a node.
     pub(crate) fn boot(&mut self, id: Id) {
         let mut shared = SharedState::new(self.rng.below(u64::MAX));
         if let Some(flaw) = self.flaw {
@@ -117,14 +118,14 @@ impl SimNetwork {
         self.nodes.insert(id, Node { shared, election: None, candidates: Vec::new(), process: self.serial });
     }
 
-    /// The process of a node ends; everybody's connection with it, too.
+    /// Ends the process of a node, and all its connections.
     pub(crate) fn kill(&mut self, id: Id) {
         self.nodes.remove(&id);
         let others: Vec<Id> = self.nodes.keys().copied().collect();
         others.into_iter().for_each(|other| self.cut(id, other));
     }
 
-    /// The connection of two nodes ends; what is on its way is lost.
+    /// Ends the connection of two nodes. Messages in transit are lost.
     pub(crate) fn cut(&mut self, one: Id, other: Id) {
         self.serial += 1;
         for (from, to) in [(one, other), (other, one)] {
@@ -135,7 +136,7 @@ impl SimNetwork {
         }
     }
 
-    /// A node will enter a election among these, so much later.
+    /// Lets a node start an election among these candidates, `after` this time.
     pub(crate) fn start_in(&mut self, after: u64, at: Id, candidates: &[MemberRank]) {
         if let Some(node) = self.nodes.get(&at) {
             let start = Step::Start { at, process: node.process, candidates: candidates.to_vec() };
@@ -143,7 +144,7 @@ impl SimNetwork {
         }
     }
 
-    /// All of these enter a election among them, each within such a time.
+    /// Lets all candidates start an election among them, each within this time.
     pub(crate) fn start_all(&mut self, candidates: &[MemberRank], within: u64) {
         for one in candidates {
             let after = self.rng.below(within + 1);
@@ -151,7 +152,7 @@ impl SimNetwork {
         }
     }
 
-    /// Those of these who are not in the election among them, or were and lost a connection, enter it.
+    /// Lets those candidates start the election that are not in it, or were interrupted.
     pub(crate) fn start_where_needed(&mut self, candidates: &[MemberRank], within: u64) {
         for one in candidates {
             let after = self.rng.below(within + 1);
@@ -166,14 +167,14 @@ impl SimNetwork {
         self.events.push(Reverse((when, self.serial, what)));
     }
 
-    /// Lets things happen for so long.
+    /// Runs the simulation for this time.
     pub(crate) fn run_for(&mut self, time: u64) {
         let end = self.now + time;
         while self.step(end) {}
         self.now = end;
     }
 
-    /// The next thing that happens, if it does so by then.
+    /// Handles the next event, if it is due by `end`.
     pub(crate) fn step(&mut self, end: u64) -> bool {
         if self.events.peek().is_none_or(|Reverse((when, ..))| *when > end) {
             return false;
@@ -206,7 +207,7 @@ impl SimNetwork {
             Step::Start { at, process, candidates } => {
                 if let Some(node) = self.nodes.get_mut(&at).filter(|node| node.process == process) {
                     let election = Election::start(&self.choice, at, &candidates, &mut node.shared, &mut actions);
-                    node.election = Some(election.expect("the algorithm elects among these"));
+                    node.election = Some(election.expect("the algorithm is suitable"));
                     node.candidates = candidates;
                 }
                 at
@@ -255,17 +256,17 @@ impl SimNetwork {
         }
     }
 
-    /// Whom a node names.
+    /// The leader that a node names.
     pub(crate) fn leader(&self, at: Id) -> Option<Id> {
         self.nodes.get(&at)?.election.as_ref()?.leader()
     }
 
-    /// Whether all of these name the same one.
+    /// Whether all candidates name this leader.
     pub(crate) fn agree(&self, candidates: &[MemberRank], leader: Id) -> bool {
         candidates.iter().all(|one| self.leader(one.id) == Some(leader))
     }
 
-    /// What all of these say.
+    /// The leader that each candidate names.
     pub(crate) fn leaders(&self, candidates: &[MemberRank]) -> Vec<Option<Id>> {
         candidates.iter().map(|one| self.leader(one.id)).collect()
     }

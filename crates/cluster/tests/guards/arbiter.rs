@@ -1,4 +1,4 @@
-//! The arbiter: its members, its disk, and how long it waits for a holder.
+//! The arbiter: its members, its disk, and how long it waits for a lost holder.
 
 use std::time::Duration;
 
@@ -24,20 +24,20 @@ fn add(cluster: &mut TestCluster, client: u64, name: &str) {
 }
 
 #[test]
-fn the_last_voter_cannot_be_removed() {
+fn rejects_the_removal_of_the_last_voter() {
     let mut cluster = single_voter();
     cluster.request(1, 1, Request::RemoveMember { name: "n1".to_string() });
     assert_eq!(cluster.take_refusal_code(1, 1), Some("last-voter".to_string()));
     cluster.request(1, 1, Request::RemoveMember { name: "n2".to_string() });
-    assert_eq!(cluster.take_replies(1, 1), [Reply::Done], "others can be");
+    assert_eq!(cluster.take_replies(1, 1), [Reply::Done], "other members can be removed");
 }
 
 #[test]
-fn members_change_one_at_a_time() {
+fn membership_changes_happen_one_at_a_time() {
     let mut cluster = single_voter();
     cluster.node(1).is_disk_stuck = true;
     add(&mut cluster, 1, "first");
-    assert_eq!(cluster.take_replies(1, 1), [], "it is not agreed on yet");
+    assert_eq!(cluster.take_replies(1, 1), [], "the change is not committed yet");
     add(&mut cluster, 2, "second");
     assert_eq!(cluster.take_refusal_code(1, 2), Some("busy".to_string()));
     cluster.complete_writes(1);
@@ -46,7 +46,8 @@ fn members_change_one_at_a_time() {
     assert_eq!(cluster.take_replies(1, 2), [Reply::Done]);
 }
 
-/// A node that decides alone has given up its lead, since its disk failed, and has entries that are not on the disk.
+/// A cluster with a single voter that has stepped down because its disk failed, and has entries that are not durable.
+/// Also returns the number of the last durable write.
 fn cluster_with_unwritten_entries() -> (TestCluster, u64) {
     let mut cluster = single_voter();
     cluster.node(1).is_disk_stuck = true;
@@ -58,9 +59,9 @@ fn cluster_with_unwritten_entries() -> (TestCluster, u64) {
 }
 
 #[test]
-fn nobody_stands_while_its_log_is_not_written() {
+fn does_not_campaign_while_its_log_is_not_durable() {
     let (mut cluster, earlier) = cluster_with_unwritten_entries();
-    // The disk is better, but what it has done is something earlier: the library must not win now.
+    // The disk works again, but only an earlier write is durable. The library must not win an election now.
     cluster.drive(1, |core, now| core.handle_persisted(earlier, now));
     cluster.advance_ms(2_000);
     assert_eq!(cluster.node(1).core.arbiter_leader(), None);
@@ -70,7 +71,7 @@ fn nobody_stands_while_its_log_is_not_written() {
 }
 
 #[test]
-fn the_library_does_not_stand_by_itself_while_its_log_is_not_written() {
+fn the_library_does_not_campaign_while_its_log_is_not_durable() {
     let (mut cluster, _) = cluster_with_unwritten_entries();
     cluster.advance_ms(60_000);
     assert_eq!(cluster.node(1).core.arbiter_leader(), None);
@@ -82,7 +83,7 @@ fn the_library_does_not_stand_by_itself_while_its_log_is_not_written() {
 const THREE: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
 
 #[test]
-fn a_holder_that_was_told_of_a_longer_lease_is_waited_for() {
+fn waits_for_a_holder_that_is_configured_with_a_longer_lease() {
     let timing = |lease| Timing { lease: Duration::from_millis(lease), ..config(1, &THREE).timing };
     let long = timing(2_000);
     let mut cluster =
@@ -92,27 +93,27 @@ fn a_holder_that_was_told_of_a_longer_lease_is_waited_for() {
     }
     cluster.advance_ms(1_000);
     let before = cluster.token(3, "job");
-    assert!(before.is_some(), "the best holds it");
+    assert!(before.is_some(), "the highest-ranked node holds the office");
     cluster.kill(3);
-    // It may have been heard a moment before.
+    // The leader may have heard from the holder a moment before it was killed.
     let waits = long.waits_for().as_millis() as u64 - 100;
     cluster.advance_ms(waits);
-    assert_eq!((cluster.token(1, "job"), cluster.token(2, "job")), (None, None), "it may still act");
+    assert_eq!((cluster.token(1, "job"), cluster.token(2, "job")), (None, None), "the lost holder may still act");
     cluster.advance_ms(200);
-    assert!(cluster.token(2, "job") > before, "it has stopped for certain");
+    assert!(cluster.token(2, "job") > before, "the lost holder has certainly stopped");
 }
 
 #[test]
-fn what_others_saw_of_an_earlier_end_proves_no_later_one() {
+fn ignores_reports_of_an_earlier_failure() {
     let fenced = Policy { mode: Mode::Fenced, preempt: Preempt::Better };
-    // Node 1, the least, leads the arbiter; node 3, the best, holds the office.
+    // Node 1 has the lowest rank and leads the arbiter; node 3 has the highest rank and holds the office.
     let configs = [1, 2, 3].map(|node| Config { default_policy: fenced, ..config(node, &THREE) });
     let token_after_disconnect = |ms_before: u64| {
         let mut cluster = TestCluster::new(configs.to_vec());
         cluster.advance_ms(1_000);
         assert_eq!(cluster.node(1).core.arbiter_leader(), Some(Id(1)));
         let before = cluster.token(3, "leader");
-        assert!(before.is_some(), "the best holds it");
+        assert!(before.is_some(), "the highest-ranked node holds the office");
         cluster.deliver(2, 1, Message::PeerDown(Id(3)));
         cluster.advance_ms(ms_before);
         cluster.drive(1, |core, now| core.handle_disconnected(Id(3), now));
@@ -120,7 +121,7 @@ fn what_others_saw_of_an_earlier_end_proves_no_later_one() {
         (before, cluster.token(2, "leader"))
     };
     let (before, after) = token_after_disconnect(0);
-    assert!(after > before, "two of two have seen it just now");
+    assert!(after > before, "both voters report the failure");
     let (_, after) = token_after_disconnect(1_000);
-    assert_eq!(after, None, "one link was cut, and another one long before");
+    assert_eq!(after, None, "the other report is about an earlier failure");
 }

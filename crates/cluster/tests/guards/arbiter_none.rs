@@ -1,4 +1,4 @@
-//! Without an arbiter nobody has to be told that a program has stopped: the node itself sees to what follows.
+//! Without an arbiter, the node itself decides what happens after a client has stopped.
 
 use hustings_cluster::api::{OfficeStatus, Reply, Request};
 use hustings_cluster::config::{ArbiterKind, Config};
@@ -14,7 +14,8 @@ fn leader(cluster: &mut TestCluster, node: u64) -> OfficeStatus {
     status.clone()
 }
 
-/// Two nodes without an arbiter; two programs on node 2, which is better, and one on node 1 want the office.
+/// Two nodes without an arbiter. Two clients on node 2, which ranks higher, and one on node 1 campaign for the office.
+/// Also returns the token of the first grant.
 fn cluster_with_campaigns() -> (TestCluster, u64) {
     let roles = [(1, Role::Elector), (2, Role::Elector)];
     let configs = [1, 2].map(|node| Config { arbiter: ArbiterKind::None, ..config(node, &roles) });
@@ -23,12 +24,12 @@ fn cluster_with_campaigns() -> (TestCluster, u64) {
         cluster.campaign(node, client, "job", None);
     }
     cluster.advance_ms(500);
-    let first = cluster.token(2, "job").expect("node 2 is the better one");
+    let first = cluster.token(2, "job").expect("node 2 ranks higher");
     (cluster, first)
 }
 
 #[test]
-fn an_office_of_a_program_that_is_gone_goes_to_the_next() {
+fn the_office_of_a_disconnected_client_goes_to_the_next_client() {
     let (mut cluster, first) = cluster_with_campaigns();
     cluster.drive(2, |core, now| core.handle_client_gone(ClientId(1), now));
     cluster.advance_ms(100);
@@ -37,16 +38,16 @@ fn an_office_of_a_program_that_is_gone_goes_to_the_next() {
 }
 
 #[test]
-fn who_does_not_stand_any_more_names_nobody() {
+fn a_node_that_is_no_longer_a_candidate_names_nobody() {
     let (mut cluster, _) = cluster_with_campaigns();
     cluster.request(1, 3, Request::Withdraw { office: "job".to_string() });
     cluster.advance_ms(500);
     let status = leader(&mut cluster, 1);
-    assert_eq!(status.holder, None, "nobody tells it who holds it: {status:?}");
+    assert_eq!(status.holder, None, "the node does not learn who holds it: {status:?}");
 }
 
 #[test]
-fn an_office_goes_to_the_next_program_and_at_last_to_nobody() {
+fn an_office_goes_to_the_next_client_and_then_to_the_next_node() {
     let (mut cluster, first) = cluster_with_campaigns();
     let withdraw = Request::Withdraw { office: "job".to_string() };
     cluster.request(2, 1, withdraw.clone());
@@ -56,7 +57,10 @@ fn an_office_goes_to_the_next_program_and_at_last_to_nobody() {
     assert!(next.token > first, "{next:?} after {first}");
     cluster.request(2, 2, withdraw);
     cluster.advance_ms(500);
-    assert!(matches!(cluster.take_replies(1, 3).last(), Some(Reply::Held(_))), "nobody on node 2 wants it any more");
+    assert!(
+        matches!(cluster.take_replies(1, 3).last(), Some(Reply::Held(_))),
+        "no client of node 2 campaigns any more"
+    );
     assert_eq!(leader(&mut cluster, 1).holder.as_deref(), Some("n1"));
-    assert_ne!(leader(&mut cluster, 2).holder.as_deref(), Some("n2"), "what it gave up");
+    assert_ne!(leader(&mut cluster, 2).holder.as_deref(), Some("n2"), "node 2 gave it up");
 }

@@ -1,4 +1,4 @@
-//! How many offices and members there may be.
+//! The bounds on offices, members and requests.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use raft::eraftpb::{HardState, Snapshot};
 use crate::harness::{TestCluster, config, members};
 
 const ROLES: [(u64, Role); 2] = [(1, Role::Elector), (2, Role::Observer)];
-/// Which start of node 2 the test plays.
+/// The incarnation of node 2, which the test simulates.
 const INCARNATION: u64 = 7;
 
-/// Node 1, whose table says that node 2 holds so many offices: `o0`, `o1`, …
+/// Node 1, with a table in which node 2 holds `count` offices: `o0`, `o1`, …
 fn with_offices(count: usize) -> TestCluster {
     let mut table = Table::with_members(&members(&ROLES));
     let holder = Holder { id: Id(2), incarnation: INCARNATION };
     for number in 0..count {
         let (office, expected_token, mode, cause) = (format!("o{number}"), 0, Mode::Exclusive, Cause::Vacant);
         let grant = Command::Grant { office, holder, expected_token, mode, cause, pinned: false, unix_ms: 0 };
-        assert!(table.apply(number as u64 + 1, grant).is_some(), "there is room");
+        assert!(table.apply(number as u64 + 1, grant).is_some(), "there is room for all offices");
     }
     let mut snapshot = Snapshot { data: table.encode().into(), ..Snapshot::default() };
     let meta = snapshot.mut_metadata();
@@ -33,7 +33,7 @@ fn with_offices(count: usize) -> TestCluster {
     meta.mut_conf_state().voters = vec![1];
     meta.mut_conf_state().learners = vec![2];
     let mirror = Mirror::empty();
-    mirror.install(snapshot).expect("an empty disk takes a snapshot");
+    mirror.install(snapshot).expect("an empty disk accepts a snapshot");
     mirror.set_hard_state(HardState { term: 1, commit: count as u64 + 1, ..HardState::default() });
     let mut cluster = TestCluster::with_disks(vec![(config(1, &ROLES), mirror)]);
     cluster.drive(1, |core, now| core.handle_connected(Id(2), INCARNATION, now));
@@ -41,7 +41,7 @@ fn with_offices(count: usize) -> TestCluster {
 }
 
 #[test]
-fn where_all_offices_are_held_only_those_can_be_campaigned_for() {
+fn rejects_campaigns_for_new_offices_when_all_are_held() {
     let mut cluster = with_offices(MAX_OFFICES);
     cluster.campaign(1, 1, "new", None);
     assert_eq!(cluster.take_refusal_code(1, 1), Some("too-many".to_string()));
@@ -52,13 +52,13 @@ fn where_all_offices_are_held_only_those_can_be_campaigned_for() {
 }
 
 #[test]
-fn an_office_that_has_no_place_gets_the_place_of_one_that_becomes_vacant() {
+fn a_new_office_replaces_one_that_becomes_vacant() {
     let mut cluster = with_offices(MAX_OFFICES - 1);
     let new = ["new-1", "new-2"];
     for office in new {
         cluster.campaign(1, 1, office, None);
     }
-    // Node 2 is heard now and then, so that it is not taken for lost.
+    // Node 2 sends something now and then, so that it does not count as lost.
     let run = |cluster: &mut TestCluster| {
         for _ in 0..10 {
             cluster.advance_ms(50);
@@ -73,16 +73,16 @@ fn an_office_that_has_no_place_gets_the_place_of_one_that_becomes_vacant() {
     run(&mut cluster);
     let second = cluster.token(1, new[1]);
     assert!(second > first, "{second:?} after {first:?}");
-    // Nothing was proposed meanwhile that would not have counted.
+    // No grants were proposed in the meantime that the table would have rejected.
     assert!(second <= first.map(|first| first + 4), "{second:?} after {first:?}");
     cluster.request(1, 1, Request::History { office: Some("o5".to_string()) });
     let replies = cluster.take_replies(1, 1);
-    assert_eq!(replies.last(), Some(&Reply::History { changes: Vec::new() }), "it is forgotten");
+    assert_eq!(replies.last(), Some(&Reply::History { changes: Vec::new() }), "the office is forgotten");
 }
 
 #[test]
-fn what_a_node_stands_for_is_understood_by_others() {
-    // One that is not well stands for nothing, so that this is quick.
+fn the_largest_candidacy_is_a_valid_message() {
+    // An unhealthy node is not a candidate for anything, which makes this test fast.
     let second = Duration::from_secs(1);
     let health = Health { probe: Probe::Command(Vec::new()), every: second, timeout: second, threshold: 50 };
     let mut cluster = TestCluster::new(vec![Config { health: Some(health), ..config(1, &ROLES) }]);
@@ -94,44 +94,44 @@ fn what_a_node_stands_for_is_understood_by_others() {
     cluster.campaign(1, 1, "one-more", None);
     assert_eq!(cluster.take_refusal_code(1, 1), Some("too-many".to_string()));
     cluster.campaign(1, 1, "o-2-7", None);
-    assert_eq!(cluster.take_replies(1, 1), [Reply::Done], "another program campaigns for that already");
+    assert_eq!(cluster.take_replies(1, 1), [Reply::Done], "another client already campaigns for this office");
     cluster.drive(1, |core, now| core.set_health(100, now));
     cluster.drive(1, |core, now| core.handle_connected(Id(2), INCARNATION, now));
     let candidacy = cluster.node(1).sent.iter().rev().find_map(|(_, message)| match message {
         Message::Candidacy(candidacy) => Some(candidacy.clone()),
         _ => None,
     });
-    let candidacy = candidacy.expect("it says what it stands for");
+    let candidacy = candidacy.expect("it announces its candidacy");
     assert_eq!(candidacy.offices.len(), MAX_OFFICES + 1);
     let message = Message::Candidacy(candidacy);
     assert_eq!(Message::decode(&message.encode()), Ok(message));
 }
 
 #[test]
-fn a_cluster_has_so_many_members_and_no_more() {
+fn rejects_more_members_than_the_maximum() {
     let mut roles = vec![(1, Role::Elector)];
     roles.extend((2..=MAX_MEMBERS as u64).map(|id| (id, Role::Observer)));
     let mut cluster = TestCluster::new(vec![config(1, &roles)]);
     cluster.advance_ms(500);
-    let (name, address) = ("newcomer".to_string(), "h:1".to_string());
+    let (name, address) = ("new-member".to_string(), "h:1".to_string());
     cluster.request(1, 1, Request::AddMember { id: 1_000, name, address, priority: 0, role: Role::Observer });
     assert_eq!(cluster.take_refusal_code(1, 1), Some("too-many".to_string()));
 }
 
 #[test]
-fn a_program_that_asks_faster_than_can_be_answered_is_told_so() {
+fn refuses_requests_of_a_client_with_too_many_pending() {
     let roles = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
     let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &roles)).to_vec());
     cluster.advance_ms(1_000);
-    // Node 3 has to ask node 1, which leads the arbiter; all questions come in before the first answer.
-    let mut asked = |count: usize, request: Request| {
+    // Node 3 forwards its requests to node 1, which leads the arbiter. All requests arrive before the first response.
+    let mut send = |count: usize, request: Request| {
         let all = vec![request; count];
         cluster.drive(3, |core, now| all.into_iter().for_each(|one| core.handle_request(ClientId(1), one, now)));
         let (refused, answered): (Vec<Reply>, Vec<Reply>) =
             cluster.take_replies(3, 1).into_iter().partition(|reply| matches!(reply, Reply::Refused(_)));
         (answered.len(), refused.len())
     };
-    assert_eq!(asked(500, Request::Leader { office: "leader".to_string() }), (500, 0));
-    let (answered, refused) = asked(20, Request::Status);
+    assert_eq!(send(500, Request::Leader { office: "leader".to_string() }), (500, 0));
+    let (answered, refused) = send(20, Request::Status);
     assert!((3..10).contains(&answered) && answered + refused == 20, "{answered}, {refused}");
 }

@@ -1,4 +1,4 @@
-//! Machines that a test drives by hand: nothing takes time but what the test lets pass, and there are no rng.
+//! Cores that a test drives step by step. Time advances only when the test says so, and nothing is random.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use hustings_cluster::timing::Timing;
 use hustings_cluster::wire::{Heartbeat, LeaderHeartbeat, Message};
 use hustings_protocol::Id;
 
-/// So much happens at once only if it never ends.
+/// More outputs than this in response to one event indicate an endless loop.
 const MAX_STEPS: usize = 2_000;
 
 /// Members with these ids and roles.
@@ -28,7 +28,7 @@ pub(crate) fn members(roles: &[(u64, Role)]) -> Vec<Member> {
     roles.iter().map(member).collect()
 }
 
-/// What a node is told that is one of these members.
+/// The configuration of one of these members.
 pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
     Config {
         cluster: "test".to_string(),
@@ -48,37 +48,37 @@ pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
     }
 }
 
-/// A core, and what it said so far.
+/// A core, and everything that it has sent.
 pub(crate) struct Node {
     pub(crate) core: Core,
     pub(crate) replies: Vec<(ClientId, Reply)>,
     pub(crate) sent: Vec<(Id, Message)>,
     pub(crate) exit: Option<Exit>,
-    /// The disk takes what it is given, and does not say that it is durable.
+    /// The disk accepts writes, but does not report them as durable.
     pub(crate) is_disk_stuck: bool,
-    /// What it has not said to be durable.
+    /// The numbers of the writes that are not durable.
     pub(crate) unwritten: Vec<u64>,
 }
 
-/// Some cores. Other members are played by the test.
+/// A set of cores. The test simulates the other members.
 pub(crate) struct TestCluster {
     pub(crate) now: Moment,
     nodes: BTreeMap<u64, Node>,
 }
 
-/// Which start of a node this is: there is only one of each.
+/// The incarnation of a node. Nodes are never restarted.
 pub(crate) fn incarnation(node: u64) -> u64 {
     1_000 + node
 }
 
 impl TestCluster {
-    /// Machines that start now, each with a blank disk, connected with each other.
+    /// Starts nodes with empty disks, connected with each other.
     pub(crate) fn new(configs: Vec<Config>) -> Self {
         let blank = |config| (config, Mirror::empty());
         TestCluster::with_disks(configs.into_iter().map(blank).collect())
     }
 
-    /// Machines that start now with what is on their disks, connected with each other.
+    /// Starts nodes with these disks, connected with each other.
     pub(crate) fn with_disks(nodes: Vec<(Config, Mirror)>) -> Self {
         let now = Moment(1_000_000_000);
         let mut cluster = TestCluster { now, nodes: BTreeMap::new() };
@@ -86,7 +86,7 @@ impl TestCluster {
             let node = config.node.0;
             let (incarnation, store_id, broken) = (incarnation(node), 70 + node, Broken::default());
             let setup = Setup { config, incarnation, store_id, mirror, seed: node, broken };
-            let core = Core::new(setup, now).expect("the disk is in order");
+            let core = Core::new(setup, now).expect("the disk is valid");
             let (replies, sent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
             cluster.nodes.insert(node, Node { core, replies, sent, exit: None, is_disk_stuck: false, unwritten });
         }
@@ -100,33 +100,33 @@ impl TestCluster {
     }
 
     pub(crate) fn node(&mut self, node: u64) -> &mut Node {
-        self.nodes.get_mut(&node).expect("this node is a core of the town")
+        self.nodes.get_mut(&node).expect("the cluster runs this node")
     }
 
-    /// Something happens to a core, and all that follows from it.
+    /// Passes an event to a core, and delivers all messages that result from it.
     pub(crate) fn drive(&mut self, node: u64, event: impl FnOnce(&mut Core, Moment)) {
         let now = self.now;
         event(&mut self.node(node).core, now);
         let mut messages = VecDeque::new();
-        self.collect(node, &mut messages);
+        self.process_outputs(node, &mut messages);
         let mut count = 0;
         while let Some((from, to, message)) = messages.pop_front() {
             count += 1;
-            assert!(count < MAX_STEPS, "it does not come to rest");
+            assert!(count < MAX_STEPS, "the cores exchange messages endlessly");
             if let Some(receiver) = self.nodes.get_mut(&to) {
                 receiver.core.handle_message(Id(from), message, now);
-                self.collect(to, &mut messages);
+                self.process_outputs(to, &mut messages);
             }
         }
     }
 
-    /// Does what a core wants done.
-    fn collect(&mut self, node: u64, messages: &mut VecDeque<(u64, u64, Message)>) {
+    /// Carries out the outputs of a core.
+    fn process_outputs(&mut self, node: u64, messages: &mut VecDeque<(u64, u64, Message)>) {
         let now = self.now;
         let known: Vec<u64> = self.nodes.keys().copied().collect();
-        let node_state = self.node(node);
+        let this = self.node(node);
         for _ in 0..MAX_STEPS {
-            let outputs = node_state.core.take_outputs();
+            let outputs = this.core.take_outputs();
             if outputs.is_empty() {
                 return;
             }
@@ -134,23 +134,23 @@ impl TestCluster {
                 match output {
                     Output::Send(to, message) => {
                         if known.contains(&to.0) {
-                            let decoded = Message::decode(&message.encode()).expect("it was just encoded");
+                            let decoded = Message::decode(&message.encode()).expect("the message was just encoded");
                             messages.push_back((node, to.0, decoded));
                         }
-                        node_state.sent.push((to, message));
+                        this.sent.push((to, message));
                     }
-                    Output::Write(write) if node_state.is_disk_stuck => node_state.unwritten.push(write.number),
-                    Output::Write(write) => node_state.core.handle_persisted(write.number, now),
-                    Output::Reply(client, reply) => node_state.replies.push((client, reply)),
-                    Output::Exit(why) => node_state.exit = node_state.exit.or(Some(why)),
+                    Output::Write(write) if this.is_disk_stuck => this.unwritten.push(write.number),
+                    Output::Write(write) => this.core.handle_persisted(write.number, now),
+                    Output::Reply(client, reply) => this.replies.push((client, reply)),
+                    Output::Exit(why) => this.exit = this.exit.or(Some(why)),
                     Output::Disconnect(_) | Output::Members(_) => {}
                 }
             }
         }
-        panic!("node {node} does not come to rest");
+        panic!("node {node} produces outputs endlessly");
     }
 
-    /// Time passes.
+    /// Lets time pass.
     pub(crate) fn advance_ms(&mut self, ms: u64) {
         for _ in 0..ms {
             self.now = self.now + Duration::from_millis(1);
@@ -163,7 +163,7 @@ impl TestCluster {
         }
     }
 
-    /// A program of a node asks.
+    /// A client of a node sends a request.
     pub(crate) fn request(&mut self, node: u64, client: u64, request: Request) {
         self.drive(node, |core, now| core.handle_request(ClientId(client), request, now));
     }
@@ -172,32 +172,32 @@ impl TestCluster {
         self.request(node, client, Request::Campaign { office: office.to_string(), mode });
     }
 
-    /// A member that the test plays says something.
+    /// Delivers a message from a member that the test simulates.
     pub(crate) fn deliver(&mut self, from: u64, to: u64, message: Message) {
         self.drive(to, |core, now| core.handle_message(Id(from), message, now));
     }
 
-    /// A core ends, and everybody sees it.
+    /// Removes a core. The others notice it.
     pub(crate) fn kill(&mut self, node: u64) {
         self.nodes.remove(&node);
         let ids: Vec<u64> = self.nodes.keys().copied().collect();
         ids.into_iter().for_each(|other| self.drive(other, |core, now| core.handle_disconnected(Id(node), now)));
     }
 
-    /// The disk of a node says what is durable.
+    /// The disk of a node works again, and reports all writes as durable.
     pub(crate) fn complete_writes(&mut self, node: u64) {
         self.node(node).is_disk_stuck = false;
         let unwritten = std::mem::take(&mut self.node(node).unwritten);
         unwritten.into_iter().for_each(|number| self.drive(node, |core, now| core.handle_persisted(number, now)));
     }
 
-    /// What a program of a node was told since this was last asked.
+    /// Takes the replies to a client of a node.
     pub(crate) fn take_replies(&mut self, node: u64, client: u64) -> Vec<Reply> {
         let replies = self.node(node).replies.extract_if(.., |(to, _)| *to == ClientId(client));
         replies.map(|(_, reply)| reply).collect()
     }
 
-    /// The code of the refusal that a program of a node was last told, if that is the last that it was told.
+    /// Takes the replies to a client of a node. Returns the code of the last one, if it is a refusal.
     pub(crate) fn take_refusal_code(&mut self, node: u64, client: u64) -> Option<String> {
         match self.take_replies(node, client).pop() {
             Some(Reply::Refused(refusal)) => Some(refusal.code),
@@ -210,7 +210,7 @@ impl TestCluster {
         self.node(node).core.held_offices().find(|(name, _)| *name == office).map(|(_, token)| token)
     }
 
-    /// The last round of the arbiter's leader that a member was sent.
+    /// What the arbiter's leader added to its last heartbeat for a member.
     pub(crate) fn last_leader_heartbeat(&mut self, node: u64, to: u64) -> LeaderHeartbeat {
         let mut heartbeats = self.node(node).sent.iter().filter_map(|(receiver, message)| match message {
             Message::Heartbeat(Heartbeat { leader: Some(leader), .. }) if *receiver == Id(to) => Some(*leader),

@@ -1,4 +1,4 @@
-//! What belongs to an earlier start of a node, or to another disk, does not count for this one.
+//! Messages of an earlier incarnation of a node, or of another disk, have no effect.
 
 use hustings_cluster::member::Role;
 use hustings_cluster::wire::{Candidacy, FollowerHeartbeat, Heartbeat, Message};
@@ -8,7 +8,7 @@ use crate::harness::{TestCluster, config, incarnation};
 
 const ROLES: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Observer), (3, Role::Observer)];
 
-/// Node 1 decides alone; nodes 2 and 3, which the test plays, are connected.
+/// A single voter, node 1. The test simulates nodes 2 and 3, which are connected.
 fn single_voter() -> TestCluster {
     let mut cluster = TestCluster::new(vec![config(1, &ROLES)]);
     cluster.advance_ms(100);
@@ -17,7 +17,7 @@ fn single_voter() -> TestCluster {
     cluster
 }
 
-/// Node 2 answers the last round that it was sent, with this number of its own.
+/// Node 2 answers the last lease round, with this number of its own.
 fn answer(cluster: &mut TestCluster, number: u64) {
     let leader = cluster.last_leader_heartbeat(1, 2);
     let follower = FollowerHeartbeat { term: leader.term, round: leader.round, applied: u64::MAX };
@@ -26,20 +26,20 @@ fn answer(cluster: &mut TestCluster, number: u64) {
 }
 
 #[test]
-fn what_is_confirmed_is_confirmed_to_one_life_only() {
+fn confirmations_are_for_one_incarnation_only() {
     let mut cluster = single_voter();
     answer(&mut cluster, 5);
     assert_eq!(cluster.last_leader_heartbeat(1, 2).confirmed, 5);
     cluster.drive(1, |core, now| core.handle_disconnected(Id(2), now));
     cluster.drive(1, |core, now| core.handle_connected(Id(2), 8, now));
-    // Its fifth heartbeat is one that it has not sent yet: it would count its lease from then.
+    // The new incarnation has not sent its fifth heartbeat yet, and would later count its lease from that one.
     assert_eq!(cluster.last_leader_heartbeat(1, 2).confirmed, 0, "the new incarnation has answered nothing");
     answer(&mut cluster, 1);
     assert_eq!(cluster.last_leader_heartbeat(1, 2).confirmed, 1);
 }
 
 #[test]
-fn what_is_relayed_counts_for_the_life_that_said_it() {
+fn relayed_messages_carry_the_incarnation_of_their_sender() {
     let mut cluster = single_voter();
     let says = |incarnation| {
         let bytes = Message::ReadinessRequest { office: "leader".to_string() }.encode();
@@ -57,17 +57,17 @@ fn what_is_relayed_counts_for_the_life_that_said_it() {
         answers.collect::<Vec<_>>()
     };
     cluster.deliver(3, 1, says(6));
-    assert_eq!(answers(&mut cluster), [], "that incarnation of node 2 is over");
+    assert_eq!(answers(&mut cluster), [], "the message is from an earlier incarnation of node 2");
     cluster.deliver(3, 1, says(7));
     assert_eq!(answers(&mut cluster), [None]);
-    // Without a connection the answer is relayed, too, and says which incarnation of node 1 gives it.
+    // Without a connection, the response is relayed as well, and carries the incarnation of node 1.
     cluster.drive(1, |core, now| core.handle_disconnected(Id(2), now));
     cluster.deliver(3, 1, says(7));
     assert_eq!(answers(&mut cluster), [Some(incarnation(1))]);
 }
 
 #[test]
-fn who_passes_something_on_does_not_change_whose_life_it_is() {
+fn a_relay_does_not_change_the_incarnation() {
     let mut cluster = single_voter();
     let relay = Message::Relay { from: Id(2), incarnation: 6, to: Id(3), bytes: Message::Leave.encode() };
     cluster.deliver(2, 1, relay.clone());
@@ -75,7 +75,7 @@ fn who_passes_something_on_does_not_change_whose_life_it_is() {
 }
 
 #[test]
-fn a_disk_that_is_the_known_one_again_is_trusted_again() {
+fn trusts_the_registered_disk_again_when_it_is_back() {
     let mut cluster = single_voter();
     let candidacy = |incarnation, store_id| Candidacy {
         incarnation,
@@ -86,13 +86,13 @@ fn a_disk_that_is_the_known_one_again_is_trusted_again() {
     };
     cluster.deliver(2, 1, Message::Candidacy(candidacy(7, 22)));
     cluster.advance_ms(100);
-    // Another start, with another disk: what it answers proves nothing.
+    // Another incarnation with another disk: its answers prove nothing.
     cluster.drive(1, |core, now| core.handle_connected(Id(2), 8, now));
     cluster.deliver(2, 1, Message::Candidacy(candidacy(8, 33)));
     assert!(cluster.node(1).sent.contains(&(Id(2), Message::UnknownDisk)));
     answer(&mut cluster, 3);
     assert_eq!(cluster.last_leader_heartbeat(1, 2).confirmed, 0);
-    // The right disk is back.
+    // The registered disk is back.
     cluster.drive(1, |core, now| core.handle_connected(Id(2), 10, now));
     cluster.deliver(2, 1, Message::Candidacy(candidacy(10, 22)));
     answer(&mut cluster, 4);

@@ -1,4 +1,4 @@
-//! What a node holds for programs, and when it stops.
+//! The leases that a node holds for clients, and when they end.
 
 use hustings_cluster::api::{Reply, Request};
 use hustings_cluster::core::Exit;
@@ -10,12 +10,12 @@ use crate::harness::{TestCluster, config};
 
 const ROLES: [(u64, Role); 2] = [(1, Role::Elector), (2, Role::Observer)];
 
-/// Node 1 decides alone, and holds `job` for its program 1. Returns with which token.
+/// A single voter, node 1, that holds `job` for its client 1. Also returns the token.
 fn cluster_holding_job() -> (TestCluster, u64) {
     let mut cluster = TestCluster::new(vec![config(1, &ROLES)]);
     cluster.campaign(1, 1, "job", None);
     cluster.advance_ms(500);
-    let token = cluster.token(1, "job").expect("nobody else wants it");
+    let token = cluster.token(1, "job").expect("there is no other candidate");
     cluster.take_replies(1, 1);
     (cluster, token)
 }
@@ -24,41 +24,41 @@ fn stopped(token: u64) -> Request {
     Request::Stopped { office: "job".to_string(), token }
 }
 
-/// Whether a program was told that it holds `job` with this token.
+/// Whether a client was told that it holds `job` with this token.
 fn may_act(replies: &[Reply], token: u64) -> bool {
     replies.iter().any(|reply| matches!(reply, Reply::Held(one) | Reply::Renewed(one) if one.token == token))
 }
 
 #[test]
-fn only_who_holds_nothing_says_farewell() {
+fn sends_leave_only_if_it_holds_nothing() {
     let sends_leave = |role: Role| {
         let mut cluster = TestCluster::new(vec![config(1, &[(1, role), (2, Role::Observer)])]);
         cluster.drive(1, |core, now| core.handle_connected(Id(2), 7, now));
-        // Node 2 is heard now and then, so that there is a connection to it.
+        // Node 2 sends something now and then, so that the connection to it stays up.
         for _ in 0..10 {
             cluster.advance_ms(50);
             cluster.deliver(2, 1, Message::ReadinessRequest { office: "leader".to_string() });
         }
         assert_eq!(cluster.token(1, "leader").is_some(), role == Role::Elector);
-        // Nobody is there to hand anything over to.
+        // No other voter is up to take anything over.
         cluster.drive(1, |core, now| core.leave(now));
         assert_eq!(cluster.node(1).exit, Some(Exit::Left));
         cluster.node(1).sent.contains(&(Id(2), Message::Leave))
     };
-    assert!(sends_leave(Role::Witness), "it never holds anything");
-    assert!(!sends_leave(Role::Elector), "somebody may still act for what it holds");
+    assert!(sends_leave(Role::Witness), "a witness never holds an office");
+    assert!(!sends_leave(Role::Elector), "a client may still act for an office that it holds");
 }
 
 #[test]
-fn what_has_stopped_never_goes_on_with_the_same_token() {
+fn stopped_work_never_resumes_with_the_same_token() {
     let (mut cluster, token) = cluster_holding_job();
     cluster.node(1).is_disk_stuck = true;
     cluster.request(1, 1, stopped(token));
     cluster.request(1, 1, Request::Campaign { office: "job".to_string(), mode: None });
     cluster.advance_ms(1_000);
     let replies = cluster.take_replies(1, 1);
-    assert!(!may_act(&replies, token), "the next grant may be on its way: {replies:?}");
-    // Nor does another program go on with it, when the first has withdrawn.
+    assert!(!may_act(&replies, token), "the next grant may already be in the log: {replies:?}");
+    // Another client does not resume with the same token either, after the first one has withdrawn.
     cluster.request(1, 1, Request::Withdraw { office: "job".to_string() });
     cluster.campaign(1, 2, "job", None);
     cluster.advance_ms(1_000);
@@ -66,18 +66,18 @@ fn what_has_stopped_never_goes_on_with_the_same_token() {
     assert!(!may_act(&replies, token), "{replies:?}");
     cluster.complete_writes(1);
     cluster.advance_ms(500);
-    let next = cluster.token(1, "job").expect("it is granted anew");
+    let next = cluster.token(1, "job").expect("the office is granted again");
     assert!(next > token && may_act(&cluster.take_replies(1, 2), next), "{next} after {token}");
 }
 
 #[test]
-fn no_program_stops_another_ones_work() {
+fn a_client_cannot_stop_the_work_of_another() {
     let (mut cluster, token) = cluster_holding_job();
     cluster.campaign(1, 2, "job", None);
     cluster.request(1, 2, stopped(token));
     cluster.advance_ms(500);
     assert_eq!(cluster.token(1, "job"), Some(token));
-    assert!(may_act(&cluster.take_replies(1, 1), token), "it goes on");
+    assert!(may_act(&cluster.take_replies(1, 1), token), "the holder continues");
     cluster.request(1, 1, stopped(token));
     cluster.advance_ms(500);
     assert_ne!(cluster.token(1, "job"), Some(token), "the holder itself can stop");

@@ -1,4 +1,4 @@
-//! Guards of the core: each of these tests fails when the guard that it is about is taken out.
+//! Tests of single safety mechanisms of the core. Each test fails if the mechanism that it is about is removed.
 
 mod arbiter;
 mod arbiter_none;

@@ -1,15 +1,16 @@
-//! When a voter stands for the lead of the arbiter.
+//! When a voter campaigns for leadership of the arbiter.
 //!
-//! The library would wait for a time-out. Here whoever has *itself* seen the leader's end stands at once, in an order
-//! that all agree on, so that two rarely stand against each other:
+//! The raft library waits for an election timeout. Here a voter that has *itself* observed that the leader is down
+//! campaigns at once. All voters agree on an order, so that two of them rarely compete:
 //!
-//! 1. A voter that saw the leader end forgets it, which lifts its promise to refuse others. Never on another's word.
-//! 2. The first in the order stands at once, the next one a little later, and so on; only where a majority is up.
-//! 3. Whoever sees somebody else stand puts its own campaign off.
-//! 4. A request for a vote that comes before the voter has seen the leader's end is kept for a moment: the sockets of a
-//!    dying process close one after the other.
-//! 5. A voter whose disk is blank votes for those only whose disks are blank, too.
-//! 6. If nobody wins, the next attempt comes later each time: a slow disk must not make elections chase each other.
+//! 1. A voter that observed the leader's failure forgets the leader, and with it the promise to reject other
+//!    candidates. It never does so on somebody else's report.
+//! 2. The first voter in the order campaigns at once, each following one a little later, and only while a quorum is up.
+//! 3. A voter that receives another candidate's vote request delays its own campaign.
+//! 4. A vote request that arrives before the voter has observed the leader's failure is held for a moment, because the
+//!    sockets of a dying process do not all close at the same time.
+//! 5. A voter with an empty log votes only for candidates with an empty log.
+//! 6. If nobody wins, the delay before the next attempt doubles, so that elections do not outpace a slow disk.
 
 use std::time::Duration;
 
@@ -20,19 +21,19 @@ use super::{Consensus, Ready};
 use crate::clock::Moment;
 use crate::wire::RaftMessage;
 
-/// Between candidates in the order.
+/// The delay between consecutive voters in the order.
 const STAGGER: Duration = Duration::from_millis(3);
-/// How long somebody else's campaign puts one's own off.
+/// How long a rival's campaign delays a voter's own.
 const RIVAL_DELAY: Duration = Duration::from_millis(8);
-/// How long a vote waits for the voter's own evidence.
+/// How long a vote request is held until the voter observes the leader's failure itself.
 const VOTE_HOLD: Duration = Duration::from_millis(20);
-/// The shortest and the longest wait between attempts.
+/// The bounds of the delay between attempts.
 const MIN_RETRY: Duration = Duration::from_millis(15);
 const MAX_RETRY: Duration = Duration::from_secs(5);
-/// At most so many votes wait.
+/// How many vote requests are held at most.
 const MAX_HELD_VOTES: usize = 64;
 
-/// When to stand.
+/// The schedule of this voter's campaigns.
 #[derive(Debug, Default)]
 pub(crate) struct Campaign {
     at: Option<Moment>,
@@ -41,19 +42,20 @@ pub(crate) struct Campaign {
 }
 
 impl Consensus {
-    /// The leader has ended, or there never was one: stand soon, as the `place`-th in the order.
+    /// The leader failed, or there never was one: campaigns after a delay, as the voter at `position` in the order.
     pub(crate) fn schedule_campaign(&mut self, position: u32, after: Duration, now: Moment) {
         self.campaign.attempts = 0;
         self.campaign.at = Some(now + after + STAGGER * position);
     }
 
-    /// When this voter will stand.
+    /// When a campaign or the end of a held vote request is due.
     pub(crate) fn campaign_at(&self) -> Moment {
         let held_votes = self.campaign.held_votes.first().map_or(Moment::NEVER, |(until, _)| *until);
         self.campaign.at.unwrap_or(Moment::NEVER).min(held_votes)
     }
 
-    /// Stands, if it is time to; as the `place`-th in the order, if a majority is up and it may.
+    /// Campaigns if it is time to and `is_allowed`. Otherwise schedules the next attempt for the voter at `position` in
+    /// the order.
     pub(crate) fn campaign_if_due(&mut self, position: u32, is_allowed: bool, now: Moment) {
         self.campaign.held_votes.retain(|(until, _)| *until > now);
         if self.leader().is_some() {
@@ -68,7 +70,7 @@ impl Consensus {
             return;
         }
         if is_allowed && self.is_log_durable() && self.node.raft.promotable() {
-            // The library says yes to everything; whether it won shows later.
+            // The library accepts every request to campaign; the outcome shows later.
             let _ = self.node.campaign();
             self.campaign.attempts += 1;
         }
@@ -79,7 +81,7 @@ impl Consensus {
         (MIN_RETRY * 2u32.pow(self.campaign.attempts.min(9))).min(MAX_RETRY) + STAGGER * position
     }
 
-    /// A message of the library came from a peer.
+    /// Passes a peer's message to the library. Returns `false` if the message is invalid.
     pub(crate) fn step(&mut self, from: Id, message: &RaftMessage, position: u32, now: Moment) -> bool {
         let Some(message) = message.to_raft(from.0, self.node.raft.id) else { return false };
         let kind = message.get_msg_type();
@@ -87,8 +89,8 @@ impl Consensus {
             return false;
         }
         if matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote) {
-            // A blank disk may be one that lost its votes: it votes only where nothing was ever agreed on, until a
-            // leader has given it the log.
+            // An empty log may belong to a disk that lost its votes. Until a leader has replicated the log to it, this
+            // voter votes only where nothing was ever committed.
             if self.last_index() == 0 && message.index > 0 {
                 return true;
             }
@@ -104,7 +106,7 @@ impl Consensus {
         true
     }
 
-    /// This voter has seen the leader's end: votes that waited for that are cast.
+    /// This voter has observed the leader's failure: answers the vote requests that it held.
     pub(crate) fn release_held_votes(&mut self, ready: &mut Ready) {
         for (_, message) in std::mem::take(&mut self.campaign.held_votes) {
             self.step_raw(message);
@@ -113,7 +115,7 @@ impl Consensus {
     }
 }
 
-/// What the library writes on requests of one who was asked to take over.
+/// The context that the library puts into vote requests of a leadership transfer.
 fn raft_transfer() -> &'static [u8] {
     b"CampaignTransfer"
 }

@@ -1,8 +1,9 @@
-//! The arbiter's log: the raft library, its disk and its messages, driven from outside.
+//! The arbiter's replicated log: the raft library, its storage and its messages.
 //!
-//! The library decides; this module only carries. What it wants written goes out as [`Write`]s and comes back as a
-//! number that is durable; messages that promise something wait for that, others do not. Its heartbeats are dropped:
-//! the nodes' own heartbeats carry them (see [`super::rounds`]).
+//! The library makes the decisions; this module connects it to the core. What the library wants written leaves as a
+//! [`Write`], and comes back as a number once it is durable. Messages that depend on the write wait for that; others do
+//! not. The library's heartbeats are dropped, because the nodes' own heartbeats carry the same information (see
+//! [`super::lease_rounds`]).
 
 mod campaign;
 
@@ -17,24 +18,24 @@ pub(crate) use self::campaign::Campaign;
 use crate::store::{Mirror, Write};
 use crate::wire::RaftMessage;
 
-/// How many ticks of the library a leader may lack a majority: a net below the detector, which is faster.
+/// After how many ticks without a quorum a leader steps down. This is a safety net: the failure detector is faster.
 const ELECTION_TICKS: usize = 20;
-/// How many ticks before the library stands by itself: longer than a very slow disk takes for a vote.
+/// After how many ticks the library campaigns by itself: longer than a very slow disk takes to store a vote.
 const FALLBACK_ELECTION_TICKS: usize = 200;
-/// Entries that are kept behind a snapshot, for those who lag a little.
+/// How many entries are kept behind a snapshot, for followers that lag a little.
 const RETAINED_ENTRIES: u64 = 200;
-/// So many applied entries make a new snapshot.
+/// After how many applied entries a new snapshot is made.
 const SNAPSHOT_INTERVAL: u64 = 2_000;
 
-/// An entry that a majority has.
+/// Something that is committed and must be applied.
 pub(crate) enum Committed {
-    /// A command, at its place.
+    /// A command, with its log index.
     Command(u64, Vec<u8>),
-    /// A change of the membership, with what rides on it.
+    /// A membership change, with its context.
     Membership(ConfChangeV2, Vec<u8>),
-    /// All at once: the state up to a place.
+    /// A snapshot, which replaces the whole state.
     Snapshot(Vec<u8>),
-    /// Nothing: a leader's first word.
+    /// An entry without effect, such as the first entry of a leader's term.
     Empty,
 }
 
@@ -46,36 +47,36 @@ pub(crate) struct Ready {
     pub(crate) committed: Vec<Committed>,
 }
 
-/// What waits for the disk.
+/// Work that waits for the disk.
 struct PendingWrite {
-    /// The write.
+    /// The number of the write.
     write: u64,
-    /// The library's number for it.
+    /// The library's number of the `Ready` that the write belongs to.
     ready_number: u64,
-    /// Messages that promise that it is durable.
+    /// Messages that may only be sent when the write is durable.
     messages: Vec<eraftpb::Message>,
 }
 
-/// The raft library and what waits for the disk.
+/// The raft library, and the work that waits for the disk.
 pub(crate) struct Consensus {
     node: RawNode<Mirror>,
     mirror: Mirror,
     conf: ConfState,
-    /// What waits until a write is durable, by its number.
+    /// In ascending order of the writes' numbers.
     pending_writes: VecDeque<PendingWrite>,
-    /// How many writes were handed out.
+    /// The number of the last write.
     last_write: u64,
     applied: u64,
     snapshot_index: u64,
-    /// A member was added, and no snapshot knows it yet.
+    /// Whether a member was added since the last snapshot.
     has_new_member: bool,
     campaign: Campaign,
-    /// Test only: answer before the disk does.
+    /// Test only: does not wait for the disk.
     skips_durability: bool,
 }
 
 impl Consensus {
-    /// With what the disk remembers.
+    /// Creates the consensus module from the contents of the disk.
     pub(crate) fn new(
         own: Id,
         mirror: Mirror,
@@ -122,7 +123,7 @@ impl Consensus {
         self.node.raft.state == StateRole::Leader
     }
 
-    /// Whether it leads, and has acted on everything that was agreed before.
+    /// Whether this node leads, and has applied everything that was committed before its term.
     pub(crate) fn is_established(&self) -> bool {
         self.is_leader() && self.node.raft.apply_to_current_term()
     }
@@ -143,18 +144,18 @@ impl Consensus {
         self.node.raft.raft_log.committed
     }
 
-    /// What a follower may take for committed.
+    /// The commit index that a follower may use.
     pub(crate) fn commit_for(&self, follower: Id) -> u64 {
         let matched = self.node.raft.prs().get(follower.0).map_or(0, |progress| progress.matched);
         matched.min(self.committed())
     }
 
-    /// How far a follower's log is known to be the leader's.
+    /// Up to which index a follower's log is known to match the leader's.
     pub(crate) fn matched(&self, follower: Id) -> u64 {
         self.node.raft.prs().get(follower.0).map_or(0, |progress| progress.matched)
     }
 
-    /// Everybody whose voice counts, also during a change of the membership.
+    /// All voters; during a membership change, those of both configurations.
     pub(crate) fn voters(&self) -> Vec<Id> {
         let mut voters: Vec<Id> = self.conf.voters.iter().chain(&self.conf.voters_outgoing).map(|&id| Id(id)).collect();
         voters.sort_unstable();
@@ -162,32 +163,33 @@ impl Consensus {
         voters
     }
 
-    /// Whether those of whom this is true are a majority; during a change of the membership, of both sides of it.
+    /// Whether the voters for which `supports` holds are a quorum; during a membership change, a quorum of both
+    /// configurations.
     pub(crate) fn has_quorum(&self, supports: impl Fn(Id) -> bool) -> bool {
         let is_majority_of = |voters: &[u64]| 2 * voters.iter().filter(|&&id| supports(Id(id))).count() > voters.len();
         is_majority_of(&self.conf.voters)
             && (self.conf.voters_outgoing.is_empty() || is_majority_of(&self.conf.voters_outgoing))
     }
 
-    /// A heartbeat's time has passed.
+    /// A heartbeat interval has passed.
     pub(crate) fn tick(&mut self) {
-        // Whoever wins while entries are not written yet ends the library's incarnation.
+        // The library panics if it wins an election while entries are not durable.
         if self.is_leader() || self.is_log_durable() {
             self.node.tick();
         }
     }
 
-    /// Whether all that is in the log is on the disk.
+    /// Whether the whole log is durable.
     pub(super) fn is_log_durable(&self) -> bool {
         self.node.raft.raft_log.persisted == self.last_index()
     }
 
-    /// A command for the log. Only a leader can take it.
+    /// Proposes a command. Returns whether it was accepted; only a leader accepts it.
     pub(crate) fn propose(&mut self, command: Vec<u8>) -> bool {
         self.is_leader() && self.node.propose(Vec::new(), command).is_ok()
     }
 
-    /// A change of the membership. Only a leader can take it, and only one at a time.
+    /// Proposes a membership change. Only a leader accepts it, and only one at a time.
     pub(crate) fn propose_membership(&mut self, change: ConfChangeV2, context: Vec<u8>) -> bool {
         let before = self.last_index();
         self.is_leader()
@@ -196,29 +198,30 @@ impl Consensus {
             && self.last_index() > before
     }
 
-    /// Hands the lead of the arbiter to somebody else.
+    /// Transfers leadership of the arbiter to another voter.
     pub(crate) fn transfer_leadership(&mut self, id: Id) {
         if self.is_leader() {
             self.node.transfer_leader(id.0);
         }
     }
 
-    /// Stops leading or following: this node has seen the end of what it followed, or of its majority.
+    /// Stops leading or following, after this node has observed that the leader, or its own quorum, is lost.
     pub(crate) fn forget_leader(&mut self) {
         let term = self.term();
         self.node.raft.become_follower(term, INVALID_ID);
     }
 
-    /// The leader's heartbeat came in, which carries the library's heartbeat.
+    /// The leader's heartbeat arrived: passes the library's heartbeat on.
     pub(crate) fn step_leader_heartbeat(&mut self, from: Id, term: u64, commit: u64) {
-        // A disk that forgot entries would make the library give up; the leader finds out by other means.
+        // The library panics on a commit index beyond the log, which a disk that lost entries would cause. The leader
+        // notices the loss by other means.
         let commit = commit.min(self.last_index());
         let mut message = self.message(MessageType::MsgHeartbeat, from, term);
         message.commit = commit;
         self.step_raw(message);
     }
 
-    /// A follower's answer came in, which carries the answer to the library's heartbeat.
+    /// A follower's heartbeat arrived: passes the library's heartbeat response on.
     pub(crate) fn step_follower_heartbeat(&mut self, from: Id, term: u64) {
         let mut message = self.message(MessageType::MsgHeartbeatResponse, from, term);
         message.commit = self.commit_for(from);
@@ -232,19 +235,19 @@ impl Consensus {
         message
     }
 
-    /// Steps what came from a peer. What the library refuses is as good as lost.
+    /// Passes a message to the library. A message that the library rejects counts as lost.
     fn step_raw(&mut self, message: eraftpb::Message) {
         let _ = self.node.step(message);
     }
 
-    /// The connection to a peer has ended: what was sent may be lost.
+    /// The connection to a peer has ended: messages to it may be lost.
     pub(crate) fn report_unreachable(&mut self, id: Id) {
         self.node.report_unreachable(id.0);
-        // A snapshot that was under way did not arrive.
+        // A snapshot that was being sent did not arrive.
         self.node.report_snapshot(id.0, raft::SnapshotStatus::Failure);
     }
 
-    /// Everything up to this write is durable.
+    /// All writes up to and including `number` are durable.
     pub(crate) fn handle_persisted(&mut self, number: u64, ready: &mut Ready) {
         while let Some(pending) = self.pending_writes.pop_front_if(|pending| pending.write <= number) {
             self.node.on_persist_ready(pending.ready_number);
@@ -294,7 +297,7 @@ impl Consensus {
                     });
                 }
             } else if self.pending_writes.is_empty() {
-                // Nothing to write but how much is committed, which is found out again.
+                // Only the commit index changed, and that need not be durable.
                 self.node.on_persist_ready(number);
                 self.queue_messages(promises, ready);
             } else {
@@ -328,7 +331,7 @@ impl Consensus {
         }
     }
 
-    /// A change of the membership is in force from now on.
+    /// A membership change takes effect.
     pub(crate) fn apply_membership(&mut self, change: &ConfChangeV2) {
         if let Ok(state) = self.node.apply_conf_change(change) {
             self.conf = state.clone();
@@ -338,12 +341,13 @@ impl Consensus {
         self.has_new_member |= change.get_changes().iter().any(adds);
     }
 
-    /// Whether a member was added since this was last asked.
+    /// Whether a member was added since the last call.
     pub(crate) fn take_new_member(&mut self) -> bool {
         std::mem::take(&mut self.has_new_member)
     }
 
-    /// All that was committed has been acted on. The library wants to hear that of a snapshot only when it is durable.
+    /// Everything committed so far has been applied. The library must not be told so about a snapshot that is not
+    /// durable yet.
     pub(crate) fn advance_apply(&mut self) {
         if self.applied <= self.node.raft.raft_log.persisted {
             self.node.advance_apply_to(self.applied);
@@ -360,7 +364,8 @@ impl Consensus {
         self.applied >= self.snapshot_index + SNAPSHOT_INTERVAL
     }
 
-    /// Forgets the log up to what the state says; but for a little, unless it is to be forgotten as a whole.
+    /// Makes a snapshot of `state` and discards the log before it, except for some recent entries unless `discards_all`
+    /// is set.
     pub(crate) fn compact(&mut self, state: Vec<u8>, discards_all: bool, ready: &mut Ready) {
         let Ok(term) = self.node.raft.raft_log.term(self.applied) else { return };
         let mut snapshot = eraftpb::Snapshot { data: state.into(), ..Default::default() };

@@ -22,10 +22,10 @@ fn vacate(office: &str, token: u64) -> Command {
 }
 
 #[test]
-fn a_grant_counts_only_if_nothing_happened_since_it_was_proposed() {
+fn ignores_a_grant_with_a_stale_expected_token() {
     let mut table = Table::default();
     assert_eq!(table.apply(5, grant("a", 1, 0)), Some("a".to_string()));
-    assert_eq!(table.apply(6, grant("a", 2, 0)), None, "it was proposed before the first was known");
+    assert_eq!(table.apply(6, grant("a", 2, 0)), None, "it was proposed before the first grant was applied");
     assert_eq!((table.token("a"), table.offices["a"].holder.map(|holder| holder.id)), (5, Some(Id(1))));
     assert_eq!(table.apply(7, grant("a", 2, 5)), Some("a".to_string()));
     assert_eq!(table.token("a"), 7);
@@ -38,11 +38,11 @@ fn a_vacant_office_keeps_its_last_token() {
     assert_eq!(table.apply(6, vacate("a", 4)), None);
     assert_eq!(table.apply(7, vacate("a", 5)), Some("a".to_string()));
     assert_eq!((table.token("a"), table.offices["a"].holder), (5, None));
-    assert_eq!(table.apply(8, vacate("a", 5)), None, "it is vacant already");
+    assert_eq!(table.apply(8, vacate("a", 5)), None, "the office is already vacant");
 }
 
 #[test]
-fn the_last_hundred_changes_of_each_office_are_kept() {
+fn keeps_the_last_hundred_changes_of_each_office() {
     let mut table = Table::default();
     table.apply(1, grant("b", 1, 0));
     (2..300).for_each(|index| {
@@ -54,7 +54,7 @@ fn the_last_hundred_changes_of_each_office_are_kept() {
 }
 
 #[test]
-fn a_disk_is_registered_once_and_ids_are_not_used_again() {
+fn registers_a_disk_once_and_never_reuses_ids() {
     let member = |id| Member {
         id: Id(id),
         name: format!("n{id}"),
@@ -71,13 +71,13 @@ fn a_disk_is_registered_once_and_ids_are_not_used_again() {
     assert_eq!(Table::decode(&table.encode()), Some(table));
 }
 
-/// A name as long as may be.
+/// A name of the maximum length.
 fn long_name(number: usize) -> String {
     format!("{number:x>63}")
 }
 
-/// A table with so many offices, everything in it as long as it may be: names, numbers, histories.
-fn greatest_table(offices: usize) -> Table {
+/// A table with this many offices, in which every name, number and history has its maximum size.
+fn largest_table(offices: usize) -> Table {
     let host = ["h".repeat(63).as_str(); 3].join(".") + "." + &"h".repeat(61);
     let members = (0..MAX_MEMBERS).map(|number| Member {
         id: Id(u64::MAX - number as u64),
@@ -87,13 +87,13 @@ fn greatest_table(offices: usize) -> Table {
         role: crate::member::Role::Observer,
     });
     let members: Vec<Member> = members.collect();
-    assert!(members.iter().all(|member| crate::config::member_problem(member).is_none()), "they may be members");
+    assert!(members.iter().all(|member| crate::config::member_problem(member).is_none()), "they are valid members");
     let mut table = Table::with_members(&members);
     for member in &members {
         table.apply(1, Command::RegisterStore { id: member.id, store_id: u64::MAX });
     }
     let mut index = MAX_INDEX;
-    // One change more than may be kept.
+    // One change more than is kept.
     for _ in 0..=history_limit(offices) {
         for number in 0..offices {
             let office = if number == 0 { LEADER.to_string() } else { long_name(number) };
@@ -107,7 +107,7 @@ fn greatest_table(offices: usize) -> Table {
     table
 }
 
-/// How many bytes a snapshot of a table has in a frame, by way of another node.
+/// The size of a relayed message with a snapshot of this table.
 fn bytes_in_a_frame(table: &Table) -> usize {
     let mut message = RaftLibraryMessage::default();
     message.set_msg_type(MessageType::MsgSnapshot);
@@ -123,11 +123,11 @@ fn bytes_in_a_frame(table: &Table) -> usize {
 }
 
 #[test]
-fn the_greatest_table_fits_a_frame() {
+fn the_largest_table_fits_into_a_frame() {
     let limit = Limits::default().frame;
-    // With all offices there may be; and with one less, so that no change of all that may be kept is left over.
+    // With the maximum number of offices; and with one less, where the total of remembered changes divides evenly.
     for offices in [MAX_OFFICES + 1, MAX_OFFICES] {
-        let table = greatest_table(offices);
+        let table = largest_table(offices);
         assert_eq!(table.offices.len(), offices);
         let entries: Vec<usize> = table.offices.values().map(|office| office.history.len()).collect();
         assert!(entries.iter().all(|entries| *entries == history_limit(offices)), "every history is full");
@@ -137,7 +137,7 @@ fn the_greatest_table_fits_a_frame() {
 }
 
 #[test]
-fn where_there_are_many_offices_each_has_a_smaller_history() {
+fn histories_shrink_when_there_are_many_offices() {
     let mut table = Table::default();
     for index in 1..=150 {
         table.apply(index, grant("a", index, table.token("a")));
@@ -147,10 +147,10 @@ fn where_there_are_many_offices_each_has_a_smaller_history() {
     assert_eq!((table.offices.len(), table.offices["a"].history.len()), (few, MAX_CHANGES));
     (0..few).for_each(|number| _ = table.apply(5_000 + number as u64, grant(&format!("c{number}"), 1, 0)));
     assert_eq!((table.offices.len(), table.offices["a"].history.len()), (2 * few, MAX_CHANGES / 2));
-    assert_eq!(table.offices["a"].history.back().map(|entry| entry.token), Some(150), "the latest are kept");
+    assert_eq!(table.offices["a"].history.back().map(|entry| entry.token), Some(150), "the latest changes are kept");
 }
 
-/// A table with all the offices there may be, granted in order from this place of the log on, and `leader`.
+/// A table with the maximum number of offices, granted in order from log index `first`, and `leader`.
 fn full_table(first: u64) -> Table {
     let mut table = Table::default();
     table.apply(first - 1, grant(LEADER, 1, 0));
@@ -161,16 +161,19 @@ fn full_table(first: u64) -> Table {
 }
 
 #[test]
-fn where_there_is_no_room_the_oldest_office_that_nobody_holds_is_forgotten() {
+fn forgets_the_oldest_vacant_office_when_there_is_no_room() {
     let mut table = full_table(10);
     let next = 10 + MAX_OFFICES as u64;
-    assert_eq!((table.remaining_capacity(), table.apply(next, grant("new", 1, 0))), (0, None), "all are held");
+    assert_eq!((table.remaining_capacity(), table.apply(next, grant("new", 1, 0))), (0, None), "all offices are held");
     for (number, office) in [(0, "o7"), (1, "o3"), (2, LEADER)] {
         table.apply(next + number, vacate(office, table.token(office)));
     }
-    assert_eq!(table.remaining_capacity(), 2, "there is always room for `leader`, which does not count");
+    assert_eq!(table.remaining_capacity(), 2, "`leader` does not count");
     assert_eq!(table.apply(next + 9, grant("new", 1, 0)), Some("new".to_string()));
-    assert!(!table.offices.contains_key("o3") && table.offices.contains_key("o7"), "the smallest token goes");
+    assert!(
+        !table.offices.contains_key("o3") && table.offices.contains_key("o7"),
+        "the office with the lowest token is forgotten"
+    );
     assert_eq!(table.offices.len(), MAX_OFFICES + 1);
     assert_eq!(table.apply(next + 10, grant("newer", 1, 0)), Some("newer".to_string()));
     assert_eq!(table.apply(next + 11, grant("newest", 1, 0)), None, "`leader` is never forgotten");
@@ -178,7 +181,7 @@ fn where_there_is_no_room_the_oldest_office_that_nobody_holds_is_forgotten() {
 }
 
 #[test]
-fn there_is_always_room_for_the_leader() {
+fn there_is_always_room_for_the_office_leader() {
     let mut table = full_table(10);
     table.offices.remove(LEADER);
     assert_eq!(table.apply(1 << 20, grant(LEADER, 1, 0)), Some(LEADER.to_string()));
@@ -186,25 +189,25 @@ fn there_is_always_room_for_the_leader() {
 }
 
 #[test]
-fn a_forgotten_office_comes_back_with_a_greater_token() {
+fn a_forgotten_office_comes_back_with_a_higher_token() {
     let mut table = full_table(10);
     let next = 10 + MAX_OFFICES as u64;
     let before = table.token("o3");
-    // Proposed while it is vacant and known, and overtaken by the office that takes its place.
+    // This grant is proposed while the office is known and vacant, and is applied after the office was forgotten.
     let stale = grant("o3", 2, before);
     table.apply(next, vacate("o3", before));
     table.apply(next + 1, grant("new", 1, 0));
-    assert_eq!(table.token("o3"), 0, "it is forgotten");
-    assert_eq!(table.apply(next + 2, stale), None, "nothing is known of its last token");
+    assert_eq!(table.token("o3"), 0, "the office is forgotten");
+    assert_eq!(table.apply(next + 2, stale), None, "its last token is forgotten");
     assert_eq!(table.apply(next + 3, vacate("o3", before)), None);
     table.apply(next + 4, vacate("o5", table.token("o5")));
     assert_eq!(table.apply(next + 5, grant("o3", 2, 0)), Some("o3".to_string()));
     assert!(table.token("o3") > before);
-    assert_eq!(table.apply(next + 6, grant("o3", 1, 0)), None, "it is known again");
+    assert_eq!(table.apply(next + 6, grant("o3", 1, 0)), None, "the office is known again");
 }
 
 #[test]
-fn all_nodes_forget_the_same() {
+fn all_nodes_forget_the_same_offices() {
     let mut table = full_table(10);
     let mut restored = Table::decode(&table.encode()).expect("it was just encoded");
     for number in 0..50u64 {
