@@ -4,9 +4,9 @@
 //!
 //! - [`config`]: what a node is told; [`timing`]: its numbers, checked against each other; [`identity`]: keys and
 //!   certificates.
-//! - [`wire`]: what nodes say to each other; [`transport`]: authenticated connections that carry it.
-//! - [`election`]: an algorithm of the catalogue, in runs, among the members who are up: who *should* lead.
-//! - [`core`]: what a node decides, without I/O or clock: who is up, who *may* lead, who holds which office.
+//! - [`wire`]: the messages between nodes; [`transport`]: authenticated connections that carry them.
+//! - [`election`]: runs an algorithm of the catalogue among the members that are up: who *should* lead.
+//! - [`core`]: the decision logic of a node, without I/O and clock: who is up, who *may* lead, who holds which office.
 //! - [`store`]: what a node must not forget.
 //! - [`api`]: what programs on the same host say to a node, and the client for it.
 //! - [`node`]: the loop around the core. [`trial`]: how fast and how cheap a real cluster is.
@@ -14,7 +14,9 @@
 pub mod api;
 pub mod clock;
 pub mod config;
+#[doc(hidden)]
 pub mod core;
+#[doc(hidden)]
 pub mod election;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -25,4 +27,5 @@ pub mod store;
 pub mod timing;
 pub mod transport;
 pub mod trial;
+#[doc(hidden)]
 pub mod wire;

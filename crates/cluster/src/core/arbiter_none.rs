@@ -10,7 +10,7 @@ use crate::clock::Moment;
 
 impl Core {
     /// Makes the table match the results of the elections.
-    pub(super) fn apply_elections(&mut self) {
+    pub(super) fn apply_elections_without_arbiter(&mut self) {
         if self.consensus.is_some() {
             return;
         }

@@ -16,7 +16,7 @@ const DEVIATIONS: i64 = 8;
 /// TCP's retransmission timeout (RFC 6298). On a quiet host it is the floor. Where heartbeats arrive irregularly, it
 /// grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FailureDetector {
+pub(super) struct FailureDetector {
     last_contact: Moment,
     mean: i64,
     deviation: i64,
@@ -24,12 +24,12 @@ pub struct FailureDetector {
 
 impl FailureDetector {
     /// A detector for a peer that was heard from just now.
-    pub fn new(timing: &Timing, now: Moment) -> Self {
+    pub(super) fn new(timing: &Timing, now: Moment) -> Self {
         FailureDetector { last_contact: now, mean: timing.heartbeat.as_nanos() as i64, deviation: 0 }
     }
 
     /// A heartbeat arrived: updates the statistics.
-    pub fn record_heartbeat(&mut self, now: Moment) {
+    pub(super) fn record_heartbeat(&mut self, now: Moment) {
         let interval = now.since(self.last_contact).as_nanos().min(60_000_000_000) as i64;
         let error = interval - self.mean;
         self.mean += error / GAIN_DIVISOR;
@@ -38,23 +38,18 @@ impl FailureDetector {
     }
 
     /// Another message arrived. It proves that the peer is alive, but says nothing about heartbeat intervals.
-    pub fn record_contact(&mut self, now: Moment) {
+    pub(super) fn record_contact(&mut self, now: Moment) {
         self.last_contact = now;
     }
 
-    /// When the peer was last heard from.
-    pub fn last_contact(&self) -> Moment {
-        self.last_contact
-    }
-
     /// How long the peer may be silent.
-    pub fn timeout(&self, timing: &Timing) -> Duration {
+    pub(super) fn timeout(&self, timing: &Timing) -> Duration {
         let estimate = Duration::from_nanos((self.mean + DEVIATIONS * self.deviation).max(0) as u64);
         estimate.clamp(timing.silence_floor, timing.silence_ceiling)
     }
 
     /// When the peer becomes suspected if it stays silent.
-    pub fn suspect_at(&self, timing: &Timing) -> Moment {
+    pub(super) fn suspect_at(&self, timing: &Timing) -> Moment {
         self.last_contact + self.timeout(timing)
     }
 }

@@ -130,8 +130,8 @@ impl Core {
 
     /// Carries out the actions of an election.
     fn execute_actions(&mut self, key: u64) {
-        for act in std::mem::take(&mut self.elections.actions) {
-            match act {
+        for action in std::mem::take(&mut self.elections.actions) {
+            match action {
                 Action::Send { to, bytes } => self.send(to, Message::Election { key, bytes }),
                 Action::SetTimer { ticks, token } => {
                     let ticks = u32::try_from(ticks).unwrap_or(u32::MAX);

@@ -36,12 +36,9 @@ pub(super) struct Grants {
 }
 
 impl Grants {
-    /// This node became the arbiter's leader. Returns those who were waiting for handovers.
-    pub(super) fn reset(&mut self) -> Vec<requests::Requester> {
-        let requesters =
-            std::mem::take(&mut self.handovers).into_values().filter_map(|handover| handover.requester).collect();
+    /// This node became the arbiter's leader: starts over, without claims and handovers of an earlier term.
+    pub(super) fn reset(&mut self) {
         *self = Grants { next_evaluation: Moment::ZERO, ..Grants::default() };
-        requesters
     }
 
     pub(super) fn next_timeout(&self) -> Moment {

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use super::table::{Holder, MAX_OFFICES};
+use super::table::Holder;
 use super::{ClientId, Core, LEADER, Output};
 use crate::api::{Cause, Holding, Reply};
 use crate::clock::Moment;
-use crate::config::Mode;
+use crate::config::{MAX_OFFICES, Mode};
 use crate::member::Role;
 use crate::wire::{Candidacy, Claim, MAX_LIST_LEN, Message};
 
@@ -83,6 +83,11 @@ impl LocalLeases {
         self.paused_campaigns.values().fold(next, |next, until| next.min(*until))
     }
 
+    /// The offices whose leases satisfy `filter`.
+    fn offices_where(&self, filter: impl Fn(&str, &Lease) -> bool) -> Vec<String> {
+        self.leases.iter().filter(|(office, lease)| filter(office, lease)).map(|(office, _)| office.clone()).collect()
+    }
+
     /// Whether the node holds no lease.
     pub(super) fn is_empty(&self) -> bool {
         self.leases.is_empty()
@@ -105,8 +110,7 @@ impl Core {
         self.local_leases.leases.get(office).is_some_and(|lease| lease.state == LeaseState::Stopped)
     }
 
-    /// Determines the offices that this node is a candidate for, and announces them to the peers if they or the health
-    /// changed.
+    /// Announces the offices that this node is a candidate for, and its health, if either changed.
     pub(super) fn announce_candidacy(&mut self) {
         let now = self.now;
         self.local_leases.paused_campaigns.retain(|_, until| *until > now);
@@ -115,9 +119,8 @@ impl Core {
         let mut offices: Vec<String> = Vec::new();
         if is_eligible {
             let wanted = self.local_leases.campaigns.keys().map(String::as_str).chain([LEADER]);
-            offices.extend(
-                wanted.filter(|office| !self.local_leases.paused_campaigns.contains_key(*office)).map(str::to_string),
-            );
+            let is_paused = |office: &str| self.local_leases.paused_campaigns.contains_key(office);
+            offices.extend(wanted.filter(|office| !is_paused(office)).map(str::to_string));
             offices.sort_unstable();
             offices.dedup();
         }
@@ -160,26 +163,12 @@ impl Core {
         let (now, deadline) = (self.now, self.deadline);
         let is_expired =
             |lease: &Lease| deadline <= now || (lease.state == LeaseState::Active && lease.client_deadline <= now);
-        let expired: Vec<String> = self
-            .local_leases
-            .leases
-            .iter()
-            .filter(|(_, lease)| is_expired(lease))
-            .map(|(office, _)| office.clone())
-            .collect();
+        let expired = self.local_leases.offices_where(|_, lease| is_expired(lease));
         expired.into_iter().for_each(|office| self.lose_lease(&office, Cause::Expired));
-        let lost: Vec<String> = self
-            .local_leases
-            .leases
-            .iter()
-            .filter(|(office, lease)| {
-                self.table
-                    .offices
-                    .get(*office)
-                    .is_none_or(|known| known.token != lease.token || known.holder != Some(own))
-            })
-            .map(|(office, _)| office.clone())
-            .collect();
+        let lost = self.local_leases.offices_where(|office, lease| {
+            let known = self.table.offices.get(office);
+            known.is_none_or(|known| known.token != lease.token || known.holder != Some(own))
+        });
         for office in lost {
             let cause = self.table.offices.get(&office).map_or(Cause::Removed, |known| known.cause);
             self.lose_lease(&office, cause);
@@ -194,8 +183,8 @@ impl Core {
         if self.deadline - self.settings.timing.stop <= self.now {
             // The node has no time left to act on these grants. It gives them back as soon as it reaches the arbiter.
             let granted = self.table.offices.iter().filter(|(_, known)| known.holder == Some(own));
-            let late: Vec<(String, u64)> = granted.map(|(office, known)| (office.clone(), known.token)).collect();
-            self.local_leases.relinquished.extend(late);
+            let unusable: Vec<(String, u64)> = granted.map(|(office, known)| (office.clone(), known.token)).collect();
+            self.local_leases.relinquished.extend(unusable);
             return;
         }
         let mut fresh = Vec::new();
@@ -209,9 +198,8 @@ impl Core {
             self.reject_mismatched_campaigns(&office, token, mode);
             let client = self.local_leases.campaigns.get(&office).and_then(|campaigns| Some(campaigns.first()?.client));
             let client_deadline = self.deadline - self.settings.timing.stop;
-            self.local_leases
-                .leases
-                .insert(office.clone(), Lease { token, mode, client, state: LeaseState::Active, client_deadline });
+            let lease = Lease { token, mode, client, state: LeaseState::Active, client_deadline };
+            self.local_leases.leases.insert(office.clone(), lease);
             if let Some(client) = client {
                 self.reply(client, Reply::Held(Holding { office, token, deadline: client_deadline }));
             } else if office != LEADER {
@@ -228,8 +216,8 @@ impl Core {
     /// node that was granted the office first, so these clients would never get it.
     fn reject_mismatched_campaigns(&mut self, office: &str, token: u64, mode: Mode) {
         let Some(campaigns) = self.local_leases.campaigns.get_mut(office) else { return };
-        let mismatched: Vec<ClientId> =
-            campaigns.extract_if(.., |one| !one.accepts(mode)).map(|one| one.client).collect();
+        let mismatched = campaigns.extract_if(.., |one| !one.accepts(mode));
+        let mismatched: Vec<ClientId> = mismatched.map(|one| one.client).collect();
         if campaigns.is_empty() {
             self.local_leases.campaigns.remove(office);
         }
@@ -263,9 +251,8 @@ impl Core {
         self.local_leases.announced_deadline = self.deadline;
         let deadline = self.deadline - self.settings.timing.stop;
         let mut replies = Vec::new();
-        for (office, lease) in
-            self.local_leases.leases.iter_mut().filter(|(_, lease)| lease.state == LeaseState::Active)
-        {
+        let active = self.local_leases.leases.iter_mut().filter(|(_, lease)| lease.state == LeaseState::Active);
+        for (office, lease) in active {
             if deadline > lease.client_deadline {
                 lease.client_deadline = deadline;
                 let holding = Holding { office: office.clone(), token: lease.token, deadline };

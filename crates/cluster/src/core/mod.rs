@@ -18,7 +18,7 @@
 
 mod arbiter_none;
 mod consensus;
-pub mod detector;
+mod detector;
 mod elections;
 mod grants;
 mod handover;
@@ -55,7 +55,7 @@ use crate::store::Write;
 use crate::wire::{Candidacy, Claim, Message};
 
 /// The office that every elector is a candidate for.
-pub const LEADER: &str = "leader";
+pub(crate) const LEADER: &str = "leader";
 /// When the core is called later than it asked for by more than this, the process was paused. It then does not hold the
 /// silence of its peers against them.
 const PAUSE_THRESHOLD: Duration = Duration::from_millis(40);
@@ -252,8 +252,8 @@ impl Core {
         self.consensus.as_ref().is_some_and(|consensus| consensus.is_leader())
     }
 
-    fn increment(&mut self, what: &'static str) {
-        *self.counters.entry(what).or_default() += 1;
+    fn increment(&mut self, counter: &'static str) {
+        *self.counters.entry(counter).or_default() += 1;
     }
 
     fn advance_clock(&mut self, now: Moment) {

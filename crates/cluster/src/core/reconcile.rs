@@ -37,7 +37,7 @@ impl Core {
                 break;
             }
         }
-        self.apply_elections();
+        self.apply_elections_without_arbiter();
         self.update_leases();
         self.process_ready();
         self.leave_if_done();
@@ -102,11 +102,11 @@ impl Core {
         match committed {
             Committed::Command(index, data) => {
                 let Some(command) = Command::decode(&data) else { return };
-                let described = matches!(command, Command::SetMember(_));
+                let changes_members = matches!(command, Command::SetMember(_));
                 let office = command.office().map(str::to_string);
                 self.table.apply(index, command);
                 office.into_iter().for_each(|office| self.handle_office_entry(&office));
-                if described {
+                if changes_members {
                     self.members_changed();
                 }
             }
@@ -130,9 +130,9 @@ impl Core {
             _ => {
                 let leaves =
                     |single: &&raft::eraftpb::ConfChangeSingle| single.get_change_type() == ConfChangeType::RemoveNode;
-                let gone: Vec<Id> =
+                let removed: Vec<Id> =
                     change.get_changes().iter().filter(leaves).map(|single| Id(single.node_id)).collect();
-                gone.into_iter().for_each(|id| self.table.remove(id));
+                removed.into_iter().for_each(|id| self.table.remove(id));
             }
         }
         self.members_changed();
@@ -157,10 +157,9 @@ impl Core {
         let (leader, term, leads) = (consensus.leader(), consensus.term(), consensus.is_leader());
         if leads && self.leading_term != term {
             self.leading_term = term;
-            let begins = consensus.last_index();
-            self.lease_rounds.reset(begins, self.now);
-            let asked = self.grants.reset();
-            drop(asked);
+            let term_start = consensus.last_index();
+            self.lease_rounds.reset(term_start, self.now);
+            self.grants.reset();
             self.pending_registrations.clear();
             let view = Message::View(self.view.clone());
             self.broadcast(&view);
@@ -175,9 +174,9 @@ impl Core {
         self.sent_claims = None;
         self.pending_proposals.clear();
         if let Some(leader) = leader.filter(|_| !leads) {
-            let gone = self.peers.iter().filter(|(_, peer)| !peer.up && peer.down_cause == Cause::Disconnected);
-            let gone: Vec<Id> = gone.map(|(id, _)| *id).collect();
-            gone.into_iter().for_each(|id| self.send(leader, Message::PeerDown(id)));
+            let down = self.peers.iter().filter(|(_, peer)| !peer.up && peer.down_cause == Cause::Disconnected);
+            let down: Vec<Id> = down.map(|(id, _)| *id).collect();
+            down.into_iter().for_each(|id| self.send(leader, Message::PeerDown(id)));
         }
     }
 
@@ -233,13 +232,13 @@ impl Core {
         }
         let own = self.settings.own;
         let term = self.consensus.as_ref().map_or(0, |consensus| consensus.term());
-        let told = self.leader_view.as_ref().filter(|(leader, view_term, view)| {
+        let leader_view = self.leader_view.as_ref().filter(|(leader, view_term, view)| {
             !self.is_arbiter_leader()
                 && self.arbiter_leader() == Some(*leader)
                 && *view_term == term
                 && view.contains(&own)
         });
-        let view = match told {
+        let view = match leader_view {
             Some((.., view)) => view.iter().copied().filter(|id| self.table.members.contains_key(id)).collect(),
             None => self.table.members.keys().copied().filter(|id| self.is_up(*id)).collect::<Vec<Id>>(),
         };

@@ -5,11 +5,11 @@ use hustings_protocol::Id;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, ConfChangeV2};
 
 use super::read_index::Reader;
-use super::table::{Command, MAX_OFFICES};
+use super::table::Command;
 use super::{ClientId, Core, LEADER};
 use crate::api::{Refusal, Reply, Request};
 use crate::clock::Moment;
-use crate::config::{MAX_MEMBERS, Mode};
+use crate::config::{MAX_MEMBERS, MAX_OFFICES, Mode};
 use crate::member::{Member, Role};
 use crate::wire::{ForwardedRequest, Message};
 
@@ -97,7 +97,7 @@ impl Core {
                 return self.begin_read(Reader::Client(client, request));
             }
             Request::Status | Request::Leader { .. } => return self.begin_read(Reader::Client(client, request)),
-            Request::Campaign { office, mode } => match self.may_campaign(client, &office, mode) {
+            Request::Campaign { office, mode } => match self.check_campaign(client, &office, mode) {
                 Ok(()) => {
                     self.reply(client, Reply::Done);
                     self.campaign(client, &office, mode);
@@ -121,7 +121,7 @@ impl Core {
         self.reply(client, reply);
     }
 
-    fn may_campaign(&self, client: ClientId, office: &str, mode: Option<Mode>) -> Result<(), Refusal> {
+    fn check_campaign(&self, client: ClientId, office: &str, mode: Option<Mode>) -> Result<(), Refusal> {
         if let Err(problem) = crate::config::office_name(office) {
             return Err(refusal("bad-request", problem));
         }
@@ -171,7 +171,7 @@ impl Core {
     }
 
     /// Whether a client waits for a reply.
-    pub fn has_pending_reply(&self, client: ClientId) -> bool {
+    pub(crate) fn has_pending_reply(&self, client: ClientId) -> bool {
         self.read_index.has_pending(client) || self.pending_requests.values().any(|pending| pending.client == client)
     }
 

@@ -141,29 +141,29 @@ impl Core {
         if self.published.len() > self.table.offices.len() {
             self.published.retain(|office, _| self.table.offices.contains_key(office));
         }
-        let state = self.table.offices.iter().map(|(name, office)| (name, self.published_office(name, office, true)));
-        let news = state.filter(|(name, state)| self.published.get(*name) != Some(state));
-        let (sure, doubtful): (Vec<bool>, Vec<bool>) =
-            news.map(|(_, state)| state.current).partition(|current| *current);
-        if !doubtful.is_empty() {
+        let states = self.table.offices.iter().map(|(name, office)| (name, self.published_office(name, office, true)));
+        let changes = states.filter(|(name, state)| self.published.get(*name) != Some(state));
+        let (current, outdated): (Vec<bool>, Vec<bool>) =
+            changes.map(|(_, state)| state.current).partition(|current| *current);
+        if !outdated.is_empty() {
             self.publish_changes(|state| !state.current, true);
         }
-        if !sure.is_empty() && !self.read_index.has_pending_watchers() {
+        if !current.is_empty() && !self.read_index.has_pending_watchers() {
             self.begin_read(Reader::Watchers);
         }
     }
 
-    fn publish_changes(&mut self, wanted: impl Fn(&PublishedOffice) -> bool, is_confirmed: bool) {
-        let state =
+    fn publish_changes(&mut self, is_wanted: impl Fn(&PublishedOffice) -> bool, is_confirmed: bool) {
+        let states =
             self.table.offices.iter().map(|(name, office)| (name, self.published_office(name, office, is_confirmed)));
-        let news = state.filter(|(name, state)| wanted(state) && self.published.get(*name) != Some(state));
-        let news: Vec<(String, PublishedOffice)> = news.map(|(name, state)| (name.clone(), state)).collect();
-        for (name, state) in news {
+        let changes = states.filter(|(name, state)| is_wanted(state) && self.published.get(*name) != Some(state));
+        let changes: Vec<(String, PublishedOffice)> = changes.map(|(name, state)| (name.clone(), state)).collect();
+        for (name, state) in changes {
             let status = self.office_status(&name, is_confirmed);
-            let wants = |asked: &Vec<Option<String>>| {
-                asked.iter().any(|office| office.as_ref().is_none_or(|office| *office == name))
+            let is_watching = |watched: &Vec<Option<String>>| {
+                watched.iter().any(|office| office.as_ref().is_none_or(|office| *office == name))
             };
-            let clients = self.watchers.iter().filter(|(_, asked)| wants(asked)).map(|(client, _)| *client);
+            let clients = self.watchers.iter().filter(|(_, watched)| is_watching(watched)).map(|(client, _)| *client);
             self.outputs.extend(clients.map(|client| Output::Reply(client, Reply::Office(status.clone()))));
             self.published.insert(name, state);
         }

@@ -28,14 +28,13 @@ use serde::{Deserialize, Serialize};
 
 use super::LEADER;
 use crate::api::Cause;
-pub use crate::config::MAX_OFFICES;
-use crate::config::Mode;
+use crate::config::{MAX_OFFICES, Mode};
 use crate::member::Member;
 
 /// How many changes of one office are remembered.
-pub const MAX_CHANGES: usize = 100;
+pub(crate) const MAX_CHANGES: usize = 100;
 /// How many changes of all offices together are remembered. If there are many offices, each gets an equal share.
-pub const MAX_TOTAL_CHANGES: usize = 80_000;
+const MAX_TOTAL_CHANGES: usize = 80_000;
 
 /// The holder of an office: a member in one of its incarnations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -92,56 +91,56 @@ pub enum Command {
 
 /// An office: a named lease, like an etcd election or a Kubernetes Lease.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Office {
+pub(crate) struct Office {
     /// Whether its leases are exclusive or fenced.
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// Who holds it; `None` if it is vacant.
-    pub holder: Option<Holder>,
+    pub(crate) holder: Option<Holder>,
     /// The token of the current or last holder.
-    pub token: u64,
+    pub(crate) token: u64,
     /// Why it was last granted or vacated.
-    pub cause: Cause,
+    pub(crate) cause: Cause,
     /// When it was last granted or vacated, for display.
-    pub unix_ms: u64,
+    pub(crate) unix_ms: u64,
     /// Whether an operator chose the holder, so that a better candidate does not preempt it.
-    pub pinned: bool,
+    pub(crate) pinned: bool,
     /// The last changes, oldest first.
-    pub history: VecDeque<HistoryEntry>,
+    pub(crate) history: VecDeque<HistoryEntry>,
 }
 
 /// A member of the cluster.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct MemberEntry {
+pub(crate) struct MemberEntry {
     /// Its description.
-    pub member: Member,
+    pub(crate) member: Member,
     /// Identifies the disk that holds its votes; 0 before one is registered.
-    pub store_id: u64,
+    pub(crate) store_id: u64,
 }
 
 /// A change of an office.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct HistoryEntry {
+pub(crate) struct HistoryEntry {
     /// The new holder; `None` if the office became vacant.
-    pub holder: Option<Id>,
+    pub(crate) holder: Option<Id>,
     /// The token.
-    pub token: u64,
+    pub(crate) token: u64,
     /// Why.
-    pub cause: Cause,
+    pub(crate) cause: Cause,
     /// Wall-clock time, for display.
-    pub unix_ms: u64,
+    pub(crate) unix_ms: u64,
 }
 
 /// The replicated state.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
     /// All known offices, by name.
-    pub offices: BTreeMap<String, Office>,
+    pub(crate) offices: BTreeMap<String, Office>,
     /// All members, by id.
-    pub members: BTreeMap<Id, MemberEntry>,
+    pub(crate) members: BTreeMap<Id, MemberEntry>,
     /// Whether elections are paused.
-    pub paused: bool,
+    pub(crate) paused: bool,
     /// The highest member id so far. Ids are never reused.
-    pub max_member_id: u64,
+    pub(crate) max_member_id: u64,
 }
 
 impl Table {
@@ -153,7 +152,7 @@ impl Table {
     }
 
     /// The last token of an office; 0 if the office is unknown.
-    pub fn token(&self, office: &str) -> u64 {
+    pub(crate) fn token(&self, office: &str) -> u64 {
         self.offices.get(office).map_or(0, |office| office.token)
     }
 
@@ -206,7 +205,7 @@ impl Table {
     }
 
     /// How many more offices may become held, counting both vacant and unknown ones.
-    pub fn remaining_capacity(&self) -> usize {
+    pub(crate) fn remaining_capacity(&self) -> usize {
         let held = self.offices.iter().filter(|(name, known)| *name != LEADER && known.holder.is_some());
         MAX_OFFICES.saturating_sub(held.count())
     }
@@ -239,29 +238,29 @@ impl Table {
     }
 
     /// Adds a member, or replaces its description.
-    pub fn set_member(&mut self, member: Member) {
+    pub(crate) fn set_member(&mut self, member: Member) {
         self.max_member_id = self.max_member_id.max(member.id.0);
         let store_id = self.members.get(&member.id).map_or(0, |known| known.store_id);
         self.members.insert(member.id, MemberEntry { member, store_id });
     }
 
     /// Removes a member.
-    pub fn remove(&mut self, id: Id) {
+    pub(crate) fn remove(&mut self, id: Id) {
         self.members.remove(&id);
     }
 
     /// The description of a member.
-    pub fn member(&self, id: Id) -> Option<&Member> {
+    pub(crate) fn member(&self, id: Id) -> Option<&Member> {
         self.members.get(&id).map(|known| &known.member)
     }
 
     /// The name of a member.
-    pub fn member_name(&self, id: Id) -> String {
+    pub(crate) fn member_name(&self, id: Id) -> String {
         self.member(id).map_or_else(|| format!("#{id}"), |member| member.name.clone())
     }
 
     /// The member with this name.
-    pub fn member_by_name(&self, name: &str) -> Option<&Member> {
+    pub(crate) fn member_by_name(&self, name: &str) -> Option<&Member> {
         self.members.values().map(|known| &known.member).find(|member| member.name == name)
     }
 
@@ -271,7 +270,7 @@ impl Table {
     }
 
     /// Decodes the table of a snapshot.
-    pub fn decode(bytes: &[u8]) -> Option<Table> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Table> {
         postcard::from_bytes(bytes).ok()
     }
 }
@@ -301,7 +300,7 @@ impl Office {
 
 impl Command {
     /// The office that the command is about.
-    pub fn office(&self) -> Option<&str> {
+    pub(crate) fn office(&self) -> Option<&str> {
         match self {
             Command::Grant { office, .. } | Command::Vacate { office, .. } => Some(office),
             Command::SetPaused(_) | Command::RegisterStore { .. } | Command::SetMember(_) => None,
@@ -309,12 +308,12 @@ impl Command {
     }
 
     /// Encodes the command for the log.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         postcard::to_allocvec(self).expect("a command is plain data")
     }
 
     /// Decodes a command of the log.
-    pub fn decode(bytes: &[u8]) -> Option<Command> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Command> {
         postcard::from_bytes(bytes).ok()
     }
 }

@@ -186,8 +186,8 @@ impl Election {
         actions: &mut Vec<Action>,
     ) -> Result<Election, ElectionError> {
         let is_ascending = candidates.is_sorted_by(|one, next| one.id < next.id);
-        let place = candidates.binary_search_by_key(&own, |one| one.id).ok();
-        let Some(index) = place.filter(|_| is_ascending) else {
+        let index = candidates.binary_search_by_key(&own, |one| one.id).ok();
+        let Some(index) = index.filter(|_| is_ascending) else {
             return Err(ElectionError::InvalidCandidates { own });
         };
         Election::check(choice)?;

@@ -105,8 +105,7 @@ impl SharedState {
 
     /// Whether a message of an election that this node is not in arrives too late, so that [`SharedState::buffer`]
     /// would discard it.
-    #[doc(hidden)]
-    pub fn is_stale(&self, key: u64, bytes: &[u8]) -> bool {
+    pub(crate) fn is_stale(&self, key: u64, bytes: &[u8]) -> bool {
         self.peek_counter(bytes).is_ok_and(|counter| counter <= self.floors.of(key))
     }
 

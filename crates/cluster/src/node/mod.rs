@@ -27,7 +27,7 @@ use self::health::Watch;
 use self::stop::Orders;
 use crate::clock::Clock;
 use crate::config::{Config, MAX_MEMBERS};
-use crate::core::{Broken, Core, Exit, Setup};
+use crate::core::{Broken, Core, Setup};
 use crate::election::Election;
 use crate::identity::Identity;
 use crate::store::{Disk, Store, StoreError, Who, Write};
@@ -36,6 +36,8 @@ use crate::transport::{Event, Limits, Settings, Transport};
 pub use self::error::{NodeError, SocketError};
 pub use self::journal::Journal;
 pub use self::stop::Stopper;
+pub use crate::core::Exit;
+pub use crate::election::ElectionError;
 
 const ALARM: Token = Token(0);
 const WAKER: Token = Token(1);

@@ -10,4 +10,5 @@ pub(crate) use message::MAX_LIST_LEN;
 pub use message::{
     Candidacy, Claim, DecodeError, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message,
 };
-pub use raft_message::{LogEntry, LogSnapshot, MAX_INDEX, RaftMessage};
+pub(crate) use raft_message::MAX_INDEX;
+pub use raft_message::RaftMessage;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 const MAX_CONF_CHANGE_BYTES: usize = 1024;
 
 /// The maximum term and log index. Arithmetic on them never overflows.
-pub const MAX_INDEX: u64 = 1 << 62;
+pub(crate) const MAX_INDEX: u64 = 1 << 62;
 
 /// A message of the raft library, without sender and receiver, which the connection determines.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -30,38 +30,38 @@ pub struct RaftMessage {
 
 /// A log entry.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct LogEntry {
+struct LogEntry {
     /// 0 for a command; 1 and 2 for membership changes.
-    pub kind: u8,
+    kind: u8,
     /// The term in which it was proposed.
-    pub term: u64,
+    term: u64,
     /// Its log index.
-    pub index: u64,
+    index: u64,
     /// Its content.
-    pub data: Vec<u8>,
+    data: Vec<u8>,
     /// Additional data of a membership change.
-    pub context: Vec<u8>,
+    context: Vec<u8>,
 }
 
 /// A snapshot of the replicated state.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct LogSnapshot {
+struct LogSnapshot {
     /// The encoded state.
-    pub data: Vec<u8>,
+    data: Vec<u8>,
     /// The index of the last entry that it includes.
-    pub index: u64,
+    index: u64,
     /// The term of that entry.
-    pub term: u64,
+    term: u64,
     /// The ids of the voters.
-    pub voters: Vec<u64>,
+    voters: Vec<u64>,
     /// The ids of the learners.
-    pub learners: Vec<u64>,
+    learners: Vec<u64>,
     /// The voters before a membership change in progress.
-    pub voters_outgoing: Vec<u64>,
+    voters_outgoing: Vec<u64>,
     /// The learners after it.
-    pub learners_next: Vec<u64>,
+    learners_next: Vec<u64>,
     /// Whether the change completes by itself.
-    pub auto_leave: bool,
+    auto_leave: bool,
 }
 
 impl From<&eraftpb::Entry> for LogEntry {
@@ -78,7 +78,7 @@ impl From<&eraftpb::Entry> for LogEntry {
 
 impl LogEntry {
     /// Converts the entry; `None` if it is invalid.
-    pub fn to_raft(&self) -> Option<eraftpb::Entry> {
+    fn to_raft(&self) -> Option<eraftpb::Entry> {
         let mut entry = eraftpb::Entry::default();
         let kind = eraftpb::EntryType::from_i32(self.kind.into())?;
         if kind != eraftpb::EntryType::EntryNormal && self.data.len() > MAX_CONF_CHANGE_BYTES {
@@ -124,7 +124,7 @@ impl LogSnapshot {
     }
 
     /// Converts the snapshot.
-    pub fn to_raft(&self) -> eraftpb::Snapshot {
+    fn to_raft(&self) -> eraftpb::Snapshot {
         let mut snapshot = eraftpb::Snapshot { data: self.data.clone().into(), ..Default::default() };
         let meta = snapshot.mut_metadata();
         meta.index = self.index;
@@ -195,8 +195,8 @@ impl RaftMessage {
             return None;
         }
         // The library panics on a gap between entries, and on an entry of a later term.
-        let mut places = (self.index.checked_add(1)?..).zip(&message.entries);
-        (self.term > 0 && places.all(|(index, entry)| entry.index == index && entry.term <= self.term))
+        let mut positions = (self.index.checked_add(1)?..).zip(&message.entries);
+        (self.term > 0 && positions.all(|(index, entry)| entry.index == index && entry.term <= self.term))
             .then_some(message)
     }
 }

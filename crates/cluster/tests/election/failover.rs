@@ -60,9 +60,9 @@ fn failover(choice: &Choice, survivors: u64, successor: u64, stagger: u64) -> Fa
     let named_another = network.names.iter().any(|(.., whom)| whom.is_some_and(|whom| whom != leader));
     let last = |who: Id| network.names.iter().rev().find(|(_, by, _)| *by == who).map_or(0, |(when, ..)| when - began);
     let agreed = rest.iter().map(|one| last(one.id)).max().unwrap_or(0);
-    let wavers =
+    let forgets =
         |one: &MemberRank| network.names.iter().filter(|(_, by, whom)| *by == one.id && whom.is_some()).count() > 1;
-    Failover { leads: last(leader), agreed, messages, named_another, named_nobody: rest.iter().any(wavers) }
+    Failover { leads: last(leader), agreed, messages, named_another, named_nobody: rest.iter().any(forgets) }
 }
 
 /// The default algorithm: the successor leads as soon as it starts the election. All others know it one message delay

@@ -89,14 +89,14 @@ fn all_name_the_highest_candidate_also_after_it_fails_and_returns() {
                 if size == 1 {
                     continue;
                 }
-                let gone = highest(&all);
-                let rest: Vec<MemberRank> = all.iter().copied().filter(|one| one.id != gone).collect();
+                let leader = highest(&all);
+                let rest: Vec<MemberRank> = all.iter().copied().filter(|one| one.id != leader).collect();
                 for time in 0..3 {
-                    network.kill(gone);
+                    network.kill(leader);
                     network.start_all(&rest, if time == 1 { 100 } else { 3 * TICK });
                     network.run_for(LONG);
                     expect_agreement(&network, &rest, "without the highest candidate");
-                    network.boot(gone);
+                    network.boot(leader);
                     network.start_all(&all, if time == 1 { 100 } else { 3 * TICK });
                     network.run_for(LONG);
                     expect_agreement(&network, &all, "after its return");
@@ -127,9 +127,9 @@ fn random_faults(choice: &Choice, seed: u64, configure: impl FnOnce(&mut SimNetw
                 network.boot(one);
             }
             _ => {
-                let seen: Vec<MemberRank> =
+                let visible: Vec<MemberRank> =
                     all.iter().copied().filter(|each| each.id == one || rng.below(3) > 0).collect();
-                network.start_in(rng.below(TICK), one, &seen);
+                network.start_in(rng.below(TICK), one, &visible);
             }
         }
     }

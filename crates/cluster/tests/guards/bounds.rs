@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use hustings_cluster::api::{Cause, Reply, Request};
-use hustings_cluster::config::{Config, Health, MAX_MEMBERS, Mode, Probe};
+use hustings_cluster::config::{Config, Health, MAX_MEMBERS, MAX_OFFICES, Mode, Probe};
 use hustings_cluster::core::ClientId;
-use hustings_cluster::core::table::{Command, Holder, MAX_OFFICES, Table};
+use hustings_cluster::core::table::{Command, Holder, Table};
 use hustings_cluster::member::Role;
 use hustings_cluster::store::Mirror;
 use hustings_cluster::wire::Message;

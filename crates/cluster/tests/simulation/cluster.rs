@@ -308,7 +308,7 @@ impl SimCluster {
         self.serial += 1;
         let (client, incarnation) = (ClientId(1_000 + self.serial), self.hosts[node].incarnation);
         self.leases.begin_read(client.0, office);
-        self.handle_event(EventKind::Ask { at: node, incarnation, client, office: office.to_string() });
+        self.handle_event(EventKind::Read { at: node, incarnation, client, office: office.to_string() });
         client
     }
 
@@ -326,16 +326,16 @@ impl SimCluster {
 
     /// The current holder of an office according to each running host. Advances time until all of them have answered.
     pub(crate) fn leaders(&mut self, office: &str) -> Vec<Option<String>> {
-        let asked: Vec<ClientId> = (0..self.size()).map(|node| self.read_leader(node, office)).collect();
+        let clients: Vec<ClientId> = (0..self.size()).map(|node| self.read_leader(node, office)).collect();
         let is_open = |cluster: &SimCluster, node: usize| {
-            cluster.hosts[node].core.is_some() && !cluster.answers.contains_key(&asked[node])
+            cluster.hosts[node].core.is_some() && !cluster.answers.contains_key(&clients[node])
         };
         let latest = self.now + 1_000 * MS;
         while (0..self.size()).any(|node| is_open(self, node)) && self.now < latest {
             self.run_ms(1);
         }
-        let shown = asked.iter().map(|client| self.answers.remove(client));
-        shown.map(|status| status.filter(|status| status.current).and_then(|status| status.holder)).collect()
+        let answers = clients.iter().map(|client| self.answers.remove(client));
+        answers.map(|status| status.filter(|status| status.current).and_then(|status| status.holder)).collect()
     }
 
     /// The state of all cores, for failure messages.

@@ -66,15 +66,15 @@ fn a_resumed_arbiter_leader_does_not_show_a_former_holder_as_current() {
         assert_eq!(cluster.leaders("fast"), vec![Some("n3".to_string()); 3], "seed {seed}");
         cluster.freeze(frozen);
         cluster.run_ms(300);
-        let claims = cluster.leases.acquired;
+        let acquired_before = cluster.leases.acquired;
         let next = (0..2).find(|node| *node != frozen).expect("there are two candidates");
         cluster.transfer(operator, "fast", next);
         cluster.run_ms(100);
-        moved += usize::from(frozen != 2 && cluster.leases.acquired > claims);
-        let current = cluster.leases.current_answers;
+        moved += usize::from(frozen != 2 && cluster.leases.acquired > acquired_before);
+        let answers_before = cluster.leases.current_answers;
         cluster.resume_and_read(frozen, Some("fast"));
         cluster.run_ms(500);
-        assert!(cluster.leases.current_answers > current, "seed {seed}: no read was answered as current");
+        assert!(cluster.leases.current_answers > answers_before, "seed {seed}: no read was answered as current");
     }
     assert!(moved > 5, "the office moved while the leader was frozen in only {moved} clusters");
 }
@@ -112,13 +112,13 @@ fn a_single_cut_link_moves_no_office() {
             for ends in [false, true] {
                 let mut cluster = SimCluster::new(3, seed, Options { jitter: false, ..Options::default() });
                 cluster.run_ms(3_000);
-                let claims = cluster.leases.acquired;
+                let acquired_before = cluster.leases.acquired;
                 cluster.cut(one, other);
                 if ends {
                     cluster.disconnect(one, other);
                 }
                 cluster.run_ms(5_000);
-                let acquired = cluster.leases.acquired - claims;
+                let acquired = cluster.leases.acquired - acquired_before;
                 assert_eq!(acquired, 0, "seed {seed}: between {one} and {other}: {}", cluster.debug_state());
                 cluster.check_converged();
             }

@@ -42,7 +42,7 @@ pub(crate) struct Campaign {
 }
 
 impl Consensus {
-    /// The leader failed, or there never was one: campaigns after a delay, as the voter at `position` in the order.
+    /// The leader failed, or there never was one: schedules a campaign of the voter at `position` in the order.
     pub(crate) fn schedule_campaign(&mut self, position: u32, after: Duration, now: Moment) {
         self.campaign.attempts = 0;
         self.campaign.at = Some(now + after + STAGGER * position);
@@ -54,7 +54,7 @@ impl Consensus {
         self.campaign.at.unwrap_or(Moment::NEVER).min(held_votes)
     }
 
-    /// Campaigns if it is time to and `is_allowed`. Otherwise schedules the next attempt for the voter at `position` in
+    /// If a campaign is due: campaigns if `is_allowed`, and schedules the next attempt of the voter at `position` in
     /// the order.
     pub(crate) fn campaign_if_due(&mut self, position: u32, is_allowed: bool, now: Moment) {
         self.campaign.held_votes.retain(|(until, _)| *until > now);

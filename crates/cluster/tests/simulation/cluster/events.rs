@@ -18,7 +18,7 @@ pub(super) enum EventKind {
     Persisted { at: usize, incarnation: u64, number: u64 },
     Wake { at: usize, incarnation: u64 },
     Stopped { at: usize, incarnation: u64, office: String, token: u64 },
-    Ask { at: usize, incarnation: u64, client: ClientId, office: String },
+    Read { at: usize, incarnation: u64, client: ClientId, office: String },
     Dial { one: usize, other: usize },
 }
 
@@ -65,7 +65,7 @@ impl SimCluster {
             | EventKind::Down { at, .. }
             | EventKind::Persisted { at, .. }
             | EventKind::Wake { at, .. }
-            | EventKind::Ask { at, .. }
+            | EventKind::Read { at, .. }
             | EventKind::Stopped { at, .. } => *at,
             EventKind::Dial { one, .. } => *one,
         };
@@ -109,7 +109,7 @@ impl SimCluster {
                     self.drive(at, |core, now| core.handle_request(CLIENT, Request::Stopped { office, token }, now));
                 }
             }
-            EventKind::Ask { at, incarnation, client, office } => {
+            EventKind::Read { at, incarnation, client, office } => {
                 if self.hosts[at].incarnation == incarnation {
                     self.drive(at, |core, now| core.handle_request(client, Request::Leader { office }, now));
                 }
