@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hustings_cluster::trial::net::prefer_this_thread;
+use hustings_harness::net::prefer_this_thread;
 
 use crate::clock::{self, MILLISECOND};
 use crate::history::Event;

@@ -9,7 +9,7 @@
 //! - [`core`]: the decision logic of a node, without I/O and clock: who is up, who *may* lead, who holds which office.
 //! - [`store`]: what a node must not forget.
 //! - [`api`]: what programs on the same host say to a node, and the client for it.
-//! - [`node`]: the loop around the core. [`trial`]: how fast and how cheap a real cluster is.
+//! - [`node`]: the loop around the core.
 
 pub mod api;
 pub mod clock;
@@ -26,6 +26,5 @@ pub mod node;
 pub mod store;
 pub mod timing;
 pub mod transport;
-pub mod trial;
 #[doc(hidden)]
 pub mod wire;

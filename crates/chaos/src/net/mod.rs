@@ -8,7 +8,7 @@ mod namespaces;
 use std::io;
 use std::net::SocketAddr;
 
-pub(crate) use hustings_cluster::trial::net::{Link, Links, Proxy};
+pub(crate) use hustings_harness::net::{Link, Links, Proxy};
 pub(crate) use namespaces::Namespaces;
 
 /// The network between the nodes. Whatever was made for it is removed when it is dropped.

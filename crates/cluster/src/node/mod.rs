@@ -50,7 +50,7 @@ const FIRST_PEER: usize = FIRST_CLIENT + 1 + MAX_CLIENTS;
 pub const WIRE_BYTES: &str = "wire-bytes-out";
 
 /// By so much a node is preferred to other processes of its host.
-pub(crate) const NICENESS: i32 = -10;
+pub const NICENESS: i32 = -10;
 
 /// How a node is run.
 #[derive(Debug)]

@@ -128,8 +128,8 @@ impl Failure {
     }
 }
 
-impl From<hustings_cluster::trial::TrialError> for Failure {
-    fn from(error: hustings_cluster::trial::TrialError) -> Self {
+impl From<hustings_harness::TrialError> for Failure {
+    fn from(error: hustings_harness::TrialError) -> Self {
         Failure::Cluster(error.into())
     }
 }

@@ -6,9 +6,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::{Table, presets};
 use hustings_cluster::config::Mode;
 use hustings_cluster::timing::Timing;
-use hustings_cluster::trial::failover::{self, End, Failover};
-use hustings_cluster::trial::idle::{self, Idle};
-use hustings_cluster::trial::{Cluster, Layout, TrialError};
+use hustings_harness::failover::{self, End, Failover};
+use hustings_harness::idle::{self, Idle};
+use hustings_harness::{Cluster, Layout, TrialError};
 use serde_json::json;
 
 use crate::cli::args::Format;

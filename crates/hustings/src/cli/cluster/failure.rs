@@ -3,7 +3,7 @@
 use hustings_cluster::api::{ClientError, Refusal};
 use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::NodeError;
-use hustings_cluster::trial::TrialError;
+use hustings_harness::TrialError;
 use hustings_sim::parse::{nearest, short};
 
 use super::super::console::Exit;

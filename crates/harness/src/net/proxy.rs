@@ -217,7 +217,7 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::net::Link;
+    use crate::net::Link;
     use std::io::{Read, Write};
     use std::net::{TcpListener as StdListener, TcpStream as StdStream};
     use std::time::Duration;

@@ -13,8 +13,8 @@ mod processes;
 
 use std::io;
 
-use crate::api::ClientError;
-use crate::config::BootstrapError;
+use hustings_cluster::api::ClientError;
+use hustings_cluster::config::BootstrapError;
 
 pub use processes::{Cluster, Layout};
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::TrialError;
 use super::processes::{Cluster, io};
-use crate::node::WIRE_BYTES;
+use hustings_cluster::node::WIRE_BYTES;
 
 /// How long a cluster is left alone before it is looked at.
 const SETTLED: Duration = Duration::from_secs(2);

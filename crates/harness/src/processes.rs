@@ -10,8 +10,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::TrialError;
 use super::net::{Links, Proxy};
-use crate::api::{Client, Reply, Request, Status};
-use crate::config::{Choice, Mode, Newcomer, Plan, found};
+use hustings_cluster::api::{Client, Reply, Request, Status};
+use hustings_cluster::config::{Choice, Mode, Newcomer, Plan, found};
 
 /// How long anything may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);

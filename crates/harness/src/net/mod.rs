@@ -5,7 +5,7 @@ mod caller;
 mod pipe;
 mod proxy;
 
-use crate::node::NICENESS;
+use hustings_cluster::node::NICENESS;
 
 pub use proxy::Proxy;
 

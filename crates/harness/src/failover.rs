@@ -5,8 +5,8 @@ use rustix::process::Signal;
 use super::crowd::{Crowd, Held, OFFICE};
 use super::processes::Cluster;
 use super::{Spread, TrialError};
-use crate::api::{Client, Request};
-use crate::clock::{Clock, Moment};
+use hustings_cluster::api::{Client, Request};
+use hustings_cluster::clock::{Clock, Moment};
 
 /// How a holder ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use super::TrialError;
 use super::processes::{Cluster, PATIENCE};
-use crate::api::{Reply, Request};
-use crate::clock::{Clock, Moment};
+use hustings_cluster::api::{Reply, Request};
+use hustings_cluster::clock::{Clock, Moment};
 
 /// The office that is fought for.
 pub(super) const OFFICE: &str = "trial";
