@@ -131,8 +131,8 @@ impl<'a> Drive<'a> {
     }
 
     fn start_node(&mut self, node: usize) -> io::Result<()> {
-        let process = self.cluster.nodes.start(node)?;
-        self.cluster.net.started(node, process);
+        let pid = self.cluster.nodes.start(node)?;
+        self.cluster.net.set_process(node, pid);
         Ok(())
     }
 

@@ -4,11 +4,12 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use hustings_harness::process::Process;
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 /// How one node is started.
 #[derive(Clone, Debug)]
@@ -34,7 +35,7 @@ pub(crate) struct Launcher {
     pub(crate) harness: Option<PathBuf>,
 }
 
-/// All nodes. Dropped, it kills and reaps them.
+/// All nodes. They are killed and reaped when this is dropped.
 pub(crate) struct Nodes {
     launcher: Launcher,
     slots: Vec<Slot>,
@@ -42,13 +43,13 @@ pub(crate) struct Nodes {
 
 struct Slot {
     spec: Spec,
-    child: Option<Child>,
+    process: Option<Process>,
 }
 
 impl Nodes {
     /// None of them runs yet.
     pub(crate) fn new(launcher: Launcher, specs: Vec<Spec>) -> Self {
-        Nodes { launcher, slots: specs.into_iter().map(|spec| Slot { spec, child: None }).collect() }
+        Nodes { launcher, slots: specs.into_iter().map(|spec| Slot { spec, process: None }).collect() }
     }
 
     /// How a node is started the next time.
@@ -56,8 +57,8 @@ impl Nodes {
         &mut self.slots[node].spec
     }
 
-    /// Starts a node that does not run; the number of its process.
-    pub(crate) fn start(&mut self, node: usize) -> io::Result<u32> {
+    /// Starts a node that does not run; its process id.
+    pub(crate) fn start(&mut self, node: usize) -> io::Result<Pid> {
         self.kill(node)?;
         let spec = &self.slots[node].spec;
         let mut log = OpenOptions::new().create(true).append(true).open(&spec.log)?;
@@ -66,23 +67,18 @@ impl Nodes {
         command.envs(spec.environment.iter().map(|(name, value)| (name, value)));
         // A group of its own: an interrupt from the keyboard is the harness's business.
         command.process_group(0).stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-        let child = command.spawn()?;
+        let process = Process::spawn(&mut command)?;
         drop(command);
         // Through a pipe, so that a limit on the node's files is none on what it says.
         thread::Builder::new().name(format!("log-{}", spec.name)).spawn(move || io::copy(&mut reader, &mut log))?;
-        let process = child.id();
-        self.slots[node].child = Some(child);
-        Ok(process)
+        let pid = process.pid();
+        self.slots[node].process = Some(process);
+        Ok(pid)
     }
 
     /// Kills a node, if it runs, and waits until it is gone.
     pub(crate) fn kill(&mut self, node: usize) -> io::Result<()> {
-        if let Some(mut child) = self.slots[node].child.take() {
-            let killed = child.kill();
-            child.wait()?;
-            killed?;
-        }
-        Ok(())
+        self.slots[node].process.take().map_or(Ok(()), Process::kill)
     }
 
     /// Freezes a node, if it runs.
@@ -97,10 +93,10 @@ impl Nodes {
 
     /// From now on no file of a node may be longer.
     pub(crate) fn limit(&mut self, node: usize, bytes: Option<u64>) -> io::Result<()> {
-        match self.process(node) {
+        match &self.slots[node].process {
             Some(process) => {
                 let limit = Rlimit { current: bytes, maximum: None };
-                prlimit(Some(process), Resource::Fsize, limit)?;
+                prlimit(Some(process.pid()), Resource::Fsize, limit)?;
                 Ok(())
             }
             None => Ok(()),
@@ -110,10 +106,10 @@ impl Nodes {
     /// With what a node has ended, if it has of itself. It is reaped by that.
     pub(crate) fn ended(&mut self, node: usize) -> io::Result<Option<ExitStatus>> {
         let slot = &mut self.slots[node];
-        let Some(child) = &mut slot.child else { return Ok(None) };
-        let status = child.try_wait()?;
+        let Some(process) = &mut slot.process else { return Ok(None) };
+        let status = process.try_wait()?;
         if status.is_some() {
-            slot.child = None;
+            slot.process = None;
         }
         Ok(status)
     }
@@ -125,8 +121,8 @@ impl Nodes {
         }
         let deadline = Instant::now() + patience;
         for node in 0..self.slots.len() {
-            while Instant::now() < deadline && self.ended(node)?.is_none() && self.slots[node].child.is_some() {
-                thread::sleep(Duration::from_millis(5));
+            if let Some(process) = &mut self.slots[node].process {
+                process.wait_timeout(deadline.saturating_duration_since(Instant::now()))?;
             }
             self.kill(node)?;
         }
@@ -134,24 +130,7 @@ impl Nodes {
     }
 
     fn signal(&mut self, node: usize, signal: Signal) -> io::Result<()> {
-        match self.process(node) {
-            Some(process) => Ok(kill_process(process, signal)?),
-            None => Ok(()),
-        }
-    }
-
-    /// Its process. It is not reaped yet, so the number is nobody else's.
-    fn process(&self, node: usize) -> Option<Pid> {
-        self.slots[node].child.as_ref().map(Pid::from_child)
-    }
-}
-
-impl Drop for Nodes {
-    fn drop(&mut self) {
-        for node in 0..self.slots.len() {
-            // The others must go, whatever happens to one.
-            let _ = self.kill(node);
-        }
+        self.slots[node].process.as_ref().map_or(Ok(()), |process| process.signal(signal))
     }
 }
 
@@ -190,8 +169,8 @@ mod tests {
         Nodes::new(Launcher { program: "bash".into(), harness: None }, vec![spec])
     }
 
-    fn state(process: u32) -> Option<char> {
-        let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    fn state(pid: Pid) -> Option<char> {
+        let text = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
         text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hustings_harness::net::prefer_this_thread;
+use hustings_harness::net::raise_thread_priority;
 
 use crate::clock::{self, MILLISECOND};
 use crate::history::Event;
@@ -19,7 +19,7 @@ const TOO_LONG: u64 = 60 * MILLISECOND;
 pub(crate) fn start(scene: &Arc<Scene>) -> io::Result<JoinHandle<()>> {
     let scene = Arc::clone(scene);
     std::thread::Builder::new().name("watchdog".to_string()).spawn(move || {
-        prefer_this_thread();
+        raise_thread_priority();
         while !scene.over() {
             let from = clock::now();
             std::thread::sleep(EVERY);

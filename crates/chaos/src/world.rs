@@ -170,11 +170,11 @@ mod tests {
     fn the_worst_of_several_holds() {
         let mut world = world(&[(episode(Kind::Slow, 1, 40), 2), (episode(Kind::HostAway, 1, 0), 2)]);
         assert_eq!(world.links().get(2, 3), Link::Silent);
-        assert!(world.links().unplugged(2) && !world.links().unplugged(3));
+        assert!(world.links().is_isolated(2) && !world.links().is_isolated(3));
         assert!(world.ill(2));
         world.end(1);
         assert_eq!((world.links().get(2, 3), world.links().get(3, 2)), (Link::Slow(40), Link::Slow(40)));
-        assert!(!world.ill(2) && !world.links().unplugged(2));
+        assert!(!world.ill(2) && !world.links().is_isolated(2));
     }
 
     #[test]

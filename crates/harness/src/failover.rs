@@ -1,122 +1,124 @@
-//! From the end of a holder until the next one is told.
+//! The time from the loss of an office's holder until the next holder is told.
 
-use rustix::process::Signal;
-
-use super::crowd::{Crowd, Held, OFFICE};
-use super::processes::Cluster;
-use super::{Spread, TrialError};
 use hustings_cluster::api::{Client, Request};
 use hustings_cluster::clock::{Clock, Moment};
+use rustix::process::Signal;
 
-/// How a holder ends.
+use crate::clients::{Clients, Grant, OFFICE};
+use crate::cluster::Cluster;
+use crate::error::HarnessError;
+use crate::percentiles::Percentiles;
+
+/// How the office loses its holder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// Its process is killed; its host ends its connections.
+    /// The holder's process is killed; its host closes the connections.
     Killed,
-    /// It is asked to hand the office to another.
+    /// The holder is asked to hand the office over.
     HandsOver,
-    /// Its process is stopped, as if it or its host hung.
+    /// The holder's process is stopped with SIGSTOP, as if it or its host hung.
     Frozen,
-    /// Its host is cut off from all others. The programs on it still hear their node.
+    /// The holder's host is isolated from all other hosts. Its clients still reach their node.
     CutOff,
-    /// Its host is dead: it is cut off, and then killed, so that nobody sees its connections end.
+    /// The holder's host is isolated and then the process is killed, so that no peer sees a connection end.
     HostDead,
 }
 
 impl End {
-    /// Whether links have to be cut for it, which needs a cluster that is [proxied](super::Layout::proxied).
+    /// Whether this needs a cluster that is [proxied](crate::Layout::proxied).
     pub fn needs_proxy(self) -> bool {
         matches!(self, End::CutOff | End::HostDead)
     }
 }
 
-/// What was measured.
+/// The result of a measurement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Failover {
-    /// From just before the end until the next holder is told.
-    pub told: Spread,
-    /// How often the old one had stopped for certain before the next one was told: the last deadline that its program
-    /// was told had passed; or it had said that it had stopped, if it handed the office over.
+    /// The time from just before the loss until the next holder is told.
+    pub latency: Percentiles,
+    /// How often the old holder had certainly stopped before the next one was told: its last deadline had passed, or
+    /// it had confirmed that it stopped.
     pub stopped_first: usize,
-    /// How often the old one's node led the arbiter as well, which then had to be elected anew before.
+    /// How often the old holder's node led the arbiter as well, so that the arbiter had to elect a leader first.
     pub led_arbiter: usize,
-    /// How often the office had moved before its holder was ended. Those were not counted, and tried again.
+    /// How often the office had already moved when its holder was to be ended. Those attempts are repeated and not
+    /// counted.
     pub moved_by_itself: usize,
 }
 
-/// Ends the holder so often, and measures each time.
+/// Ends the holder `times` times. Calls `progress` with the number of measurements done.
 pub fn measure(
     cluster: &mut Cluster,
     end: End,
     times: usize,
     mut progress: impl FnMut(usize),
-) -> Result<Failover, TrialError> {
-    let mut crowd = Crowd::new(cluster)?;
-    let (mut told, mut stopped_first, mut led_arbiter, mut moved_by_itself) = (Vec::new(), 0, 0, 0);
-    let nothing = |what: &str| TrialError::Late {
-        what: what.to_string(),
-        seconds: 0,
-        folder: cluster.folder().display().to_string(),
-    };
-    let (nothing_measured, too_restless) = (nothing("nothing was measured"), nothing("the office moved by itself"));
-    while told.len() < times {
-        cluster.wait_until_well()?;
-        let old = crowd.holder(cluster)?;
+) -> Result<Failover, HarnessError> {
+    let mut clients = Clients::start(cluster)?;
+    let (mut latencies, mut stopped_first, mut led_arbiter, mut moved_by_itself) = (Vec::new(), 0, 0, 0);
+    while latencies.len() < times {
+        cluster.wait_until_ready()?;
+        let old = clients.holder(cluster)?;
         let leads = cluster.status(old.node)?.arbiter_leader.as_deref() == Some(cluster.name(old.node));
-        let (began, asking) = begin(cluster, end, old)?;
-        let next = crowd.next_holder(cluster, old.token)?;
+        let (began, transfer) = begin(cluster, end, old)?;
+        let next = clients.holder_after(cluster, old.token)?;
         if end == End::Frozen {
-            // It hears nothing, and so says nothing, before it goes on.
+            // A frozen client reports nothing before it continues.
             cluster.signal(old.node, Signal::CONT)?;
         }
-        let acts_until = crowd.end_of(cluster, old)?;
-        drop(asking);
-        match end {
-            End::HandsOver | End::Frozen => {}
-            End::CutOff => cluster.mend()?,
-            End::Killed | End::HostDead => {
-                cluster.reap(old.node);
-                if end == End::HostDead {
-                    cluster.mend()?;
-                }
-                cluster.revive(old.node)?;
-                crowd.join(cluster, old.node)?;
-            }
-        }
+        let deadline = clients.end_of(cluster, old)?;
+        drop(transfer);
+        recover(cluster, &mut clients, end, old.node)?;
         if next.at < began {
             moved_by_itself += 1;
             if moved_by_itself > times {
-                return Err(too_restless);
+                let folder = cluster.folder().display().to_string();
+                return Err(HarnessError::Unstable { times: moved_by_itself, folder });
             }
             continue;
         }
-        told.push(next.at.since(began).as_nanos() as u64);
-        stopped_first += usize::from(acts_until <= next.at);
+        latencies.push(next.at.since(began).as_nanos() as u64);
+        stopped_first += usize::from(deadline <= next.at);
         led_arbiter += usize::from(leads);
-        progress(told.len());
+        progress(latencies.len());
     }
-    let told = Spread::of(told).ok_or(nothing_measured)?;
-    Ok(Failover { told, stopped_first, led_arbiter, moved_by_itself })
+    let latency = Percentiles::of(latencies).ok_or_else(|| cluster.timed_out("nothing was measured"))?;
+    Ok(Failover { latency, stopped_first, led_arbiter, moved_by_itself })
 }
 
-/// Ends the holder; the moment just before. Whoever asked it to hand over must be kept until it has: a program that
-/// hangs up wants no answer.
-fn begin(cluster: &Cluster, end: End, old: Held) -> Result<(Moment, Option<Client>), TrialError> {
+/// Ends the holder. Returns the moment just before, and for a hand-over the connection that asked for it: closing it
+/// would cancel the request.
+fn begin(cluster: &Cluster, end: End, old: Grant) -> Result<(Moment, Option<Client>), HarnessError> {
     let next = (old.node + 1) % cluster.size();
-    let mut asking = (end == End::HandsOver).then(|| cluster.client(next)).transpose()?;
+    let mut transfer = (end == End::HandsOver).then(|| cluster.client(next)).transpose()?;
     let began = Clock::new().now();
     match end {
         End::Killed => cluster.signal(old.node, Signal::KILL)?,
         End::Frozen => cluster.signal(old.node, Signal::STOP)?,
-        End::CutOff => cluster.cut_off(old.node)?,
+        End::CutOff => cluster.isolate(old.node)?,
         End::HostDead => {
-            cluster.cut_off(old.node)?;
+            cluster.isolate(old.node)?;
             cluster.signal(old.node, Signal::KILL)?;
         }
         End::HandsOver => {
             let request = Request::Transfer { office: OFFICE.to_string(), to: cluster.name(next).to_string() };
-            asking.as_mut().map_or(Ok(()), |asking| asking.send(&request))?;
+            transfer.as_mut().map_or(Ok(()), |transfer| transfer.send(&request))?;
         }
     }
-    Ok((began, asking))
+    Ok((began, transfer))
+}
+
+/// Restores the cluster after a loss.
+fn recover(cluster: &mut Cluster, clients: &mut Clients, end: End, node: usize) -> Result<(), HarnessError> {
+    match end {
+        End::HandsOver | End::Frozen => Ok(()),
+        End::CutOff => cluster.heal(),
+        End::Killed | End::HostDead => {
+            cluster.kill_node(node);
+            if end == End::HostDead {
+                cluster.heal()?;
+            }
+            cluster.start_node(node)?;
+            clients.start_client(cluster, node)
+        }
+    }
 }

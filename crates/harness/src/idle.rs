@@ -2,36 +2,38 @@
 
 use std::time::{Duration, Instant};
 
-use super::TrialError;
-use super::processes::{Cluster, io};
 use hustings_cluster::node::WIRE_BYTES;
+use rustix::process::Pid;
 
-/// How long a cluster is left alone before it is looked at.
-const SETTLED: Duration = Duration::from_secs(2);
+use crate::cluster::Cluster;
+use crate::error::{HarnessError, io_error};
 
-/// What was measured, of one node or of all.
+/// How long a cluster is left alone before the measurement begins.
+const WARM_UP: Duration = Duration::from_secs(2);
+
+/// The result of a measurement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Idle {
-    /// What all nodes together put on the wire, with the headers of IP and TCP, in bytes a second.
+    /// What all nodes together send, with the headers of IP and TCP, in bytes a second.
     pub bytes_a_second: f64,
-    /// The share of one core that the busiest node takes, in per cent.
+    /// The share of one core that the busiest node uses, in per cent.
     pub cpu_percent: f64,
-    /// The memory of the largest node, in MiB.
+    /// The resident memory of the largest node, in MiB.
     pub resident_mib: f64,
 }
 
-/// Looks at a cluster for so long while it is left alone.
-pub fn measure(cluster: &Cluster, time: Duration) -> Result<Idle, TrialError> {
-    cluster.wait_until_well()?;
-    std::thread::sleep(SETTLED);
-    let (began, before) = (Instant::now(), readings(cluster)?);
-    std::thread::sleep(time);
-    let after = readings(cluster)?;
+/// Measures a cluster that is left alone for `duration`.
+pub fn measure(cluster: &Cluster, duration: Duration) -> Result<Idle, HarnessError> {
+    cluster.wait_until_ready()?;
+    std::thread::sleep(WARM_UP);
+    let (began, before) = (Instant::now(), usage_of_all(cluster)?);
+    std::thread::sleep(duration);
+    let after = usage_of_all(cluster)?;
     let seconds = began.elapsed().as_secs_f64();
     let pairs = || before.iter().zip(&after);
-    let bytes: u64 = pairs().map(|(before, after)| after.wire.saturating_sub(before.wire)).sum();
-    let ticks = pairs().map(|(before, after)| after.ticks.saturating_sub(before.ticks)).max().unwrap_or(0);
-    let pages = after.iter().map(|reading| reading.pages).max().unwrap_or(0);
+    let bytes: u64 = pairs().map(|(before, after)| after.wire_bytes.saturating_sub(before.wire_bytes)).sum();
+    let ticks = pairs().map(|(before, after)| after.cpu_ticks.saturating_sub(before.cpu_ticks)).max().unwrap_or(0);
+    let pages = after.iter().map(|usage| usage.pages).max().unwrap_or(0);
     let hertz = rustix::param::clock_ticks_per_second() as f64;
     Ok(Idle {
         bytes_a_second: bytes as f64 / seconds,
@@ -40,30 +42,32 @@ pub fn measure(cluster: &Cluster, time: Duration) -> Result<Idle, TrialError> {
     })
 }
 
-struct Reading {
-    wire: u64,
-    ticks: u64,
+/// What one node has used since it started; its memory now.
+struct Usage {
+    wire_bytes: u64,
+    cpu_ticks: u64,
     pages: u64,
 }
 
-fn readings(cluster: &Cluster) -> Result<Vec<Reading>, TrialError> {
+fn usage_of_all(cluster: &Cluster) -> Result<Vec<Usage>, HarnessError> {
     let mut all = Vec::new();
     for node in 0..cluster.size() {
-        let Some(process) = cluster.process(node) else { continue };
+        let Some(pid) = cluster.pid(node) else { continue };
         let counters = cluster.status(node)?.counters;
-        let wire = counters.iter().find(|(name, _)| name == WIRE_BYTES).map_or(0, |(_, count)| *count);
-        let stat = proc(process, "stat")?;
-        // After the name, which may hold anything, in brackets: the 12th and 13th field from there are the times.
+        let wire_bytes = counters.iter().find(|(name, _)| name == WIRE_BYTES).map_or(0, |(_, count)| *count);
+        let stat = read_proc(pid, "stat")?;
+        // The program's name is in brackets and may hold anything. Counted from behind it, user and system time are
+        // the 12th and 13th field.
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-        let number = |place: usize| fields.get(place).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
-        let statm = proc(process, "statm")?;
+        let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
+        let statm = read_proc(pid, "statm")?;
         let pages = statm.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
-        all.push(Reading { wire, ticks: number(11) + number(12), pages });
+        all.push(Usage { wire_bytes, cpu_ticks: number(11) + number(12), pages });
     }
     Ok(all)
 }
 
-fn proc(process: u32, file: &str) -> Result<String, TrialError> {
-    let path = format!("/proc/{process}/{file}");
-    std::fs::read_to_string(&path).map_err(io(path))
+fn read_proc(pid: Pid, file: &str) -> Result<String, HarnessError> {
+    let path = format!("/proc/{}/{file}", pid.as_raw_nonzero());
+    std::fs::read_to_string(&path).map_err(io_error(path))
 }

@@ -82,8 +82,8 @@ fn wrong_sizes_are_named() {
     assert!(ran.err.contains("bully"), "{}", ran.err);
 }
 
-/// Real processes: each way to end a holder once.
-fn ends_of(mode: &str) -> Vec<Value> {
+/// Runs real processes: each kind of loss once.
+fn measured_losses(mode: &str) -> Vec<Value> {
     let ran = common::binary(&["bench", "failover", "--times", "1", "--mode", mode, "--format", "json"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let told: Value = serde_json::from_str(&ran.out).unwrap();
@@ -98,9 +98,9 @@ fn ends_of(mode: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_fenced_office_moves_whichever_way_its_holder_ends() {
-    let rows = ends_of("fenced");
-    // Silence has to last: a cut that others saw as the end of a connection would be over in a few milliseconds.
+fn a_fenced_office_moves_after_every_kind_of_loss() {
+    let rows = measured_losses("fenced");
+    // Peers that saw a connection end would react within a few milliseconds; silence has to last for the timeout.
     for row in &rows[2..] {
         assert!(row["p50_ms"].as_f64().unwrap() > 25.0, "{row}");
         assert_eq!(row["bound_by"], "silence time-out 150 ms");
@@ -108,14 +108,14 @@ fn a_fenced_office_moves_whichever_way_its_holder_ends() {
 }
 
 #[test]
-fn an_exclusive_office_moves_when_its_holder_has_stopped() {
-    for row in ends_of("exclusive") {
+fn an_exclusive_office_moves_only_after_its_holder_has_stopped() {
+    for row in measured_losses("exclusive") {
         assert_eq!(row["old_stopped_first"], 1, "{row}");
     }
 }
 
 #[test]
-fn rows_are_chosen_and_told_in_a_table() {
+fn prints_the_chosen_rows_as_a_table() {
     let ran = common::binary(&["bench", "failover", "--times", "1", "--end", "hands-over", "--mode", "fenced"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let lines: Vec<&str> = ran.out.lines().collect();

@@ -8,6 +8,8 @@ mod namespaces;
 use std::io;
 use std::net::SocketAddr;
 
+use rustix::process::Pid;
+
 pub(crate) use hustings_harness::net::{Link, Links, Proxy};
 pub(crate) use namespaces::Namespaces;
 
@@ -23,7 +25,7 @@ impl Net {
     /// Where the others find a node.
     pub(crate) fn address(&self, node: usize) -> SocketAddr {
         match self {
-            Net::Proxy(proxy) => proxy.listener(node),
+            Net::Proxy(proxy) => proxy.public_address(node),
             Net::Namespaces(namespaces) => namespaces.address(node),
         }
     }
@@ -31,7 +33,7 @@ impl Net {
     /// Where a node listens.
     pub(crate) fn listen(&self, node: usize) -> SocketAddr {
         match self {
-            Net::Proxy(proxy) => proxy.back(node),
+            Net::Proxy(proxy) => proxy.listen_address(node),
             Net::Namespaces(namespaces) => namespaces.address(node),
         }
     }
@@ -45,16 +47,16 @@ impl Net {
     }
 
     /// A node runs as this process from now on.
-    pub(crate) fn started(&self, node: usize, process: u32) {
+    pub(crate) fn set_process(&self, node: usize, pid: Pid) {
         if let Net::Proxy(proxy) = self {
-            proxy.started(node, process);
+            proxy.set_process(node, pid);
         }
     }
 
     /// From now on links are like this.
     pub(crate) fn set(&mut self, links: &Links) -> io::Result<()> {
         match self {
-            Net::Proxy(proxy) => proxy.set(links),
+            Net::Proxy(proxy) => proxy.set_links(links),
             Net::Namespaces(namespaces) => namespaces.set(links),
         }
     }

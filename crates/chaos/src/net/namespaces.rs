@@ -88,7 +88,7 @@ impl Namespaces {
     }
 
     fn set_cable(&self, links: &Links, node: usize) -> io::Result<()> {
-        let state = match (self.links.unplugged(node), links.unplugged(node)) {
+        let state = match (self.links.is_isolated(node), links.is_isolated(node)) {
             (false, true) => "down",
             (true, false) => "up",
             _ => return Ok(()),

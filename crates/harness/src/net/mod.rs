@@ -1,5 +1,5 @@
-//! A network on loopback that can be broken on purpose: every connection between nodes goes through a proxy of ours.
-//! Whoever may listen on loopback may use it.
+//! A network on loopback that can be broken on purpose: every connection between nodes goes through a [`Proxy`]. It
+//! needs no privileges.
 
 mod caller;
 mod pipe;
@@ -9,34 +9,34 @@ use hustings_cluster::node::NICENESS;
 
 pub use proxy::Proxy;
 
-/// Prefers the calling thread as nodes prefer themselves, where that is allowed.
-pub fn prefer_this_thread() {
-    // Without the right to, it is as good as the rest of the program.
+/// Gives the calling thread the priority that nodes give themselves, if this process is allowed to.
+pub fn raise_thread_priority() {
+    // Without permission the thread keeps its priority, which still works on a machine that is not overloaded.
     let _ = rustix::process::setpriority_process(None, NICENESS);
 }
 
-/// How one node's words reach another. Worse ones are greater.
+/// The state of the link from one node to another. A worse state is greater.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Link {
-    /// At once.
+    /// Bytes are passed on at once.
     #[default]
     Open,
-    /// After so many milliseconds.
+    /// Bytes are passed on after this many milliseconds.
     Slow(u64),
-    /// Not at all; what was said arrives when the link is open again, as TCP does it.
+    /// Bytes are held back until the link is open again, as TCP does when packets are lost.
     Silent,
-    /// Not at all, and connections end.
+    /// Connections are closed and new ones are refused.
     Closed,
 }
 
 impl Link {
-    /// Whether anything gets through.
+    /// Whether bytes are passed on.
     pub fn carries(self) -> bool {
         matches!(self, Link::Open | Link::Slow(_))
     }
 }
 
-/// How everybody's words reach everybody.
+/// The state of the links between all nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Links {
     nodes: usize,
@@ -44,33 +44,33 @@ pub struct Links {
 }
 
 impl Links {
-    /// Nothing is broken.
+    /// All links are open.
     pub fn open(nodes: usize) -> Self {
         Links { nodes, links: vec![Link::Open; nodes * nodes] }
     }
 
-    /// How `from` reaches `to`.
+    /// The link from `from` to `to`.
     pub fn get(&self, from: usize, to: usize) -> Link {
         self.links.get(from * self.nodes + to).copied().unwrap_or_default()
     }
 
-    /// Makes it as bad as this, or leaves it worse.
+    /// Sets a link to this state unless it is in a worse one.
     pub fn worsen(&mut self, from: usize, to: usize, link: Link) {
         if let Some(old) = self.links.get_mut(from * self.nodes + to) {
             *old = link.max(*old);
         }
     }
 
-    /// Nothing reaches a node or leaves it any more, and no connection ends: its cable is pulled.
-    pub fn unplug(&mut self, node: usize) {
+    /// Silences all links of a node, as if its cable were pulled.
+    pub fn isolate(&mut self, node: usize) {
         for other in self.others(node) {
             self.worsen(node, other, Link::Silent);
             self.worsen(other, node, Link::Silent);
         }
     }
 
-    /// Whether nothing reaches a node or leaves it, and no connection was closed.
-    pub fn unplugged(&self, node: usize) -> bool {
+    /// Whether all links of a node are silent.
+    pub fn is_isolated(&self, node: usize) -> bool {
         let silent = |from, to| self.get(from, to) == Link::Silent;
         self.nodes > 1 && self.others(node).all(|other| silent(node, other) && silent(other, node))
     }
@@ -86,15 +86,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pulled_cable_parts_one_node_only_and_mends_nothing() {
+    fn isolating_a_node_leaves_other_links_alone_and_improves_none() {
         let mut links = Links::open(4);
         links.worsen(1, 3, Link::Closed);
-        links.unplug(2);
-        assert!(links.unplugged(2) && [0, 1, 3].iter().all(|&node| !links.unplugged(node)));
+        links.isolate(2);
+        assert!(links.is_isolated(2) && [0, 1, 3].iter().all(|&node| !links.is_isolated(node)));
         assert_eq!((links.get(0, 1), links.get(1, 3), links.get(3, 1)), (Link::Open, Link::Closed, Link::Open));
         links.worsen(2, 0, Link::Closed);
-        links.unplug(2);
-        assert_eq!(links.get(2, 0), Link::Closed, "what is worse stays");
-        assert!(!links.unplugged(2));
+        links.isolate(2);
+        assert_eq!(links.get(2, 0), Link::Closed, "a worse state stays");
+        assert!(!links.is_isolated(2));
     }
 }

@@ -1,8 +1,8 @@
-//! A proxy between nodes on loopback: it can pass, delay, hold back and cut, each direction by itself.
+//! A proxy between nodes on loopback. It passes on, delays, holds back or cuts, each direction separately.
 //!
-//! Every node has a listener, which is the address the others know, and behind it the address where it really listens.
-//! Who knocks is found out from the kernel. Held back is held back as TCP would: bytes wait, the end of a connection
-//! waits behind them, a new connection is neither made nor refused.
+//! Every node has a public address, on which the proxy listens for the other nodes, and a listen address, on which the
+//! node itself listens. The kernel tells which node opened a connection. A silent link behaves like TCP without packets:
+//! bytes wait, the end of a connection waits behind them, and a new connection is neither accepted nor refused.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,20 +13,22 @@ use std::time::Instant;
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
+use rustix::process::Pid;
 
 use super::pipe::{Connection, Progress};
-use super::{Links, caller, prefer_this_thread};
+use super::{Links, caller, raise_thread_priority};
 
-/// The port of all doors and of what is behind them.
+/// The port of all addresses.
 const PORT: u16 = 7400;
-/// The doors' addresses end in this and more.
-const FIRST_DOOR: u8 = 100;
-/// A connection more is refused: nodes keep a few each.
+/// The last byte of the first public and the first listen address.
+const FIRST_PUBLIC: u8 = 100;
+const FIRST_LISTEN: u8 = 1;
+/// How many connections the proxy accepts: nodes keep a few each.
 const MAX_CONNECTIONS: usize = 1024;
 
 const WAKE: Token = Token(0);
 
-/// See the module.
+/// A proxy between nodes on loopback; see the module. It stops when it is dropped.
 pub struct Proxy {
     network: [u8; 3],
     shared: Arc<Shared>,
@@ -36,14 +38,14 @@ pub struct Proxy {
 
 struct Shared {
     links: Mutex<Links>,
-    processes: Mutex<Vec<Option<u32>>>,
+    processes: Mutex<Vec<Option<Pid>>>,
     stop: AtomicBool,
 }
 
 impl Proxy {
-    /// A proxy with everything open, on addresses that come from this process's number.
+    /// Starts a proxy with all links open, on addresses derived from this process's id.
     pub fn new(nodes: usize) -> io::Result<Self> {
-        // All of 127/8 is this core's. An address of our own cannot be taken by an outgoing connection of others.
+        // All of 127/8 is this host. Outgoing connections of other programs do not use these addresses.
         let [.., high, low] = std::process::id().to_be_bytes();
         for attempt in 0..64 {
             match Self::on([127, 64 + (high.wrapping_add(attempt)) % 128, low], nodes) {
@@ -62,36 +64,36 @@ impl Proxy {
         });
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKE)?;
-        let mut doors = Vec::new();
+        let mut listeners = Vec::new();
         for node in 0..nodes {
-            let mut listener = TcpListener::bind(address(network, FIRST_DOOR, node))?;
+            let mut listener = TcpListener::bind(address(network, FIRST_PUBLIC, node))?;
             poll.registry().register(&mut listener, Token(1 + node), Interest::READABLE)?;
-            doors.push(listener);
+            listeners.push(listener);
         }
-        let server = Server { network, shared: Arc::clone(&shared), poll, doors, connections: Vec::new() };
+        let server = Server { network, shared: Arc::clone(&shared), poll, listeners, connections: Vec::new() };
         let thread = thread::Builder::new().name("proxy".to_string()).spawn(move || server.serve())?;
         Ok(Proxy { network, shared, waker, thread: Some(thread) })
     }
 
-    /// Where the others find a node.
-    pub fn listener(&self, node: usize) -> SocketAddr {
-        address(self.network, FIRST_DOOR, node)
+    /// The address at which other nodes reach a node.
+    pub fn public_address(&self, node: usize) -> SocketAddr {
+        address(self.network, FIRST_PUBLIC, node)
     }
 
-    /// Where a node listens.
-    pub fn back(&self, node: usize) -> SocketAddr {
-        address(self.network, 1, node)
+    /// The address on which a node has to listen.
+    pub fn listen_address(&self, node: usize) -> SocketAddr {
+        address(self.network, FIRST_LISTEN, node)
     }
 
-    /// A node runs as this process from now on.
-    pub fn started(&self, node: usize, process: u32) {
+    /// Sets the process of a node.
+    pub fn set_process(&self, node: usize, pid: Pid) {
         if let Some(slot) = lock(&self.shared.processes).get_mut(node) {
-            *slot = Some(process);
+            *slot = Some(pid);
         }
     }
 
-    /// From now on links are like this: whatever is said after this returns goes by it.
-    pub fn set(&self, links: &Links) -> io::Result<()> {
+    /// Sets all links. Bytes sent after this returns are treated by the new state.
+    pub fn set_links(&self, links: &Links) -> io::Result<()> {
         lock(&self.shared.links).clone_from(links);
         self.waker.wake()
     }
@@ -103,7 +105,7 @@ impl Drop for Proxy {
         if self.waker.wake().is_ok()
             && let Some(thread) = self.thread.take()
         {
-            // A panic of the proxy has been printed, and shows as nodes that are cut off.
+            // A panic of the proxy has been printed, and shows as nodes without connections.
             let _ = thread.join();
         }
     }
@@ -118,19 +120,19 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The thread's side.
+/// The proxy's thread.
 struct Server {
     network: [u8; 3],
     shared: Arc<Shared>,
     poll: Poll,
-    doors: Vec<TcpListener>,
+    listeners: Vec<TcpListener>,
     connections: Vec<Option<Connection>>,
 }
 
 impl Server {
     fn serve(mut self) {
-        // A network does not slow down because programs are busy.
-        prefer_this_thread();
+        // A real network does not slow down because programs are busy.
+        raise_thread_priority();
         let mut events = Events::with_capacity(256);
         let mut next: Option<Instant> = None;
         while !self.shared.stop.load(Ordering::Acquire) {
@@ -141,26 +143,26 @@ impl Server {
             }
             for event in &events {
                 let token = event.token().0;
-                if (1..=self.doors.len()).contains(&token) {
-                    self.open_door(token - 1);
-                } else if let Some(side) = token.checked_sub(1 + self.doors.len())
+                if (1..=self.listeners.len()).contains(&token) {
+                    self.accept(token - 1);
+                } else if let Some(side) = token.checked_sub(1 + self.listeners.len())
                     && let Some(Some(connection)) = self.connections.get_mut(side / 2)
                 {
-                    connection.ready(side % 2 == 1, event.is_writable());
+                    connection.handle_ready(side % 2 == 1, event.is_writable());
                 }
             }
-            next = self.move_everything();
+            next = self.advance();
         }
     }
 
-    /// Lets in whoever knocks.
-    fn open_door(&mut self, node: usize) {
-        while let Ok((stream, caller)) = self.doors[node].accept() {
-            let called = address(self.network, FIRST_DOOR, node);
+    /// Accepts the connections to a node.
+    fn accept(&mut self, node: usize) {
+        while let Ok((stream, caller)) = self.listeners[node].accept() {
+            let called = address(self.network, FIRST_PUBLIC, node);
             let processes = lock(&self.shared.processes).clone();
-            // Nobody's: it ended in the meantime, or a stranger knocked.
-            if let Some(from) = caller::whose(&processes, caller, called)
-                && let Err(error) = self.let_in(stream, from, node)
+            // Without a process the connection has ended in the meantime, or is not a node's: it is closed.
+            if let Some(from) = caller::find_process(&processes, caller, called)
+                && let Err(error) = self.add_connection(stream, from, node)
                 && error.kind() != io::ErrorKind::QuotaExceeded
             {
                 return;
@@ -168,7 +170,7 @@ impl Server {
         }
     }
 
-    fn let_in(&mut self, mut stream: TcpStream, from: usize, to: usize) -> io::Result<()> {
+    fn add_connection(&mut self, mut stream: TcpStream, from: usize, to: usize) -> io::Result<()> {
         let free = self.connections.iter().position(Option::is_none).unwrap_or(self.connections.len());
         if free >= MAX_CONNECTIONS {
             return Err(io::ErrorKind::QuotaExceeded.into());
@@ -176,24 +178,24 @@ impl Server {
         if free == self.connections.len() {
             self.connections.push(None);
         }
-        let token = 1 + self.doors.len() + 2 * free;
+        let token = 1 + self.listeners.len() + 2 * free;
         stream.set_nodelay(true)?;
         self.poll.registry().register(&mut stream, Token(token), Interest::READABLE | Interest::WRITABLE)?;
         self.connections[free] = Some(Connection::new(stream, from, to));
         Ok(())
     }
 
-    /// Moves what can be moved; says when there is more to do.
-    fn move_everything(&mut self) -> Option<Instant> {
-        // Nobody is told that links have changed while something still goes by the old ones.
+    /// Moves bytes on all connections. Returns when there is more to do.
+    fn advance(&mut self) -> Option<Instant> {
+        // Held until the end, so that `set_links` returns only when nothing uses the old links any more.
         let links = lock(&self.shared.links);
         let mut next: Option<Instant> = None;
         for (index, slot) in self.connections.iter_mut().enumerate() {
             let Some(connection) = slot else { continue };
             let (from, to) = (connection.from, connection.to);
             if connection.needs_far_side(&links) {
-                let token = Token(1 + self.doors.len() + 2 * index + 1);
-                let made = TcpStream::connect(address(self.network, 1, to)).and_then(|mut far| {
+                let token = Token(1 + self.listeners.len() + 2 * index + 1);
+                let made = TcpStream::connect(address(self.network, FIRST_LISTEN, to)).and_then(|mut far| {
                     self.poll.registry().register(&mut far, token, Interest::READABLE | Interest::WRITABLE)?;
                     Ok(far)
                 });
@@ -206,8 +208,8 @@ impl Server {
                 }
             }
             match connection.advance(links.get(from, to), links.get(to, from), Instant::now()) {
-                Progress::Over => *slot = None,
-                Progress::Waits(until) => next = [next, until].into_iter().flatten().min(),
+                Progress::Closed => *slot = None,
+                Progress::Pending(until) => next = [next, until].into_iter().flatten().min(),
             }
         }
         next
@@ -222,22 +224,22 @@ mod tests {
     use std::net::{TcpListener as StdListener, TcpStream as StdStream};
     use std::time::Duration;
 
-    /// Two nodes, both this very process: it calls as node 0 and listens as node 1.
+    /// Two nodes, both this process: it connects as node 0 and listens as node 1.
     fn pair() -> (Proxy, StdListener) {
         let proxy = Proxy::new(2).expect("loopback addresses");
-        proxy.started(0, std::process::id());
-        let listener = StdListener::bind(proxy.back(1)).expect("the address behind the listener is free");
+        proxy.set_process(0, rustix::process::getpid());
+        let listener = StdListener::bind(proxy.listen_address(1)).expect("the listen address is free");
         (proxy, listener)
     }
 
-    fn call(proxy: &Proxy) -> StdStream {
-        let stream = StdStream::connect(proxy.listener(1)).expect("the listener is open");
+    fn connect(proxy: &Proxy) -> StdStream {
+        let stream = StdStream::connect(proxy.public_address(1)).expect("the listener is open");
         stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
         stream
     }
 
-    fn answer(listener: &StdListener) -> StdStream {
-        let (stream, _) = listener.accept().expect("the call arrives");
+    fn accept(listener: &StdListener) -> StdStream {
+        let (stream, _) = listener.accept().expect("the connection arrives");
         stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
         stream
     }
@@ -249,15 +251,15 @@ mod tests {
         links
     }
 
-    fn says(from: &mut StdStream, to: &mut StdStream, word: &[u8]) {
-        from.write_all(word).expect("written");
-        let mut heard = vec![0; word.len()];
-        to.read_exact(&mut heard).expect("heard");
-        assert_eq!(heard, word);
+    fn sends(from: &mut StdStream, to: &mut StdStream, bytes: &[u8]) {
+        from.write_all(bytes).expect("written");
+        let mut received = vec![0; bytes.len()];
+        to.read_exact(&mut received).expect("received");
+        assert_eq!(received, bytes);
     }
 
-    /// Nothing is heard in a while in which it would be heard if it came through.
-    fn hears_nothing(stream: &mut StdStream) {
+    /// Nothing arrives in a time in which it would arrive over an open link.
+    fn receives_nothing(stream: &mut StdStream) {
         stream.set_read_timeout(Some(Duration::from_millis(80))).expect("a timeout");
         let error = stream.read(&mut [0]).expect_err("nothing comes");
         assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{error}");
@@ -265,117 +267,117 @@ mod tests {
     }
 
     #[test]
-    fn words_pass_both_ways_and_so_does_the_end() {
+    fn passes_bytes_both_ways_and_the_end_of_a_connection() {
         let (proxy, listener) = pair();
-        let mut near = call(&proxy);
-        let mut far = answer(&listener);
-        says(&mut near, &mut far, b"hello");
-        says(&mut far, &mut near, &[7; 300_000]);
+        let mut near = connect(&proxy);
+        let mut far = accept(&listener);
+        sends(&mut near, &mut far, b"hello");
+        sends(&mut far, &mut near, &[7; 300_000]);
         drop(near);
         assert_eq!(far.read(&mut [0]).expect("the end"), 0);
     }
 
     #[test]
-    fn one_way_holds_back_one_direction_and_gives_it_out_later() {
+    fn a_silent_direction_is_held_back_and_delivered_later() {
         let (proxy, listener) = pair();
-        let mut near = call(&proxy);
-        let mut far = answer(&listener);
-        says(&mut near, &mut far, b"a");
-        proxy.set(&links(Link::Silent, Link::Open)).expect("set");
-        says(&mut far, &mut near, b"b");
+        let mut near = connect(&proxy);
+        let mut far = accept(&listener);
+        sends(&mut near, &mut far, b"a");
+        proxy.set_links(&links(Link::Silent, Link::Open)).expect("set");
+        sends(&mut far, &mut near, b"b");
         near.write_all(b"held").expect("taken");
-        hears_nothing(&mut far);
-        proxy.set(&links(Link::Open, Link::Open)).expect("set");
-        let mut heard = [0; 4];
-        far.read_exact(&mut heard).expect("heard in the end");
-        assert_eq!(&heard, b"held");
+        receives_nothing(&mut far);
+        proxy.set_links(&links(Link::Open, Link::Open)).expect("set");
+        let mut received = [0; 4];
+        far.read_exact(&mut received).expect("received in the end");
+        assert_eq!(&received, b"held");
     }
 
     #[test]
     fn the_end_of_a_connection_is_held_back_too() {
         let (proxy, listener) = pair();
-        let mut near = call(&proxy);
-        let mut far = answer(&listener);
-        says(&mut near, &mut far, b"a");
-        proxy.set(&links(Link::Silent, Link::Silent)).expect("set");
+        let mut near = connect(&proxy);
+        let mut far = accept(&listener);
+        sends(&mut near, &mut far, b"a");
+        proxy.set_links(&links(Link::Silent, Link::Silent)).expect("set");
         drop(near);
-        hears_nothing(&mut far);
-        proxy.set(&links(Link::Open, Link::Open)).expect("set");
+        receives_nothing(&mut far);
+        proxy.set_links(&links(Link::Open, Link::Open)).expect("set");
         assert_eq!(far.read(&mut [0]).expect("the end"), 0);
     }
 
     #[test]
-    fn what_is_said_after_a_cut_is_never_heard_before_it_is_mended() {
+    fn bytes_sent_after_a_cut_do_not_arrive_before_it_is_healed() {
         let (proxy, listener) = pair();
-        let mut near = call(&proxy);
-        let mut far = answer(&listener);
+        let mut near = connect(&proxy);
+        let mut far = accept(&listener);
         far.set_nonblocking(true).expect("set");
-        let chatter = |near: &mut StdStream, word: u8| (0..20).for_each(|_| near.write_all(&[word]).expect("taken"));
+        let chatter = |near: &mut StdStream, byte: u8| (0..20).for_each(|_| near.write_all(&[byte]).expect("taken"));
         for round in 0..500 {
-            // The proxy is busy with this when the link is cut.
+            // The proxy is still passing these on when the link is cut.
             chatter(&mut near, b'a');
-            proxy.set(&links(Link::Silent, Link::Silent)).expect("set");
+            proxy.set_links(&links(Link::Silent, Link::Silent)).expect("set");
             chatter(&mut near, b'b');
-            let (mut heard, mut left) = ([0; 64], 40);
+            let (mut received, mut left) = ([0; 64], 40);
             let soon = Instant::now() + Duration::from_millis(1);
             while Instant::now() < soon {
-                let length = far.read(&mut heard).unwrap_or(0);
-                assert!(!heard[..length].contains(&b'b'), "round {round}: {:?}", &heard[..length]);
+                let length = far.read(&mut received).unwrap_or(0);
+                assert!(!received[..length].contains(&b'b'), "round {round}: {:?}", &received[..length]);
                 left -= length;
             }
-            proxy.set(&links(Link::Open, Link::Open)).expect("set");
+            proxy.set_links(&links(Link::Open, Link::Open)).expect("set");
             let end = Instant::now() + Duration::from_secs(10);
             while left > 0 {
                 assert!(Instant::now() < end, "round {round}: {left} are missing");
-                left -= far.read(&mut heard).unwrap_or(0);
+                left -= far.read(&mut received).unwrap_or(0);
             }
         }
     }
 
     #[test]
-    fn a_new_call_waits_while_the_link_is_silent() {
+    fn a_new_connection_waits_while_the_link_is_silent() {
         let (proxy, listener) = pair();
-        proxy.set(&links(Link::Open, Link::Silent)).expect("set");
-        let mut near = call(&proxy);
+        proxy.set_links(&links(Link::Open, Link::Silent)).expect("set");
+        let mut near = connect(&proxy);
         near.write_all(b"x").expect("taken");
         listener.set_nonblocking(true).expect("set");
-        hears_nothing(&mut near);
-        assert_eq!(listener.accept().expect_err("nobody").kind(), io::ErrorKind::WouldBlock);
+        receives_nothing(&mut near);
+        assert_eq!(listener.accept().expect_err("no connection").kind(), io::ErrorKind::WouldBlock);
         listener.set_nonblocking(false).expect("set");
-        proxy.set(&links(Link::Open, Link::Open)).expect("set");
-        let mut heard = [0];
-        answer(&listener).read_exact(&mut heard).expect("heard in the end");
+        proxy.set_links(&links(Link::Open, Link::Open)).expect("set");
+        let mut received = [0];
+        accept(&listener).read_exact(&mut received).expect("received in the end");
     }
 
     #[test]
-    fn a_cut_ends_connections_and_new_ones_at_once() {
+    fn a_closed_link_ends_connections_and_refuses_new_ones() {
         let (proxy, listener) = pair();
-        let mut near = call(&proxy);
-        let mut far = answer(&listener);
-        says(&mut near, &mut far, b"a");
-        proxy.set(&links(Link::Closed, Link::Closed)).expect("set");
+        let mut near = connect(&proxy);
+        let mut far = accept(&listener);
+        sends(&mut near, &mut far, b"a");
+        proxy.set_links(&links(Link::Closed, Link::Closed)).expect("set");
         assert_eq!(near.read(&mut [0]).expect("the end"), 0);
         assert_eq!(far.read(&mut [0]).expect("the end"), 0);
-        assert_eq!(call(&proxy).read(&mut [0]).expect("the end"), 0);
+        assert_eq!(connect(&proxy).read(&mut [0]).expect("the end"), 0);
     }
 
     #[test]
-    fn a_slow_link_takes_its_time() {
+    fn a_slow_link_delays_bytes() {
         let (proxy, listener) = pair();
-        proxy.set(&links(Link::Slow(60), Link::Open)).expect("set");
-        let mut near = call(&proxy);
-        let mut far = answer(&listener);
+        proxy.set_links(&links(Link::Slow(60), Link::Open)).expect("set");
+        let mut near = connect(&proxy);
+        let mut far = accept(&listener);
         let before = Instant::now();
-        says(&mut near, &mut far, b"slowly");
+        sends(&mut near, &mut far, b"slowly");
         assert!(before.elapsed() >= Duration::from_millis(60), "{:?}", before.elapsed());
     }
 
     #[test]
-    fn nobody_there_and_strangers_are_shown_the_end() {
+    fn closes_connections_without_a_listener_and_those_of_strangers() {
         let (proxy, listener) = pair();
         drop(listener);
-        assert_eq!(call(&proxy).read(&mut [0]).unwrap_or(0), 0, "nobody listens");
-        proxy.started(0, 1);
-        assert_eq!(call(&proxy).read(&mut [0]).unwrap_or(0), 0, "not a node");
+        assert_eq!(connect(&proxy).read(&mut [0]).unwrap_or(0), 0, "no listener");
+        proxy.set_process(0, Pid::INIT);
+        assert_eq!(connect(&proxy).read(&mut [0]).unwrap_or(0), 0, "not a node");
     }
 }

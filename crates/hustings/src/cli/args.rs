@@ -78,7 +78,7 @@ does other work too."
 pub(crate) struct BenchArgs {
     /// Of a real cluster on this host.
     #[command(subcommand)]
-    pub(crate) cluster: Option<super::cluster::Trial>,
+    pub(crate) cluster: Option<super::cluster::ClusterBench>,
     /// What to measure; everything by default.
     #[arg(value_enum, value_name = "WHAT")]
     pub(crate) what: Vec<crate::bench::Workload>,

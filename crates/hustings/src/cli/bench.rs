@@ -8,8 +8,8 @@ use super::failure::Failure;
 use crate::bench::{self, Elections, Ground, Plan, Workload};
 
 pub(crate) fn run(args: &BenchArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    if let Some(trial) = &args.cluster {
-        return super::cluster::try_out(trial, console);
+    if let Some(bench) = &args.cluster {
+        return super::cluster::run_bench(bench, console);
     }
     let asked = if args.what.is_empty() { &Workload::ALL[..] } else { &args.what };
     let sizes = |workload: Workload| {

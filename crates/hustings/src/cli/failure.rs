@@ -128,8 +128,8 @@ impl Failure {
     }
 }
 
-impl From<hustings_harness::TrialError> for Failure {
-    fn from(error: hustings_harness::TrialError) -> Self {
+impl From<hustings_harness::HarnessError> for Failure {
+    fn from(error: hustings_harness::HarnessError) -> Self {
         Failure::Cluster(error.into())
     }
 }

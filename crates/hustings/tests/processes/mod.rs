@@ -1,14 +1,15 @@
-//! Nodes as real processes, which are gone when the test is.
+//! Nodes as real processes, which end with the test.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use hustings_harness::process::{Process, hustings_command};
+use rustix::process::Signal;
 
 use super::common::Ran;
 use super::loopback::free_ports;
@@ -16,32 +17,14 @@ use super::loopback::free_ports;
 /// Everything that should happen has happened by then, on a machine that does other work too.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 
-/// A process that is killed and reaped when this is dropped.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// A cluster on this host.
 pub(crate) struct Cluster {
     folder: tempfile::TempDir,
     running: BTreeMap<String, Process>,
 }
 
-/// The binary, without what the environment would tell it.
 fn hustings() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hustings"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("HUSTINGS_") {
-            command.env_remove(name);
-        }
-    }
-    command
+    hustings_command(env!("CARGO_BIN_EXE_hustings"))
 }
 
 fn finished(command: &mut Command) -> Ran {
@@ -94,7 +77,7 @@ impl Cluster {
             let log = fs::File::create(self.folder.path().join(format!("{name}.log"))).expect("the folder is ours");
             let mut node = hustings();
             node.arg("node").arg("--config").arg(self.config(name)).stdout(Stdio::null()).stderr(log);
-            let process = Process(node.spawn().expect("the binary can be started"));
+            let process = Process::spawn(&mut node).expect("the binary can be started");
             assert!(self.running.insert((*name).to_string(), process).is_none(), "{name} runs already");
         }
         for name in names {
@@ -109,22 +92,20 @@ impl Cluster {
 
     /// SIGTERM; returns its exit code.
     pub(crate) fn terminate(&mut self, name: &str) -> Option<i32> {
-        let mut process = self.running.remove(name).expect("it runs");
-        let id = Pid::from_child(&process.0);
-        kill_process(id, Signal::TERM).expect("it is our child");
-        let mut code = None;
-        self.until(&format!("{name} leaves"), || {
-            code = process.0.try_wait().expect("it is our child");
-            code.map(|_| ())
-        });
-        code.and_then(|status| status.code())
+        let process = self.running.remove(name).expect("it runs");
+        process.signal(Signal::TERM).expect("it is our child");
+        self.exit_code(name, process)
     }
 
     /// Waits for a process that ends by itself; returns its exit code.
     pub(crate) fn ended(&mut self, name: &str) -> Option<i32> {
-        let mut process = self.running.remove(name).expect("it runs");
-        let status = self.until(&format!("{name} ends"), || process.0.try_wait().expect("it is our child"));
-        status.code()
+        let process = self.running.remove(name).expect("it runs");
+        self.exit_code(name, process)
+    }
+
+    fn exit_code(&self, name: &str, mut process: Process) -> Option<i32> {
+        let status = process.wait_timeout(LONG).expect("it is our child");
+        status.unwrap_or_else(|| panic!("{name} did not exit in {LONG:?}\n{}", self.logs())).code()
     }
 
     /// Asks one of them.
@@ -163,12 +144,12 @@ impl Cluster {
     pub(crate) fn watch(&self, name: &str, args: &[&str]) -> Watch {
         let mut command = hustings();
         command.arg("watch").args(args).arg("--config").arg(self.config(name)).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("the binary can be started");
-        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let mut process = Process::spawn(&mut command).expect("the binary can be started");
+        let lines = BufReader::new(process.take_stdout().expect("it is piped")).lines();
         let (tell, told) = channel();
         // It ends with the process.
         std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| tell.send(line)));
-        Watch { lines: told, _process: Process(child) }
+        Watch { lines: told, _process: process }
     }
 
     fn logs(&self) -> String {

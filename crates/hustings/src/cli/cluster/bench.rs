@@ -1,4 +1,4 @@
-//! `hustings bench failover` and `hustings bench idle`: real processes on this host.
+//! `hustings bench failover` and `hustings bench idle`: measurements of real processes on this host.
 
 use std::time::Duration;
 
@@ -8,44 +8,44 @@ use hustings_cluster::config::Mode;
 use hustings_cluster::timing::Timing;
 use hustings_harness::failover::{self, End, Failover};
 use hustings_harness::idle::{self, Idle};
-use hustings_harness::{Cluster, Layout, TrialError};
+use hustings_harness::{Cluster, HarnessError, Layout};
 use serde_json::json;
 
 use crate::cli::args::Format;
 use crate::cli::console::{Console, Exit};
 use crate::cli::failure::Failure;
 
-/// What is measured on a real cluster.
+/// A measurement of a real cluster.
 #[derive(Subcommand, Debug)]
-pub(crate) enum Trial {
-    /// From the end of a holder until the next one is told, for each way to end.
+pub(crate) enum ClusterBench {
+    /// Measures the time from the loss of a holder until the next one is told, for each kind of loss.
     Failover(FailoverArgs),
-    /// Bytes on the wire, CPU and memory of a cluster that is left alone.
+    /// Measures bytes on the wire, CPU and memory of a cluster that is left alone.
     Idle(IdleArgs),
 }
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  hustings bench failover                       three nodes, 50 times each way to end
+  hustings bench failover                       three nodes, 50 times each kind of loss
   hustings bench failover --nodes 5 --times 100
   hustings bench failover --end cut-off --end host-dead --mode exclusive --times 100 --format json
 
-Real processes on loopback, with TLS and durable writes. After each time everything is mended, and whoever was killed is
-started again. To be cut off, nodes talk through a proxy.")]
+Real processes on loopback, with TLS and durable writes. After each loss the links are healed and a killed node is
+restarted. For cut-off and host-dead the nodes talk through a proxy.")]
 pub(crate) struct FailoverArgs {
     /// How many nodes.
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=9))]
     nodes: u32,
-    /// How often the holder ends, for each row.
+    /// How often the holder is lost, for each row.
     #[arg(long, default_value_t = 50, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     times: u32,
-    /// How it ends: one or more [default: every way].
+    /// How the holder is lost: one or more [default: all].
     #[arg(long = "end", value_name = "END", value_enum, value_delimiter = ',')]
-    ends: Vec<Ends>,
-    /// What kind of office: one or both [default: both].
+    ends: Vec<EndArg>,
+    /// The mode of the office: one or both [default: both].
     #[arg(long = "mode", value_name = "MODE", value_enum, value_delimiter = ',')]
-    modes: Vec<Modes>,
-    /// How to print it.
+    modes: Vec<ModeArg>,
+    /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -55,64 +55,64 @@ pub(crate) struct IdleArgs {
     /// How many nodes.
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9))]
     nodes: u32,
-    /// For how long.
+    /// How many seconds to measure.
     #[arg(long, default_value_t = 20, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
-    /// How to print it.
+    /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Ends {
+enum EndArg {
     /// SIGKILL.
     Killed,
     /// `hustings transfer`.
     HandsOver,
-    /// SIGSTOP: as if the host hung.
+    /// SIGSTOP, as if the host hung.
     Frozen,
-    /// Nothing reaches its host any more, or leaves it.
+    /// Its host is isolated: no bytes in or out.
     CutOff,
-    /// The same, and then SIGKILL: nobody sees its connections end.
+    /// Its host is isolated and then its process gets SIGKILL: no peer sees a connection end.
     HostDead,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Modes {
-    /// Somebody else checks the token.
+enum ModeArg {
+    /// Clients check the token.
     Fenced,
-    /// Never two at once.
+    /// Leases never overlap.
     Exclusive,
 }
 
-impl Modes {
+impl ModeArg {
     fn mode(self) -> Mode {
         match self {
-            Modes::Fenced => Mode::Fenced,
-            Modes::Exclusive => Mode::Exclusive,
+            ModeArg::Fenced => Mode::Fenced,
+            ModeArg::Exclusive => Mode::Exclusive,
         }
     }
 }
 
-impl Ends {
+impl EndArg {
     fn end(self) -> End {
         match self {
-            Ends::Killed => End::Killed,
-            Ends::HandsOver => End::HandsOver,
-            Ends::Frozen => End::Frozen,
-            Ends::CutOff => End::CutOff,
-            Ends::HostDead => End::HostDead,
+            EndArg::Killed => End::Killed,
+            EndArg::HandsOver => End::HandsOver,
+            EndArg::Frozen => End::Frozen,
+            EndArg::CutOff => End::CutOff,
+            EndArg::HostDead => End::HostDead,
         }
     }
 
-    /// What the time is made of, most of it.
+    /// What most of the time is spent on.
     fn bound(self, mode: Mode) -> String {
         let timing = Timing::default();
         let (silence, lease) = (timing.silence_floor.as_millis(), timing.lease.as_millis());
         match (self, mode) {
-            (Ends::HandsOver, _) => "the holder stops, one durable commit".to_string(),
-            (Ends::Killed, Mode::Fenced) => "end of the connection, one durable commit".to_string(),
-            (Ends::Killed, Mode::Exclusive) => format!("lease {lease} ms + drift"),
+            (EndArg::HandsOver, _) => "the holder stops, one durable commit".to_string(),
+            (EndArg::Killed, Mode::Fenced) => "end of the connection, one durable commit".to_string(),
+            (EndArg::Killed, Mode::Exclusive) => format!("lease {lease} ms + drift"),
             (_, Mode::Fenced) => format!("silence time-out {silence} ms"),
             (_, Mode::Exclusive) => {
                 format!("lease {lease} ms + drift; if it led the arbiter, silence time-out {silence} ms before")
@@ -121,43 +121,42 @@ impl Ends {
     }
 }
 
-/// What a value of an option is called.
-fn word(value: &impl ValueEnum) -> String {
+/// The name of an option's value.
+fn value_name(value: &impl ValueEnum) -> String {
     value.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
 }
 
-pub(crate) fn run(trial: &Trial, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    match trial {
-        Trial::Failover(args) => run_failover(args, console),
-        Trial::Idle(args) => run_idle(args, console),
+pub(crate) fn run(bench: &ClusterBench, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    match bench {
+        ClusterBench::Failover(args) => run_failover(args, console),
+        ClusterBench::Idle(args) => run_idle(args, console),
     }
 }
 
-fn layout(nodes: u32, mode: Mode, proxied: bool, folder: &std::path::Path) -> Result<Layout, TrialError> {
+fn layout(nodes: u32, mode: Mode, proxied: bool, folder: &std::path::Path) -> Result<Layout, HarnessError> {
     let program = std::env::current_exe()
-        .map_err(|error| TrialError::Io { what: "cannot find this program".to_string(), error })?;
+        .map_err(|error| HarnessError::Io { what: "cannot find this program".to_string(), error })?;
     Ok(Layout { program, nodes: nodes as usize, mode, algorithm: None, proxied, folder: folder.to_path_buf() })
 }
 
-fn scratch() -> Result<tempfile::TempDir, TrialError> {
-    // Paths of sockets are short: not in whatever deep folder the user's temporary files are.
+fn temporary_folder() -> Result<tempfile::TempDir, HarnessError> {
     let made = tempfile::Builder::new().prefix("hustings").tempdir();
-    made.map_err(|error| TrialError::Io { what: "cannot make a folder".to_string(), error })
+    made.map_err(|error| HarnessError::Io { what: "cannot make a folder".to_string(), error })
 }
 
-/// What was asked for; all there is, if nothing was.
-fn chosen<T: ValueEnum + Clone>(asked: &[T]) -> Vec<T> {
-    if asked.is_empty() { T::value_variants() } else { asked }.to_vec()
+/// The values that were given; all values if none was.
+fn chosen_or_all<T: ValueEnum + Clone>(chosen: &[T]) -> Vec<T> {
+    if chosen.is_empty() { T::value_variants() } else { chosen }.to_vec()
 }
 
 fn run_failover(args: &FailoverArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let mut rows: Vec<(Modes, Ends, Failover)> = Vec::new();
-    for kind in chosen(&args.modes) {
-        for how in chosen(&args.ends) {
-            let name = format!("{}, {}", word(&kind), word(&how));
+    let mut rows: Vec<(ModeArg, EndArg, Failover)> = Vec::new();
+    for kind in chosen_or_all(&args.modes) {
+        for how in chosen_or_all(&args.ends) {
+            let name = format!("{}, {}", value_name(&kind), value_name(&how));
             let working = console.working(name.clone());
             let progress = |done| working.say(format!("{name}: {done} of {}", args.times));
-            let (folder, end) = (scratch()?, how.end());
+            let (folder, end) = (temporary_folder()?, how.end());
             let layout = layout(args.nodes, kind.mode(), end.needs_proxy(), folder.path())?;
             let mut cluster = Cluster::start(&layout)?;
             rows.push((kind, how, failover::measure(&mut cluster, end, args.times as usize, progress)?));
@@ -166,8 +165,8 @@ fn run_failover(args: &FailoverArgs, console: &mut Console<'_>) -> Result<Exit, 
     match args.format {
         Format::Json => {
             let told = rows.iter().map(|(kind, how, row)| {
-                json!({"mode": word(kind), "end": word(how), "nodes": args.nodes, "times": row.told.count,
-                    "p50_ms": row.told.p50, "p90_ms": row.told.p90, "max_ms": row.told.max,
+                json!({"mode": value_name(kind), "end": value_name(how), "nodes": args.nodes, "times": row.latency.count,
+                    "p50_ms": row.latency.p50, "p90_ms": row.latency.p90, "max_ms": row.latency.max,
                     "old_stopped_first": row.stopped_first, "led_arbiter": row.led_arbiter, "moved_by_itself": row.moved_by_itself,
                     "bound_by": how.bound(kind.mode())})
             });
@@ -185,7 +184,7 @@ fn run_failover(args: &FailoverArgs, console: &mut Console<'_>) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
-fn table(rows: &[(Modes, Ends, Failover)]) -> Table {
+fn table(rows: &[(ModeArg, EndArg, Failover)]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     let heading =
@@ -193,13 +192,13 @@ fn table(rows: &[(Modes, Ends, Failover)]) -> Table {
     table.set_header(heading);
     for (kind, how, row) in rows {
         table.add_row([
-            word(kind),
-            word(how),
-            row.told.count.to_string(),
-            format!("{:.2}", row.told.p50),
-            format!("{:.2}", row.told.p90),
-            format!("{:.2}", row.told.max),
-            format!("{} of {}", row.stopped_first, row.told.count),
+            value_name(kind),
+            value_name(how),
+            row.latency.count.to_string(),
+            format!("{:.2}", row.latency.p50),
+            format!("{:.2}", row.latency.p90),
+            format!("{:.2}", row.latency.max),
+            format!("{} of {}", row.stopped_first, row.latency.count),
             row.led_arbiter.to_string(),
             how.bound(kind.mode()),
         ]);
@@ -208,7 +207,7 @@ fn table(rows: &[(Modes, Ends, Failover)]) -> Table {
 }
 
 fn run_idle(args: &IdleArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let folder = scratch()?;
+    let folder = temporary_folder()?;
     let cluster = Cluster::start(&layout(args.nodes, Mode::Exclusive, false, folder.path())?)?;
     let working = console.working(format!("{} nodes, left alone for {} s", args.nodes, args.seconds));
     let Idle { bytes_a_second, cpu_percent, resident_mib } =

@@ -3,7 +3,7 @@
 use hustings_cluster::api::{ClientError, Refusal};
 use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::NodeError;
-use hustings_harness::TrialError;
+use hustings_harness::HarnessError;
 use hustings_sim::parse::{nearest, short};
 
 use super::super::console::Exit;
@@ -36,9 +36,9 @@ pub(crate) enum ClusterFailure {
     /// The node could not run, or had to stop.
     #[error(transparent)]
     Run(#[from] NodeError),
-    /// A trial came to nothing.
+    /// A cluster of `bench` could not be run.
     #[error(transparent)]
-    Trial(#[from] TrialError),
+    Harness(#[from] HarnessError),
     /// The node was removed.
     #[error("this node was removed from its cluster")]
     Removed,
@@ -67,7 +67,7 @@ impl ClusterFailure {
             ClusterFailure::Found(_) | ClusterFailure::OtherMember { .. } => (Exit::WrongUse, None),
             ClusterFailure::Run(NodeError::StoppedAtOnce) => (Exit::Stopped, None),
             ClusterFailure::Run(error) if is_wrong_use(error) => (Exit::WrongUse, None),
-            ClusterFailure::Trial(_) => (Exit::CouldNot, None),
+            ClusterFailure::Harness(_) => (Exit::CouldNot, None),
             ClusterFailure::Run(_) | ClusterFailure::Node(_) | ClusterFailure::Unexpected | ClusterFailure::Removed => {
                 (Exit::CouldNot, None)
             }

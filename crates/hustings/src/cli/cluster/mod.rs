@@ -14,7 +14,7 @@ mod text;
 use clap::{Args, Subcommand};
 use hustings_cluster::election::Algorithms;
 
-pub(crate) use bench::{Trial, run as try_out};
+pub(crate) use bench::{ClusterBench, run as run_bench};
 pub(crate) use failure::ClusterFailure;
 use place::Place;
 

@@ -1,0 +1,235 @@
+//! A cluster of real processes.
+
+use std::fs::File;
+use std::io;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use hustings_cluster::api::{Client, Reply, Request, Status};
+use hustings_cluster::config::{Choice, Mode, Newcomer, Plan, found};
+use rustix::process::{Pid, Signal};
+
+use crate::error::{HarnessError, io_error};
+use crate::net::{Links, Proxy};
+use crate::process::{Process, hustings_command};
+
+/// How long the harness waits for anything.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a cluster consists of.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The `hustings` program.
+    pub program: PathBuf,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// The mode of all offices.
+    pub mode: Mode,
+    /// The election algorithm; `None` is the default one.
+    pub algorithm: Option<Choice>,
+    /// Whether the nodes talk through a [`Proxy`], so that they can be isolated.
+    pub proxied: bool,
+    /// A folder for everything, empty or missing.
+    pub folder: PathBuf,
+}
+
+/// A running cluster. Its processes are killed when it is dropped.
+pub struct Cluster {
+    program: PathBuf,
+    folder: PathBuf,
+    nodes: Vec<Node>,
+    proxy: Option<Proxy>,
+}
+
+struct Node {
+    name: String,
+    process: Option<Process>,
+}
+
+impl Cluster {
+    /// Writes the files of a cluster, starts all nodes and waits until they are ready.
+    pub fn start(layout: &Layout) -> Result<Cluster, HarnessError> {
+        let proxy = layout.proxied.then(|| Proxy::new(layout.nodes)).transpose();
+        let proxy = proxy.map_err(io_error("cannot start the proxy"))?;
+        let folder = layout.folder.join("cluster");
+        let names = bootstrap(layout, proxy.as_ref(), &folder)?;
+        let nodes = names.into_iter().map(|name| Node { name, process: None }).collect();
+        let mut cluster = Cluster { program: layout.program.clone(), folder, nodes, proxy };
+        (0..layout.nodes).try_for_each(|node| cluster.start_node(node))?;
+        cluster.wait_until_ready()?;
+        Ok(cluster)
+    }
+
+    /// How many nodes there are.
+    pub fn size(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The index of the node with this name.
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        self.nodes.iter().position(|node| node.name == name)
+    }
+
+    /// The name of a node.
+    pub fn name(&self, node: usize) -> &str {
+        &self.nodes[node].name
+    }
+
+    /// The configuration file of a node.
+    pub fn config(&self, node: usize) -> PathBuf {
+        self.folder.join(&self.nodes[node].name).join("hustings.toml")
+    }
+
+    /// The folder that holds the cluster's files and logs.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Starts a node unless it is running.
+    pub fn start_node(&mut self, node: usize) -> Result<(), HarnessError> {
+        if self.nodes[node].process.is_some() {
+            return Ok(());
+        }
+        let path = self.folder.join(format!("{}.log", self.nodes[node].name));
+        let log = File::options().create(true).append(true).open(&path);
+        let log = log.map_err(io_error(path.display().to_string()))?;
+        let mut command = hustings_command(&self.program);
+        if let Some(proxy) = &self.proxy {
+            command.env("HUSTINGS_LISTEN", proxy.listen_address(node).to_string());
+        }
+        command.arg("node").arg("--config").arg(self.config(node));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let process = Process::spawn(&mut command);
+        let process = process.map_err(io_error(format!("cannot start {}", self.program.display())))?;
+        if let Some(proxy) = &self.proxy {
+            proxy.set_process(node, process.pid());
+        }
+        self.nodes[node].process = Some(process);
+        Ok(())
+    }
+
+    /// The process id of a node, if it is running.
+    pub fn pid(&self, node: usize) -> Option<Pid> {
+        self.nodes[node].process.as_ref().map(Process::pid)
+    }
+
+    /// Sends a signal to a node, if it is running.
+    pub fn signal(&self, node: usize, signal: Signal) -> Result<(), HarnessError> {
+        match &self.nodes[node].process {
+            Some(process) => process.signal(signal).map_err(io_error(format!("cannot signal {}", self.name(node)))),
+            None => Ok(()),
+        }
+    }
+
+    /// Drops everything that a node sends or receives from now on, without closing its connections. Reopens all other
+    /// links.
+    pub fn isolate(&self, node: usize) -> Result<(), HarnessError> {
+        let mut links = Links::open(self.size());
+        links.isolate(node);
+        self.set_links(&links)
+    }
+
+    /// Opens all links.
+    pub fn heal(&self) -> Result<(), HarnessError> {
+        self.set_links(&Links::open(self.size()))
+    }
+
+    fn set_links(&self, links: &Links) -> Result<(), HarnessError> {
+        let not_proxied = || io::Error::other("the nodes do not talk through a proxy");
+        let set = self.proxy.as_ref().ok_or_else(not_proxied).and_then(|proxy| proxy.set_links(links));
+        set.map_err(io_error("cannot change the links between nodes"))
+    }
+
+    /// Kills a node, if it is running, and reaps it.
+    pub fn kill_node(&mut self, node: usize) {
+        drop(self.nodes[node].process.take());
+    }
+
+    /// Connects to a node's socket, once the node has opened it.
+    pub fn client(&self, node: usize) -> Result<Client, HarnessError> {
+        let path = self.folder.join(&self.nodes[node].name).join("hustings.sock");
+        self.wait_for(&format!("{} did not answer", self.nodes[node].name), || Ok(Client::connect(&path).ok()))
+    }
+
+    /// Asks a node for its status.
+    pub fn status(&self, node: usize) -> Result<Status, HarnessError> {
+        match self.client(node)?.ask(&Request::Status, Some(TIMEOUT))? {
+            Reply::Status(status) => Ok(*status),
+            other => Err(io_error("unexpected reply")(io::Error::other(format!("{other:?}")))),
+        }
+    }
+
+    /// Waits until every running node sees all other running nodes and is in touch with a majority.
+    pub fn wait_until_ready(&self) -> Result<(), HarnessError> {
+        let is_running = |name: &str| self.index_of(name).is_none_or(|node| self.pid(node).is_some());
+        self.wait_for("not every node saw all others", || {
+            for node in (0..self.size()).filter(|node| self.pid(*node).is_some()) {
+                let status = self.status(node)?;
+                let sees_all = status.members.iter().all(|member| member.up || !is_running(&member.name));
+                if !status.current || !sees_all {
+                    return Ok(None);
+                }
+            }
+            Ok(Some(()))
+        })
+    }
+
+    /// Polls until there is an answer; `failure` describes what happened if there is none in time.
+    pub fn wait_for<T>(
+        &self,
+        failure: &str,
+        mut poll: impl FnMut() -> Result<Option<T>, HarnessError>,
+    ) -> Result<T, HarnessError> {
+        let deadline = Instant::now() + TIMEOUT;
+        while Instant::now() < deadline {
+            if let Some(answer) = poll()? {
+                return Ok(answer);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Err(self.timed_out(failure))
+    }
+
+    pub(crate) fn timed_out(&self, what: &str) -> HarnessError {
+        let (what, folder) = (what.to_string(), self.folder.display().to_string());
+        HarnessError::TimedOut { what, seconds: TIMEOUT.as_secs(), folder }
+    }
+}
+
+/// Writes the files of a new cluster; the names of its nodes.
+fn bootstrap(layout: &Layout, proxy: Option<&Proxy>, folder: &Path) -> Result<Vec<String>, HarnessError> {
+    // All listeners are open at the same time, so that no port is used twice.
+    let listeners: Vec<TcpListener> = (0..layout.nodes)
+        .map(|_| TcpListener::bind("127.0.0.1:0").map_err(io_error("cannot find a free port")))
+        .collect::<Result<_, _>>()?;
+    let mut members = Vec::new();
+    for (node, listener) in listeners.iter().enumerate() {
+        let address = match proxy {
+            Some(proxy) => proxy.public_address(node),
+            None => listener.local_addr().map_err(io_error("cannot find a free port"))?,
+        };
+        members.push(Newcomer {
+            name: format!("n{}", node + 1),
+            address: address.to_string(),
+            priority: node as u32 + 1,
+            role: Default::default(),
+        });
+    }
+    let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
+    let mut plan = Plan::new("trial", members);
+    if let Some(choice) = &layout.algorithm {
+        plan.algorithm = choice.clone();
+    }
+    found(folder, &plan)?;
+    if layout.mode == Mode::Fenced {
+        for name in &names {
+            let path = folder.join(name).join("hustings.toml");
+            let text = std::fs::read_to_string(&path).map_err(io_error(path.display().to_string()))?;
+            let text = text.replace("mode = \"exclusive\"", "mode = \"fenced\"");
+            std::fs::write(&path, text).map_err(io_error(path.display().to_string()))?;
+        }
+    }
+    Ok(names)
+}
