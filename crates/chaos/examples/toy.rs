@@ -12,6 +12,7 @@ use std::time::Duration;
 use hustings_cluster::api::{Cause, Holding, OfficeStatus, Reply, Request, Status};
 use hustings_cluster::clock::{Clock, Moment};
 use hustings_cluster::config::{ArbiterKind, Mode};
+use hustings_testkit::switches;
 use serde::{Deserialize, Serialize};
 
 const LEASE: u64 = 250_000_000;
@@ -71,9 +72,12 @@ fn main() -> io::Result<()> {
             let mut lines = text.lines();
             let mut next = || lines.next().unwrap_or_default().trim_start_matches("# ").to_string();
             let (name, priority) = (next(), next().parse().map_err(io::Error::other)?);
-            let ppm = words.iter().find_map(|word| word.strip_prefix("--test-clock-ppm=")?.parse().ok()).unwrap_or(0);
+            let ppm = words
+                .iter()
+                .find_map(|word| word.strip_prefix(switches::CLOCK_PPM)?.strip_prefix('=')?.parse().ok())
+                .unwrap_or(0);
             let folder = config.ancestors().nth(2).unwrap_or(Path::new("")).to_path_buf();
-            let broken = words.iter().any(|word| word == "--test-break");
+            let broken = words.iter().any(|word| word == switches::BREAK);
             Node { name, priority, folder, ppm, broken, clients: Vec::new() }
                 .serve(&config.with_file_name("hustings.sock"))
         }

@@ -5,7 +5,9 @@ use std::io;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::setup::{Cluster, WALL_CLOCK, add_offices, finished};
+use hustings_testkit::switches::WALL_SECONDS;
+
+use crate::setup::{Cluster, add_offices, finished};
 
 /// How long the cluster has to change its members.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -37,8 +39,8 @@ impl Cluster {
     /// From its next start on, a node's time of day is wrong by so many seconds.
     pub(crate) fn shift_wall_clock(&mut self, node: usize, seconds: i64) {
         let arguments = &mut self.nodes.spec(node).arguments;
-        arguments.retain(|argument| !argument.starts_with(WALL_CLOCK));
-        arguments.push(format!("{WALL_CLOCK}={seconds}"));
+        arguments.retain(|argument| !argument.starts_with(WALL_SECONDS));
+        arguments.push(format!("{WALL_SECONDS}={seconds}"));
     }
 
     fn other_socket(&self, node: usize) -> &std::path::Path {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use hustings_testkit::switches::Rule;
+
 use crate::launch::Launch;
 use crate::schedule::Kind;
 
@@ -64,11 +66,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "KIND,…", value_delimiter = ',', value_parser = kind)]
     pub(crate) faults: Option<Vec<Kind>>,
     /// Switches off a rule of the nodes (for tests of this harness): a violation must be found.
-    #[arg(long = "break", value_enum)]
-    pub(crate) breaks: Option<Break>,
+    #[arg(long = "break", value_name = "RULE", value_parser = rule)]
+    pub(crate) breaks: Option<Rule>,
     /// Aims at this rule as `--break` does, but leaves it in force: nothing must be found.
-    #[arg(long, value_enum, conflicts_with = "breaks")]
-    pub(crate) aim: Option<Break>,
+    #[arg(long, value_name = "RULE", value_parser = rule, conflicts_with = "breaks")]
+    pub(crate) aim: Option<Rule>,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
@@ -94,14 +96,14 @@ impl Run {
         }
         for (option, rule) in [("break", self.breaks), ("aim", self.aim)] {
             if let Some(rule) = rule {
-                command += &format!(" --{option} {}", name(&|| rule.to_possible_value()));
+                command += &format!(" --{option} {}", rule.name());
             }
         }
         command
     }
 
     /// The rule that the schedule is aimed at, broken or not.
-    pub(crate) fn target(&self) -> Option<Break> {
+    pub(crate) fn target(&self) -> Option<Rule> {
         self.breaks.or(self.aim)
     }
 }
@@ -111,6 +113,13 @@ fn minutes(text: &str) -> Result<f64, String> {
         Ok(minutes) if (0.01..=10_000.0).contains(&minutes) => Ok(minutes),
         _ => Err("allowed are 0.01 to 10000".to_string()),
     }
+}
+
+fn rule(text: &str) -> Result<Rule, String> {
+    Rule::ALL.into_iter().find(|rule| rule.name() == text).ok_or_else(|| {
+        let names = Rule::ALL.map(Rule::name).join(", ");
+        format!("allowed are {names}")
+    })
 }
 
 fn kind(text: &str) -> Result<Kind, String> {
@@ -129,17 +138,6 @@ pub(crate) enum Network {
     Namespaces,
     /// Namespaces where they can be made, the proxy otherwise.
     Auto,
-}
-
-/// A rule of the nodes that can be switched off.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Break {
-    /// A holder stops before its lease can be over on the slowest clock.
-    DriftMargin,
-    /// What was promised is durable before anybody hears of it.
-    DurableBeforeSend,
-    /// Messages of an old run of the algorithm are dropped.
-    StaleRuns,
 }
 
 /// How the result is printed.
@@ -179,6 +177,7 @@ mod tests {
             ["--nodes", "10"],
             ["--clients", "0"],
             ["--faults", "x"],
+            ["--break", "x"],
         ] {
             assert!(Options::try_parse_from(["hustings-chaos", bad[0], bad[1]]).is_err(), "{bad:?}");
         }

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use hustings_cluster::config::{ArbiterKind, Mode};
 use hustings_cluster::timing::{Loss, Timing};
+use hustings_testkit::switches::{self, Rule};
 
 use crate::disk::Disks;
 use crate::history::{Facts, NodeFacts, OfficeFacts};
 use crate::net::{Namespaces, Net, Proxy};
 use crate::nodes::{Launcher, Nodes, Spec};
-use crate::options::{Break, Network, Run};
+use crate::options::{Network, Run};
 use crate::rng::Rng;
 use crate::schedule::{Kind, Plan};
 
@@ -24,8 +24,6 @@ const RECOVERY: Duration = Duration::from_secs(2);
 /// [`DAMPING`] times that, and here everybody comes and goes.
 const SETTLE: Duration = Duration::from_millis(20);
 const DAMPING: u32 = 64;
-/// The node's option for another time of day, in seconds.
-pub(crate) const WALL_CLOCK: &str = "--test-wall-seconds";
 /// For how long a calm is judged.
 const JUDGED: Duration = Duration::from_secs(2);
 
@@ -62,6 +60,7 @@ impl Cluster {
         let disks = Disks::new(&folder.join("disks"), &names)?;
         let authority = folder.join("cluster");
         init(&program, &authority, &facts, &net)?;
+        require_switches(&program, &authority.join(&names[0]).join("hustings.toml"))?;
         let logs = folder.join("logs");
         fs::create_dir_all(&logs)?;
         let mut specs = Vec::new();
@@ -78,12 +77,8 @@ impl Cluster {
         }
         let launcher = Launcher { program: program.clone(), harness: Some(std::env::current_exe()?) };
         let sockets = names.iter().map(|name| authority.join(name).join("hustings.sock")).collect();
-        let mut plan = plan(run, &facts, &timing);
-        let first = authority.join(&names[0]).join("hustings.toml");
-        if run.faults.is_none() && !has_wall_clock(&program, &first)? {
-            plan.kinds.retain(|kind| *kind != Kind::WallClock);
-        }
-        let restless = run.target() == Some(Break::DurableBeforeSend);
+        let plan = plan(run, &facts, &timing);
+        let restless = run.target() == Some(Rule::DurableBeforeSend);
         Ok(Cluster {
             restless,
             plan,
@@ -121,10 +116,10 @@ fn network(network: Network, nodes: usize) -> io::Result<Net> {
 
 /// The usual times; long leases where it is about what clocks lose during one. That must be more than what a holder
 /// gives away all the same: two heartbeats until its renewal is confirmed, and the time to stop.
-fn timing(target: Option<Break>) -> Timing {
+fn timing(target: Option<Rule>) -> Timing {
     let usual = Timing { settle: SETTLE, ..Timing::default() };
     match target {
-        Some(Break::DriftMargin) => Timing { lease: Duration::from_secs(10), ..usual },
+        Some(Rule::DriftMargin) => Timing { lease: Duration::from_secs(10), ..usual },
         _ => usual,
     }
 }
@@ -137,8 +132,8 @@ fn facts(run: &Run, timing: &Timing) -> Facts {
     // Every clock is as wrong as it may be, and a little less.
     let most = (timing.drift_ppm / 10 * 9).cast_signed();
     let wrong = |index: usize, rng: &mut Rng| match run.target() {
-        Some(Break::DriftMargin) if priorities[index] == u32::from(run.nodes) => -most,
-        Some(Break::DriftMargin) => most,
+        Some(Rule::DriftMargin) if priorities[index] == u32::from(run.nodes) => -most,
+        Some(Rule::DriftMargin) => most,
         _ => rng.from(0, 2 * u64::from(most.unsigned_abs())) as i32 - most,
     };
     let nodes = (0..count)
@@ -149,7 +144,7 @@ fn facts(run: &Run, timing: &Timing) -> Facts {
         })
         .collect();
     let office = |name: &str, exclusive, better| OfficeFacts { name: name.to_string(), exclusive, better };
-    let arbiter = run.target() != Some(Break::StaleRuns);
+    let arbiter = run.target() != Some(Rule::StaleRuns);
     Facts {
         seed: run.seed,
         nodes,
@@ -178,9 +173,9 @@ fn plan(run: &Run, facts: &Facts, timing: &Timing) -> Plan {
     let kinds = match run.target() {
         _ if run.faults.is_some() => run.faults.clone().unwrap_or_default(),
         None => Kind::ALL.into_iter().filter(possible).collect(),
-        Some(Break::DriftMargin) => vec![Kind::CutSilent],
-        Some(Break::DurableBeforeSend) => vec![Kind::KillAll, Kind::Blackout],
-        Some(Break::StaleRuns) => vec![Kind::Kill, Kind::Slow],
+        Some(Rule::DriftMargin) => vec![Kind::CutSilent],
+        Some(Rule::DurableBeforeSend) => vec![Kind::KillAll, Kind::Blackout],
+        Some(Rule::StaleRuns) => vec![Kind::Kill, Kind::Slow],
     };
     let milliseconds = |length: u64| length / 1_000_000;
     Plan {
@@ -191,8 +186,8 @@ fn plan(run: &Run, facts: &Facts, timing: &Timing) -> Plan {
         calm: milliseconds(facts.bound + nanoseconds(JUDGED)),
         lease: milliseconds(nanoseconds(timing.lease)),
         kinds,
-        aimed: run.target() == Some(Break::DriftMargin),
-        late_mail: run.target() == Some(Break::StaleRuns) && run.faults.is_none(),
+        aimed: run.target() == Some(Rule::DriftMargin),
+        late_mail: run.target() == Some(Rule::StaleRuns) && run.faults.is_none(),
     }
 }
 
@@ -215,11 +210,18 @@ pub(crate) fn finished(command: &mut Command) -> io::Result<()> {
     Err(io::Error::other(format!("{command:?} failed with {}: {}", output.status, said.trim())))
 }
 
-/// Whether nodes can be given another time of day.
-fn has_wall_clock(program: &Path, config: &Path) -> io::Result<bool> {
+/// Fails if the program was built without the options that inject faults.
+fn require_switches(program: &Path, config: &Path) -> io::Result<()> {
     let mut command = Command::new(program);
-    command.args(["node", "--explain-timing", &format!("{WALL_CLOCK}=0"), "--config"]).arg(config);
-    Ok(command.output()?.status.success())
+    command.args(["node", "--explain-timing", &format!("{}=0", switches::CLOCK_PPM), "--config"]).arg(config);
+    match command.output()?.status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(format!(
+            "{} does not know {}: build it with `--features hustings/fault-injection`",
+            program.display(),
+            switches::CLOCK_PPM
+        ))),
+    }
 }
 
 /// What holds for the offices, at the end of a configuration.
@@ -233,12 +235,12 @@ pub(crate) fn add_offices(config: &Path, offices: &[OfficeFacts]) -> io::Result<
     fs::write(config, text)
 }
 
-fn arguments(config: &Path, ppm: i32, breaks: Option<Break>) -> Vec<String> {
+fn arguments(config: &Path, ppm: i32, breaks: Option<Rule>) -> Vec<String> {
     let mut arguments = vec!["node".to_string(), "--config".to_string(), config.display().to_string()];
     // With an equals sign, because the number may be below zero.
-    arguments.push(format!("--test-clock-ppm={ppm}"));
-    if let Some(rule) = breaks.and_then(|rule| rule.to_possible_value()) {
-        arguments.extend(["--test-break".to_string(), rule.get_name().to_string()]);
+    arguments.push(format!("{}={ppm}", switches::CLOCK_PPM));
+    if let Some(rule) = breaks {
+        arguments.extend([switches::BREAK.to_string(), rule.name().to_string()]);
     }
     arguments
 }

@@ -47,27 +47,31 @@ impl fmt::Display for Moment {
 
 /// The clock of this host.
 ///
-/// For tests of the safety margins it can be made to run faster or slower than it does, by parts per million, and to
-/// show a wrong time of day.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// With the cargo feature `fault-injection` it can be made to run faster or slower, by parts per million, and to show a
+/// wrong time of day.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Clock {
+    #[cfg(feature = "fault-injection")]
     rate_ppm: i32,
+    #[cfg(feature = "fault-injection")]
     wall_seconds: i64,
 }
 
 impl Clock {
     /// The clock as it is.
     pub fn new() -> Self {
-        Clock::skewed(0)
+        Clock::default()
     }
 
-    /// A clock that gains (or loses) so many parts in a million. Two such clocks with the same rate on one host show
+    /// A clock that gains (or loses) this many parts in a million. Two such clocks with the same rate on one host show
     /// the same.
+    #[cfg(feature = "fault-injection")]
     pub fn skewed(rate_ppm: i32) -> Self {
         Clock { rate_ppm, wall_seconds: 0 }
     }
 
-    /// The same, with a time of day that is wrong by so many seconds.
+    /// The same, with a time of day that is wrong by this many seconds.
+    #[cfg(feature = "fault-injection")]
     pub fn with_wall_seconds(self, wall_seconds: i64) -> Self {
         Clock { wall_seconds, ..self }
     }
@@ -75,8 +79,8 @@ impl Clock {
     /// The time of day, since 1970: for people, and for how long certificates are valid. Nothing else goes by it.
     pub fn time_of_day(&self) -> Duration {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let wrong = Duration::from_secs(self.wall_seconds.unsigned_abs());
-        if self.wall_seconds < 0 { since.saturating_sub(wrong) } else { since.saturating_add(wrong) }
+        let error = Duration::from_secs(self.wall_seconds().unsigned_abs());
+        if self.wall_seconds() < 0 { since.saturating_sub(error) } else { since.saturating_add(error) }
     }
 
     /// What it shows.
@@ -86,27 +90,44 @@ impl Clock {
     }
 
     fn shows(&self, on_host: Moment) -> Moment {
-        if self.rate_ppm == 0 {
+        if self.rate_ppm() == 0 {
             return on_host;
         }
         let passed = i128::from(on_host.0);
-        Moment((passed + passed * i128::from(self.rate_ppm) / 1_000_000) as u64)
+        Moment((passed + passed * i128::from(self.rate_ppm()) / 1_000_000) as u64)
     }
 
     /// What the clock of the host shows when this one shows the moment, or very little later.
     pub(crate) fn on_host(&self, moment: Moment) -> Moment {
-        if self.rate_ppm == 0 {
+        if self.rate_ppm() == 0 {
             return moment;
         }
-        let real = i128::from(moment.0) * 1_000_000 / (1_000_000 + i128::from(self.rate_ppm)).max(1);
+        let real = i128::from(moment.0) * 1_000_000 / (1_000_000 + i128::from(self.rate_ppm())).max(1);
         // Both this and the reading are rounded down.
         Moment(u64::try_from(real).unwrap_or(u64::MAX).saturating_add(2))
     }
 }
 
-impl Default for Clock {
-    fn default() -> Self {
-        Clock::new()
+#[cfg(feature = "fault-injection")]
+impl Clock {
+    fn rate_ppm(&self) -> i32 {
+        self.rate_ppm
+    }
+
+    fn wall_seconds(&self) -> i64 {
+        self.wall_seconds
+    }
+}
+
+/// The clock is right: there is nothing to correct.
+#[cfg(not(feature = "fault-injection"))]
+impl Clock {
+    fn rate_ppm(&self) -> i32 {
+        0
+    }
+
+    fn wall_seconds(&self) -> i64 {
+        0
     }
 }
 

@@ -18,12 +18,14 @@ pub mod config;
 pub mod core;
 #[doc(hidden)]
 pub mod election;
-#[doc(hidden)]
-pub mod fuzzing;
+pub mod faults;
 pub mod identity;
 pub mod member;
 pub mod node;
 pub mod store;
+#[cfg(feature = "testkit")]
+#[doc(hidden)]
+pub mod testkit;
 pub mod timing;
 pub mod transport;
 #[doc(hidden)]

@@ -1,9 +1,9 @@
 //! Configuration files.
 #![no_main]
 
-use hustings_cluster::fuzzing;
+use hustings_testkit::fuzz;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    fuzzing::configuration(bytes);
+    fuzz::configuration(bytes);
 });

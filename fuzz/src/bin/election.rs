@@ -1,9 +1,9 @@
-//! Mail of an election.
+//! Messages of an election.
 #![no_main]
 
-use hustings_cluster::fuzzing;
+use hustings_testkit::fuzz;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    fuzzing::election(bytes);
+    fuzz::election(bytes);
 });

@@ -1,9 +1,9 @@
-//! Lines of programs on the same host.
+//! Requests of clients on the same host.
 #![no_main]
 
-use hustings_cluster::fuzzing;
+use hustings_testkit::fuzz;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    fuzzing::request(bytes);
+    fuzz::request(bytes);
 });

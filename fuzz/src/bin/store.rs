@@ -3,15 +3,14 @@
 
 use std::sync::LazyLock;
 
-use hustings_cluster::fuzzing;
+use hustings_testkit::fuzz;
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 
-/// In memory, where there is such a place: every input is written, read and written anew.
-static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder of one's own can be made")
-});
+/// In memory if possible: every input is written, read and written again.
+static FOLDER: LazyLock<TempDir> =
+    LazyLock::new(|| tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder"));
 
 fuzz_target!(|bytes: &[u8]| {
-    fuzzing::store(FOLDER.path(), bytes);
+    fuzz::store(FOLDER.path(), bytes);
 });

@@ -8,6 +8,7 @@ use hustings_protocol::Id;
 use super::Core;
 use crate::clock::Moment;
 use crate::election::{Action, Election, SharedState, TimerToken, key};
+use crate::faults::Rule;
 use crate::member::MemberRank;
 use crate::wire::Message;
 
@@ -144,7 +145,11 @@ impl Core {
 
     /// A message of an election arrived.
     pub(super) fn handle_election_message(&mut self, from: Id, key: u64, bytes: &[u8]) {
-        let key = if self.settings.accepts_stale_messages { self.elections.misdirect(key, bytes) } else { key };
+        let key = if self.settings.disabled_rules.contains(Rule::StaleRuns) {
+            self.elections.misdirect(key, bytes)
+        } else {
+            key
+        };
         let elections = &mut self.elections;
         let result = match elections.running.get_mut(&key) {
             Some(running) if running.candidates.iter().any(|one| one.id == from) => {

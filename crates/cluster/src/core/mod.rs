@@ -46,7 +46,7 @@ use self::local_leases::LocalLeases;
 use self::peers::Peer;
 use self::read_index::ReadIndex;
 use self::start::Settings;
-pub use self::start::{Broken, Setup};
+pub use self::start::Setup;
 use self::table::Table;
 use crate::api::{Cause, Reply, Request};
 use crate::clock::Moment;

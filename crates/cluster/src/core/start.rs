@@ -16,23 +16,12 @@ use super::read_index::ReadIndex;
 use super::table::Table;
 use crate::clock::Moment;
 use crate::config::{ArbiterKind, Choice, Config, Policy};
-use crate::election::{Flaw, SharedState};
+use crate::election::SharedState;
+use crate::faults::{DisabledRules, Rule};
 use crate::member::{Member, Role};
 use crate::store::Mirror;
 use crate::timing::Timing;
 use crate::wire::Candidacy;
-
-/// Safety mechanisms that a test may disable, to show that their absence is detected.
-#[doc(hidden)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Broken {
-    /// Holders and the arbiter ignore clock drift when they compute leases.
-    pub drift_margin: bool,
-    /// Votes and log entries are acknowledged before they are durable.
-    pub durable_before_send: bool,
-    /// Messages of earlier elections are accepted as if they belonged to the current one.
-    pub stale_runs: bool,
-}
 
 /// The inputs for creating a [`Core`].
 pub struct Setup {
@@ -46,8 +35,8 @@ pub struct Setup {
     pub mirror: Mirror,
     /// Seeds the algorithms' random numbers.
     pub seed: u64,
-    /// Disabled safety mechanisms, for tests.
-    pub broken: Broken,
+    /// The safety rules that a test disables.
+    pub disabled_rules: DisabledRules,
 }
 
 /// The parts of [`Setup`] that never change.
@@ -68,8 +57,7 @@ pub(super) struct Settings {
     /// The addresses of members in this node's configuration. They take precedence over the table, which learns later
     /// that a host has moved.
     pub(super) addresses: BTreeMap<Id, String>,
-    /// Test only: see [`Broken::stale_runs`].
-    pub(super) accepts_stale_messages: bool,
+    pub(super) disabled_rules: DisabledRules,
 }
 
 impl Settings {
@@ -81,7 +69,7 @@ impl Settings {
 impl Core {
     /// Creates the core of a node that starts now.
     pub fn new(setup: Setup, now: Moment) -> Result<Self, raft::Error> {
-        let Setup { config, incarnation, store_id, mirror, seed, broken } = setup;
+        let Setup { config, incarnation, store_id, mirror, seed, disabled_rules } = setup;
         let own = config.node;
         let role = config.own().map_or(Role::Observer, |member| member.role);
         let mut table = Table::with_members(&config.members);
@@ -95,14 +83,26 @@ impl Core {
                 } else {
                     mirror.set_conf_state(initial_conf_state(&config));
                 }
-                Some(Consensus::new(own, mirror, Campaign::default(), broken.durable_before_send)?)
+                Some(Consensus::new(
+                    own,
+                    mirror,
+                    Campaign::default(),
+                    disabled_rules.contains(Rule::DurableBeforeSend),
+                )?)
             }
         };
         let timing = config.timing;
-        let (lease_at_holder, lease_at_arbiter) =
-            if broken.drift_margin { (timing.lease, timing.lease) } else { (timing.holds_for(), timing.waits_for()) };
+        let (lease_at_holder, lease_at_arbiter) = if disabled_rules.contains(Rule::DriftMargin) {
+            (timing.lease, timing.lease)
+        } else {
+            (timing.holds_for(), timing.waits_for())
+        };
         let shared = SharedState::new(seed);
-        let shared = if broken.stale_runs { shared.with_flaw(Flaw::NotDropped) } else { shared };
+        #[cfg(feature = "fault-injection")]
+        let shared = match disabled_rules.contains(Rule::StaleRuns) {
+            true => shared.with_fault(crate::faults::InjectedFault::NotDropped),
+            false => shared,
+        };
         let settings = Settings {
             cluster: config.cluster.clone(),
             own,
@@ -118,7 +118,7 @@ impl Core {
             lease_at_arbiter,
             started: now,
             addresses: config.members.iter().map(|member| (member.id, member.address.clone())).collect(),
-            accepts_stale_messages: broken.stale_runs,
+            disabled_rules,
         };
         let health = if config.health.is_some() { 0 } else { 100 };
         let lease_at_arbiter_us = lease_at_arbiter.as_micros() as u64;

@@ -9,7 +9,8 @@ use hustings_algorithms::runs::{Runs, ViewRule};
 use hustings_algorithms::{About, Algorithm, Goal, Params, Setting};
 
 use super::participant::{Participant, TypedParticipant};
-use super::{ElectionError, Flaw, SharedState};
+use super::{ElectionError, SharedState};
+use crate::faults::InjectedFault;
 use crate::member::MemberRank;
 
 /// The algorithms that a node knows: by default those of [`hustings_algorithms::catalogue`], and any that are added.
@@ -183,9 +184,9 @@ fn participant<A: Algorithm>(
     let params = parse::<A>(params)?;
     let protocol = A::protocol::<MemberRank>(&params, &Setting::of(candidates));
     let runs = Runs::new(protocol, &A::ABOUT, candidates).started_by_all();
-    let runs = match shared.flaw {
-        Some(Flaw::NotHeld) => runs.without(ViewRule::Hold),
-        Some(Flaw::NotDropped) => runs.without(ViewRule::Drop),
+    let runs = match shared.fault {
+        fault if fault.is(InjectedFault::NotHeld) => runs.without(ViewRule::Hold),
+        fault if fault.is(InjectedFault::NotDropped) => runs.without(ViewRule::Drop),
         _ => runs,
     };
     Ok(Box::new(TypedParticipant::new(runs, candidates, index, shared)))

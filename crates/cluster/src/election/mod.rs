@@ -154,22 +154,6 @@ pub enum MessageError {
     UnknownSender(Id),
 }
 
-/// A mechanism that a test may disable, to show that its absence is detected.
-#[doc(hidden)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Flaw {
-    /// Messages of later views are not held back.
-    NotHeld,
-    /// Ends of connections are ignored.
-    NoLosses,
-    /// Counters in messages of other elections are ignored.
-    NotCounted,
-    /// Messages are buffered even if other messages of the same view were discarded.
-    NoFloors,
-    /// Messages of earlier views are accepted as if they belonged to the current one.
-    NotDropped,
-}
-
 impl Election {
     /// Checks that the algorithm can elect the leader of a cluster, and that its parameters are valid.
     pub fn check(choice: &Choice) -> Result<(), ElectionError> {

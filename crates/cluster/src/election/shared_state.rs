@@ -24,8 +24,9 @@ use std::fmt;
 
 use hustings_protocol::{Coins, Id};
 
+use super::MessageError;
 use super::key::SplitMix64;
-use super::{Flaw, MessageError};
+use crate::faults::{FaultSwitch, InjectedFault};
 
 /// For how many elections messages are buffered.
 const MAX_BUFFERED_ELECTIONS: usize = 16;
@@ -51,7 +52,7 @@ pub struct SharedState {
     losses: BTreeMap<Id, u64>,
     floors: Floors,
     early: EarlyMessages,
-    pub(super) flaw: Option<Flaw>,
+    pub(super) fault: FaultSwitch,
 }
 
 impl SharedState {
@@ -67,20 +68,20 @@ impl SharedState {
             losses: BTreeMap::new(),
             floors: Floors::default(),
             early: EarlyMessages::default(),
-            flaw: None,
+            fault: FaultSwitch::default(),
         }
     }
 
-    /// Disables a mechanism, for tests that must fail without it.
-    #[doc(hidden)]
-    pub fn with_flaw(self, flaw: Flaw) -> Self {
-        SharedState { flaw: Some(flaw), ..self }
+    /// Injects a fault, for tests that must fail with it.
+    #[cfg(feature = "fault-injection")]
+    pub fn with_fault(self, fault: InjectedFault) -> Self {
+        SharedState { fault: FaultSwitch::on(fault), ..self }
     }
 
     /// The connection to this node has ended or was replaced, so messages may be lost. Must be called before any
     /// message of the next connection is delivered. Interrupts the running elections with that candidate.
     pub fn handle_disconnect(&mut self, peer: Id) {
-        if self.flaw != Some(Flaw::NoLosses) {
+        if !self.fault.is(InjectedFault::NoLosses) {
             self.losses.insert(peer, self.elections);
         }
         for (key, floor) in self.early.discard_from(peer) {
@@ -92,10 +93,10 @@ impl SharedState {
     /// election.
     pub fn buffer(&mut self, key: u64, from: Id, bytes: &[u8]) -> Result<(), MessageError> {
         let counter = self.peek_counter(bytes)?;
-        if self.flaw != Some(Flaw::NotCounted) {
+        if !self.fault.is(InjectedFault::NotCounted) {
             self.observe_counter(counter);
         }
-        if !self.is_stale(key, bytes) || self.flaw == Some(Flaw::NoFloors) {
+        if !self.is_stale(key, bytes) || self.fault.is(InjectedFault::NoFloors) {
             for (key, floor) in self.early.insert(key, from, bytes, counter) {
                 self.floors.raise(key, floor);
             }

@@ -20,6 +20,7 @@ use hustings_protocol::Id;
 use mio::{Poll, Token, Waker};
 
 use self::alarm::Alarm;
+#[cfg(feature = "testkit")]
 pub(crate) use self::clients::read_request;
 use self::clients::{ClientEvent, Clients, MAX_CLIENTS};
 use self::error::system;
@@ -27,8 +28,9 @@ use self::health::Watch;
 use self::stop::Orders;
 use crate::clock::Clock;
 use crate::config::{Config, MAX_MEMBERS};
-use crate::core::{Broken, Core, Setup};
+use crate::core::{Core, Setup};
 use crate::election::Election;
+use crate::faults::DisabledRules;
 use crate::identity::Identity;
 use crate::store::{Disk, Store, StoreError, Who, Write};
 use crate::transport::{Event, Limits, Settings, Transport};
@@ -67,9 +69,8 @@ pub struct Options {
     /// root, CAP_SYS_NICE or a limit that allows it; without, the journal says so and nothing else changes. Health
     /// commands do not get it.
     pub raise_priority: bool,
-    /// For tests.
-    #[doc(hidden)]
-    pub broken: Broken,
+    /// The safety rules that a test disables.
+    pub disabled_rules: DisabledRules,
 }
 
 impl Default for Options {
@@ -81,7 +82,7 @@ impl Default for Options {
             stopper: None,
             signals: true,
             raise_priority: true,
-            broken: Broken::default(),
+            disabled_rules: DisabledRules::default(),
         }
     }
 }
@@ -106,8 +107,7 @@ pub struct Node {
     /// Writes that the disk had no room for, in order.
     backlog: VecDeque<Write>,
     disk_is_well: bool,
-    /// Test only: what was promised before it was durable never becomes so.
-    writes_nothing: bool,
+    disabled_rules: DisabledRules,
     leaving: bool,
     exit: Option<Exit>,
     seen: Seen,
@@ -131,7 +131,7 @@ impl Seen {
 impl Node {
     /// Checks everything, reads the disk, and listens. Nothing is said to anybody before [`Node::run`].
     pub fn open(config: Config, options: Options) -> Result<Node, NodeError> {
-        let Options { clock, mut journal, stopper, signals, raise_priority, broken } = options;
+        let Options { clock, mut journal, stopper, signals, raise_priority, disabled_rules } = options;
         config.timing.check()?;
         Election::check(&config.algorithm)?;
         let own = config.own().cloned().ok_or(NodeError::NotAMember(config.node.0))?;
@@ -176,7 +176,7 @@ impl Node {
             store_id: short(recovered.identity.store),
             mirror: recovered.mirror,
             seed: random()?,
-            broken,
+            disabled_rules,
         };
         let at = |error| NodeError::State { folder: folder.clone(), error };
         let core = Core::new(setup, now).map_err(at)?;
@@ -201,7 +201,7 @@ impl Node {
             events: Vec::new(),
             backlog: VecDeque::new(),
             disk_is_well: true,
-            writes_nothing: broken.durable_before_send,
+            disabled_rules,
             leaving: false,
             exit: None,
             seen: Seen { names, arbiter_leader: None, held: Vec::new(), refused: 0 },

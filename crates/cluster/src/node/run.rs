@@ -10,6 +10,7 @@ use super::error::system;
 use super::{FIRST_CLIENT, FIRST_PEER, Node, NodeError, WIRE_BYTES};
 use crate::api::Reply;
 use crate::core::{Exit, Output};
+use crate::faults::Rule;
 use crate::store::{Refused, StoreError, Write};
 use crate::transport::{Ended, Event};
 use crate::wire::Message;
@@ -233,7 +234,7 @@ impl Node {
 
     /// Hands a write to the disk, or keeps it until there is room.
     fn submit(&mut self, write: Write) -> Result<(), NodeError> {
-        if self.writes_nothing {
+        if self.disabled_rules.contains(Rule::DurableBeforeSend) {
             return Ok(());
         }
         if !self.backlog.is_empty() {

@@ -1,4 +1,4 @@
-//! What fuzzers do to a store.
+//! The fuzzer's entry point to a store. It builds files with valid checksums, which needs the format's internals.
 
 use std::fs;
 use std::path::Path;
@@ -12,16 +12,18 @@ use super::open::HEADER;
 use super::state::State;
 use super::{Store, StoreError, Who};
 
-/// Opens a store in this folder, whose files come from these bytes. Returns whether it could be opened.
+/// Opens a store in this folder whose files are made from these bytes. Returns whether it could be opened.
 ///
-/// The first byte says how far the bytes are believed, since nobody guesses a checksum:
+/// A fuzzer does not guess checksums, so the first byte says which of them are corrected:
 ///
-/// - 0: a length, a header of that length, and the log: the files as they are.
-/// - 1: the blocks of a log, whose checksums are put right.
-/// - 2: batches of records, each with its length (two bytes), whose blocks are put right.
+/// - 0: none. A length, a header of that length, and the log.
+/// - 1: those of blocks. The blocks of a log.
+/// - 2: those of blocks, around batches of records. Each batch follows its length (two bytes).
 ///
-/// A store that can be opened holds the same when it is opened again.
-pub fn store(folder: &Path, bytes: &[u8]) -> bool {
+/// # Panics
+///
+/// If a store that can be opened holds something else when it is opened again, or an invariant of raft is broken.
+pub(crate) fn open_store(folder: &Path, bytes: &[u8]) -> bool {
     let [kind, rest @ ..] = bytes else { return false };
     let who = Who { cluster: "atlas".to_string(), id: Id(3) };
     let identity = Identity { cluster: who.cluster.clone(), id: who.id, store: 7 };
@@ -33,14 +35,14 @@ pub fn store(folder: &Path, bytes: &[u8]) -> bool {
     fs::write(folder.join(HEADER), header).expect("the folder can be written to");
     fs::write(folder.join(LOG), log).expect("the folder can be written to");
     let Some(first) = open(folder, &who) else { return false };
-    // The raft library ends the process over any of these.
+    // The raft library panics if any of these is wrong.
     let (gone, commit, last) = (first.gone.0, first.hard_state.commit, first.last_index());
     assert!(gone <= commit && commit <= last && last < u64::MAX, "from {gone} to {last}, committed up to {commit}");
     assert_eq!(open(folder, &who), Some(first), "opened again");
     true
 }
 
-/// What is in a store; nothing if it is damaged.
+/// The contents of a store; `None` if it is damaged.
 fn open(folder: &Path, who: &Who) -> Option<State> {
     match Store::open(folder, who) {
         Ok((_, recovered)) => Some(recovered.mirror.state()),
@@ -48,7 +50,7 @@ fn open(folder: &Path, who: &Who) -> Option<State> {
             assert!(!error.to_string().is_empty(), "an error says what is wrong");
             None
         }
-        Err(error) => panic!("a damaged store is called otherwise: {error}"),
+        Err(error) => panic!("a damaged store is reported as something else: {error}"),
     }
 }
 
@@ -66,7 +68,7 @@ fn blocks(bytes: &[u8], salt: u32) -> Vec<u8> {
     let mut log = bytes.to_vec();
     log.resize(bytes.len().next_multiple_of(BLOCK), 0);
     for (position, block) in log.chunks_exact_mut(BLOCK).enumerate() {
-        // An empty block is one that was never written.
+        // A block of zeros was never written.
         if block.iter().any(|byte| *byte != 0) {
             block::seal(block, position, salt);
         }

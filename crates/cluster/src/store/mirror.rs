@@ -101,6 +101,7 @@ impl Mirror {
         change(&mut self.inner.borrow_mut().state)
     }
 
+    #[cfg(any(test, feature = "testkit"))]
     pub(super) fn state(&self) -> State {
         self.inner.borrow().state.clone()
     }

@@ -45,6 +45,7 @@ mod block;
 mod disk;
 mod error;
 mod files;
+#[cfg(feature = "testkit")]
 pub(crate) mod fuzzing;
 mod header;
 mod log;

@@ -7,7 +7,7 @@ mod network;
 use hustings_algorithms::Synchrony;
 use hustings_algorithms::catalogue::ENTRIES;
 use hustings_cluster::config::Choice;
-use hustings_cluster::election::Flaw;
+use hustings_cluster::faults::InjectedFault;
 use hustings_cluster::member::MemberRank;
 use hustings_protocol::Id;
 use network::{Rng, Routing, SimNetwork, TICK};
@@ -162,7 +162,13 @@ fn random_faults_detect_every_disabled_mechanism() {
         some_seed_fails(&ring, |network| network.routing = Routing::AnyElection),
         "routing without keys goes undetected"
     );
-    for flaw in [Flaw::NotHeld, Flaw::NoLosses, Flaw::NotCounted, Flaw::NoFloors, Flaw::NotDropped] {
-        assert!(some_seed_fails(&ring, |network| network.flaw = Some(flaw)), "{flaw:?} goes undetected");
+    for fault in [
+        InjectedFault::NotHeld,
+        InjectedFault::NoLosses,
+        InjectedFault::NotCounted,
+        InjectedFault::NoFloors,
+        InjectedFault::NotDropped,
+    ] {
+        assert!(some_seed_fails(&ring, |network| network.fault = Some(fault)), "{fault:?} goes undetected");
     }
 }

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use hustings_cluster::config::Choice;
-use hustings_cluster::election::{Action, Election, Flaw, SharedState, TimerToken, key};
+use hustings_cluster::election::{Action, Election, SharedState, TimerToken, key};
+use hustings_cluster::faults::InjectedFault;
 use hustings_cluster::member::MemberRank;
 use hustings_protocol::Id;
 
@@ -72,7 +73,7 @@ pub(crate) struct SimNetwork {
     /// The maximum delay of timers.
     pub(crate) max_timer_delay: u64,
     pub(crate) routing: Routing,
-    pub(crate) flaw: Option<Flaw>,
+    pub(crate) fault: Option<InjectedFault>,
     /// How many messages were delivered.
     pub(crate) delivered: u64,
     nodes: BTreeMap<Id, Node>,
@@ -95,7 +96,7 @@ impl SimNetwork {
             delay: (50, 400),
             max_timer_delay: 200,
             routing: Routing::ByKey,
-            flaw: None,
+            fault: None,
             delivered: 0,
             nodes: BTreeMap::new(),
             events: BinaryHeap::new(),
@@ -111,8 +112,8 @@ impl SimNetwork {
     /// Starts a new process of a node.
     pub(crate) fn boot(&mut self, id: Id) {
         let mut shared = SharedState::new(self.rng.below(u64::MAX));
-        if let Some(flaw) = self.flaw {
-            shared = shared.with_flaw(flaw);
+        if let Some(fault) = self.fault {
+            shared = shared.with_fault(fault);
         }
         self.serial += 1;
         self.nodes.insert(id, Node { shared, election: None, candidates: Vec::new(), process: self.serial });

@@ -6,7 +6,8 @@ use std::time::Duration;
 use hustings_cluster::api::{Reply, Request};
 use hustings_cluster::clock::Moment;
 use hustings_cluster::config::{ArbiterKind, Choice, Config, Mode, Policy, Tls};
-use hustings_cluster::core::{Broken, ClientId, Core, Exit, Output, Setup};
+use hustings_cluster::core::{ClientId, Core, Exit, Output, Setup};
+use hustings_cluster::faults::DisabledRules;
 use hustings_cluster::member::{Member, Role};
 use hustings_cluster::store::Mirror;
 use hustings_cluster::timing::Timing;
@@ -84,8 +85,8 @@ impl TestCluster {
         let mut cluster = TestCluster { now, nodes: BTreeMap::new() };
         for (config, mirror) in nodes {
             let node = config.node.0;
-            let (incarnation, store_id, broken) = (incarnation(node), 70 + node, Broken::default());
-            let setup = Setup { config, incarnation, store_id, mirror, seed: node, broken };
+            let (incarnation, store_id, disabled_rules) = (incarnation(node), 70 + node, DisabledRules::default());
+            let setup = Setup { config, incarnation, store_id, mirror, seed: node, disabled_rules };
             let core = Core::new(setup, now).expect("the disk is valid");
             let (replies, sent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
             cluster.nodes.insert(node, Node { core, replies, sent, exit: None, is_disk_stuck: false, unwritten });

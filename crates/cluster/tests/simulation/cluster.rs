@@ -178,7 +178,7 @@ impl SimCluster {
             store_id: node as u64 + 77,
             mirror,
             seed: self.rng.below(u64::MAX),
-            broken: self.options.broken,
+            disabled_rules: self.options.disabled_rules,
         };
         let core = Core::new(setup, self.clock(node, self.now)).expect("the disk is valid");
         self.hosts[node].core = Some(core);

@@ -1,6 +1,6 @@
 //! The options of a simulated cluster, and random faults.
 
-use hustings_cluster::core::Broken;
+use hustings_cluster::faults::DisabledRules;
 
 use crate::cluster::{Rng, SimCluster};
 
@@ -24,7 +24,7 @@ pub(crate) struct Options {
     pub(crate) without_arbiter: bool,
     /// The additional delay of every message.
     pub(crate) extra_delay_ms: u64,
-    pub(crate) broken: Broken,
+    pub(crate) disabled_rules: DisabledRules,
 }
 
 impl Default for Options {
@@ -40,7 +40,7 @@ impl Default for Options {
             extra_offices: 0,
             without_arbiter: false,
             extra_delay_ms: 0,
-            broken: Broken::default(),
+            disabled_rules: DisabledRules::default(),
         }
     }
 }

@@ -7,7 +7,7 @@ mod restart;
 
 use cluster::SimCluster;
 use faults::{FaultInjector, Options};
-use hustings_cluster::core::Broken;
+use hustings_cluster::faults::{DisabledRules, Rule};
 
 fn seeds() -> std::ops::Range<u64> {
     match std::env::var("HUSTINGS_SEEDS")
@@ -80,11 +80,11 @@ fn a_resumed_arbiter_leader_does_not_show_a_former_holder_as_current() {
 }
 
 /// Isolates the best node, whose clock is as slow as allowed, while those of the others are as fast as allowed.
-fn isolate_holder_with_slow_clock(broken: Broken) {
+fn isolate_holder_with_slow_clock(disabled_rules: DisabledRules) {
     let mut cluster = SimCluster::new(
         3,
         1,
-        Options { broken, lease_ms: 10_000, drift_ppm: 4_990, slow_clock_on_best: true, ..Options::default() },
+        Options { disabled_rules, lease_ms: 10_000, drift_ppm: 4_990, slow_clock_on_best: true, ..Options::default() },
     );
     cluster.run_ms(5_000);
     assert_eq!(cluster.leaders("job"), vec![Some("n3".to_string()); 3]);
@@ -96,13 +96,13 @@ fn isolate_holder_with_slow_clock(broken: Broken) {
 
 #[test]
 fn a_holder_with_a_slow_clock_stops_in_time() {
-    isolate_holder_with_slow_clock(Broken::default());
+    isolate_holder_with_slow_clock(DisabledRules::default());
 }
 
 #[test]
 #[should_panic(expected = "but also")]
 fn without_the_drift_margin_leases_overlap() {
-    isolate_holder_with_slow_clock(Broken { drift_margin: true, ..Broken::default() });
+    isolate_holder_with_slow_clock(Rule::DriftMargin.into());
 }
 
 #[test]
@@ -155,10 +155,11 @@ fn a_thousand_offices_move_together() {
 
 #[test]
 fn acknowledging_before_durability_is_detected() {
-    let broken = Broken { durable_before_send: true, ..Broken::default() };
+    let disabled_rules = DisabledRules::from(Rule::DurableBeforeSend);
     let is_detected = |seed: u64| {
         std::panic::catch_unwind(|| {
-            let mut cluster = SimCluster::new(3, seed, Options { broken, slow_disk: true, ..Options::default() });
+            let mut cluster =
+                SimCluster::new(3, seed, Options { disabled_rules, slow_disk: true, ..Options::default() });
             cluster.run_ms(1_000);
             FaultInjector::new(seed).run_ms_with_faults(&mut cluster, 30_000);
         })
@@ -181,11 +182,11 @@ fn very_slow_disks_do_not_affect_safety() {
 
 /// Without an arbiter and on slow links, kills the best node and restarts it after `down_ms`: while the others elect a
 /// successor, while they announce it, or after that. Returns the leader that each node names in the end.
-fn leaders_after_best_restarts(broken: Broken, down_ms: u64) -> Vec<Option<String>> {
+fn leaders_after_best_restarts(disabled_rules: DisabledRules, down_ms: u64) -> Vec<Option<String>> {
     let mut cluster = SimCluster::new(
         5,
         1,
-        Options { broken, without_arbiter: true, extra_delay_ms: 40, jitter: false, ..Options::default() },
+        Options { disabled_rules, without_arbiter: true, extra_delay_ms: 40, jitter: false, ..Options::default() },
     );
     cluster.run_ms(3_000);
     cluster.kill(4);
@@ -198,11 +199,11 @@ fn leaders_after_best_restarts(broken: Broken, down_ms: u64) -> Vec<Option<Strin
 #[test]
 fn messages_of_earlier_elections_have_no_effect() {
     let best = vec![Some("n5".to_string()); 5];
-    let broken = Broken { stale_runs: true, ..Broken::default() };
+    let disabled_rules = DisabledRules::from(Rule::StaleRuns);
     let mut wrong = 0;
     for down_ms in (0..400).step_by(10) {
-        assert_eq!(leaders_after_best_restarts(Broken::default(), down_ms), best, "down for {down_ms} ms");
-        wrong += usize::from(leaders_after_best_restarts(broken, down_ms) != best);
+        assert_eq!(leaders_after_best_restarts(DisabledRules::default(), down_ms), best, "down for {down_ms} ms");
+        wrong += usize::from(leaders_after_best_restarts(disabled_rules, down_ms) != best);
     }
     assert!(
         wrong > 4,

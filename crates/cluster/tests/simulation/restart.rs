@@ -2,7 +2,8 @@
 
 use hustings_cluster::clock::Moment;
 use hustings_cluster::core::table::Table;
-use hustings_cluster::core::{Broken, Core, Exit, Output, Setup};
+use hustings_cluster::core::{Core, Exit, Output, Setup};
+use hustings_cluster::faults::DisabledRules;
 use hustings_cluster::member::Member;
 use hustings_cluster::store::{Mirror, Write};
 use raft::eraftpb::{ConfState, Snapshot};
@@ -23,7 +24,8 @@ fn outputs_after_restart(members: impl Fn(&mut Vec<Member>)) -> Vec<Output> {
     let mirror = Mirror::empty();
     let write = Write { number: 1, hard_state: None, entries: Vec::new(), snapshot, keep_after: None, sync: true };
     mirror.redo(&write).expect("the write is valid");
-    let setup = Setup { config, incarnation: 5, store_id: 77, mirror, seed: 1, broken: Broken::default() };
+    let setup =
+        Setup { config, incarnation: 5, store_id: 77, mirror, seed: 1, disabled_rules: DisabledRules::default() };
     Core::new(setup, Moment(1 << 40)).expect("the disk is valid").take_outputs()
 }
 

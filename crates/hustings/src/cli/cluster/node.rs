@@ -1,11 +1,13 @@
 //! `hustings node`.
 
+#[cfg(feature = "fault-injection")]
+mod faults;
+
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use hustings_cluster::clock::Clock;
+use clap::Args;
 use hustings_cluster::config::{ArbiterKind, Config, Mode};
-use hustings_cluster::core::{Broken, Exit as Ended};
+use hustings_cluster::core::Exit as Ended;
 use hustings_cluster::election::Algorithms;
 use hustings_cluster::node::{Journal, Node, NodeError, Options};
 use hustings_cluster::timing::{Explanation, Part, Way};
@@ -30,30 +32,12 @@ pub(crate) struct NodeArgs {
     /// Prints how long an office is without a holder, as a sum of its parts, and runs nothing.
     #[arg(long)]
     explain_timing: bool,
-    /// Takes a guard away, to see that it is missed.
-    #[arg(long, hide = true, value_name = "RULE")]
-    test_break: Vec<Rule>,
-    /// The node's clock gains so many parts in a million.
-    #[arg(long, hide = true, value_name = "N", allow_negative_numbers = true, default_value_t = 0,
-          value_parser = clap::value_parser!(i32).range(-100_000..=100_000))]
-    test_clock_ppm: i32,
-    /// The time of day that the node sees is wrong by so many seconds.
-    #[arg(long, hide = true, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
-    test_wall_seconds: i64,
+    #[cfg(feature = "fault-injection")]
+    #[command(flatten)]
+    faults: faults::FaultArgs,
     /// How to print the timing.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-}
-
-/// A guard that a test may take away.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Rule {
-    /// The drift of clocks.
-    DriftMargin,
-    /// What is promised is durable.
-    DurableBeforeSend,
-    /// Mail of older runs is dropped.
-    StaleRuns,
 }
 
 pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
@@ -68,17 +52,9 @@ pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Consol
                     fence nothing; arbiter = \"raft\" keeps it to one";
         warn(console, &loud);
     }
-    let broken = |rule| args.test_break.contains(&rule);
-    let options = Options {
-        clock: Clock::skewed(args.test_clock_ppm).with_wall_seconds(args.test_wall_seconds),
-        journal: Journal::to_stderr().map_err(Failure::Output)?,
-        broken: Broken {
-            drift_margin: broken(Rule::DriftMargin),
-            durable_before_send: broken(Rule::DurableBeforeSend),
-            stale_runs: broken(Rule::StaleRuns),
-        },
-        ..Options::default()
-    };
+    let options = Options { journal: Journal::to_stderr().map_err(Failure::Output)?, ..Options::default() };
+    #[cfg(feature = "fault-injection")]
+    let options = args.faults.apply(options);
     let ended = Node::open(config, options).and_then(Node::run).map_err(ClusterFailure::Run)?;
     match ended {
         Ended::Left => Ok(Exit::Done),

@@ -1,7 +1,7 @@
-//! What fuzzers call, and the test that replays their corpora: everything that reads bytes from outside.
+//! The entry points of the fuzzers, one for each place that reads bytes from outside. A test replays the corpora.
 //!
-//! Each function takes any bytes, and panics if a promise is broken. It returns whether anything in the bytes made
-//! sense, so that the test notices when a corpus no longer fits the formats and reaches nothing.
+//! Each function accepts any bytes and panics if an invariant is broken. It returns whether any of the bytes were valid,
+//! so that the test notices a corpus that no longer fits the formats.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -9,19 +9,19 @@ use std::sync::LazyLock;
 use hustings_algorithms::catalogue::ENTRIES;
 use hustings_protocol::Id;
 
-use crate::config::{Choice, Config};
-use crate::election::{self, Action, Election, SharedState};
-use crate::member::MemberRank;
-pub use crate::store::fuzzing::store;
-use crate::transport::frame::{Decoder, FrameError};
-use crate::wire::Message;
+use hustings_cluster::config::{Choice, Config};
+use hustings_cluster::election::{self, Action, Election, SharedState};
+use hustings_cluster::member::MemberRank;
+pub use hustings_cluster::testkit::open_store as store;
+use hustings_cluster::testkit::{Decoder, FrameError, read_request};
+use hustings_cluster::wire::{ForwardedRequest, Message, RaftMessage};
 
-/// The largest frame here: large enough for every kind of message, small enough to be exceeded.
+/// The largest frame: large enough for every kind of message, small enough for a fuzzer to exceed.
 const FRAME_LIMIT: usize = 2048;
 
 /// A stream of frames, and the messages in them.
 ///
-/// The first byte says in pieces of how many bytes it comes. However it comes, the same frames are found.
+/// The first byte is the size of the pieces in which the stream arrives. The frames do not depend on it.
 pub fn frames(bytes: &[u8]) -> bool {
     let Some((&piece, stream)) = bytes.split_first() else { return false };
     let (found, end) = split(stream, stream.len().max(1));
@@ -30,7 +30,7 @@ pub fn frames(bytes: &[u8]) -> bool {
     found.iter().filter(|payload| message(payload)).count() > 0
 }
 
-/// All payloads of a stream that comes in pieces of this size, and why it ended before it was over.
+/// All payloads of a stream that arrives in pieces of this size, and the error that ended it.
 fn split(stream: &[u8], size: usize) -> (Vec<Vec<u8>>, Option<FrameError>) {
     let (mut decoder, mut found) = (Decoder::new(FRAME_LIMIT), Vec::new());
     for piece in stream.chunks(size) {
@@ -46,27 +46,27 @@ fn split(stream: &[u8], size: usize) -> (Vec<Vec<u8>>, Option<FrameError>) {
     (found, None)
 }
 
-/// What is heard can be said again, and what it carries can be looked at.
+/// Whether the bytes are a message. It survives encoding and decoding, and so does what it carries.
 fn message(bytes: &[u8]) -> bool {
-    let Ok(heard) = Message::decode(bytes) else { return false };
-    assert_eq!(Message::decode(&heard.encode()).as_ref(), Ok(&heard), "said again");
-    match &heard {
+    let Ok(decoded) = Message::decode(bytes) else { return false };
+    assert_eq!(Message::decode(&decoded.encode()).as_ref(), Ok(&decoded), "encoded and decoded");
+    match &decoded {
         Message::Raft(raft) => {
             if let Some(raft) = raft.to_raft(1, 2) {
-                let again = crate::wire::RaftMessage::from(&raft).to_raft(1, 2);
-                assert_eq!(again, Some(raft), "said again");
+                let again = RaftMessage::from(&raft).to_raft(1, 2);
+                assert_eq!(again, Some(raft), "encoded and decoded");
             }
         }
         Message::ForwardedRequest(forwarded) => {
             if let Ok(request) = forwarded.parse() {
                 assert_eq!(
-                    crate::wire::ForwardedRequest::new(forwarded.number, &request).parse(),
+                    ForwardedRequest::new(forwarded.number, &request).parse(),
                     Ok(request),
-                    "asked again"
+                    "encoded and decoded"
                 );
             }
         }
-        // It is shorter than what carries it, so this ends.
+        // The inner message is shorter than the outer one, so this terminates.
         Message::Relay { bytes, .. } => {
             message(bytes);
         }
@@ -92,12 +92,12 @@ pub fn configuration(bytes: &[u8]) -> bool {
     }
 }
 
-/// A line of a program on the same host.
+/// A line that a client on the same host sent.
 pub fn request(bytes: &[u8]) -> bool {
-    match crate::node::read_request(bytes) {
+    match read_request(bytes) {
         Ok(request) => {
             let line = serde_json::to_vec(&request).expect("a request is plain data");
-            assert_eq!(crate::node::read_request(&line), Ok(request), "asked again");
+            assert_eq!(read_request(&line), Ok(request), "encoded and decoded");
             true
         }
         Err(refusal) => {
@@ -107,19 +107,19 @@ pub fn request(bytes: &[u8]) -> bool {
     }
 }
 
-/// Every algorithm that elects leaders of clusters, with its usual parameters.
+/// Every algorithm that can elect the leader of a cluster, with its default parameters.
 static CHOICES: LazyLock<Vec<Choice>> = LazyLock::new(|| {
     let named = ENTRIES.iter().map(|entry| Choice::named(entry.about.name, None));
     named.filter(|choice| Election::check(choice).is_ok()).collect()
 });
 
-/// A letter of this length is none: an alarm rings instead.
-const RING: u8 = u8::MAX;
+/// Instead of a message of this length, a timer fires.
+const TIMER: u8 = u8::MAX;
 
-/// An election, as one of four candidates incarnations through it.
+/// An election from the view of one of four candidates.
 ///
-/// The first byte names the algorithm, the second the candidate. Then come letters: a sender, a length and so many
-/// bytes. Returns whether one of them was understood.
+/// The first byte selects the algorithm, the second the candidate. Messages follow: a sender, a length and that many
+/// bytes. Returns whether any message was accepted.
 pub fn election(bytes: &[u8]) -> bool {
     let [algorithm, own, script @ ..] = bytes else { return false };
     let mut script = script;
@@ -133,31 +133,31 @@ pub fn election(bytes: &[u8]) -> bool {
         for action in actions.drain(..) {
             match action {
                 Action::Send { to, bytes } => {
-                    assert!(to != own && candidates.iter().any(|one| one.id == to), "mail to node {to}");
-                    assert!(bytes.len() <= election::MAX_MESSAGE_BYTES, "mail of {} bytes", bytes.len());
+                    assert!(to != own && candidates.iter().any(|one| one.id == to), "message to node {to}");
+                    assert!(bytes.len() <= election::MAX_MESSAGE_BYTES, "message of {} bytes", bytes.len());
                 }
                 Action::SetTimer { ticks, token } => {
-                    assert!(ticks > 0, "an alarm is in the future");
+                    assert!(ticks > 0, "a timer is in the future");
                     timers.push(token);
                 }
             }
         }
-        if *length == RING {
+        if *length == TIMER {
             if let Some(token) = timers.pop() {
                 election.handle_timer(token, &mut shared, &mut actions);
             }
             script = rest;
             continue;
         }
-        let (letter, rest) = rest.split_at(rest.len().min(usize::from(*length)));
+        let (message, rest) = rest.split_at(rest.len().min(usize::from(*length)));
         let before = (election.leader(), election.view());
-        match election.handle_message(Id(u64::from(*from)), letter, &mut shared, &mut actions) {
+        match election.handle_message(Id(u64::from(*from)), message, &mut shared, &mut actions) {
             Ok(()) => any = true,
             Err(_) => {
                 assert_eq!(
                     (election.leader(), election.view(), actions.len()),
                     (before.0, before.1, 0),
-                    "it changed nothing"
+                    "a rejected message changes nothing"
                 )
             }
         }

@@ -1,0 +1,8 @@
+//! What only tests need of a cluster. The program that is shipped does not depend on this crate.
+//!
+//! - [`switches`]: the options of `hustings node` that inject faults. The program has them only if it is built with the
+//!   cargo feature `fault-injection`.
+//! - [`fuzz`]: the entry points of the fuzzers.
+
+pub mod fuzz;
+pub mod switches;
