@@ -1,12 +1,16 @@
-//! The two commands that every change passes: `cargo xtask check` looks and changes nothing, `cargo xtask fix` rewrites
-//! what can be rewritten. Both stop at the first step that fails.
+//! The two commands that every change passes: `cargo xtask check` reads only, `cargo xtask fix` rewrites what can be
+//! rewritten. Both stop at the first step that fails. `cargo xtask advisories refresh` renews the copy of advisories.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
+mod advisories;
 mod lexer;
+mod licences;
+mod policy;
+mod shipped;
 mod steps;
 mod tidy;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use steps::{CHECK, FIX, Step};
@@ -22,6 +26,13 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Plan::Run(chosen)) => steps::run(root(), &chosen),
+        Ok(Plan::Refresh(database)) => match advisories::refresh(root(), &database) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(wrong) => {
+                eprintln!("error: {wrong}");
+                ExitCode::FAILURE
+            }
+        },
         Err(wrong) => {
             eprintln!("error: {wrong}\n\n{}", help());
             ExitCode::from(WRONG_USE)
@@ -34,6 +45,8 @@ fn main() -> ExitCode {
 enum Plan {
     Help,
     Run(Vec<&'static Step>),
+    /// Rewrites the copy of the advisories from this checkout of the database.
+    Refresh(PathBuf),
 }
 
 fn plan(arguments: &[String]) -> Result<Plan, String> {
@@ -44,8 +57,9 @@ fn plan(arguments: &[String]) -> Result<Plan, String> {
     let steps = match command.as_str() {
         "check" => CHECK,
         "fix" => FIX,
+        "advisories" => return refresh(names),
         "help" => return Ok(Plan::Help),
-        other => return Err(format!("there is no command `{other}`; allowed: check, fix")),
+        other => return Err(format!("there is no command `{other}`; allowed: check, fix, advisories")),
     };
     if names.is_empty() {
         return Ok(Plan::Run(steps.iter().collect()));
@@ -59,12 +73,20 @@ fn plan(arguments: &[String]) -> Result<Plan, String> {
     names.iter().map(find).collect::<Result<_, _>>().map(Plan::Run)
 }
 
+fn refresh(arguments: &[String]) -> Result<Plan, String> {
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["refresh", "--from", database] => Ok(Plan::Refresh(PathBuf::from(database))),
+        _ => Err("`advisories` needs `refresh --from DIR`".to_string()),
+    }
+}
+
 fn help() -> String {
     let list =
         |steps: &[Step]| steps.iter().map(|step| format!("  {:<11}{}\n", step.name, step.about)).collect::<String>();
     format!(
-        "Usage: cargo xtask check [STEP…]   looks, changes nothing\n       \
-         cargo xtask fix [STEP…]     rewrites what can be rewritten\n\n\
+        "Usage: cargo xtask check [STEP…]                    reads, changes nothing\n       \
+         cargo xtask fix [STEP…]                      rewrites what can be rewritten\n       \
+         cargo xtask advisories refresh --from DIR    copies advisories from a checkout of rustsec/advisory-db\n\n\
          Without a step: all of them, in this order, up to the first that fails.\n\n\
          Steps of check:\n{}\nSteps of fix:\n{}",
         list(CHECK),
@@ -86,6 +108,7 @@ mod tests {
         match plan(&arguments)? {
             Plan::Help => Ok(vec!["help"]),
             Plan::Run(steps) => Ok(steps.iter().map(|step| step.name).collect()),
+            Plan::Refresh(_) => Ok(vec!["refresh"]),
         }
     }
 
@@ -96,11 +119,13 @@ mod tests {
         assert_eq!(names(&["fix", "fmt"]), Ok(vec!["fmt"]));
         assert_eq!(names(&[]), Ok(vec!["help"]));
         assert_eq!(names(&["check", "fmt", "--help"]), Ok(vec!["help"]));
+        assert_eq!(names(&["advisories", "refresh", "--from", "db"]), Ok(vec!["refresh"]));
+        assert!(names(&["advisories", "refresh"]).is_err());
     }
 
     #[test]
     fn wrong_names_are_told_what_is_allowed() {
-        assert_eq!(names(&["chek"]), Err("there is no command `chek`; allowed: check, fix".to_string()));
+        assert_eq!(names(&["chek"]), Err("there is no command `chek`; allowed: check, fix, advisories".to_string()));
         let error = names(&["fix", "tidy"]).unwrap_err();
         assert!(error.starts_with("`fix` has no step `tidy`; allowed: "), "{error}");
     }

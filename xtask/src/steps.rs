@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use crate::tidy;
+use crate::{advisories, licences, shipped, tidy};
 
 /// The packages outside of the workspace.
-const PROOF: &str = "proofs/no-std/Cargo.toml";
-const FUZZ: &str = "fuzz/Cargo.toml";
+pub(crate) const PROOF: &str = "proofs/no-std/Cargo.toml";
+pub(crate) const FUZZ: &str = "fuzz/Cargo.toml";
 
 /// Tests that compare with files write the files instead when this is set.
 const REGENERATE: &str = "HUSTINGS_REGENERATE";
@@ -60,18 +60,28 @@ pub(crate) const CHECK: &[Step] = &[
         work: Work::Own(tidy::check),
     },
     Step {
+        name: "licences",
+        about: "licences, bans and sources of all dependencies fit deny.toml",
+        work: Work::Own(licences::check),
+    },
+    Step {
+        name: "advisories",
+        about: "no dependency has a known vulnerability that deny.toml does not explain",
+        work: Work::Own(advisories::check),
+    },
+    Step {
+        name: "shipped",
+        about: "the default build has no fault switches and nothing else that only tests need",
+        work: Work::Own(shipped::check),
+    },
+    Step {
         name: "clippy",
         about: "no warnings",
-        work: Work::Cargo(&[cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--locked",
-            "--quiet",
-            "--",
-            "-D",
-            "warnings",
-        ])]),
+        work: Work::Cargo(&[
+            cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--quiet", "--", "-D", "warnings"]),
+            // Again as users build it: without the features that tests switch on.
+            cargo(&["clippy", "--locked", "--quiet", "--", "-D", "warnings"]),
+        ]),
     },
     Step {
         name: "test",

@@ -1,7 +1,7 @@
 //! The entry points of the fuzzers, one for each place that reads bytes from outside. A test replays the corpora.
 //!
-//! Each function accepts any bytes and panics if an invariant is broken. It returns whether any of the bytes were valid,
-//! so that the test notices a corpus that no longer fits the formats.
+//! Each function accepts any bytes and panics if an invariant is broken. It returns whether any of the bytes were
+//! valid, so that the test notices a corpus that no longer fits the formats.
 
 use std::path::Path;
 use std::sync::LazyLock;

@@ -1,8 +1,9 @@
 //! A proxy between nodes on loopback. It passes on, delays, holds back or cuts, each direction separately.
 //!
 //! Every node has a public address, on which the proxy listens for the other nodes, and a listen address, on which the
-//! node itself listens. The kernel tells which node opened a connection. A silent link behaves like TCP without packets:
-//! bytes wait, the end of a connection waits behind them, and a new connection is neither accepted nor refused.
+//! node itself listens. The kernel tells which node opened a connection. A silent link behaves like TCP whose packets
+//! are lost: bytes wait, the end of a connection waits behind them, and a new connection is neither accepted nor
+//! refused.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
