@@ -35,6 +35,8 @@ pub(crate) struct Outcome {
     pub(crate) terms: u64,
     /// What went wrong that no record shows: nodes that ended of themselves, clients that were refused.
     pub(crate) problems: Vec<String>,
+    /// Why something could not be judged: the machine stood still.
+    pub(crate) stalled: Option<String>,
     /// Whether somebody interrupted it.
     pub(crate) interrupted: bool,
 }
@@ -302,9 +304,11 @@ impl<'a> Drive<'a> {
             }
             if clock::now() > began + PATIENCE {
                 let waiting = self.players.iter().filter(|player| !player.engaged()).count();
-                self.outcome
-                    .problems
-                    .push(format!("{waiting} clients could not campaign though everything was mended"));
+                let what = format!("{waiting} clients could not campaign though everything was mended");
+                match self.scene.stalled_since(began) {
+                    true => self.outcome.stalled = Some(format!("{what}: the machine stalled")),
+                    false => self.outcome.problems.push(what),
+                }
                 break;
             }
         }

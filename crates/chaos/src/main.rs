@@ -8,6 +8,7 @@
 
 mod client;
 mod clock;
+mod conclusion;
 mod disk;
 mod drive;
 mod history;
@@ -38,6 +39,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
 
+use crate::conclusion::Conclusion;
 use crate::drive::{Drive, Outcome};
 use crate::options::{Command, Format, Options, Run};
 use crate::report::Report;
@@ -50,10 +52,11 @@ fn main() -> ExitCode {
         Some(Command::Judge { file }) => judge_again(file),
         None => run(&options.run),
     };
-    result.unwrap_or_else(|error| {
+    let conclusion = result.unwrap_or_else(|error| {
         say(&format!("hustings-chaos: {error}"));
-        ExitCode::from(2)
-    })
+        Conclusion::CouldNotRun
+    });
+    conclusion.into()
 }
 
 /// Progress and errors: not part of the result.
@@ -62,7 +65,7 @@ fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-fn run(run: &Run) -> io::Result<ExitCode> {
+fn run(run: &Run) -> io::Result<Conclusion> {
     let interrupt = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&interrupt))?;
@@ -77,14 +80,13 @@ fn run(run: &Run) -> io::Result<ExitCode> {
         Format::Text => io::stdout().write_all(report.text().as_bytes())?,
         Format::Json => writeln!(io::stdout(), "{:#}", report.json())?,
     }
-    if report.clean() {
-        if run.keep.is_none() {
-            fs::remove_dir_all(&folder)?;
-        }
-        return Ok(ExitCode::SUCCESS);
+    let conclusion = report.conclusion();
+    if conclusion == Conclusion::Passed && run.keep.is_none() {
+        fs::remove_dir_all(&folder)?;
+    } else {
+        say(&format!("history and logs are kept in {}", folder.display()));
     }
-    say(&format!("history and logs are kept in {}", folder.display()));
-    Ok(if outcome.interrupted { ExitCode::from(2) } else { ExitCode::FAILURE })
+    Ok(conclusion)
 }
 
 /// A new folder for everything.
@@ -105,12 +107,15 @@ fn break_things(run: &Run, folder: &Path, interrupt: &AtomicBool) -> io::Result<
     Drive::new(cluster, &folder.join("history.jsonl"), interrupt, &progress)?.run(run.clients)
 }
 
-fn judge_again(file: &Path) -> io::Result<ExitCode> {
+fn judge_again(file: &Path) -> io::Result<Conclusion> {
     let verdict = judge::judge(&history::read(file)?);
     let mut out = io::stdout();
     for violation in &verdict.violations {
         writeln!(out, "{} at {}: {}", violation.rule, violation.at, violation.what)?;
     }
     writeln!(out, "{} claims, {} reads, {} violations", verdict.claims, verdict.reads, verdict.violations.len())?;
-    Ok(if verdict.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if let Some(why) = &verdict.inconclusive {
+        writeln!(out, "inconclusive: {why}")?;
+    }
+    Ok(Conclusion::new(verdict.violations.len(), false, verdict.inconclusive.is_some()))
 }

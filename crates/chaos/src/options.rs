@@ -9,13 +9,20 @@ use hustings_testkit::switches::Rule;
 use crate::launch::Launch;
 use crate::schedule::Kind;
 
+/// What the exit codes mean.
+const EXIT_CODES: &str = "Exit codes:
+  0  passed: no violation was found
+  1  a violation was found; the command that replays the run is printed, and its history and logs are kept
+  2  wrong use of the command line
+  3  the run could not be carried out, or was interrupted
+  4  inconclusive: no violation was found, but the machine stalled so much that not everything could be checked";
+
 /// Breaks a real cluster on purpose, by a seed, and judges what its clients saw.
 ///
 /// Starts `hustings node` processes and clients that campaign, write and read; kills, freezes, cuts off, slows and
-/// restarts nodes while they do; then an independent judge reads the record. Exit code 0: nothing happened that must
-/// not; 1: something did, and the seed and the command that replays it are printed; 2: it could not be tried.
+/// restarts nodes while they do; then an independent judge reads the record.
 #[derive(Parser, Debug)]
-#[command(name = "hustings-chaos", version, args_conflicts_with_subcommands = true)]
+#[command(name = "hustings-chaos", version, args_conflicts_with_subcommands = true, after_help = EXIT_CODES)]
 pub(crate) struct Options {
     /// What to do instead.
     #[command(subcommand)]
@@ -166,6 +173,14 @@ mod tests {
         );
         let again = Options::try_parse_from(replay.split(' ')).expect("understood").run;
         assert_eq!(format!("{run:?}"), format!("{again:?}"));
+    }
+
+    #[test]
+    fn the_help_lists_every_exit_code() {
+        let help = Options::try_parse_from(["hustings-chaos", "--help"]).expect_err("only help").to_string();
+        for code in ["0  passed", "1  a violation", "2  wrong use", "3  the run could not", "4  inconclusive"] {
+            assert!(help.contains(code), "{code}: {help}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use crate::conclusion::Conclusion;
 use crate::drive::Outcome;
 use crate::judge::{Rule, Verdict};
 use crate::options::Run;
@@ -22,9 +23,15 @@ pub(crate) struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Whether nothing happened that must not.
-    pub(crate) fn clean(&self) -> bool {
-        self.verdict.violations.is_empty() && self.outcome.problems.is_empty() && !self.outcome.interrupted
+    /// How the run ends.
+    pub(crate) fn conclusion(&self) -> Conclusion {
+        let violations = self.verdict.violations.len() + self.outcome.problems.len();
+        Conclusion::new(violations, self.outcome.interrupted, self.inconclusive().is_some())
+    }
+
+    /// Why not everything could be checked.
+    fn inconclusive(&self) -> Option<&str> {
+        self.verdict.inconclusive.as_deref().or(self.outcome.stalled.as_deref())
     }
 
     /// For people.
@@ -51,6 +58,7 @@ impl Report<'_> {
             ),
             ("longest time without holder while a majority was well", gap),
             ("violations", (verdict.violations.len() + outcome.problems.len()).to_string()),
+            ("conclusion", self.conclusion().name().to_string()),
         ];
         for (name, value) in lines {
             // Writing to a String cannot fail.
@@ -68,7 +76,10 @@ impl Report<'_> {
         for problem in outcome.problems.iter().take(SHOWN) {
             let _ = writeln!(text, "  {problem}");
         }
-        if !self.clean() {
+        if let Some(why) = self.inconclusive() {
+            let _ = writeln!(text, "  {why}");
+        }
+        if self.conclusion() != Conclusion::Passed {
             let _ = writeln!(text, "replay: {}", self.run.replay());
         }
         text
@@ -102,6 +113,8 @@ impl Report<'_> {
             "violations": violations,
             "problems": outcome.problems,
             "interrupted": outcome.interrupted,
+            "inconclusive": self.inconclusive(),
+            "conclusion": self.conclusion().name(),
             "replay": self.run.replay(),
         })
     }
@@ -123,21 +136,39 @@ mod tests {
         let mut verdict = Verdict { longest_gap: Some((1_500_000, "x".to_string(), 7)), ..Verdict::default() };
         let report = |outcome: &Outcome, verdict: &Verdict| {
             let report = Report { run: &run, outcome, verdict };
-            (report.clean(), report.text(), report.json())
+            (report.conclusion(), report.text(), report.json())
         };
-        let (clean, text, json) = report(&outcome, &verdict);
-        assert!(clean && !text.contains("replay:"));
+        let (conclusion, text, json) = report(&outcome, &verdict);
+        assert!(conclusion == Conclusion::Passed && !text.contains("replay:"), "{text}");
+        assert!(text.ends_with("conclusion: passed\n"), "{text}");
         assert!(text.contains("faults: 4: kill 3, slow 1\n") && text.contains("1.5 ms (office x)"), "{text}");
         assert_eq!((&json["faults"]["kill"], &json["longest_gap_ns"]), (&json!(3), &json!(1_500_000)));
 
         let violation = Violation { rule: Rule::Overlap, at: 5, what: "two at once".to_string() };
         verdict.violations.push(violation);
-        let (clean, text, json) = report(&outcome, &verdict);
-        assert!(!clean && text.contains("overlap at 5: two at once\n"), "{text}");
+        let (conclusion, text, json) = report(&outcome, &verdict);
+        assert!(conclusion == Conclusion::Violation && text.contains("overlap at 5: two at once\n"), "{text}");
         assert!(text.ends_with("replay: hustings-chaos --seed 9 --minutes 1 --nodes 5 --clients 2 --network proxy\n"));
         assert_eq!(json["violations"][0]["rule"], "overlap");
 
         outcome.problems.push("n1 ended".to_string());
-        assert!(!report(&outcome, &Verdict::default()).0);
+        assert_eq!(report(&outcome, &Verdict::default()).0, Conclusion::Violation);
+    }
+
+    #[test]
+    fn a_stalled_machine_makes_a_run_inconclusive_unless_something_was_violated() {
+        let run = Options::try_parse_from(["hustings-chaos"]).expect("understood").run;
+        let stalled = Outcome { stalled: Some("too slow".to_string()), ..Outcome::default() };
+        let unchecked = Verdict { inconclusive: Some("nothing checked".to_string()), ..Verdict::default() };
+        let conclude = |outcome: &Outcome, verdict: &Verdict| Report { run: &run, outcome, verdict }.conclusion();
+        assert_eq!(conclude(&stalled, &Verdict::default()), Conclusion::Inconclusive);
+        assert_eq!(conclude(&Outcome::default(), &unchecked), Conclusion::Inconclusive);
+        let text = Report { run: &run, outcome: &Outcome::default(), verdict: &unchecked }.text();
+        assert!(text.contains("conclusion: inconclusive\n  nothing checked\nreplay: "), "{text}");
+        let interrupted = Outcome { interrupted: true, ..stalled.clone() };
+        assert_eq!(conclude(&interrupted, &unchecked), Conclusion::CouldNotRun);
+        let violation = Violation { rule: Rule::Token, at: 5, what: "shared".to_string() };
+        let violated = Verdict { violations: vec![violation], ..unchecked };
+        assert_eq!(conclude(&interrupted, &violated), Conclusion::Violation);
     }
 }

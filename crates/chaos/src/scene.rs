@@ -1,11 +1,11 @@
 //! What all clients share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::history::Recorder;
+use crate::history::{Event, Recorder};
 use crate::store::Store;
 
 /// What all clients share.
@@ -18,6 +18,8 @@ pub(crate) struct Scene {
     pub(crate) restless: bool,
     calm: AtomicBool,
     over: AtomicBool,
+    /// When the machine last stood still.
+    last_stall: AtomicU64,
     /// The greatest term of the arbiter that anybody was told, and who led it then.
     arbiter: Mutex<(u64, Option<String>)>,
 }
@@ -31,6 +33,7 @@ impl Scene {
             restless,
             calm: AtomicBool::new(false),
             over: AtomicBool::new(false),
+            last_stall: AtomicU64::new(0),
             arbiter: Mutex::default(),
         }
     }
@@ -53,6 +56,17 @@ impl Scene {
     /// Everybody ends.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// The machine stood still from one moment to another.
+    pub(crate) fn note_stall(&self, from: u64, at: u64) {
+        self.recorder.note(&Event::Stall { from, at });
+        self.last_stall.store(at, Ordering::Relaxed);
+    }
+
+    /// Whether the machine has stood still after this moment.
+    pub(crate) fn stalled_since(&self, moment: u64) -> bool {
+        self.last_stall.load(Ordering::Relaxed) > moment
     }
 
     /// Somebody was told this term of the arbiter, and who leads it.

@@ -8,7 +8,6 @@ use std::time::Duration;
 use hustings_harness::net::raise_thread_priority;
 
 use crate::clock::{self, MILLISECOND};
-use crate::history::Event;
 use crate::scene::Scene;
 
 /// How often it looks at the clock.
@@ -25,7 +24,7 @@ pub(crate) fn start(scene: &Arc<Scene>) -> io::Result<JoinHandle<()>> {
             std::thread::sleep(EVERY);
             let at = clock::now();
             if at - from > TOO_LONG {
-                scene.recorder.note(&Event::Stall { from, at });
+                scene.note_stall(from, at);
             }
         }
     })

@@ -1,8 +1,13 @@
 //! The whole harness, with a toy in the place of `hustings`: it passes a toy that keeps its promises and finds what is
 //! wrong with one that does not.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+
+/// The exit code of a run that could not check everything because the machine stalled.
+const INCONCLUSIVE: i32 = 4;
 
 /// Cargo builds examples for tests, next to the programs.
 fn toy() -> PathBuf {
@@ -27,13 +32,13 @@ fn a_toy_that_keeps_its_promises_passes() {
         let report: serde_json::Value = serde_json::from_str(&said).expect("one JSON object");
         (output.status.code(), said, errors, report)
     };
-    // Where the machine itself stood still there was no calm to judge, in so short a run: then it is tried again.
-    let stood_still = |report: &serde_json::Value| report["machine_stalls"] != 0 && report["calms_judged"] == 0;
+    // A stall may leave nothing to judge in so short a run. The exit code says so, and only then it is repeated.
     let mut tried = once();
     for _ in 0..9 {
-        if !stood_still(&tried.3) {
+        if tried.0 != Some(INCONCLUSIVE) {
             break;
         }
+        assert_eq!(tried.3["conclusion"], "inconclusive", "{}", tried.1);
         tried = once();
     }
     let (code, said, errors, report) = tried;
@@ -74,6 +79,49 @@ fn a_toy_that_appoints_too_early_is_found_and_can_be_replayed() {
 fn a_program_that_is_not_there_is_told() {
     let output = Command::new(env!("CARGO_BIN_EXE_hustings-chaos")).args(["--hustings", "no-such-program"]).output();
     let output = output.expect("the harness runs");
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("no-such-program"));
+}
+
+#[test]
+fn wrong_use_and_unreadable_histories_have_their_own_exit_codes() {
+    let code = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_hustings-chaos")).args(arguments).output().expect("it runs").status.code()
+    };
+    assert_eq!(code(&["--nodes", "1"]), Some(2));
+    assert_eq!(code(&["judge", "no-such-history"]), Some(3));
+}
+
+/// Runs `.ci/chaos` with a program that exits with these codes, one after the other. Returns the script's exit code, how
+/// often it ran the program, and what it printed.
+fn ci(codes: &str) -> (Option<i32>, usize, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (program, calls) = (folder.path().join("program"), folder.path().join("calls"));
+    let script = format!(
+        "#!/usr/bin/env bash\ncodes=({codes})\necho \"$@\" >> {calls}\nexit ${{codes[$(wc -l < {calls}) - 1]}}\n",
+        calls = calls.display()
+    );
+    fs::write(&program, script).expect("a new file");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("our file");
+    let ci = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../.ci/chaos");
+    let output =
+        Command::new("bash").arg(ci).arg(&program).args(["deadbeef", "--nodes", "5"]).output().expect("bash runs");
+    let calls = fs::read_to_string(&calls).expect("it ran");
+    assert!(calls.lines().all(|call| call == "--seed 3735928559 --nodes 5"), "{calls}");
+    (output.status.code(), calls.lines().count(), text(&output.stdout))
+}
+
+#[test]
+fn ci_repeats_only_an_inconclusive_run_and_only_once() {
+    for (codes, code, runs) in
+        [("0", 0, 1), ("1", 1, 1), ("2", 2, 1), ("3", 3, 1), ("4 0", 0, 2), ("4 1", 1, 2), ("4 3", 3, 2)]
+    {
+        let (found, count, said) = ci(codes);
+        assert_eq!((found, count), (Some(code), runs), "{codes}: {said}");
+        assert_eq!(said.matches("seed 3735928559").count(), runs, "{said}");
+        assert!(!said.contains("WARNING"), "{said}");
+    }
+    let (found, count, said) = ci("4 4 0");
+    assert_eq!((found, count), (Some(0), 2), "{said}");
+    assert!(said.contains("WARNING"), "{said}");
 }

@@ -32,10 +32,6 @@ pub(super) fn judge(facts: &Facts, events: &[Event], claims: &[Claim]) -> (u64, 
             }
         }
     }
-    if judged == 0 {
-        let what = "no calm lasted long enough to be judged".to_string();
-        violations.push(Violation { rule: Rule::Record, at: 0, what });
-    }
     (judged, violations)
 }
 
@@ -251,5 +247,21 @@ mod tests {
             events.push(Event::CalmOver { at: 1000 + BOUND });
         });
         assert_eq!(rules(&short), [Rule::Record]);
+        assert_eq!(short.inconclusive, None);
+    }
+
+    #[test]
+    fn a_record_without_a_calm_is_inconclusive_if_the_machine_stalled() {
+        let stalled = |more: &[Event]| {
+            calm(|events| {
+                events.extend_from_slice(more);
+                events.push(Event::Stall { from: 1000, at: 1999 });
+            })
+        };
+        let unchecked = stalled(&[]);
+        assert_eq!((rules(&unchecked), unchecked.calms), (vec![], 0));
+        assert!(unchecked.inconclusive.is_some_and(|why| why.ends_with("the machine stalled")));
+        // Violations of other rules are still reported.
+        assert_eq!(rules(&stalled(&[claimed("n2", "x", 9, 2000, 3500)])), [Rule::Overlap, Rule::Token]);
     }
 }

@@ -76,6 +76,8 @@ pub(crate) struct Violation {
 pub(crate) struct Verdict {
     /// What must not have happened, in the order of time.
     pub(crate) violations: Vec<Violation>,
+    /// Why not everything could be checked: the machine stalled.
+    pub(crate) inconclusive: Option<String>,
     /// How many claims there were.
     pub(crate) claims: u64,
     /// Of these, those with a token that was the greatest of its office when it was told: a new holder.
@@ -113,6 +115,14 @@ pub(crate) fn judge(events: &[Event]) -> Verdict {
     }
     let (calms, problems) = calm::judge(facts, events, &claims);
     violations.extend(problems);
+    if calms == 0 {
+        let what = "no calm lasted long enough to be judged".to_string();
+        match events.iter().any(|event| matches!(event, Event::Stall { .. })) {
+            // The machine's fault, not the nodes'.
+            true => verdict.inconclusive = Some(format!("{what}: the machine stalled")),
+            false => violations.push(Violation { rule: Rule::Record, at: 0, what }),
+        }
+    }
     violations.sort_by_key(|violation| (violation.at, violation.rule));
     verdict.violations = violations;
     verdict.calms = calms;
