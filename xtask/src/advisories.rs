@@ -1,7 +1,7 @@
 //! Checks the lock files against a copy of the RustSec advisories that name one of our packages.
 //!
-//! The copy is in `deny/advisories`, because the check runs without a network. `cargo xtask advisories refresh` rewrites
-//! it from a checkout of the advisory database.
+//! The copy is in `deny/advisories`, because the check runs without a network. `cargo xtask advisories refresh`
+//! rewrites it from a checkout of the advisory database.
 
 mod copy;
 

@@ -1,6 +1,5 @@
-//! A toy that looks like `hustings` from outside: its nodes share a locked file instead of talking to each other. It
-//! keeps every promise that the harness checks, or with `--test-break` deliberately not; so the harness can be tested
-//! without a cluster.
+//! A fake `hustings` for tests of chaos: its nodes share a locked file instead of talking to each other. It violates no
+//! rule, unless `--test-break` tells it to.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 const LEASE: u64 = 250_000_000;
 const MARGIN: u64 = 20_000_000;
-/// Who was not seen for so long is down.
+/// A node that was not seen for this long is down.
 const DOWN: u64 = 200_000_000;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -33,7 +32,7 @@ struct Grant {
     process: u32,
     token: u64,
     until: u64,
-    /// Who wants it, and when it last said so.
+    /// The candidates, and when each was last seen.
     candidates: BTreeMap<String, u64>,
 }
 
@@ -115,8 +114,8 @@ impl Node {
                 fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
             table.nodes.insert(self.name.clone(), (now(), self.priority));
             let mut clients = std::mem::take(&mut self.clients);
-            clients.iter_mut().for_each(|client| self.listen(client, &mut table));
-            clients.iter_mut().for_each(|client| self.attend(client, &mut table));
+            clients.iter_mut().for_each(|client| self.handle_requests(client, &mut table));
+            clients.iter_mut().for_each(|client| self.update_grant(client, &mut table));
             clients.retain(|client| !client.gone);
             self.clients = clients;
             fs::write(self.folder.join("next"), serde_json::to_vec(&table)?)?;
@@ -126,8 +125,8 @@ impl Node {
         }
     }
 
-    /// Answers what a client says.
-    fn listen(&self, client: &mut Client, table: &mut Table) {
+    /// Answers the requests of a client.
+    fn handle_requests(&self, client: &mut Client, table: &mut Table) {
         let mut chunk = [0; 4096];
         match client.stream.read(&mut chunk) {
             Ok(0) => client.gone = true,
@@ -145,24 +144,24 @@ impl Node {
                 }
                 Ok(Request::Stopped { .. }) => self.release(client, table),
                 Ok(Request::Leader { office }) => {
-                    client.say(&Reply::Office(status(&office, table)));
+                    client.send(&Reply::Office(status(&office, table)));
                     continue;
                 }
                 Ok(Request::Status) => {
-                    client.say(&Reply::Status(Box::new(self.status())));
+                    client.send(&Reply::Status(Box::new(self.status())));
                     continue;
                 }
                 _ => client.gone = true,
             }
-            client.say(&Reply::Done);
+            client.send(&Reply::Done);
         }
         if client.gone {
             self.release(client, table);
         }
     }
 
-    /// Appoints, renews and dismisses.
-    fn attend(&self, client: &mut Client, table: &mut Table) {
+    /// Grants, renews and revokes the office of a client.
+    fn update_grant(&self, client: &mut Client, table: &mut Table) {
         let Some(office) = client.office.clone().filter(|_| !client.gone) else { return };
         let now = now();
         let grant = table.offices.entry(office.clone()).or_default();
@@ -173,22 +172,22 @@ impl Node {
             .iter()
             .filter(|(name, (seen, _))| alive(*seen) && grant.candidates.get(*name).is_some_and(|said| alive(*said)));
         let is_best = best.max_by_key(|(_, (_, priority))| *priority).is_some_and(|(name, _)| *name == self.name);
-        // Broken: thinks the best of itself, and does not wait for the end of anybody's lease.
+        // With the rule disabled, the node takes itself for the best and does not wait for the end of a lease.
         let is_best = is_best || self.broken;
         let own = grant.holder == self.name && grant.process == std::process::id();
         let stays = is_best || office == "vault";
         match client.held {
             Some((token, _)) if !own || grant.token != token || grant.until <= now => {
                 client.held = None;
-                client.say(&Reply::Lost { office, token, why: Cause::Expired });
+                client.send(&Reply::Lost { office, token, why: Cause::Expired });
             }
             Some((token, asked)) if stays && !asked => {
                 grant.until = now + LEASE;
-                client.say(&Reply::Renewed(self.holding(&office, token, grant.until)));
+                client.send(&Reply::Renewed(self.holding(&office, token, grant.until)));
             }
             Some((token, false)) => {
                 client.held = Some((token, true));
-                client.say(&Reply::Stop { office, token, why: Cause::Preempted });
+                client.send(&Reply::Stop { office, token, why: Cause::Preempted });
             }
             Some(_) => {}
             None => {
@@ -197,7 +196,7 @@ impl Node {
                     (grant.holder, grant.process) = (self.name.clone(), std::process::id());
                     (grant.token, grant.until) = (grant.token + 1, now + LEASE);
                     client.held = Some((grant.token, false));
-                    client.say(&Reply::Held(self.holding(&office, grant.token, grant.until)));
+                    client.send(&Reply::Held(self.holding(&office, grant.token, grant.until)));
                 }
             }
         }
@@ -250,7 +249,7 @@ fn status(office: &str, table: &Table) -> OfficeStatus {
 }
 
 impl Client {
-    fn say(&mut self, reply: &Reply) {
+    fn send(&mut self, reply: &Reply) {
         let mut line = serde_json::to_vec(reply).unwrap_or_default();
         line.push(b'\n');
         self.gone |= self.stream.write_all(&line).is_err();

@@ -1,8 +1,7 @@
-//! A client: campaigns for one office at one node, acts while it holds it, and obeys.
+//! A client: campaigns for one office at one node, acts while it holds the office, and stops when it is told to.
 //!
-//! It believes nothing but what it was told on its socket, and its own clock. When its node is gone it acts on until
-//! its deadline, as a program would whose node was killed; when it hangs, it hears nothing and stops by the clock
-//! alone.
+//! It relies only on what its node tells it and on its own clock. When its node is gone it acts until its deadline,
+//! like a program whose node was killed. While it hangs it reads nothing, and stops when the deadline passes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,129 +16,130 @@ use hustings_cluster::config::Mode;
 use crate::clock::{self, HostClock, MILLISECOND};
 use crate::history::Event;
 use crate::rng::Rng;
-use crate::scene::Scene;
+use crate::shared::Shared;
 use crate::socket::Socket;
 
 /// How often a holder of a fenced office writes.
-const WRITES: u64 = 4 * MILLISECOND;
-/// A client looks up this often, whatever happens.
-const IDLE: u64 = 40 * MILLISECOND;
-/// A deadline that is this far away is none: there is no arbiter, and who has lost its node has lost its office.
+const WRITE_INTERVAL: u64 = 4 * MILLISECOND;
+/// How long a client waits at most before it checks its state.
+const MAX_WAIT: u64 = 40 * MILLISECOND;
+/// A deadline further away than this means that there is no lease, because there is no arbiter. Then a client that
+/// loses its node loses the office.
 const NO_LEASE: u64 = 3_600_000 * MILLISECOND;
-/// How long a client takes at most to stop when it is asked to.
-const STOPS_WITHIN: u64 = 6 * MILLISECOND;
+/// How long a client takes at most to stop.
+const MAX_STOP_TIME: u64 = 6 * MILLISECOND;
 
-/// Which client it is.
+/// The properties of a client.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
-    /// The node it talks to.
+pub(crate) struct ClientSpec {
+    /// The client's node.
     pub(crate) node: String,
-    /// Its number among the clients of that node and office.
+    /// Its index among the clients of the same node and office.
     pub(crate) number: usize,
     /// The office.
     pub(crate) office: String,
-    /// Whether that is exclusive.
+    /// Whether the office is exclusive.
     pub(crate) exclusive: bool,
     /// The node's socket.
     pub(crate) socket: PathBuf,
-    /// The clock of the node's host, which is the client's too.
+    /// The clock of the node, in which its deadlines are given.
     pub(crate) clock: HostClock,
-    /// Decides about its whims.
+    /// Decides when the client hangs, withdraws or disconnects.
     pub(crate) rng: Rng,
 }
 
-/// Plays a client until the scene is over. `engaged` says whether it campaigns and listens.
-pub(crate) fn play(scene: &Scene, mut part: Part, engaged: &AtomicBool) {
+/// Runs a client until the run is over. Sets `is_campaigning` while the client campaigns and reads replies.
+fn run_client(shared: &Shared, mut spec: ClientSpec, is_campaigning: &AtomicBool) {
     let mut sessions = 0;
-    while !scene.over() {
-        if let Ok(socket) = Socket::connect(&part.socket) {
+    while !shared.is_over() {
+        if let Ok(socket) = Socket::connect(&spec.socket) {
             sessions += 1;
-            let name = format!("{}.{}.{}#{sessions}", part.node, part.office, part.number);
-            let mut session = Session::new(scene, &mut part, engaged, name);
-            // However it ends, there is another.
+            let name = format!("{}.{}.{}#{sessions}", spec.node, spec.office, spec.number);
+            let mut session = Session::new(shared, &mut spec, is_campaigning, name);
+            // Whatever the error, the client connects again.
             let _ = session.campaign(socket);
-            session.outlive();
+            session.act_until_deadline();
         }
-        engaged.store(false, Ordering::Relaxed);
-        scene.pause(Duration::from_millis(20));
+        is_campaigning.store(false, Ordering::Relaxed);
+        shared.pause(Duration::from_millis(20));
     }
 }
 
-/// A request that is not answered yet.
+/// A request that the node has not answered yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Asked {
+enum Pending {
     Campaign,
     Withdraw,
     Stopped,
 }
 
-/// That the client holds the office, as far as it was told.
+/// The client holds the office, according to what it was told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Tenure {
     token: u64,
-    /// In real time.
+    /// On the machine's clock.
     deadline: u64,
     writes_at: u64,
-    /// It was asked to stop, and does then.
+    /// When it stops, if it was asked to.
     stops_at: Option<u64>,
 }
 
-/// One connection.
+/// One connection of a client.
 struct Session<'a> {
-    scene: &'a Scene,
-    part: &'a mut Part,
-    engaged: &'a AtomicBool,
+    shared: &'a Shared,
+    spec: &'a mut ClientSpec,
+    is_campaigning: &'a AtomicBool,
     name: String,
     tenure: Option<Tenure>,
-    asked: VecDeque<Asked>,
-    /// Does not campaign, but will from then on.
+    pending: VecDeque<Pending>,
+    /// The client has withdrawn, and campaigns again at this moment.
     away_until: Option<u64>,
     hangs_until: Option<u64>,
-    whim_at: u64,
+    disruption_at: u64,
 }
 
 impl<'a> Session<'a> {
-    fn new(scene: &'a Scene, part: &'a mut Part, engaged: &'a AtomicBool, name: String) -> Self {
-        let whim_at = clock::now() + next_whim(scene, &mut part.rng);
+    fn new(shared: &'a Shared, spec: &'a mut ClientSpec, is_campaigning: &'a AtomicBool, name: String) -> Self {
+        let disruption_at = clock::now() + next_disruption(shared, &mut spec.rng);
         Session {
-            scene,
-            part,
-            engaged,
+            shared,
+            spec,
+            is_campaigning,
             name,
             tenure: None,
-            asked: VecDeque::new(),
+            pending: VecDeque::new(),
             away_until: None,
             hangs_until: None,
-            whim_at,
+            disruption_at,
         }
     }
 
-    /// Until the connection ends or the client leaves it.
+    /// Campaigns until the connection ends or the client disconnects.
     fn campaign(&mut self, mut socket: Socket) -> io::Result<()> {
-        self.ask_for_office(&mut socket)?;
-        while !self.scene.over() {
+        self.send_campaign(&mut socket)?;
+        while !self.shared.is_over() {
             let now = clock::now();
             self.act(now);
             if self.tenure.is_some_and(|tenure| tenure.stops_at.is_some_and(|at| at <= now)) {
                 self.stop(&mut socket)?;
             }
-            if !self.follow_whim(now, &mut socket)? {
+            if !self.disrupt(now, &mut socket)? {
                 break;
             }
             let wait = Duration::from_nanos(self.next(now).saturating_sub(now));
             if self.hangs_until.is_some() {
                 std::thread::sleep(wait);
-            } else if let Some(reply) = socket.hear(wait)? {
-                self.obey(reply, &mut socket)?;
+            } else if let Some(reply) = socket.receive(wait)? {
+                self.handle_reply(reply, &mut socket)?;
             }
         }
         self.end("left");
         Ok(())
     }
 
-    /// The node is gone: acts on until the deadline.
-    fn outlive(&mut self) {
-        self.engaged.store(false, Ordering::Relaxed);
+    /// Acts until the deadline after the connection has ended.
+    fn act_until_deadline(&mut self) {
+        self.is_campaigning.store(false, Ordering::Relaxed);
         if self.tenure.is_some_and(|tenure| tenure.deadline > clock::now() + NO_LEASE) {
             self.end("gone");
         }
@@ -148,7 +148,7 @@ impl<'a> Session<'a> {
             self.act(now);
             if now >= tenure.deadline {
                 self.tenure = None;
-            } else if self.scene.over() {
+            } else if self.shared.is_over() {
                 self.end("over");
             } else {
                 std::thread::sleep(Duration::from_nanos(self.next(now).saturating_sub(now)));
@@ -156,23 +156,23 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What a holder does.
+    /// Writes, if the client holds a fenced office and a write is due.
     fn act(&mut self, now: u64) {
         if let Some(tenure) = &mut self.tenure
-            && !self.part.exclusive
+            && !self.spec.exclusive
             && now >= tenure.writes_at
             && now < tenure.deadline
         {
-            tenure.writes_at = now + WRITES;
-            self.scene.store.write(&self.name, &self.part.office, tenure.token);
+            tenure.writes_at = now + WRITE_INTERVAL;
+            self.shared.store.write(&self.name, &self.spec.office, tenure.token);
         }
     }
 
-    /// When there is something to do, apart from listening.
+    /// When the client has something to do, apart from reading replies.
     fn next(&self, now: u64) -> u64 {
-        let mut next = now + IDLE;
+        let mut next = now + MAX_WAIT;
         if let Some(tenure) = &self.tenure {
-            if !self.part.exclusive && now < tenure.deadline {
+            if !self.spec.exclusive && now < tenure.deadline {
                 next = next.min(tenure.writes_at);
             }
             next = next.min(tenure.stops_at.unwrap_or(u64::MAX));
@@ -180,61 +180,62 @@ impl<'a> Session<'a> {
         next.min(self.hangs_until.unwrap_or(u64::MAX)).min(self.away_until.unwrap_or(u64::MAX)).max(now)
     }
 
-    /// Hangs, resigns, comes back, leaves: false if it left.
-    fn follow_whim(&mut self, now: u64, socket: &mut Socket) -> io::Result<bool> {
-        let calm = self.scene.calm();
-        if self.hangs_until.is_some_and(|until| until <= now || calm) {
+    /// Lets the client hang, withdraw, campaign again or disconnect. Returns false if it disconnected.
+    fn disrupt(&mut self, now: u64, socket: &mut Socket) -> io::Result<bool> {
+        let is_recovering = self.shared.is_recovering();
+        if self.hangs_until.is_some_and(|until| until <= now || is_recovering) {
             self.hangs_until = None;
         }
-        if self.away_until.is_some_and(|until| until <= now || calm) {
+        if self.away_until.is_some_and(|until| until <= now || is_recovering) {
             self.away_until = None;
-            self.ask_for_office(socket)?;
+            self.send_campaign(socket)?;
         }
-        let waits = self.asked.contains(&Asked::Campaign) || self.away_until.is_some() || self.hangs_until.is_some();
-        self.engaged.store(!waits, Ordering::Relaxed);
-        if calm || now < self.whim_at || waits {
+        let is_waiting =
+            self.pending.contains(&Pending::Campaign) || self.away_until.is_some() || self.hangs_until.is_some();
+        self.is_campaigning.store(!is_waiting, Ordering::Relaxed);
+        if is_recovering || now < self.disruption_at || is_waiting {
             return Ok(true);
         }
-        self.whim_at = now + next_whim(self.scene, &mut self.part.rng);
-        match self.part.rng.below(10) {
-            0..5 => self.hangs_until = Some(now + self.part.rng.of_any_size(20, 1_500) * MILLISECOND),
+        self.disruption_at = now + next_disruption(self.shared, &mut self.spec.rng);
+        match self.spec.rng.below(10) {
+            0..5 => self.hangs_until = Some(now + self.spec.rng.log_uniform(20, 1_500) * MILLISECOND),
             5..8 => {
                 self.end("withdrew");
-                self.say(socket, &Request::Withdraw { office: self.part.office.clone() }, Asked::Withdraw)?;
-                self.away_until = Some(now + self.part.rng.of_any_size(5, 800) * MILLISECOND);
+                self.request(socket, &Request::Withdraw { office: self.spec.office.clone() }, Pending::Withdraw)?;
+                self.away_until = Some(now + self.spec.rng.log_uniform(5, 800) * MILLISECOND);
             }
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    fn ask_for_office(&mut self, socket: &mut Socket) -> io::Result<()> {
-        let mode = if self.part.exclusive { Mode::Exclusive } else { Mode::Fenced };
-        let request = Request::Campaign { office: self.part.office.clone(), mode: Some(mode) };
-        self.say(socket, &request, Asked::Campaign)
+    fn send_campaign(&mut self, socket: &mut Socket) -> io::Result<()> {
+        let mode = if self.spec.exclusive { Mode::Exclusive } else { Mode::Fenced };
+        let request = Request::Campaign { office: self.spec.office.clone(), mode: Some(mode) };
+        self.request(socket, &request, Pending::Campaign)
     }
 
-    fn say(&mut self, socket: &mut Socket, request: &Request, asked: Asked) -> io::Result<()> {
-        self.asked.push_back(asked);
-        socket.say(request)
+    fn request(&mut self, socket: &mut Socket, request: &Request, pending: Pending) -> io::Result<()> {
+        self.pending.push_back(pending);
+        socket.send(request)
     }
 
-    fn obey(&mut self, reply: Reply, socket: &mut Socket) -> io::Result<()> {
+    fn handle_reply(&mut self, reply: Reply, socket: &mut Socket) -> io::Result<()> {
         let now = clock::now();
         match reply {
-            Reply::Done => drop(self.asked.pop_front()),
+            Reply::Done => drop(self.pending.pop_front()),
             Reply::Refused(_) => {
-                let campaigned = self.asked.pop_front() == Some(Asked::Campaign);
+                let campaigned = self.pending.pop_front() == Some(Pending::Campaign);
                 self.away_until = if campaigned { Some(now + 100 * MILLISECOND) } else { self.away_until };
             }
-            Reply::Held(holding) if self.wants() => self.take_office(&holding, now),
-            Reply::Renewed(holding) if self.wants() => self.go_on(&holding, now),
+            Reply::Held(holding) if self.wants_office() => self.handle_held(&holding, now),
+            Reply::Renewed(holding) if self.wants_office() => self.handle_renewed(&holding, now),
             Reply::Stop { token, .. } => match &mut self.tenure {
                 Some(tenure) if tenure.token == token => {
-                    tenure.stops_at = Some(now + self.part.rng.below(STOPS_WITHIN));
+                    tenure.stops_at = Some(now + self.spec.rng.below(MAX_STOP_TIME));
                 }
-                // It has stopped already.
-                _ => self.say_stopped(socket, token)?,
+                // The client has already stopped.
+                _ => self.confirm_stop(socket, token)?,
             },
             Reply::Lost { token, .. } if self.tenure.is_some_and(|tenure| tenure.token == token) => {
                 self.end("lost");
@@ -244,33 +245,33 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Whether it wants the office; what was said before the node heard that it does not is void.
-    fn wants(&self) -> bool {
-        self.away_until.is_none() && !self.asked.contains(&Asked::Withdraw)
+    /// Whether the client wants the office. Grants that the node sent before it read the withdrawal are ignored.
+    fn wants_office(&self) -> bool {
+        self.away_until.is_none() && !self.pending.contains(&Pending::Withdraw)
     }
 
-    fn take_office(&mut self, holding: &Holding, now: u64) {
+    fn handle_held(&mut self, holding: &Holding, now: u64) {
         self.end("replaced");
-        let deadline = self.part.clock.real(holding.deadline.0);
+        let deadline = self.spec.clock.real(holding.deadline.0);
         self.tenure = Some(Tenure { token: holding.token, deadline, writes_at: now, stops_at: None });
-        self.scene.recorder.note(&Event::Claimed {
-            node: self.part.node.clone(),
+        self.shared.recorder.record(&Event::Acquired {
+            node: self.spec.node.clone(),
             client: self.name.clone(),
             office: holding.office.clone(),
-            exclusive: self.part.exclusive,
+            exclusive: self.spec.exclusive,
             token: holding.token,
             from: now,
             deadline,
         });
     }
 
-    fn go_on(&mut self, holding: &Holding, now: u64) {
+    fn handle_renewed(&mut self, holding: &Holding, now: u64) {
         let Some(tenure) = &mut self.tenure else { return };
-        let deadline = self.part.clock.real(holding.deadline.0);
+        let deadline = self.spec.clock.real(holding.deadline.0);
         if tenure.token == holding.token {
             tenure.deadline = tenure.deadline.max(deadline);
         }
-        self.scene.recorder.note(&Event::Until {
+        self.shared.recorder.record(&Event::Renewed {
             client: self.name.clone(),
             office: holding.office.clone(),
             token: holding.token,
@@ -279,25 +280,25 @@ impl<'a> Session<'a> {
         });
     }
 
-    /// Stops because it was asked to, and says so.
+    /// Stops because the node asked the client to, and confirms it.
     fn stop(&mut self, socket: &mut Socket) -> io::Result<()> {
         match self.end("stop") {
-            Some(token) => self.say_stopped(socket, token),
+            Some(token) => self.confirm_stop(socket, token),
             None => Ok(()),
         }
     }
 
-    fn say_stopped(&mut self, socket: &mut Socket, token: u64) -> io::Result<()> {
-        let request = Request::Stopped { office: self.part.office.clone(), token };
-        self.say(socket, &request, Asked::Stopped)
+    fn confirm_stop(&mut self, socket: &mut Socket, token: u64) -> io::Result<()> {
+        let request = Request::Stopped { office: self.spec.office.clone(), token };
+        self.request(socket, &request, Pending::Stopped)
     }
 
-    /// Does nothing in its office from now on; the token it held.
+    /// Stops acting in the office. Returns the token it held.
     fn end(&mut self, why: &str) -> Option<u64> {
         let tenure = self.tenure.take()?;
-        self.scene.recorder.note(&Event::Ended {
+        self.shared.recorder.record(&Event::Released {
             client: self.name.clone(),
-            office: self.part.office.clone(),
+            office: self.spec.office.clone(),
             token: tenure.token,
             at: clock::now(),
             why: why.to_string(),
@@ -306,33 +307,34 @@ impl<'a> Session<'a> {
     }
 }
 
-fn next_whim(scene: &Scene, rng: &mut Rng) -> u64 {
-    let longest = if scene.restless { 600 } else { 30_000 };
-    rng.of_any_size(300, longest) * MILLISECOND
+fn next_disruption(shared: &Shared, rng: &mut Rng) -> u64 {
+    let longest = if shared.has_churn { 600 } else { 30_000 };
+    rng.log_uniform(300, longest) * MILLISECOND
 }
 
-/// A client that plays in a thread of its own.
-pub(crate) struct Player {
-    engaged: Arc<AtomicBool>,
+/// A client in a thread of its own.
+pub(crate) struct ClientThread {
+    is_campaigning: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<()>,
 }
 
-impl Player {
-    /// Starts it.
-    pub(crate) fn start(scene: &Arc<Scene>, part: Part) -> io::Result<Self> {
-        let (scene, engaged) = (Arc::clone(scene), Arc::new(AtomicBool::new(false)));
-        let shown = Arc::clone(&engaged);
-        let name = format!("{}.{}.{}", part.node, part.office, part.number);
-        let thread = std::thread::Builder::new().name(name).spawn(move || play(&scene, part, &engaged))?;
-        Ok(Player { engaged: shown, thread })
+impl ClientThread {
+    /// Starts the client.
+    pub(crate) fn start(shared: &Arc<Shared>, spec: ClientSpec) -> io::Result<Self> {
+        let (shared, is_campaigning) = (Arc::clone(shared), Arc::new(AtomicBool::new(false)));
+        let shown = Arc::clone(&is_campaigning);
+        let name = format!("{}.{}.{}", spec.node, spec.office, spec.number);
+        let thread =
+            std::thread::Builder::new().name(name).spawn(move || run_client(&shared, spec, &is_campaigning))?;
+        Ok(ClientThread { is_campaigning: shown, thread })
     }
 
-    /// Whether it campaigns and listens.
-    pub(crate) fn engaged(&self) -> bool {
-        self.engaged.load(Ordering::Relaxed)
+    /// Whether the client campaigns and reads replies.
+    pub(crate) fn is_campaigning(&self) -> bool {
+        self.is_campaigning.load(Ordering::Relaxed)
     }
 
-    /// Waits for its end; an error if it panicked.
+    /// Waits for the thread; an error if it panicked.
     pub(crate) fn join(self) -> io::Result<()> {
         let name = self.thread.thread().name().unwrap_or_default().to_string();
         self.thread.join().map_err(|_| io::Error::other(format!("client {name} panicked")))

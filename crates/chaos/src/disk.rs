@@ -1,25 +1,24 @@
-//! The disks of the nodes, and how they get full: small file systems in memory, where they may be mounted. Never the
-//! real disk.
+//! The nodes' disks: small file systems in memory, if this process may mount them. The real disk is never filled.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::leftovers::own_name;
+use crate::cleanup::own_name;
 
-/// As much as a node can keep.
+/// The size of a node's disk.
 const SIZE: usize = 48 << 20;
 const FILLER: &str = "filler";
 
-/// Dropped, it unmounts what it mounted.
+/// The disks of all nodes. They are unmounted when this is dropped.
 pub(crate) struct Disks {
     folders: Vec<PathBuf>,
     mounted: Vec<PathBuf>,
 }
 
 impl Disks {
-    /// A folder for each node, each on a file system of its own if that can be.
+    /// Creates a folder for each node, on a file system of its own if possible.
     pub(crate) fn new(folder: &Path, names: &[String]) -> io::Result<Self> {
         let mut disks = Disks { folders: Vec::new(), mounted: Vec::new() };
         for name in names {
@@ -33,23 +32,23 @@ impl Disks {
         Ok(disks)
     }
 
-    /// Whether a node's disk is one that may be filled.
-    fn is_own(&self, node: usize) -> bool {
+    /// Whether a node has a file system of its own, which may be filled.
+    fn is_mounted(&self, node: usize) -> bool {
         self.mounted.contains(&self.folders[node])
     }
 
-    /// Where a node keeps what it must not forget.
+    /// The data folder of a node.
     pub(crate) fn data(&self, node: usize) -> PathBuf {
         self.folders[node].join("data")
     }
 
-    /// Fills a node's disk to the last byte, if it is its own.
+    /// Fills a node's disk to the last byte, if it has a file system of its own.
     pub(crate) fn fill(&self, node: usize) -> io::Result<()> {
-        if !self.is_own(node) {
+        if !self.is_mounted(node) {
             return Ok(());
         }
         let mut filler = File::create(self.folders[node].join(FILLER))?;
-        // Big pieces first, then small ones: the last page must go too.
+        // Large chunks first, then small ones, so that not even the last page stays free.
         for size in [1 << 20, 4096, 1] {
             let piece = vec![0; size];
             loop {
@@ -64,21 +63,21 @@ impl Disks {
         Ok(())
     }
 
-    /// There is room again.
+    /// Frees a node's disk.
     pub(crate) fn free(&self, node: usize) -> io::Result<()> {
-        absent_is_well(fs::remove_file(self.folders[node].join(FILLER)))
+        ignore_missing(fs::remove_file(self.folders[node].join(FILLER)))
     }
 
-    /// Everything a node kept is gone.
+    /// Deletes a node's data.
     pub(crate) fn wipe(&self, node: usize) -> io::Result<()> {
-        absent_is_well(fs::remove_dir_all(self.data(node)))
+        ignore_missing(fs::remove_dir_all(self.data(node)))
     }
 }
 
 impl Drop for Disks {
     fn drop(&mut self) {
         for place in &self.mounted {
-            // Nothing can be done about one that is still in use; the others should go.
+            // One that is still in use cannot be unmounted; the others can.
             let _ = run(Command::new("umount").arg(place));
         }
     }
@@ -96,7 +95,7 @@ fn run(command: &mut Command) -> io::Result<()> {
     }
 }
 
-fn absent_is_well(result: io::Result<()>) -> io::Result<()> {
+fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
     result.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
@@ -105,13 +104,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_is_filled_freed_and_wiped() {
+    fn fills_frees_and_wipes_a_disk() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let disks = Disks::new(folder.path(), &["n1".to_string(), "n2".to_string()]).expect("folders");
         fs::create_dir(disks.data(0)).expect("room");
         disks.free(0).expect("nothing to free is well");
         disks.fill(0).expect("filled");
-        if disks.is_own(0) {
+        if disks.is_mounted(0) {
             let full = fs::write(disks.data(0).join("file"), "x").expect_err("no room");
             assert_eq!(full.kind(), io::ErrorKind::StorageFull);
             disks.fill(0).expect("it may be filled again");

@@ -1,8 +1,8 @@
-//! The record: what clients saw, and what was done to the nodes, one JSON object a line.
+//! The history: what clients saw and which faults were injected, one JSON object a line.
 //!
-//! Every moment is of this machine's `CLOCK_BOOTTIME`, in nanoseconds: one machine, so moments can be compared whoever
-//! noted them. Lines are written as things happen, so that a crash of the harness leaves them; their order is that
-//! in which threads came to write, not that of the moments.
+//! Every moment is read from this machine's `CLOCK_BOOTTIME`, in nanoseconds, so all moments can be compared. Lines are
+//! written as things happen, so that they survive a crash. Their order is the order in which threads wrote them, not
+//! that of their moments.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,44 +12,44 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-/// A node, as the judge knows it.
+/// A node, as the checker knows it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct NodeFacts {
-    /// Its name.
+pub(crate) struct ScenarioNode {
+    /// The name.
     pub(crate) name: String,
-    /// The higher, the better it is as a leader.
+    /// Of two candidates, the one with the higher priority is better.
     pub(crate) priority: u32,
-    /// By how much its clock is made to go wrong.
+    /// The drift of its clock, in parts per million.
     pub(crate) ppm: i32,
 }
 
-/// An office, as the judge knows it.
+/// An office, as the checker knows it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct OfficeFacts {
-    /// Its name.
+pub(crate) struct ScenarioOffice {
+    /// The name.
     pub(crate) name: String,
-    /// Whether two may never hold it at once; if not, old tokens must be refused.
+    /// Whether tenures must not overlap; if not, the store refuses old tokens.
     pub(crate) exclusive: bool,
-    /// Whether somebody better takes it from a live holder.
-    pub(crate) better: bool,
+    /// Whether a better candidate takes it from a live holder.
+    pub(crate) preempts: bool,
 }
 
-/// What the judge must know beforehand.
+/// What the checker has to know about a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Facts {
-    /// The seed of everything.
+pub(crate) struct Scenario {
+    /// The seed.
     pub(crate) seed: u64,
     /// The nodes.
-    pub(crate) nodes: Vec<NodeFacts>,
-    /// The offices clients campaign for.
-    pub(crate) offices: Vec<OfficeFacts>,
-    /// Whether there is an arbiter; if not, only calm is judged.
+    pub(crate) nodes: Vec<ScenarioNode>,
+    /// The offices that clients campaign for.
+    pub(crate) offices: Vec<ScenarioOffice>,
+    /// Whether there is an arbiter; if not, only recovery is checked.
     pub(crate) arbiter: bool,
-    /// For how long a holder may act after a confirmed renewal, in nanoseconds.
+    /// The length of a lease, in nanoseconds.
     pub(crate) lease: u64,
-    /// By how much clocks may go wrong against each other, in parts per million.
+    /// How much clocks may drift against each other, in parts per million.
     pub(crate) drift_ppm: u32,
-    /// How long after the last fault the right one must lead, in nanoseconds.
+    /// How long after the last fault the right candidate must lead, in nanoseconds.
     pub(crate) bound: u64,
 }
 
@@ -58,12 +58,12 @@ pub(crate) struct Facts {
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(crate) enum Event {
     /// The first line.
-    Facts(Facts),
+    Scenario(Scenario),
     /// A client was told that it holds an office.
-    Claimed {
+    Acquired {
         /// The node that told it.
         node: String,
-        /// The client, one name for each of its connections.
+        /// The client; it has a new name on each connection.
         client: String,
         /// The office.
         office: String,
@@ -71,26 +71,26 @@ pub(crate) enum Event {
         exclusive: bool,
         /// The token.
         token: u64,
-        /// When the client had read it.
+        /// When the client had read the message.
         from: u64,
-        /// Until when it may act, in real time.
+        /// Until when it may act, on the machine's clock.
         deadline: u64,
     },
-    /// A client was told that it may act longer.
-    Until {
+    /// A client was told that its lease is renewed.
+    Renewed {
         /// The client.
         client: String,
         /// The office.
         office: String,
         /// The token.
         token: u64,
-        /// When the client had read it.
+        /// When the client had read the message.
         at: u64,
-        /// Until when it may act, in real time.
+        /// Until when it may act, on the machine's clock.
         deadline: u64,
     },
-    /// A client stopped acting before its deadline; from then on it did nothing in this office.
-    Ended {
+    /// A client stopped acting before its deadline.
+    Released {
         /// The client.
         client: String,
         /// The office.
@@ -102,9 +102,9 @@ pub(crate) enum Event {
         /// Why: `stop`, `lost`, `withdrew`, `left`, …
         why: String,
     },
-    /// A client wrote to the fenced store.
-    Wrote {
-        /// The store's own count: the order of writes.
+    /// A client tried to write to the fenced store.
+    Write {
+        /// The position in the store's own order of writes.
         number: u64,
         /// The client.
         client: String,
@@ -112,7 +112,7 @@ pub(crate) enum Event {
         office: String,
         /// The token.
         token: u64,
-        /// Whether the store took it.
+        /// Whether the store accepted the write.
         accepted: bool,
         /// When.
         at: u64,
@@ -123,53 +123,53 @@ pub(crate) enum Event {
         node: String,
         /// The office.
         office: String,
-        /// Whom it named.
+        /// The holder that it named.
         holder: Option<String>,
-        /// With which token.
+        /// The holder's token.
         token: u64,
-        /// Whether it said that this is how things are.
+        /// Whether the node confirmed that this is current.
         current: bool,
         /// When it was asked.
         began: u64,
         /// When it had answered.
         at: u64,
     },
-    /// Something was broken, or mended.
+    /// A fault was injected or healed.
     Fault {
-        /// Which kind.
+        /// The kind.
         kind: String,
-        /// What, for people.
+        /// A description.
         what: String,
-        /// When it began to be broken (or mended).
+        /// When that began.
         at: u64,
     },
-    /// Whether some majority of nodes is up, thawed, not short of disk and connected each with each.
+    /// The cluster gained or lost a healthy majority: nodes that are up, can write and are connected each with each.
     Majority {
-        /// Whether it is.
-        well: bool,
+        /// Whether there is one now.
+        healthy: bool,
         /// Since when.
         at: u64,
     },
-    /// The machine itself stood still, or was so busy that it might as well have.
+    /// The machine stalled, or was so busy that it might as well have.
     Stall {
         /// Since when.
         from: u64,
         /// Until when.
         at: u64,
     },
-    /// Everything is mended and all clients campaign; nothing is broken until the next fault.
-    Calm {
+    /// All faults are healed and all clients campaign: the recovery phase begins.
+    Recovery {
         /// Since when.
         at: u64,
     },
-    /// The calm is over, before anything is broken again.
-    CalmOver {
+    /// The recovery phase is over; the next fault may follow.
+    RecoveryOver {
         /// When.
         at: u64,
     },
 }
 
-/// Writes the record.
+/// Writes the history.
 pub(crate) struct Recorder {
     inner: Mutex<Inner>,
 }
@@ -181,22 +181,21 @@ struct Inner {
 }
 
 impl Recorder {
-    /// A record in a new file.
+    /// Creates a history in a new file.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let file = File::create(path)?;
         Ok(Recorder { inner: Mutex::new(Inner { file, failed: None, holders: BTreeMap::new() }) })
     }
 
-    /// Notes an event. A record that cannot be written is told by [`Recorder::finish`]: clients cannot do anything
-    /// about it.
-    pub(crate) fn note(&self, event: &Event) {
+    /// Records an event. [`Recorder::finish`] reports errors, because clients cannot do anything about them.
+    pub(crate) fn record(&self, event: &Event) {
         let mut line = match serde_json::to_vec(event) {
             Ok(line) => line,
             Err(error) => return self.fail(error.into()),
         };
         line.push(b'\n');
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Event::Claimed { office, node, from, .. } = event
+        if let Event::Acquired { office, node, from, .. } = event
             && inner.holders.get(office).is_none_or(|(last, _)| last <= from)
         {
             inner.holders.insert(office.clone(), (*from, node.clone()));
@@ -206,13 +205,13 @@ impl Recorder {
         }
     }
 
-    /// The node on which the last claim to an office was made.
+    /// The node of the client that acquired an office last.
     pub(crate) fn last_holder(&self, office: &str) -> Option<String> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.holders.get(office).map(|(_, node)| node.clone())
     }
 
-    /// Whether everything was written.
+    /// Fails if an event could not be written.
     pub(crate) fn finish(&self) -> io::Result<()> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).failed.take().map_or(Ok(()), Err)
     }
@@ -222,7 +221,7 @@ impl Recorder {
     }
 }
 
-/// Reads a record. A last line without its end is left out: that is how a crash leaves it.
+/// Reads a history. An incomplete last line, which a crash leaves, is skipped.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<Event>> {
     let mut reader = BufReader::new(File::open(path)?);
     let (mut events, mut line) = (Vec::new(), String::new());
@@ -244,8 +243,8 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn claim(token: u64) -> Event {
-        Event::Claimed {
+    fn tenure(token: u64) -> Event {
+        Event::Acquired {
             node: format!("n{token}"),
             client: "c".to_string(),
             office: "x".to_string(),
@@ -257,23 +256,23 @@ mod tests {
     }
 
     #[test]
-    fn what_was_noted_is_read_again_and_a_torn_line_is_left_out() {
+    fn reads_what_was_recorded_and_skips_an_incomplete_line() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("history");
         let recorder = Recorder::create(&path).expect("a new file");
-        let events = [claim(5), Event::Calm { at: 7 }, claim(4)];
-        events.iter().for_each(|event| recorder.note(event));
+        let events = [tenure(5), Event::Recovery { at: 7 }, tenure(4)];
+        events.iter().for_each(|event| recorder.record(event));
         recorder.finish().expect("written");
-        assert_eq!(recorder.last_holder("x").as_deref(), Some("n5"), "the last claim, not the last line");
+        assert_eq!(recorder.last_holder("x").as_deref(), Some("n5"), "the latest moment, not the last line");
         assert_eq!(recorder.last_holder("y"), None);
         assert_eq!(read(&path).expect("readable"), events);
 
         let mut bytes = fs::read(&path).expect("readable");
-        assert!(bytes.starts_with(br#"{"event":"claimed","node":"n5","#));
+        assert!(bytes.starts_with(br#"{"event":"acquired","node":"n5","#));
         bytes.truncate(bytes.len() - 1);
         fs::write(&path, &bytes).expect("writable");
         assert_eq!(read(&path).expect("readable"), events[..2]);
-        fs::write(&path, b"{\"event\":\"calm\"}\n").expect("writable");
+        fs::write(&path, b"{\"event\":\"recovery\"}\n").expect("writable");
         let error = read(&path).expect_err("a line without its moment").to_string();
         assert!(error.contains("line 1"), "{error}");
     }

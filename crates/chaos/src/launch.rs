@@ -1,5 +1,5 @@
-//! The last step before a node runs: what must be done inside the new process, and can be done without unsafe code
-//! because this program does it to itself and then becomes the node.
+//! Prepares a new process and then executes the node in it. This program does it to itself, so no unsafe code is needed
+//! between `fork` and `exec`.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,7 +15,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 /// How a node is launched.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Launch {
-    /// The process that launches it: when it dies, so does the node.
+    /// The process that launches the node; the node is killed when that process ends.
     #[arg(long)]
     parent: i32,
     /// The network namespace to run in.
@@ -26,7 +26,7 @@ pub(crate) struct Launch {
     command: Vec<OsString>,
 }
 
-/// Becomes the node; returns only if that fails.
+/// Executes the node; returns only if that fails.
 pub(crate) fn launch(launch: &Launch) -> io::Error {
     match prepare(launch) {
         Err(error) => error,
@@ -39,9 +39,9 @@ pub(crate) fn launch(launch: &Launch) -> io::Error {
 
 fn prepare(launch: &Launch) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // It may have died before it was asked for.
+    // The parent may have ended before the signal was requested.
     if getppid().map(Pid::as_raw_nonzero).is_none_or(|parent| parent.get() != launch.parent) {
-        return Err(io::Error::other("the harness is gone"));
+        return Err(io::Error::other("the parent process is gone"));
     }
     if let Some(namespace) = &launch.namespace {
         let link = File::open(Path::new("/run/netns").join(namespace))?;

@@ -1,20 +1,20 @@
-//! Breaks a real cluster on purpose, and judges what its clients saw.
+//! Injects faults into a real cluster by a seed, and checks the history of what its clients saw.
 //!
-//! - [`schedule`]: what is broken when, decided by a seed; [`world`]: what that means for nodes and links.
-//! - [`setup`], [`nodes`], [`net`], [`disk`], [`members`]: real `hustings node` processes and what is around them.
-//! - [`client`], [`reader`], [`store`]: programs that campaign, write and read.
-//! - [`history`]: the record; [`judge`]: what must not be in it.
-//! - [`drive`]: all of it, once; [`report`]: what it came to.
+//! - [`schedule`]: which fault happens when, decided by a seed; [`active_faults`]: what that means for nodes and links.
+//! - [`setup`], [`nodes`], [`net`], [`disk`], [`members`]: real `hustings node` processes, their network and disks.
+//! - [`client`], [`reader`], [`store`]: clients that campaign, write and read.
+//! - [`history`]: the record of what happened; [`checker`]: finds violations in it.
+//! - [`runner`]: one whole run; [`report`], [`conclusion`]: its result.
 
+mod active_faults;
+mod checker;
+mod cleanup;
 mod client;
 mod clock;
 mod conclusion;
 mod disk;
-mod drive;
 mod history;
-mod judge;
 mod launch;
-mod leftovers;
 mod members;
 mod net;
 mod nodes;
@@ -22,13 +22,13 @@ mod options;
 mod reader;
 mod report;
 mod rng;
-mod scene;
+mod runner;
 mod schedule;
 mod setup;
+mod shared;
 mod socket;
 mod store;
 mod watchdog;
-mod world;
 
 use std::fs;
 use std::io::{self, Write};
@@ -40,16 +40,16 @@ use std::sync::atomic::AtomicBool;
 use clap::Parser;
 
 use crate::conclusion::Conclusion;
-use crate::drive::{Drive, Outcome};
 use crate::options::{Command, Format, Options, Run};
 use crate::report::Report;
+use crate::runner::{Outcome, Runner};
 use crate::setup::Cluster;
 
 fn main() -> ExitCode {
     let options = Options::parse();
     let result = match &options.command {
         Some(Command::Launch(launch)) => Err(launch::launch(launch)),
-        Some(Command::Judge { file }) => judge_again(file),
+        Some(Command::Judge { file }) => check_history(file),
         None => run(&options.run),
     };
     let conclusion = result.unwrap_or_else(|error| {
@@ -59,9 +59,9 @@ fn main() -> ExitCode {
     conclusion.into()
 }
 
-/// Progress and errors: not part of the result.
+/// Prints progress and errors, which are not part of the result.
 fn say(text: &str) {
-    // Nobody listens: nothing to be done.
+    // Without a standard error there is nobody to tell.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
@@ -70,11 +70,11 @@ fn run(run: &Run) -> io::Result<Conclusion> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&interrupt))?;
     }
-    leftovers::remove();
+    cleanup::remove_orphans();
     let folder = folder(run)?;
-    let outcome = break_things(run, &folder, &interrupt);
-    let outcome = outcome.inspect_err(|_| say(&format!("everything is kept in {}", folder.display())))?;
-    let verdict = judge::judge(&history::read(&folder.join("history.jsonl"))?);
+    let outcome = inject_faults(run, &folder, &interrupt);
+    let outcome = outcome.inspect_err(|_| say(&format!("history and logs are kept in {}", folder.display())))?;
+    let verdict = checker::check(&history::read(&folder.join("history.jsonl"))?);
     let report = Report { run, outcome: &outcome, verdict: &verdict };
     match run.format {
         Format::Text => io::stdout().write_all(report.text().as_bytes())?,
@@ -89,7 +89,7 @@ fn run(run: &Run) -> io::Result<Conclusion> {
     Ok(conclusion)
 }
 
-/// A new folder for everything.
+/// Creates the folder for the run's files.
 fn folder(run: &Run) -> io::Result<PathBuf> {
     let folder = match &run.keep {
         Some(folder) => std::path::absolute(folder)?,
@@ -100,20 +100,20 @@ fn folder(run: &Run) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-fn break_things(run: &Run, folder: &Path, interrupt: &AtomicBool) -> io::Result<Outcome> {
+fn inject_faults(run: &Run, folder: &Path, interrupt: &AtomicBool) -> io::Result<Outcome> {
     let cluster = Cluster::new(run, folder)?;
     let seed = run.seed;
     let progress = move |text: &str| say(&format!("seed {seed}: {text}"));
-    Drive::new(cluster, &folder.join("history.jsonl"), interrupt, &progress)?.run(run.clients)
+    Runner::new(cluster, &folder.join("history.jsonl"), interrupt, &progress)?.run(run.clients)
 }
 
-fn judge_again(file: &Path) -> io::Result<Conclusion> {
-    let verdict = judge::judge(&history::read(file)?);
+fn check_history(file: &Path) -> io::Result<Conclusion> {
+    let verdict = checker::check(&history::read(file)?);
     let mut out = io::stdout();
     for violation in &verdict.violations {
         writeln!(out, "{} at {}: {}", violation.rule, violation.at, violation.what)?;
     }
-    writeln!(out, "{} claims, {} reads, {} violations", verdict.claims, verdict.reads, verdict.violations.len())?;
+    writeln!(out, "{} tenures, {} reads, {} violations", verdict.tenures, verdict.reads, verdict.violations.len())?;
     if let Some(why) = &verdict.inconclusive {
         writeln!(out, "inconclusive: {why}")?;
     }

@@ -1,4 +1,4 @@
-//! What happens to a node that loses its disk: it is removed from the cluster, and comes back as somebody new.
+//! Membership changes: a node that loses its disk is removed from the cluster and added as a new member.
 
 use std::fs;
 use std::io;
@@ -7,36 +7,36 @@ use std::time::{Duration, Instant};
 
 use hustings_testkit::switches::WALL_SECONDS;
 
-use crate::setup::{Cluster, add_offices, finished};
+use crate::setup::{Cluster, add_offices, run_command};
 
-/// How long the cluster has to change its members.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a change of membership may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Cluster {
-    /// A killed node is removed from the cluster, and everything it kept is gone.
-    pub(crate) fn forget(&mut self, node: usize) -> io::Result<()> {
-        let name = self.facts.nodes[node].name.clone();
+    /// Removes a killed node from the cluster and deletes its data.
+    pub(crate) fn remove_member(&mut self, node: usize) -> io::Result<()> {
+        let name = self.scenario.nodes[node].name.clone();
         let mut command = Command::new(&self.program);
         command.args(["members", "remove", &name]).arg("--dir").arg(&self.authority);
         command.arg("--socket").arg(self.other_socket(node));
-        insist(&mut command)?;
+        retry(&mut command)?;
         self.disks.wipe(node)?;
         let folder = self.authority.join(&name);
         fs::remove_dir_all(&folder)
     }
 
-    /// It is added as a new member, with a new number, key and certificate.
-    pub(crate) fn admit(&mut self, node: usize) -> io::Result<()> {
-        let facts = &self.facts.nodes[node];
-        let newcomer = format!("{}={},priority={}", facts.name, self.net.address(node), facts.priority);
+    /// Adds the node as a new member, with a new id, key and certificate.
+    pub(crate) fn add_member(&mut self, node: usize) -> io::Result<()> {
+        let scenario = &self.scenario.nodes[node];
+        let newcomer = format!("{}={},priority={}", scenario.name, self.net.address(node), scenario.priority);
         let mut command = Command::new(&self.program);
         command.args(["members", "add", &newcomer]).arg("--dir").arg(&self.authority);
         command.arg("--socket").arg(self.other_socket(node));
-        insist(&mut command)?;
-        add_offices(&self.authority.join(&facts.name).join("hustings.toml"), &self.facts.offices)
+        retry(&mut command)?;
+        add_offices(&self.authority.join(&scenario.name).join("hustings.toml"), &self.scenario.offices)
     }
 
-    /// From its next start on, a node's time of day is wrong by so many seconds.
+    /// Makes a node's time of day wrong by this many seconds from its next start on.
     pub(crate) fn shift_wall_clock(&mut self, node: usize, seconds: i64) {
         let arguments = &mut self.nodes.spec(node).arguments;
         arguments.retain(|argument| !argument.starts_with(WALL_SECONDS));
@@ -48,11 +48,11 @@ impl Cluster {
     }
 }
 
-/// Runs a command until it succeeds: without its leader, the arbiter needs a moment to find another.
-fn insist(command: &mut Command) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+/// Runs a command until it succeeds: the arbiter may have to elect a leader first.
+fn retry(command: &mut Command) -> io::Result<()> {
+    let deadline = Instant::now() + TIMEOUT;
     loop {
-        match finished(command) {
+        match run_command(command) {
             Err(_) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(50)),
             result => return result,
         }

@@ -1,4 +1,4 @@
-//! The processes of the nodes. They are signalled by their ids only, and none outlives the harness.
+//! The processes of the nodes. None of them outlives this process.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -11,28 +11,28 @@ use std::time::{Duration, Instant};
 use hustings_harness::process::Process;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
-/// How one node is started.
+/// How a node is started.
 #[derive(Clone, Debug)]
-pub(crate) struct Spec {
-    /// Its name.
+pub(crate) struct NodeSpec {
+    /// The node's name.
     pub(crate) name: String,
     /// The arguments of the program.
     pub(crate) arguments: Vec<String>,
-    /// What its environment has besides the harness's own.
+    /// Variables that are added to the environment.
     pub(crate) environment: Vec<(String, String)>,
-    /// The network namespace it lives in.
+    /// The network namespace to run in.
     pub(crate) namespace: Option<String>,
-    /// Where what it prints is appended.
+    /// The file to which the node's output is appended.
     pub(crate) log: PathBuf,
 }
 
-/// How nodes become processes.
+/// How node processes are launched.
 #[derive(Clone, Debug)]
 pub(crate) struct Launcher {
     /// The program of the nodes.
     pub(crate) program: PathBuf,
-    /// This program, to launch it with. Without it the node is started as it is.
-    pub(crate) harness: Option<PathBuf>,
+    /// This program, which launches the node; without it the node is started directly.
+    pub(crate) launcher: Option<PathBuf>,
 }
 
 /// All nodes. They are killed and reaped when this is dropped.
@@ -42,22 +42,22 @@ pub(crate) struct Nodes {
 }
 
 struct Slot {
-    spec: Spec,
+    spec: NodeSpec,
     process: Option<Process>,
 }
 
 impl Nodes {
-    /// None of them runs yet.
-    pub(crate) fn new(launcher: Launcher, specs: Vec<Spec>) -> Self {
+    /// No node is running yet.
+    pub(crate) fn new(launcher: Launcher, specs: Vec<NodeSpec>) -> Self {
         Nodes { launcher, slots: specs.into_iter().map(|spec| Slot { spec, process: None }).collect() }
     }
 
-    /// How a node is started the next time.
-    pub(crate) fn spec(&mut self, node: usize) -> &mut Spec {
+    /// How a node is started the next time, for changes.
+    pub(crate) fn spec(&mut self, node: usize) -> &mut NodeSpec {
         &mut self.slots[node].spec
     }
 
-    /// Starts a node that does not run; its process id.
+    /// Starts a node, after killing it if it is running. Returns the process id.
     pub(crate) fn start(&mut self, node: usize) -> io::Result<Pid> {
         self.kill(node)?;
         let spec = &self.slots[node].spec;
@@ -65,34 +65,34 @@ impl Nodes {
         let (mut reader, writer) = io::pipe()?;
         let mut command = self.launcher.command(spec);
         command.envs(spec.environment.iter().map(|(name, value)| (name, value)));
-        // A group of its own: an interrupt from the keyboard is the harness's business.
+        // A process group of its own, so that Ctrl-C interrupts only this process.
         command.process_group(0).stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         let process = Process::spawn(&mut command)?;
         drop(command);
-        // Through a pipe, so that a limit on the node's files is none on what it says.
+        // Through a pipe, so that a limit on the size of the node's files does not apply to its output.
         thread::Builder::new().name(format!("log-{}", spec.name)).spawn(move || io::copy(&mut reader, &mut log))?;
         let pid = process.pid();
         self.slots[node].process = Some(process);
         Ok(pid)
     }
 
-    /// Kills a node, if it runs, and waits until it is gone.
+    /// Kills a node, if it is running, and reaps it.
     pub(crate) fn kill(&mut self, node: usize) -> io::Result<()> {
         self.slots[node].process.take().map_or(Ok(()), Process::kill)
     }
 
-    /// Freezes a node, if it runs.
+    /// Freezes a node, if it is running.
     pub(crate) fn freeze(&mut self, node: usize) -> io::Result<()> {
         self.signal(node, Signal::STOP)
     }
 
-    /// Lets it go on.
+    /// Lets a frozen node continue.
     pub(crate) fn thaw(&mut self, node: usize) -> io::Result<()> {
         self.signal(node, Signal::CONT)
     }
 
-    /// From now on no file of a node may be longer.
-    pub(crate) fn limit(&mut self, node: usize, bytes: Option<u64>) -> io::Result<()> {
+    /// Limits the size of the files that a node writes.
+    pub(crate) fn limit_file_size(&mut self, node: usize, bytes: Option<u64>) -> io::Result<()> {
         match &self.slots[node].process {
             Some(process) => {
                 let limit = Rlimit { current: bytes, maximum: None };
@@ -103,8 +103,8 @@ impl Nodes {
         }
     }
 
-    /// With what a node has ended, if it has of itself. It is reaped by that.
-    pub(crate) fn ended(&mut self, node: usize) -> io::Result<Option<ExitStatus>> {
+    /// The exit status of a node that has exited by itself; reported once.
+    pub(crate) fn take_exit_status(&mut self, node: usize) -> io::Result<Option<ExitStatus>> {
         let slot = &mut self.slots[node];
         let Some(process) = &mut slot.process else { return Ok(None) };
         let status = process.try_wait()?;
@@ -114,12 +114,12 @@ impl Nodes {
         Ok(status)
     }
 
-    /// Asks all to leave, waits for them, and kills those who do not.
-    pub(crate) fn stop(&mut self, patience: Duration) -> io::Result<()> {
+    /// Sends SIGTERM to all nodes, waits for them, and kills those that are left after `timeout`.
+    pub(crate) fn stop(&mut self, timeout: Duration) -> io::Result<()> {
         for node in 0..self.slots.len() {
             self.signal(node, Signal::TERM)?;
         }
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         for node in 0..self.slots.len() {
             if let Some(process) = &mut self.slots[node].process {
                 process.wait_timeout(deadline.saturating_duration_since(Instant::now()))?;
@@ -135,15 +135,15 @@ impl Nodes {
 }
 
 impl Launcher {
-    fn command(&self, spec: &Spec) -> Command {
+    fn command(&self, spec: &NodeSpec) -> Command {
         let mut words: Vec<String> = Vec::new();
-        if let Some(harness) = &self.harness {
-            words.push(harness.display().to_string());
+        if let Some(launcher) = &self.launcher {
+            words.push(launcher.display().to_string());
             words.extend(["launch".to_string(), "--parent".to_string(), std::process::id().to_string()]);
             words.extend(spec.namespace.iter().flat_map(|name| ["--namespace".to_string(), name.clone()]));
             words.push("--".to_string());
         }
-        // A write beyond a limit must fail, as on a full disk, and not kill the node.
+        // A write beyond the limit must fail, as on a full disk, and not kill the node with a signal.
         words.extend(["env", "--ignore-signal=XFSZ"].map(str::to_string));
         words.push(self.program.display().to_string());
         let mut command = Command::new(&words[0]);
@@ -159,14 +159,14 @@ mod tests {
     use std::path::Path;
 
     fn nodes(folder: &Path, script: &str) -> Nodes {
-        let spec = Spec {
+        let spec = NodeSpec {
             name: "n1".to_string(),
             arguments: vec!["-c".to_string(), script.to_string()],
             environment: vec![("WORD".to_string(), "a word".to_string())],
             namespace: None,
             log: folder.join("log"),
         };
-        Nodes::new(Launcher { program: "bash".into(), harness: None }, vec![spec])
+        Nodes::new(Launcher { program: "bash".into(), launcher: None }, vec![spec])
     }
 
     fn state(pid: Pid) -> Option<char> {
@@ -177,13 +177,13 @@ mod tests {
     fn wait_for(what: impl Fn() -> bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while !what() {
-            assert!(Instant::now() < deadline, "it does not happen");
+            assert!(Instant::now() < deadline, "timed out");
             thread::yield_now();
         }
     }
 
     #[test]
-    fn a_node_is_frozen_thawed_killed_and_started_again() {
+    fn freezes_thaws_kills_and_restarts_a_node() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut nodes = nodes(folder.path(), "echo $WORD; read -r < <(tail -f /dev/null)");
         let first = nodes.start(0).expect("started");
@@ -193,7 +193,7 @@ mod tests {
         wait_for(|| state(first) == Some('T'));
         nodes.thaw(0).expect("thawed");
         wait_for(|| state(first) == Some('S'));
-        assert_eq!(nodes.ended(0).expect("asked"), None);
+        assert_eq!(nodes.take_exit_status(0).expect("a child"), None);
         nodes.kill(0).expect("killed");
         assert_eq!(state(first), None, "killed and reaped");
         let second = nodes.start(0).expect("started");
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_ends_is_noticed_and_one_that_does_not_leave_is_killed() {
+    fn reports_a_node_that_exits_and_kills_one_that_ignores_sigterm() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut nodes = nodes(folder.path(), "trap '' TERM; while :; do read -r -t 9 < <(tail -f /dev/null); done");
         let process = nodes.start(0).expect("started");
@@ -213,17 +213,17 @@ mod tests {
         nodes.start(0).expect("started");
         let deadline = Instant::now() + Duration::from_secs(20);
         let status = loop {
-            if let Some(status) = nodes.ended(0).expect("asked") {
+            if let Some(status) = nodes.take_exit_status(0).expect("a child") {
                 break status;
             }
             assert!(Instant::now() < deadline);
         };
         assert_eq!(status.code(), Some(3));
-        assert_eq!(nodes.ended(0).expect("asked"), None, "told once");
+        assert_eq!(nodes.take_exit_status(0).expect("a child"), None, "reported once");
     }
 
     #[test]
-    fn a_limited_node_cannot_write_and_lives() {
+    fn a_write_beyond_the_limit_fails_without_killing_the_node() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("file");
         let go = folder.path().join("go");
@@ -231,7 +231,7 @@ mod tests {
             format!("while [ ! -e {} ]; do :; done; echo x > {} || echo refused", go.display(), file.display());
         let mut nodes = nodes(folder.path(), &script);
         nodes.start(0).expect("started");
-        nodes.limit(0, Some(0)).expect("limited");
+        nodes.limit_file_size(0, Some(0)).expect("limited");
         fs::write(&go, "").expect("written");
         let log = folder.path().join("log");
         wait_for(|| fs::read_to_string(&log).is_ok_and(|text| text.contains("refused")));

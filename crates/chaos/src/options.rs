@@ -1,13 +1,12 @@
-//! What the harness is told.
+//! The command line.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-
 use hustings_testkit::switches::Rule;
 
 use crate::launch::Launch;
-use crate::schedule::Kind;
+use crate::schedule::FaultKind;
 
 /// What the exit codes mean.
 const EXIT_CODES: &str = "Exit codes:
@@ -17,74 +16,74 @@ const EXIT_CODES: &str = "Exit codes:
   3  the run could not be carried out, or was interrupted
   4  inconclusive: no violation was found, but the machine stalled so much that not everything could be checked";
 
-/// Breaks a real cluster on purpose, by a seed, and judges what its clients saw.
+/// Injects faults into a real cluster by a seed, and checks what its clients saw.
 ///
-/// Starts `hustings node` processes and clients that campaign, write and read; kills, freezes, cuts off, slows and
-/// restarts nodes while they do; then an independent judge reads the record.
+/// Starts `hustings node` processes and clients that campaign, write and read. Meanwhile it kills, freezes, isolates,
+/// slows and restarts nodes. Then an independent checker searches the recorded history for violations.
 #[derive(Parser, Debug)]
 #[command(name = "hustings-chaos", version, args_conflicts_with_subcommands = true, after_help = EXIT_CODES)]
 pub(crate) struct Options {
-    /// What to do instead.
+    /// What to do instead of a run.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-    /// How to break things.
+    /// How to run.
     #[command(flatten)]
     pub(crate) run: Run,
 }
 
-/// What to do instead of breaking things.
+/// What to do instead of a run.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Judges the record of an earlier run.
+    /// Checks the history of an earlier run.
     Judge {
-        /// Its history.jsonl.
+        /// The run's history.jsonl.
         file: PathBuf,
     },
-    /// Becomes a node; used by the harness itself.
+    /// Executes a node; used internally.
     #[command(hide = true)]
     Launch(Launch),
 }
 
-/// How to break things.
+/// How to run.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Run {
-    /// Decides what is broken when; the same seed breaks the same things.
+    /// Decides which fault happens when; the same seed injects the same faults.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// How long, in minutes; fractions are allowed.
+    /// Length of the run in minutes; fractions are allowed.
     #[arg(long, default_value = "1", value_parser = minutes)]
     pub(crate) minutes: f64,
-    /// How many nodes.
+    /// Number of nodes.
     #[arg(long, default_value = "5", value_parser = clap::value_parser!(u8).range(2..=9))]
     pub(crate) nodes: u8,
-    /// How many clients campaign for each office at each node.
+    /// Number of clients that campaign for each office at each node.
     #[arg(long, default_value = "2", value_parser = clap::value_parser!(u8).range(1..=9))]
     pub(crate) clients: u8,
-    /// What is between the nodes.
+    /// How the nodes are connected.
     #[arg(long, value_enum, default_value_t = Network::Proxy)]
     pub(crate) network: Network,
-    /// The `hustings` program; if not given, the one next to this program.
+    /// The `hustings` program, built with the feature fault-injection [default: the one next to this program].
     #[arg(long)]
     pub(crate) hustings: Option<PathBuf>,
-    /// Keeps everything in this new folder, also if nothing bad happened.
+    /// Keeps the history and logs in this new folder, even if the run passes.
     #[arg(long)]
     pub(crate) keep: Option<PathBuf>,
-    /// Breaks only these kinds of things: kill,freeze,…
+    /// Injects only these kinds of faults: kill,freeze,…
     #[arg(long, value_name = "KIND,…", value_delimiter = ',', value_parser = kind)]
-    pub(crate) faults: Option<Vec<Kind>>,
-    /// Switches off a rule of the nodes (for tests of this harness): a violation must be found.
+    pub(crate) faults: Option<Vec<FaultKind>>,
+    /// Disables a safety rule of the nodes and targets it: the checker must find a violation.
     #[arg(long = "break", value_name = "RULE", value_parser = rule)]
     pub(crate) breaks: Option<Rule>,
-    /// Aims at this rule as `--break` does, but leaves it in force: nothing must be found.
+    /// Targets a rule as `--break` does, but leaves it in force: the checker must find nothing.
     #[arg(long, value_name = "RULE", value_parser = rule, conflicts_with = "breaks")]
     pub(crate) aim: Option<Rule>,
-    /// How the result is printed.
+    /// How to print the result.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
 }
 
 impl Run {
-    /// The command that does the same again.
+    /// The command that repeats the run.
     pub(crate) fn replay(&self) -> String {
         let name = |value: &dyn Fn() -> Option<clap::builder::PossibleValue>| {
             value().map(|value| value.get_name().to_string()).unwrap_or_default()
@@ -109,7 +108,7 @@ impl Run {
         command
     }
 
-    /// The rule that the schedule is aimed at, broken or not.
+    /// The rule that the schedule targets, disabled or not.
     pub(crate) fn target(&self) -> Option<Rule> {
         self.breaks.or(self.aim)
     }
@@ -129,25 +128,25 @@ fn rule(text: &str) -> Result<Rule, String> {
     })
 }
 
-fn kind(text: &str) -> Result<Kind, String> {
-    Kind::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
-        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+fn kind(text: &str) -> Result<FaultKind, String> {
+    FaultKind::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
+        let names: Vec<&str> = FaultKind::ALL.iter().map(|kind| kind.name()).collect();
         format!("allowed are {}", names.join(", "))
     })
 }
 
-/// What is between the nodes.
+/// How the nodes are connected.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Network {
-    /// Loopback and a proxy of ours: works for everybody, and can close, hold back and delay.
+    /// Loopback with a proxy: needs no privileges, and can close, hold back and delay.
     Proxy,
-    /// A network namespace for every node: needs to be root.
+    /// A network namespace for every node: needs root.
     Namespaces,
-    /// Namespaces where they can be made, the proxy otherwise.
+    /// Namespaces if they can be made, otherwise the proxy.
     Auto,
 }
 
-/// How the result is printed.
+/// How to print the result.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     /// For people.
@@ -161,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_that_replays_means_the_same() {
+    fn the_replay_command_parses_to_the_same_run() {
         let typed =
             ["hustings-chaos", "--seed=7", "--minutes=0.5", "--nodes=3", "--faults=kill,one-way", "--break=stale-runs"];
         let run = Options::try_parse_from(typed).expect("understood").run;
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn rejects_values_out_of_range() {
         for bad in [
             ["--minutes", "0"],
             ["--minutes", "nan"],

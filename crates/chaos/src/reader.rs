@@ -1,4 +1,4 @@
-//! A reader: asks a node who leads, again and again, and notes what it is told.
+//! A reader: keeps asking a node who holds each office, and records the answers.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,86 +10,86 @@ use hustings_cluster::api::{OfficeStatus, Reply, Request, Status};
 
 use crate::clock;
 use crate::history::Event;
-use crate::scene::Scene;
+use crate::shared::Shared;
 use crate::socket::Socket;
 
-/// How often it asks.
-const EVERY: Duration = Duration::from_millis(50);
-/// How long it waits for an answer: its node may be frozen.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Of so many rounds it asks in one how the cluster is.
+/// How often a reader asks.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// How long a reader waits for an answer: its node may be frozen.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// A reader asks for the node's status once in this many rounds.
 const STATUS_ROUNDS: u64 = 4;
 
-/// Starts a reader of a node.
+/// Starts a reader.
 pub(crate) fn start(
-    scene: &Arc<Scene>,
+    shared: &Arc<Shared>,
     node: String,
     socket: PathBuf,
     offices: Vec<String>,
 ) -> io::Result<JoinHandle<()>> {
-    let scene = Arc::clone(scene);
+    let shared = Arc::clone(shared);
     std::thread::Builder::new().name(format!("{node}.reader")).spawn(move || {
-        while !scene.over() {
+        while !shared.is_over() {
             if let Ok(mut socket) = Socket::connect(&socket) {
-                // However it ends, there is another connection.
-                let _ = read(&scene, &node, &mut socket, &offices);
+                // Whatever the error, the reader connects again.
+                let _ = read(&shared, &node, &mut socket, &offices);
             }
-            scene.pause(EVERY);
+            shared.pause(INTERVAL);
         }
     })
 }
 
-fn read(scene: &Scene, node: &str, socket: &mut Socket, offices: &[String]) -> io::Result<()> {
+fn read(shared: &Shared, node: &str, socket: &mut Socket, offices: &[String]) -> io::Result<()> {
     for round in 0_u64.. {
-        if scene.over() {
+        if shared.is_over() {
             break;
         }
         for office in offices {
             let began = clock::now();
-            let said = leader(socket, office)?;
+            let answer = leader(socket, office)?;
             let event = Event::Read {
                 node: node.to_string(),
                 office: office.clone(),
-                holder: said.holder,
-                token: said.token,
-                current: said.current,
+                holder: answer.holder,
+                token: answer.token,
+                current: answer.current,
                 began,
                 at: clock::now(),
             };
-            scene.recorder.note(&event);
+            shared.recorder.record(&event);
         }
         if round % STATUS_ROUNDS == 0 {
-            let said = status(socket)?;
-            scene.saw_arbiter(said.term, said.arbiter_leader);
+            let status = status(socket)?;
+            shared.update_arbiter(status.term, status.arbiter_leader);
         }
-        scene.pause(EVERY);
+        shared.pause(INTERVAL);
     }
     Ok(())
 }
 
-/// Who holds an office, according to a node.
+/// Asks a node who holds an office.
 fn leader(socket: &mut Socket, office: &str) -> io::Result<OfficeStatus> {
-    match ask(socket, &Request::Leader { office: office.to_string() }, PATIENCE)? {
-        Reply::Office(said) => Ok(said),
+    match ask(socket, &Request::Leader { office: office.to_string() }, TIMEOUT)? {
+        Reply::Office(office) => Ok(office),
         other => Err(unexpected(&other)),
     }
 }
 
-/// How the cluster is, according to a node.
+/// Asks a node for its status.
 pub(crate) fn status(socket: &mut Socket) -> io::Result<Box<Status>> {
-    match ask(socket, &Request::Status, PATIENCE)? {
-        Reply::Status(said) => Ok(said),
+    match ask(socket, &Request::Status, TIMEOUT)? {
+        Reply::Status(status) => Ok(status),
         other => Err(unexpected(&other)),
     }
 }
 
-/// Asks something that has one answer.
-pub(crate) fn ask(socket: &mut Socket, request: &Request, patience: Duration) -> io::Result<Reply> {
-    socket.say(request)?;
-    let deadline = Instant::now() + patience;
+/// Sends a request and waits for its reply.
+fn ask(socket: &mut Socket, request: &Request, timeout: Duration) -> io::Result<Reply> {
+    socket.send(request)?;
+    let deadline = Instant::now() + timeout;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        match socket.hear(left)? {
+        match socket.receive(left)? {
             Some(reply) => return Ok(reply),
             None if left.is_zero() => return Err(io::ErrorKind::TimedOut.into()),
             None => {}
@@ -98,5 +98,5 @@ pub(crate) fn ask(socket: &mut Socket, request: &Request, patience: Duration) ->
 }
 
 fn unexpected(reply: &Reply) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("not an answer to that: {reply:?}"))
+    io::Error::new(io::ErrorKind::InvalidData, format!("unexpected reply: {reply:?}"))
 }

@@ -1,24 +1,24 @@
-//! What a run came to, for people and for programs.
+//! The result of a run, as text and as JSON.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use crate::checker::{Rule, Verdict};
 use crate::conclusion::Conclusion;
-use crate::drive::Outcome;
-use crate::judge::{Rule, Verdict};
 use crate::options::Run;
+use crate::runner::Outcome;
 
-/// How many violations of a rule are told in full.
-const SHOWN: usize = 5;
+/// How many violations of a rule are printed in full.
+const MAX_PRINTED: usize = 5;
 
-/// Everything there is to say about a run.
+/// The result of a run.
 pub(crate) struct Report<'a> {
-    /// What was asked for.
+    /// The options of the run.
     pub(crate) run: &'a Run,
-    /// What was done.
+    /// What the runner did.
     pub(crate) outcome: &'a Outcome,
-    /// What the judge says.
+    /// What the checker found.
     pub(crate) verdict: &'a Verdict,
 }
 
@@ -34,7 +34,7 @@ impl Report<'_> {
         self.verdict.inconclusive.as_deref().or(self.outcome.stalled.as_deref())
     }
 
-    /// For people.
+    /// The report as text.
     pub(crate) fn text(&self) -> String {
         let (outcome, verdict) = (self.outcome, self.verdict);
         let mut text = String::new();
@@ -47,16 +47,16 @@ impl Report<'_> {
         let lines = [
             ("seed", self.run.seed.to_string()),
             ("faults", format!("{total}: {}", faults.join(", "))),
-            ("elections", format!("{} terms of the arbiter, {} new holders", outcome.terms, verdict.successions)),
-            ("claims", verdict.claims.to_string()),
-            ("writes", format!("{} taken, {} refused", verdict.writes, verdict.refused)),
+            ("elections", format!("{} terms of the arbiter, {} new holders", outcome.terms, verdict.new_holders)),
+            ("tenures", verdict.tenures.to_string()),
+            ("writes", format!("{} accepted, {} refused", verdict.writes, verdict.refused)),
             ("reads", verdict.reads.to_string()),
-            ("calms judged", verdict.calms.to_string()),
+            ("recoveries checked", verdict.recoveries.to_string()),
             (
-                "stalls of the machine itself",
+                "stalls of the machine",
                 format!("{}, the longest {:.1} ms", verdict.stalls.0, verdict.stalls.1 as f64 / 1e6),
             ),
-            ("longest time without holder while a majority was well", gap),
+            ("longest time without a holder while a majority was healthy", gap),
             ("violations", (verdict.violations.len() + outcome.problems.len()).to_string()),
             ("conclusion", self.conclusion().name().to_string()),
         ];
@@ -65,15 +65,15 @@ impl Report<'_> {
             let _ = writeln!(text, "{name}: {value}");
         }
         for rule in Rule::ALL {
-            let broken: Vec<_> = verdict.violations.iter().filter(|violation| violation.rule == rule).collect();
-            if broken.len() > SHOWN {
-                let _ = writeln!(text, "  {rule}: {} times, the first {SHOWN} are", broken.len());
+            let found: Vec<_> = verdict.violations.iter().filter(|violation| violation.rule == rule).collect();
+            if found.len() > MAX_PRINTED {
+                let _ = writeln!(text, "  {rule}: {} violations, the first {MAX_PRINTED} are", found.len());
             }
-            for violation in broken.into_iter().take(SHOWN) {
+            for violation in found.into_iter().take(MAX_PRINTED) {
                 let _ = writeln!(text, "  {rule} at {}: {}", violation.at, violation.what);
             }
         }
-        for problem in outcome.problems.iter().take(SHOWN) {
+        for problem in outcome.problems.iter().take(MAX_PRINTED) {
             let _ = writeln!(text, "  {problem}");
         }
         if let Some(why) = self.inconclusive() {
@@ -85,7 +85,7 @@ impl Report<'_> {
         text
     }
 
-    /// For programs.
+    /// The report as JSON.
     pub(crate) fn json(&self) -> Value {
         let (outcome, verdict) = (self.outcome, self.verdict);
         let faults: serde_json::Map<String, Value> =
@@ -101,12 +101,12 @@ impl Report<'_> {
             "nodes": self.run.nodes,
             "faults": faults,
             "terms": outcome.terms,
-            "claims": verdict.claims,
-            "new_holders": verdict.successions,
-            "writes_taken": verdict.writes,
+            "tenures": verdict.tenures,
+            "new_holders": verdict.new_holders,
+            "writes_accepted": verdict.writes,
             "writes_refused": verdict.refused,
             "reads": verdict.reads,
-            "calms_judged": verdict.calms,
+            "recoveries_checked": verdict.recoveries,
             "machine_stalls": verdict.stalls.0,
             "longest_machine_stall_ns": verdict.stalls.1,
             "longest_gap_ns": verdict.longest_gap.as_ref().map(|(length, _, _)| length),
@@ -123,16 +123,16 @@ impl Report<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::Violation;
+    use crate::checker::Violation;
     use crate::options::Options;
-    use crate::schedule::Kind;
+    use crate::schedule::FaultKind;
     use clap::Parser;
 
     #[test]
-    fn a_violation_is_told_with_the_command_that_replays_it() {
+    fn a_violation_is_printed_with_the_command_that_replays_the_run() {
         let run = Options::try_parse_from(["hustings-chaos", "--seed", "9"]).expect("understood").run;
         let mut outcome = Outcome::default();
-        outcome.faults.extend([(Kind::Kill, 3), (Kind::Slow, 1)]);
+        outcome.faults.extend([(FaultKind::Kill, 3), (FaultKind::Slow, 1)]);
         let mut verdict = Verdict { longest_gap: Some((1_500_000, "x".to_string(), 7)), ..Verdict::default() };
         let report = |outcome: &Outcome, verdict: &Verdict| {
             let report = Report { run: &run, outcome, verdict };

@@ -1,6 +1,6 @@
-//! Chance that can be had again: a small generator of our own, so that a seed means the same for ever.
+//! A small random number generator, pinned so that a seed always means the same.
 
-/// A stream of numbers that is decided by its seed (SplitMix64).
+/// A stream of pseudorandom numbers (SplitMix64).
 #[derive(Clone, Debug)]
 pub(crate) struct Rng {
     state: u64,
@@ -12,8 +12,8 @@ impl Rng {
         Rng { state: seed }
     }
 
-    /// Another stream, decided by this seed and a purpose: drawing from one does not move the other.
-    pub(crate) fn of(seed: u64, purpose: u64) -> Self {
+    /// The stream of a seed and a purpose. Streams of different purposes are independent.
+    pub(crate) fn for_purpose(seed: u64, purpose: u64) -> Self {
         let mut rng = Rng::new(seed ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93));
         rng.next();
         rng
@@ -28,32 +28,31 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; 0 if there is none.
+    /// A number below `end`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
-        // The high half of a 128-bit product: every number gets its share, up to one part in 2^64 / end.
+        // The high half of a 128-bit product, with a bias of at most `end` in 2^64.
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
     /// A number from `first` to `last`, both included.
-    pub(crate) fn from(&mut self, first: u64, last: u64) -> u64 {
+    pub(crate) fn range(&mut self, first: u64, last: u64) -> u64 {
         first + self.below(last.saturating_sub(first).saturating_add(1))
     }
 
-    /// A number from `first` to `last` whose size, rather than its value, is drawn: short ones are as likely as long
-    /// ones.
-    pub(crate) fn of_any_size(&mut self, first: u64, last: u64) -> u64 {
+    /// A number from `first` to `last` whose logarithm is uniform: every order of magnitude is equally likely.
+    pub(crate) fn log_uniform(&mut self, first: u64, last: u64) -> u64 {
         let first = first.max(1);
         let doublings = (last.max(first) / first).ilog2();
         let low = first << self.below(u64::from(doublings) + 1);
-        self.from(low, (low * 2 - 1).min(last.max(low)))
+        self.range(low, (low * 2 - 1).min(last.max(low)))
     }
 
-    /// Yes in so many cases of a hundred.
+    /// True in `chance` of 100 cases.
     pub(crate) fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
-    /// An index, drawn by weight; nothing if all weights are 0.
+    /// An index, drawn by weight; `None` if all weights are 0.
     pub(crate) fn weighted(&mut self, weights: &[u64]) -> Option<usize> {
         let total = weights.iter().sum();
         let mut left = self.below(total);
@@ -64,7 +63,7 @@ impl Rng {
         })
     }
 
-    /// Brings the items in an order of its own.
+    /// Shuffles the items.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);
@@ -77,27 +76,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_means_the_same_for_ever() {
+    fn the_numbers_of_a_seed_are_pinned() {
         let mut rng = Rng::new(1);
         // The first numbers of SplitMix64 with this seed.
         assert_eq!([rng.next(), rng.next()], [0x910a_2dec_8902_5cc1, 0xbeeb_8da1_658e_ec67]);
-        assert_ne!(Rng::of(1, 1).next(), Rng::of(1, 2).next());
+        assert_ne!(Rng::for_purpose(1, 1).next(), Rng::for_purpose(1, 2).next());
     }
 
     #[test]
-    fn numbers_stay_in_their_bounds_and_reach_them() {
+    fn numbers_stay_within_their_bounds_and_reach_them() {
         let mut rng = Rng::new(7);
-        let drawn: Vec<u64> = (0..1000).map(|_| rng.from(3, 5)).collect();
+        let drawn: Vec<u64> = (0..1000).map(|_| rng.range(3, 5)).collect();
         assert!((3..=5).all(|number| drawn.contains(&number)) && drawn.iter().all(|number| (3..=5).contains(number)));
-        let sizes: Vec<u64> = (0..4000).map(|_| rng.of_any_size(20, 4000)).collect();
+        let sizes: Vec<u64> = (0..4000).map(|_| rng.log_uniform(20, 4000)).collect();
         assert!(sizes.iter().all(|size| (20..=4000).contains(size)));
         assert!(sizes.iter().any(|&size| size < 40) && sizes.iter().any(|&size| size > 2560));
-        assert_eq!(rng.of_any_size(5, 5), 5);
+        assert_eq!(rng.log_uniform(5, 5), 5);
         assert_eq!(rng.below(0), 0);
     }
 
     #[test]
-    fn weights_are_kept() {
+    fn indices_are_drawn_by_weight() {
         let mut rng = Rng::new(9);
         let drawn: Vec<_> = (0..500).map(|_| rng.weighted(&[0, 1, 0, 3])).collect();
         assert!(drawn.iter().all(|index| matches!(index, Some(1 | 3))));

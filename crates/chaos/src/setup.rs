@@ -1,4 +1,4 @@
-//! A cluster that is ready to be started, and what is known about it beforehand.
+//! Prepares a cluster: files, network, disks, and the scenario that the checker is given.
 
 use std::fs;
 use std::io;
@@ -11,76 +11,76 @@ use hustings_cluster::timing::{Loss, Timing};
 use hustings_testkit::switches::{self, Rule};
 
 use crate::disk::Disks;
-use crate::history::{Facts, NodeFacts, OfficeFacts};
+use crate::history::{Scenario, ScenarioNode, ScenarioOffice};
 use crate::net::{Namespaces, Net, Proxy};
-use crate::nodes::{Launcher, Nodes, Spec};
+use crate::nodes::{Launcher, NodeSpec, Nodes};
 use crate::options::{Network, Run};
 use crate::rng::Rng;
-use crate::schedule::{Kind, Plan};
+use crate::schedule::{FaultKind, Plan};
 
-/// What starting processes, shaking hands and catching up may take, on a machine that does other things as well.
-const RECOVERY: Duration = Duration::from_secs(2);
-/// How long somebody better must have been up to take over. Short, because one who came and went often must wait up to
-/// [`DAMPING`] times that, and here everybody comes and goes.
+/// How long starting processes, connecting and catching up may take, on a machine that does other work as well.
+const RESTART_TIME: Duration = Duration::from_secs(2);
+/// How long a better candidate must be up before it takes over. Short, because a candidate that restarts often waits up
+/// to [`DAMPING`] times as long, and here all of them restart often.
 const SETTLE: Duration = Duration::from_millis(20);
 const DAMPING: u32 = 64;
-/// For how long a calm is judged.
-const JUDGED: Duration = Duration::from_secs(2);
+/// How long the cluster is checked after it must have recovered.
+const CHECKED: Duration = Duration::from_secs(2);
 
 /// A cluster that is ready to be started.
 pub(crate) struct Cluster {
-    /// What the judge must know.
-    pub(crate) facts: Facts,
-    /// What the schedule is made for.
+    /// What the checker has to know.
+    pub(crate) scenario: Scenario,
+    /// What the schedule is drawn from.
     pub(crate) plan: Plan,
-    /// The processes; none runs yet. First, so that they are gone before their network and disks are.
+    /// The processes; none is running yet. The first field, so that they are killed before network and disks go.
     pub(crate) nodes: Nodes,
-    /// The network between them.
+    /// The network between the nodes.
     pub(crate) net: Net,
-    /// Their disks.
+    /// The nodes' disks.
     pub(crate) disks: Disks,
-    /// The sockets for clients, one a node.
+    /// The sockets for clients, one for each node.
     pub(crate) sockets: Vec<PathBuf>,
     /// The `hustings` program.
     pub(crate) program: PathBuf,
     /// The folder of the cluster's authority.
     pub(crate) authority: PathBuf,
-    /// Whether clients resign and leave all the time, so that tokens are given all the time.
-    pub(crate) restless: bool,
+    /// Whether clients withdraw and disconnect often, so that many tokens are granted.
+    pub(crate) has_churn: bool,
 }
 
 impl Cluster {
-    /// Makes one in a folder.
+    /// Prepares a cluster in a folder.
     pub(crate) fn new(run: &Run, folder: &Path) -> io::Result<Self> {
         let program = program(run)?;
         let timing = timing(run.target());
-        let facts = facts(run, &timing);
-        let net = network(run.network, facts.nodes.len())?;
-        let names: Vec<String> = facts.nodes.iter().map(|node| node.name.clone()).collect();
+        let scenario = scenario(run, &timing);
+        let net = network(run.network, scenario.nodes.len())?;
+        let names: Vec<String> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         let disks = Disks::new(&folder.join("disks"), &names)?;
         let authority = folder.join("cluster");
-        init(&program, &authority, &facts, &net)?;
+        init(&program, &authority, &scenario, &net)?;
         require_switches(&program, &authority.join(&names[0]).join("hustings.toml"))?;
         let logs = folder.join("logs");
         fs::create_dir_all(&logs)?;
         let mut specs = Vec::new();
-        for (index, node) in facts.nodes.iter().enumerate() {
+        for (index, node) in scenario.nodes.iter().enumerate() {
             let config = authority.join(&node.name).join("hustings.toml");
-            add_offices(&config, &facts.offices)?;
-            specs.push(Spec {
+            add_offices(&config, &scenario.offices)?;
+            specs.push(NodeSpec {
                 name: node.name.clone(),
                 arguments: arguments(&config, node.ppm, run.breaks),
-                environment: environment(&timing, &facts, &net, &disks, index),
+                environment: environment(&timing, &scenario, &net, &disks, index),
                 namespace: net.namespace(index),
                 log: logs.join(format!("{}.log", node.name)),
             });
         }
-        let launcher = Launcher { program: program.clone(), harness: Some(std::env::current_exe()?) };
+        let launcher = Launcher { program: program.clone(), launcher: Some(std::env::current_exe()?) };
         let sockets = names.iter().map(|name| authority.join(name).join("hustings.sock")).collect();
-        let plan = plan(run, &facts, &timing);
-        let restless = run.target() == Some(Rule::DurableBeforeSend);
+        let plan = plan(run, &scenario, &timing);
+        let has_churn = run.target() == Some(Rule::DurableBeforeSend);
         Ok(Cluster {
-            restless,
+            has_churn,
             plan,
             nodes: Nodes::new(launcher, specs),
             net,
@@ -88,7 +88,7 @@ impl Cluster {
             sockets,
             program,
             authority,
-            facts,
+            scenario,
         })
     }
 }
@@ -114,38 +114,39 @@ fn network(network: Network, nodes: usize) -> io::Result<Net> {
     }
 }
 
-/// The usual times; long leases where it is about what clocks lose during one. That must be more than what a holder
-/// gives away all the same: two heartbeats until its renewal is confirmed, and the time to stop.
+/// The default timing. To test the drift margin, leases are long: clocks must diverge during one lease by more than the
+/// time that a holder leaves unused anyway, which is two heartbeats until its renewal is confirmed and the time to
+/// stop.
 fn timing(target: Option<Rule>) -> Timing {
-    let usual = Timing { settle: SETTLE, ..Timing::default() };
+    let default = Timing { settle: SETTLE, ..Timing::default() };
     match target {
-        Some(Rule::DriftMargin) => Timing { lease: Duration::from_secs(10), ..usual },
-        _ => usual,
+        Some(Rule::DriftMargin) => Timing { lease: Duration::from_secs(10), ..default },
+        _ => default,
     }
 }
 
-fn facts(run: &Run, timing: &Timing) -> Facts {
-    let mut rng = Rng::of(run.seed, 2);
+fn scenario(run: &Run, timing: &Timing) -> Scenario {
+    let mut rng = Rng::for_purpose(run.seed, 2);
     let count = usize::from(run.nodes);
     let mut priorities: Vec<u32> = (1..=u32::from(run.nodes)).collect();
     rng.shuffle(&mut priorities);
-    // Every clock is as wrong as it may be, and a little less.
-    let most = (timing.drift_ppm / 10 * 9).cast_signed();
-    let wrong = |index: usize, rng: &mut Rng| match run.target() {
-        Some(Rule::DriftMargin) if priorities[index] == u32::from(run.nodes) => -most,
-        Some(Rule::DriftMargin) => most,
-        _ => rng.from(0, 2 * u64::from(most.unsigned_abs())) as i32 - most,
+    // Clocks drift by nearly as much as the configuration allows.
+    let max = (timing.drift_ppm / 10 * 9).cast_signed();
+    let drift = |index: usize, rng: &mut Rng| match run.target() {
+        Some(Rule::DriftMargin) if priorities[index] == u32::from(run.nodes) => -max,
+        Some(Rule::DriftMargin) => max,
+        _ => rng.range(0, 2 * u64::from(max.unsigned_abs())) as i32 - max,
     };
     let nodes = (0..count)
-        .map(|index| NodeFacts {
+        .map(|index| ScenarioNode {
             name: format!("n{}", index + 1),
             priority: priorities[index],
-            ppm: wrong(index, &mut rng),
+            ppm: drift(index, &mut rng),
         })
         .collect();
-    let office = |name: &str, exclusive, better| OfficeFacts { name: name.to_string(), exclusive, better };
+    let office = |name: &str, exclusive, preempts| ScenarioOffice { name: name.to_string(), exclusive, preempts };
     let arbiter = run.target() != Some(Rule::StaleRuns);
-    Facts {
+    Scenario {
         seed: run.seed,
         nodes,
         offices: vec![office("leader", true, true), office("vault", true, false), office("ledger", false, true)],
@@ -156,58 +157,58 @@ fn facts(run: &Run, timing: &Timing) -> Facts {
     }
 }
 
-/// How long after the last fault the right one must lead: the worst failover, then the best one has been up for long
-/// enough and takes over in good order.
+/// How long after the last fault the right candidate must lead: the worst failover, then the time until the best
+/// candidate may take over, and an orderly hand-over to it.
 fn bound(timing: &Timing, nodes: usize, arbiter: bool) -> Duration {
     let kind = if arbiter { ArbiterKind::Raft } else { ArbiterKind::None };
     let ways = timing.explain(Mode::Exclusive, nodes, kind).ways;
     let worst = |loss| ways.iter().find(|way| way.loss == loss).map(|way| way.worst()).unwrap_or_default();
-    // Without an arbiter nothing is handed over: whoever is elected leads.
-    let better = timing.settle * DAMPING + timing.hand_over + worst(Loss::Graceful);
-    worst(Loss::Silent) + RECOVERY + if arbiter { better } else { Duration::ZERO }
+    // Without an arbiter there is no hand-over: the elected node leads.
+    let takeover = timing.settle * DAMPING + timing.hand_over + worst(Loss::Graceful);
+    worst(Loss::Silent) + RESTART_TIME + if arbiter { takeover } else { Duration::ZERO }
 }
 
-fn plan(run: &Run, facts: &Facts, timing: &Timing) -> Plan {
-    // Of two, none can be removed when it is down.
-    let possible = |kind: &Kind| *kind != Kind::Wipe || facts.nodes.len() > 2;
+fn plan(run: &Run, scenario: &Scenario, timing: &Timing) -> Plan {
+    // Of two nodes, none can be removed while it is down.
+    let possible = |kind: &FaultKind| *kind != FaultKind::Wipe || scenario.nodes.len() > 2;
     let kinds = match run.target() {
         _ if run.faults.is_some() => run.faults.clone().unwrap_or_default(),
-        None => Kind::ALL.into_iter().filter(possible).collect(),
-        Some(Rule::DriftMargin) => vec![Kind::CutSilent],
-        Some(Rule::DurableBeforeSend) => vec![Kind::KillAll, Kind::Blackout],
-        Some(Rule::StaleRuns) => vec![Kind::Kill, Kind::Slow],
+        None => FaultKind::ALL.into_iter().filter(possible).collect(),
+        Some(Rule::DriftMargin) => vec![FaultKind::CutSilent],
+        Some(Rule::DurableBeforeSend) => vec![FaultKind::KillAll, FaultKind::Blackout],
+        Some(Rule::StaleRuns) => vec![FaultKind::Kill, FaultKind::Slow],
     };
     let milliseconds = |length: u64| length / 1_000_000;
     Plan {
         seed: run.seed,
-        nodes: facts.nodes.len(),
-        offices: facts.offices.len(),
+        nodes: scenario.nodes.len(),
+        offices: scenario.offices.len(),
         length: (run.minutes * 60_000.0) as u64,
-        calm: milliseconds(facts.bound + nanoseconds(JUDGED)),
+        recovery: milliseconds(scenario.bound + nanoseconds(CHECKED)),
         lease: milliseconds(nanoseconds(timing.lease)),
         kinds,
         aimed: run.target() == Some(Rule::DriftMargin),
-        late_mail: run.target() == Some(Rule::StaleRuns) && run.faults.is_none(),
+        delayed_messages: run.target() == Some(Rule::StaleRuns) && run.faults.is_none(),
     }
 }
 
-fn init(program: &Path, folder: &Path, facts: &Facts, net: &Net) -> io::Result<()> {
+fn init(program: &Path, folder: &Path, scenario: &Scenario, net: &Net) -> io::Result<()> {
     let mut command = Command::new(program);
     command.arg("init").arg(folder).args(["--cluster", "chaos"]);
-    for (index, node) in facts.nodes.iter().enumerate() {
+    for (index, node) in scenario.nodes.iter().enumerate() {
         command.arg("--node").arg(format!("{}={},priority={}", node.name, net.address(index), node.priority));
     }
-    finished(&mut command)
+    run_command(&mut command)
 }
 
-/// Runs a program to its end; what it said if it failed.
-pub(crate) fn finished(command: &mut Command) -> io::Result<()> {
+/// Runs a command to its end; an error with its output if it fails.
+pub(crate) fn run_command(command: &mut Command) -> io::Result<()> {
     let output = command.output()?;
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("{command:?} failed with {}: {}", output.status, said.trim())))
+    let errors = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{command:?} failed with {}: {}", output.status, errors.trim())))
 }
 
 /// Fails if the program was built without the options that inject faults.
@@ -224,12 +225,12 @@ fn require_switches(program: &Path, config: &Path) -> io::Result<()> {
     }
 }
 
-/// What holds for the offices, at the end of a configuration.
-pub(crate) fn add_offices(config: &Path, offices: &[OfficeFacts]) -> io::Result<()> {
+/// Appends the offices to a configuration.
+pub(crate) fn add_offices(config: &Path, offices: &[ScenarioOffice]) -> io::Result<()> {
     let mut text = fs::read_to_string(config)?;
     for office in offices {
         let mode = if office.exclusive { "exclusive" } else { "fenced" };
-        let preempt = if office.better { "better" } else { "never" };
+        let preempt = if office.preempts { "better" } else { "never" };
         text += &format!("\n[[office]]\nname = \"{}\"\nmode = \"{mode}\"\npreempt = \"{preempt}\"\n", office.name);
     }
     fs::write(config, text)
@@ -237,7 +238,7 @@ pub(crate) fn add_offices(config: &Path, offices: &[OfficeFacts]) -> io::Result<
 
 fn arguments(config: &Path, ppm: i32, breaks: Option<Rule>) -> Vec<String> {
     let mut arguments = vec!["node".to_string(), "--config".to_string(), config.display().to_string()];
-    // With an equals sign, because the number may be below zero.
+    // With an equals sign, because the number may be negative.
     arguments.push(format!("{}={ppm}", switches::CLOCK_PPM));
     if let Some(rule) = breaks {
         arguments.extend([switches::BREAK.to_string(), rule.name().to_string()]);
@@ -245,18 +246,18 @@ fn arguments(config: &Path, ppm: i32, breaks: Option<Rule>) -> Vec<String> {
     arguments
 }
 
-fn environment(timing: &Timing, facts: &Facts, net: &Net, disks: &Disks, index: usize) -> Vec<(String, String)> {
+fn environment(timing: &Timing, scenario: &Scenario, net: &Net, disks: &Disks, index: usize) -> Vec<(String, String)> {
     let milliseconds = |length: Duration| format!("{}ms", length.as_millis());
     let variables = [
         ("HUSTINGS_LISTEN", net.listen(index).to_string()),
         ("HUSTINGS_DATA", disks.data(index).display().to_string()),
-        ("HUSTINGS_ARBITER", if facts.arbiter { "raft" } else { "none" }.to_string()),
+        ("HUSTINGS_ARBITER", if scenario.arbiter { "raft" } else { "none" }.to_string()),
         ("HUSTINGS_TIMING_LEASE", milliseconds(timing.lease)),
         ("HUSTINGS_TIMING_SETTLE", milliseconds(timing.settle)),
         ("RUST_BACKTRACE", "1".to_string()),
     ];
-    // Bully gets over an old message by itself; an old word that went round a ring is believed.
-    let ring = (!facts.arbiter).then(|| ("HUSTINGS_ALGORITHM", "chang-roberts".to_string()));
+    // Bully recovers from a stale message by itself; a ring algorithm believes one that went round.
+    let ring = (!scenario.arbiter).then(|| ("HUSTINGS_ALGORITHM", "chang-roberts".to_string()));
     variables.into_iter().chain(ring).map(|(name, value)| (name.to_string(), value)).collect()
 }
 

@@ -1,4 +1,4 @@
-//! The fenced store: what every resource that a fenced office protects must do, in the fewest lines.
+//! The fenced store: a minimal version of what every resource behind a fenced office has to do.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::clock;
 use crate::history::{Event, Recorder};
 
-/// Takes writes with the greatest token it has seen or a greater one, refuses older ones, and notes both.
+/// Accepts writes with a token that is at least the greatest one seen, refuses others, and records both.
 pub(crate) struct Store {
     recorder: Arc<Recorder>,
     state: Mutex<State>,
@@ -24,7 +24,7 @@ impl Store {
         Store { recorder, state: Mutex::default() }
     }
 
-    /// Whether the write was taken.
+    /// Tries to write. Returns whether the write was accepted.
     pub(crate) fn write(&self, client: &str, office: &str, token: u64) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.writes += 1;
@@ -35,9 +35,9 @@ impl Store {
         };
         let accepted = token >= *greatest;
         *greatest = token.max(*greatest);
-        // Noted while the store is locked, so that no later write is noted with an earlier moment.
+        // Recorded while the store is locked, so that a later write never has an earlier moment.
         let (client, office) = (client.to_string(), office.to_string());
-        self.recorder.note(&Event::Wrote { number, client, office, token, accepted, at: clock::now() });
+        self.recorder.record(&Event::Write { number, client, office, token, accepted, at: clock::now() });
         accepted
     }
 }
@@ -48,21 +48,21 @@ mod tests {
     use crate::history;
 
     #[test]
-    fn old_tokens_are_refused_and_everything_is_noted() {
+    fn refuses_old_tokens_and_records_every_write() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("history");
         let store = Store::new(Arc::new(Recorder::create(&path).expect("a new file")));
         let writes = [("a", "f", 3), ("a", "f", 3), ("b", "f", 5), ("a", "f", 4), ("a", "g", 1), ("b", "f", 5)];
         let answers = writes.map(|(client, office, token)| store.write(client, office, token));
         assert_eq!(answers, [true, true, true, false, true, true]);
-        let noted: Vec<_> = history::read(&path)
+        let recorded: Vec<_> = history::read(&path)
             .expect("readable")
             .into_iter()
             .map(|event| match event {
-                Event::Wrote { number, token, accepted, .. } => (number, token, accepted),
+                Event::Write { number, token, accepted, .. } => (number, token, accepted),
                 other => panic!("{other:?}"),
             })
             .collect();
-        assert_eq!(noted, [(1, 3, true), (2, 3, true), (3, 5, true), (4, 4, false), (5, 1, true), (6, 5, true)]);
+        assert_eq!(recorded, [(1, 3, true), (2, 3, true), (3, 5, true), (4, 4, false), (5, 1, true), (6, 5, true)]);
     }
 }

@@ -1,4 +1,5 @@
-//! Whether the machine itself stood still: then nobody could keep a lease, and what follows is not the nodes' fault.
+//! Detects stalls of the machine. During a stall no process can renew a lease, so what follows says nothing about the
+//! nodes.
 
 use std::io;
 use std::sync::Arc;
@@ -8,23 +9,24 @@ use std::time::Duration;
 use hustings_harness::net::raise_thread_priority;
 
 use crate::clock::{self, MILLISECOND};
-use crate::scene::Scene;
+use crate::shared::Shared;
 
-/// How often it looks at the clock.
-const EVERY: Duration = Duration::from_millis(10);
-/// Whoever sleeps for so much too long could not have answered a heartbeat in time either.
-const TOO_LONG: u64 = 60 * MILLISECOND;
-/// Starts to watch.
-pub(crate) fn start(scene: &Arc<Scene>) -> io::Result<JoinHandle<()>> {
-    let scene = Arc::clone(scene);
+/// How long the watchdog sleeps.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// A sleep that takes this long is a stall: a node could not have answered a heartbeat in time either.
+const STALL: u64 = 60 * MILLISECOND;
+
+/// Starts the watchdog.
+pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<JoinHandle<()>> {
+    let shared = Arc::clone(shared);
     std::thread::Builder::new().name("watchdog".to_string()).spawn(move || {
         raise_thread_priority();
-        while !scene.over() {
+        while !shared.is_over() {
             let from = clock::now();
-            std::thread::sleep(EVERY);
+            std::thread::sleep(INTERVAL);
             let at = clock::now();
-            if at - from > TOO_LONG {
-                scene.note_stall(from, at);
+            if at - from > STALL {
+                shared.record_stall(from, at);
             }
         }
     })

@@ -1,5 +1,4 @@
-//! The whole harness, with a toy in the place of `hustings`: it passes a toy that keeps its promises and finds what is
-//! wrong with one that does not.
+//! Whole runs with a fake `hustings`: chaos passes one that violates nothing, and finds the violations of another.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +16,7 @@ fn toy() -> PathBuf {
 fn chaos(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hustings-chaos"));
     command.args(["--minutes", "0.05", "--nodes", "3", "--hustings"]).arg(toy()).args(arguments);
-    command.output().expect("the harness runs")
+    command.output().expect("chaos runs")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -25,14 +24,14 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_toy_that_keeps_its_promises_passes() {
+fn passes_a_cluster_without_violations() {
     let once = || {
         let output = chaos(&["--seed", "2", "--format", "json"]);
         let (said, errors) = (text(&output.stdout), text(&output.stderr));
         let report: serde_json::Value = serde_json::from_str(&said).expect("one JSON object");
         (output.status.code(), said, errors, report)
     };
-    // A stall may leave nothing to judge in so short a run. The exit code says so, and only then it is repeated.
+    // A stall may leave nothing to check in so short a run. The exit code says so, and only then it is repeated.
     let mut tried = once();
     for _ in 0..9 {
         if tried.0 != Some(INCONCLUSIVE) {
@@ -44,13 +43,13 @@ fn a_toy_that_keeps_its_promises_passes() {
     let (code, said, errors, report) = tried;
     assert_eq!(code, Some(0), "{said}{errors}");
     assert_eq!(report["violations"], serde_json::json!([]));
-    for counted in ["claims", "writes_taken", "reads", "calms_judged"] {
+    for counted in ["tenures", "writes_accepted", "reads", "recoveries_checked"] {
         assert!(report[counted].as_u64().is_some_and(|count| count > 0), "{counted}: {said}");
     }
 }
 
 #[test]
-fn a_toy_that_appoints_too_early_is_found_and_can_be_replayed() {
+fn finds_overlapping_tenures_and_prints_the_replay_command() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let keep = folder.path().join("kept");
     let output = chaos(&[
@@ -70,15 +69,15 @@ fn a_toy_that_appoints_too_early_is_found_and_can_be_replayed() {
                   --break durable-before-send\n";
     assert!(said.ends_with(replay), "{said}");
     assert!(keep.join("logs/n1.log").exists());
-    let judged =
+    let checked =
         Command::new(env!("CARGO_BIN_EXE_hustings-chaos")).arg("judge").arg(keep.join("history.jsonl")).output();
-    assert_eq!(judged.expect("the judge runs").status.code(), Some(1), "the record says it too");
+    assert_eq!(checked.expect("the checker runs").status.code(), Some(1), "the history has the violation");
 }
 
 #[test]
-fn a_program_that_is_not_there_is_told() {
+fn a_missing_program_is_an_error_of_its_own() {
     let output = Command::new(env!("CARGO_BIN_EXE_hustings-chaos")).args(["--hustings", "no-such-program"]).output();
-    let output = output.expect("the harness runs");
+    let output = output.expect("chaos runs");
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("no-such-program"));
 }
@@ -92,8 +91,8 @@ fn wrong_use_and_unreadable_histories_have_their_own_exit_codes() {
     assert_eq!(code(&["judge", "no-such-history"]), Some(3));
 }
 
-/// Runs `.ci/chaos` with a program that exits with these codes, one after the other. Returns the script's exit code, how
-/// often it ran the program, and what it printed.
+/// Runs `.ci/chaos` with a program that exits with these codes, one after the other. Returns the script's exit code,
+/// how often it ran the program, and what it printed.
 fn ci(codes: &str) -> (Option<i32>, usize, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (program, calls) = (folder.path().join("program"), folder.path().join("calls"));

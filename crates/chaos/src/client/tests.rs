@@ -1,4 +1,4 @@
-//! Clients against a node of cardboard: the test says what it says.
+//! Clients against a fake node, whose replies the test sends.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -12,11 +12,11 @@ use crate::history::{self, Recorder};
 
 const OFFICE: &str = "x";
 
-struct Stage {
+struct Fixture {
     folder: tempfile::TempDir,
     listener: UnixListener,
-    scene: Arc<Scene>,
-    player: Player,
+    shared: Arc<Shared>,
+    client: ClientThread,
 }
 
 /// The node's side of a connection.
@@ -25,15 +25,15 @@ struct Node {
     lines: BufReader<UnixStream>,
 }
 
-impl Stage {
+impl Fixture {
     fn new(exclusive: bool) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let listener = UnixListener::bind(folder.path().join("socket")).expect("a new socket");
         let recorder = Recorder::create(&folder.path().join("history")).expect("a new file");
-        let scene = Arc::new(Scene::new(Arc::new(recorder), false));
-        // Calm: no whims of its own.
-        scene.set_calm(true);
-        let part = Part {
+        let shared = Arc::new(Shared::new(Arc::new(recorder), false));
+        // While it recovers, the client does not hang or withdraw by itself.
+        shared.set_recovering(true);
+        let spec = ClientSpec {
             node: "n1".to_string(),
             number: 0,
             office: OFFICE.to_string(),
@@ -42,8 +42,8 @@ impl Stage {
             clock: HostClock { ppm: 0 },
             rng: Rng::new(1),
         };
-        let player = Player::start(&scene, part).expect("a thread");
-        Stage { folder, listener, scene, player }
+        let client = ClientThread::start(&shared, spec).expect("a thread");
+        Fixture { folder, listener, shared, client }
     }
 
     /// Waits for a client that campaigns.
@@ -52,8 +52,8 @@ impl Stage {
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
         let lines = BufReader::new(stream.try_clone().expect("a second handle"));
         let mut node = Node { stream, lines };
-        assert!(matches!(node.hear(), Request::Campaign { office, .. } if office == OFFICE));
-        node.say(&Reply::Done);
+        assert!(matches!(node.receive(), Request::Campaign { office, .. } if office == OFFICE));
+        node.send(&Reply::Done);
         node
     }
 
@@ -64,30 +64,30 @@ impl Stage {
             if what(&events) {
                 return events;
             }
-            assert!(clock::now() < deadline, "it does not happen: {events:?}");
+            assert!(clock::now() < deadline, "timed out: {events:?}");
             std::thread::yield_now();
         }
     }
 
     fn close(self) -> Vec<Event> {
-        self.scene.end();
+        self.shared.end();
         drop(self.listener);
-        self.player.join().expect("no panic");
+        self.client.join().expect("no panic");
         history::read(&self.folder.path().join("history")).expect("readable")
     }
 }
 
 impl Node {
-    fn hear(&mut self) -> Request {
+    fn receive(&mut self) -> Request {
         let mut line = String::new();
-        self.lines.read_line(&mut line).expect("the client says something");
+        self.lines.read_line(&mut line).expect("the client sends a request");
         serde_json::from_str(&line).expect("a request")
     }
 
-    fn say(&mut self, reply: &Reply) {
+    fn send(&mut self, reply: &Reply) {
         let line = serde_json::to_string(reply).expect("a reply");
-        // Both in one piece, so that no reader waits for the second.
-        self.stream.write_all(format!("{line}\n").as_bytes()).expect("the client listens");
+        // Line and newline at once, so that no reader waits for the newline.
+        self.stream.write_all(format!("{line}\n").as_bytes()).expect("the client is connected");
     }
 }
 
@@ -97,69 +97,69 @@ fn holding(token: u64, deadline: u64) -> Holding {
 
 fn names(events: &[Event]) -> Vec<String> {
     let name = |event: &Event| match event {
-        Event::Claimed { client, token, .. } => Some(format!("{client} claims {token}")),
-        Event::Until { token, .. } => Some(format!("until {token}")),
-        Event::Ended { token, why, .. } => Some(format!("{why} {token}")),
+        Event::Acquired { client, token, .. } => Some(format!("{client} acquired {token}")),
+        Event::Renewed { token, .. } => Some(format!("renewed {token}")),
+        Event::Released { token, why, .. } => Some(format!("{why} {token}")),
         _ => None,
     };
     events.iter().filter_map(name).collect()
 }
 
 #[test]
-fn it_claims_goes_on_stops_when_asked_and_says_so() {
-    let stage = Stage::new(true);
-    let mut node = stage.accept();
+fn acquires_renews_stops_when_asked_and_confirms() {
+    let fixture = Fixture::new(true);
+    let mut node = fixture.accept();
     let late = clock::now() + 60_000 * MILLISECOND;
-    node.say(&Reply::Held(holding(5, late)));
-    node.say(&Reply::Renewed(holding(5, late + 1)));
-    node.say(&Reply::Stop { office: OFFICE.to_string(), token: 5, why: Cause::Preempted });
-    assert_eq!(node.hear(), Request::Stopped { office: OFFICE.to_string(), token: 5 });
-    let noted = names(&stage.wait_for(|events| events.len() == 3));
-    assert_eq!(noted, ["n1.x.0#1 claims 5", "until 5", "stop 5"], "noted before it is said");
-    // Asked about what it does not hold, it says at once that it has stopped.
-    node.say(&Reply::Stop { office: OFFICE.to_string(), token: 4, why: Cause::Preempted });
-    assert_eq!(node.hear(), Request::Stopped { office: OFFICE.to_string(), token: 4 });
-    node.say(&Reply::Held(holding(6, late)));
-    node.say(&Reply::Lost { office: OFFICE.to_string(), token: 6, why: Cause::Expired });
-    stage.wait_for(|events| events.len() == 5);
+    node.send(&Reply::Held(holding(5, late)));
+    node.send(&Reply::Renewed(holding(5, late + 1)));
+    node.send(&Reply::Stop { office: OFFICE.to_string(), token: 5, why: Cause::Preempted });
+    assert_eq!(node.receive(), Request::Stopped { office: OFFICE.to_string(), token: 5 });
+    let recorded = names(&fixture.wait_for(|events| events.len() == 3));
+    assert_eq!(recorded, ["n1.x.0#1 acquired 5", "renewed 5", "stop 5"], "recorded before it is confirmed");
+    // Asked to stop with a token that it does not hold, it confirms at once.
+    node.send(&Reply::Stop { office: OFFICE.to_string(), token: 4, why: Cause::Preempted });
+    assert_eq!(node.receive(), Request::Stopped { office: OFFICE.to_string(), token: 4 });
+    node.send(&Reply::Held(holding(6, late)));
+    node.send(&Reply::Lost { office: OFFICE.to_string(), token: 6, why: Cause::Expired });
+    fixture.wait_for(|events| events.len() == 5);
     drop(node);
-    assert_eq!(names(&stage.close())[3..], ["n1.x.0#1 claims 6", "lost 6"]);
+    assert_eq!(names(&fixture.close())[3..], ["n1.x.0#1 acquired 6", "lost 6"]);
 }
 
 #[test]
-fn it_acts_on_without_its_node_until_its_deadline_and_then_comes_back() {
-    let stage = Stage::new(false);
-    let mut node = stage.accept();
+fn acts_without_its_node_until_the_deadline_and_then_reconnects() {
+    let fixture = Fixture::new(false);
+    let mut node = fixture.accept();
     let deadline = clock::now() + 200 * MILLISECOND;
-    node.say(&Reply::Held(holding(7, deadline)));
-    stage.wait_for(|events| events.len() > 2);
+    node.send(&Reply::Held(holding(7, deadline)));
+    fixture.wait_for(|events| events.len() > 2);
     drop(node);
     let gone = clock::now();
-    let _node = stage.accept();
-    assert!(clock::now() >= deadline, "it comes back when it has stopped");
-    let events = stage.close();
+    let _node = fixture.accept();
+    assert!(clock::now() >= deadline, "it reconnects when it has stopped");
+    let events = fixture.close();
     let writes: Vec<u64> =
-        events.iter().filter_map(|event| if let Event::Wrote { at, .. } = event { Some(*at) } else { None }).collect();
-    assert!(writes.iter().any(|&at| at > gone), "it wrote after its node was gone");
-    // The store notes when it has the write, a little after the client looked at its clock.
+        events.iter().filter_map(|event| if let Event::Write { at, .. } = event { Some(*at) } else { None }).collect();
+    assert!(writes.iter().any(|&at| at > gone), "it writes after its node is gone");
+    // The store records a write a little after the client has read its clock.
     assert!(writes.iter().all(|&at| at < deadline + 100 * MILLISECOND));
-    assert_eq!(names(&events), ["n1.x.0#1 claims 7"]);
+    assert_eq!(names(&events), ["n1.x.0#1 acquired 7"]);
 }
 
 #[test]
-fn without_a_lease_the_end_of_its_node_is_the_end_of_its_office() {
-    let stage = Stage::new(true);
-    let mut node = stage.accept();
-    node.say(&Reply::Held(holding(7, u64::MAX)));
-    stage.wait_for(|events| events.len() == 1);
+fn without_a_lease_a_client_that_loses_its_node_loses_the_office() {
+    let fixture = Fixture::new(true);
+    let mut node = fixture.accept();
+    node.send(&Reply::Held(holding(7, u64::MAX)));
+    fixture.wait_for(|events| events.len() == 1);
     drop(node);
-    let _node = stage.accept();
-    assert_eq!(names(&stage.close()), ["n1.x.0#1 claims 7", "gone 7"]);
+    let _node = fixture.accept();
+    assert_eq!(names(&fixture.close()), ["n1.x.0#1 acquired 7", "gone 7"]);
 }
 
 #[test]
-fn the_deadline_is_on_its_host_s_clock() {
-    let part = Part {
+fn the_deadline_is_on_the_node_s_clock() {
+    let spec = ClientSpec {
         node: "n1".to_string(),
         number: 0,
         office: OFFICE.to_string(),
@@ -170,8 +170,8 @@ fn the_deadline_is_on_its_host_s_clock() {
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recorder = Arc::new(Recorder::create(&folder.path().join("history")).expect("a new file"));
-    let (scene, mut part, engaged) = (Scene::new(recorder, false), part, AtomicBool::new(false));
-    let mut session = Session::new(&scene, &mut part, &engaged, "c".to_string());
-    session.take_office(&holding(1, 1_010_000), 5);
+    let (shared, mut spec, is_campaigning) = (Shared::new(recorder, false), spec, AtomicBool::new(false));
+    let mut session = Session::new(&shared, &mut spec, &is_campaigning, "c".to_string());
+    session.handle_held(&holding(1, 1_010_000), 5);
     assert_eq!(session.tenure.map(|tenure| tenure.deadline), Some(1_000_000));
 }

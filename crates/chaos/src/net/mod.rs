@@ -1,7 +1,7 @@
-//! The network between the nodes, and how it is broken.
+//! The network between the nodes, and faults in it.
 //!
-//! - [`Proxy`]: on loopback, every connection goes through a proxy of ours; works for everybody.
-//! - [`namespaces`]: every node has a network namespace of its own; needs to be root.
+//! - [`Proxy`]: nodes talk over loopback through a proxy; needs no privileges.
+//! - [`namespaces`]: every node has a network namespace; needs root.
 
 mod namespaces;
 
@@ -13,16 +13,16 @@ use rustix::process::Pid;
 pub(crate) use hustings_harness::net::{Link, Links, Proxy};
 pub(crate) use namespaces::Namespaces;
 
-/// The network between the nodes. Whatever was made for it is removed when it is dropped.
+/// The network between the nodes. It is removed when this is dropped.
 pub(crate) enum Net {
-    /// Loopback.
+    /// Loopback with a proxy.
     Proxy(Proxy),
-    /// A namespace a node.
+    /// A network namespace for each node.
     Namespaces(Namespaces),
 }
 
 impl Net {
-    /// Where the others find a node.
+    /// The address at which other nodes reach a node.
     pub(crate) fn address(&self, node: usize) -> SocketAddr {
         match self {
             Net::Proxy(proxy) => proxy.public_address(node),
@@ -30,7 +30,7 @@ impl Net {
         }
     }
 
-    /// Where a node listens.
+    /// The address on which a node listens.
     pub(crate) fn listen(&self, node: usize) -> SocketAddr {
         match self {
             Net::Proxy(proxy) => proxy.listen_address(node),
@@ -38,7 +38,7 @@ impl Net {
         }
     }
 
-    /// The network namespace a node lives in, if it has one of its own.
+    /// The network namespace of a node, if it has one.
     pub(crate) fn namespace(&self, node: usize) -> Option<String> {
         match self {
             Net::Proxy(_) => None,
@@ -46,18 +46,18 @@ impl Net {
         }
     }
 
-    /// A node runs as this process from now on.
+    /// Sets the process of a node.
     pub(crate) fn set_process(&self, node: usize, pid: Pid) {
         if let Net::Proxy(proxy) = self {
             proxy.set_process(node, pid);
         }
     }
 
-    /// From now on links are like this.
-    pub(crate) fn set(&mut self, links: &Links) -> io::Result<()> {
+    /// Sets all links.
+    pub(crate) fn set_links(&mut self, links: &Links) -> io::Result<()> {
         match self {
             Net::Proxy(proxy) => proxy.set_links(links),
-            Net::Namespaces(namespaces) => namespaces.set(links),
+            Net::Namespaces(namespaces) => namespaces.set_links(links),
         }
     }
 }

@@ -1,21 +1,20 @@
-//! A network namespace for every node, joined by a bridge in one more.
+//! A network namespace for every node, joined by a bridge in another one.
 //!
-//! Cuts are made where packets arrive: a filter of the receiver drops those of one sender, silently, as a broken
-//! network does. A host that is cut off from everybody has its cable pulled instead. Neither nftables nor netem is
-//! needed; a slow link is one that carries few bits a second.
+//! A silent link is a filter at the receiver that drops the packets of one sender. The link of a node that is isolated
+//! from all others is set down instead. A slow link carries few bits a second. Neither nftables nor netem is needed.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 
 use super::{Link, Links};
-use crate::leftovers::own_name;
+use crate::cleanup::own_name;
 
 const PORT: u16 = 7400;
-/// Filters have a number; those of the first node this one.
+/// The number of the filter for packets of the first node.
 const FIRST_FILTER: usize = 100;
 
-/// See the module. All namespaces are removed when it is dropped.
+/// The namespaces; see the module. They are removed when this is dropped.
 pub(crate) struct Namespaces {
     prefix: String,
     nodes: usize,
@@ -24,7 +23,7 @@ pub(crate) struct Namespaces {
 }
 
 impl Namespaces {
-    /// Namespaces whose names come from this process's number.
+    /// Creates namespaces whose names come from this process's id.
     pub(crate) fn new(nodes: usize) -> io::Result<Self> {
         let mut namespaces = Namespaces { prefix: own_name(), nodes, links: Links::open(nodes), made: Vec::new() };
         let switch = namespaces.switch();
@@ -64,13 +63,13 @@ impl Namespaces {
         format!("{}n{}", self.prefix, node + 1)
     }
 
-    /// Where a node is found, and where it listens.
+    /// The address of a node.
     pub(crate) fn address(&self, node: usize) -> SocketAddr {
         SocketAddr::from((host(node), PORT))
     }
 
-    /// From now on links are like this.
-    pub(crate) fn set(&mut self, links: &Links) -> io::Result<()> {
+    /// Sets all links.
+    pub(crate) fn set_links(&mut self, links: &Links) -> io::Result<()> {
         for node in 0..self.nodes {
             self.set_cable(links, node)?;
             self.set_speed(links, node)?;
@@ -105,7 +104,7 @@ impl Namespaces {
         match (slowest(&self.links), slowest(links)) {
             (before, after) if before == after => Ok(()),
             (_, Some(delay)) => {
-                // A full packet of 12,000 bits takes that long.
+                // At this rate a full packet of 12,000 bits takes as long as the delay.
                 let rate = format!("{}bit", 12_000_000 / delay.max(1));
                 let queue = ["burst", "1600", "latency", "2s"];
                 let shape = ["-n", &name, "qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", &rate];
@@ -115,10 +114,10 @@ impl Namespaces {
         }
     }
 
-    /// Drops what arrives at a node from another.
+    /// Drops packets that arrive at a node from another one.
     fn filter(&self, from: usize, at: usize) -> io::Result<()> {
-        // Is it IPv4 (bytes 12 and 13 of the frame) and from there (bytes 26 to 29)? Then 2, which is "drop"; if not,
-        // -1, which is "as if there were no filter".
+        // If the frame is IPv4 (bytes 12 and 13) and from that address (bytes 26 to 29), the result is 2, which drops
+        // it; otherwise -1, which continues as if there were no filter.
         let source = u32::from(host(from));
         let program = format!("6,40 0 0 12,21 0 3 2048,32 0 0 26,21 0 1 {source},6 0 0 2,6 0 0 4294967295");
         let number = (FIRST_FILTER + from).to_string();
@@ -135,7 +134,7 @@ impl Namespaces {
 impl Drop for Namespaces {
     fn drop(&mut self) {
         for name in &self.made {
-            // Nothing can be done about one that does not go; the others should.
+            // One that cannot be removed must not keep the others.
             let _ = run("ip", &["netns", "del", name]);
         }
     }
@@ -162,9 +161,9 @@ fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Whether one datagram from one node arrives at another: both ends are tried from this process's children.
+    /// Whether a datagram from one node arrives at another.
     fn arrives(namespaces: &Namespaces, from: usize, to: usize) -> bool {
-        // The neighbour table is filled by the answer to this, so a silent way back shows as well.
+        // Address resolution needs both directions, so a silent way back is noticed as well.
         let route = ["-n", &namespaces.name(from), "neigh", "flush", "all"];
         run("ip", &route).expect("flushed");
         let counter = || {
@@ -185,32 +184,32 @@ mod tests {
         false
     }
 
-    /// Datagrams for ports where nobody listens.
+    /// The number of datagrams for ports without a listener.
     fn udp_received(snmp: &str) -> u64 {
         let line = snmp.lines().filter(|line| line.starts_with("Udp:")).nth(1).expect("a line of numbers");
         line.split_whitespace().nth(2).and_then(|word| word.parse().ok()).expect("a number")
     }
 
     #[test]
-    fn links_break_one_way_both_ways_and_heal() {
-        // Not everybody may make namespaces; the proxy is for them.
+    fn silences_and_heals_links_in_each_direction() {
+        // Without root there are no namespaces to test.
         let Ok(mut namespaces) = Namespaces::new(2) else { return };
         assert!(arrives(&namespaces, 0, 1) && arrives(&namespaces, 1, 0));
         let mut links = Links::open(2);
         links.worsen(0, 1, Link::Silent);
-        namespaces.set(&links).expect("set");
+        namespaces.set_links(&links).expect("set");
         assert!(!arrives(&namespaces, 0, 1));
         assert!(arrives(&namespaces, 1, 0));
         links.worsen(1, 0, Link::Silent);
-        namespaces.set(&links).expect("set");
+        namespaces.set_links(&links).expect("set");
         assert!(!arrives(&namespaces, 1, 0));
-        namespaces.set(&Links::open(2)).expect("set");
+        namespaces.set_links(&Links::open(2)).expect("set");
         assert!(arrives(&namespaces, 0, 1) && arrives(&namespaces, 1, 0));
         let mut slow = Links::open(2);
         slow.worsen(0, 1, Link::Slow(20));
-        namespaces.set(&slow).expect("set");
+        namespaces.set_links(&slow).expect("set");
         assert!(arrives(&namespaces, 0, 1));
-        namespaces.set(&Links::open(2)).expect("set");
+        namespaces.set_links(&Links::open(2)).expect("set");
         let names = namespaces.made.clone();
         drop(namespaces);
         let left = Command::new("ip").args(["netns", "list"]).output().expect("ip runs").stdout;

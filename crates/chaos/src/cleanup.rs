@@ -1,20 +1,20 @@
-//! What a harness left behind that was killed before it could clean up: namespaces and mounts, named after its process.
-//! (Its nodes die with it.)
+//! Removes the namespaces and mounts of earlier runs that were killed before they could clean up. (Their nodes die with
+//! them.)
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What everything that lasts is named after: this and the number of the process that made it.
+/// The prefix of the names of namespaces and mounts; the id of the process that made them follows.
 pub(crate) const PREFIX: &str = "chaos";
 
-/// A name for what this process makes.
+/// A name for the namespaces and mounts of this process.
 pub(crate) fn own_name() -> String {
     format!("{PREFIX}{}", std::process::id())
 }
 
-/// Removes what belongs to processes that are gone. What cannot be removed stays: it is in nobody's way.
-pub(crate) fn remove() {
+/// Removes the namespaces and mounts of processes that no longer exist. What cannot be removed stays: it does no harm.
+pub(crate) fn remove_orphans() {
     for name in namespaces().iter().filter(|name| is_orphan(name)) {
         let _ = Command::new("ip").args(["netns", "del", name]).output();
     }
@@ -29,13 +29,13 @@ fn namespaces() -> Vec<String> {
     entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-/// The places of mounts whose maker is gone.
+/// The mount points of processes that no longer exist.
 fn orphaned_mounts(mounts: &str) -> Vec<&str> {
     let words = mounts.lines().filter_map(|line| line.split_once(' '));
     words.filter(|(device, _)| is_orphan(device)).filter_map(|(_, rest)| rest.split(' ').next()).collect()
 }
 
-/// Whether a name is one of ours, of a process that is gone.
+/// Whether a name was made by a process that no longer exists.
 fn is_orphan(name: &str) -> bool {
     let Some(rest) = name.strip_prefix(PREFIX) else { return false };
     let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
@@ -47,8 +47,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_belongs_to_the_dead_is_removed() {
-        // Numbers of processes do not go that far.
+    fn only_names_of_processes_that_are_gone_are_orphans() {
+        // Process ids are smaller than that.
         assert!(is_orphan("chaos999999999s") && is_orphan("chaos999999999"));
         for name in [own_name().as_str(), "chaos", "chaosn1", "other999999999"] {
             assert!(!is_orphan(name), "{name}");

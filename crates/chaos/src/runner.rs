@@ -1,0 +1,372 @@
+//! One run: starts nodes and clients, injects and heals faults by the schedule, and records it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::active_faults::{ActiveFaults, Damage};
+use crate::client::{ClientSpec, ClientThread};
+use crate::clock::{self, HostClock, MILLISECOND};
+use crate::history::{Event, Recorder, Scenario};
+use crate::net::Links;
+use crate::reader;
+use crate::rng::Rng;
+use crate::schedule::{Episode, FaultKind, Schedule, Step, Target};
+use crate::setup::Cluster;
+use crate::shared::Shared;
+use crate::socket::Socket;
+use crate::watchdog;
+
+/// How long nodes may take to answer for the first time, and clients to campaign again after all faults are healed.
+const TIMEOUT: u64 = 20_000 * MILLISECOND;
+/// How long clients may take to campaign again if the machine stalls meanwhile.
+const MAX_STALLED: u64 = 3 * TIMEOUT;
+/// How often the runner checks for exited nodes and interrupts.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The result of a run, besides its history.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Outcome {
+    /// How many faults of each kind were injected.
+    pub(crate) faults: BTreeMap<FaultKind, u64>,
+    /// The greatest known term of the arbiter.
+    pub(crate) terms: u64,
+    /// Violations that the history does not show: nodes that exited by themselves, clients that could not campaign.
+    pub(crate) problems: Vec<String>,
+    /// Why something could not be checked: the machine stalled.
+    pub(crate) stalled: Option<String>,
+    /// Whether the run was interrupted.
+    pub(crate) interrupted: bool,
+}
+
+/// A run. When it is dropped, the clients stop and the nodes are killed.
+pub(crate) struct Runner<'a> {
+    scenario: Scenario,
+    schedule: Schedule,
+    cluster: Cluster,
+    recorder: Arc<Recorder>,
+    shared: Arc<Shared>,
+    clients: Vec<ClientThread>,
+    readers: Vec<JoinHandle<()>>,
+    active_faults: ActiveFaults,
+    /// The target of each active episode.
+    targets: BTreeMap<usize, usize>,
+    has_majority: bool,
+    interrupt: &'a AtomicBool,
+    progress: &'a dyn Fn(&str),
+    outcome: Outcome,
+}
+
+impl<'a> Runner<'a> {
+    /// Prepares a run whose history is written to this file.
+    pub(crate) fn new(
+        cluster: Cluster,
+        history: &Path,
+        interrupt: &'a AtomicBool,
+        progress: &'a dyn Fn(&str),
+    ) -> io::Result<Self> {
+        let recorder = Arc::new(Recorder::create(history)?);
+        let scenario = cluster.scenario.clone();
+        recorder.record(&Event::Scenario(scenario.clone()));
+        Ok(Runner {
+            schedule: Schedule::new(&cluster.plan),
+            active_faults: ActiveFaults::new(scenario.nodes.len()),
+            scenario,
+            shared: Arc::new(Shared::new(Arc::clone(&recorder), cluster.has_churn)),
+            cluster,
+            recorder,
+            clients: Vec::new(),
+            readers: Vec::new(),
+            targets: BTreeMap::new(),
+            has_majority: false,
+            interrupt,
+            progress,
+            outcome: Outcome::default(),
+        })
+    }
+
+    /// Runs from the start of the nodes to their stop.
+    pub(crate) fn run(mut self, clients: u8) -> io::Result<Outcome> {
+        self.start_nodes()?;
+        self.readers.push(watchdog::start(&self.shared)?);
+        // A schedule with delayed messages tests who is elected. Clients must not change that by withdrawing.
+        self.shared.set_recovering(self.cluster.plan.delayed_messages);
+        self.start_clients(clients)?;
+        self.record_majority(true);
+        let mut start = clock::now();
+        let steps = self.schedule.steps.clone();
+        for (at, step) in steps {
+            if !self.wait_until(start + at * MILLISECOND)? {
+                break;
+            }
+            match step {
+                Step::Begin(index) => self.begin(index)?,
+                Step::End(index) => self.end(index)?,
+                Step::Recovery => start += self.begin_recovery()?,
+                Step::RecoveryOver => {
+                    self.recorder.record(&Event::RecoveryOver { at: clock::now() });
+                    self.shared.set_recovering(self.cluster.plan.delayed_messages);
+                }
+            }
+        }
+        self.finish()
+    }
+
+    fn start_nodes(&mut self) -> io::Result<()> {
+        self.cluster.net.set_links(&Links::open(self.scenario.nodes.len()))?;
+        (0..self.scenario.nodes.len()).try_for_each(|node| self.start_node(node))?;
+        let deadline = clock::now() + TIMEOUT;
+        for (node, socket) in self.cluster.sockets.iter().enumerate() {
+            while Socket::connect(socket).and_then(|mut socket| reader::status(&mut socket)).is_err() {
+                if let Some(status) = self.cluster.nodes.take_exit_status(node)? {
+                    return Err(io::Error::other(format!("{} exited: {status}", self.scenario.nodes[node].name)));
+                }
+                if clock::now() > deadline {
+                    return Err(io::Error::other(format!("{} does not answer", self.scenario.nodes[node].name)));
+                }
+                thread::sleep(POLL_INTERVAL);
+            }
+        }
+        Ok(())
+    }
+
+    fn start_node(&mut self, node: usize) -> io::Result<()> {
+        let pid = self.cluster.nodes.start(node)?;
+        self.cluster.net.set_process(node, pid);
+        Ok(())
+    }
+
+    fn start_clients(&mut self, clients: u8) -> io::Result<()> {
+        let offices: Vec<String> = self.scenario.offices.iter().map(|office| office.name.clone()).collect();
+        for (index, node) in self.scenario.nodes.iter().enumerate() {
+            let socket = &self.cluster.sockets[index];
+            for (place, office) in self.scenario.offices.iter().enumerate() {
+                for number in 0..usize::from(clients) {
+                    let purpose = 1000 + (index * 100 + place * 10 + number) as u64;
+                    let spec = ClientSpec {
+                        node: node.name.clone(),
+                        number,
+                        office: office.name.clone(),
+                        exclusive: office.exclusive,
+                        socket: socket.clone(),
+                        clock: HostClock { ppm: node.ppm },
+                        rng: Rng::for_purpose(self.scenario.seed, purpose),
+                    };
+                    self.clients.push(ClientThread::start(&self.shared, spec)?);
+                }
+            }
+            let reader = reader::start(&self.shared, node.name.clone(), socket.clone(), offices.clone())?;
+            self.readers.push(reader);
+        }
+        Ok(())
+    }
+
+    /// Waits until a moment. Returns false if the run is interrupted.
+    fn wait_until(&mut self, moment: u64) -> io::Result<bool> {
+        loop {
+            self.restart_exited_nodes()?;
+            if self.interrupt.load(Ordering::Relaxed) {
+                self.outcome.interrupted = true;
+                return Ok(false);
+            }
+            let now = clock::now();
+            if now >= moment {
+                return Ok(true);
+            }
+            thread::sleep(Duration::from_nanos(moment - now).min(POLL_INTERVAL));
+        }
+    }
+
+    /// Restarts nodes that exited by themselves, and reports them.
+    fn restart_exited_nodes(&mut self) -> io::Result<()> {
+        for node in 0..self.scenario.nodes.len() {
+            if self.active_faults.is_impaired(node) {
+                continue;
+            }
+            if let Some(status) = self.cluster.nodes.take_exit_status(node)? {
+                let name = self.scenario.nodes[node].name.clone();
+                let what = format!("{name} exited by itself: {status}");
+                self.record_fault("exited", &what);
+                // A node that exits again and again is reported once.
+                if !self.outcome.problems.contains(&what) {
+                    (self.progress)(&what);
+                    self.outcome.problems.push(what);
+                }
+                self.start_node(node)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The node that an episode hits; `None` if no node is left to impair.
+    fn target_of(&self, episode: &Episode) -> Option<usize> {
+        let named = match episode.aim {
+            Target::Node(_) => None,
+            Target::Holder(office) => {
+                self.scenario.offices.get(office).and_then(|office| self.recorder.last_holder(&office.name))
+            }
+            Target::Arbiter => self.shared.arbiter().1,
+        };
+        let found = named.and_then(|name| self.scenario.nodes.iter().position(|node| node.name == name));
+        let wanted = match episode.aim {
+            Target::Node(node) => node,
+            // Without a holder or leader, any node will do.
+            _ => found.unwrap_or(episode.order[0]),
+        };
+        let impairs_node = !Damage::of(episode, wanted).impaired.is_empty();
+        if impairs_node { self.active_faults.first_healthy(wanted) } else { Some(wanted) }
+    }
+
+    fn begin(&mut self, index: usize) -> io::Result<()> {
+        let episode = self.schedule.episodes[index].clone();
+        let Some(target) = self.target_of(&episode) else { return Ok(()) };
+        let damage = Damage::of(&episode, target);
+        self.record_fault(episode.kind.name(), &self.describe(&episode, target, &damage));
+        *self.outcome.faults.entry(episode.kind).or_default() += 1;
+        self.targets.insert(index, target);
+        let impaired = damage.impaired.clone();
+        let links = !damage.links.is_empty();
+        self.active_faults.begin(index, damage);
+        self.record_majority(false);
+        if links {
+            self.cluster.net.set_links(&self.active_faults.links())?;
+        }
+        match episode.kind {
+            FaultKind::Kill | FaultKind::KillAll | FaultKind::HostAway | FaultKind::WallClock => {
+                impaired.into_iter().try_for_each(|node| self.cluster.nodes.kill(node))
+            }
+            FaultKind::Freeze => self.cluster.nodes.freeze(target),
+            FaultKind::DiskFull | FaultKind::Blackout => impaired.into_iter().try_for_each(|node| self.fill_disk(node)),
+            FaultKind::Wipe => {
+                self.cluster.nodes.kill(target)?;
+                self.cluster.remove_member(target)
+            }
+            FaultKind::CutClosed | FaultKind::CutSilent | FaultKind::OneWay | FaultKind::Overlap | FaultKind::Slow => {
+                Ok(())
+            }
+        }
+    }
+
+    fn end(&mut self, index: usize) -> io::Result<()> {
+        let Some(target) = self.targets.remove(&index) else { return Ok(()) };
+        let Some(damage) = self.active_faults.end(index) else { return Ok(()) };
+        let episode = self.schedule.episodes[index].clone();
+        self.record_fault("heal", &format!("{} of {}", episode.kind, self.scenario.nodes[target].name));
+        if !damage.links.is_empty() {
+            self.cluster.net.set_links(&self.active_faults.links())?;
+        }
+        match episode.kind {
+            FaultKind::Kill | FaultKind::KillAll | FaultKind::HostAway => {
+                damage.impaired.into_iter().try_for_each(|node| self.start_node(node))?;
+            }
+            FaultKind::WallClock => {
+                self.cluster.shift_wall_clock(target, episode.amount);
+                self.start_node(target)?;
+            }
+            FaultKind::Freeze => self.cluster.nodes.thaw(target)?,
+            FaultKind::Blackout => {
+                // All nodes are dead before any of them can write again.
+                damage.impaired.iter().try_for_each(|node| self.cluster.nodes.kill(*node))?;
+                damage.impaired.iter().try_for_each(|node| self.cluster.disks.free(*node))?;
+                damage.impaired.into_iter().try_for_each(|node| self.start_node(node))?;
+            }
+            FaultKind::DiskFull => {
+                self.cluster.disks.free(target)?;
+                self.cluster.nodes.limit_file_size(target, None)?;
+                // A node that cannot write may exit.
+                if self.cluster.nodes.take_exit_status(target)?.is_some() {
+                    self.start_node(target)?;
+                }
+            }
+            FaultKind::Wipe => {
+                self.cluster.add_member(target)?;
+                self.start_node(target)?;
+            }
+            FaultKind::CutClosed | FaultKind::CutSilent | FaultKind::OneWay | FaultKind::Overlap | FaultKind::Slow => {}
+        }
+        self.record_majority(true);
+        Ok(())
+    }
+
+    /// Makes all writes of a node fail: its disk is full, and because nodes reserve space, its files may not grow.
+    fn fill_disk(&mut self, node: usize) -> io::Result<()> {
+        self.cluster.disks.fill(node)?;
+        self.cluster.nodes.limit_file_size(node, Some(0))
+    }
+
+    /// Waits until all clients campaign after all faults were healed. Returns how long that took, in nanoseconds.
+    fn begin_recovery(&mut self) -> io::Result<u64> {
+        let began = clock::now();
+        self.shared.set_recovering(true);
+        while !self.clients.iter().all(ClientThread::is_campaigning) {
+            if !self.wait_until(clock::now() + 5 * MILLISECOND)? {
+                return Ok(0);
+            }
+            // After a stall of the machine the clients get the full time again, but not without end.
+            let (now, undisturbed_since) = (clock::now(), began.max(self.shared.last_stall()));
+            let waiting = || self.clients.iter().filter(|client| !client.is_campaigning()).count();
+            if now > undisturbed_since + TIMEOUT {
+                let what = format!("{} clients could not campaign although all faults were healed", waiting());
+                self.outcome.problems.push(what);
+                break;
+            }
+            if now > began + MAX_STALLED {
+                let what = format!("{} clients could not campaign: the machine stalled again and again", waiting());
+                self.outcome.stalled = Some(what);
+                break;
+            }
+        }
+        let now = clock::now();
+        self.recorder.record(&Event::Recovery { at: now });
+        let faults: u64 = self.outcome.faults.values().sum();
+        (self.progress)(&format!("recovery after {faults} faults"));
+        Ok(now - began)
+    }
+
+    fn finish(mut self) -> io::Result<Outcome> {
+        self.shared.end();
+        // The nodes first: a client may be blocked on a connection that its node never accepts.
+        let stopped = self.cluster.nodes.stop(Duration::from_secs(5));
+        for client in self.clients.drain(..) {
+            client.join()?;
+        }
+        for reader in self.readers.drain(..) {
+            reader.join().map_err(|_| io::Error::other("a reader panicked"))?;
+        }
+        stopped?;
+        self.recorder.finish()?;
+        self.outcome.terms = self.shared.arbiter().0;
+        Ok(std::mem::take(&mut self.outcome))
+    }
+
+    fn record_fault(&self, kind: &str, what: &str) {
+        let (kind, what) = (kind.to_string(), what.to_string());
+        self.recorder.record(&Event::Fault { kind, what, at: clock::now() });
+    }
+
+    /// Records a change of the majority: a loss before it is caused, a gain after.
+    fn record_majority(&mut self, gains: bool) {
+        let healthy = self.active_faults.has_healthy_majority();
+        if healthy != self.has_majority && healthy == gains {
+            self.has_majority = healthy;
+            self.recorder.record(&Event::Majority { healthy, at: clock::now() });
+        }
+    }
+
+    fn describe(&self, episode: &Episode, target: usize, damage: &Damage) -> String {
+        let name = |node: usize| self.scenario.nodes[node].name.as_str();
+        let links: Vec<String> =
+            damage.links.iter().map(|(from, to, link)| format!("{}>{} {link:?}", name(*from), name(*to))).collect();
+        format!("{} {} for {} ms {}", episode.kind, name(target), episode.end - episode.begin, links.join(", "))
+    }
+}
+
+impl Drop for Runner<'_> {
+    fn drop(&mut self) {
+        self.shared.end();
+    }
+}
