@@ -8,8 +8,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hustings_cluster::api::{Cause, Holding, OfficeStatus, Reply, Request, Status};
-use hustings_cluster::clock::{Clock, Moment};
+use hustings_cluster::api::{ChangeReason, Lease, OfficeStatus, Reply, Request, Status};
+use hustings_cluster::clock::{Clock, Timestamp};
 use hustings_cluster::config::{ArbiterKind, Mode};
 use hustings_testkit::switches;
 use serde::{Deserialize, Serialize};
@@ -179,7 +179,7 @@ impl Node {
         match client.held {
             Some((token, _)) if !own || grant.token != token || grant.until <= now => {
                 client.held = None;
-                client.send(&Reply::Lost { office, token, why: Cause::Expired });
+                client.send(&Reply::Lost { office, token, reason: ChangeReason::Expired });
             }
             Some((token, asked)) if stays && !asked => {
                 grant.until = now + LEASE;
@@ -187,7 +187,7 @@ impl Node {
             }
             Some((token, false)) => {
                 client.held = Some((token, true));
-                client.send(&Reply::Stop { office, token, why: Cause::Preempted });
+                client.send(&Reply::Stop { office, token, reason: ChangeReason::Preempted });
             }
             Some(_) => {}
             None => {
@@ -211,10 +211,10 @@ impl Node {
         }
     }
 
-    fn holding(&self, office: &str, token: u64, until: u64) -> Holding {
+    fn holding(&self, office: &str, token: u64, until: u64) -> Lease {
         let real = i128::from(until - MARGIN);
-        let deadline = Moment((real + real * i128::from(self.ppm) / 1_000_000) as u64);
-        Holding { office: office.to_string(), token, deadline }
+        let deadline = Timestamp((real + real * i128::from(self.ppm) / 1_000_000) as u64);
+        Lease { office: office.to_string(), token, deadline }
     }
 
     fn status(&self) -> Status {
@@ -243,7 +243,7 @@ fn status(office: &str, table: &Table) -> OfficeStatus {
         address: None,
         token: grant.map(|grant| grant.token).unwrap_or_default(),
         since_unix_ms: 0,
-        why: Cause::Vacant,
+        reason: ChangeReason::Vacant,
         current: true,
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hustings_cluster::api::{Holding, Reply, Request};
+use hustings_cluster::api::{Lease, Reply, Request};
 use hustings_cluster::config::Mode;
 
 use crate::clock::{self, HostClock, MILLISECOND};
@@ -224,7 +224,7 @@ impl<'a> Session<'a> {
         let now = clock::now();
         match reply {
             Reply::Done => drop(self.pending.pop_front()),
-            Reply::Refused(_) => {
+            Reply::Error(_) => {
                 let campaigned = self.pending.pop_front() == Some(Pending::Campaign);
                 self.away_until = if campaigned { Some(now + 100 * MILLISECOND) } else { self.away_until };
             }
@@ -250,7 +250,7 @@ impl<'a> Session<'a> {
         self.away_until.is_none() && !self.pending.contains(&Pending::Withdraw)
     }
 
-    fn handle_held(&mut self, holding: &Holding, now: u64) {
+    fn handle_held(&mut self, holding: &Lease, now: u64) {
         self.end("replaced");
         let deadline = self.spec.clock.real(holding.deadline.0);
         self.tenure = Some(Tenure { token: holding.token, deadline, writes_at: now, stops_at: None });
@@ -265,7 +265,7 @@ impl<'a> Session<'a> {
         });
     }
 
-    fn handle_renewed(&mut self, holding: &Holding, now: u64) {
+    fn handle_renewed(&mut self, holding: &Lease, now: u64) {
         let Some(tenure) = &mut self.tenure else { return };
         let deadline = self.spec.clock.real(holding.deadline.0);
         if tenure.token == holding.token {

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use hustings_cluster::config::{ArbiterKind, Mode};
-use hustings_cluster::timing::{Loss, Timing};
+use hustings_cluster::timing::{HolderLoss, Timing};
 use hustings_testkit::switches::{self, Rule};
 
 use crate::disk::Disks;
@@ -161,11 +161,11 @@ fn scenario(run: &Run, timing: &Timing) -> Scenario {
 /// candidate may take over, and an orderly hand-over to it.
 fn bound(timing: &Timing, nodes: usize, arbiter: bool) -> Duration {
     let kind = if arbiter { ArbiterKind::Raft } else { ArbiterKind::None };
-    let ways = timing.explain(Mode::Exclusive, nodes, kind).ways;
-    let worst = |loss| ways.iter().find(|way| way.loss == loss).map(|way| way.worst()).unwrap_or_default();
+    let paths = timing.explain(Mode::Exclusive, nodes, kind).paths;
+    let worst = |loss| paths.iter().find(|path| path.loss == loss).map(|path| path.worst()).unwrap_or_default();
     // Without an arbiter there is no hand-over: the elected node leads.
-    let takeover = timing.settle * DAMPING + timing.hand_over + worst(Loss::Graceful);
-    worst(Loss::Silent) + RESTART_TIME + if arbiter { takeover } else { Duration::ZERO }
+    let takeover = timing.settle * DAMPING + timing.hand_over + worst(HolderLoss::Graceful);
+    worst(HolderLoss::Silent) + RESTART_TIME + if arbiter { takeover } else { Duration::ZERO }
 }
 
 fn plan(run: &Run, scenario: &Scenario, timing: &Timing) -> Plan {

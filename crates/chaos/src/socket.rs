@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use hustings_cluster::api::{MAX_BYTES_A_LINE, Reply, Request};
+use hustings_cluster::api::{MAX_LINE_BYTES, Reply, Request};
 
 /// How long a client waits to send a request: its node may be frozen.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -53,7 +53,7 @@ impl Socket {
     /// The next complete line in the buffer.
     fn next_line(&mut self) -> io::Result<Option<Reply>> {
         let Some(end) = self.buffer.iter().position(|&byte| byte == b'\n') else {
-            return match self.buffer.len() <= MAX_BYTES_A_LINE {
+            return match self.buffer.len() <= MAX_LINE_BYTES {
                 true => Ok(None),
                 false => Err(io::Error::new(io::ErrorKind::InvalidData, "the line is too long")),
             };

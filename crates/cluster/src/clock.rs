@@ -1,4 +1,4 @@
-//! Time: one clock that only goes forward, also while the host is suspended.
+//! The clock: monotonic, and running while the host is suspended.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -7,39 +7,39 @@ use std::time::{Duration, SystemTime};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// A moment on this host's clock that never jumps and also runs while the host sleeps (`CLOCK_BOOTTIME`), in
-/// nanoseconds. Moments of two hosts have nothing to do with each other.
+/// A point in time on this host's `CLOCK_BOOTTIME`, in nanoseconds. It never jumps, and it advances while the host is
+/// suspended. Timestamps of different hosts cannot be compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Moment(pub u64);
+pub struct Timestamp(pub u64);
 
-impl Moment {
-    /// Before everything.
-    pub const ZERO: Moment = Moment(0);
-    /// After everything.
-    pub const NEVER: Moment = Moment(u64::MAX);
+impl Timestamp {
+    /// The earliest timestamp.
+    pub const ZERO: Timestamp = Timestamp(0);
+    /// Later than every other timestamp: a deadline that never comes.
+    pub const NEVER: Timestamp = Timestamp(u64::MAX);
 
-    /// How long after another moment this is; nothing if it is before it.
-    pub fn since(self, earlier: Moment) -> Duration {
+    /// The duration since an earlier timestamp; zero if `earlier` is later.
+    pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
-impl Add<Duration> for Moment {
-    type Output = Moment;
-    fn add(self, duration: Duration) -> Moment {
-        Moment(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+impl Add<Duration> for Timestamp {
+    type Output = Timestamp;
+    fn add(self, duration: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
     }
 }
 
-impl Sub<Duration> for Moment {
-    type Output = Moment;
-    fn sub(self, duration: Duration) -> Moment {
-        Moment(self.0.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+impl Sub<Duration> for Timestamp {
+    type Output = Timestamp;
+    fn sub(self, duration: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
     }
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:09}s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
     }
@@ -47,64 +47,64 @@ impl fmt::Display for Moment {
 
 /// The clock of this host.
 ///
-/// With the cargo feature `fault-injection` it can be made to run faster or slower, by parts per million, and to show a
-/// wrong time of day.
+/// With the cargo feature `fault-injection`, tests of the safety margins can make it run faster or slower, in parts per
+/// million, and shift its wall time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Clock {
     #[cfg(feature = "fault-injection")]
     rate_ppm: i32,
     #[cfg(feature = "fault-injection")]
-    wall_seconds: i64,
+    wall_offset_seconds: i64,
 }
 
 impl Clock {
-    /// The clock as it is.
+    /// An exact clock.
     pub fn new() -> Self {
         Clock::default()
     }
 
-    /// A clock that gains (or loses) this many parts in a million. Two such clocks with the same rate on one host show
-    /// the same.
+    /// A clock that runs fast by this many parts per million; slow if negative. Two clocks with the same rate on one
+    /// host agree.
     #[cfg(feature = "fault-injection")]
     pub fn skewed(rate_ppm: i32) -> Self {
-        Clock { rate_ppm, wall_seconds: 0 }
+        Clock { rate_ppm, wall_offset_seconds: 0 }
     }
 
-    /// The same, with a time of day that is wrong by this many seconds.
+    /// The same clock with its wall time shifted by this many seconds.
     #[cfg(feature = "fault-injection")]
-    pub fn with_wall_seconds(self, wall_seconds: i64) -> Self {
-        Clock { wall_seconds, ..self }
+    pub fn with_wall_seconds(self, wall_offset_seconds: i64) -> Self {
+        Clock { wall_offset_seconds, ..self }
     }
 
-    /// The time of day, since 1970: for people, and for how long certificates are valid. Nothing else goes by it.
-    pub fn time_of_day(&self) -> Duration {
+    /// The wall time since 1970. It is used for display and for the validity of certificates, and for nothing else.
+    pub fn wall_time(&self) -> Duration {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let error = Duration::from_secs(self.wall_seconds().unsigned_abs());
-        if self.wall_seconds() < 0 { since.saturating_sub(error) } else { since.saturating_add(error) }
+        let error = Duration::from_secs(self.wall_offset_seconds().unsigned_abs());
+        if self.wall_offset_seconds() < 0 { since.saturating_sub(error) } else { since.saturating_add(error) }
     }
 
-    /// What it shows.
-    pub fn now(&self) -> Moment {
+    /// The current time.
+    pub fn now(&self) -> Timestamp {
         let time = clock_gettime(ClockId::Boottime);
-        self.shows(Moment(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64))
+        self.at_host_time(Timestamp(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64))
     }
 
-    fn shows(&self, on_host: Moment) -> Moment {
+    fn at_host_time(&self, host_time: Timestamp) -> Timestamp {
         if self.rate_ppm() == 0 {
-            return on_host;
+            return host_time;
         }
-        let passed = i128::from(on_host.0);
-        Moment((passed + passed * i128::from(self.rate_ppm()) / 1_000_000) as u64)
+        let passed = i128::from(host_time.0);
+        Timestamp((passed + passed * i128::from(self.rate_ppm()) / 1_000_000) as u64)
     }
 
-    /// What the clock of the host shows when this one shows the moment, or very little later.
-    pub(crate) fn on_host(&self, moment: Moment) -> Moment {
+    /// The host time at which this clock shows `timestamp`, or slightly later.
+    pub(crate) fn host_time_at(&self, timestamp: Timestamp) -> Timestamp {
         if self.rate_ppm() == 0 {
-            return moment;
+            return timestamp;
         }
-        let real = i128::from(moment.0) * 1_000_000 / (1_000_000 + i128::from(self.rate_ppm())).max(1);
-        // Both this and the reading are rounded down.
-        Moment(u64::try_from(real).unwrap_or(u64::MAX).saturating_add(2))
+        let real = i128::from(timestamp.0) * 1_000_000 / (1_000_000 + i128::from(self.rate_ppm())).max(1);
+        // Both conversions round down.
+        Timestamp(u64::try_from(real).unwrap_or(u64::MAX).saturating_add(2))
     }
 }
 
@@ -114,8 +114,8 @@ impl Clock {
         self.rate_ppm
     }
 
-    fn wall_seconds(&self) -> i64 {
-        self.wall_seconds
+    fn wall_offset_seconds(&self) -> i64 {
+        self.wall_offset_seconds
     }
 }
 
@@ -126,7 +126,7 @@ impl Clock {
         0
     }
 
-    fn wall_seconds(&self) -> i64 {
+    fn wall_offset_seconds(&self) -> i64 {
         0
     }
 }
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_goes_forward_and_a_skewed_one_gains() {
+    fn time_is_monotonic_and_a_skewed_clock_runs_fast() {
         let (plain, fast) = (Clock::new(), Clock::skewed(10_000));
         let before = plain.now();
         let ahead = fast.now();
@@ -146,32 +146,32 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_time_of_day_changes_nothing_else() {
+    fn a_wall_offset_does_not_change_the_monotonic_time() {
         let (right, ahead) = (Clock::new(), Clock::new().with_wall_seconds(86_400));
         let day = Duration::from_secs(86_400);
-        let before = right.time_of_day();
-        let gained = ahead.time_of_day().saturating_sub(before);
+        let before = right.wall_time();
+        let gained = ahead.wall_time().saturating_sub(before);
         assert!(gained >= day && gained < day * 2, "{gained:?}");
-        assert!(right.time_of_day() > Clock::new().with_wall_seconds(-86_400).time_of_day());
-        assert_eq!(right.shows(Moment(5)), ahead.shows(Moment(5)));
-        assert_eq!(Clock::new().with_wall_seconds(i64::MIN).time_of_day(), Duration::ZERO);
+        assert!(right.wall_time() > Clock::new().with_wall_seconds(-86_400).wall_time());
+        assert_eq!(right.at_host_time(Timestamp(5)), ahead.at_host_time(Timestamp(5)));
+        assert_eq!(Clock::new().with_wall_seconds(i64::MIN).wall_time(), Duration::ZERO);
     }
 
     #[test]
-    fn a_moment_of_a_skewed_clock_is_found_on_that_of_the_host() {
+    fn host_time_round_trips_through_a_skewed_clock() {
         for rate_ppm in [-200_000, -7, 0, 1, 10_000, 999_999] {
             let clock = Clock::skewed(rate_ppm);
-            for shown in [Moment(0), Moment(1), Moment(987_654_321_987_654)] {
-                let there = clock.shows(clock.on_host(shown));
-                assert!(there >= shown && there <= Moment(shown.0 + 5), "{rate_ppm}: {shown} is {there}");
+            for shown in [Timestamp(0), Timestamp(1), Timestamp(987_654_321_987_654)] {
+                let there = clock.at_host_time(clock.host_time_at(shown));
+                assert!(there >= shown && there <= Timestamp(shown.0 + 5), "{rate_ppm}: {shown} is {there}");
             }
         }
     }
 
     #[test]
-    fn moments_do_not_wrap() {
-        assert_eq!(Moment::NEVER + Duration::from_secs(1), Moment::NEVER);
-        assert_eq!(Moment(5) - Duration::from_secs(1), Moment::ZERO);
-        assert_eq!(Moment(3).since(Moment(5)), Duration::ZERO);
+    fn arithmetic_saturates() {
+        assert_eq!(Timestamp::NEVER + Duration::from_secs(1), Timestamp::NEVER);
+        assert_eq!(Timestamp(5) - Duration::from_secs(1), Timestamp::ZERO);
+        assert_eq!(Timestamp(3).since(Timestamp(5)), Duration::ZERO);
     }
 }

@@ -1,15 +1,35 @@
-//! Leader election between real processes.
+//! Leader election between real processes: the node, its configuration and its API.
 //!
-//! The algorithms are those of the catalogue, the very same code; around them this crate puts sockets, clocks and disk:
+//! A cluster consists of members, one node process per host. The members elect a holder for each *office*: a named
+//! lease, like an etcd election or a Kubernetes Lease. The election algorithms are those of the catalogue, the same
+//! code that the simulator and the model checker run. They determine who *should* lead. The arbiter, a Raft group of
+//! the voters, determines who *may* lead, and gives each holder a fencing token.
 //!
-//! - [`config`]: what a node is told; [`timing`]: its numbers, checked against each other; [`identity`]: keys and
-//!   certificates.
-//! - [`wire`]: the messages between nodes; [`transport`]: authenticated connections that carry them.
-//! - [`election`]: runs an algorithm of the catalogue among the members that are up: who *should* lead.
-//! - [`core`]: the decision logic of a node, without I/O and clock: who is up, who *may* lead, who holds which office.
-//! - [`store`]: what a node must not forget.
-//! - [`api`]: what programs on the same host say to a node, and the client for it.
-//! - [`node`]: the loop around the core.
+//! Create the files of a cluster and read one member's configuration back:
+//!
+//! ```
+//! use hustings_cluster::config::{ClusterSpec, Config, bootstrap};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path().join("shop");
+//! let members = ["a=127.0.0.1:7401,priority=3", "b=127.0.0.1:7402", "c=127.0.0.1:7403"];
+//! let members = members.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
+//! let files = bootstrap(&folder, &ClusterSpec::new("shop", members))?;
+//! assert_eq!(files.members.len(), 3);
+//!
+//! let config = Config::read(&folder.join("a/hustings.toml"))?;
+//! assert_eq!(config.cluster, "shop");
+//! config.timing.check()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What to read next:
+//!
+//! - [`config`]: the configuration of a node, and the files of a cluster. [`timing`]: heartbeats, timeouts and leases.
+//! - [`node`]: runs a node.
+//! - [`api`]: the requests that programs send to the node on their host, and a blocking client. Programs that want
+//!   leadership use `hustings::Elector`, which is built on it.
+//! - [`member`]: members, roles and ranks. [`clock`]: the clock that leases are measured with.
 
 pub mod api;
 pub mod clock;
@@ -19,14 +39,15 @@ pub mod core;
 #[doc(hidden)]
 pub mod election;
 pub mod faults;
-pub mod identity;
+mod identity;
 pub mod member;
 pub mod node;
+#[doc(hidden)]
 pub mod store;
 #[cfg(feature = "testkit")]
 #[doc(hidden)]
 pub mod testkit;
 pub mod timing;
-pub mod transport;
+mod transport;
 #[doc(hidden)]
 pub mod wire;

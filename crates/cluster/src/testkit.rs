@@ -3,7 +3,29 @@
 use std::path::Path;
 
 use crate::api::Request;
-pub use crate::transport::frame::{Decoder, FrameError};
+use crate::config::{Config, ConfigError};
+use crate::transport::frame::Decoder;
+
+/// The payloads of a stream of frames that arrives in pieces of this size, and the error that ended it.
+pub fn split_frames(stream: &[u8], size: usize, limit: usize) -> (Vec<Vec<u8>>, Option<String>) {
+    let (mut decoder, mut found) = (Decoder::new(limit), Vec::new());
+    for piece in stream.chunks(size) {
+        decoder.push(piece);
+        loop {
+            match decoder.next_frame() {
+                Ok(Some(frame)) => found.push(decoder.payload(frame).to_vec()),
+                Ok(None) => break,
+                Err(error) => return (found, Some(error.to_string())),
+            }
+        }
+    }
+    (found, None)
+}
+
+/// Parses a configuration as if the text were a file in this folder. The environment is ignored.
+pub fn parse_config(text: &str, folder: &Path) -> Result<Config, ConfigError> {
+    Config::parse(text, folder)
+}
 
 /// Reads a line that a client sent.
 pub fn read_request(line: &[u8]) -> Result<Request, String> {

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use hustings_cluster::api::{Client, Reply, Request};
-use hustings_cluster::clock::{Clock, Moment};
+use hustings_cluster::clock::{Clock, Timestamp};
 
 use crate::cluster::{Cluster, TIMEOUT};
 use crate::error::HarnessError;
@@ -22,7 +22,7 @@ pub(crate) struct Grant {
     /// The token.
     pub(crate) token: u64,
     /// When the client was told.
-    pub(crate) at: Moment,
+    pub(crate) at: Timestamp,
 }
 
 /// Something that a client was told.
@@ -30,14 +30,14 @@ struct Notice {
     node: usize,
     /// Identifies the client: a node that was restarted has a new one.
     client: usize,
-    at: Moment,
+    at: Timestamp,
     kind: NoticeKind,
 }
 
 #[derive(Clone, Copy)]
 enum NoticeKind {
     /// The client holds the office with this token until this deadline.
-    Held(u64, Moment),
+    Held(u64, Timestamp),
     /// The client was asked to stop, and confirmed at once that it had.
     Stopped(u64),
     /// The client lost the office.
@@ -59,7 +59,7 @@ struct Tenure {
     /// The first client that was told of the token.
     grant: Grant,
     client: usize,
-    deadline: Moment,
+    deadline: Timestamp,
     /// No later notice can extend the deadline.
     is_over: bool,
 }
@@ -102,7 +102,7 @@ impl Clients {
     }
 
     /// Waits until a holder knows that it lost the office. Returns the deadline until which it was allowed to act.
-    pub(crate) fn end_of(&mut self, cluster: &Cluster, grant: Grant) -> Result<Moment, HarnessError> {
+    pub(crate) fn end_of(&mut self, cluster: &Cluster, grant: Grant) -> Result<Timestamp, HarnessError> {
         self.wait_for(cluster, "the old holder was not told that it lost the office", |clients| {
             clients.tenures.get(&grant.token).filter(|tenure| tenure.is_over).map(|tenure| tenure.deadline)
         })
@@ -155,7 +155,7 @@ impl Clients {
 /// Forwards what a client is told until its connection or the receiver is gone.
 fn forward(connection: &mut Client, node: usize, client: usize, notices: &Sender<Notice>) {
     let send = |kind| notices.send(Notice { node, client, at: Clock::new().now(), kind }).is_ok();
-    while let Ok(reply) = connection.next(None) {
+    while let Ok(reply) = connection.recv(None) {
         let has_receiver = match reply {
             Reply::Held(holding) | Reply::Renewed(holding) => send(NoticeKind::Held(holding.token, holding.deadline)),
             Reply::Lost { token, .. } => send(NoticeKind::Lost(token)),

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use hustings_cluster::api::{Client, Reply, Request, Status};
-use hustings_cluster::config::{Choice, Mode, Newcomer, Plan, found};
+use hustings_cluster::config::{AlgorithmConfig, ClusterSpec, MemberSpec, Mode, bootstrap};
 use rustix::process::{Pid, Signal};
 
 use crate::error::{HarnessError, io_error};
@@ -28,7 +28,7 @@ pub struct Layout {
     /// The mode of all offices.
     pub mode: Mode,
     /// The election algorithm; `None` is the default one.
-    pub algorithm: Option<Choice>,
+    pub algorithm: Option<AlgorithmConfig>,
     /// Whether the nodes talk through a [`Proxy`], so that they can be isolated.
     pub proxied: bool,
     /// A folder for everything, empty or missing.
@@ -54,7 +54,7 @@ impl Cluster {
         let proxy = layout.proxied.then(|| Proxy::new(layout.nodes)).transpose();
         let proxy = proxy.map_err(io_error("cannot start the proxy"))?;
         let folder = layout.folder.join("cluster");
-        let names = bootstrap(layout, proxy.as_ref(), &folder)?;
+        let names = write_files(layout, proxy.as_ref(), &folder)?;
         let nodes = names.into_iter().map(|name| Node { name, process: None }).collect();
         let mut cluster = Cluster { program: layout.program.clone(), folder, nodes, proxy };
         (0..layout.nodes).try_for_each(|node| cluster.start_node(node))?;
@@ -150,12 +150,14 @@ impl Cluster {
     /// Connects to a node's socket, once the node has opened it.
     pub fn client(&self, node: usize) -> Result<Client, HarnessError> {
         let path = self.folder.join(&self.nodes[node].name).join("hustings.sock");
-        self.wait_for(&format!("{} did not answer", self.nodes[node].name), || Ok(Client::connect(&path).ok()))
+        self.wait_for(&format!("{} did not answer", self.nodes[node].name), || {
+            Ok(Client::connect(&path, Duration::ZERO).ok())
+        })
     }
 
     /// Asks a node for its status.
     pub fn status(&self, node: usize) -> Result<Status, HarnessError> {
-        match self.client(node)?.ask(&Request::Status, Some(TIMEOUT))? {
+        match self.client(node)?.call(&Request::Status, Some(TIMEOUT))? {
             Reply::Status(status) => Ok(*status),
             other => Err(io_error("unexpected reply")(io::Error::other(format!("{other:?}")))),
         }
@@ -199,7 +201,7 @@ impl Cluster {
 }
 
 /// Writes the files of a new cluster; the names of its nodes.
-fn bootstrap(layout: &Layout, proxy: Option<&Proxy>, folder: &Path) -> Result<Vec<String>, HarnessError> {
+fn write_files(layout: &Layout, proxy: Option<&Proxy>, folder: &Path) -> Result<Vec<String>, HarnessError> {
     // All listeners are open at the same time, so that no port is used twice.
     let listeners: Vec<TcpListener> = (0..layout.nodes)
         .map(|_| TcpListener::bind("127.0.0.1:0").map_err(io_error("cannot find a free port")))
@@ -210,7 +212,7 @@ fn bootstrap(layout: &Layout, proxy: Option<&Proxy>, folder: &Path) -> Result<Ve
             Some(proxy) => proxy.public_address(node),
             None => listener.local_addr().map_err(io_error("cannot find a free port"))?,
         };
-        members.push(Newcomer {
+        members.push(MemberSpec {
             name: format!("n{}", node + 1),
             address: address.to_string(),
             priority: node as u32 + 1,
@@ -218,11 +220,11 @@ fn bootstrap(layout: &Layout, proxy: Option<&Proxy>, folder: &Path) -> Result<Ve
         });
     }
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
-    let mut plan = Plan::new("trial", members);
+    let mut spec = ClusterSpec::new("trial", members);
     if let Some(choice) = &layout.algorithm {
-        plan.algorithm = choice.clone();
+        spec.algorithm = choice.clone();
     }
-    found(folder, &plan)?;
+    bootstrap(folder, &spec)?;
     if layout.mode == Mode::Fenced {
         for name in &names {
             let path = folder.join(name).join("hustings.toml");

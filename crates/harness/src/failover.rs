@@ -1,7 +1,7 @@
 //! The time from the loss of an office's holder until the next holder is told.
 
 use hustings_cluster::api::{Client, Request};
-use hustings_cluster::clock::{Clock, Moment};
+use hustings_cluster::clock::{Clock, Timestamp};
 use rustix::process::Signal;
 
 use crate::clients::{Clients, Grant, OFFICE};
@@ -87,7 +87,7 @@ pub fn measure(
 
 /// Ends the holder. Returns the moment just before, and for a hand-over the connection that asked for it: closing it
 /// would cancel the request.
-fn begin(cluster: &Cluster, end: End, old: Grant) -> Result<(Moment, Option<Client>), HarnessError> {
+fn begin(cluster: &Cluster, end: End, old: Grant) -> Result<(Timestamp, Option<Client>), HarnessError> {
     let next = (old.node + 1) % cluster.size();
     let mut transfer = (end == End::HandsOver).then(|| cluster.client(next)).transpose()?;
     let began = Clock::new().now();

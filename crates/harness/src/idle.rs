@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hustings_cluster::node::WIRE_BYTES;
+use hustings_cluster::node::WIRE_BYTES_COUNTER;
 use rustix::process::Pid;
 
 use crate::cluster::Cluster;
@@ -54,7 +54,7 @@ fn usage_of_all(cluster: &Cluster) -> Result<Vec<Usage>, HarnessError> {
     for node in 0..cluster.size() {
         let Some(pid) = cluster.pid(node) else { continue };
         let counters = cluster.status(node)?.counters;
-        let wire_bytes = counters.iter().find(|(name, _)| name == WIRE_BYTES).map_or(0, |(_, count)| *count);
+        let wire_bytes = counters.iter().find(|(name, _)| name == WIRE_BYTES_COUNTER).map_or(0, |(_, count)| *count);
         let stat = read_proc(pid, "stat")?;
         // The program's name is in brackets and may hold anything. Counted from behind it, user and system time are
         // the 12th and 13th field.

@@ -37,4 +37,4 @@ pub mod cli;
 pub mod elector;
 
 #[cfg(feature = "cluster")]
-pub use elector::{Elector, Leadership, Observer, Sighting};
+pub use elector::{Elector, LeaderView, Leadership, Observer};

@@ -1,4 +1,4 @@
-//! The library against real nodes, inside this process.
+//! The library with real nodes in this process.
 
 mod loopback;
 
@@ -6,29 +6,29 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use hustings::Elector;
-use hustings::elector::Ending;
+use hustings::elector::EndReason;
 use pollster::block_on;
 
-/// The result of a future that must come in time, on a machine that does other work too.
-fn soon<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T {
-    let (tell, told) = channel();
-    std::thread::spawn(move || tell.send(block_on(future)));
-    told.recv_timeout(Duration::from_secs(30)).expect("it comes in time")
+/// Runs a future, with a timeout that suits a busy machine.
+fn block_with_timeout<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || sender.send(block_on(future)));
+    receiver.recv_timeout(Duration::from_secs(30)).expect("it comes in time")
 }
 
 fn start() -> (loopback::Loopback, Vec<Elector>) {
-    let cluster = loopback::found(3);
+    let cluster = loopback::bootstrap(3);
     let nodes = cluster.configs().map(|config| Elector::embedded(config).expect("it starts")).collect();
     (cluster, nodes)
 }
 
 #[test]
-fn leadership_goes_from_hand_to_hand_with_growing_tokens() {
+fn successive_leaders_have_increasing_tokens() {
     let (_cluster, nodes) = start();
     let mut tokens = Vec::new();
     for elector in nodes.iter().cycle().take(6) {
         let elector = elector.clone();
-        tokens.push(soon(async move {
+        tokens.push(block_with_timeout(async move {
             let leadership = elector.campaign("billing").await.expect("nothing is wrong with it");
             assert!(leadership.is_held());
             let token = leadership.token();
@@ -40,14 +40,14 @@ fn leadership_goes_from_hand_to_hand_with_growing_tokens() {
 }
 
 #[test]
-fn one_of_those_who_want_it_has_it_and_the_others_see_who() {
+fn only_one_campaigner_leads_and_others_observe_it() {
     let (_cluster, nodes) = start();
-    let leadership = soon({
+    let leadership = block_with_timeout({
         let elector = nodes[0].clone();
         async move { elector.campaign("billing").await.expect("nothing is wrong with it") }
     });
     let mut observer = nodes[2].observe("billing");
-    let seen = soon(async move {
+    let seen = block_with_timeout(async move {
         loop {
             if let Some(leader) = observer.next().await.leader() {
                 return leader.to_string();
@@ -55,7 +55,7 @@ fn one_of_those_who_want_it_has_it_and_the_others_see_who() {
         }
     });
     assert_eq!(seen, "a");
-    // The next one waits, and is told when the holder's node is gone.
+    // The next campaigner waits until the holder's node is gone.
     let waits = std::thread::spawn({
         let elector = nodes[1].clone();
         move || block_on(elector.campaign("billing")).expect("nothing is wrong with it").token()
@@ -70,25 +70,25 @@ fn one_of_those_who_want_it_has_it_and_the_others_see_who() {
 }
 
 #[test]
-fn who_loses_its_majority_loses_its_office_in_time() {
+fn a_leader_without_a_majority_loses_its_office() {
     let (_cluster, mut nodes) = start();
-    let leadership = soon({
+    let leadership = block_with_timeout({
         let elector = nodes[0].clone();
         async move { elector.campaign("billing").await.expect("nothing is wrong with it") }
     });
     nodes.truncate(1);
-    let (leadership, why) = soon(async move {
+    let (leadership, why) = block_with_timeout(async move {
         let why = leadership.lost().await;
         (leadership, why)
     });
     assert!(!leadership.is_held(), "{why}");
-    assert!(matches!(why, Ending::Told(_) | Ending::Deadline), "{why}");
+    assert!(matches!(why, EndReason::Revoked(_) | EndReason::DeadlinePassed), "{why}");
     let observer = nodes[0].observe("billing");
     assert_eq!(observer.current().leader(), None);
 }
 
 #[test]
-fn a_program_pulls_in_no_command_line_no_checker_and_no_simulator() {
+fn the_library_does_not_depend_on_cli_checker_or_simulator() {
     let tree = std::process::Command::new(env!("CARGO"))
         .args(["tree", "--package", "hustings", "--no-default-features", "--features", "cluster"])
         .args(["--edges", "normal", "--prefix", "none", "--offline", "--locked"])

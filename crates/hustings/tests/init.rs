@@ -1,4 +1,4 @@
-//! `hustings init`: the files of a new cluster.
+//! Tests of `hustings init`.
 
 mod common;
 
@@ -7,7 +7,7 @@ use hustings_cluster::config::Config;
 use serde_json::Value;
 
 #[test]
-fn a_cluster_is_founded_and_told_in_both_forms() {
+fn creates_a_cluster_and_prints_it_as_text_and_json() {
     let place = tempfile::tempdir().expect("a folder for the test");
     let folder = place.path().join("shop");
     let dir = folder.to_str().expect("its name is plain");
@@ -20,7 +20,7 @@ fn a_cluster_is_founded_and_told_in_both_forms() {
 
     let again = inside(&[&["init", dir], nodes.as_slice()].concat());
     assert_eq!(again.code, 2);
-    assert_eq!(again.err, format!("error: {dir}: is there already and not empty; nothing was changed\n"));
+    assert_eq!(again.err, format!("error: {dir}: the folder exists and is not empty; nothing was changed\n"));
 
     let other = place.path().join("other");
     let dir = other.to_str().expect("its name is plain");
@@ -31,19 +31,19 @@ fn a_cluster_is_founded_and_told_in_both_forms() {
 }
 
 #[test]
-fn wrong_use_is_told_and_writes_nothing() {
+fn invalid_arguments_create_nothing() {
     let place = tempfile::tempdir().expect("a folder for the test");
     let folder = place.path().join("shop");
     let dir = folder.to_str().expect("its name is plain");
     for (rest, part) in [
         (&[][..], "--node"),
-        (&["--node", "a"], "allowed is NAME=HOST:PORT"),
-        (&["--node", "a=h:1", "--node", "a=h:2"], "`member: name` is `a`: it is there twice"),
-        (&["--node", "a=h:1", "--algorithm", "buly"], "the nearest is `bully`"),
-        (&["--node", "a=h:1", "--algorithm", "itai-rodeh"], "it is for nodes without ids"),
+        (&["--node", "a"], "expected NAME=HOST:PORT"),
+        (&["--node", "a=h:1", "--node", "a=h:2"], "`member: name` is `a`: it occurs twice"),
+        (&["--node", "a=h:1", "--algorithm", "buly"], "did you mean `bully`?"),
+        (&["--node", "a=h:1", "--algorithm", "itai-rodeh"], "is for nodes without ids"),
         (&["--node", "a=h:1,role=witness"], "at least one must be an elector"),
         (&["--node", "a=h:1", "--cluster", "A"], "`cluster` is `A`"),
-        (&["--node", "a=h:1", "--authority-days", "10"], "members no longer than the authority"),
+        (&["--node", "a=h:1", "--authority-days", "10"], "for members no longer than for"),
     ] {
         let ran = inside(&[&["init", dir], rest].concat());
         assert_eq!(ran.code, 2, "{rest:?}: {}", ran.err);

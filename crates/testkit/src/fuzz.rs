@@ -9,11 +9,11 @@ use std::sync::LazyLock;
 use hustings_algorithms::catalogue::ENTRIES;
 use hustings_protocol::Id;
 
-use hustings_cluster::config::{Choice, Config};
+use hustings_cluster::config::AlgorithmConfig;
 use hustings_cluster::election::{self, Action, Election, SharedState};
 use hustings_cluster::member::MemberRank;
 pub use hustings_cluster::testkit::open_store as store;
-use hustings_cluster::testkit::{Decoder, FrameError, read_request};
+use hustings_cluster::testkit::{parse_config, read_request, split_frames};
 use hustings_cluster::wire::{ForwardedRequest, Message, RaftMessage};
 
 /// The largest frame: large enough for every kind of message, small enough for a fuzzer to exceed.
@@ -24,26 +24,10 @@ const FRAME_LIMIT: usize = 2048;
 /// The first byte is the size of the pieces in which the stream arrives. The frames do not depend on it.
 pub fn frames(bytes: &[u8]) -> bool {
     let Some((&piece, stream)) = bytes.split_first() else { return false };
-    let (found, end) = split(stream, stream.len().max(1));
+    let (found, end) = split_frames(stream, stream.len().max(1), FRAME_LIMIT);
     let size = usize::from(piece) + 1;
-    assert_eq!(split(stream, size), (found.clone(), end), "in pieces of {size} bytes");
+    assert_eq!(split_frames(stream, size, FRAME_LIMIT), (found.clone(), end), "in pieces of {size} bytes");
     found.iter().filter(|payload| message(payload)).count() > 0
-}
-
-/// All payloads of a stream that arrives in pieces of this size, and the error that ended it.
-fn split(stream: &[u8], size: usize) -> (Vec<Vec<u8>>, Option<FrameError>) {
-    let (mut decoder, mut found) = (Decoder::new(FRAME_LIMIT), Vec::new());
-    for piece in stream.chunks(size) {
-        decoder.push(piece);
-        loop {
-            match decoder.next_frame() {
-                Ok(Some(frame)) => found.push(decoder.payload(frame).to_vec()),
-                Ok(None) => break,
-                Err(error) => return (found, Some(error)),
-            }
-        }
-    }
-    (found, None)
 }
 
 /// Whether the bytes are a message. It survives encoding and decoding, and so does what it carries.
@@ -78,7 +62,7 @@ fn message(bytes: &[u8]) -> bool {
 /// A configuration file.
 pub fn configuration(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
-    match Config::parse(text, Path::new("/etc/hustings")) {
+    match parse_config(text, Path::new("/etc/hustings")) {
         Ok(config) => {
             assert!(config.own().is_some(), "the node is a member");
             assert!(config.members.is_sorted_by(|one, next| one.id < next.id), "members are ascending by id");
@@ -108,8 +92,8 @@ pub fn request(bytes: &[u8]) -> bool {
 }
 
 /// Every algorithm that can elect the leader of a cluster, with its default parameters.
-static CHOICES: LazyLock<Vec<Choice>> = LazyLock::new(|| {
-    let named = ENTRIES.iter().map(|entry| Choice::named(entry.about.name, None));
+static CHOICES: LazyLock<Vec<AlgorithmConfig>> = LazyLock::new(|| {
+    let named = ENTRIES.iter().map(|entry| AlgorithmConfig::named(entry.about.name, None));
     named.filter(|choice| Election::check(choice).is_ok()).collect()
 });
 

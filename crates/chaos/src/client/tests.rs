@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
-use hustings_cluster::api::Cause;
-use hustings_cluster::clock::Moment;
+use hustings_cluster::api::ChangeReason;
+use hustings_cluster::clock::Timestamp;
 
 use super::*;
 use crate::history::{self, Recorder};
@@ -91,8 +91,8 @@ impl Node {
     }
 }
 
-fn holding(token: u64, deadline: u64) -> Holding {
-    Holding { office: OFFICE.to_string(), token, deadline: Moment(deadline) }
+fn holding(token: u64, deadline: u64) -> Lease {
+    Lease { office: OFFICE.to_string(), token, deadline: Timestamp(deadline) }
 }
 
 fn names(events: &[Event]) -> Vec<String> {
@@ -112,15 +112,15 @@ fn acquires_renews_stops_when_asked_and_confirms() {
     let late = clock::now() + 60_000 * MILLISECOND;
     node.send(&Reply::Held(holding(5, late)));
     node.send(&Reply::Renewed(holding(5, late + 1)));
-    node.send(&Reply::Stop { office: OFFICE.to_string(), token: 5, why: Cause::Preempted });
+    node.send(&Reply::Stop { office: OFFICE.to_string(), token: 5, reason: ChangeReason::Preempted });
     assert_eq!(node.receive(), Request::Stopped { office: OFFICE.to_string(), token: 5 });
     let recorded = names(&fixture.wait_for(|events| events.len() == 3));
     assert_eq!(recorded, ["n1.x.0#1 acquired 5", "renewed 5", "stop 5"], "recorded before it is confirmed");
     // Asked to stop with a token that it does not hold, it confirms at once.
-    node.send(&Reply::Stop { office: OFFICE.to_string(), token: 4, why: Cause::Preempted });
+    node.send(&Reply::Stop { office: OFFICE.to_string(), token: 4, reason: ChangeReason::Preempted });
     assert_eq!(node.receive(), Request::Stopped { office: OFFICE.to_string(), token: 4 });
     node.send(&Reply::Held(holding(6, late)));
-    node.send(&Reply::Lost { office: OFFICE.to_string(), token: 6, why: Cause::Expired });
+    node.send(&Reply::Lost { office: OFFICE.to_string(), token: 6, reason: ChangeReason::Expired });
     fixture.wait_for(|events| events.len() == 5);
     drop(node);
     assert_eq!(names(&fixture.close())[3..], ["n1.x.0#1 acquired 6", "lost 6"]);

@@ -1,9 +1,25 @@
-//! What programs on the same host say to a node, over its Unix socket: one JSON object a line, both ways.
+//! The API of a node for programs on the same host: one JSON object per line, over a Unix socket.
+//!
+//! [`Client`] is a blocking client:
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use hustings_cluster::api::{Client, Reply, Request};
+//!
+//! let timeout = Duration::from_secs(5);
+//! let mut client = Client::connect("/run/hustings/hustings.sock", timeout)?;
+//! let request = Request::Leader { office: "leader".to_string() };
+//! if let Reply::Office(office) = client.call(&request, Some(timeout))? {
+//!     println!("{:?} holds the office with token {}", office.holder, office.token);
+//! }
+//! # Ok::<(), hustings_cluster::api::ClientError>(())
+//! ```
 
 mod client;
 mod protocol;
 
 pub use client::{Client, ClientError};
 pub use protocol::{
-    Cause, Change, Holding, MAX_BYTES_A_LINE, MemberStatus, OfficeStatus, Refusal, Reply, Request, Status,
+    Change, ChangeReason, Lease, MAX_LINE_BYTES, MemberStatus, OfficeStatus, Reply, Request, RequestError, Status,
 };

@@ -1,270 +1,277 @@
-//! The vocabulary of the socket.
+//! The requests and replies of the node's Unix socket.
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Moment;
+use crate::clock::Timestamp;
 use crate::config::{ArbiterKind, Mode};
 use crate::member::Role;
 
-/// No line is longer, in either direction.
-pub const MAX_BYTES_A_LINE: usize = 1 << 20;
+/// The longest line that either side may send, in bytes.
+pub const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// What a program may ask: `{"do":"leader","office":"leader"}`. Every request is answered by one [`Reply`], in order;
-/// `watch` and `campaign` are followed by more as things happen. What others must be asked about is answered when they
-/// have: `status`, `leader`, `watch`, and what an operator wants done.
+/// A request to the node, such as `{"type":"leader","office":"leader"}`.
+///
+/// The node answers every request with one [`Reply`], in order. `watch` and `campaign` are followed by further replies
+/// as things change. Requests that need the other members (`status`, `leader`, `watch` and every change) are answered
+/// once those have replied.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// Who is up, who leads, what this node thinks: [`Reply::Status`].
+    /// Asks for the state of the cluster. Answered by [`Reply::Status`].
     Status,
-    /// Who holds an office: [`Reply::Office`].
+    /// Asks for the holder of an office. Answered by [`Reply::Office`].
     Leader {
-        /// Its name.
+        /// The name of the office.
         office: String,
     },
-    /// The same, now and whenever it changes: [`Reply::Office`] for ever.
+    /// Asks for the holder of an office, now and after every change. Answered by a stream of [`Reply::Office`].
     Watch {
-        /// Its name; all offices without one.
+        /// The name of the office; every office if absent.
         #[serde(default)]
         office: Option<String>,
     },
-    /// The last changes: [`Reply::History`].
+    /// Asks for the most recent changes. Answered by [`Reply::History`].
     History {
-        /// Of this office only.
+        /// The name of the office; every office if absent.
         #[serde(default)]
         office: Option<String>,
     },
-    /// The holder lets go and somebody else takes over: [`Reply::Done`] when it has. Whichever node is asked.
+    /// Makes the holder give the office up. Answered by [`Reply::Done`] once another member holds it. Any node accepts
+    /// this request.
     Resign {
-        /// Its name.
+        /// The name of the office.
         office: String,
     },
-    /// The office goes to this member: [`Reply::Done`] when it has.
+    /// Hands the office over to a member. Answered by [`Reply::Done`] once that member holds it.
     Transfer {
-        /// Its name.
+        /// The name of the office.
         office: String,
-        /// The member's name.
+        /// The name of the member.
         to: String,
     },
-    /// Nobody new is elected from now on.
+    /// Pauses elections: holders keep their offices, vacant offices stay vacant.
     Pause,
-    /// Elections go on.
+    /// Resumes elections.
     Resume,
-    /// A new member: [`Reply::Done`] when the cluster has taken it in.
+    /// Adds a member. Answered by [`Reply::Done`] once the change is committed.
     AddMember {
-        /// Its number, which is in its certificate: greater than every one there ever was.
+        /// The id in the member's certificate. It must be greater than every id that was ever used.
         id: u64,
-        /// Its name.
+        /// The member's name.
         name: String,
-        /// Host and port.
+        /// The address that peers connect to, `host:port`.
         address: String,
-        /// Compared first.
+        /// The priority; the member with the highest priority is preferred.
         priority: u32,
-        /// What it may do.
+        /// The member's role.
         role: Role,
     },
-    /// A member leaves for good.
+    /// Removes a member for good.
     RemoveMember {
-        /// Its name.
+        /// The member's name.
         name: String,
     },
-    /// This program wants an office, from now until it says otherwise or its connection ends. Answered by
-    /// [`Reply::Done`], then [`Reply::Held`], [`Reply::Renewed`] …, [`Reply::Stop`], [`Reply::Lost`], [`Reply::Held`] …
+    /// Campaigns for an office until the program withdraws or its connection ends.
+    ///
+    /// Answered by [`Reply::Done`], then by [`Reply::Held`], [`Reply::Renewed`], [`Reply::Stop`] and [`Reply::Lost`] as
+    /// the lease changes.
     Campaign {
-        /// Its name.
+        /// The name of the office.
         office: String,
-        /// What it expects of the office; refused if the office is of the other kind. If it turns out to be so only
-        /// when it is granted, the program is told [`Reply::Lost`] with [`Cause::OtherMode`], and its campaign has
-        /// ended.
+        /// The mode that the program expects. The node rejects the request if the office has the other mode. If the
+        /// mismatch shows only when the office is granted, the program gets [`Reply::Lost`] with
+        /// [`ChangeReason::ModeMismatch`], and its campaign has ended.
         #[serde(default)]
         mode: Option<Mode>,
     },
-    /// This program no longer wants the office, and has stopped its work.
+    /// Ends a campaign. The program has stopped its work.
     Withdraw {
-        /// Its name.
+        /// The name of the office.
         office: String,
     },
-    /// This program was told to stop, and has.
+    /// Confirms a [`Reply::Stop`]: the program has stopped its work.
     Stopped {
-        /// Its name.
+        /// The name of the office.
         office: String,
-        /// The token it held.
+        /// The token that the program held.
         token: u64,
     },
 }
 
-/// What a node answers: `{"is":"done"}`.
+/// A reply of the node, such as `{"type":"done"}`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(tag = "is", rename_all = "kebab-case")]
+#[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Reply {
-    /// It is done.
+    /// The request was carried out.
     Done,
-    /// It is not done.
-    Refused(Refusal),
-    /// See [`Request::Status`].
+    /// The request was not carried out.
+    Error(RequestError),
+    /// The answer to [`Request::Status`].
     Status(Box<Status>),
-    /// See [`Request::Leader`] and [`Request::Watch`].
+    /// An answer to [`Request::Leader`] or [`Request::Watch`].
     Office(OfficeStatus),
-    /// See [`Request::History`]: oldest first.
+    /// The answer to [`Request::History`], oldest change first.
     History {
-        /// At most 100 an office; fewer where there are more than 800 offices.
+        /// At most 100 changes per office; fewer if there are more than 800 offices.
         changes: Vec<Change>,
     },
     /// The program holds the office from now on.
-    Held(Holding),
-    /// The program still holds the office, and may act until a later deadline.
-    Renewed(Holding),
-    /// The program is asked to stop its work and say [`Request::Stopped`]; its deadline still holds.
+    Held(Lease),
+    /// The lease was renewed: the program may work until the new deadline.
+    Renewed(Lease),
+    /// The program must stop its work and send [`Request::Stopped`]. Its deadline still applies.
     Stop {
-        /// The office.
+        /// The name of the office.
         office: String,
-        /// The token it holds.
+        /// The token that the program holds.
         token: u64,
-        /// Why.
-        why: Cause,
+        /// Why the office is taken away.
+        reason: ChangeReason,
     },
-    /// The program does not hold the office any more.
+    /// The program no longer holds the office.
     Lost {
-        /// The office.
+        /// The name of the office.
         office: String,
-        /// The token it held.
+        /// The token that the program held.
         token: u64,
-        /// Why.
-        why: Cause,
+        /// Why the office was lost.
+        reason: ChangeReason,
     },
 }
 
-/// Why something was not done.
+/// Why a node did not carry out a request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
-pub struct Refusal {
-    /// A word for programs: `no-majority`, `not-held`, `unknown-member`, `timed-out`, `paused`, `bad-request`, …
+pub struct RequestError {
+    /// A stable code for programs: `no-majority`, `not-held`, `unknown-member`, `timed-out`, `paused`, `bad-request`
+    /// and others.
     pub code: String,
     /// A sentence for people.
     pub message: String,
 }
 
-/// An office that a program on this host holds.
+/// A lease on an office, held by a program on this host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Holding {
-    /// The office.
+pub struct Lease {
+    /// The name of the office.
     pub office: String,
-    /// Greater than every token of this office before.
+    /// The fencing token: greater than every earlier token of this office.
     pub token: u64,
-    /// The program must have stopped by then, by this host's `CLOCK_BOOTTIME`, in nanoseconds.
-    pub deadline: Moment,
+    /// The time by which the program must have stopped, in nanoseconds of this host's `CLOCK_BOOTTIME`.
+    #[serde(rename = "deadline_boottime_ns")]
+    pub deadline: Timestamp,
 }
 
-/// Who holds an office, as far as a node knows.
+/// The holder of an office, as far as the node knows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OfficeStatus {
-    /// The office.
+    /// The name of the office.
     pub office: String,
-    /// What kind it is.
+    /// What happens when the holder fails.
     pub mode: Mode,
-    /// The name of the holder.
+    /// The name of the holder; absent if the office is vacant.
     pub holder: Option<String>,
-    /// Where the holder listens.
+    /// The address of the holder.
     pub address: Option<String>,
-    /// Its token, or the last one there was.
+    /// The token of the holder, or the last token if the office is vacant.
     pub token: u64,
-    /// When it was appointed, in milliseconds since 1970 by the appointer's wall clock: for people, not for decisions.
+    /// When this state began, in milliseconds since 1970 by the arbiter's wall clock. For display only.
     pub since_unix_ms: u64,
-    /// Why it was appointed.
-    pub why: Cause,
-    /// Whether it was so at a moment after the question was asked; if not, it is how things were, as far as the node
-    /// knows.
+    /// Why the office last changed hands.
+    pub reason: ChangeReason,
+    /// Whether a majority confirmed this state after the request arrived. Otherwise it is the last state that the node
+    /// heard of.
     pub current: bool,
 }
 
 /// Why an office changed hands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Cause {
-    /// Nobody held it.
+pub enum ChangeReason {
+    /// The office was vacant.
     #[default]
     Vacant,
-    /// The connection to its holder ended.
+    /// The connection to the holder closed.
     Disconnected,
-    /// Its holder was silent for too long.
+    /// The holder sent nothing for longer than the failure detector allows.
     Silent,
-    /// The lease of its holder ran out.
+    /// The holder's lease expired.
     Expired,
-    /// Its holder gave it up.
+    /// The holder resigned.
     Resigned,
-    /// Its holder left in good order.
+    /// The holder shut down gracefully.
     Left,
-    /// Somebody better was there.
+    /// A higher-ranked member took the office over.
     Preempted,
-    /// An operator said so.
+    /// An operator transferred the office.
     Transferred,
-    /// Its holder is not well.
-    Unwell,
-    /// Its holder was removed from the cluster.
+    /// The holder's health fell below the threshold.
+    Unhealthy,
+    /// The holder was removed from the cluster.
     Removed,
-    /// The elected of this part of the cluster, without an arbiter.
+    /// The member was elected by its part of the cluster; there is no arbiter.
     Elected,
-    /// It is not of the kind that the program asked for.
-    OtherMode,
+    /// The office does not have the mode that the program asked for.
+    ModeMismatch,
 }
 
-/// An office changed hands.
+/// One change of an office.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Change {
-    /// The office.
+    /// The name of the office.
     pub office: String,
-    /// The new holder; none if it became vacant.
+    /// The name of the new holder; absent if the office became vacant.
     pub holder: Option<String>,
-    /// The token.
+    /// The token of the new holder.
     pub token: u64,
-    /// Why.
-    pub why: Cause,
-    /// When, by the appointer's wall clock.
-    pub unix_ms: u64,
+    /// Why the office changed hands.
+    pub reason: ChangeReason,
+    /// When it changed, in milliseconds since 1970 by the arbiter's wall clock.
+    pub since_unix_ms: u64,
 }
 
-/// What a node knows of its cluster.
+/// The state of the cluster, as one node sees it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Status {
-    /// The cluster.
+    /// The name of the cluster.
     pub cluster: String,
-    /// This node.
+    /// The name of this node.
     pub node: String,
-    /// The algorithm.
+    /// The election algorithm.
     pub algorithm: String,
     /// The arbiter.
     pub arbiter: ArbiterKind,
-    /// The member that leads the arbiter.
+    /// The name of the member that leads the arbiter.
     pub arbiter_leader: Option<String>,
-    /// The arbiter's term.
+    /// The arbiter's Raft term.
     pub term: u64,
-    /// Whether the node is in touch with a majority: it made sure after the question was asked.
+    /// Whether a majority confirmed this state after the request arrived.
     pub current: bool,
     /// Whether elections are paused.
     pub paused: bool,
-    /// Everybody, this node included.
+    /// Every member, including this node.
     pub members: Vec<MemberStatus>,
     /// Every office.
     pub offices: Vec<OfficeStatus>,
-    /// What was counted since the start, by name.
+    /// Counters since the node started, by name.
     pub counters: Vec<(String, u64)>,
 }
 
-/// What a node knows of a member.
+/// The state of a member, as one node sees it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MemberStatus {
-    /// Its number.
+    /// The member's id.
     pub id: u64,
-    /// Its name.
+    /// The member's name.
     pub name: String,
-    /// Where it listens.
+    /// The address that peers connect to, `host:port`.
     pub address: String,
-    /// What it may do.
+    /// The member's role.
     pub role: Role,
-    /// Compared first.
+    /// The member's priority.
     pub priority: u32,
-    /// 0 to 100, as it last said.
+    /// The last health score that the member reported, 0 to 100.
     pub health: u8,
-    /// Whether it is up, as far as this node can tell.
+    /// Whether the node considers the member alive.
     pub up: bool,
 }

@@ -1,4 +1,4 @@
-//! The files of a new cluster, and of one more member of it.
+//! Creates the files of a new cluster, or of one more member.
 
 use std::fs::File;
 use std::io;
@@ -7,49 +7,51 @@ use std::time::Duration;
 
 use hustings_protocol::Id;
 
-use super::disk::{at, is_free, make_folder, put, read_pem, replace, sync_folder, write_file};
-use super::error::{ConfigError, shown};
+use super::disk::{
+    check_free, create_folder_atomically, file_error, make_folder, read_pem, replace, sync_folder, write_file,
+};
+use super::error::{ConfigError, excerpt_of};
 use super::read::check_members;
 use super::record::Record;
 use super::write::configuration;
-use super::{ArbiterKind, Choice, Config, MAX_MEMBERS, Newcomer};
+use super::{AlgorithmConfig, ArbiterKind, Config, MAX_MEMBERS, MemberSpec};
 use crate::election::Algorithms;
-use crate::identity::{Authority, IssueError, Issued};
+use crate::identity::{Authority, CertifiedKey, IssueError};
 use crate::member::Member;
 use crate::timing::Timing;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// Dates of certificates go up to the year 9999.
+/// The longest validity: the dates of certificates end with the year 9999.
 const MAX_LIFETIME: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// A cluster that is to be.
+/// The specification of a new cluster.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// Its name: a DNS label.
+pub struct ClusterSpec {
+    /// The name of the cluster, a DNS label.
     pub cluster: String,
-    /// Who is in it from the beginning; they are numbered from 1, in this order.
-    pub members: Vec<Newcomer>,
-    /// The algorithm that decides who should lead.
-    pub algorithm: Choice,
-    /// The algorithms that its nodes know.
+    /// The initial members; their ids are 1, 2, 3, … in this order.
+    pub members: Vec<MemberSpec>,
+    /// The election algorithm.
+    pub algorithm: AlgorithmConfig,
+    /// The algorithms that the nodes of the cluster know.
     pub algorithms: Algorithms,
-    /// Who says who may lead.
+    /// The arbiter.
     pub arbiter: ArbiterKind,
-    /// All times.
+    /// Timeouts and leases.
     pub timing: Timing,
-    /// For how long the certificate of the authority is good.
+    /// How long the authority's certificate is valid.
     pub authority_lifetime: Duration,
-    /// For how long the certificates of members are good.
+    /// How long the members' certificates are valid.
     pub node_lifetime: Duration,
 }
 
-impl Plan {
-    /// A cluster of this name and these members, and everything else as usual.
-    pub fn new(cluster: impl Into<String>, members: Vec<Newcomer>) -> Self {
-        Plan {
+impl ClusterSpec {
+    /// A cluster with this name and these members, and defaults for everything else.
+    pub fn new(cluster: impl Into<String>, members: Vec<MemberSpec>) -> Self {
+        ClusterSpec {
             cluster: cluster.into(),
             members,
-            algorithm: Choice::default(),
+            algorithm: AlgorithmConfig::default(),
             algorithms: Algorithms::default(),
             arbiter: ArbiterKind::default(),
             timing: Timing::default(),
@@ -59,102 +61,102 @@ impl Plan {
     }
 }
 
-/// A cluster whose files are written.
+/// The files of a new cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bootstrapped {
-    /// The folder of it all; it holds the authority's key.
+    /// The folder, which also holds the authority's key.
     pub folder: PathBuf,
     /// Every member, with its folder.
     pub members: Vec<(Member, PathBuf)>,
 }
 
-/// A member whose files are written.
+/// The files of a new member.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Admitted {
-    /// It, with its number.
+pub struct AddedMember {
+    /// The member, with its id.
     pub member: Member,
-    /// The folder for its host.
+    /// The folder to copy to its host.
     pub folder: PathBuf,
 }
 
-/// Why no files were written.
+/// Why the files could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
-    /// There is something already.
-    #[error("{}: is there already and not empty; nothing was changed", .0.display())]
+    /// The folder exists and is not empty.
+    #[error("{}: the folder exists and is not empty; nothing was changed", .0.display())]
     Exists(PathBuf),
-    /// A folder cannot be put in the place of the one that programs stand in.
-    #[error("{}: is the working directory; name a new folder in it", .0.display())]
+    /// The folder is the working directory, which cannot be replaced.
+    #[error("{}: this is the working directory; name a new folder inside it", .0.display())]
     WorkingDirectory(PathBuf),
-    /// The members and choices do not make a cluster.
+    /// The specification is not a valid cluster.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A certificate that is good for too short or too long.
+    /// A certificate's validity is out of range.
     #[error(
-        "certificates of {what} would be good for {}: allowed are an hour to 100 years, and members no longer than the \
-         authority", humantime::format_duration(*.lifetime)
+        "certificates of {what} cannot be valid for {}: expected an hour to 100 years, and for members no longer than for \
+         the authority", humantime::format_duration(*.lifetime)
     )]
     Lifetime {
-        /// Whose.
+        /// Whose certificate.
         what: &'static str,
-        /// For how long.
+        /// The requested validity.
         lifetime: Duration,
     },
-    /// There is a member of this name.
+    /// A member with this name exists already.
     #[error("there is a member `{0}` already")]
-    Member(String),
-    /// There is no member of this name.
+    MemberExists(String),
+    /// No member has this name.
     #[error("there is no member `{0}`")]
-    NoMember(String),
-    /// There are as many members as there may be.
-    #[error("there are {MAX_MEMBERS} members already, and no cluster has more")]
+    UnknownMember(String),
+    /// The cluster has the largest possible number of members.
+    #[error("the cluster has {MAX_MEMBERS} members already, which is the maximum")]
     Full,
-    /// No certificate could be signed.
+    /// A certificate could not be issued.
     #[error(transparent)]
     Issue(#[from] IssueError),
-    /// A file could not be written or read.
+    /// A file could not be read or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         error: io::Error,
     },
 }
 
-/// Founds a cluster: `authority.crt`, `authority.key`, `authority.toml` and a folder for every member, in a folder that
-/// is new or empty. It is there as a whole, or not at all.
-pub fn found(folder: &Path, plan: &Plan) -> Result<Bootstrapped, BootstrapError> {
-    lifetime("the authority", plan.authority_lifetime, MAX_LIFETIME)?;
-    lifetime("members", plan.node_lifetime, plan.authority_lifetime)?;
-    let members: Vec<Member> = plan.members.iter().zip(1..).map(|(newcomer, id)| newcomer.with_id(Id(id))).collect();
+/// Creates the files of a new cluster: `authority.crt`, `authority.key`, `authority.toml` and one folder per member, in
+/// a folder that is new or empty. Either all files are created or none.
+pub fn bootstrap(folder: &Path, spec: &ClusterSpec) -> Result<Bootstrapped, BootstrapError> {
+    check_lifetime("the authority", spec.authority_lifetime, MAX_LIFETIME)?;
+    check_lifetime("members", spec.node_lifetime, spec.authority_lifetime)?;
+    let members: Vec<Member> = spec.members.iter().zip(1..).map(|(spec, id)| spec.with_id(Id(id))).collect();
     let record = Record {
-        cluster: plan.cluster.clone(),
+        cluster: spec.cluster.clone(),
         highest: Id(members.len() as u64),
-        lifetime: plan.node_lifetime,
-        algorithm: plan.algorithm.clone(),
-        arbiter: plan.arbiter,
-        timing: plan.timing,
+        lifetime: spec.node_lifetime,
+        algorithm: spec.algorithm.clone(),
+        arbiter: spec.arbiter,
+        timing: spec.timing,
         members,
     };
     for member in &record.members {
-        // All of it is read back before any of it is written.
-        let text = configuration(&record.agreement(), member, false);
-        Config::parse_knowing(&text, Path::new(""), &|_| None, Some(&plan.algorithms))?;
+        // Check that every file can be read back before writing any.
+        let text = configuration(&record.shared(), member, false);
+        Config::parse_knowing(&text, Path::new(""), &|_| None, Some(&spec.algorithms))?;
     }
     if record.members.is_empty() {
-        return Err(ConfigError::Missing { key: "member", need: "a cluster has at least one" }.into());
+        return Err(ConfigError::Missing { key: "member", need: "a cluster has at least one member" }.into());
     }
-    is_free(folder)?;
-    let (authority, kept) = Authority::create(&record.cluster, length(plan.authority_lifetime))?;
-    put(folder, |inside| {
-        write_file(&inside.join("authority.crt"), 0o644, &kept.certificate)?;
-        write_file(&inside.join("authority.key"), 0o600, &kept.key)?;
+    check_free(folder)?;
+    let (authority, authority_key) = Authority::create(&record.cluster, certificate_lifetime(spec.authority_lifetime))?;
+    create_folder_atomically(folder, |inside| {
+        write_file(&inside.join("authority.crt"), 0o644, &authority_key.certificate)?;
+        write_file(&inside.join("authority.key"), 0o600, &authority_key.key)?;
         write_file(&inside.join("authority.toml"), 0o600, &record.text())?;
         for member in &record.members {
             let place = inside.join(&member.name);
             make_folder(&place)?;
-            write_member(&place, &authority, &kept.certificate, &record, member, false)?;
+            write_member(&place, &authority, &authority_key.certificate, &record, member, false)?;
             sync_folder(&place)?;
         }
         Ok(())
@@ -163,66 +165,70 @@ pub fn found(folder: &Path, plan: &Plan) -> Result<Bootstrapped, BootstrapError>
     Ok(Bootstrapped { folder: folder.to_path_buf(), members })
 }
 
-/// Admits one more member: issues its key and certificate and writes its folder, in the folder of the cluster's
-/// authority. Its number is one that no member ever had.
-pub fn admit(folder: &Path, newcomer: &Newcomer) -> Result<Admitted, BootstrapError> {
-    // Whoever admits somebody at the same time waits until the end of this function, and sees the new number.
+/// Creates the files of one more member, in the folder of the cluster's authority: its key, its certificate and its
+/// configuration. Its id is one that no member ever had.
+pub fn add_member(folder: &Path, spec: &MemberSpec) -> Result<AddedMember, BootstrapError> {
+    // A concurrent call waits for this lock, and then sees the new id.
     let _lock = lock(folder)?;
     let path = folder.join("authority.toml");
     let mut record = Record::read(&path)?;
-    lifetime("members", record.lifetime, MAX_LIFETIME)?;
-    if record.members.iter().any(|member| member.name == newcomer.name) {
-        return Err(BootstrapError::Member(newcomer.name.clone()));
+    check_lifetime("members", record.lifetime, MAX_LIFETIME)?;
+    if record.members.iter().any(|member| member.name == spec.name) {
+        return Err(BootstrapError::MemberExists(spec.name.clone()));
     }
     if record.members.len() >= MAX_MEMBERS {
         return Err(BootstrapError::Full);
     }
     let before = record.clone();
     record.highest = Id(record.highest.0.saturating_add(1));
-    let member = newcomer.with_id(record.highest);
+    let member = spec.with_id(record.highest);
     record.members.push(member.clone());
     // The algorithm was looked up when the cluster was made.
-    let text = configuration(&record.agreement(), &member, true);
+    let text = configuration(&record.shared(), &member, true);
     Config::parse_knowing(&text, Path::new(""), &|_| None, None)?;
     let place = folder.join(&member.name);
-    is_free(&place)?;
-    let kept =
-        Issued { certificate: read_pem(&folder.join("authority.crt"))?, key: read_pem(&folder.join("authority.key"))? };
-    let authority = Authority::open(&kept)?;
-    // First the number, so that nobody else ever gets it; last the name, so that a failure can be tried again.
+    check_free(&place)?;
+    let authority_key = CertifiedKey {
+        certificate: read_pem(&folder.join("authority.crt"))?,
+        key: read_pem(&folder.join("authority.key"))?,
+    };
+    let authority = Authority::open(&authority_key)?;
+    // The id is recorded first, so that it is never used again; the name last, so that a failed call can be repeated.
     replace(&path, &Record { highest: record.highest, ..before }.text())?;
-    put(&place, |inside| write_member(inside, &authority, &kept.certificate, &record, &member, true))?;
+    create_folder_atomically(&place, |inside| {
+        write_member(inside, &authority, &authority_key.certificate, &record, &member, true)
+    })?;
     replace(&path, &record.text())?;
-    Ok(Admitted { member, folder: place })
+    Ok(AddedMember { member, folder: place })
 }
 
-/// Forgets a member that left for good, so that its name and address are free for another; its number is not. Its
+/// Removes a member from the authority's record, so that its name and address can be used again. Its id cannot. Its
 /// folder stays.
-pub fn dismiss(folder: &Path, name: &str) -> Result<Member, BootstrapError> {
+pub fn remove_member(folder: &Path, name: &str) -> Result<Member, BootstrapError> {
     let _lock = lock(folder)?;
     let path = folder.join("authority.toml");
     let mut record = Record::read(&path)?;
     let index = record.members.iter().position(|member| member.name == name);
-    let gone = record.members.remove(index.ok_or_else(|| BootstrapError::NoMember(shown(name)))?);
+    let removed = record.members.remove(index.ok_or_else(|| BootstrapError::UnknownMember(excerpt_of(name)))?);
     check_members(&record.members)?;
     replace(&path, &record.text())?;
-    Ok(gone)
+    Ok(removed)
 }
 
-/// Until it is dropped, nobody else changes the authority's record.
+/// Locks the authority's record until the file is dropped.
 fn lock(folder: &Path) -> Result<File, BootstrapError> {
-    let lock = File::open(folder).map_err(at(folder))?;
-    lock.lock().map_err(at(folder))?;
+    let lock = File::open(folder).map_err(file_error(folder))?;
+    lock.lock().map_err(file_error(folder))?;
     Ok(lock)
 }
 
-fn lifetime(what: &'static str, lifetime: Duration, longest: Duration) -> Result<(), BootstrapError> {
-    let fits = lifetime >= Duration::from_secs(3600) && lifetime <= longest;
+fn check_lifetime(what: &'static str, lifetime: Duration, max: Duration) -> Result<(), BootstrapError> {
+    let fits = lifetime >= Duration::from_secs(3600) && lifetime <= max;
     if fits { Ok(()) } else { Err(BootstrapError::Lifetime { what, lifetime }) }
 }
 
-/// Of at most [`MAX_LIFETIME`].
-fn length(lifetime: Duration) -> time::Duration {
+/// Converts a lifetime of at most [`MAX_LIFETIME`].
+fn certificate_lifetime(lifetime: Duration) -> time::Duration {
     time::Duration::seconds(i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX))
 }
 
@@ -234,8 +240,8 @@ fn write_member(
     member: &Member,
     join: bool,
 ) -> Result<(), BootstrapError> {
-    let issued = authority.issue(&record.cluster, member, length(record.lifetime))?;
-    write_file(&place.join("hustings.toml"), 0o644, &configuration(&record.agreement(), member, join))?;
+    let issued = authority.issue(&record.cluster, member, certificate_lifetime(record.lifetime))?;
+    write_file(&place.join("hustings.toml"), 0o644, &configuration(&record.shared(), member, join))?;
     write_file(&place.join("authority.crt"), 0o644, authority_certificate)?;
     write_file(&place.join("node.crt"), 0o644, &issued.certificate)?;
     write_file(&place.join("node.key"), 0o600, &issued.key)

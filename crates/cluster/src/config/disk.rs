@@ -1,4 +1,4 @@
-//! Files and folders that are there as a whole, or not at all.
+//! Creates files and folders atomically: a crash leaves all of one or nothing.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -9,58 +9,61 @@ use super::bootstrap::BootstrapError;
 
 const MAX_PEM_BYTES: u64 = 64 << 10;
 
-pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> BootstrapError {
+pub(super) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BootstrapError {
     move |error| BootstrapError::File { path: path.to_path_buf(), error }
 }
 
-/// Fails if there is something that a new folder would replace.
-pub(super) fn is_free(folder: &Path) -> Result<(), BootstrapError> {
-    is_free_from(folder, std::env::current_dir())
+/// Fails if the folder exists and is not empty.
+pub(super) fn check_free(folder: &Path) -> Result<(), BootstrapError> {
+    check_free_from(folder, std::env::current_dir())
 }
 
-fn is_free_from(folder: &Path, here: io::Result<PathBuf>) -> Result<(), BootstrapError> {
+fn check_free_from(folder: &Path, working_directory: io::Result<PathBuf>) -> Result<(), BootstrapError> {
     let mut entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        other => other.map_err(at(folder))?,
+        other => other.map_err(file_error(folder))?,
     };
     if entries.next().is_some() {
         return Err(BootstrapError::Exists(folder.to_path_buf()));
     }
-    // The folder is replaced by another of the same name: whoever stands in it would see nothing.
-    match (here.and_then(fs::canonicalize), fs::canonicalize(folder)) {
+    // The rename below replaces the folder, so a shell inside it would see an empty directory.
+    match (working_directory.and_then(fs::canonicalize), fs::canonicalize(folder)) {
         (Ok(here), Ok(there)) if here == there => Err(BootstrapError::WorkingDirectory(folder.to_path_buf())),
         _ => Ok(()),
     }
 }
 
-/// Makes a folder with what this function writes into it. It appears when it is complete and on disk.
-pub(super) fn put(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), BootstrapError>) -> Result<(), BootstrapError> {
+/// Creates a folder and fills it. The folder appears under its name when it is complete and durable.
+pub(super) fn create_folder_atomically(
+    folder: &Path,
+    fill: impl FnOnce(&Path) -> Result<(), BootstrapError>,
+) -> Result<(), BootstrapError> {
     let parent = parent(folder);
-    let draft = parent.join(format!(".hustings-{:016x}", random().map_err(at(parent))?));
+    let draft = parent.join(format!(".hustings-{:016x}", random().map_err(file_error(parent))?));
     make_folder(&draft)?;
     let done = fill(&draft).and_then(|()| sync_folder(&draft)).and_then(|()| {
-        // This replaces a folder only if it is empty.
+        // `rename` replaces a folder only if it is empty.
         fs::rename(&draft, folder).map_err(|error| match error.kind() {
             io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
                 BootstrapError::Exists(folder.to_path_buf())
             }
-            _ => at(folder)(error),
+            _ => file_error(folder)(error),
         })
     });
     if done.is_err() {
-        // What went wrong is worth telling; that the draft cannot be cleared away, too, is not.
+        // Report the first error rather than a failure to clean up.
         let _ = fs::remove_dir_all(&draft);
     }
     done.and_then(|()| sync_folder(parent))
 }
 
-/// Replaces a file as a whole.
+/// Replaces a file atomically.
 pub(super) fn replace(path: &Path, text: &str) -> Result<(), BootstrapError> {
     let parent = parent(path);
-    let draft = parent.join(format!(".hustings-{:016x}", random().map_err(at(parent))?));
-    let done = write_file(&draft, 0o600, text).and_then(|()| fs::rename(&draft, path).map_err(at(path)));
+    let draft = parent.join(format!(".hustings-{:016x}", random().map_err(file_error(parent))?));
+    let done = write_file(&draft, 0o600, text).and_then(|()| fs::rename(&draft, path).map_err(file_error(path)));
     if done.is_err() {
-        // As above.
+        // Report the first error rather than a failure to clean up.
         let _ = fs::remove_file(&draft);
     }
     done.and_then(|()| sync_folder(parent))
@@ -75,21 +78,21 @@ fn random() -> io::Result<u64> {
 }
 
 pub(super) fn make_folder(path: &Path) -> Result<(), BootstrapError> {
-    DirBuilder::new().mode(0o700).create(path).map_err(at(path))
+    DirBuilder::new().mode(0o700).create(path).map_err(file_error(path))
 }
 
 pub(super) fn write_file(path: &Path, mode: u32, text: &str) -> Result<(), BootstrapError> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(at(path))?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(at(path))
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(file_error(path))?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(file_error(path))
 }
 
 pub(super) fn sync_folder(path: &Path) -> Result<(), BootstrapError> {
-    File::open(path).and_then(|folder| folder.sync_all()).map_err(at(path))
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(file_error(path))
 }
 
 pub(super) fn read_pem(path: &Path) -> Result<String, BootstrapError> {
     let mut text = String::new();
-    File::open(path).and_then(|file| file.take(MAX_PEM_BYTES).read_to_string(&mut text)).map_err(at(path))?;
+    File::open(path).and_then(|file| file.take(MAX_PEM_BYTES).read_to_string(&mut text)).map_err(file_error(path))?;
     Ok(text)
 }
 
@@ -98,28 +101,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_folder_is_free_unless_one_stands_in_it() {
+    fn accepts_an_empty_folder_unless_it_is_the_working_directory() {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let path = folder.path();
-        assert!(is_free_from(path, Ok("/".into())).is_ok());
-        assert!(matches!(is_free_from(path, Ok(path.join("."))), Err(BootstrapError::WorkingDirectory(_))));
+        assert!(check_free_from(path, Ok("/".into())).is_ok());
+        assert!(matches!(check_free_from(path, Ok(path.join("."))), Err(BootstrapError::WorkingDirectory(_))));
         fs::write(path.join("x"), "x").expect("the folder is ours");
-        assert!(matches!(is_free_from(path, Ok("/".into())), Err(BootstrapError::Exists(_))));
+        assert!(matches!(check_free_from(path, Ok("/".into())), Err(BootstrapError::Exists(_))));
     }
 
     #[test]
-    fn a_failure_leaves_nothing_behind_and_nothing_is_replaced() {
+    fn a_failure_leaves_nothing_behind_and_replaces_nothing() {
         let place = tempfile::tempdir().expect("a folder for the test");
         let entries = || fs::read_dir(place.path()).expect("it is there").count();
         let folder = place.path().join("new");
-        let failed = put(&folder, |inside| {
+        let failed = create_folder_atomically(&folder, |inside| {
             write_file(&inside.join("x"), 0o600, "x")?;
             write_file(&inside.join("x"), 0o600, "x")
         });
         assert!(matches!(failed, Err(BootstrapError::File { .. })));
         assert_eq!(entries(), 0);
-        put(&folder, |inside| write_file(&inside.join("x"), 0o600, "first")).expect("it is free");
-        let again = put(&folder, |inside| write_file(&inside.join("x"), 0o600, "second"));
+        create_folder_atomically(&folder, |inside| write_file(&inside.join("x"), 0o600, "first")).expect("it is free");
+        let again = create_folder_atomically(&folder, |inside| write_file(&inside.join("x"), 0o600, "second"));
         assert!(matches!(again, Err(BootstrapError::Exists(_))));
         assert_eq!((entries(), fs::read(folder.join("x")).expect("it was written")), (1, b"first".to_vec()));
     }

@@ -1,4 +1,4 @@
-//! The configuration file as it is written: what is where, not yet what it means.
+//! The configuration file as parsed from TOML, before its values are checked.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use super::Mode;
 use crate::member::Role;
 
-/// A word of the file, or of the environment.
+/// A value from the file or from an environment variable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Text {
     pub(super) text: String,
-    /// The variable that it comes from, if it does not come from the file.
+    /// The environment variable that the value comes from, if any.
     pub(super) variable: Option<&'static str>,
 }
 
@@ -23,7 +23,7 @@ impl<'de> Deserialize<'de> for Text {
 }
 
 impl Text {
-    /// What to call its place in a message.
+    /// The name of the value's source in error messages.
     pub(super) fn place<'a>(&self, key: &'a str) -> &'a str {
         self.variable.unwrap_or(key)
     }
@@ -121,7 +121,7 @@ pub(super) struct HealthDocument {
     pub(super) threshold: Option<u8>,
 }
 
-/// `preempt`: a word, or how long somebody better must have been up.
+/// `preempt`: a keyword, or how long the higher-ranked member must have been up.
 #[derive(Debug)]
 pub(super) enum PreemptDocument {
     Never,
@@ -129,7 +129,7 @@ pub(super) enum PreemptDocument {
     After(Text),
 }
 
-/// By hand, because derived code cannot say what it expected instead of all of them.
+/// Written by hand, because the derived implementation cannot list all alternatives in its error.
 impl<'de> Deserialize<'de> for PreemptDocument {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(PreemptVisitor)

@@ -1,18 +1,18 @@
-//! Variables of the environment that stand above the file.
+//! Environment variables that override the file.
 
 use std::ffi::OsString;
 
 use super::document::{Document, Text};
-use super::error::{ConfigError, wrong};
+use super::error::{ConfigError, invalid};
 
-/// Looks up a variable: the environment, or what a test says.
+/// Looks up a variable, in the environment or in a test's map.
 pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 type Place = fn(&mut Document) -> &mut Option<Text>;
 
 const DRIFT: &str = "HUSTINGS_TIMING_DRIFT_PPM";
 
-/// Every variable but [`DRIFT`], which is a number.
+/// Every variable except [`DRIFT`], which is a number, with the value that it overrides.
 const PLACES: [(&str, Place); 18] = [
     ("HUSTINGS_CLUSTER", |file| &mut file.cluster),
     ("HUSTINGS_NODE", |file| &mut file.node),
@@ -34,27 +34,27 @@ const PLACES: [(&str, Place); 18] = [
     ("HUSTINGS_TIMING_HAND_OVER", |file| &mut file.timing.hand_over),
 ];
 
-/// The variables that stand above the file: the key in capitals, with `_` for `.` and `-`. One that is empty counts as
-/// not set. With `HUSTINGS_ALGORITHM` the file's `params` do not count: they are those of the file's algorithm.
+/// The variables that override the file: the key in capitals, with `_` for `.` and `-`. An empty variable counts as
+/// unset. `HUSTINGS_ALGORITHM` also discards the file's `params`, which belong to the file's algorithm.
 pub const VARIABLES: [&str; PLACES.len() + 1] = {
     let mut names = [DRIFT; PLACES.len() + 1];
-    let mut at = 0;
-    while at < PLACES.len() {
-        names[at] = PLACES[at].0;
-        at += 1;
+    let mut index = 0;
+    while index < PLACES.len() {
+        names[index] = PLACES[index].0;
+        index += 1;
     }
     names
 };
 
-/// Puts what the environment says in the place of what the file says.
-pub(super) fn overrule(file: &mut Document, lookup: Lookup<'_>) -> Result<(), ConfigError> {
+/// Overrides values of the file with those of the environment.
+pub(super) fn apply_environment(file: &mut Document, lookup: Lookup<'_>) -> Result<(), ConfigError> {
     for (variable, place) in PLACES {
         if let Some(text) = value(variable, lookup)? {
             *place(file) = Some(Text { text, variable: Some(variable) });
         }
     }
     if let Some(text) = value(DRIFT, lookup)? {
-        let number = text.parse().map_err(|_| wrong(DRIFT, &text, "allowed is a number of parts per million"))?;
+        let number = text.parse().map_err(|_| invalid(DRIFT, &text, "expected a number of parts per million"))?;
         file.timing.drift_ppm = Some(number);
     }
     if file.algorithm.as_ref().is_some_and(|name| name.variable.is_some()) {
@@ -65,6 +65,6 @@ pub(super) fn overrule(file: &mut Document, lookup: Lookup<'_>) -> Result<(), Co
 
 fn value(variable: &str, lookup: Lookup<'_>) -> Result<Option<String>, ConfigError> {
     let Some(value) = lookup(variable).filter(|value| !value.is_empty()) else { return Ok(None) };
-    let text = value.into_string().map_err(|value| wrong(variable, &value.to_string_lossy(), "it must be UTF-8"))?;
+    let text = value.into_string().map_err(|value| invalid(variable, &value.to_string_lossy(), "it must be UTF-8"))?;
     Ok(Some(text))
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration, and how it is told.
+//! Errors of a configuration.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,81 +6,81 @@ use std::path::{Path, PathBuf};
 use super::MAX_BYTES;
 use crate::timing::TimingError;
 
-/// A configuration that cannot be used. The text says where, what, and what is allowed instead.
+/// Why a configuration is invalid. The text names the place, the value and what is allowed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// Something is wrong in this file.
+    /// The error is in this file.
     #[error("{}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: Box<ConfigError>,
     },
     /// The file could not be read.
     #[error("cannot be read: {0}")]
     Unreadable(#[source] io::Error),
-    /// The file is longer than any configuration.
-    #[error("longer than {MAX_BYTES} bytes, which no configuration is")]
+    /// The file is too long.
+    #[error("the file is longer than {MAX_BYTES} bytes, the maximum for a configuration")]
     TooLong,
-    /// The file is not text.
-    #[error("byte {0} is not UTF-8: a configuration is text")]
-    NotText(usize),
-    /// Not TOML, or not the keys and types of a configuration.
+    /// The file is not UTF-8.
+    #[error("byte {0} is not UTF-8; a configuration must be UTF-8 text")]
+    NotUtf8(usize),
+    /// The file is not TOML, or has a wrong key or type.
     #[error("line {line}, column {column}: {problem}\n  {excerpt}")]
     Toml {
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// From 1, in characters.
+        /// The column, from 1, in characters.
         column: usize,
         /// What is wrong, and what is allowed.
         problem: String,
-        /// What the line says.
+        /// The text of the line.
         excerpt: String,
     },
-    /// A key that must be there is not.
+    /// A required key is missing.
     #[error("`{key}` is missing: {need}")]
     Missing {
         /// The key.
         key: &'static str,
-        /// What it would say.
+        /// What to set it to.
         need: &'static str,
     },
-    /// A value that is not allowed.
+    /// A value is invalid.
     #[error("`{place}` is `{value}`: {problem}")]
-    Wrong {
-        /// The key, or the variable.
+    Invalid {
+        /// The key, or the environment variable.
         place: String,
         /// The value, shortened if it is long.
         value: String,
         /// What is wrong, and what is allowed.
         problem: String,
     },
-    /// Times that do not go together.
+    /// The timing values contradict each other.
     #[error(transparent)]
     Timing(#[from] TimingError),
 }
 
 impl ConfigError {
-    /// The same, with the name of the file.
-    pub(super) fn of(self, path: &Path) -> Self {
+    /// Adds the name of the file.
+    pub(super) fn in_file(self, path: &Path) -> Self {
         ConfigError::File { path: path.to_path_buf(), error: Box::new(self) }
     }
 }
 
-/// A value that is not allowed.
-pub(super) fn wrong(place: impl Into<String>, value: &str, problem: impl Into<String>) -> ConfigError {
-    ConfigError::Wrong { place: place.into(), value: shown(value), problem: problem.into() }
+/// A value that is invalid.
+pub(super) fn invalid(place: impl Into<String>, value: &str, problem: impl Into<String>) -> ConfigError {
+    ConfigError::Invalid { place: place.into(), value: excerpt_of(value), problem: problem.into() }
 }
 
-/// A text from outside, made fit for one line of a message.
-pub(super) fn shown(text: &str) -> String {
-    const MOST: usize = 80;
-    let mut shown: String = text.chars().take(MOST).flat_map(printable).collect();
-    if text.chars().nth(MOST).is_some() {
-        shown.push('…');
+/// Shortens and escapes a foreign text so that it fits on one line.
+pub(super) fn excerpt_of(text: &str) -> String {
+    const MAX_CHARS: usize = 80;
+    let mut excerpt: String = text.chars().take(MAX_CHARS).flat_map(printable).collect();
+    if text.chars().nth(MAX_CHARS).is_some() {
+        excerpt.push('…');
     }
-    shown
+    excerpt
 }
 
 fn printable(character: char) -> impl Iterator<Item = char> {
@@ -89,9 +89,9 @@ fn printable(character: char) -> impl Iterator<Item = char> {
     plain.into_iter().chain(escaped.into_iter().flatten())
 }
 
-/// The name that was probably meant: it differs by a slip or two.
+/// The most similar name, if it differs only by a typo or two.
 pub(super) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // The distance costs the product of the lengths.
+    // The cost of the distance is the product of the lengths.
     if word.len() > 64 {
         return None;
     }
@@ -103,27 +103,27 @@ pub(super) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) 
         .map(|(_, name)| name)
 }
 
-/// What the TOML reader found, with its place in the text, and the name that was meant by one that is unknown.
+/// Turns a TOML error into one with line, column and a suggestion for unknown names.
 pub(super) fn toml_error(text: &str, error: &toml::de::Error) -> ConfigError {
     let start = error.span().map_or(0, |span| span.start).min(text.len());
-    // Spans end between characters; a broken one is better told a little off than not at all.
+    // A span that does not end between characters is reported imprecisely rather than with a panic.
     let before = text.get(..start).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     let excerpt = text[line_start..].lines().next().unwrap_or_default();
     let mut problem: String = error.message().chars().take(600).flat_map(printable).collect();
-    if let Some(meant) = meant(error.message()) {
-        problem += &format!("; the nearest is `{meant}`");
+    if let Some(suggestion) = suggestion(error.message()) {
+        problem += &format!("; did you mean `{suggestion}`?");
     }
     ConfigError::Toml {
         line: 1 + before.matches('\n').count(),
         column: 1 + before[line_start..].chars().count(),
         problem,
-        excerpt: shown(excerpt.trim()),
+        excerpt: excerpt_of(excerpt.trim()),
     }
 }
 
 /// Messages on unknown names have the form: unknown field `x`, expected one of `a`, `b`.
-fn meant(message: &str) -> Option<&str> {
+fn suggestion(message: &str) -> Option<&str> {
     let mut quoted = message.strip_prefix("unknown ")?.split('`').skip(1).step_by(2);
     let word = quoted.next()?;
     nearest(word, quoted)
@@ -134,18 +134,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_fits_on_a_line() {
-        assert_eq!(shown("a\nb\u{7f}"), "a\\nb\\u{7f}");
-        assert_eq!(shown(&"ä".repeat(81)), format!("{}…", "ä".repeat(80)));
-        assert_eq!(shown(&"ä".repeat(80)), "ä".repeat(80));
+    fn excerpts_fit_on_one_line() {
+        assert_eq!(excerpt_of("a\nb\u{7f}"), "a\\nb\\u{7f}");
+        assert_eq!(excerpt_of(&"ä".repeat(81)), format!("{}…", "ä".repeat(80)));
+        assert_eq!(excerpt_of(&"ä".repeat(80)), "ä".repeat(80));
     }
 
     #[test]
-    fn slips_are_understood_and_nonsense_is_not() {
+    fn suggests_names_for_typos_only() {
         assert_eq!(nearest("lisen", ["listen", "lease"]), Some("listen"));
         assert_eq!(nearest("zzzzzz", ["listen", "lease"]), None);
         assert_eq!(nearest(&"x".repeat(1_000_000), ["listen"]), None);
-        assert_eq!(meant("unknown field `noda`, expected one of `node`, `data`"), Some("node"));
-        assert_eq!(meant("invalid type: `node`"), None);
+        assert_eq!(suggestion("unknown field `noda`, expected one of `node`, `data`"), Some("node"));
+        assert_eq!(suggestion("invalid type: `node`"), None);
     }
 }

@@ -1,14 +1,14 @@
-//! What a node is told: its cluster, its fellow members, how to elect, how to keep time.
+//! The configuration of a node: its cluster, its peers, the election and the timing.
 //!
-//! [`Config::read`] takes it from a TOML file and the environment; [`found`] writes the files of a new cluster, and
-//! [`admit`] those of one more member.
+//! [`Config::read`] reads it from a TOML file and the environment. [`bootstrap`] creates the files of a new cluster,
+//! and [`add_member`] those of one more member.
 
 mod bootstrap;
 mod disk;
 mod document;
 mod environment;
 mod error;
-mod newcomer;
+mod member_spec;
 mod read;
 mod record;
 mod values;
@@ -23,132 +23,133 @@ use serde::{Deserialize, Serialize};
 use crate::member::Member;
 use crate::timing::Timing;
 
-pub use crate::election::Choice;
-pub use bootstrap::{Admitted, BootstrapError, Bootstrapped, Plan, admit, dismiss, found};
+pub use crate::election::AlgorithmConfig;
+pub use crate::identity::IssueError;
+pub use bootstrap::{AddedMember, BootstrapError, Bootstrapped, ClusterSpec, add_member, bootstrap, remove_member};
 pub use environment::VARIABLES;
 pub use error::ConfigError;
-pub use newcomer::{Newcomer, NewcomerError};
+pub use member_spec::{MemberSpec, MemberSpecError};
 pub(crate) use values::{MAX_SOCKET_PATH, member_problem, office_name};
 
-/// No configuration file is longer.
-pub const MAX_BYTES: usize = 1 << 20;
-/// No cluster has more members.
+/// The longest configuration file, in bytes.
+pub(crate) const MAX_BYTES: usize = 1 << 20;
+/// The largest number of members of a cluster.
 pub const MAX_MEMBERS: usize = 64;
-/// No configuration speaks of more offices.
+/// The largest number of `[[office]]` blocks.
 pub const MAX_OFFICES: usize = 10_000;
 
-/// Everything a node is told. Paths are absolute, or relative to the working directory.
+/// The configuration of a node. Paths are absolute, or relative to the working directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The cluster's name: a DNS label.
+    /// The name of the cluster, a DNS label.
     pub cluster: String,
-    /// Which of the members this node is.
+    /// The id of the member that this node is.
     pub node: Id,
-    /// The members the cluster begins with, ascending by id; later the arbiter knows better.
+    /// The initial members, ascending by id. Once the node runs, the arbiter's log overrides them.
     pub members: Vec<Member>,
-    /// Where this node listens for its peers: host and port.
+    /// The address to listen on for peers, `host:port`.
     pub listen: String,
-    /// How it is found out who should lead.
-    pub algorithm: Choice,
-    /// Who says who may lead.
+    /// The election algorithm: it determines who should lead.
+    pub algorithm: AlgorithmConfig,
+    /// The arbiter: it determines who may lead.
     pub arbiter: ArbiterKind,
-    /// All times.
+    /// Timeouts and leases.
     pub timing: Timing,
-    /// What is said of offices, by name.
+    /// Policies of individual offices, by name.
     pub offices: Vec<(String, Policy)>,
-    /// What holds for all other offices.
+    /// The policy of every other office.
     pub default_policy: Policy,
-    /// How it is found out how well this host is.
+    /// The health check, if any.
     pub health: Option<Health>,
-    /// The folder of what must not be forgotten.
+    /// The folder for the persistent state.
     pub data: PathBuf,
-    /// The socket for programs on this host.
+    /// The Unix socket for programs on this host.
     pub socket: PathBuf,
-    /// Who this node is, and whom it believes.
+    /// The node's certificate, its key and the authority that it trusts.
     pub tls: Tls,
-    /// Whether this node came to a cluster that was there before it.
+    /// Whether the node joins a cluster that already exists.
     pub join: bool,
 }
 
 impl Config {
-    /// What holds for an office.
+    /// The policy of an office.
     pub fn policy(&self, office: &str) -> Policy {
         self.offices.iter().find(|(name, _)| name == office).map_or(self.default_policy, |(_, policy)| *policy)
     }
 
-    /// This node, as a member.
+    /// The member that this node is.
     pub fn own(&self) -> Option<&Member> {
         self.members.iter().find(|member| member.id == self.node)
     }
 }
 
-/// Who says who may lead.
+/// The arbiter, which determines who may lead.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArbiterKind {
-    /// A majority of the voters, by Raft: at most one holder, with a token.
+    /// A majority of the voters, by Raft. An office has at most one holder, with a fencing token.
     #[default]
     Raft,
-    /// Nobody, as the algorithms were published: every part of a split cluster has a leader of its own.
+    /// No arbiter, as in the published algorithms. Each part of a partitioned cluster elects its own leader.
     None,
 }
 
-/// What holds for an office.
+/// The policy of an office.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Policy {
-    /// What happens when its holder is lost.
+    /// What happens when the holder fails.
     pub mode: Mode,
-    /// Whether somebody better takes it from a live holder.
+    /// Whether a higher-ranked member takes the office from a live holder.
     pub preempt: Preempt,
 }
 
-/// What happens when the holder of an office is lost.
+/// What happens when the holder of an office fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// The next one must wait until the lost one has stopped for certain: its lease is over.
+    /// The next holder waits until the lease of the failed one has expired, so that their work never overlaps.
     #[default]
     Exclusive,
-    /// The next one is appointed at once; whatever the holders write to must refuse old tokens.
+    /// The next holder is appointed at once. Whatever the holders write to must reject old tokens.
     Fenced,
 }
 
-/// Whether somebody better takes an office from a live holder.
+/// Whether a higher-ranked member takes an office from a live holder.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preempt {
-    /// No.
+    /// Never: the holder keeps the office until it fails or resigns.
     #[default]
     Never,
-    /// Yes, once it has been up for the settling time.
+    /// Once the higher-ranked member has been up for `timing.settle`.
     Better,
-    /// Yes, once it has been up for so long.
+    /// Once the higher-ranked member has been up for this long.
     BetterAfter(Duration),
 }
 
-/// How it is found out how well a host is: 0 to 100.
+/// The health check of the host. It yields a score from 0 to 100.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Health {
-    /// How.
+    /// What to run or request.
     pub probe: Probe,
-    /// How often.
+    /// The time from one check to the next.
     pub every: Duration,
-    /// An answer that takes longer counts as 0.
+    /// A check that takes longer scores 0.
     pub timeout: Duration,
-    /// Below this the host does not stand for any office.
+    /// With a lower score the node does not campaign for any office.
     pub threshold: u8,
 }
 
-/// How health is probed.
+/// What a health check runs or requests.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Probe {
-    /// A command: exit code 0 is healthy. A number from 0 to 100 on its first line of output is the score.
+    /// A command. Exit code 0 means healthy; a number from 0 to 100 on the first line of its output is the score.
     Command(Vec<String>),
-    /// An `http://` address: a status of 2xx is healthy.
+    /// An `http://` URL. A 2xx status means healthy.
     Http(String),
 }
 
-/// Files in PEM.
+/// PEM files for TLS.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Tls {
     /// The certificate of the cluster's authority.

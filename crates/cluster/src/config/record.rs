@@ -1,4 +1,4 @@
-//! `authority.toml`: what the authority of a cluster must know to admit one more member.
+//! `authority.toml`: what the authority must remember to add another member.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use humantime::format_duration;
 use hustings_protocol::Id;
 
 use super::document::{MemberDocument, Text, TimingDocument};
-use super::error::{ConfigError, toml_error, wrong};
+use super::error::{ConfigError, invalid, toml_error};
 use super::read::{members, read_text, timing};
 use super::values::{duration, word};
-use super::write::{self, Agreement, quoted};
-use super::{ArbiterKind, Choice};
+use super::write::{self, SharedConfig, quoted};
+use super::{AlgorithmConfig, ArbiterKind};
 use crate::member::Member;
 use crate::timing::Timing;
 
-/// What is kept next to the key of the authority.
+/// The record kept beside the authority's key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Record {
     pub(super) cluster: String,
-    /// The highest number that a member ever had.
+    /// The highest id that a member ever had.
     pub(super) highest: Id,
-    /// For how long certificates of members are good.
+    /// How long the members' certificates are valid.
     pub(super) lifetime: Duration,
-    pub(super) algorithm: Choice,
+    pub(super) algorithm: AlgorithmConfig,
     pub(super) arbiter: ArbiterKind,
     pub(super) timing: Timing,
     pub(super) members: Vec<Member>,
@@ -43,7 +43,7 @@ struct RecordDocument {
     members: Vec<MemberDocument>,
 }
 
-/// In days, as people give it, unless that would not be exact.
+/// The lifetime in days, or exactly if it is not a whole number of days.
 fn days(lifetime: Duration) -> String {
     const DAY: u128 = 24 * 3600 * 1_000_000_000;
     match lifetime.as_nanos() {
@@ -54,7 +54,7 @@ fn days(lifetime: Duration) -> String {
 
 impl Record {
     pub(super) fn read(path: &Path) -> Result<Record, ConfigError> {
-        read_text(path).and_then(|text| Record::parse(&text)).map_err(|error| error.of(path))
+        read_text(path).and_then(|text| Record::parse(&text)).map_err(|error| error.in_file(path))
     }
 
     fn parse(text: &str) -> Result<Record, ConfigError> {
@@ -62,14 +62,14 @@ impl Record {
         let members = members(&file.members)?;
         let highest = Id(file.highest_id);
         if members.iter().any(|member| member.id > highest) {
-            let problem = "a member has a higher id; this is the highest that there ever was";
-            return Err(wrong("highest-id", &highest.to_string(), problem));
+            let problem = "a member has a higher id, but this must be the highest id that was ever used";
+            return Err(invalid("highest-id", &highest.to_string(), problem));
         }
         Ok(Record {
             cluster: file.cluster,
             highest,
             lifetime: duration("node-lifetime", &file.node_lifetime)?,
-            algorithm: Choice::unresolved(&file.algorithm, file.params),
+            algorithm: AlgorithmConfig::unresolved(&file.algorithm, file.params),
             arbiter: word("arbiter", &file.arbiter)?,
             timing: timing(&file.timing)?,
             members,
@@ -78,11 +78,11 @@ impl Record {
 
     pub(super) fn text(&self) -> String {
         format!(
-            "# Hustings: what is needed to admit another member. Keep it with authority.key, off the cluster's hosts.\n\
+            "# Hustings: the record that is needed to add another member. Keep it with authority.key, off the cluster's hosts.\n\
              cluster = {}\n\
-             highest-id = {}  # that a member ever had: numbers are never used again\n\
+             highest-id = {}  # the highest id that was ever used: ids are never reused\n\
              node-lifetime = {}\n\n\
-             # What a new member is told. Whoever changes it on the hosts changes it here too.\n\
+             # The settings of a new member. If you change them on the hosts, change them here too.\n\
              {}\n{}{}",
             quoted(&self.cluster),
             self.highest,
@@ -93,9 +93,9 @@ impl Record {
         )
     }
 
-    /// What the members agree on.
-    pub(super) fn agreement(&self) -> Agreement<'_> {
-        Agreement {
+    /// The settings that all members share.
+    pub(super) fn shared(&self) -> SharedConfig<'_> {
+        SharedConfig {
             cluster: &self.cluster,
             members: &self.members,
             algorithm: &self.algorithm,
@@ -110,11 +110,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lifetimes_are_told_in_days_and_lose_nothing() {
-        for (seconds, told) in [(825 * 86_400, "825days"), (3600, "1h"), (86_401, "1day 1s")] {
+    fn lifetimes_are_written_in_days_without_loss() {
+        for (seconds, text) in [(825 * 86_400, "825days"), (3600, "1h"), (86_401, "1day 1s")] {
             let lifetime = Duration::from_secs(seconds);
-            assert_eq!(days(lifetime), told);
-            assert_eq!(humantime::parse_duration(told), Ok(lifetime));
+            assert_eq!(days(lifetime), text);
+            assert_eq!(humantime::parse_duration(text), Ok(lifetime));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What single values may be: names, addresses, durations, words.
+//! Validates single values: names, addresses, durations, keywords.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -8,18 +8,18 @@ use serde::Deserialize;
 use serde::de::value::{Error as WordError, StrDeserializer};
 
 use super::document::Text;
-use super::error::{ConfigError, nearest, wrong};
-use crate::election::{Algorithms, Choice};
+use super::error::{ConfigError, invalid, nearest};
+use crate::election::{AlgorithmConfig, Algorithms};
 use crate::member::Member;
 
-pub(super) const A_NAME: &str = "allowed are 1 to 63 of a-z, 0-9 and -, with no - at either end";
-pub(super) const AN_ADDRESS: &str =
-    "allowed is HOST:PORT with a name or address as host, IPv6 in brackets, and a port from 1 to 65535";
-const A_DURATION: &str = "allowed is a number with a unit: \"50ms\", \"15s\", \"1m 30s\"";
-/// The room that the kernel has for the path of a socket, less the zero at its end.
+pub(super) const NAME_RULE: &str = "a name has 1 to 63 characters of a-z, 0-9 and -, and no - at either end";
+pub(super) const ADDRESS_RULE: &str =
+    "an address is HOST:PORT: a host name or IP address (IPv6 in brackets) and a port from 1 to 65535";
+const DURATION_RULE: &str = "a duration is a number with a unit: \"50ms\", \"15s\", \"1m 30s\"";
+/// The longest socket path that the kernel accepts, without the terminating zero.
 pub(crate) const MAX_SOCKET_PATH: usize = 107;
 
-/// Whether this is a DNS label in lower case.
+/// Whether the text is a DNS label in lower case.
 pub(super) fn is_name(text: &str) -> bool {
     let inner = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
     (1..=63).contains(&text.len())
@@ -28,30 +28,30 @@ pub(super) fn is_name(text: &str) -> bool {
         && !text.ends_with('-')
 }
 
-/// What is wrong with the name of an office, if anything is.
+/// Checks the name of an office. The error says what is wrong.
 pub(crate) fn office_name(text: &str) -> Result<(), String> {
     let fits = is_name(text);
-    if fits { Ok(()) } else { Err(format!("`{}` is no name of an office: {A_NAME}", text.escape_debug())) }
+    if fits { Ok(()) } else { Err(format!("`{}` is not a valid office name: {NAME_RULE}", text.escape_debug())) }
 }
 
-/// What is wrong with a member, if anything is.
+/// Checks the name and address of a member. Returns what is wrong.
 pub(crate) fn member_problem(member: &Member) -> Option<String> {
     if !is_name(&member.name) {
-        return Some(format!("`{}` is no name of a member: {A_NAME}", member.name.escape_debug()));
+        return Some(format!("`{}` is not a valid member name: {NAME_RULE}", member.name.escape_debug()));
     }
     let fits = is_address(&member.address);
-    (!fits).then(|| format!("`{}` is no address: {AN_ADDRESS}", member.address.escape_debug()))
+    (!fits).then(|| format!("`{}` is not a valid address: {ADDRESS_RULE}", member.address.escape_debug()))
 }
 
-/// Fails unless this is a DNS label in lower case.
+/// Fails unless the text is a DNS label in lower case.
 pub(super) fn name(place: &str, text: &str) -> Result<String, ConfigError> {
-    if is_name(text) { Ok(text.to_string()) } else { Err(wrong(place, text, A_NAME)) }
+    if is_name(text) { Ok(text.to_string()) } else { Err(invalid(place, text, NAME_RULE)) }
 }
 
-/// Whether this is `host:port`.
+/// Whether the text is `host:port`.
 pub(super) fn is_address(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else { return false };
-    // Not only digits are numbers to `parse`: it takes a sign too.
+    // `parse` also accepts a leading `+`.
     let digits = (1..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
     digits && port.parse::<u16>().is_ok_and(|port| port > 0) && is_host(host)
 }
@@ -63,66 +63,71 @@ fn is_host(host: &str) -> bool {
     if host.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         return host.parse::<Ipv4Addr>().is_ok();
     }
-    // Underscores are no part of host names, but of the service names of containers.
+    // Underscores are not allowed in host names, but container service names use them.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let label = |label: &str| (1..=63).contains(&label.len()) && label.bytes().all(plain) && !label.starts_with('-');
     host.len() <= 253 && host.strip_suffix('.').unwrap_or(host).split('.').all(label)
 }
 
-/// Fails unless this is `host:port`.
+/// Fails unless the text is `host:port`.
 pub(super) fn address(place: &str, text: &str) -> Result<String, ConfigError> {
-    if is_address(text) { Ok(text.to_string()) } else { Err(wrong(place, text, AN_ADDRESS)) }
+    if is_address(text) { Ok(text.to_string()) } else { Err(invalid(place, text, ADDRESS_RULE)) }
 }
 
-/// Fails unless this is an address of a page, without encryption.
+/// Fails unless the text is a plain `http://` URL.
 pub(super) fn http(place: &str, text: &str) -> Result<String, ConfigError> {
     let plain = text.len() <= 2000 && text.bytes().all(|byte| byte.is_ascii_graphic());
     let host = text.strip_prefix("http://").and_then(|rest| rest.split(['/', '?', '#']).next());
     match host {
         Some(host) if plain && (is_address(host) || is_host(host)) => Ok(text.to_string()),
-        _ => Err(wrong(place, text, "allowed is http://HOST:PORT/PATH, without blanks; the port is 80 if left out")),
+        _ => Err(invalid(place, text, "a URL is http://HOST[:PORT][/PATH], without spaces; the default port is 80")),
     }
 }
 
-/// A time with its unit.
+/// Parses a duration with a unit.
 pub(super) fn duration(key: &str, text: &Text) -> Result<Duration, ConfigError> {
-    humantime::parse_duration(&text.text).map_err(|_| wrong(text.place(key), &text.text, A_DURATION))
+    humantime::parse_duration(&text.text).map_err(|_| invalid(text.place(key), &text.text, DURATION_RULE))
 }
 
-/// One of the words of a type.
+/// Parses a keyword of an enum.
 pub(super) fn word<'de, T: Deserialize<'de>>(place: &str, text: &'de str) -> Result<T, ConfigError> {
     T::deserialize(StrDeserializer::<WordError>::new(text)).map_err(|error| {
-        // The rest of the message repeats the value.
+        // The beginning of the message repeats the value.
         let message = error.to_string();
         let allowed = message.rsplit_once("expected ").map_or("", |(_, allowed)| allowed);
-        wrong(place, text, format!("allowed is {allowed}"))
+        invalid(place, text, format!("expected {allowed}"))
     })
 }
 
-/// The algorithm of this name, which must be able to elect among the members of a cluster.
+/// Checks that an algorithm exists and can elect a leader of a cluster.
 pub(super) fn algorithm(
     place: &str,
     text: &str,
     params: Option<Vec<String>>,
     algorithms: &Algorithms,
-) -> Result<Choice, ConfigError> {
+) -> Result<AlgorithmConfig, ConfigError> {
     let choice = algorithms.choose(text, params);
     let Some(about) = choice.about() else {
         let known = algorithms.all().flat_map(|about| about.names());
-        let meant = nearest(text, known).map(|meant| format!("; the nearest is `{meant}`")).unwrap_or_default();
-        return Err(wrong(place, text, format!("there is no such algorithm{meant}; `hustings list` shows all")));
+        let suggestion =
+            nearest(text, known).map(|suggestion| format!(" (did you mean `{suggestion}`?)")).unwrap_or_default();
+        return Err(invalid(
+            place,
+            text,
+            format!("there is no such algorithm{suggestion}; `hustings list` lists all of them"),
+        ));
     };
     if about.elects_by_id() {
         return Ok(choice);
     }
     let problem = match about.goal {
-        Goal::Estimate => "it counts nodes and elects nobody; `bully` elects",
+        Goal::Estimate => "this algorithm estimates the number of nodes and elects no leader; try `bully`",
         Goal::Leader => {
-            "it is for nodes without ids, and lets coins choose: the members of a cluster have ids and priorities, and \
-             the best is to lead; `bully` elects it"
+            "this algorithm is for nodes without ids and elects a random one, but a cluster must elect its \
+             highest-ranked member; try `bully`"
         }
     };
-    Err(wrong(place, text, problem))
+    Err(invalid(place, text, problem))
 }
 
 #[cfg(test)]
@@ -172,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_without_encryption_and_on_a_host() {
+    fn urls_are_plain_http_with_a_host() {
         for good in ["http://localhost", "http://[::1]:80/a?b", "http://10.0.0.1:8080/health"] {
             assert!(http("health.http", good).is_ok(), "{good}");
         }

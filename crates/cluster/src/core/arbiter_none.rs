@@ -5,8 +5,8 @@
 
 use super::Core;
 use super::table::{Command, Holder};
-use crate::api::Cause;
-use crate::clock::Moment;
+use crate::api::ChangeReason;
+use crate::clock::Timestamp;
 
 impl Core {
     /// Makes the table match the results of the elections.
@@ -14,7 +14,7 @@ impl Core {
         if self.consensus.is_some() {
             return;
         }
-        self.deadline = Moment::NEVER;
+        self.deadline = Timestamp::NEVER;
         let own = self.own_holder();
         let elected: Vec<(String, Option<Holder>)> = self
             .elections
@@ -42,7 +42,7 @@ impl Core {
             let command = match holder {
                 Some(to) => {
                     let mode = self.settings.policy(&office).mode;
-                    let cause = Cause::Elected;
+                    let cause = ChangeReason::Elected;
                     Command::Grant {
                         office: office.clone(),
                         holder: to,
@@ -53,7 +53,7 @@ impl Core {
                         unix_ms,
                     }
                 }
-                None => Command::Vacate { office: office.clone(), token, cause: Cause::Resigned, unix_ms },
+                None => Command::Vacate { office: office.clone(), token, cause: ChangeReason::Resigned, unix_ms },
             };
             last_token += 1;
             self.table.apply(last_token, command);

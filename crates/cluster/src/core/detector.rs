@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::clock::Moment;
+use crate::clock::Timestamp;
 use crate::timing::Timing;
 
 /// The weight of a new interval in the running averages is one over this.
@@ -17,19 +17,19 @@ const DEVIATIONS: i64 = 8;
 /// grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FailureDetector {
-    last_contact: Moment,
+    last_contact: Timestamp,
     mean: i64,
     deviation: i64,
 }
 
 impl FailureDetector {
     /// A detector for a peer that was heard from just now.
-    pub(super) fn new(timing: &Timing, now: Moment) -> Self {
+    pub(super) fn new(timing: &Timing, now: Timestamp) -> Self {
         FailureDetector { last_contact: now, mean: timing.heartbeat.as_nanos() as i64, deviation: 0 }
     }
 
     /// A heartbeat arrived: updates the statistics.
-    pub(super) fn record_heartbeat(&mut self, now: Moment) {
+    pub(super) fn record_heartbeat(&mut self, now: Timestamp) {
         let interval = now.since(self.last_contact).as_nanos().min(60_000_000_000) as i64;
         let error = interval - self.mean;
         self.mean += error / GAIN_DIVISOR;
@@ -38,7 +38,7 @@ impl FailureDetector {
     }
 
     /// Another message arrived. It proves that the peer is alive, but says nothing about heartbeat intervals.
-    pub(super) fn record_contact(&mut self, now: Moment) {
+    pub(super) fn record_contact(&mut self, now: Timestamp) {
         self.last_contact = now;
     }
 
@@ -49,7 +49,7 @@ impl FailureDetector {
     }
 
     /// When the peer becomes suspected if it stays silent.
-    pub(super) fn suspect_at(&self, timing: &Timing) -> Moment {
+    pub(super) fn suspect_at(&self, timing: &Timing) -> Timestamp {
         self.last_contact + self.timeout(timing)
     }
 }
@@ -60,7 +60,7 @@ mod tests {
 
     fn after(intervals: impl IntoIterator<Item = u64>) -> Duration {
         let timing = Timing::default();
-        let mut now = Moment(1 << 40);
+        let mut now = Timestamp(1 << 40);
         let mut detector = FailureDetector::new(&timing, now);
         for interval in intervals {
             now = now + Duration::from_millis(interval);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use hustings_protocol::Id;
 
 use super::Core;
-use crate::clock::Moment;
+use crate::clock::Timestamp;
 use crate::election::{Action, Election, SharedState, TimerToken, key};
 use crate::faults::Rule;
 use crate::member::MemberRank;
@@ -19,7 +19,7 @@ struct RunningElection {
 }
 
 /// A timer of an election: when it is due, the key of the election, and its token.
-struct ScheduledTimer(Moment, u64, TimerToken);
+struct ScheduledTimer(Timestamp, u64, TimerToken);
 
 impl PartialEq for ScheduledTimer {
     fn eq(&self, other: &Self) -> bool {
@@ -69,8 +69,8 @@ impl Elections {
     }
 
     /// When the next timer is due.
-    pub(super) fn next_timeout(&self) -> Moment {
-        self.timers.peek().map_or(Moment::NEVER, |Reverse(ScheduledTimer(at, ..))| *at)
+    pub(super) fn next_timeout(&self) -> Timestamp {
+        self.timers.peek().map_or(Timestamp::NEVER, |Reverse(ScheduledTimer(at, ..))| *at)
     }
 
     /// Whether the node is a candidate for an office.

@@ -12,8 +12,8 @@ use hustings_protocol::Id;
 use super::handover::Handover;
 use super::table::{Command, Holder};
 use super::{Core, LEADER, requests};
-use crate::api::Cause;
-use crate::clock::Moment;
+use crate::api::ChangeReason;
+use crate::clock::Timestamp;
 use crate::config::{Mode, Preempt};
 use crate::wire::Claim;
 
@@ -30,7 +30,7 @@ pub(super) struct Grants {
     /// Handovers in progress, by office.
     pub(super) handovers: BTreeMap<String, Handover>,
     /// When to evaluate the claims again.
-    pub(super) next_evaluation: Moment,
+    pub(super) next_evaluation: Timestamp,
     /// How many more offices may become held in this evaluation.
     free_capacity: usize,
 }
@@ -38,10 +38,10 @@ pub(super) struct Grants {
 impl Grants {
     /// This node became the arbiter's leader: starts over, without claims and handovers of an earlier term.
     pub(super) fn reset(&mut self) {
-        *self = Grants { next_evaluation: Moment::ZERO, ..Grants::default() };
+        *self = Grants { next_evaluation: Timestamp::ZERO, ..Grants::default() };
     }
 
-    pub(super) fn next_timeout(&self) -> Moment {
+    pub(super) fn next_timeout(&self) -> Timestamp {
         self.next_evaluation
     }
 }
@@ -70,7 +70,7 @@ impl Core {
 
     /// Evaluates all claims, and proposes the grants that are allowed now.
     pub(super) fn evaluate_claims(&mut self) {
-        self.grants.next_evaluation = Moment::NEVER;
+        self.grants.next_evaluation = Timestamp::NEVER;
         if !self.consensus.as_ref().is_some_and(|consensus| consensus.is_established()) || self.disk_failed {
             return;
         }
@@ -110,7 +110,7 @@ impl Core {
         let to = Holder { id: claimant, incarnation };
         let known = self.table.offices.get(office).cloned();
         let Some((holder, known)) = known.as_ref().and_then(|known| Some((known.holder?, known))) else {
-            let cause = known.map_or(Cause::Vacant, |known| known.cause);
+            let cause = known.map_or(ChangeReason::Vacant, |known| known.cause);
             self.grant(office, to, claim.policy.mode, cause, false);
             return;
         };
@@ -122,9 +122,9 @@ impl Core {
         } else if holder == to || !self.is_up(holder.id) {
             // The claimant is the holder, or it is not certain yet that the holder is lost.
         } else if !self.is_candidate_for(holder.id, office) {
-            self.begin_handover(office, known, Some(claimant), Cause::Resigned, None);
+            self.begin_handover(office, known, Some(claimant), ChangeReason::Resigned, None);
         } else if !known.pinned && self.may_preempt(claimant, holder.id, claim.policy.preempt) {
-            self.begin_handover(office, known, Some(claimant), Cause::Preempted, None);
+            self.begin_handover(office, known, Some(claimant), ChangeReason::Preempted, None);
         }
     }
 
@@ -147,12 +147,12 @@ impl Core {
     }
 
     /// Why a holder counts as lost; `None` if it does not.
-    pub(super) fn loss_cause(&mut self, holder: Holder) -> Option<Cause> {
+    pub(super) fn loss_cause(&mut self, holder: Holder) -> Option<ChangeReason> {
         if !self.table.members.contains_key(&holder.id) {
-            return Some(Cause::Removed);
+            return Some(ChangeReason::Removed);
         }
         if self.incarnation_of(holder.id).is_some_and(|incarnation| incarnation != holder.incarnation) {
-            return Some(Cause::Disconnected);
+            return Some(ChangeReason::Disconnected);
         }
         if self.is_up(holder.id) {
             return None;
@@ -164,16 +164,16 @@ impl Core {
                 let recent = peer.down_reports.values().filter(|at| **at + floor >= peer.since).count();
                 (peer.since.max(self.lease_rounds.leader_since), peer.down_cause, recent)
             }
-            None => (self.lease_rounds.leader_since, Cause::Silent, 0),
+            None => (self.lease_rounds.leader_since, ChangeReason::Silent, 0),
         };
         // A lost connection may mean that only one link is cut. The holder is lost if enough voters report it down, or
         // if it stays silent.
         let others = self.consensus.as_ref().map_or(0, |consensus| {
             consensus.voters().into_iter().filter(|&id| id != holder.id && self.is_up(id)).count()
         });
-        let is_confirmed_down = cause == Cause::Disconnected && 2 * (1 + down_reports) > others;
-        let is_timed_out = cause == Cause::Silent || since + floor <= self.now;
-        if is_confirmed_down || is_timed_out || cause == Cause::Left {
+        let is_confirmed_down = cause == ChangeReason::Disconnected && 2 * (1 + down_reports) > others;
+        let is_timed_out = cause == ChangeReason::Silent || since + floor <= self.now;
+        if is_confirmed_down || is_timed_out || cause == ChangeReason::Left {
             return Some(cause);
         }
         self.schedule_evaluation(since + floor);
@@ -185,7 +185,7 @@ impl Core {
         let has_left = self
             .peers
             .get(&holder.id)
-            .is_some_and(|peer| peer.down_cause == Cause::Left && peer.incarnation == holder.incarnation);
+            .is_some_and(|peer| peer.down_cause == ChangeReason::Left && peer.incarnation == holder.incarnation);
         if mode == Mode::Fenced || has_left {
             return true;
         }
@@ -198,7 +198,7 @@ impl Core {
         expiry <= self.now
     }
 
-    pub(super) fn schedule_evaluation(&mut self, moment: Moment) {
+    pub(super) fn schedule_evaluation(&mut self, moment: Timestamp) {
         if moment > self.now {
             self.grants.next_evaluation = self.grants.next_evaluation.min(moment);
         }
@@ -226,7 +226,7 @@ impl Core {
         }
     }
 
-    pub(super) fn grant(&mut self, office: &str, holder: Holder, mode: Mode, cause: Cause, pinned: bool) {
+    pub(super) fn grant(&mut self, office: &str, holder: Holder, mode: Mode, cause: ChangeReason, pinned: bool) {
         let expected_token = self.table.token(office);
         // The table would reject the grant, and it would be proposed again and again.
         if office != LEADER && self.grants.free_capacity == 0 && !self.table.offices.contains_key(office) {
@@ -250,7 +250,7 @@ impl Core {
         }
     }
 
-    pub(super) fn vacate(&mut self, office: &str, token: u64, cause: Cause) {
+    pub(super) fn vacate(&mut self, office: &str, token: u64, cause: ChangeReason) {
         let command = Command::Vacate { office: office.to_string(), token, cause, unix_ms: self.unix_ms };
         self.propose_change(office, token, &command);
     }

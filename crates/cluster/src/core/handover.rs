@@ -10,8 +10,8 @@ use hustings_protocol::Id;
 
 use super::table::{Holder, Office};
 use super::{Core, requests};
-use crate::api::{Cause, Refusal};
-use crate::clock::Moment;
+use crate::api::{ChangeReason, RequestError};
+use crate::clock::Timestamp;
 use crate::wire::Message;
 
 /// A handover in progress.
@@ -20,10 +20,10 @@ pub(super) struct Handover {
     pub(super) token: u64,
     /// The new holder; `None` if any claimant may get the office.
     pub(super) to: Option<Id>,
-    pub(super) cause: Cause,
+    pub(super) cause: ChangeReason,
     pub(super) stage: Stage,
     /// When the handover is abandoned.
-    pub(super) deadline: Moment,
+    pub(super) deadline: Timestamp,
     /// Who is told the outcome, if somebody asked for it.
     pub(super) requester: Option<requests::Requester>,
 }
@@ -45,7 +45,7 @@ impl Core {
         office: &str,
         known: &Office,
         to: Option<Id>,
-        cause: Cause,
+        cause: ChangeReason,
         requester: Option<requests::Requester>,
     ) {
         let Some(holder) = known.holder else { return };
@@ -56,7 +56,7 @@ impl Core {
         if let Some(handover) = self.grants.handovers.get_mut(office) {
             if handover.stage == Stage::AwaitingSuccessor {
                 (handover.stage, handover.to) = (Stage::SteppingDown, None);
-                self.request_step_down(holder.id, office, token, Cause::Resigned);
+                self.request_step_down(holder.id, office, token, ChangeReason::Resigned);
             }
             return;
         }
@@ -67,7 +67,7 @@ impl Core {
         self.request_step_down(holder.id, office, token, cause);
     }
 
-    fn request_step_down(&mut self, holder: Id, office: &str, token: u64, cause: Cause) {
+    fn request_step_down(&mut self, holder: Id, office: &str, token: u64, cause: ChangeReason) {
         if holder == self.settings.own {
             self.step_down(office, token, cause);
         } else {
@@ -77,7 +77,7 @@ impl Core {
 
     /// A holder has stopped. The office goes to the intended holder, or else to the best claimant, or becomes vacant.
     /// `default_cause` is recorded if there was no handover in progress.
-    pub(super) fn handle_stepped_down(&mut self, from: Id, office: &str, token: u64, default_cause: Cause) {
+    pub(super) fn handle_stepped_down(&mut self, from: Id, office: &str, token: u64, default_cause: ChangeReason) {
         let Some(known) = self.table.offices.get(office).cloned() else { return };
         if known.token != token || known.holder.is_none_or(|holder| holder.id != from) || !self.is_arbiter_leader() {
             return;
@@ -91,7 +91,7 @@ impl Core {
             .or_else(|| claimant.map(|(id, _)| *id).filter(is_available).max_by_key(|id| self.rank(*id)));
         match next.and_then(|id| Some(Holder { id, incarnation: self.incarnation_of(id)? })) {
             Some(to) if !self.table.paused => {
-                let pinned = cause == Cause::Transferred && intended == Some(to.id);
+                let pinned = cause == ChangeReason::Transferred && intended == Some(to.id);
                 self.grant(office, to, known.mode, cause, pinned);
             }
             _ => self.vacate(office, token, cause),
@@ -136,7 +136,7 @@ impl Core {
                 // No other candidate was elected. The holder must step down nevertheless.
                 let known = self.table.offices.get(&office).cloned();
                 if let Some(known) = known.filter(|known| known.token == handover.token) {
-                    self.begin_handover(&office, &known, None, Cause::Resigned, handover.requester);
+                    self.begin_handover(&office, &known, None, ChangeReason::Resigned, handover.requester);
                 }
             } else if let Some(requester) = handover.requester {
                 self.respond(requester, Err(requests::timed_out(&office)));
@@ -147,7 +147,12 @@ impl Core {
     }
 
     /// An operator asked to transfer an office to a member.
-    pub(super) fn transfer(&mut self, office: &str, to: &str, requester: requests::Requester) -> Result<(), Refusal> {
+    pub(super) fn transfer(
+        &mut self,
+        office: &str,
+        to: &str,
+        requester: requests::Requester,
+    ) -> Result<(), RequestError> {
         let id = self.table.member_by_name(to).map(|member| member.id).ok_or_else(|| requests::unknown_member(to))?;
         let known = self.table.offices.get(office).cloned().ok_or_else(|| requests::not_held(office))?;
         let holder = known.holder.ok_or_else(|| requests::not_held(office))?;
@@ -165,7 +170,7 @@ impl Core {
             return Err(requests::busy(office));
         }
         let deadline = self.now + self.settings.timing.hand_over;
-        let (token, cause) = (known.token, Cause::Transferred);
+        let (token, cause) = (known.token, ChangeReason::Transferred);
         let handover = Handover {
             token,
             to: Some(id),
@@ -186,14 +191,14 @@ impl Core {
     }
 
     /// An operator asked the holder of an office to resign.
-    pub(super) fn resign(&mut self, office: &str, requester: requests::Requester) -> Result<(), Refusal> {
+    pub(super) fn resign(&mut self, office: &str, requester: requests::Requester) -> Result<(), RequestError> {
         let known = self.table.offices.get(office).cloned().ok_or_else(|| requests::not_held(office))?;
         let holder = known.holder.ok_or_else(|| requests::not_held(office))?;
         if self.grants.handovers.contains_key(office) {
             return Err(requests::busy(office));
         }
         let deadline = self.now + self.settings.timing.hand_over / 2;
-        let (token, cause) = (known.token, Cause::Resigned);
+        let (token, cause) = (known.token, ChangeReason::Resigned);
         let handover =
             Handover { token, to: None, cause, stage: Stage::AwaitingSuccessor, deadline, requester: Some(requester) };
         self.grants.handovers.insert(office.to_string(), handover);

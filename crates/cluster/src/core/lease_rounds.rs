@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 use hustings_protocol::Id;
 
 use super::{Core, Output};
-use crate::clock::Moment;
+use crate::clock::Timestamp;
 use crate::wire::{FollowerHeartbeat, Heartbeat, LeaderHeartbeat, Message};
 
 /// How many rounds and answers are remembered until they are confirmed.
@@ -31,12 +31,12 @@ const MAX_UNCONFIRMED: usize = 64;
 pub(super) struct LeaseRounds {
     /// The last round, and the start of each round that is not confirmed yet.
     round: u64,
-    open_rounds: VecDeque<(u64, Moment)>,
+    open_rounds: VecDeque<(u64, Timestamp)>,
     /// When the next round is due.
-    pub(super) next_round: Moment,
+    pub(super) next_round: Timestamp,
     followers: BTreeMap<Id, Follower>,
     /// When this node became the leader.
-    pub(super) leader_since: Moment,
+    pub(super) leader_since: Timestamp,
     /// The index of the first entry of its term.
     pub(super) term_start: u64,
 }
@@ -47,10 +47,10 @@ struct Follower {
     /// The last round that it answered.
     last_round: u64,
     /// When its last answer arrived, and from which incarnation.
-    last_heard: Moment,
+    last_heard: Timestamp,
     incarnation: u64,
     /// When the last answer of an earlier incarnation arrived.
-    previous_last_heard: Moment,
+    previous_last_heard: Timestamp,
     /// Answers that are not confirmed yet: number, and the last round when the answer arrived.
     unconfirmed: VecDeque<(u64, u64)>,
     confirmed: u64,
@@ -60,14 +60,14 @@ struct Follower {
 
 impl LeaseRounds {
     /// This node became the leader; `term_start` is the index of the first entry of its term.
-    pub(super) fn reset(&mut self, term_start: u64, now: Moment) {
+    pub(super) fn reset(&mut self, term_start: u64, now: Timestamp) {
         *self =
             LeaseRounds { round: self.round, leader_since: now, term_start, next_round: now, ..LeaseRounds::default() };
     }
 
     /// From when the lease of this incarnation of a member is counted.
-    pub(super) fn lease_start(&self, id: Id, incarnation: u64) -> Moment {
-        let heard = self.followers.get(&id).map_or(Moment::ZERO, |follower| {
+    pub(super) fn lease_start(&self, id: Id, incarnation: u64) -> Timestamp {
+        let heard = self.followers.get(&id).map_or(Timestamp::ZERO, |follower| {
             if follower.incarnation == incarnation { follower.last_heard } else { follower.previous_last_heard }
         });
         heard.max(self.leader_since)
@@ -213,7 +213,7 @@ impl Core {
         {
             until = Some(started + self.settings.lease_at_holder);
         }
-        self.deadline = self.deadline.max(until.unwrap_or(Moment::ZERO));
+        self.deadline = self.deadline.max(until.unwrap_or(Timestamp::ZERO));
     }
 
     /// Relays a message from one peer to another.

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use super::table::Holder;
 use super::{ClientId, Core, LEADER, Output};
-use crate::api::{Cause, Holding, Reply};
-use crate::clock::Moment;
+use crate::api::{ChangeReason, Lease, Reply};
+use crate::clock::Timestamp;
 use crate::config::{MAX_OFFICES, Mode};
 use crate::member::Role;
 use crate::wire::{Candidacy, Claim, MAX_LIST_LEN, Message};
@@ -24,15 +24,15 @@ const CAMPAIGN_PAUSE: std::time::Duration = std::time::Duration::from_secs(10);
 #[derive(Default)]
 pub(super) struct LocalLeases {
     /// The leases that it holds, by office.
-    leases: BTreeMap<String, Lease>,
+    leases: BTreeMap<String, LocalLease>,
     /// The campaigns of clients, by office, in the order in which they began.
     campaigns: BTreeMap<String, Vec<Campaign>>,
     /// Offices that the node is not a candidate for, and until when.
-    paused_campaigns: BTreeMap<String, Moment>,
+    paused_campaigns: BTreeMap<String, Timestamp>,
     /// Tokens that the node gave up, although the table may still show them.
     relinquished: BTreeMap<String, u64>,
     /// The deadline that clients were last given, plus the time that they have to stop.
-    announced_deadline: Moment,
+    announced_deadline: Timestamp,
 }
 
 /// A client that campaigns for an office.
@@ -51,13 +51,13 @@ impl Campaign {
 }
 
 /// An office that this node holds.
-struct Lease {
+struct LocalLease {
     token: u64,
     mode: Mode,
     client: Option<ClientId>,
     state: LeaseState,
     /// Until when the client was told that it may act.
-    client_deadline: Moment,
+    client_deadline: Timestamp,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,19 +72,19 @@ enum LeaseState {
 
 impl LocalLeases {
     /// When the next deadline here is due.
-    pub(super) fn next_timeout(&self, deadline: Moment) -> Moment {
-        let mut next = if self.leases.is_empty() { Moment::NEVER } else { deadline };
+    pub(super) fn next_timeout(&self, deadline: Timestamp) -> Timestamp {
+        let mut next = if self.leases.is_empty() { Timestamp::NEVER } else { deadline };
         for lease in self.leases.values() {
             next = next.min(match lease.state {
                 LeaseState::Active | LeaseState::Stopping => lease.client_deadline,
-                LeaseState::Stopped => Moment::NEVER,
+                LeaseState::Stopped => Timestamp::NEVER,
             });
         }
         self.paused_campaigns.values().fold(next, |next, until| next.min(*until))
     }
 
     /// The offices whose leases satisfy `filter`.
-    fn offices_where(&self, filter: impl Fn(&str, &Lease) -> bool) -> Vec<String> {
+    fn offices_where(&self, filter: impl Fn(&str, &LocalLease) -> bool) -> Vec<String> {
         self.leases.iter().filter(|(office, lease)| filter(office, lease)).map(|(office, _)| office.clone()).collect()
     }
 
@@ -162,15 +162,15 @@ impl Core {
         // A client whose deadline has passed has stopped, even if the lease was extended meanwhile.
         let (now, deadline) = (self.now, self.deadline);
         let is_expired =
-            |lease: &Lease| deadline <= now || (lease.state == LeaseState::Active && lease.client_deadline <= now);
+            |lease: &LocalLease| deadline <= now || (lease.state == LeaseState::Active && lease.client_deadline <= now);
         let expired = self.local_leases.offices_where(|_, lease| is_expired(lease));
-        expired.into_iter().for_each(|office| self.lose_lease(&office, Cause::Expired));
+        expired.into_iter().for_each(|office| self.lose_lease(&office, ChangeReason::Expired));
         let lost = self.local_leases.offices_where(|office, lease| {
             let known = self.table.offices.get(office);
             known.is_none_or(|known| known.token != lease.token || known.holder != Some(own))
         });
         for office in lost {
-            let cause = self.table.offices.get(&office).map_or(Cause::Removed, |known| known.cause);
+            let cause = self.table.offices.get(&office).map_or(ChangeReason::Removed, |known| known.cause);
             self.lose_lease(&office, cause);
         }
         self.accept_grants(own);
@@ -198,10 +198,10 @@ impl Core {
             self.reject_mismatched_campaigns(&office, token, mode);
             let client = self.local_leases.campaigns.get(&office).and_then(|campaigns| Some(campaigns.first()?.client));
             let client_deadline = self.deadline - self.settings.timing.stop;
-            let lease = Lease { token, mode, client, state: LeaseState::Active, client_deadline };
+            let lease = LocalLease { token, mode, client, state: LeaseState::Active, client_deadline };
             self.local_leases.leases.insert(office.clone(), lease);
             if let Some(client) = client {
-                self.reply(client, Reply::Held(Holding { office, token, deadline: client_deadline }));
+                self.reply(client, Reply::Held(Lease { office, token, deadline: client_deadline }));
             } else if office != LEADER {
                 // The client that campaigned for the office is gone.
                 self.mark_stopped(&office, token);
@@ -222,22 +222,22 @@ impl Core {
             self.local_leases.campaigns.remove(office);
         }
         for client in mismatched {
-            self.reply(client, Reply::Lost { office: office.to_string(), token, why: Cause::OtherMode });
+            self.reply(client, Reply::Lost { office: office.to_string(), token, reason: ChangeReason::ModeMismatch });
         }
     }
 
     /// Ends a lease, and tells the client.
-    fn lose_lease(&mut self, office: &str, cause: Cause) {
+    fn lose_lease(&mut self, office: &str, cause: ChangeReason) {
         let Some(lease) = self.local_leases.leases.remove(office) else { return };
         self.local_leases.relinquished.insert(office.to_string(), lease.token);
         if let Some(client) = lease.client {
-            self.reply(client, Reply::Lost { office: office.to_string(), token: lease.token, why: cause });
+            self.reply(client, Reply::Lost { office: office.to_string(), token: lease.token, reason: cause });
         }
     }
 
     /// Clients that were asked to stop have stopped when their deadline has passed.
     fn finish_stopping(&mut self) {
-        let is_due = |lease: &Lease| lease.state == LeaseState::Stopping && lease.client_deadline <= self.now;
+        let is_due = |lease: &LocalLease| lease.state == LeaseState::Stopping && lease.client_deadline <= self.now;
         let due = self.local_leases.leases.iter().filter(|(_, lease)| is_due(lease));
         let due: Vec<(String, u64)> = due.map(|(office, lease)| (office.clone(), lease.token)).collect();
         due.into_iter().for_each(|(office, token)| self.mark_stopped(&office, token));
@@ -255,7 +255,7 @@ impl Core {
         for (office, lease) in active {
             if deadline > lease.client_deadline {
                 lease.client_deadline = deadline;
-                let holding = Holding { office: office.clone(), token: lease.token, deadline };
+                let holding = Lease { office: office.clone(), token: lease.token, deadline };
                 replies.extend(lease.client.map(|client| (client, Reply::Renewed(holding))));
             }
         }
@@ -263,10 +263,10 @@ impl Core {
     }
 
     /// The arbiter wants an office back: asks the client to stop.
-    pub(super) fn step_down(&mut self, office: &str, token: u64, cause: Cause) {
+    pub(super) fn step_down(&mut self, office: &str, token: u64, cause: ChangeReason) {
         let Some(lease) = self.local_leases.leases.get_mut(office).filter(|lease| lease.token == token) else {
             if self.local_leases.relinquished.get(office) == Some(&token) {
-                self.report_stopped(office, token, Cause::Expired);
+                self.report_stopped(office, token, ChangeReason::Expired);
             }
             return;
         };
@@ -276,7 +276,7 @@ impl Core {
         match lease.client {
             Some(client) => {
                 lease.state = LeaseState::Stopping;
-                self.reply(client, Reply::Stop { office: office.to_string(), token, why: cause });
+                self.reply(client, Reply::Stop { office: office.to_string(), token, reason: cause });
             }
             None => self.mark_stopped(office, token),
         }
@@ -284,7 +284,7 @@ impl Core {
 
     /// A client reports that its work for an office has stopped. It cannot report that for another client.
     pub(super) fn handle_client_stopped(&mut self, client: ClientId, office: &str, token: u64) {
-        let belongs_to_another = |lease: &Lease| lease.client.is_some_and(|holder| holder != client);
+        let belongs_to_another = |lease: &LocalLease| lease.client.is_some_and(|holder| holder != client);
         if !self.local_leases.leases.get(office).is_some_and(belongs_to_another) {
             self.mark_stopped(office, token);
         }
@@ -295,11 +295,11 @@ impl Core {
         let Some(lease) = self.local_leases.leases.get_mut(office).filter(|lease| lease.token == token) else { return };
         if lease.state != LeaseState::Stopped {
             lease.state = LeaseState::Stopped;
-            self.report_stopped(office, token, Cause::Resigned);
+            self.report_stopped(office, token, ChangeReason::Resigned);
         }
     }
 
-    fn report_stopped(&mut self, office: &str, token: u64, cause: Cause) {
+    fn report_stopped(&mut self, office: &str, token: u64, cause: ChangeReason) {
         match self.arbiter_leader() {
             Some(leader) if leader == self.settings.own => self.handle_stepped_down(leader, office, token, cause),
             Some(leader) => self.send(leader, Message::SteppedDown { office: office.to_string(), token, cause }),
@@ -315,10 +315,10 @@ impl Core {
             known.is_some_and(|known| known.token == token && known.holder == Some(own))
         };
         let stopped = self.local_leases.leases.iter().filter(|(_, lease)| lease.state == LeaseState::Stopped);
-        let stopped = stopped.map(|(office, lease)| (office, lease.token, Cause::Resigned));
+        let stopped = stopped.map(|(office, lease)| (office, lease.token, ChangeReason::Resigned));
         let relinquished =
-            self.local_leases.relinquished.iter().map(|(office, token)| (office, *token, Cause::Expired));
-        let outstanding: Vec<(String, u64, Cause)> = stopped
+            self.local_leases.relinquished.iter().map(|(office, token)| (office, *token, ChangeReason::Expired));
+        let outstanding: Vec<(String, u64, ChangeReason)> = stopped
             .chain(relinquished)
             .filter(|(office, token, _)| is_still_granted(office, *token))
             .map(|(office, token, cause)| (office.clone(), token, cause))
@@ -345,7 +345,7 @@ impl Core {
             && mode.is_none_or(|mode| mode == lease.mode)
         {
             (lease.client, lease.client_deadline) = (Some(client), client_deadline);
-            let holding = Holding { office: office.to_string(), token: lease.token, deadline: client_deadline };
+            let holding = Lease { office: office.to_string(), token: lease.token, deadline: client_deadline };
             self.reply(client, Reply::Held(holding));
         }
     }

@@ -48,8 +48,8 @@ use self::read_index::ReadIndex;
 use self::start::Settings;
 pub use self::start::Setup;
 use self::table::Table;
-use crate::api::{Cause, Reply, Request};
-use crate::clock::Moment;
+use crate::api::{ChangeReason, Reply, Request};
+use crate::clock::Timestamp;
 use crate::member::Member;
 use crate::store::Write;
 use crate::wire::{Candidacy, Claim, Message};
@@ -97,11 +97,11 @@ pub enum Exit {
 /// The decision logic of one node. See the module's documentation.
 pub struct Core {
     settings: Settings,
-    now: Moment,
+    now: Timestamp,
     /// Wall-clock time. It is only displayed, never used for decisions.
     unix_ms: u64,
     /// When the core asked to be called.
-    next_timeout: Moment,
+    next_timeout: Timestamp,
     peers: BTreeMap<Id, Peer>,
     /// The peer that relayed the message being handled, if it did not come directly.
     relayed_by: Option<Id>,
@@ -113,7 +113,7 @@ pub struct Core {
     candidacy: Candidacy,
     health: u8,
     leaving: bool,
-    leave_deadline: Moment,
+    leave_deadline: Timestamp,
     elections: Elections,
     /// `None` in a cluster without an arbiter.
     consensus: Option<Consensus>,
@@ -123,10 +123,10 @@ pub struct Core {
     grants: Grants,
     local_leases: LocalLeases,
     /// Until when this node may act as a holder.
-    deadline: Moment,
+    deadline: Timestamp,
     /// The claims that this node last sent: to which leader, in which term.
     sent_claims: Option<(Id, u64, Vec<Claim>)>,
-    claims_sent_at: Moment,
+    claims_sent_at: Timestamp,
     /// Members whose disk is not the one that was registered for them.
     unknown_disks: BTreeSet<Id>,
     /// Members whose registration is proposed but not committed yet.
@@ -152,7 +152,7 @@ impl Core {
     }
 
     /// When to call [`Core::handle_timeout`] at the latest.
-    pub fn poll_timeout(&self) -> Moment {
+    pub fn poll_timeout(&self) -> Timestamp {
         self.next_timeout
     }
 
@@ -162,28 +162,28 @@ impl Core {
     }
 
     /// A connection to `peer` was established; `incarnation` identifies its process.
-    pub fn handle_connected(&mut self, peer: Id, incarnation: u64, now: Moment) {
+    pub fn handle_connected(&mut self, peer: Id, incarnation: u64, now: Timestamp) {
         self.advance_clock(now);
         self.peer_connected(peer, incarnation);
         self.reconcile();
     }
 
     /// The connection to a peer has ended.
-    pub fn handle_disconnected(&mut self, peer: Id, now: Moment) {
+    pub fn handle_disconnected(&mut self, peer: Id, now: Timestamp) {
         self.advance_clock(now);
         self.peer_disconnected(peer);
         self.reconcile();
     }
 
     /// A message from a peer arrived.
-    pub fn handle_message(&mut self, from: Id, message: Message, now: Moment) {
+    pub fn handle_message(&mut self, from: Id, message: Message, now: Timestamp) {
         self.advance_clock(now);
         self.dispatch(from, message);
         self.reconcile();
     }
 
     /// All writes up to and including `number` are durable.
-    pub fn handle_persisted(&mut self, number: u64, now: Moment) {
+    pub fn handle_persisted(&mut self, number: u64, now: Timestamp) {
         self.advance_clock(now);
         self.disk_failed = false;
         if let Some(consensus) = &mut self.consensus {
@@ -193,7 +193,7 @@ impl Core {
     }
 
     /// The disk failed to write. The node grants nothing until a later write is durable.
-    pub fn handle_disk_failed(&mut self, now: Moment) {
+    pub fn handle_disk_failed(&mut self, now: Timestamp) {
         self.advance_clock(now);
         self.disk_failed = true;
         self.increment("failed-disk-writes");
@@ -206,20 +206,20 @@ impl Core {
     }
 
     /// The time that [`Core::poll_timeout`] returned has come.
-    pub fn handle_timeout(&mut self, now: Moment) {
+    pub fn handle_timeout(&mut self, now: Timestamp) {
         self.advance_clock(now);
         self.reconcile();
     }
 
     /// A client sent a request.
-    pub fn handle_request(&mut self, client: ClientId, request: Request, now: Moment) {
+    pub fn handle_request(&mut self, client: ClientId, request: Request, now: Timestamp) {
         self.advance_clock(now);
         self.dispatch_request(client, request);
         self.reconcile();
     }
 
     /// A client's connection has ended.
-    pub fn handle_client_gone(&mut self, client: ClientId, now: Moment) {
+    pub fn handle_client_gone(&mut self, client: ClientId, now: Timestamp) {
         self.advance_clock(now);
         self.watchers.remove(&client);
         self.read_index.remove_client(client);
@@ -228,14 +228,14 @@ impl Core {
     }
 
     /// Sets the host's health score, 0–100.
-    pub fn set_health(&mut self, health: u8, now: Moment) {
+    pub fn set_health(&mut self, health: u8, now: Timestamp) {
         self.advance_clock(now);
         self.health = health.min(100);
         self.reconcile();
     }
 
     /// Begins an orderly shutdown: the node hands its offices over before it stops.
-    pub fn leave(&mut self, now: Moment) {
+    pub fn leave(&mut self, now: Timestamp) {
         self.advance_clock(now);
         self.leaving = true;
         self.leave_deadline = now + self.settings.timing.hand_over;
@@ -256,13 +256,14 @@ impl Core {
         *self.counters.entry(counter).or_default() += 1;
     }
 
-    fn advance_clock(&mut self, now: Moment) {
+    fn advance_clock(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
-        if self.now > self.next_timeout.max(Moment::ZERO) + PAUSE_THRESHOLD && self.next_timeout != Moment::NEVER {
+        if self.now > self.next_timeout.max(Timestamp::ZERO) + PAUSE_THRESHOLD && self.next_timeout != Timestamp::NEVER
+        {
             self.restart_detectors();
             self.increment("process-pauses");
         }
-        self.next_timeout = Moment::NEVER;
+        self.next_timeout = Timestamp::NEVER;
     }
 
     fn dispatch(&mut self, from: Id, message: Message) {
@@ -322,7 +323,7 @@ impl Core {
             Message::PollResponse { term, poll } => self.handle_poll_response(from, term, poll),
             Message::ReadIndexResponse { number, committed } => self.handle_read_index_response(number, committed),
             Message::UnknownDisk => self.outputs.push(Output::Exit(Exit::UnknownDisk)),
-            Message::Leave => self.mark_down(from, Cause::Left),
+            Message::Leave => self.mark_down(from, ChangeReason::Left),
             Message::Relay { .. } => {}
         }
     }

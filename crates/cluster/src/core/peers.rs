@@ -6,8 +6,8 @@ use hustings_protocol::Id;
 
 use super::Core;
 use super::detector::FailureDetector;
-use crate::api::Cause;
-use crate::clock::Moment;
+use crate::api::ChangeReason;
+use crate::clock::Timestamp;
 use crate::member::MemberRank;
 use crate::timing::Timing;
 use crate::wire::{Candidacy, Heartbeat, Message};
@@ -29,32 +29,32 @@ pub(super) struct Peer {
     /// Whether the peer is up, as far as this node can tell.
     pub(super) up: bool,
     /// When it last went up or down.
-    pub(super) since: Moment,
+    pub(super) since: Timestamp,
     /// Why it went down, if it is down.
-    pub(super) down_cause: Cause,
+    pub(super) down_cause: ChangeReason,
     pub(super) detector: FailureDetector,
     /// When it was last heard from directly, not through a relay.
-    pub(super) last_direct_contact: Moment,
+    pub(super) last_direct_contact: Timestamp,
     /// The last candidacy that it announced.
     pub(super) candidacy: Option<Candidacy>,
     /// Heartbeats sent to it that are not confirmed yet: number and time.
-    pub(super) sent_heartbeats: VecDeque<(u64, Moment)>,
+    pub(super) sent_heartbeats: VecDeque<(u64, Timestamp)>,
     pub(super) last_number: u64,
     /// Members that reported it down, and when.
-    pub(super) down_reports: BTreeMap<Id, Moment>,
+    pub(super) down_reports: BTreeMap<Id, Timestamp>,
     /// How often it went down recently, and when it last did.
     flaps: u32,
-    last_down: Moment,
+    last_down: Timestamp,
 }
 
 impl Peer {
-    pub(super) fn new(timing: &Timing, now: Moment) -> Self {
+    pub(super) fn new(timing: &Timing, now: Timestamp) -> Self {
         Peer {
             connected: false,
             incarnation: 0,
             up: false,
             since: now,
-            down_cause: Cause::Silent,
+            down_cause: ChangeReason::Silent,
             detector: FailureDetector::new(timing, now),
             last_direct_contact: now,
             candidacy: None,
@@ -62,12 +62,12 @@ impl Peer {
             last_number: 0,
             down_reports: BTreeMap::new(),
             flaps: 0,
-            last_down: Moment::ZERO,
+            last_down: Timestamp::ZERO,
         }
     }
 
     /// Numbers the heartbeat that is sent now.
-    pub(super) fn next_number(&mut self, now: Moment) -> u64 {
+    pub(super) fn next_number(&mut self, now: Timestamp) -> u64 {
         self.last_number += 1;
         if self.sent_heartbeats.len() >= MAX_UNCONFIRMED {
             self.sent_heartbeats.pop_front();
@@ -77,14 +77,14 @@ impl Peer {
     }
 
     /// When the heartbeat with this number was sent. Forgets earlier ones.
-    pub(super) fn sent_at(&mut self, number: u64) -> Option<Moment> {
+    pub(super) fn sent_at(&mut self, number: u64) -> Option<Timestamp> {
         while self.sent_heartbeats.pop_front_if(|(sent, _)| *sent < number).is_some() {}
         self.sent_heartbeats.front().filter(|(sent, _)| *sent == number).map(|(_, at)| *at)
     }
 
     /// How long this peer must be up before it may take an office from a live holder. The time grows if the peer is
     /// flapping.
-    pub(super) fn settle_time(&self, base: std::time::Duration, now: Moment) -> std::time::Duration {
+    pub(super) fn settle_time(&self, base: std::time::Duration, now: Timestamp) -> std::time::Duration {
         let is_stable = now.since(self.last_down) > FLAP_WINDOW;
         base * 2u32.pow(if is_stable { 0 } else { self.flaps.saturating_sub(1).min(MAX_DOUBLINGS) })
     }
@@ -124,7 +124,7 @@ impl Core {
             peer.connected = false;
         }
         self.interrupt_elections(id);
-        self.mark_down(id, Cause::Disconnected);
+        self.mark_down(id, ChangeReason::Disconnected);
     }
 
     /// A message from a peer arrived, directly or through a relay.
@@ -157,7 +157,7 @@ impl Core {
     }
 
     /// This node observed that a peer went down.
-    pub(super) fn mark_down(&mut self, id: Id, cause: Cause) {
+    pub(super) fn mark_down(&mut self, id: Id, cause: ChangeReason) {
         let now = self.now;
         let Some(peer) = self.peers.get_mut(&id).filter(|peer| peer.up) else { return };
         (peer.up, peer.since, peer.down_cause) = (false, now, cause);
@@ -176,7 +176,7 @@ impl Core {
     }
 
     /// Marks peers down that have been silent for too long. Returns when the next one is due.
-    pub(super) fn detect_failures(&mut self) -> Moment {
+    pub(super) fn detect_failures(&mut self) -> Timestamp {
         let timing = self.settings.timing;
         let silent_peers: Vec<Id> = self
             .peers
@@ -186,7 +186,7 @@ impl Core {
             })
             .map(|(id, _)| *id)
             .collect();
-        silent_peers.into_iter().for_each(|id| self.mark_down(id, Cause::Silent));
+        silent_peers.into_iter().for_each(|id| self.mark_down(id, ChangeReason::Silent));
         let is_silent =
             |peer: &Peer| peer.connected && peer.last_direct_contact + peer.detector.timeout(&timing) <= self.now;
         let silent_links =
@@ -194,7 +194,7 @@ impl Core {
         let silent_links: Vec<Id> = silent_links.map(|(id, _)| *id).collect();
         silent_links.into_iter().for_each(|id| self.drop_connection(id));
         let watched = self.peers.iter().filter(|(id, peer)| peer.up && self.exchanges_heartbeats_with(**id));
-        watched.map(|(_, peer)| peer.detector.suspect_at(&timing)).min().unwrap_or(Moment::NEVER)
+        watched.map(|(_, peer)| peer.detector.suspect_at(&timing)).min().unwrap_or(Timestamp::NEVER)
     }
 
     /// Closes the connection to a peer that has been silent for too long. Its messages may still arrive through relays,

@@ -15,7 +15,7 @@ use hustings_protocol::Id;
 
 use super::{ClientId, Core, requests};
 use crate::api::{Reply, Request};
-use crate::clock::Moment;
+use crate::clock::Timestamp;
 use crate::wire::Message;
 
 /// How many reads may be pending. Further ones are answered at once, as not current.
@@ -34,7 +34,7 @@ pub(super) struct ReadIndex {
     /// Confirmations, ascending: reads up to a number may be answered when the log is applied up to an index.
     confirmed: VecDeque<(u64, u64)>,
     /// When the request is repeated, because it may be lost or the leader may have changed.
-    retry_at: Moment,
+    retry_at: Timestamp,
     /// On the leader: the current poll, the number of the last poll, and the nodes that wait for the next one, each
     /// with the number of its request.
     poll: Option<Poll>,
@@ -45,7 +45,7 @@ pub(super) struct ReadIndex {
 struct PendingRead {
     number: u64,
     reader: Reader,
-    deadline: Moment,
+    deadline: Timestamp,
 }
 
 /// Who wants to read.
@@ -63,7 +63,7 @@ struct Poll {
     committed: u64,
     supporters: BTreeSet<Id>,
     readers: BTreeMap<Id, u64>,
-    retry_at: Moment,
+    retry_at: Timestamp,
 }
 
 impl ReadIndex {
@@ -74,7 +74,7 @@ impl ReadIndex {
             last_number: incarnation / 2,
             pending: VecDeque::new(),
             confirmed: VecDeque::new(),
-            retry_at: Moment::NEVER,
+            retry_at: Timestamp::NEVER,
             poll: None,
             last_poll: 0,
             next_readers: BTreeMap::new(),
@@ -82,9 +82,9 @@ impl ReadIndex {
     }
 
     /// When the next retry or deadline is due.
-    pub(super) fn next_timeout(&self) -> Moment {
+    pub(super) fn next_timeout(&self) -> Timestamp {
         let waiting =
-            self.pending.iter().map(|pending| pending.deadline.min(self.retry_at)).min().unwrap_or(Moment::NEVER);
+            self.pending.iter().map(|pending| pending.deadline.min(self.retry_at)).min().unwrap_or(Timestamp::NEVER);
         self.poll.as_ref().map_or(waiting, |poll| waiting.min(poll.retry_at))
     }
 
@@ -122,7 +122,7 @@ impl Core {
         if let Reader::Client(client, _) = reader
             && self.read_index.pending_weight(client) > MAX_PENDING_PER_CLIENT
         {
-            return self.reply(client, Reply::Refused(requests::too_many_requests()));
+            return self.reply(client, Reply::Error(requests::too_many_requests()));
         }
         let has_room = self.read_index.pending.len() < MAX_PENDING;
         if self.consensus.is_none() || !self.has_recent_quorum() || self.arbiter_leader().is_none() || !has_room {

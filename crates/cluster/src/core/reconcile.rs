@@ -8,8 +8,8 @@ use raft::eraftpb::{ConfChangeType, ConfChangeV2};
 use super::consensus::Committed;
 use super::table::{Command, Table};
 use super::{Core, Exit, FIRST_CAMPAIGN_DELAY, Output};
-use crate::api::Cause;
-use crate::clock::Moment;
+use crate::api::ChangeReason;
+use crate::clock::Timestamp;
 use crate::member::Member;
 use crate::wire::Message;
 
@@ -44,7 +44,7 @@ impl Core {
         self.notify_watchers();
         self.process_reads();
         let requests = self.expire_requests();
-        let campaign_at = self.consensus.as_ref().map_or(Moment::NEVER, |consensus| consensus.campaign_at());
+        let campaign_at = self.consensus.as_ref().map_or(Timestamp::NEVER, |consensus| consensus.campaign_at());
         let local_leases = self.local_leases.next_timeout(self.deadline);
         let times = [
             suspect_at,
@@ -56,7 +56,7 @@ impl Core {
             local_leases,
         ];
         let times = times.into_iter().chain([self.read_index.next_timeout()]);
-        self.next_timeout = times.min().unwrap_or(Moment::NEVER);
+        self.next_timeout = times.min().unwrap_or(Timestamp::NEVER);
         if self.leaving {
             self.next_timeout = self.next_timeout.min(self.leave_deadline);
         }
@@ -174,7 +174,7 @@ impl Core {
         self.sent_claims = None;
         self.pending_proposals.clear();
         if let Some(leader) = leader.filter(|_| !leads) {
-            let down = self.peers.iter().filter(|(_, peer)| !peer.up && peer.down_cause == Cause::Disconnected);
+            let down = self.peers.iter().filter(|(_, peer)| !peer.up && peer.down_cause == ChangeReason::Disconnected);
             let down: Vec<Id> = down.map(|(id, _)| *id).collect();
             down.into_iter().for_each(|id| self.send(leader, Message::PeerDown(id)));
         }
@@ -318,7 +318,7 @@ impl Core {
                 self.broadcast(&Message::Leave);
             }
             self.outputs.push(Output::Exit(Exit::Left));
-            self.leave_deadline = Moment::NEVER;
+            self.leave_deadline = Timestamp::NEVER;
         }
     }
 }

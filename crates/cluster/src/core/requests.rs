@@ -7,8 +7,8 @@ use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, Conf
 use super::read_index::Reader;
 use super::table::Command;
 use super::{ClientId, Core, LEADER};
-use crate::api::{Refusal, Reply, Request};
-use crate::clock::Moment;
+use crate::api::{Reply, Request, RequestError};
+use crate::clock::Timestamp;
 use crate::config::{MAX_MEMBERS, MAX_OFFICES, Mode};
 use crate::member::{Member, Role};
 use crate::wire::{ForwardedRequest, Message};
@@ -35,26 +35,26 @@ pub(super) struct Requester {
 /// A request that was forwarded and not answered yet.
 pub(super) struct PendingRequest {
     client: ClientId,
-    deadline: Moment,
+    deadline: Timestamp,
 }
 
-fn refusal(code: &str, message: String) -> Refusal {
-    Refusal { code: code.to_string(), message }
+fn refusal(code: &str, message: String) -> RequestError {
+    RequestError { code: code.to_string(), message }
 }
 
-pub(super) fn not_held(office: &str) -> Refusal {
+pub(super) fn not_held(office: &str) -> RequestError {
     refusal("not-held", format!("nobody holds the office `{office}`"))
 }
-pub(super) fn unknown_member(name: &str) -> Refusal {
+pub(super) fn unknown_member(name: &str) -> RequestError {
     refusal("unknown-member", format!("there is no member `{name}`"))
 }
-pub(super) fn not_ready(name: &str, office: &str) -> Refusal {
+pub(super) fn not_ready(name: &str, office: &str) -> RequestError {
     refusal("not-ready", format!("`{name}` is down, unhealthy, or not a candidate for the office `{office}`"))
 }
-pub(super) fn busy(office: &str) -> Refusal {
+pub(super) fn busy(office: &str) -> RequestError {
     refusal("busy", format!("a handover of the office `{office}` is already in progress"))
 }
-pub(super) fn timed_out(office: &str) -> Refusal {
+pub(super) fn timed_out(office: &str) -> RequestError {
     refusal(
         "timed-out",
         format!(
@@ -62,19 +62,19 @@ pub(super) fn timed_out(office: &str) -> Refusal {
         ),
     )
 }
-pub(super) fn went_elsewhere(office: &str) -> Refusal {
+pub(super) fn went_elsewhere(office: &str) -> RequestError {
     refusal("elsewhere", format!("the office `{office}` went to another node in the meantime"))
 }
-pub(super) fn paused() -> Refusal {
+pub(super) fn paused() -> RequestError {
     refusal("paused", "elections are paused; `hustings resume` resumes them".to_string())
 }
-pub(super) fn too_many_requests() -> Refusal {
+pub(super) fn too_many_requests() -> RequestError {
     refusal("busy", "too many requests of this client are pending".to_string())
 }
-fn no_majority() -> Refusal {
+fn no_majority() -> RequestError {
     refusal("no-majority", "this node reaches no leader of the arbiter: there may be no majority".to_string())
 }
-fn no_arbiter() -> Refusal {
+fn no_arbiter() -> RequestError {
     refusal("no-arbiter", "this cluster has no arbiter (arbiter = \"none\"), which this request needs".to_string())
 }
 
@@ -89,7 +89,7 @@ impl Core {
                     let message = format!(
                         "a client may watch at most {MAX_WATCHES} offices by name; it may also watch all of them at once"
                     );
-                    return self.reply(client, Reply::Refused(refusal("too-many", message)));
+                    return self.reply(client, Reply::Error(refusal("too-many", message)));
                 }
                 if !watched.contains(office) {
                     watched.push(office.clone());
@@ -103,7 +103,7 @@ impl Core {
                     self.campaign(client, &office, mode);
                     return;
                 }
-                Err(refusal) => Reply::Refused(refusal),
+                Err(refusal) => Reply::Error(refusal),
             },
             Request::Withdraw { office } => {
                 self.withdraw(client, &office, true);
@@ -115,13 +115,13 @@ impl Core {
             }
             request => match self.forward(client, &request) {
                 Ok(()) => return,
-                Err(refusal) => Reply::Refused(refusal),
+                Err(refusal) => Reply::Error(refusal),
             },
         };
         self.reply(client, reply);
     }
 
-    fn check_campaign(&self, client: ClientId, office: &str, mode: Option<Mode>) -> Result<(), Refusal> {
+    fn check_campaign(&self, client: ClientId, office: &str, mode: Option<Mode>) -> Result<(), RequestError> {
         if let Err(problem) = crate::config::office_name(office) {
             return Err(refusal("bad-request", problem));
         }
@@ -150,7 +150,7 @@ impl Core {
     }
 
     /// Forwards a request to the arbiter's leader.
-    fn forward(&mut self, client: ClientId, request: &Request) -> Result<(), Refusal> {
+    fn forward(&mut self, client: ClientId, request: &Request) -> Result<(), RequestError> {
         if self.consensus.is_none() {
             return Err(no_arbiter());
         }
@@ -199,7 +199,7 @@ impl Core {
     }
 
     /// Proposes a command. The requester gets a response when it is committed.
-    fn propose_command(&mut self, requester: Requester, command: &Command) -> Result<(), Refusal> {
+    fn propose_command(&mut self, requester: Requester, command: &Command) -> Result<(), RequestError> {
         let consensus = self.consensus.as_mut().ok_or_else(no_arbiter)?;
         if !consensus.propose(command.encode()) {
             return Err(no_majority());
@@ -209,7 +209,7 @@ impl Core {
         Ok(())
     }
 
-    fn add_member(&mut self, requester: Requester, member: Member) -> Result<(), Refusal> {
+    fn add_member(&mut self, requester: Requester, member: Member) -> Result<(), RequestError> {
         let Member { id, ref name, role, .. } = member;
         if self.table.member_by_name(name).is_some() {
             return Err(refusal("known-member", format!("there is already a member `{name}`")));
@@ -235,7 +235,7 @@ impl Core {
         self.change_membership(requester, id, kind, context)
     }
 
-    fn remove_member(&mut self, requester: Requester, name: &str) -> Result<(), Refusal> {
+    fn remove_member(&mut self, requester: Requester, name: &str) -> Result<(), RequestError> {
         let id = self.table.member_by_name(name).map(|member| member.id).ok_or_else(|| unknown_member(name))?;
         if self.consensus.as_ref().is_some_and(|consensus| consensus.voters() == [id]) {
             return Err(refusal(
@@ -253,7 +253,7 @@ impl Core {
         id: Id,
         kind: ConfChangeType,
         context: Vec<u8>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         let mut change = ConfChangeV2::default();
         let mut single = ConfChangeSingle { node_id: id.0, ..Default::default() };
         single.set_change_type(kind);
@@ -269,7 +269,7 @@ impl Core {
     }
 
     /// Sends the outcome of a forwarded request to the requester.
-    pub(super) fn respond(&mut self, requester: Requester, result: Result<(), Refusal>) {
+    pub(super) fn respond(&mut self, requester: Requester, result: Result<(), RequestError>) {
         if requester.node == self.settings.own {
             self.handle_forwarded_response(requester.number, result);
         } else {
@@ -287,15 +287,15 @@ impl Core {
     }
 
     /// The outcome of a forwarded request arrived.
-    pub(super) fn handle_forwarded_response(&mut self, number: u64, result: Result<(), Refusal>) {
+    pub(super) fn handle_forwarded_response(&mut self, number: u64, result: Result<(), RequestError>) {
         if let Some(pending) = self.pending_requests.remove(&number) {
-            let reply = result.map_or_else(Reply::Refused, |()| Reply::Done);
+            let reply = result.map_or_else(Reply::Error, |()| Reply::Done);
             self.reply(pending.client, reply);
         }
     }
 
     /// Refuses requests that were not answered in time. Returns when the next one is due.
-    pub(super) fn expire_requests(&mut self) -> Moment {
+    pub(super) fn expire_requests(&mut self) -> Timestamp {
         let expired: Vec<u64> = self
             .pending_requests
             .iter()
@@ -306,6 +306,6 @@ impl Core {
             let message = "the arbiter's leader did not answer in time; the request may still take effect".to_string();
             self.handle_forwarded_response(number, Err(refusal("timed-out", message)));
         }
-        self.pending_requests.values().map(|pending| pending.deadline).min().unwrap_or(Moment::NEVER)
+        self.pending_requests.values().map(|pending| pending.deadline).min().unwrap_or(Timestamp::NEVER)
     }
 }

@@ -14,12 +14,12 @@ use super::lease_rounds::LeaseRounds;
 use super::local_leases::LocalLeases;
 use super::read_index::ReadIndex;
 use super::table::Table;
-use crate::clock::Moment;
-use crate::config::{ArbiterKind, Choice, Config, Policy};
+use crate::clock::Timestamp;
+use crate::config::{AlgorithmConfig, ArbiterKind, Config, Policy};
 use crate::election::SharedState;
 use crate::faults::{DisabledRules, Rule};
 use crate::member::{Member, Role};
-use crate::store::Mirror;
+use crate::store::RaftStorage;
 use crate::timing::Timing;
 use crate::wire::Candidacy;
 
@@ -32,7 +32,7 @@ pub struct Setup {
     /// Identifies the disk: a random number that was drawn when its store was created.
     pub store_id: u64,
     /// The contents of the disk.
-    pub mirror: Mirror,
+    pub mirror: RaftStorage,
     /// Seeds the algorithms' random numbers.
     pub seed: u64,
     /// The safety rules that a test disables.
@@ -47,13 +47,13 @@ pub(super) struct Settings {
     pub(super) incarnation: u64,
     pub(super) store_id: u64,
     pub(super) timing: Timing,
-    pub(super) choice: Choice,
+    pub(super) choice: AlgorithmConfig,
     pub(super) offices: BTreeMap<String, Policy>,
     pub(super) default_policy: Policy,
     pub(super) threshold: u8,
     pub(super) lease_at_holder: Duration,
     pub(super) lease_at_arbiter: Duration,
-    pub(super) started: Moment,
+    pub(super) started: Timestamp,
     /// The addresses of members in this node's configuration. They take precedence over the table, which learns later
     /// that a host has moved.
     pub(super) addresses: BTreeMap<Id, String>,
@@ -68,7 +68,7 @@ impl Settings {
 
 impl Core {
     /// Creates the core of a node that starts now.
-    pub fn new(setup: Setup, now: Moment) -> Result<Self, raft::Error> {
+    pub fn new(setup: Setup, now: Timestamp) -> Result<Self, raft::Error> {
         let Setup { config, incarnation, store_id, mirror, seed, disabled_rules } = setup;
         let own = config.node;
         let role = config.own().map_or(Role::Observer, |member| member.role);
@@ -95,7 +95,7 @@ impl Core {
         let (lease_at_holder, lease_at_arbiter) = if disabled_rules.contains(Rule::DriftMargin) {
             (timing.lease, timing.lease)
         } else {
-            (timing.holds_for(), timing.waits_for())
+            (timing.holder_lease(), timing.takeover_delay())
         };
         let shared = SharedState::new(seed);
         #[cfg(feature = "fault-injection")]
@@ -127,7 +127,7 @@ impl Core {
             settings,
             now,
             unix_ms: 0,
-            next_timeout: Moment::NEVER,
+            next_timeout: Timestamp::NEVER,
             peers: BTreeMap::new(),
             relayed_by: None,
             view: vec![own],
@@ -136,7 +136,7 @@ impl Core {
             candidacy,
             health,
             leaving: false,
-            leave_deadline: Moment::NEVER,
+            leave_deadline: Timestamp::NEVER,
             elections: Elections::new(shared),
             consensus,
             ready: Ready::default(),
@@ -144,9 +144,9 @@ impl Core {
             lease_rounds: LeaseRounds::default(),
             grants: Grants::default(),
             local_leases: LocalLeases::default(),
-            deadline: Moment::ZERO,
+            deadline: Timestamp::ZERO,
             sent_claims: None,
-            claims_sent_at: Moment::ZERO,
+            claims_sent_at: Timestamp::ZERO,
             unknown_disks: BTreeSet::new(),
             pending_registrations: BTreeSet::new(),
             leading_term: 0,

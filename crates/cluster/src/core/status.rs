@@ -57,7 +57,7 @@ impl Core {
             address: member.map(|member| self.address(member).to_string()),
             token: known.map_or(0, |known| known.token),
             since_unix_ms: known.map_or(0, |known| known.unix_ms),
-            why: known.map_or_else(Default::default, |known| known.cause),
+            reason: known.map_or_else(Default::default, |known| known.cause),
             current: is_confirmed
                 && known.map_or_else(|| self.has_recent_quorum(), |known| self.is_current(name, known)),
         }
@@ -72,12 +72,12 @@ impl Core {
                     office: name.clone(),
                     holder: entry.holder.map(|id| self.table.member_name(id)),
                     token: entry.token,
-                    why: entry.cause,
-                    unix_ms: entry.unix_ms,
+                    reason: entry.cause,
+                    since_unix_ms: entry.unix_ms,
                 })
             })
             .collect();
-        changes.sort_by_key(|change| (change.unix_ms, change.token));
+        changes.sort_by_key(|change| (change.since_unix_ms, change.token));
         if office.is_none() {
             changes.drain(..changes.len().saturating_sub(MAX_CHANGES));
         }

@@ -27,7 +27,7 @@ use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
 
 use super::LEADER;
-use crate::api::Cause;
+use crate::api::ChangeReason;
 use crate::config::{MAX_OFFICES, Mode};
 use crate::member::Member;
 
@@ -59,7 +59,7 @@ pub enum Command {
         /// The office's mode.
         mode: Mode,
         /// Why it is granted.
-        cause: Cause,
+        cause: ChangeReason,
         /// Whether an operator chose the holder, so that a better candidate does not preempt it.
         pinned: bool,
         /// Wall-clock time, for display.
@@ -72,7 +72,7 @@ pub enum Command {
         /// The holder's token.
         token: u64,
         /// Why it becomes vacant.
-        cause: Cause,
+        cause: ChangeReason,
         /// Wall-clock time, for display.
         unix_ms: u64,
     },
@@ -99,7 +99,7 @@ pub(crate) struct Office {
     /// The token of the current or last holder.
     pub(crate) token: u64,
     /// Why it was last granted or vacated.
-    pub(crate) cause: Cause,
+    pub(crate) cause: ChangeReason,
     /// When it was last granted or vacated, for display.
     pub(crate) unix_ms: u64,
     /// Whether an operator chose the holder, so that a better candidate does not preempt it.
@@ -125,7 +125,7 @@ pub(crate) struct HistoryEntry {
     /// The token.
     pub(crate) token: u64,
     /// Why.
-    pub(crate) cause: Cause,
+    pub(crate) cause: ChangeReason,
     /// Wall-clock time, for display.
     pub(crate) unix_ms: u64,
 }
@@ -284,7 +284,7 @@ impl Office {
     /// An office that was never held.
     fn new(mode: Mode) -> Self {
         let history = VecDeque::new();
-        Office { mode, holder: None, token: 0, cause: Cause::Vacant, unix_ms: 0, pinned: false, history }
+        Office { mode, holder: None, token: 0, cause: ChangeReason::Vacant, unix_ms: 0, pinned: false, history }
     }
 
     fn push_history(&mut self, limit: usize) {

@@ -28,7 +28,7 @@
 //! Every node starts the election, because every node has itself noticed that one is due. A single candidate leads at
 //! once, whatever the algorithm.
 
-mod choice;
+mod algorithm_config;
 mod key;
 mod participant;
 mod shared_state;
@@ -40,7 +40,7 @@ use std::fmt;
 use hustings_algorithms::ParamError;
 use hustings_protocol::{Id, Timer};
 
-pub use self::choice::{Algorithms, Choice};
+pub use self::algorithm_config::{AlgorithmConfig, Algorithms};
 pub use self::key::key;
 use self::participant::{ActionSink, Participant};
 pub use self::shared_state::SharedState;
@@ -156,14 +156,14 @@ pub enum MessageError {
 
 impl Election {
     /// Checks that the algorithm can elect the leader of a cluster, and that its parameters are valid.
-    pub fn check(choice: &Choice) -> Result<(), ElectionError> {
+    pub fn check(choice: &AlgorithmConfig) -> Result<(), ElectionError> {
         choice.check()
     }
 
     /// Starts the election among these candidates, which must be in ascending order of their ids, assumed up, and
     /// include `own`.
     pub fn start(
-        choice: &Choice,
+        choice: &AlgorithmConfig,
         own: Id,
         candidates: &[MemberRank],
         shared: &mut SharedState,

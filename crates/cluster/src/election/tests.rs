@@ -7,8 +7,8 @@ use hustings_protocol::Rank;
 
 use super::*;
 
-fn choice(name: &str, params: &[&str]) -> Choice {
-    Choice::named(name, Some(params.iter().map(|text| text.to_string()).collect()))
+fn choice(name: &str, params: &[&str]) -> AlgorithmConfig {
+    AlgorithmConfig::named(name, Some(params.iter().map(|text| text.to_string()).collect()))
 }
 
 fn ranks(ids: &[u64]) -> Vec<MemberRank> {

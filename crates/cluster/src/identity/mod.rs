@@ -1,7 +1,9 @@
-//! Keys and certificates: who a node is, and how others can tell.
+//! Keys and certificates: how nodes prove their identity to each other.
 
 mod authority;
 mod tls;
 
-pub use authority::{Authority, IssueError, Issued, dns_name};
-pub use tls::{Identity, IdentityError, MAX_PEM_BYTES, is_member};
+pub use authority::IssueError;
+pub(crate) use authority::{Authority, CertifiedKey, dns_name};
+pub use tls::IdentityError;
+pub(crate) use tls::{Identity, is_certificate_of};

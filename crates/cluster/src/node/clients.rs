@@ -1,4 +1,4 @@
-//! Programs on the same host: who is connected, what they say, what they are told.
+//! The clients of a node: programs on the same host that are connected to its socket.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -10,88 +10,88 @@ use mio::{Interest, Registry, Token};
 
 use super::SocketError;
 use super::socket::{SocketFile, listen};
-use crate::api::{MAX_BYTES_A_LINE, Refusal, Reply, Request};
-use crate::clock::Moment;
+use crate::api::{MAX_LINE_BYTES, Reply, Request, RequestError};
+use crate::clock::Timestamp;
 use crate::core::ClientId;
 
-/// So many programs may be connected.
+/// The largest number of connected programs.
 pub(super) const MAX_CLIENTS: usize = 256;
-/// No request is longer.
+/// The longest request, in bytes.
 const MAX_REQUEST_BYTES: usize = 64 * 1024;
-/// Of one program, so many requests are seen to before the others get their turn.
-const REQUESTS_A_PASS: usize = 16;
-/// A program that has so much to read gets no more answers until it has read some.
-const UNREAD: usize = 256 * 1024;
-/// A program that leaves so much unread is dropped. Room for news of ten thousand offices at once.
+/// The largest number of requests of one program in one pass, so that it cannot starve the others.
+const MAX_REQUESTS_PER_PASS: usize = 16;
+/// The node reads no further requests of a program that has this many bytes unread.
+const UNREAD_SOFT_LIMIT: usize = 256 * 1024;
+/// A program with more bytes unread is disconnected. There is room for updates of ten thousand offices at once.
 const MAX_UNREAD: usize = 4 << 20;
-/// When nobody can be let in (out of descriptors, for example), it is tried again after this.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The pause after a failed `accept`, for example without free file descriptors.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// What a program did.
+/// What a client did.
 #[derive(Debug)]
 pub(super) enum ClientEvent {
-    Asked(ClientId, Request),
-    Gone(ClientId),
+    Request(ClientId, Request),
+    Disconnected(ClientId),
 }
 
-/// All programs, and the listener for more.
+/// All clients, and the listener for more.
 pub(super) struct Clients {
-    /// Goes before the listener does: as long as there is one, nobody takes its path.
+    /// Dropped before the listener: while the listener is open, no other node takes the path.
     _file: SocketFile,
     listener: UnixListener,
     registry: Registry,
-    /// The first is the listener's.
+    /// The first token is the listener's.
     tokens: Range<usize>,
-    seats: Vec<Option<Client>>,
-    so_far: u64,
-    /// Whether somebody may wait at the listener although no event tells.
-    at_door: bool,
-    door_again: Moment,
+    slots: Vec<Option<Client>>,
+    accepted: u64,
+    /// Whether connections may be waiting although no event will announce them.
+    accept_ready: bool,
+    accept_retry_at: Timestamp,
     gone: Vec<ClientId>,
 }
 
 struct Client {
     id: ClientId,
     stream: UnixStream,
-    /// What came and was not seen to.
+    /// Bytes that were received but not handled yet.
     input: Vec<u8>,
-    /// A line that is too long is passed over up to its end.
-    passing_over: bool,
+    /// Whether the rest of an overlong line is being skipped.
+    skipping_line: bool,
     output: Vec<u8>,
     written: usize,
-    /// There may be more to read although no event will tell.
+    /// Whether there may be more to read although no event will announce it.
     readable: bool,
-    /// It will say nothing more.
+    /// Whether the client has finished sending.
     ended: bool,
 }
 
 impl Clients {
-    /// Listens for programs. There must be a token for the listener and one for each of them.
+    /// Listens for programs. The range has one token for the listener and one per client.
     pub(super) fn listen(path: &Path, registry: &Registry, tokens: Range<usize>) -> Result<Self, SocketError> {
         let (mut listener, file) = listen(path)?;
-        let trouble = |error| SocketError::Io { action: "wait for programs at", path: path.to_path_buf(), error };
-        let own = registry.try_clone().map_err(trouble)?;
-        registry.register(&mut listener, Token(tokens.start), Interest::READABLE).map_err(trouble)?;
-        let seats = (1..tokens.len().min(MAX_CLIENTS + 1)).map(|_| None).collect();
+        let io_error = |error| SocketError::Io { action: "wait for programs at", path: path.to_path_buf(), error };
+        let own = registry.try_clone().map_err(io_error)?;
+        registry.register(&mut listener, Token(tokens.start), Interest::READABLE).map_err(io_error)?;
+        let slots = (1..tokens.len().min(MAX_CLIENTS + 1)).map(|_| None).collect();
         Ok(Clients {
             _file: file,
             listener,
             registry: own,
             tokens,
-            seats,
-            so_far: 0,
-            at_door: true,
-            door_again: Moment::ZERO,
+            slots,
+            accepted: 0,
+            accept_ready: true,
+            accept_retry_at: Timestamp::ZERO,
             gone: Vec::new(),
         })
     }
 
-    /// Something can be read or written.
+    /// Handles an event: something can be read or written.
     pub(super) fn ready(&mut self, event: &mio::event::Event) {
         match event.token().0.checked_sub(self.tokens.start) {
-            Some(0) => self.at_door = true,
+            Some(0) => self.accept_ready = true,
             Some(place) => {
-                if let Some(Some(client)) = self.seats.get_mut(place - 1) {
+                if let Some(Some(client)) = self.slots.get_mut(place - 1) {
                     client.readable |= event.is_readable() || event.is_read_closed() || event.is_error();
                 }
             }
@@ -99,101 +99,101 @@ impl Clients {
         }
     }
 
-    /// When to come back although no event tells.
-    pub(super) fn due(&self) -> Moment {
-        let waits = self.seats.iter().flatten().any(|client| client.readable && client.unread() < UNREAD);
+    /// When to call [`Clients::read_requests`] although no event announces anything.
+    pub(super) fn due(&self) -> Timestamp {
+        let waits = self.slots.iter().flatten().any(|client| client.readable && client.unread() < UNREAD_SOFT_LIMIT);
         if waits {
-            return Moment::ZERO;
+            return Timestamp::ZERO;
         }
-        if self.at_door { self.door_again } else { Moment::NEVER }
+        if self.accept_ready { self.accept_retry_at } else { Timestamp::NEVER }
     }
 
-    /// Lets programs in and hears them: a few requests of each.
-    pub(super) fn hear(&mut self, now: Moment, events: &mut Vec<ClientEvent>) {
-        if self.at_door && self.door_again <= now {
-            self.welcome(now);
+    /// Accepts clients and reads a few requests of each.
+    pub(super) fn read_requests(&mut self, now: Timestamp, events: &mut Vec<ClientEvent>) {
+        if self.accept_ready && self.accept_retry_at <= now {
+            self.accept_clients(now);
         }
-        for seat in &mut self.seats {
-            let Some(client) = seat.as_mut().filter(|client| client.readable) else { continue };
-            client.hear(events);
+        for slot in &mut self.slots {
+            let Some(client) = slot.as_mut().filter(|client| client.readable) else { continue };
+            client.read_requests(events);
         }
-        self.see_off(events);
+        self.report_disconnects(events);
     }
 
-    /// Tells a program; [`Clients::flush`] sends it.
-    pub(super) fn tell(&mut self, id: ClientId, reply: &Reply) {
+    /// Queues a reply; [`Clients::flush`] sends it.
+    pub(super) fn queue_reply(&mut self, id: ClientId, reply: &Reply) {
         let place = self.place(id);
-        let Some(client) = self.seats.get_mut(place).and_then(Option::as_mut).filter(|client| client.id == id) else {
+        let Some(client) = self.slots.get_mut(place).and_then(Option::as_mut).filter(|client| client.id == id) else {
             return;
         };
-        if !client.tell(reply) {
-            self.seats[place] = None;
+        if !client.queue_reply(reply) {
+            self.slots[place] = None;
             self.gone.push(id);
         }
     }
 
-    /// Sends what programs were told. One that will say nothing more stays for as long as it is owed an answer, but not
-    /// for news.
+    /// Sends the queued replies. A client that has finished sending stays connected while it is owed a reply, but not
+    /// for updates.
     pub(super) fn flush(&mut self, is_owed: impl Fn(ClientId) -> bool, events: &mut Vec<ClientEvent>) {
-        for seat in &mut self.seats {
-            let Some(client) = seat else { continue };
+        for slot in &mut self.slots {
+            let Some(client) = slot else { continue };
             let is_over = client.unread() > 0 && client.write().is_err();
             if is_over || (client.ended && !is_owed(client.id)) {
                 self.gone.push(client.id);
-                *seat = None;
+                *slot = None;
             }
         }
-        self.see_off(events);
+        self.report_disconnects(events);
     }
 
-    /// Those who went since the last time.
-    fn see_off(&mut self, events: &mut Vec<ClientEvent>) {
-        events.extend(self.gone.drain(..).map(ClientEvent::Gone));
+    /// Reports the clients that disconnected since the last call.
+    fn report_disconnects(&mut self, events: &mut Vec<ClientEvent>) {
+        events.extend(self.gone.drain(..).map(ClientEvent::Disconnected));
     }
 
     fn place(&self, id: ClientId) -> usize {
         (id.0 % MAX_CLIENTS as u64) as usize
     }
 
-    fn welcome(&mut self, now: Moment) {
+    fn accept_clients(&mut self, now: Timestamp) {
         for _ in 0..MAX_CLIENTS {
             match self.listener.accept() {
-                Ok((stream, _)) => self.let_in(stream),
+                Ok((stream, _)) => self.add_client(stream),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.at_door = false;
+                    self.accept_ready = false;
                     return;
                 }
                 Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {
                 }
                 Err(_) => {
-                    // Trying at once would spin.
-                    self.door_again = now + PAUSE;
+                    // Retrying at once would spin.
+                    self.accept_retry_at = now + ACCEPT_RETRY;
                     return;
                 }
             }
         }
     }
 
-    fn let_in(&mut self, mut stream: UnixStream) {
+    fn add_client(&mut self, mut stream: UnixStream) {
         if !is_allowed(&stream) {
-            let message = "only the user that the node runs as, and root, may speak to it".to_string();
-            return turn_away(stream, "not-allowed", message);
+            let message = "only root and the user that the node runs as may connect".to_string();
+            return reject(stream, "not-allowed", message);
         }
-        let Some(place) = self.seats.iter().position(Option::is_none) else {
-            let message = format!("{MAX_CLIENTS} programs are connected already, and no more are let in");
-            return turn_away(stream, "too-many", message);
+        let Some(place) = self.slots.iter().position(Option::is_none) else {
+            let message = format!("{MAX_CLIENTS} programs are connected already, the maximum");
+            return reject(stream, "too-many", message);
         };
         let token = Token(self.tokens.start + 1 + place);
         if self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE).is_err() {
             return;
         }
-        self.so_far += 1;
-        let id = ClientId(self.so_far * MAX_CLIENTS as u64 + place as u64);
-        self.seats[place] = Some(Client {
+        self.accepted += 1;
+        let id = ClientId(self.accepted * MAX_CLIENTS as u64 + place as u64);
+        self.slots[place] = Some(Client {
             id,
             stream,
             input: Vec::new(),
-            passing_over: false,
+            skipping_line: false,
             output: Vec::new(),
             written: 0,
             readable: true,
@@ -207,43 +207,43 @@ impl Client {
         self.output.len() - self.written
     }
 
-    /// ReadIndex and takes a few requests.
-    fn hear(&mut self, events: &mut Vec<ClientEvent>) {
-        for _ in 0..REQUESTS_A_PASS {
-            if self.unread() >= UNREAD {
+    /// Reads a few requests.
+    fn read_requests(&mut self, events: &mut Vec<ClientEvent>) {
+        for _ in 0..MAX_REQUESTS_PER_PASS {
+            if self.unread() >= UNREAD_SOFT_LIMIT {
                 return;
             }
             let Some(line) = self.next_line() else { return };
             match read_request(&line) {
-                Ok(request) => events.push(ClientEvent::Asked(self.id, request)),
-                // It is small, and there is room for it.
-                Err(problem) => drop(self.tell(&refused("bad-request", problem))),
+                Ok(request) => events.push(ClientEvent::Request(self.id, request)),
+                // The reply is small, so it fits.
+                Err(problem) => drop(self.queue_reply(&error_reply("bad-request", problem))),
             }
         }
     }
 
-    /// A line without its end, or none if no whole one has come.
+    /// The next complete line, without its end.
     fn next_line(&mut self) -> Option<Vec<u8>> {
-        let mut looked_at = 0;
+        let mut scanned = 0;
         loop {
-            if let Some(end) = self.input[looked_at..].iter().position(|byte| *byte == b'\n') {
-                let rest = self.input.split_off(looked_at + end + 1);
+            if let Some(end) = self.input[scanned..].iter().position(|byte| *byte == b'\n') {
+                let rest = self.input.split_off(scanned + end + 1);
                 let mut line = std::mem::replace(&mut self.input, rest);
                 line.pop();
-                if std::mem::take(&mut self.passing_over) {
-                    looked_at = 0;
+                if std::mem::take(&mut self.skipping_line) {
+                    scanned = 0;
                     continue;
                 }
                 return Some(line);
             }
-            if self.passing_over {
+            if self.skipping_line {
                 self.input.clear();
             }
-            looked_at = self.input.len();
-            if looked_at > MAX_REQUEST_BYTES {
+            scanned = self.input.len();
+            if scanned > MAX_REQUEST_BYTES {
                 self.input.clear();
-                self.passing_over = true;
-                // The line itself is not needed to say what is wrong with it.
+                self.skipping_line = true;
+                // The content of the line does not matter for the error.
                 return Some(vec![b' '; MAX_REQUEST_BYTES + 1]);
             }
             if !self.read() {
@@ -252,14 +252,14 @@ impl Client {
         }
     }
 
-    /// ReadIndex a piece; false if there is none for now, or never again.
+    /// Reads once. Returns false if there is nothing to read, or if the client has finished sending.
     fn read(&mut self) -> bool {
-        let mut piece = [0; 4096];
+        let mut chunk = [0; 4096];
         loop {
-            match self.stream.read(&mut piece) {
+            match self.stream.read(&mut chunk) {
                 Ok(0) => break self.ended = true,
                 Ok(count) => {
-                    self.input.extend_from_slice(&piece[..count]);
+                    self.input.extend_from_slice(&chunk[..count]);
                     return true;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -271,20 +271,20 @@ impl Client {
         false
     }
 
-    /// False if it leaves too much unread.
-    fn tell(&mut self, reply: &Reply) -> bool {
+    /// Queues a reply. Returns false if the client leaves too much unread.
+    fn queue_reply(&mut self, reply: &Reply) -> bool {
         let start = self.output.len();
         serde_json::to_writer(&mut self.output, reply).expect("a reply is plain data");
-        if self.output.len() - start >= MAX_BYTES_A_LINE {
+        if self.output.len() - start >= MAX_LINE_BYTES {
             self.output.truncate(start);
-            let message = format!("the answer is longer than {MAX_BYTES_A_LINE} bytes");
-            serde_json::to_writer(&mut self.output, &refused("too-long", message)).expect("a reply is plain data");
+            let message = format!("the reply is longer than {MAX_LINE_BYTES} bytes");
+            serde_json::to_writer(&mut self.output, &error_reply("too-long", message)).expect("a reply is plain data");
         }
         self.output.push(b'\n');
         self.unread() <= MAX_UNREAD
     }
 
-    /// Writes what it can; fails if the program is gone.
+    /// Writes as much as possible. Fails if the client is gone.
     fn write(&mut self) -> io::Result<()> {
         while self.unread() > 0 {
             match self.stream.write(&self.output[self.written..]) {
@@ -297,7 +297,7 @@ impl Client {
         }
         if self.unread() == 0 {
             self.output.clear();
-            // After a large answer the room is given back.
+            // Release the memory of a large reply.
             self.output.shrink_to(4096);
             self.written = 0;
         } else if self.written > self.output.len() / 2 {
@@ -313,28 +313,28 @@ fn is_allowed(stream: &UnixStream) -> bool {
     rustix::net::sockopt::socket_peercred(stream).is_ok_and(|peer| peer.uid == own || peer.uid.is_root())
 }
 
-fn turn_away(mut stream: UnixStream, code: &str, message: String) {
-    let mut line = serde_json::to_vec(&refused(code, message)).expect("a reply is plain data");
+fn reject(mut stream: UnixStream, code: &str, message: String) {
+    let mut line = serde_json::to_vec(&error_reply(code, message)).expect("a reply is plain data");
     line.push(b'\n');
-    // It is small, and the connection is new: it fits, or the program is gone.
+    // The line fits into the buffer of a new connection, or the client is gone.
     let _ = stream.write(&line);
 }
 
-fn refused(code: &str, message: String) -> Reply {
-    Reply::Refused(Refusal { code: code.to_string(), message })
+fn error_reply(code: &str, message: String) -> Reply {
+    Reply::Error(RequestError { code: code.to_string(), message })
 }
 
-/// A line of a program.
+/// Parses a request.
 pub(crate) fn read_request(line: &[u8]) -> Result<Request, String> {
     if line.len() > MAX_REQUEST_BYTES {
-        return Err(format!("a request is longer than {MAX_REQUEST_BYTES} bytes"));
+        return Err(format!("a request is longer than {MAX_REQUEST_BYTES} bytes, the maximum"));
     }
     serde_json::from_slice(line).map_err(|error| {
-        let told: String = error.to_string().chars().take(300).collect();
-        format!("that is no request: {told}")
+        let problem: String = error.to_string().chars().take(300).collect();
+        format!("invalid request: {problem}")
     })
 }
 
 #[cfg(test)]
-#[path = "clients_tests.rs"]
+#[path = "clients/tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! Why a node does not start, or cannot go on.
+//! Errors of a node.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,99 +9,99 @@ use crate::store::StoreError;
 use crate::timing::TimingError;
 use crate::transport::BindError;
 
-/// Why a node does not start, or cannot go on. The text names the file or address, and what to do.
+/// Why a node does not start, or cannot continue. The text names the file or address, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// The node is not among the members.
-    #[error("this node has the id {0}, and no [[member]] of its configuration has that")]
+    /// The node is not one of the members.
+    #[error("this node has the id {0}, but no [[member]] block of its configuration has it")]
     NotAMember(u64),
-    /// Times that do not go together.
+    /// The timing is invalid.
     #[error(transparent)]
     Timing(#[from] TimingError),
-    /// An algorithm that cannot elect a leader here.
+    /// The algorithm cannot elect a leader of a cluster.
     #[error("the algorithm cannot be used: {0}")]
     Algorithm(#[from] ElectionError),
-    /// What must not be forgotten cannot be read or written. [`StoreError`] tells damage from absence.
+    /// The persistent state cannot be read or written. [`StoreError`] tells damage from absence.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What is on the disk makes no sense to the arbiter.
+    /// The persistent state is readable but not consistent.
     #[error(
-        "{} cannot be made sense of: {error}. Restore the whole folder as it was when the node last stopped, or remove \
-         this member and add it as a new one, with a new id and an empty folder", folder.display()
+        "{}: the stored state is inconsistent: {error}. Restore the whole folder as it was when the node last stopped, or \
+         remove this member and add it as a new one, with a new id and an empty folder", folder.display()
     )]
     State {
         /// The folder.
         folder: PathBuf,
-        /// What the raft library said.
+        /// The error of the raft library.
         error: raft::Error,
     },
-    /// The disk did not keep up.
-    #[error("{waiting} writes wait for the disk, which does not keep up: the node stops rather than forget any")]
+    /// The disk is too slow.
+    #[error("{waiting} writes wait for the disk, which is too slow; the node stops rather than lose any")]
     DiskTooSlow {
-        /// How many.
+        /// The number of waiting writes.
         waiting: usize,
     },
-    /// The thread that writes has ended.
-    #[error("nothing can be written to {} any more: the thread that does it has ended", folder.display())]
+    /// The disk thread has ended.
+    #[error("cannot write to {}: the disk thread has ended", folder.display())]
     DiskEnded {
         /// The folder.
         folder: PathBuf,
     },
-    /// A certificate or key that cannot be used.
+    /// A certificate or key cannot be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// The address for peers cannot be listened on.
-    #[error("{0}; is another node running there? `listen` in the configuration says where")]
+    /// The node cannot listen on its address.
+    #[error("{0}; is another node running there? `listen` in the configuration sets the address")]
     Bind(#[from] BindError),
-    /// The socket for programs cannot be made.
+    /// The socket for programs cannot be created.
     #[error(transparent)]
     Socket(#[from] SocketError),
-    /// The operating system refused something that a node needs.
+    /// The operating system denied a resource.
     #[error("cannot {action}: {error}")]
     System {
-        /// What.
+        /// The action that failed.
         action: &'static str,
-        /// Why.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// It was told twice to stop, or to stop at once.
-    #[error("stopped at once, without handover anything over")]
+    /// The node was told to stop at once, or told twice to stop.
+    #[error("stopped at once, without handing any office over")]
     StoppedAtOnce,
 }
 
-/// For `map_err`.
+/// For `map_err`: names the action that failed.
 pub(super) fn system(action: &'static str) -> impl Fn(io::Error) -> NodeError {
     move |error| NodeError::System { action, error }
 }
 
-/// Why there is no socket for programs.
+/// Why the socket for programs cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// A node listens there.
-    #[error("a node is running already with the socket {}: stop it, or name another `socket`", .0.display())]
+    /// Another node listens on the socket.
+    #[error("another node is already running with the socket {}: stop it, or configure another `socket`", .0.display())]
     InUse(PathBuf),
-    /// Something else is there.
-    #[error("{} is there already and is no socket: it is left alone; name another `socket`", .0.display())]
+    /// The path exists and is not a socket.
+    #[error("{} exists and is not a socket: configure another `socket`", .0.display())]
     NotASocket(PathBuf),
     /// The path is too long for the kernel.
     #[error(
-        "the socket's path {} is {} bytes long, and the kernel takes {most}: name a shorter `socket`", path.display(),
+        "the socket path {} has {} bytes, but the kernel allows only {max_bytes}: configure a shorter `socket`", path.display(),
         path.as_os_str().len()
     )]
     TooLong {
         /// The path.
         path: PathBuf,
-        /// How long it may be.
-        most: usize,
+        /// The longest path that the kernel accepts.
+        max_bytes: usize,
     },
-    /// The operating system refused.
+    /// The operating system denied it.
     #[error("cannot {action} {}: {error}", path.display())]
     Io {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// With what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The error of the operating system.
         error: io::Error,
     },
 }

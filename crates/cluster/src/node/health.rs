@@ -1,4 +1,4 @@
-//! How well the host is: probed by a thread of its own.
+//! The health check, on a thread of its own.
 
 mod command;
 mod http;
@@ -15,64 +15,64 @@ use crate::config::{Health, Probe};
 
 const STOP: Token = Token(0);
 
-/// The thread, and what it found out.
-pub(super) struct Watch {
-    news: Receiver<u8>,
+/// The thread and its results.
+pub(super) struct HealthMonitor {
+    scores: Receiver<u8>,
     stop: Option<Sender<()>>,
     interrupt: Waker,
     is_command: bool,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Watch {
-    /// Begins to probe; the waker is woken when there is news.
-    pub(super) fn start(health: Health, waker: Arc<Waker>) -> io::Result<Watch> {
-        let (tell, news) = channel();
+impl HealthMonitor {
+    /// Starts the checks. The waker is woken when the score changes.
+    pub(super) fn start(health: Health, waker: Arc<Waker>) -> io::Result<HealthMonitor> {
+        let (sender, scores) = channel();
         let (stop, stopped) = channel();
         let is_command = matches!(health.probe, Probe::Command(_));
         let poll = Poll::new()?;
         let interrupt = Waker::new(poll.registry(), STOP)?;
-        let told = move |score| tell.send(score).is_ok() && waker.wake().is_ok();
+        let report = move |score| sender.send(score).is_ok() && waker.wake().is_ok();
         let thread = thread::Builder::new().name("health".to_string());
-        let thread = thread.spawn(move || watch(&health, poll, &stopped, &told))?;
-        Ok(Watch { news, stop: Some(stop), interrupt, is_command, thread: Some(thread) })
+        let thread = thread.spawn(move || run(&health, poll, &stopped, &report))?;
+        Ok(HealthMonitor { scores, stop: Some(stop), interrupt, is_command, thread: Some(thread) })
     }
 
-    /// A score that differs from the one before.
-    pub(super) fn news(&self) -> Option<u8> {
-        self.news.try_recv().ok()
+    /// The next score that differs from the one before.
+    pub(super) fn try_recv(&self) -> Option<u8> {
+        self.scores.try_recv().ok()
     }
 }
 
-impl Drop for Watch {
-    /// Waits until a command that is running has been killed. A page that does not answer is not waited for.
+impl Drop for HealthMonitor {
+    /// Waits until a running command has been killed. An HTTP request is not waited for.
     fn drop(&mut self) {
         self.stop = None;
         if self.interrupt.wake().is_ok()
             && let Some(thread) = self.thread.take().filter(|_| self.is_command)
         {
-            // A panic was reported where it happened.
+            // A panic was reported when it happened.
             let _ = thread.join();
         }
     }
 }
 
-fn watch(health: &Health, mut poll: Poll, stopped: &Receiver<()>, told: &impl Fn(u8) -> bool) {
+fn run(health: &Health, mut poll: Poll, stopped: &Receiver<()>, report: &impl Fn(u8) -> bool) {
     let mut damper = Damper::default();
     loop {
-        let begun = Instant::now();
-        let until = begun + health.timeout;
+        let started = Instant::now();
+        let until = started + health.timeout;
         let score = match &health.probe {
-            // What cannot be probed is not well.
+            // A check that cannot run scores 0.
             Probe::Command(command) => command::probe(command, until, &mut poll).unwrap_or(0),
-            Probe::Http(page) => http::probe(page, until),
+            Probe::Http(url) => http::probe(url, until),
         };
-        let next = health.every.saturating_sub(begun.elapsed());
+        let next = health.every.saturating_sub(started.elapsed());
         match stopped.recv_timeout(Duration::ZERO) {
             Err(RecvTimeoutError::Timeout) => {}
             _ => return,
         }
-        if damper.take(score).is_some_and(|score| !told(score)) {
+        if damper.take(score).is_some_and(|score| !report(score)) {
             return;
         }
         match stopped.recv_timeout(next) {
@@ -82,7 +82,7 @@ fn watch(health: &Health, mut poll: Poll, stopped: &Receiver<()>, told: &impl Fn
     }
 }
 
-/// Scores fall at once and rise slowly, so that a host that is now well, now unwell, stays out of office.
+/// Lets scores fall at once and rise slowly, so that a host with unstable health stays out of office.
 #[derive(Default)]
 struct Damper {
     told: Option<u8>,
@@ -90,7 +90,7 @@ struct Damper {
 }
 
 impl Damper {
-    /// Takes what a probe found; says what is news.
+    /// Takes a score. Returns the score to report, if it changed.
     fn take(&mut self, score: u8) -> Option<u8> {
         let better = self.better.take();
         let news = match self.told {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_fall_at_once_and_rise_after_two() {
+    fn scores_fall_at_once_and_rise_after_two_checks() {
         let mut damper = Damper::default();
         let scores = [100, 100, 40, 100, 40, 100, 90, 90, 95, 95, 0, 0];
         let news: Vec<_> = scores.into_iter().map(|score| damper.take(score)).collect();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_judged_by_its_exit_and_its_first_line() {
+    fn a_command_is_scored_by_its_exit_code_and_first_line() {
         assert_eq!(shell("exit 0", soon()), Some(100));
         assert_eq!(shell("echo 42; echo 7", soon()), Some(42));
         assert_eq!(shell("echo fine", soon()), Some(100));
@@ -154,34 +154,34 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_takes_too_long_dies_with_all_that_it_started() {
+    fn a_command_that_times_out_is_killed_with_its_children() {
         let folder = tempfile::tempdir().expect("a folder");
         let pid = folder.path().join("pid");
         let script = format!("sleep 1000 & echo $! > {}; wait", pid.display());
-        let begun = Instant::now();
-        assert_eq!(shell(&script, begun + Duration::from_millis(300)), Some(0));
-        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        let started = Instant::now();
+        assert_eq!(shell(&script, started + Duration::from_millis(300)), Some(0));
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
         let started = std::fs::read_to_string(pid).expect("it got so far within its time");
         let started = format!("/proc/{}/stat", started.trim());
         let is_dead = || std::fs::read_to_string(&started).map_or(true, |stat| stat.contains(") Z "));
         let until = soon();
         while !is_dead() {
-            assert!(Instant::now() < until, "it incarnations on");
+            assert!(Instant::now() < until, "it is still running");
             thread::yield_now();
         }
     }
 
     #[test]
-    fn a_command_is_interrupted_when_the_node_stops() {
+    fn a_command_is_killed_when_the_node_stops() {
         let (mut poll, waker) = poll();
         waker.wake().expect("the poll is there");
-        let begun = Instant::now();
+        let started = Instant::now();
         let command = ["/bin/sleep".to_string(), "1000".to_string()];
-        assert_eq!(command::probe(&command, begun + Duration::from_secs(100), &mut poll), Some(0));
-        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        assert_eq!(command::probe(&command, started + Duration::from_secs(100), &mut poll), Some(0));
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     }
 
-    /// What a page scores whose server says this, and what was asked of the server.
+    /// The score of a URL whose server sends this, and the request that the server received.
     fn page(says: &'static [u8], hold: bool, until: Instant) -> (u8, String) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
         let address = listener.local_addr().expect("it is bound");
@@ -191,7 +191,7 @@ mod tests {
             let count = stream.read(&mut asked).expect("the probe asks");
             stream.write_all(says).expect("the probe listens");
             if hold {
-                // Ends when the probe has gone.
+                // Ends when the client disconnects.
                 let _ = stream.read(&mut [0; 1]);
             }
             String::from_utf8_lossy(&asked[..count]).into_owned()
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_judged_by_its_status() {
+    fn a_url_is_scored_by_its_status() {
         let (score, asked) = page(b"HTTP/1.1 204 No Content\r\n\r\n", false, soon());
         assert_eq!(score, 100);
         assert!(asked.starts_with("GET /health?deep HTTP/1.1\r\nHost: 127.0.0.1:"), "{asked}");
@@ -214,11 +214,11 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_does_not_come_in_time_is_not_well() {
-        let begun = Instant::now();
-        let (score, _) = page(b"HTTP/1.1 20", true, begun + Duration::from_millis(100));
+    fn a_url_that_does_not_answer_in_time_scores_zero() {
+        let started = Instant::now();
+        let (score, _) = page(b"HTTP/1.1 20", true, started + Duration::from_millis(100));
         assert_eq!(score, 0);
-        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
         let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("loopback");
         assert_eq!(http::probe(&format!("http://{closed}"), soon()), 0);
     }

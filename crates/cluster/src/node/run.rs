@@ -1,4 +1,4 @@
-//! Waiting and telling.
+//! The event loop: waits for events and hands them to the core.
 
 use std::io;
 use std::time::Duration;
@@ -7,24 +7,24 @@ use mio::Events;
 
 use super::clients::ClientEvent;
 use super::error::system;
-use super::{FIRST_CLIENT, FIRST_PEER, Node, NodeError, WIRE_BYTES};
+use super::{FIRST_CLIENT, FIRST_PEER, Node, NodeError, WIRE_BYTES_COUNTER};
 use crate::api::Reply;
 use crate::core::{Exit, Output};
 use crate::faults::Rule;
-use crate::store::{Refused, StoreError, Write};
-use crate::transport::{Ended, Event};
+use crate::store::{StoreError, SubmitError, Write};
+use crate::transport::{CloseReason, Event};
 use crate::wire::Message;
 
-/// So many events are taken in one pass.
-const EVENTS: usize = 256;
-/// So many writes may wait when the disk has no room: it has not written for a very long time.
+/// The largest number of events of one pass.
+const MAX_EVENTS: usize = 256;
+/// The largest number of writes that wait for the disk before the node gives up.
 const MAX_BACKLOG: usize = 4096;
 
 impl Node {
-    /// Runs until the node has left, was removed, or cannot go on.
+    /// Runs until the node has left, was removed, or cannot continue.
     pub fn run(mut self) -> Result<Exit, NodeError> {
-        let mut events = Events::with_capacity(EVENTS);
-        self.act()?;
+        let mut events = Events::with_capacity(MAX_EVENTS);
+        self.process_outputs()?;
         loop {
             self.wait(&mut events)?;
             self.pass(&events)?;
@@ -39,7 +39,7 @@ impl Node {
         let due = self.core.poll_timeout().min(self.transport.next_tick()).min(self.clients.due());
         let is_due = due <= self.clock.now();
         if !is_due {
-            self.alarm.set(&self.clock, due).map_err(system("set the timer"))?;
+            self.timer.set(&self.clock, due).map_err(system("set the timer"))?;
         }
         let timeout = is_due.then_some(Duration::ZERO);
         match self.poll.poll(events, timeout) {
@@ -51,155 +51,158 @@ impl Node {
         }
     }
 
-    /// Everything that has come: peers first, then the disk, then programs; at last what was said in return is sent.
+    /// Handles all events: peers first, then the disk, then programs. Finally sends the resulting messages.
     fn pass(&mut self, events: &Events) -> Result<(), NodeError> {
-        self.core.set_unix_ms(self.clock.time_of_day().as_millis() as u64);
+        self.core.set_unix_ms(self.clock.wall_time().as_millis() as u64);
         let now = self.clock.now();
         for event in events {
             match event.token().0 {
-                FIRST_PEER.. => self.transport.ready(event, now, &mut self.heard),
+                FIRST_PEER.. => self.transport.ready(event, now, &mut self.transport_events),
                 FIRST_CLIENT.. => self.clients.ready(event),
                 _ => {}
             }
         }
         if self.transport.next_tick() <= now {
-            self.transport.tick(now, &mut self.heard);
+            self.transport.tick(now, &mut self.transport_events);
         }
-        self.tell_heard()?;
-        self.tell_written()?;
-        self.tell_health()?;
-        self.obey()?;
-        self.tell_deeds()?;
+        self.handle_transport_events()?;
+        self.handle_disk_results()?;
+        self.handle_health()?;
+        self.handle_shutdown_requests()?;
+        self.handle_clients()?;
         let now = self.clock.now();
         if self.core.poll_timeout() <= now {
             self.core.handle_timeout(now);
-            self.act()?;
+            self.process_outputs()?;
         }
         self.send()?;
-        self.look();
+        self.log_changes();
         Ok(())
     }
 
-    /// Sends what was said, and hears what that brought to light, until there is nothing more to send.
+    /// Sends messages and replies, and handles the events that this causes, until nothing is left to send.
     fn send(&mut self) -> Result<(), NodeError> {
         loop {
-            self.transport.flush(self.clock.now(), &mut self.heard);
+            self.transport.flush(self.clock.now(), &mut self.transport_events);
             self.clients.flush(|client| self.core.has_pending_reply(client), &mut self.events);
-            if self.heard.is_empty() && self.events.is_empty() {
+            if self.transport_events.is_empty() && self.events.is_empty() {
                 return Ok(());
             }
-            self.tell_heard()?;
-            self.tell_deeds_so_far()?;
+            self.handle_transport_events()?;
+            self.handle_client_events()?;
         }
     }
 
-    fn tell_heard(&mut self) -> Result<(), NodeError> {
-        while !self.heard.is_empty() {
-            for event in std::mem::take(&mut self.heard) {
-                self.tell_event(event);
-                self.act()?;
+    fn handle_transport_events(&mut self) -> Result<(), NodeError> {
+        while !self.transport_events.is_empty() {
+            for event in std::mem::take(&mut self.transport_events) {
+                self.handle_transport_event(event);
+                self.process_outputs()?;
             }
         }
         Ok(())
     }
 
-    fn tell_event(&mut self, event: Event) {
+    fn handle_transport_event(&mut self, event: Event) {
         let now = self.clock.now();
         match event {
             Event::Up { peer, incarnation } => {
-                self.journal.note(format_args!("connected to {}", self.seen.name(peer)));
+                self.logger.log(format_args!("connected to {}", self.logged.name(peer)));
                 self.core.handle_connected(peer, incarnation, now);
             }
             Event::Frame { peer, bytes } => {
                 match Message::decode(&bytes) {
                     Ok(message) => self.core.handle_message(peer, message, now),
                     Err(error) => {
-                        self.journal.note_refusal(now, format_args!("from {}: {error}", self.seen.name(peer)));
+                        self.logger.log_rate_limited(
+                            now,
+                            format_args!("invalid message from {}: {error}", self.logged.name(peer)),
+                        );
                     }
                 }
                 self.transport.recycle(bytes);
             }
-            Event::Down { peer, why } => {
-                self.journal.note(format_args!("lost the connection to {}: {why}", self.seen.name(peer)));
+            Event::Down { peer, reason } => {
+                self.logger.log(format_args!("connection to {} closed: {reason}", self.logged.name(peer)));
                 self.core.handle_disconnected(peer, now);
             }
         }
     }
 
-    fn tell_written(&mut self) -> Result<(), NodeError> {
+    fn handle_disk_results(&mut self) -> Result<(), NodeError> {
         while let Ok(result) = self.written.try_recv() {
             let now = self.clock.now();
             match result {
                 Ok(number) => {
-                    if !std::mem::replace(&mut self.disk_is_well, true) {
-                        self.journal.note(format_args!("the disk takes writes again"));
+                    if !std::mem::replace(&mut self.disk_ok, true) {
+                        self.logger.log(format_args!("the disk accepts writes again"));
                     }
                     self.core.handle_persisted(number, now);
-                    self.act()?;
-                    self.empty_backlog()?;
+                    self.process_outputs()?;
+                    self.drain_backlog()?;
                 }
-                Err(error) if error.may_pass() => self.disk_fails(&error)?,
+                Err(error) if error.is_transient() => self.handle_disk_error(&error)?,
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(())
     }
 
-    fn disk_fails(&mut self, error: &StoreError) -> Result<(), NodeError> {
-        if std::mem::replace(&mut self.disk_is_well, false) {
-            self.journal.note(format_args!("the disk fails: {error}; it is tried again"));
+    fn handle_disk_error(&mut self, error: &StoreError) -> Result<(), NodeError> {
+        if std::mem::replace(&mut self.disk_ok, false) {
+            self.logger.log(format_args!("writing to the disk failed: {error}; retrying"));
         }
         self.core.handle_disk_failed(self.clock.now());
-        self.act()
+        self.process_outputs()
     }
 
-    fn tell_health(&mut self) -> Result<(), NodeError> {
-        while let Some(score) = self.health.as_ref().and_then(|health| health.news()) {
-            self.journal.note(format_args!("health is {score}"));
+    fn handle_health(&mut self) -> Result<(), NodeError> {
+        while let Some(score) = self.health.as_ref().and_then(|health| health.try_recv()) {
+            self.logger.log(format_args!("health score is {score}"));
             self.core.set_health(score, self.clock.now());
-            self.act()?;
+            self.process_outputs()?;
         }
         Ok(())
     }
 
-    /// Does what signals and the stopper say.
-    fn obey(&mut self) -> Result<(), NodeError> {
-        let told = self.orders.take();
-        if told.hang_up {
-            self.journal.note(format_args!("SIGHUP is ignored: a changed configuration needs a restart"));
+    /// Handles signals and the shutdown handle.
+    fn handle_shutdown_requests(&mut self) -> Result<(), NodeError> {
+        let told = self.shutdown.take();
+        if told.sighup {
+            self.logger.log(format_args!("ignoring SIGHUP: restart the node to apply a changed configuration"));
         }
         if told.abort || told.stop + usize::from(self.leaving) > 1 {
-            self.journal.note(format_args!("stops at once"));
+            self.logger.log(format_args!("stopping at once"));
             return Err(NodeError::StoppedAtOnce);
         }
         if told.stop == 1 {
-            self.journal.note(format_args!("is leaving"));
+            self.logger.log(format_args!("shutting down: handing offices over"));
             self.leaving = true;
             self.core.leave(self.clock.now());
-            self.act()?;
+            self.process_outputs()?;
         }
         Ok(())
     }
 
-    fn tell_deeds(&mut self) -> Result<(), NodeError> {
-        self.clients.hear(self.clock.now(), &mut self.events);
-        self.tell_deeds_so_far()
+    fn handle_clients(&mut self) -> Result<(), NodeError> {
+        self.clients.read_requests(self.clock.now(), &mut self.events);
+        self.handle_client_events()
     }
 
-    fn tell_deeds_so_far(&mut self) -> Result<(), NodeError> {
+    fn handle_client_events(&mut self) -> Result<(), NodeError> {
         for event in std::mem::take(&mut self.events) {
             let now = self.clock.now();
             match event {
-                ClientEvent::Asked(client, request) => self.core.handle_request(client, request, now),
-                ClientEvent::Gone(client) => self.core.handle_client_gone(client, now),
+                ClientEvent::Request(client, request) => self.core.handle_request(client, request, now),
+                ClientEvent::Disconnected(client) => self.core.handle_client_gone(client, now),
             }
-            self.act()?;
+            self.process_outputs()?;
         }
         Ok(())
     }
 
-    /// Does what the core wants done.
-    fn act(&mut self) -> Result<(), NodeError> {
+    /// Carries out the core's outputs.
+    fn process_outputs(&mut self) -> Result<(), NodeError> {
         loop {
             let outputs = self.core.take_outputs();
             if outputs.is_empty() {
@@ -207,24 +210,24 @@ impl Node {
             }
             for output in outputs {
                 match output {
-                    // If it cannot be sent, the core hears of the end of that connection.
+                    // If the message cannot be sent, the connection closes and the core is told.
                     Output::Send(to, message) => drop(self.transport.send(to, &message.encode())),
                     Output::Disconnect(peer) => {
                         let now = self.clock.now();
-                        self.transport.drop_peer(peer, now, &mut self.heard);
+                        self.transport.drop_peer(peer, now, &mut self.transport_events);
                     }
                     Output::Write(write) => self.submit(write)?,
                     Output::Reply(client, mut reply) => {
                         if let Reply::Status(status) = &mut reply {
                             status.counters.extend(self.transport.counters().list());
-                            status.counters.push((WIRE_BYTES.to_string(), self.transport.wire().bytes()));
+                            status.counters.push((WIRE_BYTES_COUNTER.to_string(), self.transport.wire().bytes()));
                         }
-                        self.clients.tell(client, &reply);
+                        self.clients.queue_reply(client, &reply);
                     }
                     Output::Members(members) => {
                         let now = self.clock.now();
-                        self.seen.names.extend(members.iter().map(|member| (member.id, member.name.clone())));
-                        self.transport.set_members(&members, now, &mut self.heard);
+                        self.logged.names.extend(members.iter().map(|member| (member.id, member.name.clone())));
+                        self.transport.set_members(&members, now, &mut self.transport_events);
                     }
                     Output::Exit(exit) => self.exit = Some(exit),
                 }
@@ -232,115 +235,124 @@ impl Node {
         }
     }
 
-    /// Hands a write to the disk, or keeps it until there is room.
+    /// Hands a write to the disk writer, or keeps it until there is room.
     fn submit(&mut self, write: Write) -> Result<(), NodeError> {
         if self.disabled_rules.contains(Rule::DurableBeforeSend) {
             return Ok(());
         }
         if !self.backlog.is_empty() {
             self.backlog.push_back(write);
-            return self.mind_backlog();
+            return self.check_backlog();
         }
         match self.disk.submit(write) {
             Ok(()) => Ok(()),
-            Err(Refused::Full(write)) => {
+            Err(SubmitError::Full(write)) => {
                 self.backlog.push_back(*write);
                 self.core.handle_disk_failed(self.clock.now());
-                if std::mem::replace(&mut self.disk_is_well, false) {
-                    self.journal.note(format_args!("the disk does not keep up"));
+                if std::mem::replace(&mut self.disk_ok, false) {
+                    self.logger.log(format_args!("the disk is too slow; writes are queueing"));
                 }
                 Ok(())
             }
-            Err(Refused::Ended(_)) => Err(self.disk_ended()),
+            Err(SubmitError::Stopped) => Err(self.disk_ended()),
         }
     }
 
-    fn mind_backlog(&self) -> Result<(), NodeError> {
+    fn check_backlog(&self) -> Result<(), NodeError> {
         match self.backlog.len() {
             waiting if waiting > MAX_BACKLOG => Err(NodeError::DiskTooSlow { waiting }),
             _ => Ok(()),
         }
     }
 
-    fn empty_backlog(&mut self) -> Result<(), NodeError> {
+    fn drain_backlog(&mut self) -> Result<(), NodeError> {
         while let Some(write) = self.backlog.pop_front() {
             match self.disk.submit(write) {
                 Ok(()) => {}
-                Err(Refused::Full(write)) => {
+                Err(SubmitError::Full(write)) => {
                     self.backlog.push_front(*write);
                     return Ok(());
                 }
-                Err(Refused::Ended(_)) => return Err(self.disk_ended()),
+                Err(SubmitError::Stopped) => return Err(self.disk_ended()),
             }
         }
         Ok(())
     }
 
-    /// Why the disk's thread has ended: it says so before it does.
+    /// Why the disk thread ended: it reports the error first.
     fn disk_ended(&self) -> NodeError {
-        let said = self.written.try_iter().find_map(|result| result.err().filter(|error| !error.may_pass()));
-        said.map_or_else(|| NodeError::DiskEnded { folder: self.folder.clone() }, NodeError::Store)
+        let error = self.written.try_iter().find_map(|result| result.err().filter(|error| !error.is_transient()));
+        error.map_or_else(|| NodeError::DiskEnded { folder: self.folder.clone() }, NodeError::Store)
     }
 
-    /// Tells the journal what has changed.
-    fn look(&mut self) {
+    /// Logs what has changed.
+    fn log_changes(&mut self) {
         let leader = self.core.arbiter_leader();
-        if leader != self.seen.arbiter_leader {
-            self.seen.arbiter_leader = leader;
+        if leader != self.logged.arbiter_leader {
+            self.logged.arbiter_leader = leader;
             match leader {
-                Some(leader) => self.journal.note(format_args!("{} leads the arbiter", self.seen.name(leader))),
-                None => self.journal.note(format_args!("nobody is known to lead the arbiter")),
+                Some(leader) => self.logger.log(format_args!("{} leads the arbiter", self.logged.name(leader))),
+                None => self.logger.log(format_args!("the arbiter has no known leader")),
             }
         }
-        let known = self.seen.held.iter().map(|(office, token)| (office.as_str(), *token));
+        let known = self.logged.held.iter().map(|(office, token)| (office.as_str(), *token));
         if !self.core.held_offices().eq(known) {
             let held: Vec<(String, u64)> =
                 self.core.held_offices().map(|(office, token)| (office.to_string(), token)).collect();
-            for (office, token) in self.seen.held.iter().filter(|known| !held.contains(known)) {
-                self.journal.note(format_args!("no longer holds the office {office} (token {token})"));
+            for (office, token) in self.logged.held.iter().filter(|known| !held.contains(known)) {
+                self.logger.log(format_args!("lost the office {office} (token {token})"));
             }
-            for (office, token) in held.iter().filter(|held| !self.seen.held.contains(held)) {
-                self.journal.note(format_args!("holds the office {office} with token {token}"));
+            for (office, token) in held.iter().filter(|held| !self.logged.held.contains(held)) {
+                self.logger.log(format_args!("holds the office {office} (token {token})"));
             }
-            self.seen.held = held;
+            self.logged.held = held;
         }
         let counters = self.transport.counters();
-        let refused =
-            Ended::ALL.iter().filter(|why| tells_of_a_stranger(**why)).map(|why| counters.refused(*why)).sum();
-        if refused != self.seen.refused {
-            let list: Vec<String> = Ended::ALL
+        let rejected = CloseReason::ALL
+            .iter()
+            .filter(|reason| is_rejection(**reason))
+            .map(|reason| counters.rejected(*reason))
+            .sum();
+        if rejected != self.logged.rejected {
+            let list: Vec<String> = CloseReason::ALL
                 .iter()
-                .filter(|why| tells_of_a_stranger(**why) && counters.refused(**why) > 0)
-                .map(|why| format!("{why} {}", counters.refused(*why)))
+                .filter(|reason| is_rejection(**reason) && counters.rejected(**reason) > 0)
+                .map(|reason| format!("{reason} {}", counters.rejected(*reason)))
                 .collect();
-            self.seen.refused = refused;
+            self.logged.rejected = rejected;
             let now = self.clock.now();
-            self.journal.note_refusal(now, format_args!("connections refused so far: {}", list.join(", ")));
+            self.logger.log_rate_limited(now, format_args!("connections rejected since start: {}", list.join(", ")));
         }
     }
 
-    /// Says good-bye and lets the disk finish.
+    /// Closes all connections and lets the disk thread finish.
     fn close(mut self, exit: Exit) -> Exit {
-        self.journal.note(format_args!("stops: {}", reason(exit)));
+        self.logger.log(format_args!("stopped: {}", exit_reason(exit)));
         self.transport.close(self.clock.now());
         exit
     }
 }
 
-/// Whether a connection that never came about was not for want of a network.
-fn tells_of_a_stranger(why: Ended) -> bool {
+/// Whether a connection was rejected, as opposed to a network failure.
+fn is_rejection(reason: CloseReason) -> bool {
     !matches!(
-        why,
-        Ended::Closed | Ended::Lost | Ended::Reset | Ended::Failed | Ended::Replaced | Ended::Dropped | Ended::Removed
+        reason,
+        CloseReason::Closed
+            | CloseReason::Lost
+            | CloseReason::Reset
+            | CloseReason::NetworkError
+            | CloseReason::Replaced
+            | CloseReason::Dropped
+            | CloseReason::Removed
     )
 }
 
-fn reason(exit: Exit) -> &'static str {
+fn exit_reason(exit: Exit) -> &'static str {
     match exit {
-        Exit::Left => "it has left, and holds nothing",
-        Exit::Removed => "it was removed from the cluster",
+        Exit::Left => "the node left the cluster and holds no office",
+        Exit::Removed => "the node was removed from the cluster",
         Exit::UnknownDisk => {
-            "its disk is not the one that its votes were kept on; remove this member and add it as a new one"
+            "its data folder is not the one that its votes were stored in; remove this member and add it as a new one"
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The socket's file: made, replaced and removed.
+//! The file of the socket: created, replaced and removed.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -12,51 +12,51 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use super::SocketError;
 use crate::config::MAX_SOCKET_PATH;
 
-/// A file that goes with its value, if it is still the same file. As long as its listener is there, its inode is not
-/// used again, so that can be told.
+/// A socket file that is removed on drop, if it is still the same file. The inode is not reused while the listener is
+/// open, so it identifies the file.
 pub(super) struct SocketFile {
     path: PathBuf,
     device_and_inode: (u64, u64),
 }
 
-/// Listens at a path. Only the owner may connect. A socket that a dead node left there is replaced.
+/// Listens on a path. Only the owner may connect. The socket of a dead node is replaced.
 pub(super) fn listen(path: &Path) -> Result<(UnixListener, SocketFile), SocketError> {
     if path.as_os_str().len() > MAX_SOCKET_PATH {
-        return Err(SocketError::TooLong { path: path.to_path_buf(), most: MAX_SOCKET_PATH });
+        return Err(SocketError::TooLong { path: path.to_path_buf(), max_bytes: MAX_SOCKET_PATH });
     }
-    let trouble = |action| move |error| SocketError::Io { action, path: path.to_path_buf(), error };
+    let io_error = |action| move |error| SocketError::Io { action, path: path.to_path_buf(), error };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        made.map_err(trouble("make the folder of the socket"))?;
+        made.map_err(io_error("create the folder of the socket"))?;
     }
-    make_way(path)?;
-    let listener = UnixListener::bind(path).map_err(trouble("make the socket"))?;
-    // Until then whoever gets in is asked for its user id all the same.
-    fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(trouble("change the mode of"))?;
-    let made = fs::symlink_metadata(path).map_err(trouble("look at"))?;
+    remove_stale_socket(path)?;
+    let listener = UnixListener::bind(path).map_err(io_error("create the socket"))?;
+    // Until the mode is set, the check of the peer's user id protects the socket.
+    fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(io_error("change the mode of"))?;
+    let made = fs::symlink_metadata(path).map_err(io_error("inspect"))?;
     Ok((listener, SocketFile { path: path.to_path_buf(), device_and_inode: (made.dev(), made.ino()) }))
 }
 
 /// Removes the socket of a dead node.
-fn make_way(path: &Path) -> Result<(), SocketError> {
-    let trouble = |action| move |error| SocketError::Io { action, path: path.to_path_buf(), error };
+fn remove_stale_socket(path: &Path) -> Result<(), SocketError> {
+    let io_error = |action| move |error| SocketError::Io { action, path: path.to_path_buf(), error };
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(trouble("look at")(error)),
+        Err(error) => return Err(io_error("inspect")(error)),
         Ok(there) if !there.file_type().is_socket() => return Err(SocketError::NotASocket(path.to_path_buf())),
         Ok(_) => {}
     }
-    match knock(path) {
-        Err(Errno::CONNREFUSED) => fs::remove_file(path).map_err(trouble("remove the old socket")),
-        // Let in, or put off because many wait already: somebody incarnations there.
+    match try_connect(path) {
+        Err(Errno::CONNREFUSED) => fs::remove_file(path).map_err(io_error("remove the old socket")),
+        // Connected, or the backlog is full: a node is listening.
         Ok(()) | Err(Errno::AGAIN) => Err(SocketError::InUse(path.to_path_buf())),
         Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(trouble("find out who has")(error.into())),
+        Err(error) => Err(io_error("check who uses")(error.into())),
     }
 }
 
-/// Whether anybody listens; without waiting.
-fn knock(path: &Path) -> Result<(), Errno> {
+/// Tries to connect, without waiting.
+fn try_connect(path: &Path) -> Result<(), Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     connect(&socket, &SocketAddrUnix::new(path)?)
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dead_socket_is_replaced_and_a_live_one_is_not() {
+    fn replaces_a_dead_socket_and_keeps_a_live_one() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("new/hustings.sock");
         drop(std::fs::create_dir(folder.path().join("new")));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_socket_is_left_alone() {
+    fn keeps_a_file_that_is_not_a_socket() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("precious");
         fs::write(&path, "text").expect("the folder is ours");
@@ -101,11 +101,11 @@ mod tests {
         assert!(matches!(refused, SocketError::NotASocket(_)), "{refused}");
         assert_eq!(fs::read_to_string(&path).expect("it is still there"), "text");
         let Err(long) = listen(&folder.path().join("x".repeat(108))) else { panic!("that is too long") };
-        assert!(long.to_string().contains("takes 107"), "{long}");
+        assert!(long.to_string().contains("allows only 107"), "{long}");
     }
 
     #[test]
-    fn the_file_of_a_successor_is_not_removed() {
+    fn does_not_remove_the_socket_of_a_successor() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("hustings.sock");
         let (_listener, file) = listen(&path).expect("nobody listens");

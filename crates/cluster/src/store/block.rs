@@ -1,30 +1,31 @@
-//! Batches in blocks: how a write that a crash cut short is told from one that was damaged later.
+//! Batches in blocks: how a torn write is told from later damage.
 //!
-//! A file is a row of blocks of 512 bytes. A batch takes as many as it needs and leaves the rest of its last one empty.
-//! Every block has a checksum of its own, over its contents, its place in the file and the store it belongs to.
+//! A file is a sequence of blocks of 512 bytes. A batch takes as many blocks as it needs and leaves the rest of its
+//! last block empty. Every block has its own checksum over its contents, its position in the file and the store it
+//! belongs to.
 
 use super::StoreError;
 
-/// The unit that a disk writes wholly or not at all.
+/// The unit that disks write atomically.
 pub(super) const BLOCK: usize = 512;
 const HEADER: usize = 28;
 const PAYLOAD: usize = BLOCK - HEADER;
 const EMPTY: [u8; BLOCK] = [0; BLOCK];
-/// What a batch may hold at most.
-pub(super) const LIMIT: usize = 64 << 20;
+/// The largest batch, in bytes.
+pub(super) const MAX_BATCH_BYTES: usize = 64 << 20;
 
 /// What the blocks of a batch have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Batch {
-    /// Batches of a file are counted from 0.
+    /// The number of the batch in its file, from 0.
     pub(super) number: u64,
-    /// How many blocks of the file were known to be durable when it was written.
+    /// How many blocks of the file were known to be durable when the batch was written.
     pub(super) durable: u32,
-    /// How many blocks the file had, durably, when it was written.
+    /// How many blocks the file durably had when the batch was written.
     pub(super) allocated: u32,
 }
 
-/// How many blocks a batch of so many bytes takes.
+/// How many blocks a batch of this length takes.
 pub(super) fn blocks(length: usize) -> usize {
     length.div_ceil(PAYLOAD)
 }
@@ -37,14 +38,14 @@ pub(super) struct Damage {
     pub(super) found: String,
 }
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// The contents of all batches that are complete.
+    /// The contents of all complete batches.
     pub(super) batches: Vec<Vec<u8>>,
-    /// The first block of each.
+    /// The first block of each batch.
     pub(super) starts: Vec<usize>,
-    /// The first block of a batch that was being written when the node or its host went down.
+    /// The first block of a batch that a crash interrupted.
     pub(super) torn: Option<usize>,
 }
 
@@ -55,10 +56,10 @@ fn checksum(block: &[u8], position: usize, salt: u32) -> u32 {
     hasher.finalize()
 }
 
-/// The blocks of a batch that begins at a block of the file.
+/// Encodes a batch that begins at this block of the file.
 pub(super) fn encode(contents: &[u8], batch: Batch, position: usize, salt: u32) -> Result<Vec<u8>, StoreError> {
-    if contents.len() > LIMIT {
-        return Err(StoreError::TooLarge { bytes: contents.len() as u64, limit: LIMIT as u64 });
+    if contents.len() > MAX_BATCH_BYTES {
+        return Err(StoreError::TooLarge { bytes: contents.len() as u64, limit: MAX_BATCH_BYTES as u64 });
     }
     let mut bytes = vec![0; blocks(contents.len()) * BLOCK];
     for (index, (block, part)) in bytes.chunks_exact_mut(BLOCK).zip(contents.chunks(PAYLOAD)).enumerate() {
@@ -73,7 +74,7 @@ pub(super) fn encode(contents: &[u8], batch: Batch, position: usize, salt: u32) 
     Ok(bytes)
 }
 
-/// Puts the checksum into a block at this place.
+/// Writes the checksum of a block at this position.
 pub(super) fn seal(block: &mut [u8], position: usize, salt: u32) {
     let sum = checksum(block, position, salt);
     block[..4].copy_from_slice(&sum.to_le_bytes());
@@ -87,11 +88,11 @@ struct Header {
     length: u32,
 }
 
-/// The blocks of a file, as they are read.
+/// Reads the blocks of a file.
 struct Reader<'a> {
     bytes: &'a [u8],
     salt: u32,
-    /// The greatest number of blocks that any of them says the file has.
+    /// The largest file length, in blocks, that any block claims.
     allocated: u32,
 }
 
@@ -100,7 +101,7 @@ impl<'a> Reader<'a> {
         self.bytes.len() / BLOCK
     }
 
-    /// A block: `None` if it was never written.
+    /// Reads a block; `None` if it was never written.
     fn read(&mut self, position: usize) -> Result<Option<(Header, &'a [u8])>, Damage> {
         let block = &self.bytes[position * BLOCK..(position + 1) * BLOCK];
         if *block == EMPTY {
@@ -117,11 +118,11 @@ impl<'a> Reader<'a> {
         Ok(Some((Header { batch, index: word(12), length: word(16) }, &block[HEADER..])))
     }
 
-    /// The batch that begins at a block: `None` if it is not there, or not all of it.
+    /// Reads the batch that begins at this block; `None` if it is missing or incomplete.
     fn batch(&mut self, start: usize, number: u64) -> Result<Option<Vec<u8>>, Damage> {
         let Some((first, _)) = self.read(start)? else { return Ok(None) };
         let length = first.length as usize;
-        if first.batch.number != number || first.index != 0 || length == 0 || length > LIMIT {
+        if first.batch.number != number || first.index != 0 || length == 0 || length > MAX_BATCH_BYTES {
             let expected = format!("the beginning of batch {number}");
             let found = format!("block {} of batch {} with {length} bytes", first.index, first.batch.number);
             return Err(damage(start, expected, found));
@@ -129,7 +130,11 @@ impl<'a> Reader<'a> {
         let mut contents = Vec::new();
         for index in 0..blocks(length) {
             if start + index >= self.count() {
-                return Err(damage(start + index, format!("{length} bytes of batch {number}"), "the end".to_string()));
+                return Err(damage(
+                    start + index,
+                    format!("{length} bytes of batch {number}"),
+                    "the end of the file".to_string(),
+                ));
             }
             let Some((header, part)) = self.read(start + index)? else { return Ok(None) };
             if header != (Header { index: index as u32, ..first }) {
@@ -142,14 +147,14 @@ impl<'a> Reader<'a> {
         Ok(Some(contents))
     }
 
-    /// Looks at everything after the last complete batch. Whether anything is there at all.
+    /// Checks everything after the last complete batch. Returns whether there is anything.
     fn tail(&mut self, from: usize, number: u64) -> Result<bool, Damage> {
         let mut torn = false;
         for position in from..self.count() {
             let Some((header, _)) = self.read(position)? else { continue };
             if header.batch.durable as usize > from {
                 let expected = format!("batch {number}, which was made durable before batch {}", header.batch.number);
-                return Err(damage(from, expected, "nothing, or only a part of it".to_string()));
+                return Err(damage(from, expected, "nothing, or only part of it".to_string()));
             }
             torn = true;
         }
@@ -178,11 +183,11 @@ pub(super) fn scan(bytes: &[u8], salt: u32) -> Result<Found, Damage> {
     let torn = reader.tail(position, batches.len() as u64)?.then_some(position);
     if reader.allocated as usize > reader.count() {
         let expected = format!("{} blocks of {BLOCK} bytes", reader.allocated);
-        return Err(damage(reader.count(), expected, "the end".to_string()));
+        return Err(damage(reader.count(), expected, "the end of the file".to_string()));
     }
-    // The first batch is durable before the file has its name: no crash can tear it.
+    // The first batch is durable before the file gets its name, so no crash can tear it.
     if batches.is_empty() {
-        return Err(damage(0, "the batch that every log begins with".to_string(), "none".to_string()));
+        return Err(damage(0, "the first batch of a log".to_string(), "nothing".to_string()));
     }
     Ok(Found { batches, starts, torn })
 }

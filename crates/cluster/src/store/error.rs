@@ -1,86 +1,87 @@
-//! What can go wrong between a node and its disk.
+//! Errors of the store.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a store cannot be opened or written to.
+/// Why a store cannot be opened or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The operating system refused. What was acknowledged before is safe, and the same write may be tried again.
+    /// The operating system reported an error. What was acknowledged before is safe, and the same write may be tried
+    /// again.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried: a verb.
+        /// The action that failed, a verb.
         action: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// What is on disk is not what was written. Nothing was changed.
+    /// The data on disk is damaged. Nothing was changed.
     #[error(
-        "{} is damaged at byte {offset}: expected {expected}, found {found}. This node may have forgotten a vote, so it \
-         does not start. Restore the whole folder as it was when the node last stopped, or remove this member from the \
+        "{} is damaged at byte {offset}: expected {expected}, found {found}. This node may have lost a vote, so it does \
+         not start. Restore the encode_all folder as it was when the node last stopped, or remove this member from the \
          cluster and add it as a new one, with a new id and an empty folder", file.display()
     )]
     Corrupt {
-        /// Where the damage is.
+        /// The damaged file.
         file: PathBuf,
-        /// The first byte that is not as it should be.
+        /// The offset of the first damaged byte.
         offset: u64,
-        /// What should be there.
+        /// The expected data.
         expected: String,
-        /// What is there.
+        /// The data that was found.
         found: String,
     },
-    /// The folder holds the state of somebody else.
+    /// The folder belongs to another node, cluster or format version.
     #[error("{} belongs to {what} {found}, not to {what} {expected}", folder.display())]
     Other {
         /// The folder.
         folder: PathBuf,
         /// What differs: cluster, node or format.
         what: &'static str,
-        /// What the folder says.
+        /// The value in the folder.
         found: String,
-        /// What this node says.
+        /// The value of this node.
         expected: String,
     },
-    /// The folder is no store, but it is not empty either.
+    /// The folder is not a store and not empty.
     #[error(
-        "{} holds {name:?} but no state of a node: name an empty folder, or one that does not exist yet",
+        "{} contains {name:?} but no state of a node: configure an empty folder, or one that does not exist yet",
         folder.display()
     )]
     NotAStore {
         /// The folder.
         folder: PathBuf,
-        /// The first of the names that do not belong there.
+        /// The first file that does not belong to a store.
         name: String,
     },
-    /// Another process has opened the same folder.
+    /// Another process uses the folder.
     #[error("{} is in use by another process", folder.display())]
     Locked {
         /// The folder.
         folder: PathBuf,
     },
-    /// A write is too large ever to be read again.
-    #[error("a write of {bytes} bytes is larger than the {limit} that fit into one")]
+    /// A write is too large.
+    #[error("a write of {bytes} bytes is larger than the maximum of {limit} bytes")]
     TooLarge {
-        /// How large.
+        /// The size of the write.
         bytes: u64,
-        /// How large it may be.
+        /// The maximum.
         limit: u64,
     },
-    /// A write does not fit what was written before: a bug of the caller.
-    #[error("a write that does not fit: {0}")]
+    /// A write does not follow from the previous ones: a bug of the caller.
+    #[error("a write is out of order: {0}")]
     OutOfOrder(String),
 }
 
 impl StoreError {
     /// Whether the same write may succeed later.
-    pub fn may_pass(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(self, StoreError::Io { .. })
     }
 
-    /// For `map_err`.
+    /// For `map_err`: names the action and the path.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
         let path = path.to_path_buf();
         move |source| StoreError::Io { action, path, source }

@@ -1,4 +1,4 @@
-//! The few things a store does with files, so that tests can make each of them fail.
+//! The file operations of a store, behind traits so that tests can make each of them fail.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
@@ -9,30 +9,30 @@ use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 
 use super::StoreError;
 
-/// No file of a store grows larger than this, whatever is in it.
-pub(super) const FILE_LIMIT: u64 = 512 << 20;
+/// The largest file that a store reads, in bytes.
+pub(super) const MAX_FILE_BYTES: u64 = 512 << 20;
 
-/// A folder, and the files in it.
+/// A folder and its files.
 pub(super) trait Files: Send {
-    /// The names of the files that are there, in order.
+    /// The names of all files, in order.
     fn names(&self) -> io::Result<Vec<String>>;
-    /// All of a file: `None` if it is not there.
+    /// Reads a whole file; `None` if it does not exist.
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
-    /// A new file for writing. One of the same name is emptied.
+    /// Creates a file for writing. An existing file is truncated.
     fn create(&self, name: &str) -> io::Result<Box<dyn Handle>>;
-    /// Gives a file another name, at once and in place of one that had it.
+    /// Renames a file atomically; it replaces an existing file.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Deletes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
-    /// Makes the names durable.
+    /// Makes created, renamed and removed names durable.
     fn sync(&self) -> io::Result<()>;
 }
 
 /// A file open for writing.
 pub(super) trait Handle: Send {
-    /// Makes it longer, up to a length; what is new is zero, and its room on the disk is certain where that can be had.
+    /// Extends the file with zeros, and reserves the disk space where the file system can.
     fn extend(&mut self, from: u64, to: u64) -> io::Result<()>;
-    /// Puts bytes somewhere.
+    /// Writes bytes at an offset.
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Makes contents and length durable.
     fn sync(&mut self) -> io::Result<()>;
@@ -42,12 +42,12 @@ pub(super) trait Handle: Send {
 pub(super) struct Folder {
     path: PathBuf,
     handle: File,
-    /// Locked as long as the folder is open.
+    /// Locked while the folder is open.
     lock: File,
 }
 
 impl Folder {
-    /// Opens a folder for this process alone. It is created if it is not there.
+    /// Opens a folder exclusively for this process, and creates it if it does not exist.
     pub(super) fn open(path: &Path) -> Result<Folder, StoreError> {
         create_folder(path)?;
         let lock_path = path.join("lock");
@@ -68,13 +68,14 @@ impl Folder {
 }
 
 impl Drop for Folder {
-    /// A child that is just being started has a copy of the file: closing ours would not unlock it yet.
+    /// A child process that is being started may hold a copy of the descriptor, so closing ours would not unlock it
+    /// yet.
     fn drop(&mut self) {
         let _ = flock(&self.lock, FlockOperation::Unlock);
     }
 }
 
-/// Creates a folder for its owner only, and the folders above it, durably.
+/// Creates a folder, readable only by its owner, and its parents, durably.
 fn create_folder(path: &Path) -> Result<(), StoreError> {
     if path.is_dir() {
         return Ok(());
@@ -109,7 +110,7 @@ impl Files for Folder {
             other => other?,
         };
         let mut bytes = Vec::new();
-        file.take(FILE_LIMIT + 1).read_to_end(&mut bytes)?;
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
         Ok(Some(bytes))
     }
 
@@ -135,10 +136,10 @@ impl Handle for File {
     fn extend(&mut self, from: u64, to: u64) -> io::Result<()> {
         match fallocate(&*self, FallocateFlags::empty(), from, to - from) {
             Ok(()) => Ok(()),
-            // Some file systems do not know how.
+            // Not every file system supports `fallocate`.
             Err(rustix::io::Errno::OPNOTSUPP) => self.set_len(to),
             Err(error) => {
-                // A part of it may have been done, and would be missed by others.
+                // Undo a partial extension.
                 self.set_len(from)?;
                 Err(error.into())
             }
@@ -150,7 +151,7 @@ impl Handle for File {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        // Also flushes a new length: whatever is needed to read the contents again.
+        // `fdatasync` also flushes the length, because it is needed to read the contents.
         self.sync_data()
     }
 }

@@ -10,7 +10,7 @@ use super::header::Identity;
 use super::log::LOG;
 use super::open::HEADER;
 use super::state::State;
-use super::{Store, StoreError, Who};
+use super::{Store, StoreError, StoreOwner};
 
 /// Opens a store in this folder whose files are made from these bytes. Returns whether it could be opened.
 ///
@@ -25,8 +25,8 @@ use super::{Store, StoreError, Who};
 /// If a store that can be opened holds something else when it is opened again, or an invariant of raft is broken.
 pub(crate) fn open_store(folder: &Path, bytes: &[u8]) -> bool {
     let [kind, rest @ ..] = bytes else { return false };
-    let who = Who { cluster: "atlas".to_string(), id: Id(3) };
-    let identity = Identity { cluster: who.cluster.clone(), id: who.id, store: 7 };
+    let owner = StoreOwner { cluster: "atlas".to_string(), id: Id(3) };
+    let identity = Identity { cluster: owner.cluster.clone(), id: owner.id, store: 7 };
     let (header, log) = match kind % 3 {
         0 => raw(rest),
         1 => (encoded(&identity), blocks(rest, identity.salt())),
@@ -34,18 +34,21 @@ pub(crate) fn open_store(folder: &Path, bytes: &[u8]) -> bool {
     };
     fs::write(folder.join(HEADER), header).expect("the folder can be written to");
     fs::write(folder.join(LOG), log).expect("the folder can be written to");
-    let Some(first) = open(folder, &who) else { return false };
+    let Some(first) = open(folder, &owner) else { return false };
     // The raft library panics if any of these is wrong.
-    let (gone, commit, last) = (first.gone.0, first.hard_state.commit, first.last_index());
-    assert!(gone <= commit && commit <= last && last < u64::MAX, "from {gone} to {last}, committed up to {commit}");
-    assert_eq!(open(folder, &who), Some(first), "opened again");
+    let (compacted, commit, last) = (first.compacted.0, first.hard_state.commit, first.last_index());
+    assert!(
+        compacted <= commit && commit <= last && last < u64::MAX,
+        "from {compacted} to {last}, committed up to {commit}"
+    );
+    assert_eq!(open(folder, &owner), Some(first), "opened again");
     true
 }
 
 /// The contents of a store; `None` if it is damaged.
-fn open(folder: &Path, who: &Who) -> Option<State> {
-    match Store::open(folder, who) {
-        Ok((_, recovered)) => Some(recovered.mirror.state()),
+fn open(folder: &Path, owner: &StoreOwner) -> Option<State> {
+    match Store::open(folder, owner) {
+        Ok((_, recovered)) => Some(recovered.storage.state()),
         Err(error @ (StoreError::Corrupt { .. } | StoreError::Other { .. })) => {
             assert!(!error.to_string().is_empty(), "an error says what is wrong");
             None

@@ -1,4 +1,4 @@
-//! Whose store it is: a small file that is written once.
+//! The header: a small file, written once, that identifies the store.
 
 use std::fmt;
 use std::path::Path;
@@ -6,20 +6,20 @@ use std::path::Path;
 use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
 
-use super::{StoreError, Who};
+use super::{StoreError, StoreOwner};
 
-/// The number of the format that this code reads and writes.
+/// The version of the format that this code reads and writes.
 const FORMAT: u32 = 1;
 const MAGIC: &[u8; 16] = b"hustings store\n\0";
 
-/// Whose store it is, for ever.
+/// The identity of a store.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Identity {
+pub(crate) struct Identity {
     /// The name of the cluster.
     pub cluster: String,
-    /// The node.
+    /// The node's id.
     pub id: Id,
-    /// Drawn when the store was made: no other store has it.
+    /// A random number that identifies the store.
     pub store: u128,
 }
 
@@ -30,30 +30,30 @@ impl fmt::Display for Identity {
 }
 
 impl Identity {
-    /// For a new store.
-    pub(super) fn draw(who: &Who) -> Result<Self, getrandom::Error> {
+    /// Generates the identity of a new store.
+    pub(super) fn generate(owner: &StoreOwner) -> Result<Self, getrandom::Error> {
         let mut store = [0; 16];
         getrandom::fill(&mut store)?;
-        Ok(Identity { cluster: who.cluster.clone(), id: who.id, store: u128::from_le_bytes(store) })
+        Ok(Identity { cluster: owner.cluster.clone(), id: owner.id, store: u128::from_le_bytes(store) })
     }
 
-    /// What checksums of this store begin with, so that no block of another one looks right.
+    /// The initial value of the store's checksums, so that a block of another store is never valid.
     pub(super) fn salt(&self) -> u32 {
         crc32fast::hash(&self.store.to_le_bytes())
     }
 
-    /// The contents of the file.
+    /// Encodes the contents of the file.
     pub(super) fn encode(&self) -> Result<Vec<u8>, StoreError> {
         let mut bytes = [MAGIC.as_slice(), &FORMAT.to_le_bytes()].concat();
         bytes = postcard::to_extend(self, bytes)
-            .map_err(|error| StoreError::OutOfOrder(format!("an identity cannot be encoded: {error}")))?;
+            .map_err(|error| StoreError::OutOfOrder(format!("cannot encode the identity: {error}")))?;
         let sum = crc32fast::hash(&bytes);
         bytes.extend_from_slice(&sum.to_le_bytes());
         Ok(bytes)
     }
 
-    /// Reads the file, and compares it with who this node is.
-    pub(super) fn check(bytes: &[u8], path: &Path, folder: &Path, who: &Who) -> Result<Self, StoreError> {
+    /// Decodes the file and checks that it belongs to this node.
+    pub(super) fn check(bytes: &[u8], path: &Path, folder: &Path, owner: &StoreOwner) -> Result<Self, StoreError> {
         let corrupt = |offset: usize, expected: &str, found: String| StoreError::Corrupt {
             file: path.to_path_buf(),
             offset: offset as u64,
@@ -68,10 +68,10 @@ impl Identity {
         };
         let Some((front, sum)) = bytes.split_last_chunk::<4>().filter(|(front, _)| front.len() > MAGIC.len() + 4)
         else {
-            return Err(corrupt(bytes.len(), "more", "the end".to_string()));
+            return Err(corrupt(bytes.len(), "more data", "the end of the file".to_string()));
         };
         if !front.starts_with(MAGIC) {
-            return Err(corrupt(0, "the beginning of a store's header", "something else".to_string()));
+            return Err(corrupt(0, "the magic number of a store", "something else".to_string()));
         }
         let (sum, real) = (u32::from_le_bytes(*sum), crc32fast::hash(front));
         if sum != real {
@@ -84,11 +84,11 @@ impl Identity {
         }
         let identity: Identity = postcard::from_bytes(&rest[4..])
             .map_err(|error| corrupt(MAGIC.len() + 4, "cluster, node and store", error.to_string()))?;
-        if identity.cluster != who.cluster {
-            return Err(other("cluster", format!("{:?}", identity.cluster), format!("{:?}", who.cluster)));
+        if identity.cluster != owner.cluster {
+            return Err(other("cluster", format!("{:?}", identity.cluster), format!("{:?}", owner.cluster)));
         }
-        if identity.id != who.id {
-            return Err(other("node", identity.id.to_string(), who.id.to_string()));
+        if identity.id != owner.id {
+            return Err(other("node", identity.id.to_string(), owner.id.to_string()));
         }
         Ok(identity)
     }

@@ -1,4 +1,4 @@
-//! The log file of a store: appended to, and written anew from time to time.
+//! The log file of a store: appended to, and rewritten from time to time.
 
 use std::path::{Path, PathBuf};
 
@@ -10,81 +10,83 @@ use super::{StoreError, Write, record};
 
 pub(super) const LOG: &str = "log";
 const NEW_LOG: &str = "log.new";
-/// Room for batches is made in steps of so many blocks: 1 MiB.
-const STEP: usize = (1 << 20) / BLOCK;
-/// So much room is made in advance.
-const AHEAD: usize = STEP / 4;
-/// A file with more blocks than this is written anew, unless much of it was there from the beginning: 4 MiB.
-const MANY: usize = 4 * STEP;
-/// No file is made longer than this: half of what is read.
-const MOST: usize = 256 * STEP;
+/// The file grows in steps of this many blocks (1 MiB).
+const ALLOCATION_STEP: usize = (1 << 20) / BLOCK;
+/// How many blocks are allocated in advance.
+const PREALLOCATE: usize = ALLOCATION_STEP / 4;
+/// A file with more blocks (4 MiB) is rewritten, unless much of it was there from the beginning.
+const REWRITE_THRESHOLD: usize = 4 * ALLOCATION_STEP;
+/// The largest file that is written, in blocks: half of what can be read.
+const MAX_BLOCKS: usize = 256 * ALLOCATION_STEP;
 
-/// A store that is open: the files, and what is in them.
-pub struct Store {
+/// An open store: its files and their content.
+pub(crate) struct Store {
     pub(super) files: Box<dyn Files>,
-    /// For messages.
+    /// For error messages.
     pub(super) folder: PathBuf,
     identity: Identity,
-    /// What the file says, or will say when what failed has been repeated.
+    /// What the file contains, or will contain once a failed write has been repeated.
     state: State,
-    /// `None` if the file does not say what `state` says, or cannot be trusted: everything is written anew before
-    /// anything is acknowledged.
+    /// `None` if the file does not match `state` or cannot be trusted. Then everything is rewritten before anything is
+    /// acknowledged.
     log: Option<Log>,
-    /// The number of the last write that is in `state`.
+    /// The number of the last write that is part of `state`.
     applied: u64,
-    /// The number of the first write that was not acknowledged because of an error that may pass.
-    owed: Option<u64>,
-    /// After any other error, nothing is written any more.
+    /// The number of the first write that a transient error left unacknowledged.
+    retry_from: Option<u64>,
+    /// The message of a permanent error, after which nothing is written.
     broken: Option<String>,
 }
 
-/// The file that is appended to. All numbers but the last count blocks.
+/// The file that is appended to. All numbers but `batches` count blocks.
 struct Log {
     handle: Box<dyn Handle>,
-    /// How long it is.
+    /// The length of the file.
     allocated: usize,
-    /// Where the next batch goes.
+    /// Where the next batch begins.
     end: usize,
-    /// Up to where it is durable.
+    /// Up to where the file is durable.
     durable: usize,
-    /// When to write it anew.
+    /// Beyond this length the file is rewritten.
     bound: usize,
-    /// How many batches it has.
+    /// The number of batches.
     batches: u64,
 }
 
 impl Store {
-    /// Without a file yet.
+    /// A store that has no file yet.
     pub(super) fn new(files: Box<dyn Files>, folder: PathBuf, identity: Identity, state: State) -> Self {
-        Store { files, folder, identity, state, log: None, applied: 0, owed: None, broken: None }
+        Store { files, folder, identity, state, log: None, applied: 0, retry_from: None, broken: None }
     }
 
-    /// Whose store it is.
-    pub fn identity(&self) -> &Identity {
+    /// The identity of the store.
+    #[cfg(test)]
+    pub(crate) fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Does what a write says. If it returns and the write asks for `sync`, everything up to and with it is durable.
+    /// Applies a write. If the write asks for `sync`, it and everything before it is durable when this returns.
     ///
-    /// Numbers grow from write to write. After an [`StoreError::Io`], nothing that was acknowledged is lost, and no
-    /// other write is taken than the same once more. After any error in what a write says, none is.
-    pub fn write(&mut self, write: &Write) -> Result<(), StoreError> {
+    /// Numbers increase from write to write. After [`StoreError::Io`] nothing acknowledged is lost, and the only valid
+    /// next write is the same one again. After any other error no further write is accepted.
+    #[cfg(test)]
+    pub(crate) fn write(&mut self, write: &Write) -> Result<(), StoreError> {
         self.write_all(std::slice::from_ref(write))?;
-        self.clear_up();
+        self.maintain();
         Ok(())
     }
 
-    /// Does what some writes say, one after the other, and makes them durable together if one of them asks for it.
+    /// Applies several writes in order, and makes them durable together if one of them asks for it.
     pub(super) fn write_all(&mut self, writes: &[Write]) -> Result<(), StoreError> {
         if let Some(reason) = &self.broken {
-            return Err(StoreError::OutOfOrder(format!("another write failed before: {reason}")));
+            return Err(StoreError::OutOfOrder(format!("an earlier write failed: {reason}")));
         }
         let Some(first) = writes.first() else { return Ok(()) };
         self.check_numbers(writes)?;
         let done = self.apply(writes);
         if let Err(error) = &done {
-            match error.may_pass() {
-                true => self.owed = Some(first.number),
+            match error.is_transient() {
+                true => self.retry_from = Some(first.number),
                 false => self.broken = Some(error.to_string()),
             }
         }
@@ -93,23 +95,27 @@ impl Store {
 
     fn check_numbers(&self, writes: &[Write]) -> Result<(), StoreError> {
         let first = writes[0].number;
-        match self.owed {
-            Some(owed) if first != owed => {
-                return Err(StoreError::OutOfOrder(format!("number {first}, but {owed} failed and was not repeated")));
+        match self.retry_from {
+            Some(retry_from) if first != retry_from => {
+                return Err(StoreError::OutOfOrder(format!(
+                    "write {first} follows, but write {retry_from} failed and was not repeated"
+                )));
             }
             None if first <= self.applied => {
-                return Err(StoreError::OutOfOrder(format!("number {first} after {}", self.applied)));
+                return Err(StoreError::OutOfOrder(format!("write {first} follows write {}", self.applied)));
             }
             _ => {}
         }
         match writes.windows(2).find(|pair| pair[1].number <= pair[0].number) {
-            Some(pair) => Err(StoreError::OutOfOrder(format!("number {} after {}", pair[1].number, pair[0].number))),
+            Some(pair) => {
+                Err(StoreError::OutOfOrder(format!("write {} follows write {}", pair[1].number, pair[0].number)))
+            }
             None => Ok(()),
         }
     }
 
     fn apply(&mut self, writes: &[Write]) -> Result<(), StoreError> {
-        // The others are in the state already: an attempt failed after it had taken them over.
+        // The other writes are part of the state already: an earlier attempt failed after applying them.
         let fresh = &writes[writes.partition_point(|write| write.number <= self.applied)..];
         for write in fresh {
             self.state.apply(write)?;
@@ -121,19 +127,19 @@ impl Store {
         };
         let done = done.and_then(|()| if writes.iter().any(|write| write.sync) { self.sync() } else { Ok(()) });
         match &done {
-            Ok(()) => self.owed = None,
-            // A part of a batch may be in the file; another in the same place could be mistaken for it. And after a
-            // failed sync the kernel may have thrown away what it could not write, and the next sync would not know.
+            Ok(()) => self.retry_from = None,
+            // The file may contain part of a batch, and another batch in the same place could be mistaken for it. After
+            // a failed sync the kernel may have dropped the data, and the next sync would not report that.
             Err(_) => self.log = None,
         }
         done
     }
 
-    /// Puts a batch behind the others, not yet durable.
+    /// Appends a batch, not yet durable.
     fn append(&mut self, writes: &[Write]) -> Result<(), StoreError> {
-        let contents = record::changes(writes.iter())?;
+        let contents = record::encode_writes(writes.iter())?;
         let needed = block::blocks(contents.len());
-        self.make_room(needed)?;
+        self.ensure_allocated(needed)?;
         let Some(log) = &mut self.log else { return Ok(()) };
         if needed == 0 {
             return Ok(());
@@ -148,14 +154,15 @@ impl Store {
         Ok(())
     }
 
-    /// Makes the file so long that some blocks more fit in; durably, since every block says how long its file was.
-    fn make_room(&mut self, needed: usize) -> Result<(), StoreError> {
+    /// Extends the file so that it has room for more blocks. The new length is made durable, because every block
+    /// records it.
+    fn ensure_allocated(&mut self, needed: usize) -> Result<(), StoreError> {
         let path = self.folder.join(LOG);
         let Some(log) = &mut self.log else { return Ok(()) };
         if log.end + needed <= log.allocated {
             return Ok(());
         }
-        let allocated = (log.end + needed).next_multiple_of(STEP);
+        let allocated = (log.end + needed).next_multiple_of(ALLOCATION_STEP);
         check_length(allocated)?;
         log.handle
             .extend((log.allocated * BLOCK) as u64, (allocated * BLOCK) as u64)
@@ -179,28 +186,28 @@ impl Store {
         Ok(())
     }
 
-    /// What can be done after an acknowledgement instead of before one: a long file is written anew, and there is room
-    /// for what comes next. If it fails, the next write has to do it, or to do without.
-    pub(super) fn clear_up(&mut self) {
+    /// Does work that can follow an acknowledgement: rewrites a long file and allocates room in advance. If it fails,
+    /// the next write does it, or does without.
+    pub(super) fn maintain(&mut self) {
         let Some(log) = &self.log else { return };
         if log.end > log.bound && self.rewrite().is_err() {
-            // Not again for every write: it may be the room that is missing.
+            // Do not retry at every write: the disk may be full.
             if let Some(log) = &mut self.log {
-                log.bound = log.end + STEP;
+                log.bound = log.end + ALLOCATION_STEP;
             }
         }
-        // Without, there may still be room for many writes: only a failed sync makes the file useless.
-        let _ = self.make_room(AHEAD);
+        // Without it there may still be room for many writes. Only a failed sync makes the file useless.
+        let _ = self.ensure_allocated(PREALLOCATE);
     }
 
-    /// Writes everything into a new file, which takes the place of the old one: durable when it returns.
+    /// Writes everything to a new file, which replaces the old one. It is durable when this returns.
     pub(super) fn rewrite(&mut self) -> Result<(), StoreError> {
         let new_path = self.folder.join(NEW_LOG);
         let log = self.write_new(&new_path).inspect_err(|_| {
-            // It may be its room that is missing. If it stays, the next one takes its place.
+            // The disk may be full. If the file stays, the next attempt overwrites it.
             let _ = self.files.remove(NEW_LOG);
         })?;
-        // From here on it is not certain which of the files a crash would leave under the name.
+        // From here on a crash may leave either file under the name.
         self.log = None;
         self.files.rename(NEW_LOG, LOG).map_err(StoreError::io("rename", &new_path))?;
         self.files.sync().map_err(StoreError::io("sync", &self.folder))?;
@@ -209,9 +216,9 @@ impl Store {
     }
 
     fn write_new(&self, path: &Path) -> Result<Log, StoreError> {
-        let batches = record::whole(&self.identity, &self.state)?;
+        let batches = record::encode_all(&self.identity, &self.state)?;
         let end = batches.iter().map(|contents| block::blocks(contents.len())).sum::<usize>();
-        let allocated = (end + AHEAD).next_multiple_of(STEP);
+        let allocated = (end + PREALLOCATE).next_multiple_of(ALLOCATION_STEP);
         check_length(allocated)?;
         let mut handle = self.files.create(NEW_LOG).map_err(StoreError::io("create", path))?;
         handle.extend(0, (allocated * BLOCK) as u64).map_err(StoreError::io("extend", path))?;
@@ -223,14 +230,14 @@ impl Store {
             position += bytes.len() / BLOCK;
         }
         handle.sync().map_err(StoreError::io("sync", path))?;
-        let bound = MANY.max(4 * end);
+        let bound = REWRITE_THRESHOLD.max(4 * end);
         Ok(Log { handle, allocated, end, durable: end, bound, batches: batches.len() as u64 })
     }
 }
 
 fn check_length(blocks: usize) -> Result<(), StoreError> {
-    if blocks > MOST {
-        return Err(StoreError::TooLarge { bytes: (blocks * BLOCK) as u64, limit: (MOST * BLOCK) as u64 });
+    if blocks > MAX_BLOCKS {
+        return Err(StoreError::TooLarge { bytes: (blocks * BLOCK) as u64, limit: (MAX_BLOCKS * BLOCK) as u64 });
     }
     Ok(())
 }

@@ -1,56 +1,53 @@
-//! What a node must not forget: its vote, its log, its snapshot.
+//! The persistent state of a node: its vote, its log and its snapshot.
 //!
-//! A [`Store`] owns a folder with three files: `lock`, so that no two processes open it; `header`, whose store it is,
-//! written once; and `log`, everything else. A [`Disk`] is a store on a thread of its own. A [`Mirror`] is what the
-//! raft library reads: everything is also in memory.
+//! A [`Store`] owns a folder with three files. `lock` keeps a second process out. `header` identifies the store and is
+//! written once. `log` contains everything else. A [`DiskWriter`] is a store on a thread of its own. A [`RaftStorage`]
+//! is the same state in memory, from which the raft library reads.
 //!
 //! # The log
 //!
-//! It begins with all that was known when the file was made: the snapshot, the entries after it, the vote. Behind that,
-//! every write (or all those that waited for the disk together) is a batch. In between it is written anew: into
-//! `log.new`, which is made durable and then takes the name. So it is when a snapshot comes, when the file is long, and
-//! after every error and at every start, since what is read then may be in the memory of the kernel only. A failed sync
-//! in particular leaves nothing to build on: the kernel may have dropped what it could not write, and the next sync
-//! reports success.
+//! A log file begins with everything that was known when it was created: the snapshot, the entries after it and the
+//! hard state. Every later write, or all writes that waited for the disk together, is appended as a batch. The log is
+//! rewritten when a snapshot is taken, when the file is long, after every error and at every start. The new content
+//! goes to `log.new`, which is made durable and then renamed. Rewriting after an error is necessary: after a failed
+//! sync the kernel may have dropped the data that it could not write, and the next sync reports success.
 //!
-//! # A torn write or a damaged one
+//! # Torn writes and damage
 //!
-//! A write that a crash cut short was never acknowledged: it is cut off, and [`Recovered::torn_at`] says where. One
-//! that was made durable and is damaged later is a forgotten vote: then the store is not opened. How are they told
-//! apart, when both are at the end of the file?
+//! A write that a crash interrupts (a torn write) was never acknowledged. It is removed, and [`Recovered::torn_at`]
+//! says where it was. A durable write that is damaged later may be a lost vote, so the store refuses to open. Both can
+//! be at the end of the file. They are told apart as follows:
 //!
-//! - The file is made longer in steps, durably and before anything is written there: what was never written is zero.
-//! - A batch takes whole blocks of 512 bytes, the unit that disks write wholly or not at all, and no block is written
-//!   twice. So after a crash, each block of an unfinished batch is either right or zero. Every block has a checksum of
-//!   its own, so each can be judged alone: one that is neither right nor zero was *damaged*, wherever it is.
-//! - Writes without `sync` may reach the disk in any order. So every block says up to where the file was durable when
-//!   it was written: a batch before that place cannot be torn, and is *damaged* if a block of it is zero.
-//! - Every block says how long the file was, durably: a shorter one was cut by somebody else, and is *damaged*.
+//! - The file grows in steps, durably and before anything is written there. What was never written is zero.
+//! - A batch takes whole blocks of 512 bytes, the unit that disks write atomically, and no block is written twice.
+//!   After a crash every block of a torn batch is therefore either correct or zero. Every block has its own checksum,
+//!   so a block that is neither correct nor zero is *damaged*, wherever it is.
+//! - Writes without `sync` may reach the disk in any order. Every block records up to where the file was durable when
+//!   the block was written. A batch before that position cannot be torn: if one of its blocks is zero, it is *damaged*.
+//! - Every block records the durable length of the file. A shorter file was truncated and is *damaged*.
 //!
-//! So every flipped bit is noticed, and every file that is shorter than its blocks say. What remains and looks like a
-//! crash: blocks that turn into zeros, all 512 bytes of each, together with every later block that was written when
-//! they were durable; or a file cut to exactly a length that it once had, a multiple of 1 MiB. Both take a disk that
-//! acknowledges a sync and then forgets it, or somebody who does it on purpose. And a folder that is put back as it
-//! once was, whole, looks like what it once was: no checksum helps against an old backup.
+//! So every flipped bit is detected, and every file that is shorter than its blocks say. Two kinds of damage still look
+//! like a crash: whole blocks that turn into zeros, together with all later blocks that were written when they were
+//! durable; and a file truncated to exactly a length that it once had, a multiple of 1 MiB. Both require a disk that
+//! loses acknowledged data, or intent. A checksum cannot detect a folder that was restored from an old backup.
 //!
-//! The other way round there is one case where a crash looks like damage: the host loses its power while the kernel
-//! copies a write into a block that it is writing out at that very moment. The node does not start then, although it
-//! could: the error is on the safe side.
+//! In one case a crash looks like damage: the host loses power while the kernel copies a write into a block that is
+//! being written to the disk at that moment. Then the node does not start although it could, which is the safe choice.
 //!
-//! # The first voters
+//! # The initial voters
 //!
-//! Who votes is part of a snapshot. For the members a cluster starts with, a new node writes a snapshot of index 0.
+//! A snapshot contains the voters. A new node writes a snapshot with index 0 for the initial members of the cluster.
 
 mod block;
-mod disk;
+mod disk_writer;
 mod error;
 mod files;
 #[cfg(feature = "testkit")]
 pub(crate) mod fuzzing;
 mod header;
 mod log;
-mod mirror;
 mod open;
+mod raft_storage;
 mod record;
 mod state;
 #[cfg(test)]
@@ -59,47 +56,47 @@ mod tests;
 use hustings_protocol::Id;
 use raft::eraftpb::{Entry, HardState, Snapshot};
 
-pub use disk::{Disk, Refused};
+pub(crate) use disk_writer::{DiskWriter, SubmitError};
 pub use error::StoreError;
-pub use header::Identity;
-pub use log::Store;
-pub use mirror::Mirror;
+pub(crate) use header::Identity;
+pub(crate) use log::Store;
+pub use raft_storage::RaftStorage;
 
-/// Whose state is to be opened.
+/// The node that a store must belong to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Who {
+pub(crate) struct StoreOwner {
     /// The name of the cluster.
     pub cluster: String,
-    /// The node.
+    /// The node's id.
     pub id: Id,
 }
 
-/// What was found in a folder.
-pub struct Recovered {
-    /// All that was written, for the raft library to read.
-    pub mirror: Mirror,
-    /// Whose store it is.
+/// The content of an opened store.
+pub(crate) struct Recovered {
+    /// The raft state, in memory.
+    pub storage: RaftStorage,
+    /// The identity of the store.
     pub identity: Identity,
-    /// Whether the folder was empty: this node has never run with it.
-    pub was_new: bool,
-    /// Where in the log a write began that a crash cut short. It had not been acknowledged, and is gone.
+    /// Whether the folder was empty: the node has never run with it.
+    pub is_new: bool,
+    /// Where in the log a crash interrupted a write. The write was never acknowledged, and has been removed.
     pub torn_at: Option<u64>,
 }
 
-/// One batch for the disk: the snapshot comes first, then the entries, then the vote.
+/// One batch for the disk, applied in this order: snapshot, entries, hard state.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Write {
-    /// Grows from write to write, from 1.
+    /// The number of the write. Numbers start at 1 and increase.
     pub number: u64,
     /// Term, vote and commit index.
     pub hard_state: Option<HardState>,
-    /// They replace everything from the first of them on.
+    /// Entries. They replace all existing entries from the first of them on.
     pub entries: Vec<Entry>,
-    /// Replaces everything before it. It is always made durable, with everything before it.
+    /// A snapshot, which replaces everything before it. It is always made durable, with everything before it.
     pub snapshot: Option<Snapshot>,
-    /// Of a snapshot of one's own: entries after this index stay. Without it, the snapshot comes from somebody else,
-    /// and no entry stays.
+    /// For a snapshot that this node took: entries after this index are kept. `None` means that the snapshot came from
+    /// another node, and no entry is kept.
     pub keep_after: Option<u64>,
-    /// Whether it has to be durable before it is acknowledged.
+    /// Whether the write must be durable before it is acknowledged.
     pub sync: bool,
 }

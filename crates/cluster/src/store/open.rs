@@ -1,43 +1,47 @@
-//! From a folder to a store.
+//! Opens a store.
 
 use std::path::Path;
 
-use super::files::{FILE_LIMIT, Files, Folder};
+use super::files::{Files, Folder, MAX_FILE_BYTES};
 use super::header::Identity;
 use super::log::{LOG, Store};
-use super::mirror::Mirror;
+use super::raft_storage::RaftStorage;
 use super::state::State;
-use super::{Recovered, StoreError, Who, block, record};
+use super::{Recovered, StoreError, StoreOwner, block, record};
 
 pub(super) const HEADER: &str = "header";
 const NEW_HEADER: &str = "header.new";
-/// What may lie in the folder of a new store.
-const HARMLESS: [&str; 2] = ["lock", "lost+found"];
+/// Names that the folder of a new store may contain.
+const IGNORED_NAMES: [&str; 2] = ["lock", "lost+found"];
 
 impl Store {
-    /// Opens the store in a folder, or makes a new one if the folder is empty or not there.
+    /// Opens the store in a folder, or creates one if the folder is empty or missing.
     ///
-    /// What is recovered is durable: also what had been written but not been made durable before a crash.
-    pub fn open(folder: &Path, who: &Who) -> Result<(Store, Recovered), StoreError> {
-        Store::open_in(Box::new(Folder::open(folder)?), folder, who)
+    /// Everything that is recovered is durable, including writes that were not yet durable before a crash.
+    pub(crate) fn open(folder: &Path, owner: &StoreOwner) -> Result<(Store, Recovered), StoreError> {
+        Store::open_in(Box::new(Folder::open(folder)?), folder, owner)
     }
 
-    pub(super) fn open_in(files: Box<dyn Files>, folder: &Path, who: &Who) -> Result<(Store, Recovered), StoreError> {
+    pub(super) fn open_in(
+        files: Box<dyn Files>,
+        folder: &Path,
+        owner: &StoreOwner,
+    ) -> Result<(Store, Recovered), StoreError> {
         let names = files.names().map_err(StoreError::io("list", folder))?;
-        let there = |name: &str| names.iter().any(|known| known == name);
-        if there(HEADER) {
-            return reopen(files, folder, who);
+        let exists = |name: &str| names.iter().any(|known| known == name);
+        if exists(HEADER) {
+            return reopen(files, folder, owner);
         }
-        // The header gets its name last. A folder with an unfinished one never belonged to a node that ran.
-        if there(NEW_HEADER) {
-            return create(files, folder, who);
+        // The header gets its final name last, so a folder with an unfinished header never belonged to a running node.
+        if exists(NEW_HEADER) {
+            return create(files, folder, owner);
         }
-        if there(LOG) {
-            return Err(missing(folder, HEADER, "the header of the log beside it"));
+        if exists(LOG) {
+            return Err(missing(folder, HEADER, "the header that belongs to the log"));
         }
-        match names.iter().find(|name| !HARMLESS.contains(&name.as_str())) {
+        match names.iter().find(|name| !IGNORED_NAMES.contains(&name.as_str())) {
             Some(name) => Err(StoreError::NotAStore { folder: folder.to_path_buf(), name: name.clone() }),
-            None => create(files, folder, who),
+            None => create(files, folder, owner),
         }
     }
 }
@@ -51,9 +55,9 @@ fn missing(folder: &Path, name: &str, expected: &str) -> StoreError {
     }
 }
 
-fn create(files: Box<dyn Files>, folder: &Path, who: &Who) -> Result<(Store, Recovered), StoreError> {
-    let identity = Identity::draw(who).map_err(|error| StoreError::Io {
-        action: "draw a number for",
+fn create(files: Box<dyn Files>, folder: &Path, owner: &StoreOwner) -> Result<(Store, Recovered), StoreError> {
+    let identity = Identity::generate(owner).map_err(|error| StoreError::Io {
+        action: "generate an id for",
         path: folder.to_path_buf(),
         source: error.into(),
     })?;
@@ -66,29 +70,29 @@ fn create(files: Box<dyn Files>, folder: &Path, who: &Who) -> Result<(Store, Rec
     store.rewrite()?;
     store.files.rename(NEW_HEADER, HEADER).map_err(StoreError::io("rename", &new_header))?;
     store.files.sync().map_err(StoreError::io("sync", folder))?;
-    let recovered = Recovered { mirror: Mirror::new(State::default()), identity, was_new: true, torn_at: None };
+    let recovered = Recovered { storage: RaftStorage::new(State::default()), identity, is_new: true, torn_at: None };
     Ok((store, recovered))
 }
 
-fn reopen(files: Box<dyn Files>, folder: &Path, who: &Who) -> Result<(Store, Recovered), StoreError> {
+fn reopen(files: Box<dyn Files>, folder: &Path, owner: &StoreOwner) -> Result<(Store, Recovered), StoreError> {
     let (header, log) = (folder.join(HEADER), folder.join(LOG));
     let read = |name: &str| files.read(name).map_err(StoreError::io("read", &folder.join(name)));
     let bytes = read(HEADER)?.ok_or_else(|| missing(folder, HEADER, "the header"))?;
-    let identity = Identity::check(&bytes, &header, folder, who)?;
-    let bytes = read(LOG)?.ok_or_else(|| missing(folder, LOG, "the log of the header beside it"))?;
+    let identity = Identity::check(&bytes, &header, folder, owner)?;
+    let bytes = read(LOG)?.ok_or_else(|| missing(folder, LOG, "the log that belongs to the header"))?;
     let corrupt = |offset, expected, found| StoreError::Corrupt { file: log.clone(), offset, expected, found };
-    if bytes.len() as u64 > FILE_LIMIT {
-        return Err(corrupt(FILE_LIMIT, "the end".to_string(), "more".to_string()));
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(corrupt(MAX_FILE_BYTES, "the end of the file".to_string(), "more data".to_string()));
     }
     let found =
         block::scan(&bytes, identity.salt()).map_err(|damage| corrupt(damage.offset, damage.expected, damage.found))?;
     let at = |block: usize| (block * block::BLOCK) as u64;
     let state = record::replay(&found.batches, &identity)
-        .map_err(|(place, nonsense)| corrupt(at(found.starts[place]), "a batch that fits".to_string(), nonsense))?;
+        .map_err(|(batch, problem)| corrupt(at(found.starts[batch]), "a valid batch".to_string(), problem))?;
     let mut store = Store::new(files, folder.to_path_buf(), identity.clone(), state.clone());
-    // What was read may be in the memory of the kernel only, or even be what a failed sync has left there: nobody acts
-    // on it before it is on disk. This also takes away a torn batch, and a new file that a crash left unfinished.
+    // The data that was read may exist only in the page cache, or be what a failed sync left there, so nothing may rely
+    // on it before it is durable. Rewriting also removes a torn batch and an unfinished new file.
     store.rewrite()?;
-    let mirror = Mirror::new(state);
-    Ok((store, Recovered { mirror, identity, was_new: false, torn_at: found.torn.map(at) }))
+    let storage = RaftStorage::new(state);
+    Ok((store, Recovered { storage, identity, is_new: false, torn_at: found.torn.map(at) }))
 }

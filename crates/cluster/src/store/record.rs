@@ -1,5 +1,5 @@
-//! How vote, entries and snapshots are spelt on disk: structs of our own, in postcard. The parser of the raft library's
-//! protobuf never sees a byte of a file.
+//! The encoding of hard state, entries and snapshots on disk: our own structs in postcard. No byte of a file reaches
+//! the raft library's protobuf parser.
 
 use std::fmt;
 
@@ -11,20 +11,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::state::State;
 use super::{Identity, StoreError, Write};
 
-/// So many bytes of entries go into one batch of a new file, or one entry.
+/// The most bytes of entries in one batch of a new file; a single larger entry gets its own batch.
 const CHUNK: usize = 4 << 20;
 
-/// One thing in a batch.
+/// A record in a batch.
 #[derive(Serialize, Deserialize)]
 enum Record {
-    /// Whose log this is: the first record of a file, and only there.
+    /// The identity of the store. The first record of a file, and only that.
     Owner(Identity),
-    /// Where the log begins: index and term of the last entry that is gone, and the snapshot. The second record.
-    /// The file had `batches` of them before it got its name.
+    /// The beginning of the log: index and term of the last compacted entry, and the snapshot. The second record of a
+    /// file. `batches` is the number of batches that the file had when it got its name.
     Base { batches: u64, index: u64, term: u64, snapshot: SavedSnapshot },
-    /// They replace everything from the first of them on.
+    /// Entries, which replace everything from the first of them on.
     Entries(Vec<SavedEntry>),
-    /// It replaces the one before.
+    /// The hard state, which replaces the previous one.
     Vote { term: u64, vote: u64, commit: u64 },
 }
 
@@ -49,7 +49,7 @@ struct SavedSnapshot {
     data: Blob,
 }
 
-/// Bytes, written and read in one piece.
+/// Bytes that are written and read as one block.
 struct Blob(Bytes);
 
 impl Serialize for Blob {
@@ -97,7 +97,7 @@ impl SavedEntry {
             0 => EntryType::EntryNormal,
             1 => EntryType::EntryConfChange,
             2 => EntryType::EntryConfChangeV2,
-            other => return Err(format!("an entry of kind {other}")),
+            other => return Err(format!("an entry of unknown kind {other}")),
         };
         entry.term = self.term;
         entry.index = self.index;
@@ -134,7 +134,7 @@ impl SavedSnapshot {
         conf_state.auto_leave = self.auto_leave;
         let mut snapshot = Snapshot::new();
         snapshot.data = self.data.0;
-        // What is empty stays absent, as the library has it: the two are not equal for it.
+        // An empty field stays absent: the raft library distinguishes the two.
         if self.index > 0 || self.term > 0 || conf_state != ConfState::new() {
             let metadata = snapshot.mut_metadata();
             metadata.index = self.index;
@@ -152,15 +152,15 @@ fn vote(hard_state: &HardState) -> Record {
 }
 
 fn encode(records: impl IntoIterator<Item = Record>) -> Result<Vec<u8>, StoreError> {
-    let unspeakable = |error| StoreError::OutOfOrder(format!("it cannot be encoded: {error}"));
-    records.into_iter().try_fold(Vec::new(), |bytes, record| postcard::to_extend(&record, bytes).map_err(unspeakable))
+    let encode_error = |error| StoreError::OutOfOrder(format!("cannot encode the record: {error}"));
+    records.into_iter().try_fold(Vec::new(), |bytes, record| postcard::to_extend(&record, bytes).map_err(encode_error))
 }
 
-/// The batches that a file begins with: everything there is to know.
-pub(super) fn whole(identity: &Identity, state: &State) -> Result<Vec<Vec<u8>>, StoreError> {
+/// Encodes the complete state as the first batches of a new file.
+pub(super) fn encode_all(identity: &Identity, state: &State) -> Result<Vec<Vec<u8>>, StoreError> {
     let (mut chunks, mut room) = (Vec::new(), 0);
     for entry in &state.entries {
-        // The numbers of an entry and the lengths of its parts take up to forty bytes.
+        // The integers and lengths of an entry take up to forty bytes.
         let bytes = 40 + entry.data.len() + entry.context.len();
         if bytes > room {
             chunks.push(Vec::new());
@@ -173,8 +173,8 @@ pub(super) fn whole(identity: &Identity, state: &State) -> Result<Vec<Vec<u8>>, 
     }
     let base = Record::Base {
         batches: chunks.len() as u64 + 2,
-        index: state.gone.0,
-        term: state.gone.1,
+        index: state.compacted.0,
+        term: state.compacted.1,
         snapshot: (&state.snapshot).into(),
     };
     let mut batches = vec![encode([Record::Owner(identity.clone()), base])?];
@@ -185,8 +185,8 @@ pub(super) fn whole(identity: &Identity, state: &State) -> Result<Vec<Vec<u8>>, 
     Ok(batches)
 }
 
-/// A later batch: what some writes without a snapshot change. Nothing, if they change nothing.
-pub(super) fn changes<'a>(writes: impl Iterator<Item = &'a Write>) -> Result<Vec<u8>, StoreError> {
+/// Encodes writes without snapshots as one batch; empty if they change nothing.
+pub(super) fn encode_writes<'a>(writes: impl Iterator<Item = &'a Write>) -> Result<Vec<u8>, StoreError> {
     encode(writes.flat_map(|write| {
         let entries =
             (!write.entries.is_empty()).then(|| Record::Entries(write.entries.iter().map(SavedEntry::from).collect()));
@@ -194,8 +194,7 @@ pub(super) fn changes<'a>(writes: impl Iterator<Item = &'a Write>) -> Result<Vec
     }))
 }
 
-/// What the batches of a file say together. Or the place in `batches` of the first that makes no sense, and what is
-/// wrong with it.
+/// Decodes the batches of a file. The error names the first invalid batch and what is wrong with it.
 pub(super) fn replay(batches: &[Vec<u8>], identity: &Identity) -> Result<State, (usize, String)> {
     let mut replay = Replay { identity, state: State::default(), base: u64::MAX };
     for (place, batch) in batches.iter().enumerate() {
@@ -203,31 +202,31 @@ pub(super) fn replay(batches: &[Vec<u8>], identity: &Identity) -> Result<State, 
         let mut count = 0;
         while !rest.is_empty() {
             let (record, after) = postcard::take_from_bytes::<Record>(rest)
-                .map_err(|error| (place, format!("something else ({error})")))?;
+                .map_err(|error| (place, format!("an undecodable record ({error})")))?;
             replay.take(record, place, count).map_err(|found| (place, found))?;
             rest = after;
             count += 1;
         }
-        // The vote is the last batch that a new file gets: before it, there may be less in the log than is committed.
+        // The hard state is the last batch of a new file. Before it, the commit index may be beyond the log.
         if place as u64 + 1 >= replay.base {
             replay.state.check_commit().map_err(|error| (place, error.to_string()))?;
         }
     }
     match batches.len() as u64 >= replay.base {
         true => Ok(replay.state),
-        false => Err((0, format!("only the first {} of {} batches", batches.len(), replay.base))),
+        false => Err((0, format!("only {} of {} initial batches", batches.len(), replay.base))),
     }
 }
 
 struct Replay<'a> {
     identity: &'a Identity,
     state: State,
-    /// How many batches the file had before it got its name.
+    /// How many batches the file had when it got its name.
     base: u64,
 }
 
 impl Replay<'_> {
-    /// Takes over a record: the `count`th of a batch.
+    /// Applies a record: the `count`th of its batch.
     fn take(&mut self, record: Record, place: usize, count: usize) -> Result<(), String> {
         match (record, place, count) {
             (Record::Owner(owner), 0, 0) if owner == *self.identity => {}
@@ -245,7 +244,7 @@ impl Replay<'_> {
                 self.state.hard_state.vote = vote;
                 self.state.hard_state.commit = commit;
             }
-            _ => return Err("records in another order".to_string()),
+            _ => return Err("records in the wrong order".to_string()),
         }
         Ok(())
     }

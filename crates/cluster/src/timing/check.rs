@@ -1,4 +1,4 @@
-//! Whether the times of a node go together.
+//! Validates the timing of a node.
 
 use std::time::Duration;
 
@@ -6,57 +6,57 @@ use humantime::format_duration;
 
 use super::Timing;
 
-/// No time is as long as this.
-const TOO_LONG: Duration = Duration::from_secs(3600);
-/// Clocks that go this wrong are broken: a tenth.
-const TOO_MUCH_DRIFT_PPM: u32 = 100_000;
+/// Every duration must be shorter than this.
+const MAX_DURATION: Duration = Duration::from_secs(3600);
+/// Clocks with a larger drift (10 %) are broken.
+const MAX_DRIFT_PPM: u32 = 100_000;
 
-/// Times that do not go together. Names are those of the configuration's `[timing]`.
+/// Why the timing is invalid. Names are those of the `[timing]` table of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TimingError {
-    /// A time that must be some time.
-    #[error("timing.{name} is 0s: it must be longer")]
+    /// A duration is zero that must not be.
+    #[error("timing.{name} is 0s: it must be greater than zero")]
     Zero {
-        /// Which.
+        /// The name of the duration.
         name: &'static str,
     },
-    /// A time that nobody can mean.
+    /// A duration is too long.
     #[error("timing.{name} is {}: it must be shorter than an hour", format_duration(*value))]
     TooLong {
-        /// Which.
+        /// The name of the duration.
         name: &'static str,
-        /// How long it is.
+        /// The value.
         value: Duration,
     },
-    /// Clocks that are not to be trusted at all.
-    #[error("timing.drift-ppm is {drift_ppm}: it must be below {TOO_MUCH_DRIFT_PPM} parts per million, which is 10 %")]
+    /// The drift is too large.
+    #[error("timing.drift-ppm is {drift_ppm}: it must be below {MAX_DRIFT_PPM} steps per million, which is 10 %")]
     Drift {
-        /// What was given.
+        /// The value.
         drift_ppm: u32,
     },
-    /// Suspicion before a second heartbeat could have come.
+    /// The silence floor is shorter than two heartbeats.
     #[error(
         "timing.silence-floor is {}: it must be at least two heartbeats, 2 x {} = {}",
         format_duration(*floor), format_duration(*heartbeat), format_duration(heartbeat.saturating_mul(2))
     )]
     Floor {
-        /// The shortest silence.
+        /// The silence floor.
         floor: Duration,
-        /// How often there is a heartbeat.
+        /// The heartbeat.
         heartbeat: Duration,
     },
-    /// The longest silence is shorter than the shortest.
+    /// The silence ceiling is below the floor.
     #[error(
         "timing.silence-ceiling is {}: it must be at least timing.silence-floor, {}",
         format_duration(*ceiling), format_duration(*floor)
     )]
     Ceiling {
-        /// The longest silence.
+        /// The silence ceiling.
         ceiling: Duration,
         /// The shortest silence.
         floor: Duration,
     },
-    /// A lease that a holder would lose over a late heartbeat or two.
+    /// The lease is so short that a holder would lose it after one or two late heartbeats.
     #[error(
         "timing.lease is {}: less {drift_ppm} ppm of drift and {} to stop it leaves {}, but it must leave more than the \
          confirmed heartbeat and two missed ones, 3 x {} = {}",
@@ -66,11 +66,11 @@ pub enum TimingError {
     Lease {
         /// The lease.
         lease: Duration,
-        /// By how much clocks may go wrong.
+        /// The drift.
         drift_ppm: u32,
-        /// How long a holder takes to stop.
+        /// The time that a holder needs to stop.
         stop: Duration,
-        /// What is left of the lease.
+        /// The part of the lease in which the holder works.
         left: Duration,
         /// How often there is a heartbeat.
         heartbeat: Duration,
@@ -78,10 +78,10 @@ pub enum TimingError {
 }
 
 impl Timing {
-    /// Fails with the first relation that does not hold.
+    /// Fails with the first violated rule.
     pub fn check(&self) -> Result<(), TimingError> {
         for (name, value) in self.named() {
-            if value >= TOO_LONG {
+            if value >= MAX_DURATION {
                 return Err(TimingError::TooLong { name, value });
             }
         }
@@ -91,7 +91,7 @@ impl Timing {
             }
         }
         let Timing { heartbeat, silence_floor: floor, silence_ceiling: ceiling, lease, drift_ppm, stop, .. } = *self;
-        if drift_ppm >= TOO_MUCH_DRIFT_PPM {
+        if drift_ppm >= MAX_DRIFT_PPM {
             return Err(TimingError::Drift { drift_ppm });
         }
         if floor < heartbeat * 2 {
@@ -100,14 +100,14 @@ impl Timing {
         if ceiling < floor {
             return Err(TimingError::Ceiling { ceiling, floor });
         }
-        let left = self.acts_for();
+        let left = self.working_lease();
         if left <= heartbeat * 3 {
             return Err(TimingError::Lease { lease, drift_ppm, stop, left, heartbeat });
         }
         Ok(())
     }
 
-    /// Every time, by its name in the configuration.
+    /// Every duration, with its name in the configuration.
     pub(crate) fn named(&self) -> [(&'static str, Duration); 8] {
         [
             ("heartbeat", self.heartbeat),
@@ -126,7 +126,7 @@ impl Timing {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::MARGIN;
+    use super::super::LEASE_MARGIN;
     use super::*;
 
     fn ms(count: u64) -> Duration {
@@ -140,15 +140,15 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_go_together() {
+    fn the_defaults_are_valid() {
         assert_eq!(Timing::default().check(), Ok(()));
     }
 
     #[test]
-    fn every_relation_is_checked_and_told_with_its_numbers() {
-        assert_eq!(refused(|t| t.heartbeat = ms(0)), "timing.heartbeat is 0s: it must be longer");
-        assert_eq!(refused(|t| t.tick = ms(0)), "timing.tick is 0s: it must be longer");
-        assert_eq!(refused(|t| t.settle = TOO_LONG), "timing.settle is 1h: it must be shorter than an hour");
+    fn errors_name_the_violated_rule_and_its_numbers() {
+        assert_eq!(refused(|t| t.heartbeat = ms(0)), "timing.heartbeat is 0s: it must be greater than zero");
+        assert_eq!(refused(|t| t.tick = ms(0)), "timing.tick is 0s: it must be greater than zero");
+        assert_eq!(refused(|t| t.settle = MAX_DURATION), "timing.settle is 1h: it must be shorter than an hour");
         assert!(refused(|t| t.drift_ppm = 100_000).starts_with("timing.drift-ppm is 100000: it must be below 100000"));
         assert_eq!(
             refused(|t| t.silence_floor = ms(99)),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_just_holds_is_accepted() {
+    fn accepts_values_at_the_boundary() {
         let just = Timing { silence_floor: ms(100), silence_ceiling: ms(100), drift_ppm: 0, ..Timing::default() };
         assert_eq!(Timing { lease: ms(160) + Duration::from_nanos(1), ..just }.check(), Ok(()));
         assert!(matches!(Timing { lease: ms(160), ..just }.check(), Err(TimingError::Lease { .. })));
@@ -174,11 +174,11 @@ mod tests {
     }
 
     #[test]
-    fn absurd_numbers_are_refused_and_do_not_overflow() {
+    fn rejects_huge_values_without_overflow() {
         let absurd = Timing { lease: Duration::MAX, drift_ppm: u32::MAX, stop: Duration::MAX, ..Timing::default() };
         assert!(absurd.check().is_err());
-        assert_eq!((absurd.holds_for(), absurd.acts_for()), (Duration::ZERO, Duration::ZERO));
-        assert!(absurd.waits_for() > ms(1));
+        assert_eq!((absurd.holder_lease(), absurd.working_lease()), (Duration::ZERO, Duration::ZERO));
+        assert!(absurd.takeover_delay() > ms(1));
     }
 
     fn short() -> impl Strategy<Value = Duration> {
@@ -193,27 +193,27 @@ mod tests {
             let [over_floor, over_ceiling, over_lease, stop, tick, settle, hand_over] = times;
             let silence_floor = heartbeat * 2 + over_floor;
             let silence_ceiling = silence_floor + over_ceiling;
-            // Most, but not all, of these are long enough for drift.
+            // Most, but not all, of these leases are long enough for the drift.
             let lease = heartbeat * 3 + stop + over_lease;
             Timing { heartbeat, silence_floor, silence_ceiling, lease, drift_ppm, stop, tick, settle, hand_over }
         }
     }
 
     proptest! {
-        /// The holder's clock is as slow, and the arbiter's as fast, as they may be: still the holder has stopped
-        /// before the arbiter has waited, by nearly the whole margin of real time.
+        /// With the slowest holder's clock and the fastest arbiter's clock that the drift allows, the holder still
+        /// stops before the arbiter stops waiting, by nearly the whole margin of real time.
         #[test]
-        fn a_holder_has_always_stopped_before_the_next_begins(timing in timings()) {
+        fn a_holder_stops_before_the_next_one_begins(timing in timings()) {
             prop_assume!(timing.check().is_ok());
             let drift = u128::from(timing.drift_ppm);
-            // Nanoseconds of real time, times a million: exact.
+            // Nanoseconds of real time, times a million, so that the arithmetic is exact.
             let scale = 1_000_000_u128;
-            let holds = timing.holds_for().as_nanos() * scale * scale / (scale - drift);
-            let waits = timing.waits_for().as_nanos() * scale * scale / (scale + drift);
-            let safety = MARGIN.as_nanos() * scale * 9 / 10;
+            let holds = timing.holder_lease().as_nanos() * scale * scale / (scale - drift);
+            let waits = timing.takeover_delay().as_nanos() * scale * scale / (scale + drift);
+            let safety = LEASE_MARGIN.as_nanos() * scale * 9 / 10;
             prop_assert!(holds + safety < waits, "{timing:?}: {holds} {waits}");
-            prop_assert!(timing.holds_for() + MARGIN <= timing.waits_for());
-            prop_assert!(timing.acts_for() + timing.stop <= timing.holds_for());
+            prop_assert!(timing.holder_lease() + LEASE_MARGIN <= timing.takeover_delay());
+            prop_assert!(timing.working_lease() + timing.stop <= timing.holder_lease());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How long it takes until an office has a holder again, as a sum of its parts.
+//! Estimates how long an office is vacant after its holder fails, step by step.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,154 +6,154 @@ use std::time::Duration;
 use super::Timing;
 use crate::config::{ArbiterKind, Mode};
 
-/// How much later each further voter stands for the lead of the arbiter, so that they do not get in each other's way.
-pub const STAGGER: Duration = Duration::from_millis(3);
-/// How long a voter that sees another one stand puts off its own candidature, its stagger not counted.
-pub const DEFERENCE: Duration = Duration::from_millis(8);
+/// The delay between the campaigns of two voters, so that they rarely split the vote.
+pub(crate) const CAMPAIGN_STAGGER: Duration = Duration::from_millis(3);
+/// How long a voter postpones its own campaign when another voter campaigns, in addition to its stagger.
+pub(crate) const CAMPAIGN_DEFERRAL: Duration = Duration::from_millis(8);
 
-// What the host and its disk take. Assumed, not promised: a busy disk has been seen to take a tenth of a second.
-const CONNECTION_END: Between = Between(Duration::from_millis(1), Duration::from_millis(5));
-const VOTE: Between = Between(Duration::from_millis(1), Duration::from_millis(5));
-const COMMIT: Between = Between(Duration::from_millis(1), Duration::from_millis(5));
+// Assumed delays of the host and its disk. They are estimates, not bounds: a busy disk can take a tenth of a second.
+const CONNECTION_END: Estimate = Estimate(Duration::from_millis(1), Duration::from_millis(5));
+const VOTE: Estimate = Estimate(Duration::from_millis(1), Duration::from_millis(5));
+const COMMIT: Estimate = Estimate(Duration::from_millis(1), Duration::from_millis(5));
 
-/// What is usual, and the worst of it.
+/// A typical and a worst-case duration.
 #[derive(Clone, Copy)]
-struct Between(Duration, Duration);
+struct Estimate(Duration, Duration);
 
-/// How a holder is lost.
+/// How a holder fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Loss {
-    /// Its process is killed or crashes; its host goes on and ends its connections.
+pub enum HolderLoss {
+    /// Its process is killed or crashes. The host closes its connections.
     Killed,
-    /// It is frozen or cut off, or its host is dead: nothing is heard of it any more.
+    /// It is frozen, partitioned away, or its host is dead: its peers hear nothing more.
     Silent,
-    /// It leaves, or is asked to, in good order.
+    /// It resigns or shuts down.
     Graceful,
 }
 
-impl fmt::Display for Loss {
+impl fmt::Display for HolderLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Loss::Killed => "killed process",
-            Loss::Silent => "frozen, cut off, or host dead",
-            Loss::Graceful => "graceful",
+            HolderLoss::Killed => "process killed",
+            HolderLoss::Silent => "frozen, partitioned or host dead",
+            HolderLoss::Graceful => "graceful",
         })
     }
 }
 
-/// A part of the time without a holder.
+/// One step of a failover.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
-    /// What it is.
+pub struct FailoverStep {
+    /// The name of the step.
     pub name: &'static str,
-    /// How long it usually takes.
-    pub usual: Duration,
-    /// How long it takes at worst.
+    /// The typical duration.
+    pub typical: Duration,
+    /// The worst-case duration.
     pub worst: Duration,
-    /// Why.
-    pub why: &'static str,
+    /// Why it takes this long.
+    pub reason: &'static str,
 }
 
-/// The parts that follow one kind of loss, in order.
+/// The steps of a failover after one kind of failure, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Way {
-    /// The loss.
-    pub loss: Loss,
-    /// What follows.
-    pub parts: Vec<Part>,
+pub struct FailoverPath {
+    /// How the holder fails.
+    pub loss: HolderLoss,
+    /// The steps.
+    pub steps: Vec<FailoverStep>,
 }
 
-impl Way {
-    /// The sum of what is usual.
-    pub fn usual(&self) -> Duration {
-        self.parts.iter().map(|part| part.usual).fold(Duration::ZERO, Duration::saturating_add)
+impl FailoverPath {
+    /// The sum of the typical durations.
+    pub fn typical(&self) -> Duration {
+        self.steps.iter().map(|step| step.typical).fold(Duration::ZERO, Duration::saturating_add)
     }
 
-    /// The sum of the worst.
+    /// The sum of the worst-case durations.
     pub fn worst(&self) -> Duration {
-        self.parts.iter().map(|part| part.worst).fold(Duration::ZERO, Duration::saturating_add)
+        self.steps.iter().map(|step| step.worst).fold(Duration::ZERO, Duration::saturating_add)
     }
 }
 
-/// How long an office is without a holder, for every kind of loss. Printed, it is a table for people.
+/// How long an office is vacant after each kind of failure. Its `Display` prints a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Explanation {
-    /// The kind of office.
+pub struct FailoverEstimate {
+    /// The mode of the office.
     pub mode: Mode,
-    /// Who appoints.
+    /// The arbiter.
     pub arbiter: ArbiterKind,
-    /// Among how many.
+    /// The number of nodes.
     pub nodes: usize,
-    /// A way for each kind of loss.
-    pub ways: Vec<Way>,
+    /// One path per kind of failure.
+    pub paths: Vec<FailoverPath>,
 }
 
 impl Timing {
-    /// How long an office of this kind is without a holder among so many nodes, and why.
+    /// Estimates how long an office of this mode is vacant in a cluster of this size.
     ///
-    /// The worst is the worst of one loss: the lost holder also led the arbiter, two candidates got in each other's
-    /// way, and silence had to last as long as it may. What the host and its disk do is assumed, not bounded.
-    pub fn explain(&self, mode: Mode, nodes: usize, arbiter: ArbiterKind) -> Explanation {
-        let ways = [Loss::Killed, Loss::Silent, Loss::Graceful]
-            .map(|loss| Way { loss, parts: self.parts(loss, mode, nodes, arbiter) });
-        Explanation { mode, arbiter, nodes, ways: ways.into() }
+    /// The worst case assumes a single failure: the failed holder also led the arbiter, two voters split the vote, and
+    /// the failure detector needs its longest timeout. The delays of the host and its disk are assumptions, not bounds.
+    pub fn explain(&self, mode: Mode, nodes: usize, arbiter: ArbiterKind) -> FailoverEstimate {
+        let paths = [HolderLoss::Killed, HolderLoss::Silent, HolderLoss::Graceful]
+            .map(|loss| FailoverPath { loss, steps: self.steps(loss, mode, nodes, arbiter) });
+        FailoverEstimate { mode, arbiter, nodes, paths: paths.into() }
     }
 
-    fn parts(&self, loss: Loss, mode: Mode, nodes: usize, arbiter: ArbiterKind) -> Vec<Part> {
+    fn steps(&self, loss: HolderLoss, mode: Mode, nodes: usize, arbiter: ArbiterKind) -> Vec<FailoverStep> {
         let arbitrated = arbiter == ArbiterKind::Raft;
-        let mut parts = vec![self.noticing(loss)];
-        if arbitrated && loss == Loss::Graceful {
-            parts.push(part("release", COMMIT, "a majority writes down that the office is free"));
+        let mut steps = vec![self.detection(loss)];
+        if arbitrated && loss == HolderLoss::Graceful {
+            steps.push(step("release", COMMIT, "a majority commits the release"));
         }
-        if arbitrated && loss != Loss::Graceful {
-            parts.push(arbiter_election(nodes));
+        if arbitrated && loss != HolderLoss::Graceful {
+            steps.push(arbiter_election(nodes));
         }
-        parts.push(self.round(nodes));
-        if arbitrated && loss != Loss::Graceful && mode == Mode::Exclusive {
-            let wait = self.waits_for();
-            let why = "the arbiter lets the lost one's lease end: lease + drift + 1 ms";
-            parts.push(part("lease", Between(wait, wait), why));
+        steps.push(self.election_step(nodes));
+        if arbitrated && loss != HolderLoss::Graceful && mode == Mode::Exclusive {
+            let wait = self.takeover_delay();
+            let reason = "the arbiter waits for the lease to expire: lease + drift + 1 ms";
+            steps.push(step("lease", Estimate(wait, wait), reason));
         }
         if arbitrated {
-            parts.push(part("grant", COMMIT, "a majority writes down the new holder and its token"));
+            steps.push(step("grant", COMMIT, "a majority commits the new holder and its token"));
         }
-        parts
+        steps
     }
 
-    fn noticing(&self, loss: Loss) -> Part {
+    fn detection(&self, loss: HolderLoss) -> FailoverStep {
         match loss {
-            Loss::Killed => part("notice", CONNECTION_END, "the kernel ends the connections of a dead process"),
-            Loss::Silent => part(
+            HolderLoss::Killed => step("notice", CONNECTION_END, "the kernel closes the connections of a dead process"),
+            HolderLoss::Silent => step(
                 "notice",
-                Between(self.silence_floor, self.silence_ceiling),
-                "silence: the floor on a calm network, the ceiling at worst",
+                Estimate(self.silence_floor, self.silence_ceiling),
+                "timeout of the failure detector: silence-floor if the network is calm, silence-ceiling at worst",
             ),
-            Loss::Graceful => part("stop", Between(self.stop, self.stop), "the holder ends its work before it lets go"),
+            HolderLoss::Graceful => step("stop", Estimate(self.stop, self.stop), "the holder stops its work first"),
         }
     }
 
-    fn round(&self, nodes: usize) -> Part {
+    fn election_step(&self, nodes: usize) -> FailoverStep {
         let ticks = |count: usize| self.tick.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
-        let usual = nodes.saturating_sub(1).min(2);
-        let why = "the algorithm: a question and an answer; at worst twice round a ring";
-        part("election", Between(ticks(usual), ticks(nodes.saturating_mul(2))), why)
+        let typical = nodes.saturating_sub(1).min(2);
+        let reason = "the algorithm: one round trip; at worst twice around a ring";
+        step("election", Estimate(ticks(typical), ticks(nodes.saturating_mul(2))), reason)
     }
 }
 
-/// Among those who are left, in case the lost one led the arbiter.
-fn arbiter_election(nodes: usize) -> Part {
+/// The election of a new leader of the arbiter by the remaining voters.
+fn arbiter_election(nodes: usize) -> FailoverStep {
     let last = u32::try_from(nodes.saturating_sub(2)).unwrap_or(u32::MAX);
-    let turn = STAGGER.saturating_mul(last).saturating_add(VOTE.1);
-    let worst = turn.saturating_mul(2).saturating_add(DEFERENCE);
-    let why = "the arbiter's next leader; at worst all take turns, twice";
-    part("arbiter", Between(VOTE.0, worst), why)
+    let all_campaigns = CAMPAIGN_STAGGER.saturating_mul(last).saturating_add(VOTE.1);
+    let worst = all_campaigns.saturating_mul(2).saturating_add(CAMPAIGN_DEFERRAL);
+    let reason = "election of the arbiter's next leader; at worst every voter campaigns twice";
+    step("arbiter", Estimate(VOTE.0, worst), reason)
 }
 
-fn part(name: &'static str, Between(usual, worst): Between, why: &'static str) -> Part {
-    Part { name, usual, worst, why }
+fn step(name: &'static str, Estimate(typical, worst): Estimate, reason: &'static str) -> FailoverStep {
+    FailoverStep { name, typical, worst, reason }
 }
 
-/// Milliseconds, with one digit after the point.
+/// Prints milliseconds with one decimal.
 struct Milliseconds(Duration);
 
 impl fmt::Display for Milliseconds {
@@ -163,28 +163,28 @@ impl fmt::Display for Milliseconds {
     }
 }
 
-impl fmt::Display for Explanation {
+impl fmt::Display for FailoverEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mode = match self.mode {
             Mode::Exclusive => "exclusive",
             Mode::Fenced => "fenced",
         };
         match self.arbiter {
-            ArbiterKind::Raft => writeln!(f, "an office that is {mode}, {} nodes, in milliseconds", self.nodes)?,
+            ArbiterKind::Raft => writeln!(f, "{mode} office, {} nodes, times in milliseconds", self.nodes)?,
             ArbiterKind::None => {
                 writeln!(
                     f,
-                    "an office without arbiter, {} nodes, in milliseconds: two may hold it at once",
+                    "office without arbiter, {} nodes, times in milliseconds; two members may hold it at once",
                     self.nodes
                 )?;
             }
         }
-        for way in &self.ways {
-            writeln!(f, "\n{:<30} {:>9} {:>9}", way.loss.to_string(), "usual", "worst")?;
-            for Part { name, usual, worst, why } in &way.parts {
-                writeln!(f, "  {name:<28} {:>9} {:>9}  {why}", Milliseconds(*usual), Milliseconds(*worst))?;
+        for path in &self.paths {
+            writeln!(f, "\n{:<30} {:>9} {:>9}", path.loss.to_string(), "typical", "worst")?;
+            for FailoverStep { name, typical, worst, reason } in &path.steps {
+                writeln!(f, "  {name:<28} {:>9} {:>9}  {reason}", Milliseconds(*typical), Milliseconds(*worst))?;
             }
-            writeln!(f, "  {:<28} {:>9} {:>9}", "total", Milliseconds(way.usual()), Milliseconds(way.worst()))?;
+            writeln!(f, "  {:<28} {:>9} {:>9}", "total", Milliseconds(path.typical()), Milliseconds(path.worst()))?;
         }
         Ok(())
     }
@@ -194,8 +194,8 @@ impl fmt::Display for Explanation {
 mod tests {
     use super::*;
 
-    fn names(way: &Way) -> Vec<&str> {
-        way.parts.iter().map(|part| part.name).collect()
+    fn names(path: &FailoverPath) -> Vec<&str> {
+        path.steps.iter().map(|step| step.name).collect()
     }
 
     fn ms(count: u64) -> Duration {
@@ -203,49 +203,49 @@ mod tests {
     }
 
     #[test]
-    fn a_fenced_office_does_not_wait_for_the_lease_and_an_exclusive_one_does() {
+    fn only_exclusive_offices_wait_for_the_lease() {
         let timing = Timing::default();
         let fenced = timing.explain(Mode::Fenced, 3, ArbiterKind::Raft);
         let exclusive = timing.explain(Mode::Exclusive, 3, ArbiterKind::Raft);
-        assert_eq!(names(&fenced.ways[0]), ["notice", "arbiter", "election", "grant"]);
-        assert_eq!(names(&exclusive.ways[0]), ["notice", "arbiter", "election", "lease", "grant"]);
-        for (fenced, exclusive) in fenced.ways.iter().zip(&exclusive.ways).take(2) {
-            assert_eq!(exclusive.worst() - fenced.worst(), timing.waits_for());
-            assert_eq!(exclusive.usual() - fenced.usual(), timing.waits_for());
+        assert_eq!(names(&fenced.paths[0]), ["notice", "arbiter", "election", "grant"]);
+        assert_eq!(names(&exclusive.paths[0]), ["notice", "arbiter", "election", "lease", "grant"]);
+        for (fenced, exclusive) in fenced.paths.iter().zip(&exclusive.paths).take(2) {
+            assert_eq!(exclusive.worst() - fenced.worst(), timing.takeover_delay());
+            assert_eq!(exclusive.typical() - fenced.typical(), timing.takeover_delay());
         }
-        // Whoever leaves in good order makes nobody wait, whatever the kind.
-        assert_eq!(fenced.ways[2], exclusive.ways[2]);
-        assert_eq!(names(&fenced.ways[2]), ["stop", "release", "election", "grant"]);
+        // A graceful hand-over never waits for the lease.
+        assert_eq!(fenced.paths[2], exclusive.paths[2]);
+        assert_eq!(names(&fenced.paths[2]), ["stop", "release", "election", "grant"]);
     }
 
     #[test]
-    fn the_worst_is_the_sum_of_its_parts() {
-        let explained = Timing::default().explain(Mode::Fenced, 5, ArbiterKind::Raft);
+    fn the_worst_case_is_the_sum_of_its_steps() {
+        let estimate = Timing::default().explain(Mode::Fenced, 5, ArbiterKind::Raft);
         // 5 to notice, 2 x (3 x 3 + 5) + 8 for the arbiter, 10 ticks of 5, 5 for the disk.
-        assert_eq!(explained.ways[0].worst(), ms(5 + 36 + 50 + 5));
-        assert_eq!(explained.ways[1].worst(), ms(1000 + 36 + 50 + 5));
-        assert_eq!(explained.ways[1].usual(), ms(150 + 1 + 10 + 1));
+        assert_eq!(estimate.paths[0].worst(), ms(5 + 36 + 50 + 5));
+        assert_eq!(estimate.paths[1].worst(), ms(1000 + 36 + 50 + 5));
+        assert_eq!(estimate.paths[1].typical(), ms(150 + 1 + 10 + 1));
     }
 
     #[test]
-    fn without_an_arbiter_there_is_only_the_algorithm_and_a_warning() {
-        let explained = Timing::default().explain(Mode::Exclusive, 3, ArbiterKind::None);
-        assert_eq!(names(&explained.ways[0]), ["notice", "election"]);
-        assert!(explained.to_string().contains("two may hold it at once"));
+    fn without_an_arbiter_only_the_algorithm_remains_and_a_warning_is_printed() {
+        let estimate = Timing::default().explain(Mode::Exclusive, 3, ArbiterKind::None);
+        assert_eq!(names(&estimate.paths[0]), ["notice", "election"]);
+        assert!(estimate.to_string().contains("two members may hold it at once"));
     }
 
     #[test]
-    fn the_text_is_aligned() {
+    fn columns_are_aligned() {
         let text = Timing::default().explain(Mode::Exclusive, 3, ArbiterKind::Raft).to_string();
         let lease = text.lines().find(|line| line.contains("lease")).expect("exclusive offices wait for it");
-        assert!(lease.starts_with("  lease                            304.0     304.0  the arbiter lets"), "{lease}");
+        assert!(lease.starts_with("  lease                            304.0     304.0  the arbiter waits"), "{lease}");
         for line in text.lines().filter(|line| line.starts_with("  ")) {
             assert!(line.as_bytes()[39].is_ascii_digit() && line.as_bytes()[49].is_ascii_digit(), "{line}");
         }
     }
 
     #[test]
-    fn no_number_of_nodes_overflows() {
+    fn huge_values_do_not_overflow() {
         for nodes in [0, 1, usize::MAX] {
             let timing = Timing { tick: Duration::MAX, lease: Duration::MAX, ..Timing::default() };
             assert!(!timing.explain(Mode::Exclusive, nodes, ArbiterKind::Raft).to_string().is_empty());

@@ -1,4 +1,4 @@
-//! The numbers by which a node incarnations: how often, how long, how sure.
+//! The timing of a node: heartbeats, timeouts and leases.
 
 mod check;
 mod explain;
@@ -6,31 +6,31 @@ mod explain;
 use std::time::Duration;
 
 pub use check::TimingError;
-pub use explain::{DEFERENCE, Explanation, Loss, Part, STAGGER, Way};
+pub use explain::{FailoverEstimate, FailoverPath, FailoverStep, HolderLoss};
 
-/// An arbiter waits this much longer than a lease with all its drift can last, so that ends never coincide.
-pub const MARGIN: Duration = Duration::from_millis(1);
+/// The arbiter waits this much longer than the longest possible lease, so that two leases never touch.
+pub(crate) const LEASE_MARGIN: Duration = Duration::from_millis(1);
 
 const MILLION: u128 = 1_000_000;
 
-/// All times of a node. [`Timing::check`] says whether they go together.
+/// The timing of a node. [`Timing::check`] validates it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
-    /// How often the leader of the arbiter and the others hear of each other.
+    /// The time between two heartbeats of the arbiter's leader, and between two replies.
     pub heartbeat: Duration,
-    /// Nobody is suspected after a shorter silence than this.
+    /// A member is not suspected after a shorter silence.
     pub silence_floor: Duration,
-    /// Everybody is suspected after a longer silence than this.
+    /// A member is suspected after a longer silence, whatever the failure detector has learned.
     pub silence_ceiling: Duration,
-    /// For how long a holder may act after its last confirmed renewal.
+    /// How long a holder may work after its last confirmed renewal.
     pub lease: Duration,
-    /// By how much clocks may go wrong against each other, in parts per million.
+    /// The largest drift between two clocks, in parts per million.
     pub drift_ppm: u32,
-    /// How long a holder takes to stop its work: it is told to stop that much before its lease ends.
+    /// How long a holder needs to stop its work. It is told to stop this much before its lease ends.
     pub stop: Duration,
-    /// One tick of the election algorithm: a message should take no longer.
+    /// One tick of the election algorithm: an upper bound for the usual delay of a message.
     pub tick: Duration,
-    /// How long somebody must have been up without a break before it may take an office from a live holder.
+    /// How long a member must have been up, without interruption, before it may preempt a live holder.
     pub settle: Duration,
     /// How long a hand-over may take before it is given up.
     pub hand_over: Duration,
@@ -53,24 +53,24 @@ impl Default for Timing {
 }
 
 impl Timing {
-    /// For how long a holder may act, by its own clock, from just before it sent the renewal that was confirmed: the
-    /// lease, less what its clock may lose.
-    pub fn holds_for(&self) -> Duration {
-        // Rounded down: rather a nanosecond too short.
+    /// The lease by the holder's clock, counted from just before it sent the confirmed renewal: the configured lease
+    /// less the largest possible drift.
+    pub(crate) fn holder_lease(&self) -> Duration {
+        // Rounded down: a lease may be too short, never too long.
         nanoseconds(self.lease.as_nanos().saturating_mul(MILLION.saturating_sub(u128::from(self.drift_ppm))) / MILLION)
     }
 
-    /// When a holder is told to stop, from the same moment on: it is to have stopped when [`Timing::holds_for`] ends.
-    pub fn acts_for(&self) -> Duration {
-        self.holds_for().saturating_sub(self.stop)
+    /// The part of [`Timing::holder_lease`] during which the holder works: after it, the holder must stop.
+    pub(crate) fn working_lease(&self) -> Duration {
+        self.holder_lease().saturating_sub(self.stop)
     }
 
-    /// How long the arbiter waits, by its own clock, until a holder that it no longer hears of has stopped for certain:
-    /// the lease, what its clock may gain, and the [`MARGIN`].
-    pub fn waits_for(&self) -> Duration {
-        let gained = self.lease.as_nanos().saturating_mul(MILLION + u128::from(self.drift_ppm));
-        // Rounded up: rather a nanosecond too long.
-        nanoseconds(gained.div_ceil(MILLION)).saturating_add(MARGIN)
+    /// How long the arbiter waits, by its own clock, before it replaces a silent holder of an exclusive office: the
+    /// lease, the largest possible drift and [`LEASE_MARGIN`].
+    pub fn takeover_delay(&self) -> Duration {
+        let longest = self.lease.as_nanos().saturating_mul(MILLION + u128::from(self.drift_ppm));
+        // Rounded up: the wait may be too long, never too short.
+        nanoseconds(longest.div_ceil(MILLION)).saturating_add(LEASE_MARGIN)
     }
 }
 

@@ -1,158 +1,159 @@
-//! What was counted since the start, and why connections end.
+//! Counters, and the reasons why connections close.
 
 use std::fmt;
 
-/// Why a connection ended, or never came about.
+/// Why a connection was closed or rejected.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Ended {
-    /// The peer said good-bye.
+pub(crate) enum CloseReason {
+    /// The peer closed the connection.
     Closed,
-    /// The peer's end closed without a word: most likely its process is gone.
+    /// The connection ended without a TLS close: most likely the peer's process died.
     Lost,
     /// The connection was reset.
     Reset,
-    /// The network or the host failed otherwise.
-    Failed,
-    /// The peer refused this node's certificate.
-    Refused,
-    /// No certificate, or not one of the cluster's authority.
+    /// Another error of the network or the host.
+    NetworkError,
+    /// The peer rejected this node's certificate.
+    CertificateRejected,
+    /// No certificate, or one of another authority.
     NotAuthenticated,
-    /// A certificate that is no longer valid, or not yet.
+    /// The certificate has expired or is not valid yet.
     Expired,
-    /// It speaks for another cluster.
-    OtherCluster,
-    /// It is not the member that it says, or that was dialled.
-    OtherId,
-    /// It speaks for an id that is not a member's.
-    Stranger,
-    /// It speaks another version of the protocol.
-    OtherVersion,
-    /// It took too long to say who it is.
-    TooSlow,
-    /// Too many connections had not said who they are.
-    TooMany,
-    /// It did not speak TLS, or made no sense.
-    Garbage,
-    /// It sent a frame larger than allowed.
-    Oversize,
-    /// It does not read what is sent to it.
+    /// The peer belongs to another cluster.
+    WrongCluster,
+    /// The peer is not the member that it claims to be, or that was dialled.
+    WrongId,
+    /// The peer's id does not belong to a member.
+    UnknownMember,
+    /// The peer uses another version of the protocol.
+    VersionMismatch,
+    /// The peer did not authenticate in time.
+    HandshakeTimeout,
+    /// Too many connections had not authenticated yet.
+    TooManyPending,
+    /// The peer sent something other than TLS or valid frames.
+    Malformed,
+    /// The peer sent a frame that is too large.
+    FrameTooLarge,
+    /// The peer does not read what is sent to it.
     SlowReader,
-    /// It sent too many frames for too long, or ended while too many were waiting.
-    Flood,
-    /// Another connection with the same member takes its place.
+    /// The peer exceeded its rate of frames for too long, or closed while it was throttled.
+    RateLimitExceeded,
+    /// Another connection to the same member replaces it.
     Replaced,
-    /// This node wanted it so.
+    /// This node closed the connection.
     Dropped,
     /// The peer is no longer a member.
     Removed,
 }
 
-impl Ended {
-    /// All there are, in order.
-    pub const ALL: [Ended; 20] = [
-        Ended::Closed,
-        Ended::Lost,
-        Ended::Reset,
-        Ended::Failed,
-        Ended::Refused,
-        Ended::NotAuthenticated,
-        Ended::Expired,
-        Ended::OtherCluster,
-        Ended::OtherId,
-        Ended::Stranger,
-        Ended::OtherVersion,
-        Ended::TooSlow,
-        Ended::TooMany,
-        Ended::Garbage,
-        Ended::Oversize,
-        Ended::SlowReader,
-        Ended::Flood,
-        Ended::Replaced,
-        Ended::Dropped,
-        Ended::Removed,
+impl CloseReason {
+    /// All reasons, in order.
+    pub(crate) const ALL: [CloseReason; 20] = [
+        CloseReason::Closed,
+        CloseReason::Lost,
+        CloseReason::Reset,
+        CloseReason::NetworkError,
+        CloseReason::CertificateRejected,
+        CloseReason::NotAuthenticated,
+        CloseReason::Expired,
+        CloseReason::WrongCluster,
+        CloseReason::WrongId,
+        CloseReason::UnknownMember,
+        CloseReason::VersionMismatch,
+        CloseReason::HandshakeTimeout,
+        CloseReason::TooManyPending,
+        CloseReason::Malformed,
+        CloseReason::FrameTooLarge,
+        CloseReason::SlowReader,
+        CloseReason::RateLimitExceeded,
+        CloseReason::Replaced,
+        CloseReason::Dropped,
+        CloseReason::Removed,
     ];
 
-    /// A word for programs.
-    pub fn word(self) -> &'static str {
+    /// The name of the reason, for counters and logs.
+    pub(crate) fn name(self) -> &'static str {
         match self {
-            Ended::Closed => "closed",
-            Ended::Lost => "lost",
-            Ended::Reset => "reset",
-            Ended::Failed => "failed",
-            Ended::Refused => "refused",
-            Ended::NotAuthenticated => "not-authenticated",
-            Ended::Expired => "expired",
-            Ended::OtherCluster => "other-cluster",
-            Ended::OtherId => "other-id",
-            Ended::Stranger => "stranger",
-            Ended::OtherVersion => "other-version",
-            Ended::TooSlow => "too-slow",
-            Ended::TooMany => "too-many",
-            Ended::Garbage => "garbage",
-            Ended::Oversize => "oversize",
-            Ended::SlowReader => "slow-reader",
-            Ended::Flood => "flood",
-            Ended::Replaced => "replaced",
-            Ended::Dropped => "dropped",
-            Ended::Removed => "removed",
+            CloseReason::Closed => "closed",
+            CloseReason::Lost => "lost",
+            CloseReason::Reset => "reset",
+            CloseReason::NetworkError => "network-error",
+            CloseReason::CertificateRejected => "certificate-rejected",
+            CloseReason::NotAuthenticated => "not-authenticated",
+            CloseReason::Expired => "expired",
+            CloseReason::WrongCluster => "wrong-cluster",
+            CloseReason::WrongId => "wrong-id",
+            CloseReason::UnknownMember => "unknown-member",
+            CloseReason::VersionMismatch => "version-mismatch",
+            CloseReason::HandshakeTimeout => "handshake-timeout",
+            CloseReason::TooManyPending => "too-many-pending",
+            CloseReason::Malformed => "malformed",
+            CloseReason::FrameTooLarge => "frame-too-large",
+            CloseReason::SlowReader => "slow-reader",
+            CloseReason::RateLimitExceeded => "rate-limit-exceeded",
+            CloseReason::Replaced => "replaced",
+            CloseReason::Dropped => "dropped",
+            CloseReason::Removed => "removed",
         }
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for CloseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.name())
     }
 }
 
-/// What was counted since the start.
+/// Counters since the start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Connections that came in.
+pub(crate) struct Counters {
+    /// Accepted connections.
     pub accepted: u64,
-    /// Times that no connection could be accepted: out of descriptors, for example.
+    /// Failed calls of `accept`, for example without free file descriptors.
     pub accept_failures: u64,
-    /// Connections that this node tried to make.
+    /// Connections that this node dialled.
     pub dialled: u64,
-    /// Those of them that failed.
+    /// Dialled connections that failed.
     pub dial_failures: u64,
-    /// Connections on which both sides said who they are.
+    /// Connections on which both sides sent their Hello.
     pub established: u64,
-    /// Frames received of peers.
+    /// Frames received.
     pub frames_in: u64,
-    /// Frames taken for peers.
+    /// Frames queued for sending.
     pub frames_out: u64,
-    /// Bytes of TLS received.
+    /// TLS bytes received.
     pub bytes_in: u64,
-    /// Bytes of TLS sent.
+    /// TLS bytes sent.
     pub bytes_out: u64,
-    /// Times that a peer's frames had to wait because it sends too many.
+    /// How often a peer was throttled.
     pub throttled: u64,
-    refused: [u64; Ended::ALL.len()],
-    ended: [u64; Ended::ALL.len()],
+    rejected: [u64; CloseReason::ALL.len()],
+    closed: [u64; CloseReason::ALL.len()],
 }
 
 impl Counters {
-    /// Connections that never came about, for this reason.
-    pub fn refused(&self, why: Ended) -> u64 {
-        self.refused[why as usize]
+    /// Connections that were rejected for this reason.
+    pub(crate) fn rejected(&self, reason: CloseReason) -> u64 {
+        self.rejected[reason as usize]
     }
 
-    /// Established connections that ended, for this reason.
-    pub fn ended(&self, why: Ended) -> u64 {
-        self.ended[why as usize]
+    /// Established connections that were closed for this reason.
+    #[cfg(test)]
+    pub(crate) fn closed(&self, reason: CloseReason) -> u64 {
+        self.closed[reason as usize]
     }
 
-    pub(super) fn count_refused(&mut self, why: Ended) {
-        self.refused[why as usize] += 1;
+    pub(super) fn count_rejected(&mut self, reason: CloseReason) {
+        self.rejected[reason as usize] += 1;
     }
 
-    pub(super) fn count_ended(&mut self, why: Ended) {
-        self.ended[why as usize] += 1;
+    pub(super) fn count_closed(&mut self, reason: CloseReason) {
+        self.closed[reason as usize] += 1;
     }
 
-    /// All of them by name, those of reasons only if they ever happened.
-    pub fn list(&self) -> Vec<(String, u64)> {
+    /// All counters by name; reasons only if they occurred.
+    pub(crate) fn list(&self) -> Vec<(String, u64)> {
         let plain = [
             ("accepted", self.accepted),
             ("accept-failures", self.accept_failures),
@@ -166,9 +167,9 @@ impl Counters {
             ("throttled", self.throttled),
         ];
         let mut all: Vec<_> = plain.map(|(name, count)| (name.to_owned(), count)).into();
-        for (what, counts) in [("refused", &self.refused), ("ended", &self.ended)] {
-            let happened = Ended::ALL.into_iter().zip(counts).filter(|(_, count)| **count > 0);
-            all.extend(happened.map(|(why, count)| (format!("{what}-{why}"), *count)));
+        for (what, counts) in [("rejected", &self.rejected), ("closed", &self.closed)] {
+            let happened = CloseReason::ALL.into_iter().zip(counts).filter(|(_, count)| **count > 0);
+            all.extend(happened.map(|(reason, count)| (format!("{what}-{reason}"), *count)));
         }
         all
     }
@@ -179,13 +180,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reason_has_its_own_place_and_word() {
+    fn every_reason_has_its_own_index_and_name() {
         let mut counters = Counters::default();
-        for (place, why) in Ended::ALL.into_iter().enumerate() {
-            assert_eq!(why as usize, place);
-            counters.count_refused(why);
+        for (place, reason) in CloseReason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, place);
+            counters.count_rejected(reason);
         }
-        assert!(Ended::ALL.iter().all(|why| counters.refused(*why) == 1 && counters.ended(*why) == 0));
+        assert!(CloseReason::ALL.iter().all(|reason| counters.rejected(*reason) == 1 && counters.closed(*reason) == 0));
         let mut names: Vec<_> = counters.list().into_iter().map(|(name, _)| name).collect();
         let count = names.len();
         names.sort();

@@ -1,4 +1,4 @@
-//! Those whom this node dials.
+//! Outgoing connections.
 
 use std::net::SocketAddr;
 
@@ -9,11 +9,11 @@ use super::hello::{Hello, PROTOCOL_VERSION};
 use super::link::{Link, Stage};
 use super::peer::Dial;
 use super::{Event, Transport};
-use crate::clock::Moment;
+use crate::clock::Timestamp;
 
 impl Transport {
-    /// Begins an attempt.
-    pub(super) fn dial(&mut self, id: Id, now: Moment, out: &mut Vec<Event>) {
+    /// Starts an attempt.
+    pub(super) fn dial(&mut self, id: Id, now: Timestamp, out: &mut Vec<Event>) {
         let Some(peer) = self.peers.get_mut(id) else { return };
         if let Ok(address) = peer.member.address.parse() {
             return self.try_addresses(id, vec![address], now, out);
@@ -26,20 +26,20 @@ impl Transport {
         }
     }
 
-    /// Goes on with those whose addresses have been found.
-    pub(super) fn dial_resolved(&mut self, now: Moment, out: &mut Vec<Event>) {
+    /// Continues with the peers whose addresses have been resolved.
+    pub(super) fn dial_resolved(&mut self, now: Timestamp, out: &mut Vec<Event>) {
         for answer in self.resolver.answers() {
             let Some(peer) = self.peers.get_mut(answer.peer) else { continue };
             peer.asked = false;
             if peer.dial == Dial::Resolving {
-                let addresses = in_turn(answer.addresses, peer.failures);
+                let addresses = rotated(answer.addresses, peer.failures);
                 self.try_addresses(answer.peer, addresses, now, out);
             }
         }
     }
 
-    /// Connects with the first of these addresses for which that can be tried.
-    fn try_addresses(&mut self, id: Id, mut addresses: Vec<SocketAddr>, now: Moment, out: &mut Vec<Event>) {
+    /// Connects to the first of these addresses that can be tried.
+    fn try_addresses(&mut self, id: Id, mut addresses: Vec<SocketAddr>, now: Timestamp, out: &mut Vec<Event>) {
         while !addresses.is_empty() {
             let address = addresses.remove(0);
             let Some(slot) = self.slots.reserve() else { break };
@@ -57,18 +57,18 @@ impl Transport {
         self.dial_failed(id, now, out);
     }
 
-    fn connect(&mut self, id: Id, address: SocketAddr, slot: usize, now: Moment) -> Option<Box<Link>> {
+    fn connect(&mut self, id: Id, address: SocketAddr, slot: usize, now: Timestamp) -> Option<Box<Link>> {
         self.counters.dialled += 1;
         let tls = self.identity.dial(&self.peers.get(id)?.member).ok()?;
         let socket = TcpStream::connect(address).ok()?;
-        let mut link = Box::new(Link::new(socket, tls, address.ip(), self.bucket(), now));
+        let mut link = Box::new(Link::new(socket, tls, address.ip(), self.token_bucket(), now));
         link.peer = Some(id);
         self.register(&mut link, slot).ok()?;
         Some(link)
     }
 
-    /// The connection that this node dialled did not come about.
-    pub(super) fn dial_ended(&mut self, id: Id, stage: Stage, now: Moment, out: &mut Vec<Event>) {
+    /// Handles the failure of a dialled connection.
+    pub(super) fn dial_ended(&mut self, id: Id, stage: Stage, now: Timestamp, out: &mut Vec<Event>) {
         let Some(peer) = self.peers.get_mut(id) else { return };
         match &mut peer.dial {
             Dial::Trying { rest, .. } if stage == Stage::Connecting && !rest.is_empty() => {
@@ -79,8 +79,8 @@ impl Transport {
         }
     }
 
-    /// An attempt failed for good. If the peer made a connection meanwhile, that one will do.
-    fn dial_failed(&mut self, id: Id, now: Moment, out: &mut Vec<Event>) {
+    /// Handles a failed attempt. If the peer has connected meanwhile, that connection is used.
+    fn dial_failed(&mut self, id: Id, now: Timestamp, out: &mut Vec<Event>) {
         self.counters.dial_failures += 1;
         let Some(peer) = self.peers.get_mut(id) else { return };
         peer.failed(now, &mut self.jitter);
@@ -89,8 +89,8 @@ impl Transport {
         self.establish(link, slot, id, now, out);
     }
 
-    /// A dialled connection has been answered, or will not be.
-    pub(super) fn dial_answered(&mut self, slot: usize, now: Moment, out: &mut Vec<Event>) {
+    /// Handles the outcome of a connection attempt.
+    pub(super) fn dial_answered(&mut self, slot: usize, now: Timestamp, out: &mut Vec<Event>) {
         let Some(link) = self.slots.get_mut(slot) else { return };
         match link.connected() {
             Ok(false) => {}
@@ -102,26 +102,26 @@ impl Transport {
                     link.greet(&hello, &mut self.counters);
                 }
             }
-            Err(why) => self.end(slot, why, now, out),
+            Err(reason) => self.close_slot(slot, reason, now, out),
         }
     }
 
-    /// What this node says of itself, once.
+    /// Creates the next Hello of this node.
     pub(super) fn hello(&mut self) -> Vec<u8> {
-        self.turn += 1;
+        self.sequence += 1;
         Hello {
             version: PROTOCOL_VERSION,
             cluster: self.identity.cluster().to_owned(),
             id: self.own,
             incarnation: self.incarnation,
-            turn: self.turn,
+            sequence: self.sequence,
         }
         .encode()
     }
 }
 
-/// One that does not answer at all takes all the time there is: so after each failure another is first.
-fn in_turn(mut addresses: Vec<SocketAddr>, failures: u32) -> Vec<SocketAddr> {
+/// An address that does not answer uses up the whole timeout, so after each failure another address comes first.
+fn rotated(mut addresses: Vec<SocketAddr>, failures: u32) -> Vec<SocketAddr> {
     let first = failures as usize % addresses.len().max(1);
     addresses.rotate_left(first);
     addresses
@@ -132,11 +132,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_address_is_the_first_in_its_turn() {
+    fn every_address_comes_first_in_rotation() {
         let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let all: Vec<_> = (1..=3).map(address).collect();
-        let first: Vec<_> = (0..4).map(|failures| in_turn(all.clone(), failures)[0]).collect();
+        let first: Vec<_> = (0..4).map(|failures| rotated(all.clone(), failures)[0]).collect();
         assert_eq!(first, [1, 2, 3, 1].map(address));
-        assert!(in_turn(Vec::new(), 7).is_empty());
+        assert!(rotated(Vec::new(), 7).is_empty());
     }
 }

@@ -1,59 +1,59 @@
-//! Frames: how messages are told apart in a stream of bytes. No I/O.
+//! Frames: message boundaries in a stream of bytes. No I/O.
 //!
-//! A frame is the length of its payload (4 bytes, the least significant first), a version (1 byte) and the payload.
+//! A frame is the length of its payload (4 bytes, little-endian), a version (1 byte) and the payload.
 
 use std::ops::Range;
 
-/// The version of frames that this program speaks.
-pub const FRAME_VERSION: u8 = 1;
-/// What a frame has besides its payload.
-pub const HEADER_BYTES: usize = 5;
-/// A buffer that grew beyond this for a large frame is given back after it.
+/// The version of the frame format.
+pub(crate) const FRAME_VERSION: u8 = 1;
+/// The size of a frame's header.
+pub(crate) const HEADER_BYTES: usize = 5;
+/// A larger buffer is released after a large frame.
 const KEPT_BYTES: usize = 64 * 1024;
 
-/// A stream that makes no sense. What comes after it cannot be trusted.
+/// Why a stream is invalid. Nothing after the error can be trusted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum FrameError {
-    /// A frame is larger than allowed.
+pub(crate) enum FrameError {
+    /// A frame is larger than the limit.
     #[error("a frame of {0} bytes is too large")]
     Oversize(u32),
-    /// A frame of a version that is not known here.
-    #[error("frames of version {0} are not known here")]
+    /// The version of a frame is unknown.
+    #[error("unknown frame version {0}")]
     Version(u8),
 }
 
-/// Appends a frame. The payload must be shorter than 4 GiB; the limits see to that.
-pub fn encode(payload: &[u8], stream: &mut Vec<u8>) {
-    let length = u32::try_from(payload.len()).expect("a payload is within the limit of a frame, which is below 4 GiB");
+/// Appends a frame. The payload must be shorter than 4 GiB, which the limits ensure.
+pub(crate) fn encode(payload: &[u8], stream: &mut Vec<u8>) {
+    let length = u32::try_from(payload.len()).expect("the limit of a frame is below 4 GiB");
     stream.reserve(HEADER_BYTES + payload.len());
     stream.extend_from_slice(&length.to_le_bytes());
     stream.push(FRAME_VERSION);
     stream.extend_from_slice(payload);
 }
 
-/// Finds frames in a stream that comes in pieces.
+/// Splits a stream that arrives in pieces into frames.
 ///
-/// It holds what was pushed and not yet given out, whatever lengths the stream claims: memory follows bytes received.
+/// It stores only bytes that were received and not yet consumed, whatever lengths the stream claims.
 #[derive(Debug)]
-pub struct Decoder {
+pub(crate) struct Decoder {
     buffer: Vec<u8>,
     start: usize,
     limit: usize,
 }
 
 impl Decoder {
-    /// Payloads may have at most so many bytes.
-    pub fn new(limit: usize) -> Self {
+    /// Creates a decoder with a limit for payloads, in bytes.
+    pub(crate) fn new(limit: usize) -> Self {
         Decoder { buffer: Vec::new(), start: 0, limit }
     }
 
-    /// From now on payloads may have at most so many bytes.
-    pub fn set_limit(&mut self, limit: usize) {
+    /// Changes the limit for payloads.
+    pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
-    /// More of the stream. To keep memory bounded, take all frames out before.
-    pub fn push(&mut self, bytes: &[u8]) {
+    /// Adds the next piece of the stream. To keep memory bounded, take all frames out first.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.start == self.buffer.len() {
             self.buffer.clear();
             self.buffer.shrink_to(KEPT_BYTES);
@@ -65,8 +65,8 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole frame's payload, for [`Decoder::payload`]: valid until the next [`Decoder::push`].
-    pub fn next_frame(&mut self) -> Result<Option<Range<usize>>, FrameError> {
+    /// The next complete payload, for [`Decoder::payload`]; valid until the next [`Decoder::push`].
+    pub(crate) fn next_frame(&mut self) -> Result<Option<Range<usize>>, FrameError> {
         let rest = &self.buffer[self.start..];
         let Some((length, after)) = rest.split_first_chunk::<4>() else { return Ok(None) };
         let claimed = u32::from_le_bytes(*length);
@@ -86,13 +86,14 @@ impl Decoder {
         Ok(Some(payload..self.start))
     }
 
-    /// The bytes of a payload that was found.
-    pub fn payload(&self, frame: Range<usize>) -> &[u8] {
+    /// The bytes of a payload.
+    pub(crate) fn payload(&self, frame: Range<usize>) -> &[u8] {
         &self.buffer[frame]
     }
 
-    /// How many bytes of memory it holds.
-    pub fn memory(&self) -> usize {
+    /// The capacity of the buffer, in bytes.
+    #[cfg(test)]
+    pub(crate) fn memory(&self) -> usize {
         self.buffer.capacity()
     }
 }
@@ -106,7 +107,7 @@ mod tests {
 
     const LIMIT: usize = 300;
 
-    /// All frames of a stream that comes in pieces of these sizes (the last one again and again), and how it ended.
+    /// All frames of a stream that arrives in pieces of these sizes (the last size repeats), and its error.
     fn decode(stream: &[u8], pieces: &[usize]) -> (Vec<Vec<u8>>, Option<FrameError>) {
         let (mut decoder, mut found, mut rest) = (Decoder::new(LIMIT), Vec::new(), stream);
         let mut pieces = pieces.iter().copied();
@@ -126,7 +127,7 @@ mod tests {
             let (piece, after) = rest.split_at(size);
             decoder.push(piece);
             largest = largest.max(size);
-            // An unfinished frame, as much again that is done with, and a piece; twice, since a vector doubles.
+            // An unfinished frame, as many consumed bytes, and a piece; twice, because a vector doubles its capacity.
             let bound = 2 * (2 * (LIMIT + HEADER_BYTES) + largest);
             assert!(decoder.memory() <= bound, "{} > {bound}", decoder.memory());
             rest = after;
@@ -135,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_split_gives_the_same_frames(
+        fn every_split_yields_the_same_frames(
             payloads in vec(vec(any::<u8>(), 0..=LIMIT), 0..8),
             pieces in vec(1..700usize, 0..40),
             cut in 0..50usize,
@@ -150,7 +151,7 @@ mod tests {
         }
 
         #[test]
-        fn random_bytes_never_panic_and_any_split_ends_alike(
+        fn random_bytes_never_panic_and_every_split_ends_alike(
             stream in vec(prop_oneof![Just(0u8), Just(1u8), any::<u8>()], 0..2000),
             pieces in vec(1..700usize, 0..40),
         ) {
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claimed_length_costs_no_memory_and_one_too_large_is_refused_at_once() {
+    fn a_claimed_length_allocates_nothing_and_a_large_one_is_rejected_at_once() {
         let mut decoder = Decoder::new(4 << 20);
         decoder.push(&(4u32 << 20).to_le_bytes());
         assert_eq!(decoder.next_frame(), Ok(None));
@@ -171,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_refused_before_its_payload_is_there() {
+    fn rejects_an_unknown_version_before_the_payload_arrives() {
         let mut decoder = Decoder::new(1024);
         decoder.push(&[9, 0, 0, 0, 2]);
         assert_eq!(decoder.next_frame(), Err(FrameError::Version(2)));
     }
 
     #[test]
-    fn memory_of_a_large_frame_is_given_back() {
+    fn releases_the_memory_of_a_large_frame() {
         let mut stream = Vec::new();
         encode(&vec![7; 1 << 20], &mut stream);
         let mut decoder = Decoder::new(1 << 20);

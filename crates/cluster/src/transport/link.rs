@@ -1,4 +1,4 @@
-//! One connection: a socket, TLS on it, frames in that. It knows nothing of members.
+//! One connection: a socket, TLS on it, frames inside. It knows nothing about members.
 
 use std::io::{self, BufRead, Write};
 use std::net::IpAddr;
@@ -10,70 +10,76 @@ use mio::net::TcpStream;
 use rustls::pki_types::CertificateDer;
 use rustls::{AlertDescription, CertificateError, Connection, Error};
 
-use super::bucket::Bucket;
-use super::counters::{Counters, Ended};
+use super::counters::{CloseReason, Counters};
 use super::frame::{self, Decoder, FrameError, HEADER_BYTES};
 use super::hello::MAX_HELLO_BYTES;
-use super::wire::{self, Wire};
-use crate::clock::Moment;
+use super::token_bucket::TokenBucket;
+use super::traffic::{self, SentTraffic};
+use crate::clock::Timestamp;
 
-/// How far a connection has come.
+/// The stage of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// Dialled, not yet answered.
+    /// Dialled, not yet connected.
     Connecting,
-    /// TLS, then the peer's Hello.
+    /// Connected; waiting for TLS and the peer's Hello.
     Greeting,
-    /// The peer said Hello; this node has a better connection in the making and holds back its own.
+    /// The peer sent its Hello. This node has a better connection in progress and does not answer yet.
     Parked,
-    /// Both said Hello.
+    /// Both sides sent their Hello.
     Established,
 }
 
-/// What is there to be read.
+/// The result of reading.
 pub(super) enum Next {
     /// The payload of a frame, for [`Link::payload`].
     Frame(Range<usize>),
-    /// Nothing for now: there will be an event.
-    Nothing,
-    /// More than this pass may handle.
-    Later,
+    /// Nothing to read; an event will announce more.
+    Blocked,
+    /// The budget of this pass is spent.
+    BudgetSpent,
 }
 
-/// One connection.
+/// A connection.
 pub(super) struct Link {
     socket: TcpStream,
     tls: Connection,
     decoder: Decoder,
     queue: Vec<u8>,
     sent: usize,
-    /// No more bytes will come, and why; what came before is given out first.
-    read_end: Option<Ended>,
-    write_end: Option<Ended>,
+    /// Why no more bytes will arrive. Frames received before are returned first.
+    read_end: Option<CloseReason>,
+    write_end: Option<CloseReason>,
     pub(super) stage: Stage,
-    /// Whether this node dialled it.
+    /// Whether this node dialled.
     pub(super) dialled: bool,
-    /// Where it leads.
+    /// The address of the peer.
     pub(super) host: IpAddr,
-    /// Whom it leads to: known from the start if dialled, else after the Hello.
+    /// The member at the other end: known from the start if dialled, else after the Hello.
     pub(super) peer: Option<Id>,
     /// The peer's, from its Hello.
     pub(super) incarnation: u64,
     /// The peer's, from its Hello.
-    pub(super) turn: u64,
-    /// When it began; when it was established.
-    pub(super) since: Moment,
-    /// There may be more to read although no event will tell.
+    pub(super) sequence: u64,
+    /// When it was created; once established, when that happened.
+    pub(super) since: Timestamp,
+    /// Whether there may be more to read although no event will announce it.
     pub(super) readable: bool,
-    /// Its frames wait until then.
-    pub(super) throttled: Option<Moment>,
-    /// Since when it has had more to say than it may, without a break.
-    pub(super) too_much_since: Option<Moment>,
-    pub(super) bucket: Bucket,
+    /// Throttled until this time.
+    pub(super) throttled: Option<Timestamp>,
+    /// Since when the peer has exceeded its rate without interruption.
+    pub(super) overloaded_since: Option<Timestamp>,
+    pub(super) token_bucket: TokenBucket,
 }
 
 impl Link {
-    pub(super) fn new(socket: TcpStream, tls: Connection, host: IpAddr, bucket: Bucket, now: Moment) -> Self {
+    pub(super) fn new(
+        socket: TcpStream,
+        tls: Connection,
+        host: IpAddr,
+        token_bucket: TokenBucket,
+        now: Timestamp,
+    ) -> Self {
         let dialled = matches!(tls, Connection::Client(_));
         Link {
             socket,
@@ -88,26 +94,26 @@ impl Link {
             host,
             peer: None,
             incarnation: 0,
-            turn: 0,
+            sequence: 0,
             since: now,
             readable: false,
             throttled: None,
-            too_much_since: None,
-            bucket,
+            overloaded_since: None,
+            token_bucket,
         }
     }
 
     /// When it must be established.
-    pub(super) fn overdue(&self, handshake: Duration) -> Moment {
-        if self.stage == Stage::Established { Moment::NEVER } else { self.since + handshake }
+    pub(super) fn overdue(&self, handshake: Duration) -> Timestamp {
+        if self.stage == Stage::Established { Timestamp::NEVER } else { self.since + handshake }
     }
 
-    /// When to read on although no event tells.
-    pub(super) fn due(&self) -> Moment {
+    /// When to read although no event announces data.
+    pub(super) fn due(&self) -> Timestamp {
         match self.throttled {
             Some(until) => until,
-            None if self.readable => Moment::ZERO,
-            None => Moment::NEVER,
+            None if self.readable => Timestamp::ZERO,
+            None => Timestamp::NEVER,
         }
     }
 
@@ -115,34 +121,34 @@ impl Link {
         &mut self.socket
     }
 
-    /// What it has sent.
-    pub(super) fn wire(&self) -> Wire {
-        wire::sent(&self.socket)
+    /// The traffic it has sent.
+    pub(super) fn wire(&self) -> SentTraffic {
+        traffic::sent(&self.socket)
     }
 
-    /// Whether a dialled connection has been answered; why not, if it will not be.
-    pub(super) fn connected(&self) -> Result<bool, Ended> {
+    /// Whether a dialled connection is established; an error if it failed.
+    pub(super) fn connected(&self) -> Result<bool, CloseReason> {
         if let Ok(Some(error)) | Err(error) = self.socket.take_error() {
-            return Err(of_io(&error));
+            return Err(io_reason(&error));
         }
         match self.socket.peer_addr() {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
-            Err(error) => Err(of_io(&error)),
+            Err(error) => Err(io_reason(&error)),
         }
     }
 
-    /// The certificate that the peer showed, once TLS has checked it.
+    /// The peer's certificate, once TLS has verified it.
     pub(super) fn certificate(&self) -> Option<&CertificateDer<'static>> {
         self.tls.peer_certificates().and_then(|chain| chain.first())
     }
 
-    /// From now on frames may be so large.
+    /// Changes the limit for frames.
     pub(super) fn set_limit(&mut self, limit: usize) {
         self.decoder.set_limit(limit);
     }
 
-    /// Puts a frame into the queue; false if it does not fit.
+    /// Queues a frame. Returns false if the queue is full.
     pub(super) fn queue(&mut self, payload: &[u8], most: usize) -> bool {
         if self.queued() + HEADER_BYTES + payload.len() > most {
             return false;
@@ -151,23 +157,23 @@ impl Link {
         true
     }
 
-    /// Says who this node is. That is small, and nothing waits before it.
+    /// Sends the Hello, which is small and comes first.
     pub(super) fn greet(&mut self, hello: &[u8], counters: &mut Counters) {
         frame::encode(hello, &mut self.queue);
         self.write(counters);
     }
 
-    /// Whether something waits to be written.
+    /// Whether there is something to write.
     pub(super) fn has_output(&self) -> bool {
         self.queued() > 0 || self.tls.wants_write()
     }
 
-    /// Whether nothing can be written any more.
+    /// Whether writing has failed.
     pub(super) fn is_broken(&self) -> bool {
         self.write_end.is_some()
     }
 
-    /// Writes what it can. Trouble is told by the next [`Link::next_frame`], after what the peer still sent.
+    /// Writes as much as possible. [`Link::next_frame`] reports a failure, after the frames that the peer still sent.
     pub(super) fn write(&mut self, counters: &mut Counters) {
         if self.stage == Stage::Connecting || self.write_end.is_some() {
             return;
@@ -179,7 +185,7 @@ impl Link {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => {
-                        self.write_end = Some(of_io(&error));
+                        self.write_end = Some(io_reason(&error));
                         return;
                     }
                 }
@@ -187,11 +193,11 @@ impl Link {
             if self.sent == self.queue.len() || self.tls.is_handshaking() {
                 return;
             }
-            // TLS takes what its own bounded buffer has room for; it is empty here, so that is never nothing.
+            // TLS accepts what fits into its bounded buffer. The buffer is empty here, so that is never nothing.
             match self.tls.writer().write(&self.queue[self.sent..]) {
                 Ok(count) => self.sent += count,
                 Err(error) => {
-                    self.write_end = Some(of_io(&error));
+                    self.write_end = Some(io_reason(&error));
                     return;
                 }
             }
@@ -206,53 +212,53 @@ impl Link {
         }
     }
 
-    /// The next frame that is there, reading as little as needed, and never more than this budget of bytes.
-    /// An end is told when everything before it has been given out.
-    pub(super) fn next_frame(&mut self, budget: &mut usize, counters: &mut Counters) -> Result<Next, Ended> {
+    /// The next frame. Reads as little as possible, and never more than the budget. The end is reported after all
+    /// frames before it.
+    pub(super) fn next_frame(&mut self, budget: &mut usize, counters: &mut Counters) -> Result<Next, CloseReason> {
         loop {
             match self.decoder.next_frame() {
                 Ok(Some(frame)) => return Ok(Next::Frame(frame)),
                 Ok(None) => {}
-                Err(FrameError::Oversize(_)) => return Err(Ended::Oversize),
-                Err(FrameError::Version(_)) => return Err(Ended::OtherVersion),
+                Err(FrameError::Oversize(_)) => return Err(CloseReason::FrameTooLarge),
+                Err(FrameError::Version(_)) => return Err(CloseReason::VersionMismatch),
             }
             if self.take_plaintext() {
                 continue;
             }
-            if let Some(why) = self.read_end {
-                return Err(why);
+            if let Some(reason) = self.read_end {
+                return Err(reason);
             }
             if *budget == 0 {
-                return Ok(Next::Later);
+                return Ok(Next::BudgetSpent);
             }
             match self.tls.read_tls(&mut self.socket) {
-                // What TLS says of an end without a good-bye comes out of its reader, see below.
-                Ok(0) => self.read_end = Some(self.write_end.unwrap_or(Ended::Lost)),
+                // An end without a TLS close is also reported by the TLS reader, see below.
+                Ok(0) => self.read_end = Some(self.write_end.unwrap_or(CloseReason::Lost)),
                 Ok(count) => {
                     counters.bytes_in += count as u64;
                     *budget = budget.saturating_sub(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => match self.write_end {
-                    Some(why) => return Err(why),
-                    None => return Ok(Next::Nothing),
+                    Some(reason) => return Err(reason),
+                    None => return Ok(Next::Blocked),
                 },
-                Err(error) => self.read_end = Some(of_io(&error)),
+                Err(error) => self.read_end = Some(io_reason(&error)),
             }
             match self.tls.process_new_packets() {
-                Ok(state) if state.peer_has_closed() => self.read_end = Some(Ended::Closed),
+                Ok(state) if state.peer_has_closed() => self.read_end = Some(CloseReason::Closed),
                 Ok(_) => {}
-                Err(error) => self.read_end = Some(of_tls(&error)),
+                Err(error) => self.read_end = Some(tls_reason(&error)),
             }
         }
     }
 
-    /// How many bytes of frames wait to be encrypted.
+    /// How many bytes wait to be encrypted.
     pub(super) fn queued(&self) -> usize {
         self.queue.len() - self.sent
     }
 
-    /// How much memory its buffers of frames take.
+    /// The capacity of its buffers.
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
         self.queue.capacity() + self.decoder.memory()
@@ -263,10 +269,10 @@ impl Link {
         self.decoder.payload(frame)
     }
 
-    /// Moves what TLS has decrypted to the decoder; false if there was nothing.
+    /// Moves decrypted bytes to the decoder. Returns false if there were none.
     fn take_plaintext(&mut self) -> bool {
         let mut reader = self.tls.reader();
-        // An error here says that nothing is there, or that nothing will be: both are told by other means.
+        // An error means that there is no data now, or that the connection has ended; both are noticed elsewhere.
         let Ok(bytes) = reader.fill_buf() else { return false };
         let count = bytes.len();
         if count == 0 {
@@ -277,35 +283,37 @@ impl Link {
         true
     }
 
-    /// A word of good-bye and what is queued, as far as the socket takes it without waiting.
-    pub(super) fn say_goodbye(&mut self, counters: &mut Counters) {
+    /// Sends the queued frames and the TLS close, as far as the socket accepts them without waiting.
+    pub(super) fn close(&mut self, counters: &mut Counters) {
         self.write(counters);
         self.tls.send_close_notify();
         self.write(counters);
     }
 }
 
-fn of_io(error: &io::Error) -> Ended {
+fn io_reason(error: &io::Error) -> CloseReason {
     match error.kind() {
-        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionRefused => Ended::Reset,
-        io::ErrorKind::UnexpectedEof => Ended::Lost,
-        _ => Ended::Failed,
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionRefused => {
+            CloseReason::Reset
+        }
+        io::ErrorKind::UnexpectedEof => CloseReason::Lost,
+        _ => CloseReason::NetworkError,
     }
 }
 
-fn of_tls(error: &Error) -> Ended {
+fn tls_reason(error: &Error) -> CloseReason {
     match error {
-        Error::AlertReceived(AlertDescription::CloseNotify | AlertDescription::UserCanceled) => Ended::Closed,
-        Error::AlertReceived(_) => Ended::Refused,
-        Error::NoCertificatesPresented => Ended::NotAuthenticated,
-        Error::InvalidCertificate(why) => match why {
+        Error::AlertReceived(AlertDescription::CloseNotify | AlertDescription::UserCanceled) => CloseReason::Closed,
+        Error::AlertReceived(_) => CloseReason::CertificateRejected,
+        Error::NoCertificatesPresented => CloseReason::NotAuthenticated,
+        Error::InvalidCertificate(reason) => match reason {
             CertificateError::Expired
             | CertificateError::ExpiredContext { .. }
             | CertificateError::NotValidYet
-            | CertificateError::NotValidYetContext { .. } => Ended::Expired,
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => Ended::OtherId,
-            _ => Ended::NotAuthenticated,
+            | CertificateError::NotValidYetContext { .. } => CloseReason::Expired,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => CloseReason::WrongId,
+            _ => CloseReason::NotAuthenticated,
         },
-        _ => Ended::Garbage,
+        _ => CloseReason::Malformed,
     }
 }

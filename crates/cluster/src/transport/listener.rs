@@ -1,4 +1,4 @@
-//! Those who dial this node.
+//! Incoming connections.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,22 +8,22 @@ use std::time::Duration;
 use mio::net::TcpListener;
 use mio::{Interest, Registry, Token};
 
-use super::counters::Ended;
+use super::counters::CloseReason;
 use super::link::{Link, Stage};
 use super::{Event, OWN_TOKENS, Transport};
-use crate::clock::Moment;
+use crate::clock::Timestamp;
 
-/// So many are let in in one pass.
-const CALLERS_A_PASS: usize = 64;
-/// When none can be let in (out of descriptors, for example), it is tried again after this.
+/// The most connections accepted in one pass.
+const MAX_ACCEPTS_PER_PASS: usize = 64;
+/// The pause after a failed `accept`, for example without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The listening socket.
 pub(super) struct Listener {
     listener: TcpListener,
     address: SocketAddr,
-    /// When to look although no event tells.
-    again: Moment,
+    /// When to call `accept` although no event announces a connection.
+    again: Timestamp,
 }
 
 impl Listener {
@@ -33,54 +33,54 @@ impl Listener {
         let address = listener.local_addr()?;
         let mut listener = TcpListener::from_std(listener);
         registry.register(&mut listener, token, Interest::READABLE)?;
-        Ok(Listener { listener, address, again: Moment::NEVER })
+        Ok(Listener { listener, address, again: Timestamp::NEVER })
     }
 
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    pub(super) fn due(&self) -> Moment {
+    pub(super) fn due(&self) -> Timestamp {
         self.again
     }
 }
 
 impl Transport {
-    /// Lets in those who wait at the listener.
-    pub(super) fn welcome_callers(&mut self, now: Moment, out: &mut Vec<Event>) {
-        self.listener.again = Moment::NEVER;
-        for _ in 0..CALLERS_A_PASS {
+    /// Accepts waiting connections.
+    pub(super) fn accept_connections(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        self.listener.again = Timestamp::NEVER;
+        for _ in 0..MAX_ACCEPTS_PER_PASS {
             match self.listener.listener.accept() {
-                Ok((socket, address)) => self.let_in(socket, address.ip(), now, out),
+                Ok((socket, address)) => self.add_incoming(socket, address.ip(), now, out),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if is_about_the_caller(&error) => {}
+                Err(error) if is_transient(&error) => {}
                 Err(_) => {
-                    // No event will come for those who wait already, and trying at once would spin.
+                    // No further event announces the waiting connections, and retrying at once would spin.
                     self.counters.accept_failures += 1;
                     self.listener.again = now + PAUSE;
                     return;
                 }
             }
         }
-        self.listener.again = Moment::ZERO;
+        self.listener.again = Timestamp::ZERO;
     }
 
-    fn let_in(&mut self, socket: mio::net::TcpStream, host: IpAddr, now: Moment, out: &mut Vec<Event>) {
+    fn add_incoming(&mut self, socket: mio::net::TcpStream, host: IpAddr, now: Timestamp, out: &mut Vec<Event>) {
         self.counters.accepted += 1;
-        while let Some(slot) = self.one_too_many() {
-            self.end(slot, Ended::TooMany, now, out);
+        while let Some(slot) = self.excess_connection() {
+            self.close_slot(slot, CloseReason::TooManyPending, now, out);
         }
-        let Some(slot) = self.slots.reserve() else { return self.counters.count_refused(Ended::TooMany) };
-        // Failing means that the caller has gone already: the first read will tell.
+        let Some(slot) = self.slots.reserve() else { return self.counters.count_rejected(CloseReason::TooManyPending) };
+        // An error means that the peer is gone already, which the first read reports.
         let _ = socket.set_nodelay(true);
         let Ok(tls) = self.identity.accept() else {
             self.slots.release(slot);
-            return self.counters.count_refused(Ended::Failed);
+            return self.counters.count_rejected(CloseReason::NetworkError);
         };
-        let mut link = Box::new(Link::new(socket, tls, host, self.bucket(), now));
+        let mut link = Box::new(Link::new(socket, tls, host, self.token_bucket(), now));
         if self.register(&mut link, slot).is_err() {
             self.slots.release(slot);
-            return self.counters.count_refused(Ended::Failed);
+            return self.counters.count_rejected(CloseReason::NetworkError);
         }
         self.slots.put(slot, link);
     }
@@ -90,18 +90,18 @@ impl Transport {
         self.registry.register(link.socket(), token, Interest::READABLE | Interest::WRITABLE)
     }
 
-    /// Who must go before another can be let in: the oldest of those who have not said who they are, among those of
-    /// the host that has the most of them. So one host alone cannot push the others out.
-    fn one_too_many(&self) -> Option<usize> {
-        let mut hosts: BTreeMap<IpAddr, (usize, Moment, usize)> = BTreeMap::new();
+    /// The connection to close before another is accepted: the oldest unauthenticated one of the host that has the most
+    /// of them. So one host cannot displace the connections of others.
+    fn excess_connection(&self) -> Option<usize> {
+        let mut hosts: BTreeMap<IpAddr, (usize, Timestamp, usize)> = BTreeMap::new();
         let mut count = 0;
         for (slot, link) in self.slots.numbered() {
             if link.dialled || link.stage != Stage::Greeting {
                 continue;
             }
             count += 1;
-            let (callers, oldest, place) = hosts.entry(link.host).or_insert((0, link.since, slot));
-            *callers += 1;
+            let (connections, oldest, place) = hosts.entry(link.host).or_insert((0, link.since, slot));
+            *connections += 1;
             if link.since < *oldest {
                 (*oldest, *place) = (link.since, slot);
             }
@@ -109,11 +109,11 @@ impl Transport {
         if count < self.limits.unauthenticated.max(1) {
             return None;
         }
-        hosts.values().max_by_key(|(callers, ..)| *callers).map(|(_, _, slot)| *slot)
+        hosts.values().max_by_key(|(connections, ..)| *connections).map(|(_, _, slot)| *slot)
     }
 }
 
-/// Whether only this caller failed, and the next may succeed.
-fn is_about_the_caller(error: &io::Error) -> bool {
+/// Whether the error concerns only this connection, and the next may succeed.
+fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
 }

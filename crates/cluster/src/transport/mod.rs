@@ -1,28 +1,30 @@
-//! Authenticated connections between the members, one for each pair: TLS 1.3 over TCP, frames inside.
+//! Authenticated connections between members, one per pair: TLS 1.3 over TCP, with frames inside.
 //!
-//! Everything happens on the caller's thread, between two waits of its poll loop; only names are looked up elsewhere.
-//! The caller gives [`Transport::ready`] every event of its tokens, calls [`Transport::tick`] when
+//! Everything runs on the caller's thread, between two waits of its poll loop; only host names are resolved elsewhere.
+//! The caller passes every event of its tokens to [`Transport::ready`], calls [`Transport::tick`] when
 //! [`Transport::next_tick`] has come, and [`Transport::flush`] at the end of each pass.
 //!
-//! **Which connection stays.** Everybody dials everybody it has no connection with. The one who dialled says Hello, the
-//! other answers with its own, and only that makes the connection. Each Hello of a node has a greater `turn` than the
-//! one before, and a node says Hello to a member only when it has given up every other connection with it. So:
+//! **Which connection stays.** Every node dials every peer to which it has no connection. The dialling node sends its
+//! Hello, and the other one accepts the connection by answering with its own. Every Hello of a node has a greater
+//! `sequence` than the one before, and a node sends a Hello to a peer only after it has given up every other connection
+//! to it. It follows:
 //!
-//! - A Hello on a second connection that has a greater turn than the established one tells that the peer has lost that
-//!   one, even if this end has not noticed: the new one replaces it. A smaller turn tells that the peer gave up the
-//!   second one before it answered on the first: it is closed. Another incarnation is a new process: it replaces, too.
-//! - If both dial at once, the member with the smaller id holds its answer back until its own attempt has succeeded or
-//!   failed; the other one answers at once and gives its attempt up. The connection dialled by the smaller id stays.
+//! - If a second connection brings a greater sequence than the established one, the peer has lost the established one,
+//!   even if this node has not noticed: the new one replaces it. With a smaller sequence the peer gave the second
+//!   connection up before it answered on the first: it is closed. Another incarnation is a new process, which replaces
+//!   the old one too.
+//! - If both nodes dial at once, the member with the smaller id holds its answer back until its own attempt has
+//!   succeeded or failed. The other one answers at once and gives its own attempt up. So the connection dialled by the
+//!   smaller id stays.
 //!
-//! **Bounds.** Before a peer is known: so many connections, so much time, frames of a KiB. After that: a limit for a
-//! frame, for what waits to be sent, for what is handled in one pass, and for frames a second. A peer beyond the last
-//! two is read more slowly, which is felt by nobody but itself.
+//! **Bounds.** Before a peer is authenticated, the number of connections, the time and the size of frames (1 KiB) are
+//! limited. After that there are limits for the size of a frame, for queued bytes, for the work of one pass and for the
+//! rate of frames. A peer that exceeds the last two is read more slowly, which only it notices.
 
-mod bucket;
 mod connection;
 mod counters;
 mod dialling;
-pub mod frame;
+pub(crate) mod frame;
 mod hello;
 mod link;
 mod listener;
@@ -31,7 +33,8 @@ mod resolve;
 mod slots;
 #[cfg(test)]
 mod tests;
-mod wire;
+mod token_bucket;
+mod traffic;
 
 use std::io;
 use std::ops::Range;
@@ -40,11 +43,12 @@ use std::time::Duration;
 use hustings_protocol::Id;
 use mio::{Registry, Token};
 
-pub use counters::{Counters, Ended};
-pub use hello::{MAX_HELLO_BYTES, PROTOCOL_VERSION};
-pub use wire::Wire;
+pub(crate) use counters::{CloseReason, Counters};
+#[cfg(test)]
+pub(crate) use hello::{MAX_HELLO_BYTES, PROTOCOL_VERSION};
+pub(crate) use traffic::SentTraffic;
 
-use crate::clock::Moment;
+use crate::clock::Timestamp;
 use crate::identity::Identity;
 use crate::member::Member;
 use listener::Listener;
@@ -52,46 +56,46 @@ use peer::{Jitter, Peers};
 use resolve::Resolver;
 use slots::Slots;
 
-/// What happened.
+/// An event of the transport.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Event {
-    /// A member can be spoken to.
+pub(crate) enum Event {
+    /// A connection to a member was established.
     Up {
-        /// Which.
+        /// The member.
         peer: Id,
-        /// What it drew when it started.
+        /// The random number that identifies the member's process.
         incarnation: u64,
     },
-    /// A member said something.
+    /// A member sent a frame.
     Frame {
-        /// Which.
+        /// The member.
         peer: Id,
-        /// What. To be handed to [`Transport::recycle`] afterwards, if it is hot.
+        /// The payload. Pass the buffer to [`Transport::recycle`] after use.
         bytes: Vec<u8>,
     },
-    /// A member can no longer be spoken to. Everything it said before has been told.
+    /// The connection to a member was closed. Every frame received before has been reported.
     Down {
-        /// Which.
+        /// The member.
         peer: Id,
-        /// Why.
-        why: Ended,
+        /// Why it was closed.
+        reason: CloseReason,
     },
 }
 
-/// How much of everything.
+/// Limits of the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
-    /// Bytes of a frame's payload.
+pub(crate) struct Limits {
+    /// The largest payload of a frame, in bytes.
     pub frame: usize,
-    /// Bytes that wait to be sent to a peer.
+    /// The most bytes queued for one peer.
     pub queue: usize,
-    /// Connections that came in and have not said who they are.
+    /// The most incoming connections that have not authenticated yet.
     pub unauthenticated: usize,
-    /// How long it may take to make a connection, from the first packet to the Hello.
+    /// How long a connection may take from the first packet to the Hello.
     pub handshake: Duration,
-    /// Frames of a peer in a second, in the long run.
-    pub frames_a_second: u32,
-    /// Frames of a peer at once.
+    /// The sustained rate of frames of one peer.
+    pub frames_per_second: u32,
+    /// The largest burst of frames of one peer.
     pub burst: u32,
 }
 
@@ -102,28 +106,28 @@ impl Default for Limits {
             queue: 8 << 20,
             unauthenticated: 32,
             handshake: Duration::from_secs(2),
-            frames_a_second: 20_000,
+            frames_per_second: 20_000,
             burst: 40_000,
         }
     }
 }
 
-/// What a transport is told.
+/// The configuration of a transport.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// Which member this node is.
+pub(crate) struct TransportConfig {
+    /// The id of this node.
     pub own: Id,
-    /// A number drawn at random at every start.
+    /// A random number that identifies this process.
     pub incarnation: u64,
-    /// Where to listen: host and port.
+    /// The address to listen on, `host:port`.
     pub listen: String,
-    /// How much of everything.
+    /// Limits.
     pub limits: Limits,
-    /// Who this node is, and whom it believes; also names the cluster.
+    /// The TLS identity of this node, which also names the cluster.
     pub identity: Identity,
 }
 
-/// The transport could not begin.
+/// Why the transport could not start.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen for peers on {address}: {error}")]
 pub struct BindError {
@@ -132,8 +136,8 @@ pub struct BindError {
     error: io::Error,
 }
 
-/// The connections of one node with all other members.
-pub struct Transport {
+/// The connections of a node to all other members.
+pub(crate) struct Transport {
     own: Id,
     incarnation: u64,
     limits: Limits,
@@ -145,34 +149,34 @@ pub struct Transport {
     slots: Slots,
     peers: Peers,
     jitter: Jitter,
-    turn: u64,
+    sequence: u64,
     counters: Counters,
-    /// What connections that have ended sent.
-    wire: Wire,
-    /// Connections with something to write since the last flush.
+    /// The traffic of closed connections.
+    wire: SentTraffic,
+    /// Connections with unsent data since the last flush.
     dirty: Vec<usize>,
-    /// Connections to be ended as soon as it can be told.
-    doomed: Vec<(usize, Ended)>,
-    spare: Vec<Vec<u8>>,
+    /// Connections to close as soon as an event can be reported.
+    closing: Vec<(usize, CloseReason)>,
+    spare_buffers: Vec<Vec<u8>>,
 }
 
 /// Tokens before those of the connections.
 const OWN_TOKENS: usize = 2;
-/// Buffers kept for the next frames: so many, and none larger than this.
-const SPARE_BUFFERS: usize = 64;
-const SPARE_BYTES: usize = 16 * 1024;
+/// How many buffers are kept for reuse, and the largest capacity of one.
+const MAX_SPARE_BUFFERS: usize = 64;
+const MAX_SPARE_BUFFER_BYTES: usize = 16 * 1024;
 
 impl Transport {
-    /// Listens, and begins to dial with the first [`Transport::tick`], which is due at once. Of the tokens, two are
-    /// for its own use and one for each connection: there should be `2 + 3 × members + limits.unauthenticated`.
-    pub fn bind(
-        settings: Settings,
+    /// Listens, and starts to dial at the first [`Transport::tick`], which is due at once. Two tokens are for its own
+    /// use, and one for each connection: the range should have `2 + 3 × members + limits.unauthenticated` tokens.
+    pub(crate) fn bind(
+        settings: TransportConfig,
         members: &[Member],
         registry: &Registry,
         tokens: Range<usize>,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<Transport, BindError> {
-        let Settings { own, incarnation, listen, limits, identity } = settings;
+        let TransportConfig { own, incarnation, listen, limits, identity } = settings;
         let begin = || {
             let listener = Listener::open(&listen, registry, Token(tokens.start))?;
             let resolver = Resolver::new(registry, Token(tokens.start + 1))?;
@@ -194,76 +198,76 @@ impl Transport {
             resolver,
             peers: Peers::default(),
             jitter: Jitter::new(incarnation ^ own.0),
-            turn: 0,
+            sequence: 0,
             counters: Counters::default(),
-            wire: Wire::default(),
+            wire: SentTraffic::default(),
             dirty: Vec::new(),
-            doomed: Vec::new(),
-            spare: Vec::new(),
+            closing: Vec::new(),
+            spare_buffers: Vec::new(),
         };
         transport.set_members(members, now, &mut Vec::new());
         Ok(transport)
     }
 
-    /// Where it listens.
-    pub fn local_addr(&self) -> std::net::SocketAddr {
+    /// The address it listens on.
+    pub(crate) fn local_addr(&self) -> std::net::SocketAddr {
         self.listener.address()
     }
 
-    /// Something can be read or written.
-    pub fn ready(&mut self, event: &mio::event::Event, now: Moment, out: &mut Vec<Event>) {
+    /// Handles an event of the poll.
+    pub(crate) fn ready(&mut self, event: &mio::event::Event, now: Timestamp, out: &mut Vec<Event>) {
         let token = event.token().0;
         if !self.tokens.contains(&token) {
             return;
         }
         match token - self.tokens.start {
-            0 => self.welcome_callers(now, out),
+            0 => self.accept_connections(now, out),
             1 => self.dial_resolved(now, out),
             place => self.connection_ready(place - OWN_TOKENS, event, now, out),
         }
     }
 
-    /// Does what is due: dialling, time-outs, and what was left over by fairness.
-    pub fn tick(&mut self, now: Moment, out: &mut Vec<Event>) {
+    /// Handles timers: dialling, timeouts, and reads that were postponed for fairness.
+    pub(crate) fn tick(&mut self, now: Timestamp, out: &mut Vec<Event>) {
         if self.listener.due() <= now {
-            self.welcome_callers(now, out);
+            self.accept_connections(now, out);
         }
         for slot in 0..self.slots.len() {
             let Some(link) = self.slots.get(slot) else { continue };
             if link.overdue(self.limits.handshake) <= now {
-                self.end(slot, Ended::TooSlow, now, out);
+                self.close_slot(slot, CloseReason::HandshakeTimeout, now, out);
             } else if link.due() <= now {
                 self.read(slot, now, out);
             }
         }
-        self.end_doomed(now, out);
+        self.close_pending(now, out);
         while let Some(peer) = self.peers.next_due(now) {
             self.dial(peer, now, out);
         }
     }
 
-    /// When [`Transport::tick`] is due. In the past if there is something to do at once.
-    pub fn next_tick(&self) -> Moment {
-        if !self.doomed.is_empty() {
-            return Moment::ZERO;
+    /// When [`Transport::tick`] must be called. In the past if there is something to do at once.
+    pub(crate) fn next_tick(&self) -> Timestamp {
+        if !self.closing.is_empty() {
+            return Timestamp::ZERO;
         }
         let links = self.slots.iter().map(|link| link.overdue(self.limits.handshake).min(link.due()));
-        links.chain([self.listener.due(), self.peers.due()]).min().unwrap_or(Moment::NEVER)
+        links.chain([self.listener.due(), self.peers.due()]).min().unwrap_or(Timestamp::NEVER)
     }
 
-    /// Takes a payload for a peer; the next [`Transport::flush`] sends it. False if there is no connection with it, if
-    /// the payload is larger than a frame may be, or if the peer has not read for so long that the queue is full: then
-    /// its connection ends.
-    pub fn send(&mut self, peer: Id, payload: &[u8]) -> bool {
+    /// Queues a payload for a peer; the next [`Transport::flush`] sends it. Returns false if there is no connection, if
+    /// the payload is too large, or if the queue is full because the peer does not read. In the last case the
+    /// connection is closed.
+    pub(crate) fn send(&mut self, peer: Id, payload: &[u8]) -> bool {
         let Some(slot) = self.peers.get(peer).and_then(|peer| peer.link) else { return false };
         let Some(link) = self.slots.get_mut(slot) else { return false };
         if payload.len() > self.limits.frame {
             return false;
         }
-        // With something in it already, it is in the list, or waits for the socket to take more.
+        // A queue that is not empty is already in the list, or waits for the socket.
         let clean = link.queued() == 0;
         if !link.queue(payload, self.limits.queue) {
-            self.doomed.push((slot, Ended::SlowReader));
+            self.closing.push((slot, CloseReason::SlowReader));
             return false;
         }
         if clean {
@@ -273,9 +277,9 @@ impl Transport {
         true
     }
 
-    /// Writes what was taken since the last time: what goes to one peer, in one piece.
-    pub fn flush(&mut self, now: Moment, out: &mut Vec<Event>) {
-        self.end_doomed(now, out);
+    /// Writes all queued payloads, those for one peer together.
+    pub(crate) fn flush(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        self.close_pending(now, out);
         while let Some(slot) = self.dirty.pop() {
             let Some(link) = self.slots.get_mut(slot) else { continue };
             link.write(&mut self.counters);
@@ -285,53 +289,53 @@ impl Transport {
         }
     }
 
-    /// From now on these are the members. New ones are dialled, connections of others end.
-    pub fn set_members(&mut self, members: &[Member], now: Moment, out: &mut Vec<Event>) {
+    /// Replaces the members. New ones are dialled, connections to removed ones are closed.
+    pub(crate) fn set_members(&mut self, members: &[Member], now: Timestamp, out: &mut Vec<Event>) {
         for gone in self.peers.replace(members, self.own, now) {
             let made = gone.link.into_iter().chain(gone.parked).chain(gone.dial.slot());
             for slot in made {
-                self.end(slot, Ended::Removed, now, out);
+                self.close_slot(slot, CloseReason::Removed, now, out);
             }
         }
     }
 
-    /// Ends the connection with a peer on purpose; it is dialled again a little later.
-    pub fn drop_peer(&mut self, peer: Id, now: Moment, out: &mut Vec<Event>) {
+    /// Closes the connection to a peer. It is dialled again a little later.
+    pub(crate) fn drop_peer(&mut self, peer: Id, now: Timestamp, out: &mut Vec<Event>) {
         if let Some(slot) = self.peers.get(peer).and_then(|peer| peer.link) {
-            self.end(slot, Ended::Dropped, now, out);
+            self.close_slot(slot, CloseReason::Dropped, now, out);
         }
     }
 
-    /// Says good-bye to everybody, and ends.
-    pub fn close(mut self, now: Moment) {
+    /// Closes all connections.
+    pub(crate) fn close(mut self, now: Timestamp) {
         for slot in 0..self.slots.len() {
-            self.end(slot, Ended::Dropped, now, &mut Vec::new());
+            self.close_slot(slot, CloseReason::Dropped, now, &mut Vec::new());
         }
     }
 
-    /// Takes back a frame's buffer, to be used for another.
-    pub fn recycle(&mut self, mut bytes: Vec<u8>) {
-        if self.spare.len() < SPARE_BUFFERS && bytes.capacity() <= SPARE_BYTES {
+    /// Takes the buffer of a frame back for reuse.
+    pub(crate) fn recycle(&mut self, mut bytes: Vec<u8>) {
+        if self.spare_buffers.len() < MAX_SPARE_BUFFERS && bytes.capacity() <= MAX_SPARE_BUFFER_BYTES {
             bytes.clear();
-            self.spare.push(bytes);
+            self.spare_buffers.push(bytes);
         }
     }
 
-    /// What was counted since the start.
-    pub fn counters(&self) -> &Counters {
+    /// Counters since the start.
+    pub(crate) fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// What was sent since the start as it went over the wire. This asks the kernel: not for every pass.
-    pub fn wire(&self) -> Wire {
+    /// The traffic sent since the start. This asks the kernel, so it is not for every pass.
+    pub(crate) fn wire(&self) -> SentTraffic {
         let mut total = self.wire;
         self.slots.iter().for_each(|link| total += link.wire());
         total
     }
 
-    fn end_doomed(&mut self, now: Moment, out: &mut Vec<Event>) {
-        while let Some((slot, why)) = self.doomed.pop() {
-            self.end(slot, why, now, out);
+    fn close_pending(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        while let Some((slot, reason)) = self.closing.pop() {
+            self.close_slot(slot, reason, now, out);
         }
     }
 }

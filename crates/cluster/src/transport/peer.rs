@@ -1,4 +1,4 @@
-//! The other members, and when each is dialled.
+//! The other members, and when to dial each of them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use hustings_protocol::Id;
 
-use super::bucket::Bucket;
-use crate::clock::Moment;
+use super::token_bucket::TokenBucket;
+use crate::clock::Timestamp;
 use crate::member::Member;
 
-/// How long to wait after the first failure; twice as long after each further one.
-const FIRST_WAIT: Duration = Duration::from_millis(20);
-/// But never longer than this.
-const MAX_WAIT: Duration = Duration::from_millis(500);
-/// A connection that lasted so long was a good one: failures before it are forgotten.
-const GOOD: Duration = Duration::from_secs(1);
+/// The pause after the first failure; it doubles after each further one.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(20);
+/// The longest pause.
+const MAX_BACKOFF: Duration = Duration::from_millis(500);
+/// After a connection that lasted this long, earlier failures are forgotten.
+const STABLE_AFTER: Duration = Duration::from_secs(1);
 
-/// How far an attempt to dial has come.
+/// The state of dialling a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Dial {
-    /// None; the next begins then.
-    At(Moment),
-    /// Its address is being looked up.
+    /// Not dialling; the next attempt starts at this time.
+    At(Timestamp),
+    /// The address is being resolved.
     Resolving,
-    /// This connection, and addresses to try if it is not answered.
+    /// Connecting in this slot, with further addresses to try.
     Trying { slot: usize, rest: Vec<SocketAddr> },
 }
 
@@ -43,39 +43,39 @@ pub(super) struct Peer {
     pub(super) member: Member,
     /// The established connection.
     pub(super) link: Option<usize>,
-    /// One that the peer made and that is not answered as long as our own attempt may succeed.
+    /// An incoming connection that is not answered while this node's own attempt may succeed.
     pub(super) parked: Option<usize>,
     pub(super) dial: Dial,
-    /// Whether the resolver still owes an answer.
+    /// Whether an answer of the resolver is outstanding.
     pub(super) asked: bool,
-    /// Attempts that failed in a row.
+    /// The number of consecutive failed attempts.
     pub(super) failures: u32,
-    /// What its last connection left of its share of frames.
-    pub(super) bucket: Option<Bucket>,
+    /// The rate limit of its last connection, carried over to the next.
+    pub(super) token_bucket: Option<TokenBucket>,
 }
 
 impl Peer {
-    /// Its connection ended, after so long.
-    pub(super) fn lost(&mut self, lasted: Duration, dropped: bool, now: Moment, jitter: &mut Jitter) {
-        if lasted >= GOOD {
+    /// Handles the end of a connection that lasted this long.
+    pub(super) fn lost(&mut self, lasted: Duration, dropped: bool, now: Timestamp, jitter: &mut Jitter) {
+        if lasted >= STABLE_AFTER {
             self.failures = 0;
         }
         if dropped {
             self.failures = self.failures.max(1);
         }
         self.dial = Dial::At(now + jitter.wait(self.failures));
-        // Should the next attempt succeed and end at once, again and again, each one waits for longer.
+        // If connections keep ending at once, each attempt waits longer.
         self.failures += 1;
     }
 
-    /// An attempt failed.
-    pub(super) fn failed(&mut self, now: Moment, jitter: &mut Jitter) {
+    /// Handles a failed attempt.
+    pub(super) fn failed(&mut self, now: Timestamp, jitter: &mut Jitter) {
         self.failures += 1;
         self.dial = Dial::At(now + jitter.wait(self.failures));
     }
 }
 
-/// The other members by id.
+/// The other members, by id.
 #[derive(Debug, Default)]
 pub(super) struct Peers {
     all: BTreeMap<Id, Peer>,
@@ -90,8 +90,8 @@ impl Peers {
         self.all.get_mut(&id)
     }
 
-    /// Takes over a list of members, and returns those that are gone. One with another name is another one.
-    pub(super) fn replace(&mut self, members: &[Member], own: Id, now: Moment) -> Vec<Peer> {
+    /// Replaces the members and returns the removed ones. A member with another name is another member.
+    pub(super) fn replace(&mut self, members: &[Member], own: Id, now: Timestamp) -> Vec<Peer> {
         let stays = |peer: &Peer| members.iter().any(|new| new.id == peer.member.id && new.name == peer.member.name);
         let gone: Vec<Id> = self.all.iter().filter(|(_, peer)| !stays(peer)).map(|(id, _)| *id).collect();
         let gone = gone.into_iter().filter_map(|id| self.all.remove(&id)).collect();
@@ -104,7 +104,7 @@ impl Peers {
                 dial,
                 asked: false,
                 failures: 0,
-                bucket: None,
+                token_bucket: None,
             };
             let peer = self.all.entry(member.id).or_insert_with(fresh);
             if peer.member.address != member.address && matches!(peer.dial, Dial::At(_)) && peer.link.is_none() {
@@ -115,27 +115,27 @@ impl Peers {
         gone
     }
 
-    /// When somebody is to be dialled.
-    pub(super) fn due(&self) -> Moment {
-        self.all.values().map(Peer::due).min().unwrap_or(Moment::NEVER)
+    /// When the next peer must be dialled.
+    pub(super) fn due(&self) -> Timestamp {
+        self.all.values().map(Peer::due).min().unwrap_or(Timestamp::NEVER)
     }
 
-    /// Somebody who is to be dialled now.
-    pub(super) fn next_due(&self, now: Moment) -> Option<Id> {
+    /// A peer that must be dialled now.
+    pub(super) fn next_due(&self, now: Timestamp) -> Option<Id> {
         self.all.iter().find(|(_, peer)| peer.due() <= now).map(|(id, _)| *id)
     }
 }
 
 impl Peer {
-    fn due(&self) -> Moment {
+    fn due(&self) -> Timestamp {
         match self.dial {
             Dial::At(moment) if self.link.is_none() => moment,
-            _ => Moment::NEVER,
+            _ => Timestamp::NEVER,
         }
     }
 }
 
-/// Makes waiting times uneven, so that nodes do not go on in step. The same seed gives the same times.
+/// Randomises pauses, so that nodes do not retry in lockstep. The same seed gives the same pauses.
 #[derive(Debug)]
 pub(super) struct Jitter {
     state: u64,
@@ -146,12 +146,12 @@ impl Jitter {
         Jitter { state: seed | 1 }
     }
 
-    /// How long to wait after so many failures: between three and five quarters of the nominal time.
+    /// The pause after this many failures: 75 % to 125 % of the nominal time.
     fn wait(&mut self, failures: u32) -> Duration {
         let Some(doublings) = failures.checked_sub(1) else { return Duration::ZERO };
-        // A multiplicative generator's upper bits are even enough for this.
+        // The upper bits of a multiplicative generator are random enough for this.
         self.state = self.state.wrapping_mul(0xda94_2042_e4dd_58b5);
-        let nominal = (FIRST_WAIT * (1 << doublings.min(8))).min(MAX_WAIT);
+        let nominal = (INITIAL_BACKOFF * (1 << doublings.min(8))).min(MAX_BACKOFF);
         nominal * 3 / 4 + nominal * ((self.state >> 48) as u32) / (1 << 17)
     }
 }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_up_to_half_a_second_and_differ_a_little() {
+    fn backoff_doubles_up_to_half_a_second_with_jitter() {
         let mut jitter = Jitter::new(7);
         assert_eq!(jitter.wait(0), Duration::ZERO);
         let mut seen = Vec::new();
@@ -187,12 +187,12 @@ mod tests {
     }
 
     #[test]
-    fn a_good_connection_is_dialled_again_at_once_and_one_that_flaps_waits_longer_each_time() {
+    fn a_stable_connection_is_redialled_at_once_and_a_flapping_one_backs_off() {
         let mut peers = Peers::default();
-        peers.replace(&[member(2, "b", "")], Id(1), Moment(0));
+        peers.replace(&[member(2, "b", "")], Id(1), Timestamp(0));
         let (peer, mut jitter) = (peers.get_mut(Id(2)).expect("it was added"), Jitter::new(1));
         let mut wait = |lasted: u64, dropped| {
-            peer.lost(Duration::from_millis(lasted), dropped, Moment(0), &mut jitter);
+            peer.lost(Duration::from_millis(lasted), dropped, Timestamp(0), &mut jitter);
             Duration::from_nanos(peer.due().0)
         };
         assert_eq!(wait(1000, false), Duration::ZERO);
@@ -203,20 +203,20 @@ mod tests {
     }
 
     #[test]
-    fn members_come_and_go_and_a_new_name_is_a_new_member() {
+    fn replaces_members_and_treats_a_new_name_as_a_new_member() {
         let mut peers = Peers::default();
         let first = [member(1, "a", ""), member(2, "b", "x"), member(3, "c", "y")];
-        assert!(peers.replace(&first, Id(1), Moment(5)).is_empty());
+        assert!(peers.replace(&first, Id(1), Timestamp(5)).is_empty());
         assert!(peers.get(Id(1)).is_none(), "nobody dials itself");
-        assert_eq!((peers.due(), peers.next_due(Moment(5))), (Moment(5), Some(Id(2))));
+        assert_eq!((peers.due(), peers.next_due(Timestamp(5))), (Timestamp(5), Some(Id(2))));
         for id in [2, 3] {
-            peers.get_mut(Id(id)).expect("it was added").dial = Dial::At(Moment(90));
+            peers.get_mut(Id(id)).expect("it was added").dial = Dial::At(Timestamp(90));
         }
         let second = [member(1, "a", ""), member(2, "bb", "x"), member(3, "c", "z")];
-        let gone = peers.replace(&second, Id(1), Moment(8));
+        let gone = peers.replace(&second, Id(1), Timestamp(8));
         assert_eq!(gone.iter().map(|peer| peer.member.name.as_str()).collect::<Vec<_>>(), ["b"]);
-        assert_eq!(peers.get(Id(3)).map(Peer::due), Some(Moment(8)), "a new address is tried at once");
-        let gone = peers.replace(&second[..1], Id(1), Moment(9));
-        assert_eq!((gone.len(), peers.due()), (2, Moment::NEVER));
+        assert_eq!(peers.get(Id(3)).map(Peer::due), Some(Timestamp(8)), "a new address is tried at once");
+        let gone = peers.replace(&second[..1], Id(1), Timestamp(9));
+        assert_eq!((gone.len(), peers.due()), (2, Timestamp::NEVER));
     }
 }

@@ -1,4 +1,4 @@
-//! Names of hosts are looked up on helper threads: the system's way to do it blocks, for seconds if it must.
+//! Resolves host names on helper threads, because the system's resolver blocks.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -10,9 +10,9 @@ use hustings_protocol::Id;
 use mio::unix::pipe;
 use mio::{Interest, Registry, Token};
 
-/// So many names are looked up at a time: one that gets no answer must not hold up the others.
+/// The number of threads: one name without an answer must not delay the others.
 const THREADS: usize = 4;
-/// No more addresses of a host are tried.
+/// The most addresses of a host that are tried.
 const MAX_ADDRESSES: usize = 8;
 
 struct Question {
@@ -20,38 +20,47 @@ struct Question {
     address: String,
 }
 
-/// The addresses of a peer; none if its name is not known.
+/// The addresses of a peer; empty if its name is unknown.
 pub(super) struct Answer {
     pub(super) peer: Id,
     pub(super) addresses: Vec<SocketAddr>,
 }
 
-/// Looks names up. Its threads begin when there is something to look up, and end with it.
+/// Resolves names. Its threads start on demand and end with it.
 pub(super) struct Resolver {
     asked: Arc<Mutex<Receiver<Question>>>,
     ask: Sender<Question>,
     answers: Receiver<Answer>,
     answer: Sender<Answer>,
-    bell: pipe::Receiver,
-    ring: Arc<pipe::Sender>,
+    notify_receiver: pipe::Receiver,
+    notify_sender: Arc<pipe::Sender>,
     threads: usize,
     open: usize,
 }
 
 impl Resolver {
-    /// Answers make this token ready.
+    /// Creates a resolver whose answers make this token ready.
     pub(super) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
-        let (ring, mut bell) = pipe::new()?;
-        registry.register(&mut bell, token, Interest::READABLE)?;
+        let (notify_sender, mut notify_receiver) = pipe::new()?;
+        registry.register(&mut notify_receiver, token, Interest::READABLE)?;
         let (ask, asked) = channel();
         let (answer, answers) = channel();
         let asked = Arc::new(Mutex::new(asked));
-        Ok(Resolver { asked, ask, answers, answer, bell, ring: Arc::new(ring), threads: 0, open: 0 })
+        Ok(Resolver {
+            asked,
+            ask,
+            answers,
+            answer,
+            notify_receiver,
+            notify_sender: Arc::new(notify_sender),
+            threads: 0,
+            open: 0,
+        })
     }
 
-    /// Looks up where a peer is. There will be one answer; false if there will not.
+    /// Resolves the address of a peer. Returns true if there will be exactly one answer.
     pub(super) fn ask(&mut self, peer: Id, address: &str) -> bool {
-        if self.threads <= self.open && self.threads < THREADS && self.begin_thread().is_ok() {
+        if self.threads <= self.open && self.threads < THREADS && self.spawn_thread().is_ok() {
             self.threads += 1;
         }
         if self.threads == 0 || self.ask.send(Question { peer, address: address.to_owned() }).is_err() {
@@ -61,11 +70,11 @@ impl Resolver {
         true
     }
 
-    fn begin_thread(&self) -> io::Result<()> {
-        let (asked, answer, ring) = (self.asked.clone(), self.answer.clone(), self.ring.clone());
+    fn spawn_thread(&self) -> io::Result<()> {
+        let (asked, answer, notify_sender) = (self.asked.clone(), self.answer.clone(), self.notify_sender.clone());
         let work = move || {
             loop {
-                // Nothing can panic while the lock is held, so a poisoned one is as good as any.
+                // Nothing panics while the lock is held, so a poisoned lock is still consistent.
                 let next = asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok(Question { peer, address }) = next else { return };
                 let found = address.to_socket_addrs();
@@ -73,17 +82,17 @@ impl Resolver {
                 if answer.send(Answer { peer, addresses }).is_err() {
                     return;
                 }
-                // A full pipe rings already; a closed one has nobody left to hear it.
-                let _ = (&*ring).write(&[1]);
+                // A full pipe notifies already; a closed one has no reader.
+                let _ = (&*notify_sender).write(&[1]);
             }
         };
         thread::Builder::new().name("resolver".to_owned()).stack_size(256 * 1024).spawn(work).map(drop)
     }
 
-    /// What was found since the last time.
+    /// Takes the answers since the last call.
     pub(super) fn answers(&mut self) -> Vec<Answer> {
-        let mut rings = [0; 64];
-        while matches!(self.bell.read(&mut rings), Ok(count) if count > 0) {}
+        let mut buffer = [0; 64];
+        while matches!(self.notify_receiver.read(&mut buffer), Ok(count) if count > 0) {}
         let found: Vec<_> = self.answers.try_iter().collect();
         self.open -= found.len();
         found

@@ -1,42 +1,42 @@
-//! Where connections are kept: each has a number, which is its token.
+//! Storage for connections: each has a slot number, which is its token.
 
 use super::link::Link;
 
-/// A bounded number of places.
+/// A bounded number of slots.
 pub(super) struct Slots {
     links: Vec<Option<Box<Link>>>,
     free: Vec<usize>,
-    most: usize,
+    max: usize,
 }
 
 impl Slots {
-    pub(super) fn new(most: usize) -> Self {
-        Slots { links: Vec::new(), free: Vec::new(), most }
+    pub(super) fn new(max: usize) -> Self {
+        Slots { links: Vec::new(), free: Vec::new(), max }
     }
 
-    /// A place for a connection, still empty; none if all are taken.
+    /// Reserves an empty slot; `None` if all are taken.
     pub(super) fn reserve(&mut self) -> Option<usize> {
         self.free.pop().or_else(|| {
             let next = self.links.len();
-            (next < self.most).then(|| {
+            (next < self.max).then(|| {
                 self.links.push(None);
                 next
             })
         })
     }
 
-    /// Gives a reserved place back.
+    /// Releases a reserved slot.
     pub(super) fn release(&mut self, slot: usize) {
         self.links[slot] = None;
         self.free.push(slot);
     }
 
-    /// Takes a connection out to work on it. Its place stays reserved.
+    /// Takes a connection out to work on it. Its slot stays reserved.
     pub(super) fn take(&mut self, slot: usize) -> Option<Box<Link>> {
         self.links.get_mut(slot).and_then(Option::take)
     }
 
-    /// Puts it into its reserved place.
+    /// Puts a connection into its reserved slot.
     pub(super) fn put(&mut self, slot: usize, link: Box<Link>) {
         self.links[slot] = Some(link);
     }
@@ -49,7 +49,7 @@ impl Slots {
         self.links.get_mut(slot).and_then(Option::as_deref_mut)
     }
 
-    /// All places, empty ones included, are below this.
+    /// The number of slots, including empty ones.
     pub(super) fn len(&self) -> usize {
         self.links.len()
     }

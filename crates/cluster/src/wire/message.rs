@@ -4,7 +4,7 @@ use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
 
 use super::RaftMessage;
-use crate::api::{Cause, Refusal, Request};
+use crate::api::{ChangeReason, Request, RequestError};
 use crate::config::{Policy, office_name};
 
 /// The maximum length of a list in a message. It exceeds the number of members of a cluster, and of offices of a node.
@@ -39,7 +39,7 @@ pub enum Message {
         /// The holder's token.
         token: u64,
         /// Why.
-        cause: Cause,
+        cause: ChangeReason,
     },
     /// From the arbiter's leader to a holder: do not be a candidate for this office for a while.
     PauseCampaign {
@@ -53,7 +53,7 @@ pub enum Message {
         /// The holder's token.
         token: u64,
         /// Why it stopped, if it was not asked to.
-        cause: Cause,
+        cause: ChangeReason,
     },
     /// From the arbiter's leader: are you ready to take over this office?
     ReadinessRequest {
@@ -74,7 +74,7 @@ pub enum Message {
         /// The number of the request.
         number: u64,
         /// The outcome.
-        result: Result<(), Refusal>,
+        result: Result<(), RequestError>,
     },
     /// To the arbiter's leader: the sender's connection to this member has ended.
     PeerDown(Id),
@@ -280,7 +280,7 @@ mod tests {
     fn rejects_invalid_office_names() {
         let with = |name: &str| {
             let office = name.to_string();
-            let (offices, token, cause) = (vec!["leader".to_string(), office.clone()], 7, Cause::Resigned);
+            let (offices, token, cause) = (vec!["leader".to_string(), office.clone()], 7, ChangeReason::Resigned);
             let policy = Policy { mode: Default::default(), preempt: Default::default() };
             vec![
                 Message::Candidacy(Candidacy {

@@ -2,7 +2,7 @@
 
 use hustings_algorithms::NetworkKind;
 use hustings_algorithms::catalogue::find;
-use hustings_cluster::config::Choice;
+use hustings_cluster::config::AlgorithmConfig;
 use hustings_cluster::member::MemberRank;
 use hustings_protocol::Id;
 
@@ -33,7 +33,7 @@ fn ranks(size: u64, highest: u64) -> Vec<MemberRank> {
 
 /// A cluster loses its leader, the node with the highest id. The others start the election one after the other,
 /// `stagger` apart. The node with the id `successor` has the highest rank among them.
-fn failover(choice: &Choice, survivors: u64, successor: u64, stagger: u64) -> Failover {
+fn failover(choice: &AlgorithmConfig, survivors: u64, successor: u64, stagger: u64) -> Failover {
     let rest = ranks(survivors, successor);
     let mut all = rest.clone();
     all.push(MemberRank { priority: 2, health: 100, id: Id(survivors + 1) });

@@ -6,7 +6,7 @@ mod network;
 
 use hustings_algorithms::Synchrony;
 use hustings_algorithms::catalogue::ENTRIES;
-use hustings_cluster::config::Choice;
+use hustings_cluster::config::AlgorithmConfig;
 use hustings_cluster::faults::InjectedFault;
 use hustings_cluster::member::MemberRank;
 use hustings_protocol::Id;
@@ -15,12 +15,12 @@ use network::{Rng, Routing, SimNetwork, TICK};
 /// Long enough for every algorithm: the fallback timers of the rings take eight ticks per node, and double each time.
 const LONG: u64 = 400 * TICK;
 
-fn choice(name: &str, params: &[&str]) -> Choice {
-    Choice::named(name, Some(params.iter().map(|text| text.to_string()).collect()))
+fn choice(name: &str, params: &[&str]) -> AlgorithmConfig {
+    AlgorithmConfig::named(name, Some(params.iter().map(|text| text.to_string()).collect()))
 }
 
 /// All algorithms with their default parameters, and some with other parameters that matter here.
-fn choices() -> Vec<Choice> {
+fn choices() -> Vec<AlgorithmConfig> {
     let plain = ENTRIES.iter().filter(|entry| entry.about.elects_by_id()).map(|entry| {
         // The delay bound must include the time between the first and the last node that starts the election.
         // With the default, a late answer may lead to a wrong leader.
@@ -109,7 +109,7 @@ fn all_name_the_highest_candidate_also_after_it_fails_and_returns() {
 /// Breaks connections, and lets nodes see different candidates for a while. In the end, all nodes see the same
 /// candidates; a node for which nothing changed stays in its election. Returns whether all nodes then name the
 /// candidate with the highest rank.
-fn random_faults(choice: &Choice, seed: u64, configure: impl FnOnce(&mut SimNetwork)) -> bool {
+fn random_faults(choice: &AlgorithmConfig, seed: u64, configure: impl FnOnce(&mut SimNetwork)) -> bool {
     let mut rng = Rng::new(seed ^ 0xABCD);
     let size = 2 + rng.below(4);
     let all = candidates(size, &mut rng);
@@ -150,7 +150,7 @@ fn all_name_the_highest_candidate_after_random_faults() {
 }
 
 /// Whether some seed leads to a wrong result.
-fn some_seed_fails(choice: &Choice, configure: impl Fn(&mut SimNetwork)) -> bool {
+fn some_seed_fails(choice: &AlgorithmConfig, configure: impl Fn(&mut SimNetwork)) -> bool {
     (0..3000).any(|seed| !random_faults(choice, seed, &configure))
 }
 

@@ -13,7 +13,7 @@ const ATTEMPTS: u64 = 40;
 
 /// Messages as nodes really send them.
 fn recorded_messages(
-    choice: &hustings_cluster::config::Choice,
+    choice: &hustings_cluster::config::AlgorithmConfig,
     all: &[MemberRank],
     seed: u64,
 ) -> Vec<(Id, Id, Vec<u8>)> {

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use hustings_cluster::config::Choice;
+use hustings_cluster::config::AlgorithmConfig;
 use hustings_cluster::election::{Action, Election, SharedState, TimerToken, key};
 use hustings_cluster::faults::InjectedFault;
 use hustings_cluster::member::MemberRank;
@@ -66,7 +66,7 @@ enum Step {
 pub(crate) type Delay = (u64, u64);
 
 pub(crate) struct SimNetwork {
-    pub(crate) choice: Choice,
+    pub(crate) choice: AlgorithmConfig,
     pub(crate) rng: Rng,
     pub(crate) now: u64,
     pub(crate) delay: Delay,
@@ -88,7 +88,7 @@ pub(crate) struct SimNetwork {
 }
 
 impl SimNetwork {
-    pub(crate) fn new(choice: &Choice, ids: impl IntoIterator<Item = Id>, seed: u64) -> Self {
+    pub(crate) fn new(choice: &AlgorithmConfig, ids: impl IntoIterator<Item = Id>, seed: u64) -> Self {
         let mut network = SimNetwork {
             choice: choice.clone(),
             rng: Rng::new(seed),

@@ -96,7 +96,7 @@ fn waits_for_a_holder_that_is_configured_with_a_longer_lease() {
     assert!(before.is_some(), "the highest-ranked node holds the office");
     cluster.kill(3);
     // The leader may have heard from the holder a moment before it was killed.
-    let waits = long.waits_for().as_millis() as u64 - 100;
+    let waits = long.takeover_delay().as_millis() as u64 - 100;
     cluster.advance_ms(waits);
     assert_eq!((cluster.token(1, "job"), cluster.token(2, "job")), (None, None), "the lost holder may still act");
     cluster.advance_ms(200);

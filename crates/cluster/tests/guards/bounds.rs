@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use hustings_cluster::api::{Cause, Reply, Request};
+use hustings_cluster::api::{ChangeReason, Reply, Request};
 use hustings_cluster::config::{Config, Health, MAX_MEMBERS, MAX_OFFICES, Mode, Probe};
 use hustings_cluster::core::ClientId;
 use hustings_cluster::core::table::{Command, Holder, Table};
 use hustings_cluster::member::Role;
-use hustings_cluster::store::Mirror;
+use hustings_cluster::store::RaftStorage;
 use hustings_cluster::wire::Message;
 use hustings_protocol::Id;
 use raft::eraftpb::{HardState, Snapshot};
@@ -23,7 +23,7 @@ fn with_offices(count: usize) -> TestCluster {
     let mut table = Table::with_members(&members(&ROLES));
     let holder = Holder { id: Id(2), incarnation: INCARNATION };
     for number in 0..count {
-        let (office, expected_token, mode, cause) = (format!("o{number}"), 0, Mode::Exclusive, Cause::Vacant);
+        let (office, expected_token, mode, cause) = (format!("o{number}"), 0, Mode::Exclusive, ChangeReason::Vacant);
         let grant = Command::Grant { office, holder, expected_token, mode, cause, pinned: false, unix_ms: 0 };
         assert!(table.apply(number as u64 + 1, grant).is_some(), "there is room for all offices");
     }
@@ -32,7 +32,7 @@ fn with_offices(count: usize) -> TestCluster {
     (meta.index, meta.term) = (count as u64 + 1, 1);
     meta.mut_conf_state().voters = vec![1];
     meta.mut_conf_state().learners = vec![2];
-    let mirror = Mirror::empty();
+    let mirror = RaftStorage::empty();
     mirror.install(snapshot).expect("an empty disk accepts a snapshot");
     mirror.set_hard_state(HardState { term: 1, commit: count as u64 + 1, ..HardState::default() });
     let mut cluster = TestCluster::with_disks(vec![(config(1, &ROLES), mirror)]);
@@ -68,7 +68,7 @@ fn a_new_office_replaces_one_that_becomes_vacant() {
     run(&mut cluster);
     let (first, second) = (cluster.token(1, new[0]), cluster.token(1, new[1]));
     assert!(first.is_some() && second.is_none(), "there is room for one: {first:?}, {second:?}");
-    let stepped_down = Message::SteppedDown { office: "o5".to_string(), token: 6, cause: Cause::Resigned };
+    let stepped_down = Message::SteppedDown { office: "o5".to_string(), token: 6, cause: ChangeReason::Resigned };
     cluster.deliver(2, 1, stepped_down);
     run(&mut cluster);
     let second = cluster.token(1, new[1]);
@@ -128,7 +128,7 @@ fn refuses_requests_of_a_client_with_too_many_pending() {
         let all = vec![request; count];
         cluster.drive(3, |core, now| all.into_iter().for_each(|one| core.handle_request(ClientId(1), one, now)));
         let (refused, answered): (Vec<Reply>, Vec<Reply>) =
-            cluster.take_replies(3, 1).into_iter().partition(|reply| matches!(reply, Reply::Refused(_)));
+            cluster.take_replies(3, 1).into_iter().partition(|reply| matches!(reply, Reply::Error(_)));
         (answered.len(), refused.len())
     };
     assert_eq!(send(500, Request::Leader { office: "leader".to_string() }), (500, 0));

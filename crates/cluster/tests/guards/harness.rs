@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use hustings_cluster::api::{Reply, Request};
-use hustings_cluster::clock::Moment;
-use hustings_cluster::config::{ArbiterKind, Choice, Config, Mode, Policy, Tls};
+use hustings_cluster::clock::Timestamp;
+use hustings_cluster::config::{AlgorithmConfig, ArbiterKind, Config, Mode, Policy, Tls};
 use hustings_cluster::core::{ClientId, Core, Exit, Output, Setup};
 use hustings_cluster::faults::DisabledRules;
 use hustings_cluster::member::{Member, Role};
-use hustings_cluster::store::Mirror;
+use hustings_cluster::store::RaftStorage;
 use hustings_cluster::timing::Timing;
 use hustings_cluster::wire::{Heartbeat, LeaderHeartbeat, Message};
 use hustings_protocol::Id;
@@ -36,7 +36,7 @@ pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
         node: Id(node),
         members: members(roles),
         listen: String::new(),
-        algorithm: Choice::named("bully", Some(vec!["highest=announce".to_string()])),
+        algorithm: AlgorithmConfig::named("bully", Some(vec!["highest=announce".to_string()])),
         arbiter: ArbiterKind::Raft,
         timing: Timing { lease: Duration::from_millis(300), settle: Duration::from_millis(50), ..Timing::default() },
         offices: Vec::new(),
@@ -63,7 +63,7 @@ pub(crate) struct Node {
 
 /// A set of cores. The test simulates the other members.
 pub(crate) struct TestCluster {
-    pub(crate) now: Moment,
+    pub(crate) now: Timestamp,
     nodes: BTreeMap<u64, Node>,
 }
 
@@ -75,13 +75,13 @@ pub(crate) fn incarnation(node: u64) -> u64 {
 impl TestCluster {
     /// Starts nodes with empty disks, connected with each other.
     pub(crate) fn new(configs: Vec<Config>) -> Self {
-        let blank = |config| (config, Mirror::empty());
+        let blank = |config| (config, RaftStorage::empty());
         TestCluster::with_disks(configs.into_iter().map(blank).collect())
     }
 
     /// Starts nodes with these disks, connected with each other.
-    pub(crate) fn with_disks(nodes: Vec<(Config, Mirror)>) -> Self {
-        let now = Moment(1_000_000_000);
+    pub(crate) fn with_disks(nodes: Vec<(Config, RaftStorage)>) -> Self {
+        let now = Timestamp(1_000_000_000);
         let mut cluster = TestCluster { now, nodes: BTreeMap::new() };
         for (config, mirror) in nodes {
             let node = config.node.0;
@@ -105,7 +105,7 @@ impl TestCluster {
     }
 
     /// Passes an event to a core, and delivers all messages that result from it.
-    pub(crate) fn drive(&mut self, node: u64, event: impl FnOnce(&mut Core, Moment)) {
+    pub(crate) fn drive(&mut self, node: u64, event: impl FnOnce(&mut Core, Timestamp)) {
         let now = self.now;
         event(&mut self.node(node).core, now);
         let mut messages = VecDeque::new();
@@ -201,7 +201,7 @@ impl TestCluster {
     /// Takes the replies to a client of a node. Returns the code of the last one, if it is a refusal.
     pub(crate) fn take_refusal_code(&mut self, node: u64, client: u64) -> Option<String> {
         match self.take_replies(node, client).pop() {
-            Some(Reply::Refused(refusal)) => Some(refusal.code),
+            Some(Reply::Error(refusal)) => Some(refusal.code),
             _ => None,
         }
     }

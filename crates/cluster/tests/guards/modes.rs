@@ -1,6 +1,6 @@
 //! Clients never get an office in another mode than they asked for.
 
-use hustings_cluster::api::{Cause, Reply, Request};
+use hustings_cluster::api::{ChangeReason, Reply, Request};
 use hustings_cluster::config::{Mode, Policy};
 use hustings_cluster::member::Role;
 
@@ -23,7 +23,7 @@ fn cluster_with_different_modes() -> TestCluster {
 
 /// Whether a client was told only that the office has another mode.
 fn is_mode_mismatch(replies: &[Reply]) -> bool {
-    matches!(replies, [Reply::Lost { office, why: Cause::OtherMode, .. }] if office == "job")
+    matches!(replies, [Reply::Lost { office, reason: ChangeReason::ModeMismatch, .. }] if office == "job")
 }
 
 #[test]

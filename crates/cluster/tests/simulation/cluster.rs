@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
 use hustings_cluster::api::{OfficeStatus, Reply, Request};
-use hustings_cluster::clock::Moment;
-use hustings_cluster::config::{ArbiterKind, Choice, Config, Mode, Policy, Preempt, Tls};
+use hustings_cluster::clock::Timestamp;
+use hustings_cluster::config::{AlgorithmConfig, ArbiterKind, Config, Mode, Policy, Preempt, Tls};
 use hustings_cluster::core::{ClientId, Core, Output, Setup};
 use hustings_cluster::member::{Member, Role};
-use hustings_cluster::store::{Mirror, Write};
+use hustings_cluster::store::{RaftStorage, Write};
 use hustings_cluster::timing::Timing;
 use hustings_protocol::Id;
 
@@ -136,7 +136,7 @@ impl SimCluster {
             node: Id(node as u64 + 1),
             members: members.collect(),
             listen: String::new(),
-            algorithm: Choice::named(algorithm, Some(params)),
+            algorithm: AlgorithmConfig::named(algorithm, Some(params)),
             arbiter,
             timing: Timing {
                 lease: Duration::from_millis(self.options.lease_ms),
@@ -154,13 +154,13 @@ impl SimCluster {
     }
 
     /// What a host's clock shows at a true time.
-    fn clock(&self, node: usize, now: u64) -> Moment {
+    fn clock(&self, node: usize, now: u64) -> Timestamp {
         let gained = i128::from(now) * i128::from(self.hosts[node].ppm) / 1_000_000;
-        Moment((i128::from(now) + gained) as u64)
+        Timestamp((i128::from(now) + gained) as u64)
     }
 
     /// The true time at which a host's clock shows this.
-    fn true_time(&self, node: usize, shown: Moment) -> u64 {
+    fn true_time(&self, node: usize, shown: Timestamp) -> u64 {
         (i128::from(shown.0) * 1_000_000 / (1_000_000 + i128::from(self.hosts[node].ppm))) as u64
     }
 
@@ -168,8 +168,8 @@ impl SimCluster {
         if self.hosts[node].core.is_some() {
             return;
         }
-        let mirror = Mirror::empty();
-        self.hosts[node].disk.iter().for_each(|write| mirror.redo(write).expect("the writes are valid"));
+        let mirror = RaftStorage::empty();
+        self.hosts[node].disk.iter().for_each(|write| mirror.apply(write).expect("the writes are valid"));
         self.hosts[node].incarnation += 1;
         let incarnation = self.hosts[node].incarnation * 1_000 + node as u64;
         let setup = Setup {
@@ -191,7 +191,7 @@ impl SimCluster {
         (0..self.size()).filter(|peer| *peer != node).for_each(|peer| self.dial(node, peer));
     }
 
-    fn drive(&mut self, node: usize, act: impl FnOnce(&mut Core, Moment)) {
+    fn drive(&mut self, node: usize, act: impl FnOnce(&mut Core, Timestamp)) {
         let now = self.clock(node, self.now);
         if let Some(core) = &mut self.hosts[node].core {
             core.set_unix_ms(self.now / MS);
@@ -221,8 +221,8 @@ impl SimCluster {
                 Output::Exit(why) => panic!("seed {}: node {node} exits: {why:?}", self.seed),
             }
         }
-        let wake = self.hosts[node].core.as_ref().map_or(Moment::NEVER, |core| core.poll_timeout());
-        if wake != Moment::NEVER {
+        let wake = self.hosts[node].core.as_ref().map_or(Timestamp::NEVER, |core| core.poll_timeout());
+        if wake != Timestamp::NEVER {
             let at = self.true_time(node, wake).max(self.now) + 1_000 + self.rng.below(MS / 5);
             let incarnation = self.hosts[node].incarnation;
             if self.hosts[node].wake <= self.now || at < self.hosts[node].wake {

@@ -1,11 +1,11 @@
 //! What a node knows after a restart.
 
-use hustings_cluster::clock::Moment;
+use hustings_cluster::clock::Timestamp;
 use hustings_cluster::core::table::Table;
 use hustings_cluster::core::{Core, Exit, Output, Setup};
 use hustings_cluster::faults::DisabledRules;
 use hustings_cluster::member::Member;
-use hustings_cluster::store::{Mirror, Write};
+use hustings_cluster::store::{RaftStorage, Write};
 use raft::eraftpb::{ConfState, Snapshot};
 
 use crate::cluster::SimCluster;
@@ -21,12 +21,12 @@ fn outputs_after_restart(members: impl Fn(&mut Vec<Member>)) -> Vec<Output> {
     (snapshot.mut_metadata().index, snapshot.mut_metadata().term) = (9, 2);
     snapshot.mut_metadata().set_conf_state(ConfState::from((voters, Vec::new())));
     let snapshot = Some(snapshot);
-    let mirror = Mirror::empty();
+    let mirror = RaftStorage::empty();
     let write = Write { number: 1, hard_state: None, entries: Vec::new(), snapshot, keep_after: None, sync: true };
-    mirror.redo(&write).expect("the write is valid");
+    mirror.apply(&write).expect("the write is valid");
     let setup =
         Setup { config, incarnation: 5, store_id: 77, mirror, seed: 1, disabled_rules: DisabledRules::default() };
-    Core::new(setup, Moment(1 << 40)).expect("the disk is valid").take_outputs()
+    Core::new(setup, Timestamp(1 << 40)).expect("the disk is valid").take_outputs()
 }
 
 #[test]

@@ -5,14 +5,14 @@ mod caller;
 mod pipe;
 mod proxy;
 
-use hustings_cluster::node::NICENESS;
+use hustings_cluster::node::NICE_VALUE;
 
 pub use proxy::Proxy;
 
 /// Gives the calling thread the priority that nodes give themselves, if this process is allowed to.
 pub fn raise_thread_priority() {
     // Without permission the thread keeps its priority, which still works on a machine that is not overloaded.
-    let _ = rustix::process::setpriority_process(None, NICENESS);
+    let _ = rustix::process::setpriority_process(None, NICE_VALUE);
 }
 
 /// The state of the link from one node to another. A worse state is greater.

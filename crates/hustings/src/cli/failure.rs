@@ -106,7 +106,7 @@ impl Failure {
             | Failure::Png(_)
             | Failure::Signals(_) => (Exit::CouldNot, None),
             Failure::Results { .. } | Failure::Plot { .. } => (Exit::WrongUse, None),
-            Failure::Cluster(failure) => failure.told(),
+            Failure::Cluster(failure) => failure.exit_and_help(),
             Failure::Sweep(error) => sweep_exit(error),
             Failure::Unknown { what, nearest, .. } => (Exit::WrongUse, unknown_help(what, nearest.as_deref())),
             Failure::NameTaken(_) => {

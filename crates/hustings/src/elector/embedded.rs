@@ -1,20 +1,20 @@
-//! A node inside this process.
+//! A node in this process.
 
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
 use hustings_cluster::config::Config;
-use hustings_cluster::node::{Journal, Node, NodeError, Options, Stopper};
+use hustings_cluster::node::{Logger, Node, NodeError, Options, ShutdownHandle};
 
 use super::{Builder, ConnectError, Elector};
 
-/// Why there is no node inside this process.
+/// Why an embedded node could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
-    /// It does not start.
+    /// The node does not start.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// It started, but cannot be reached.
+    /// The node started, but cannot be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The operating system refused a thread or a pipe.
@@ -23,12 +23,13 @@ pub enum EmbedError {
 }
 
 impl Elector {
-    /// Runs a node on a thread of this process, and connects to it. When the last handle is dropped, the node hands its
-    /// offices over and leaves; that drop waits for it, no longer than the configuration's `hand-over`.
+    /// Runs a node on a thread of this process and connects to it. Dropping the last handle hands its offices over and
+    /// stops the node; the drop waits for that, at most for the configured `hand-over`.
     ///
-    /// It is easy to start with, and it costs something: others notice a killed process when the kernel closes its
-    /// sockets, and before that the kernel frees its memory, at about 42 µs per MB. A process of 500 MB is missed 21 ms
-    /// later than `hustings node`, which has a few MB. And whatever stops or starves this process stops the node.
+    /// This is easy to start with, but it has costs. Peers notice a killed process when the kernel closes its sockets,
+    /// and the kernel frees the memory first, at about 42 µs per MB: the death of a 500 MB process is noticed 21 ms
+    /// later than that of `hustings node`, which has a few MB. And whatever stops or starves this process also stops
+    /// the node.
     pub fn embedded(config: Config) -> Result<Elector, EmbedError> {
         Elector::builder().embedded(config)
     }
@@ -43,53 +44,53 @@ impl Builder {
     }
 }
 
-/// A node that leaves when this is dropped.
+/// A node that shuts down when this is dropped.
 #[derive(Debug)]
 pub(super) struct Embedded {
-    stopper: Stopper,
+    shutdown_handle: ShutdownHandle,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Embedded {
-    /// Returns when it listens.
+    /// Starts the node, and returns once it listens.
     fn start(config: Config) -> Result<Embedded, EmbedError> {
-        let stopper = Stopper::new()?;
+        let shutdown_handle = ShutdownHandle::new()?;
         let options = Options {
-            journal: Journal::off(),
-            stopper: Some(stopper.clone()),
-            // Both belong to the process as a whole.
+            logger: Logger::disabled(),
+            shutdown_handle: Some(shutdown_handle.clone()),
+            // Signals and priority belong to the whole process.
             signals: false,
             raise_priority: false,
             ..Options::default()
         };
-        let (tell, told) = sync_channel(1);
+        let (opened, result) = sync_channel(1);
         let thread = std::thread::Builder::new().name("hustings-node".to_string()).spawn(move || {
             match Node::open(config, options) {
                 Err(error) => {
-                    // Whoever waits for it is there.
-                    let _ = tell.send(Err(error));
+                    // The receiver is still waiting.
+                    let _ = opened.send(Err(error));
                 }
                 Ok(node) => {
-                    let _ = tell.send(Ok(()));
-                    // Why it ended is seen by everybody who is connected: it is gone.
+                    let _ = opened.send(Ok(()));
+                    // Its clients notice that it ended; the result adds nothing.
                     let _ = node.run();
                 }
             }
         })?;
-        let running = Embedded { stopper, thread: Some(thread) };
-        match told.recv() {
+        let running = Embedded { shutdown_handle, thread: Some(thread) };
+        match result.recv() {
             Ok(Ok(())) => Ok(running),
             Ok(Err(error)) => Err(error.into()),
-            Err(_) => Err(std::io::Error::other("its thread ended before it had started").into()),
+            Err(_) => Err(std::io::Error::other("the node's thread ended during start-up").into()),
         }
     }
 }
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        self.stopper.stop();
+        self.shutdown_handle.shutdown();
         if let Some(thread) = self.thread.take() {
-            // If it panicked, it is gone all the same.
+            // A panic ends the node as well.
             let _ = thread.join();
         }
     }

@@ -1,128 +1,127 @@
-//! The guard that is leadership.
+//! The guard of a held office.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use hustings_cluster::clock::{Clock, Moment};
+use hustings_cluster::clock::{Clock, Timestamp};
 use tokio::sync::{oneshot, watch};
 
-use super::ending::Ending;
-use super::news::Phase;
-use super::state::Deadline;
+use super::deadline::Deadline;
+use super::end_reason::EndReason;
+use super::updates::Phase;
 use super::{Handle, ResignError};
 
-/// A wish for an office that ends when it is dropped.
+/// A campaign that ends when it is dropped.
 #[derive(Debug)]
-pub(super) struct Wish {
+pub(super) struct CampaignGuard {
     pub(super) office: String,
     pub(super) receiver: watch::Receiver<Phase>,
     pub(super) deadline: Deadline,
     pub(super) handle: Arc<Handle>,
-    /// Whether the node was told.
-    is_over: bool,
+    /// Whether the withdrawal was already sent.
+    is_resigned: bool,
 }
 
-impl Wish {
+impl CampaignGuard {
     pub(super) fn new(
         office: String,
         receiver: watch::Receiver<Phase>,
         deadline: Deadline,
         handle: Arc<Handle>,
     ) -> Self {
-        Wish { office, receiver, deadline, handle, is_over: false }
+        CampaignGuard { office, receiver, deadline, handle, is_resigned: false }
     }
 }
 
-impl Drop for Wish {
+impl Drop for CampaignGuard {
     fn drop(&mut self) {
-        if !self.is_over {
+        if !self.is_resigned {
             self.handle.change(|state, _| ((), state.withdraw(&self.office, None)));
         }
     }
 }
 
-/// An office that this program holds. Dropping it gives the office up, so drop it when the work has stopped.
+/// An office that this program holds. Dropping it releases the office, so drop it only after the work has stopped.
 ///
-/// The work may go on only while [`Leadership::is_held`] says so; whatever it writes to should be given the
-/// [`Leadership::token`] and refuse lower ones than it has seen, because a program can be stopped by its host between
-/// the question and the act.
+/// Work only while [`Leadership::is_held`] is true. Send the [`Leadership::token`] with every write, and let the
+/// storage reject writes with a lower token than it has seen: the host can suspend this program between the check and
+/// the write.
 #[derive(Debug)]
 pub struct Leadership {
-    wish: Wish,
+    campaign: CampaignGuard,
     token: u64,
     clock: Clock,
 }
 
 impl Leadership {
-    pub(super) fn new(wish: Wish, token: u64) -> Self {
-        Leadership { wish, token, clock: Clock::new() }
+    pub(super) fn new(campaign: CampaignGuard, token: u64) -> Self {
+        Leadership { campaign, token, clock: Clock::new() }
     }
 
-    /// The office.
+    /// The name of the office.
     pub fn office(&self) -> &str {
-        &self.wish.office
+        &self.campaign.office
     }
 
-    /// A number that is greater than that of every holder of this office before.
+    /// The fencing token: greater than the token of every earlier holder of this office.
     pub fn token(&self) -> u64 {
         self.token
     }
 
-    /// Until when the work may go on, by this host's clock. It moves with every renewal, and is zero once the office is
-    /// lost.
-    pub fn deadline(&self) -> Moment {
-        self.wish.deadline.get()
+    /// Until when the work may go on, by this host's clock. Every renewal moves it; it is zero once the office is lost.
+    pub fn deadline(&self) -> Timestamp {
+        self.campaign.deadline.get()
     }
 
-    /// How long that is from now.
+    /// The time until the deadline.
     pub fn remaining(&self) -> Duration {
         self.deadline().since(self.clock.now())
     }
 
-    /// Whether this program holds the office now: the clock is read at every call, and nothing else needs to happen for
-    /// it to become false.
+    /// Whether this program holds the office now. The clock is read at every call, so this turns false at the deadline
+    /// even if nothing else happens.
     pub fn is_held(&self) -> bool {
         self.clock.now() < self.deadline()
     }
 
-    /// Waits until the work should stop, and says why: the office is to go to somebody else, the node is gone, or the
-    /// office is lost already. Until it is dropped or its deadline has passed, the office is still held.
-    pub async fn stopping(&self) -> Ending {
+    /// Waits until the work should stop, and returns the reason: the office goes to another member, the node is lost,
+    /// or the office is lost already. The office is still held until the guard is dropped or the deadline passes.
+    pub async fn stopping(&self) -> EndReason {
         self.until(|phase| match phase {
-            Phase::Stopping(_, why) | Phase::Lost(why) => Some(*why),
-            Phase::Waiting | Phase::Held(_) | Phase::Refused(_) => None,
+            Phase::Stopping(_, reason) | Phase::Lost(reason) => Some(*reason),
+            Phase::Waiting | Phase::Held(_) | Phase::Rejected(_) => None,
         })
         .await
     }
 
-    /// Waits until the office is lost, and says why. The work must have stopped by now.
-    pub async fn lost(&self) -> Ending {
+    /// Waits until the office is lost, and returns the reason. The work must have stopped by then.
+    pub async fn lost(&self) -> EndReason {
         self.until(|phase| match phase {
-            Phase::Lost(why) => Some(*why),
+            Phase::Lost(reason) => Some(*reason),
             _ => None,
         })
         .await
     }
 
-    async fn until(&self, wanted: impl Fn(&Phase) -> Option<Ending>) -> Ending {
-        let mut receiver = self.wish.receiver.clone();
+    async fn until(&self, wanted: impl Fn(&Phase) -> Option<EndReason>) -> EndReason {
+        let mut receiver = self.campaign.receiver.clone();
         loop {
             if let Some(ending) = wanted(&receiver.borrow_and_update()) {
                 return ending;
             }
             if receiver.changed().await.is_err() {
-                // Nobody is left to tell: so nobody renews it.
-                return Ending::NodeGone;
+                // Without a sender, nothing renews the lease.
+                return EndReason::NodeLost;
             }
         }
     }
 
-    /// Gives the office up; the work has stopped. Returns when the node knows: somebody else can be appointed at once.
-    /// If the node cannot be told, it gives the office to somebody else when the deadline has passed.
+    /// Releases the office after the work has stopped. Returns when the node knows, so that another member can be
+    /// appointed at once. If the node cannot be told, the office is free when the lease expires.
     pub async fn resign(mut self) -> Result<(), ResignError> {
-        let (waits, known) = oneshot::channel();
-        self.wish.is_over = true;
-        self.wish.handle.change(|state, _| ((), state.withdraw(&self.wish.office, Some(waits))));
-        known.await.map_err(|_| ResignError)
+        let (waiter, acknowledged) = oneshot::channel();
+        self.campaign.is_resigned = true;
+        self.campaign.handle.change(|state, _| ((), state.withdraw(&self.campaign.office, Some(waiter))));
+        acknowledged.await.map_err(|_| ResignError)
     }
 }

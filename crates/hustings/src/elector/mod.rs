@@ -1,8 +1,9 @@
-//! Leadership for a program: ask the node on this host for an office, work while it is held, stop when it is lost.
+//! Leader election for programs: campaign for an office, work while you hold it, stop when you lose it.
 //!
-//! An [`Elector`] is a connection to a node. [`Elector::campaign`] waits for an office and returns a guard,
-//! [`Leadership`]; [`Elector::observe`] follows who holds one. The futures need no particular runtime: a thread of the
-//! elector reads the socket and wakes whoever waits.
+//! An office is a named lease, like an etcd election or a Kubernetes Lease. An [`Elector`] is a connection to the node
+//! on this host. [`Elector::campaign`] waits for an office and returns a guard, [`Leadership`]; [`Elector::observe`]
+//! reports the holder and every change. The futures work with every runtime: a thread of the elector reads the socket
+//! and wakes the waiting tasks.
 //!
 //! ```no_run
 //! # async fn work(token: u64) {}
@@ -13,22 +14,22 @@
 //! loop {
 //!     let leadership = elector.campaign("billing").await?;
 //!     while leadership.is_held() {
-//!         // The token goes with every write: whoever stores it refuses lower ones than it has seen.
+//!         // Send the token with every write, so that storage can reject writes with a lower token.
 //!         work(leadership.token()).await;
 //!     }
-//! } // Dropping the guard gives the office up.
+//! } // Dropping the guard releases the office.
 //! # }
 //! ```
 //!
-//! A whole cluster in one process, for tests; every node of a real one is on a host of its own:
+//! A test can run a whole cluster in one process. In production every node runs on its own host.
 //!
 //! ```
 //! # mod loopback { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loopback/mod.rs")); }
 //! use hustings::Elector;
 //!
 //! # pollster::block_on(async {
-//! # let cluster = loopback::found(3);
-//! // Three configurations, as `hustings init` writes them.
+//! # let cluster = loopback::bootstrap(3);
+//! // Three configurations, as `hustings init` creates them.
 //! let nodes: Vec<Elector> = cluster.configs().map(Elector::embedded).collect::<Result<_, _>>()?;
 //!
 //! let leadership = nodes[0].campaign("billing").await?;
@@ -37,7 +38,7 @@
 //! let mut observer = nodes[1].observe("billing");
 //! while observer.next().await.leader() != Some("a") {}
 //!
-//! // The next one is appointed as soon as this one lets go, with a greater token.
+//! // As soon as the office is released, another member can get it, with a greater token.
 //! let token = leadership.token();
 //! leadership.resign().await?;
 //! assert!(nodes[2].campaign("billing").await?.token() > token);
@@ -45,127 +46,131 @@
 //! # }).unwrap();
 //! ```
 
+mod deadline;
 mod embedded;
-mod ending;
+mod end_reason;
 mod leadership;
-mod news;
 mod observer;
 mod state;
 mod thread;
+mod updates;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hustings_cluster::api::{Client, ClientError, Refusal};
-use hustings_cluster::clock::{Clock, Moment};
+use hustings_cluster::api::{Client, ClientError, RequestError};
+use hustings_cluster::clock::{Clock, Timestamp};
 use hustings_cluster::config::{Config, ConfigError, Mode};
 
 pub use embedded::EmbedError;
 use embedded::Embedded;
-pub use ending::Ending;
+pub use end_reason::EndReason;
 #[cfg(feature = "cli")]
-pub(crate) use ending::cause_in_words;
+pub(crate) use end_reason::reason_text;
+use leadership::CampaignGuard;
 pub use leadership::Leadership;
-use leadership::Wish;
-use news::{News, Phase};
-pub use observer::{Observer, Sighting};
+pub use observer::{LeaderView, Observer};
 use state::State;
 use thread::Connection;
+use updates::{Phase, Updates};
 
-/// A connection to the node on this host. Clones share it; it ends when the last of them, and of the guards and
-/// observers that came from them, is dropped.
+/// A connection to the node on this host. Clones share the connection. It closes when the last clone, guard and
+/// observer is dropped.
 #[derive(Clone, Debug)]
 pub struct Elector {
     handle: Arc<Handle>,
 }
 
-/// Why there is no connection to a node.
+/// Why an elector could not connect to a node.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The configuration does not say where the node is.
+    /// The configuration that names the socket is missing or invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The node cannot be reached.
     #[error(transparent)]
     Node(#[from] ClientError),
-    /// No thread could be started.
+    /// The elector's thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
 }
 
-/// Why a campaign came to nothing.
+/// Why a campaign failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CampaignError {
-    /// The node refuses: it never holds offices, or the office is not what was expected, or its name is none.
+    /// The node rejected the campaign: its role does not hold offices, the office has another mode, or the name is
+    /// invalid.
     #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// This elector campaigns for the office already, or holds it. Another connection may campaign as well.
-    #[error("this elector campaigns for the office `{0}` already")]
-    Already(String),
+    Rejected(#[from] RequestError),
+    /// This elector already campaigns for the office or holds it. Another connection may campaign too.
+    #[error("this elector already campaigns for the office `{0}`")]
+    AlreadyCampaigning(String),
 }
 
-/// The node could not be told of a resignation. It gives the office to somebody else when its deadline has passed.
+/// The node could not be told about a resignation. It frees the office when the lease expires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the node is gone: the office is free when its deadline has passed")]
+#[error("the connection to the node is lost: the office is free when its lease expires")]
 pub struct ResignError;
 
 impl Elector {
-    /// Connects to the node whose configuration (a file with the ending `.toml`) or socket this is. When the node
-    /// restarts later, it connects again by itself.
+    /// Connects to a node. The path names its configuration (a file ending in `.toml`) or its socket. If the node
+    /// restarts, the elector reconnects.
     pub fn connect(path: impl AsRef<Path>) -> Result<Elector, ConnectError> {
         Elector::builder().connect(path)
     }
 
-    /// The same, with something to choose.
+    /// Returns a builder with options for the connection.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Waits until this program holds the office. Whoever stops waiting, by dropping the future, no longer wants it.
+    /// Campaigns for an office, and waits until this program holds it. Dropping the future ends the campaign.
     pub async fn campaign(&self, office: &str) -> Result<Leadership, CampaignError> {
         self.campaign_as(office, None).await
     }
 
-    /// The same, but only if the office is of this kind: a program that relies on `exclusive` should say so.
+    /// Like [`Elector::campaign`], but fails if the office has another mode. A program that relies on `exclusive`
+    /// should ask for it.
     pub async fn campaign_as(&self, office: &str, mode: impl Into<Option<Mode>>) -> Result<Leadership, CampaignError> {
         let mode = mode.into();
         let begun = self.handle.change(|state, _| match state.campaign(office, mode) {
-            Some((receiver, deadline, news)) => (Some((receiver, deadline)), news),
-            None => (None, News::default()),
+            Some((receiver, deadline, updates)) => (Some((receiver, deadline)), updates),
+            None => (None, Updates::default()),
         });
-        let (receiver, deadline) = begun.ok_or_else(|| CampaignError::Already(office.to_string()))?;
-        let mut wish = Wish::new(office.to_string(), receiver, deadline, Arc::clone(&self.handle));
+        let (receiver, deadline) = begun.ok_or_else(|| CampaignError::AlreadyCampaigning(office.to_string()))?;
+        let mut campaign = CampaignGuard::new(office.to_string(), receiver, deadline, Arc::clone(&self.handle));
         loop {
-            let phase = wish.receiver.borrow_and_update().clone();
+            let phase = campaign.receiver.borrow_and_update().clone();
             match phase {
-                Phase::Refused(refusal) => return Err(refusal.into()),
+                Phase::Rejected(error) => return Err(error.into()),
                 Phase::Held(_) => {
-                    if let Some(token) = self.handle.change(|state, now| (state.take(office, now), News::default())) {
-                        return Ok(Leadership::new(wish, token));
+                    if let Some(token) = self.handle.change(|state, now| (state.take(office, now), Updates::default()))
+                    {
+                        return Ok(Leadership::new(campaign, token));
                     }
                 }
                 Phase::Waiting | Phase::Stopping(..) | Phase::Lost(_) => {}
             }
-            if wish.receiver.changed().await.is_err() {
-                // The campaign lives as long as the wish.
+            if campaign.receiver.changed().await.is_err() {
+                // The sender lives as long as the campaign.
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    /// Follows who holds an office: now, and whenever it changes. For one elector a node follows 2,000 offices; whoever
-    /// holds others is unknown.
+    /// Observes the holder of an office: now, and after every change. An elector can observe up to 2,000 offices; the
+    /// holder of any further office is unknown.
     pub fn observe(&self, office: &str) -> Observer {
         let (receiver, fresh_until) = self.handle.change(|state, now| {
-            let (receiver, news) = state.observe(office, now);
-            ((receiver, state.fresh_until()), news)
+            let (receiver, updates) = state.observe(office, now);
+            ((receiver, state.fresh_until()), updates)
         });
         Observer::new(receiver, fresh_until, Arc::clone(&self.handle))
     }
 }
 
-/// What can be chosen about a connection.
+/// Options for a connection.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Builder {
@@ -179,8 +184,9 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// For how long observers believe what a node said (250 ms): it is asked three times as often whether it lives, as
-    /// long as anybody observes. A node that was frozen is unknown after this time, whatever it said before.
+    /// Sets how long observers trust what the node said (default 250 ms). While anything is observed, the elector
+    /// probes the node three times within this period. After it, the holder is unknown, whatever the node said before
+    /// it froze.
     pub fn freshness(mut self, freshness: Duration) -> Self {
         self.freshness = freshness.clamp(Duration::from_millis(10), Duration::from_secs(3600));
         self
@@ -195,10 +201,10 @@ impl Builder {
     }
 
     fn attach(self, socket: PathBuf, node: Option<Embedded>) -> Result<Elector, ConnectError> {
-        let client = Client::connect(&socket)?;
+        let client = Client::connect(&socket, Duration::ZERO)?;
         let shared = Arc::new(Shared {
             socket,
-            inside: Mutex::new(Inside { state: State::new(self.freshness), connection: None, is_closed: false }),
+            inner: Mutex::new(Inner { state: State::new(self.freshness), connection: None, is_closed: false }),
             closed: Condvar::new(),
             clock: Clock::new(),
         });
@@ -212,65 +218,65 @@ impl Builder {
     }
 }
 
-/// What the thread and the users of an elector have in common.
+/// The state that the elector's thread shares with its users.
 #[derive(Debug)]
 struct Shared {
     socket: PathBuf,
-    inside: Mutex<Inside>,
-    /// Told when nobody needs the thread any more.
+    inner: Mutex<Inner>,
+    /// Notified when the last handle is dropped.
     closed: Condvar,
     clock: Clock,
 }
 
 #[derive(Debug)]
-struct Inside {
+struct Inner {
     state: State,
     connection: Option<Connection>,
     is_closed: bool,
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Inside> {
-        // Nothing in there panics half-way through a change.
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A change does not panic half-way, so a poisoned lock is still consistent.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, sends what follows from it, and then wakes whoever waits for it.
-    fn change<T>(&self, change: impl FnOnce(&mut State, Moment) -> (T, News)) -> T {
-        let mut inside = self.lock();
+    /// Changes the state, sends the resulting requests, then wakes the waiting tasks.
+    fn change<T>(&self, change: impl FnOnce(&mut State, Timestamp) -> (T, Updates)) -> T {
+        let mut inner = self.lock();
         let now = self.clock.now();
-        let (result, mut news) = change(&mut inside.state, now);
-        if let Some(connection) = &mut inside.connection {
-            news.requests.drain(..).for_each(|request| connection.send(&request));
+        let (result, mut updates) = change(&mut inner.state, now);
+        if let Some(connection) = &mut inner.connection {
+            updates.requests.drain(..).for_each(|request| connection.send(&request));
         }
-        drop(inside);
-        news.publish();
+        drop(inner);
+        updates.publish();
         result
     }
 }
 
-/// Held by everything that needs the connection; the last one to go ends it.
+/// Shared by everything that needs the connection. Dropping the last one closes it.
 #[derive(Debug)]
 struct Handle {
     shared: Arc<Shared>,
-    /// Dropped after the connection has ended.
+    /// Dropped after the connection is closed.
     _node: Option<Embedded>,
 }
 
 impl Handle {
-    fn change<T>(&self, change: impl FnOnce(&mut State, Moment) -> (T, News)) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut State, Timestamp) -> (T, Updates)) -> T {
         self.shared.change(change)
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let mut inside = self.shared.lock();
-        inside.is_closed = true;
-        if let Some(connection) = &inside.connection {
+        let mut inner = self.shared.lock();
+        inner.is_closed = true;
+        if let Some(connection) = &inner.connection {
             connection.end();
         }
-        drop(inside);
+        drop(inner);
         self.shared.closed.notify_all();
     }
 }

@@ -1,4 +1,4 @@
-//! Seeing who holds an office, without wanting it.
+//! Observing the holder of an office without campaigning for it.
 
 use std::sync::Arc;
 
@@ -7,67 +7,67 @@ use hustings_cluster::clock::Clock;
 use tokio::sync::watch;
 
 use super::Handle;
-use super::state::Deadline;
+use super::deadline::Deadline;
 
-/// Who holds an office, for certain or not at all.
+/// What is known for certain about the holder of an office.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Sighting {
-    /// Nobody can say: there is no node, it was not heard of lately, or it is not in touch with a majority.
+pub enum LeaderView {
+    /// The holder is not known: there is no node, it did not answer recently, or it cannot reach a majority.
     #[default]
     Unknown,
-    /// Nobody.
+    /// The office is vacant.
     Vacant,
-    /// This member.
+    /// A member holds the office.
     Leader(Box<OfficeStatus>),
 }
 
-impl Sighting {
-    pub(super) fn of(status: &OfficeStatus) -> Sighting {
+impl LeaderView {
+    pub(super) fn new(status: &OfficeStatus) -> LeaderView {
         match (status.current, &status.holder) {
-            (false, _) => Sighting::Unknown,
-            (true, None) => Sighting::Vacant,
-            (true, Some(_)) => Sighting::Leader(Box::new(status.clone())),
+            (false, _) => LeaderView::Unknown,
+            (true, None) => LeaderView::Vacant,
+            (true, Some(_)) => LeaderView::Leader(Box::new(status.clone())),
         }
     }
 
     /// The name of the member that holds the office.
     pub fn leader(&self) -> Option<&str> {
         match self {
-            Sighting::Leader(status) => status.holder.as_deref(),
-            Sighting::Unknown | Sighting::Vacant => None,
+            LeaderView::Leader(status) => status.holder.as_deref(),
+            LeaderView::Unknown | LeaderView::Vacant => None,
         }
     }
 }
 
-/// Sees who holds an office, and every change of it. See [`Elector::observe`](super::Elector::observe).
+/// Observes the holder of an office. See [`Elector::observe`](super::Elector::observe).
 #[derive(Debug)]
 pub struct Observer {
-    receiver: watch::Receiver<Sighting>,
+    receiver: watch::Receiver<LeaderView>,
     fresh_until: Deadline,
     clock: Clock,
-    /// What was last handed out.
-    last: Option<Sighting>,
-    /// As long as it is there, the connection is.
+    /// The view that [`Observer::next`] last returned.
+    last: Option<LeaderView>,
+    /// Keeps the connection open.
     handle: Arc<Handle>,
 }
 
 impl Observer {
-    pub(super) fn new(receiver: watch::Receiver<Sighting>, fresh_until: Deadline, handle: Arc<Handle>) -> Self {
+    pub(super) fn new(receiver: watch::Receiver<LeaderView>, fresh_until: Deadline, handle: Arc<Handle>) -> Self {
         Observer { receiver, fresh_until, clock: Clock::new(), last: None, handle }
     }
 
-    /// Who holds the office now. What the node said counts only for as long as
-    /// [`Builder::freshness`](super::Builder::freshness) says: the clock is read at every call.
-    pub fn current(&self) -> Sighting {
-        let shown = self.receiver.borrow().clone();
-        if self.clock.now() < self.fresh_until.get() { shown } else { Sighting::Unknown }
+    /// The holder of the office now. What the node said counts only for the period set by
+    /// [`Builder::freshness`](super::Builder::freshness); the clock is read at every call.
+    pub fn current(&self) -> LeaderView {
+        let view = self.receiver.borrow().clone();
+        if self.clock.now() < self.fresh_until.get() { view } else { LeaderView::Unknown }
     }
 
-    /// Waits until it is another than was last returned here, and returns it; at first at once. Changes that come
-    /// faster than they are waited for are skipped: the last counts.
+    /// Waits until the view differs from the last one returned here, and returns it. The first call returns at once. If
+    /// several changes happen between two calls, only the last is reported.
     ///
-    /// It can be dropped and called again: nothing is lost by that.
-    pub async fn next(&mut self) -> Sighting {
+    /// The future can be dropped and called again without losing a change.
+    pub async fn next(&mut self) -> LeaderView {
         loop {
             self.receiver.mark_unchanged();
             let current = self.current();
@@ -82,7 +82,7 @@ impl Observer {
         }
     }
 
-    /// The elector that this came from.
+    /// The elector that created this observer.
     pub fn elector(&self) -> super::Elector {
         super::Elector { handle: Arc::clone(&self.handle) }
     }

@@ -1,87 +1,73 @@
-//! What an elector knows of its campaigns and of the offices it observes: what the node says goes in, requests and news
-//! for waiting tasks come out. No socket and no clock in here.
+//! The state machine of an elector: its campaigns and the offices it observes. Replies of the node go in; requests and
+//! updates for waiting tasks come out. It has no socket and no clock.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hustings_cluster::api::{Cause, Holding, OfficeStatus, Refusal, Reply, Request};
-use hustings_cluster::clock::Moment;
+use hustings_cluster::api::{ChangeReason, Lease, OfficeStatus, Reply, Request, RequestError};
+use hustings_cluster::clock::Timestamp;
 use hustings_cluster::config::Mode;
 use tokio::sync::{oneshot, watch};
 
-use super::ending::Ending;
-use super::news::{News, Phase};
-use super::observer::Sighting;
+use super::deadline::Deadline;
+use super::end_reason::EndReason;
+use super::observer::LeaderView;
+use super::updates::{Phase, Updates};
 
-/// An office that no cluster can have: asking for its history costs the node next to nothing.
-const NOWHERE: &str = "-";
+/// A name that no office can have. Asking for its history is the cheapest request, so it serves as a liveness probe.
+const PROBE_OFFICE: &str = "-";
 
-/// A node refuses to show more than this to one program, by name.
+/// A node lets one program watch at most this many offices.
 const MAX_OFFICES: usize = 2_000;
-/// No lease is longer; what ends later does not end by itself.
+/// The longest possible lease. A later deadline means that there is no lease (arbiter `none`).
 const MAX_LEASE: Duration = Duration::from_secs(3600);
 
-/// Until when something holds: read without a lock whenever somebody wants to know.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Deadline(Arc<AtomicU64>);
-
-impl Deadline {
-    pub(super) fn get(&self) -> Moment {
-        Moment(self.0.load(Ordering::Acquire))
-    }
-
-    fn set(&self, moment: Moment) {
-        self.0.store(moment.0, Ordering::Release);
-    }
-}
-
-/// An office that this program wants or holds.
+/// An office that this program campaigns for or holds.
 #[derive(Debug)]
 pub(super) struct Campaign {
     mode: Option<Mode>,
-    /// What was last told to whoever waits.
+    /// The phase that the waiting tasks were last told.
     phase: Phase,
-    told: Arc<watch::Sender<Phase>>,
+    sender: Arc<watch::Sender<Phase>>,
     deadline: Deadline,
-    /// Whether the node has heard of it, on this connection. What it says of the office before that is of an earlier
-    /// campaign, which it may have ended already.
-    is_known: bool,
-    /// Whether somebody has the guard.
-    is_taken: bool,
+    /// Whether the node has acknowledged the campaign on this connection. Anything it says about the office before that
+    /// belongs to an earlier campaign, which may already be over.
+    is_acknowledged: bool,
+    /// Whether a [`Leadership`](super::Leadership) exists for it.
+    has_guard: bool,
 }
 
-/// An answer that is to come: the node gives them in order.
+/// A reply that is still outstanding. The node replies in order.
 #[derive(Debug)]
 enum Expected {
     Campaign(String),
-    /// And who waits for it.
+    /// With the task that waits for it, if any.
     Withdrawal(Option<oneshot::Sender<()>>),
-    /// That the node lives, as of this moment.
-    Life(Moment),
+    /// A liveness probe, sent at this time.
+    Probe(Timestamp),
 }
 
-/// See the module.
+/// The state machine; see the module.
 #[derive(Debug, Default)]
 pub(super) struct State {
     is_connected: bool,
     expected: VecDeque<Expected>,
     campaigns: BTreeMap<String, Campaign>,
     offices: BTreeMap<String, Office>,
-    /// For how long what the node said counts.
+    /// How long a statement of the node counts.
     freshness: Duration,
-    /// Until when it does.
+    /// Until when the node's last statement counts.
     fresh_until: Deadline,
-    /// When the node is asked again whether it lives; never while it has not answered.
-    ask_at: Moment,
+    /// When to send the next probe; never while one is outstanding.
+    probe_at: Timestamp,
 }
 
-/// An office that is observed.
+/// An observed office.
 #[derive(Debug)]
 struct Office {
     last: Option<OfficeStatus>,
-    told: Arc<watch::Sender<Sighting>>,
+    sender: Arc<watch::Sender<LeaderView>>,
 }
 
 impl State {
@@ -89,314 +75,328 @@ impl State {
         State { freshness, ..State::default() }
     }
 
-    /// There is a connection: everything that is wanted is asked for.
-    pub(super) fn connected(&mut self, now: Moment) -> News {
+    /// Handles a new connection: asks for everything that is still wanted.
+    pub(super) fn handle_connected(&mut self, now: Timestamp) -> Updates {
         self.is_connected = true;
-        let mut news = News::default();
+        let mut updates = Updates::default();
         for office in self.offices.keys() {
-            news.requests.push(Request::Watch { office: Some(office.clone()) });
+            updates.requests.push(Request::Watch { office: Some(office.clone()) });
         }
         let waiting = self.campaigns.iter().filter(|(_, campaign)| campaign.phase == Phase::Waiting);
         for (office, campaign) in waiting {
             self.expected.push_back(Expected::Campaign(office.clone()));
-            news.requests.push(Request::Campaign { office: office.clone(), mode: campaign.mode });
+            updates.requests.push(Request::Campaign { office: office.clone(), mode: campaign.mode });
         }
-        self.ask_for_life(now, &mut news);
-        news
+        self.probe(now, &mut updates);
+        updates
     }
 
-    /// The connection has ended. Nothing is known any more; what is held, is held to its deadline at the latest.
-    pub(super) fn disconnected(&mut self, now: Moment) -> News {
+    /// Handles the end of the connection. Nothing is known any more; a held office is held until its deadline at the
+    /// latest.
+    pub(super) fn handle_disconnected(&mut self, now: Timestamp) -> Updates {
         self.is_connected = false;
         self.expected.clear();
-        self.fresh_until.set(Moment::ZERO);
-        self.ask_at = Moment::NEVER;
-        let mut news = News::default();
-        self.show_all(Moment::ZERO, &mut news);
+        self.fresh_until.set(Timestamp::ZERO);
+        self.probe_at = Timestamp::NEVER;
+        let mut updates = Updates::default();
+        self.refresh_views(Timestamp::ZERO, &mut updates);
         for campaign in self.campaigns.values_mut() {
-            campaign.is_known = false;
+            campaign.is_acknowledged = false;
             match campaign.phase {
-                // Without an arbiter there is no lease to wait for.
+                // Without an arbiter there is no lease that could still run.
                 Phase::Held(_) | Phase::Stopping(..)
-                    if campaign.is_taken && campaign.deadline.get() > now + MAX_LEASE =>
+                    if campaign.has_guard && campaign.deadline.get() > now + MAX_LEASE =>
                 {
-                    campaign.deadline.set(Moment::ZERO);
-                    campaign.turn(Phase::Lost(Ending::NodeGone), &mut news);
+                    campaign.deadline.set(Timestamp::ZERO);
+                    campaign.set_phase(Phase::Lost(EndReason::NodeLost), &mut updates);
                 }
-                Phase::Held(token) if campaign.is_taken => {
-                    campaign.turn(Phase::Stopping(token, Ending::NodeGone), &mut news);
+                Phase::Held(token) if campaign.has_guard => {
+                    campaign.set_phase(Phase::Stopping(token, EndReason::NodeLost), &mut updates);
                 }
                 Phase::Held(_) => {
-                    campaign.deadline.set(Moment::ZERO);
-                    campaign.turn(Phase::Waiting, &mut news);
+                    campaign.deadline.set(Timestamp::ZERO);
+                    campaign.set_phase(Phase::Waiting, &mut updates);
                 }
                 _ => {}
             }
         }
-        news
+        updates
     }
 
-    /// Somebody wants an office. Nothing if somebody in this program does already.
+    /// Starts a campaign. Returns `None` if this program already campaigns for the office.
     pub(super) fn campaign(
         &mut self,
         office: &str,
         mode: Option<Mode>,
-    ) -> Option<(watch::Receiver<Phase>, Deadline, News)> {
+    ) -> Option<(watch::Receiver<Phase>, Deadline, Updates)> {
         if self.campaigns.contains_key(office) {
             return None;
         }
-        let (told, receiver) = watch::channel(Phase::Waiting);
+        let (sender, receiver) = watch::channel(Phase::Waiting);
         let deadline = Deadline::default();
         let campaign = Campaign {
             mode,
             phase: Phase::Waiting,
-            told: Arc::new(told),
+            sender: Arc::new(sender),
             deadline: deadline.clone(),
-            is_known: false,
-            is_taken: false,
+            is_acknowledged: false,
+            has_guard: false,
         };
         self.campaigns.insert(office.to_string(), campaign);
-        let mut news = News::default();
+        let mut updates = Updates::default();
         if self.is_connected {
             self.expected.push_back(Expected::Campaign(office.to_string()));
-            news.requests.push(Request::Campaign { office: office.to_string(), mode });
+            updates.requests.push(Request::Campaign { office: office.to_string(), mode });
         }
-        Some((receiver, deadline, news))
+        Some((receiver, deadline, updates))
     }
 
-    /// The guard of what is held goes to whoever campaigned; nothing if it was lost meanwhile.
-    pub(super) fn take(&mut self, office: &str, now: Moment) -> Option<u64> {
+    /// Claims the guard of a held office. Returns `None` if the office was lost in the meantime.
+    pub(super) fn take(&mut self, office: &str, now: Timestamp) -> Option<u64> {
         let campaign = self.campaigns.get_mut(office)?;
         let Phase::Held(token) = campaign.phase else { return None };
-        campaign.is_taken = campaign.deadline.get() > now;
-        campaign.is_taken.then_some(token)
+        campaign.has_guard = campaign.deadline.get() > now;
+        campaign.has_guard.then_some(token)
     }
 
-    /// Nobody wants the office any more, and the work for it has stopped. Whoever waits is told when the node knows;
-    /// its sender is dropped if the node cannot be told.
-    pub(super) fn withdraw(&mut self, office: &str, waits: Option<oneshot::Sender<()>>) -> News {
-        let mut news = News::default();
-        let Some(campaign) = self.campaigns.remove(office) else { return news };
-        campaign.deadline.set(Moment::ZERO);
+    /// Ends a campaign whose work has stopped. `waiter` is notified when the node knows; it is dropped if the node
+    /// cannot be told.
+    pub(super) fn withdraw(&mut self, office: &str, waiter: Option<oneshot::Sender<()>>) -> Updates {
+        let mut updates = Updates::default();
+        let Some(campaign) = self.campaigns.remove(office) else { return updates };
+        campaign.deadline.set(Timestamp::ZERO);
         if !self.is_connected {
-            return news;
+            return updates;
         }
         match campaign.phase {
-            // The node was told when it was lost.
-            Phase::Lost(_) | Phase::Refused(_) => news.acknowledged.extend(waits),
+            // The node was told when the office was lost.
+            Phase::Lost(_) | Phase::Rejected(_) => updates.acknowledged.extend(waiter),
             Phase::Stopping(token, _) => {
-                news.requests.push(Request::Stopped { office: office.to_string(), token });
+                updates.requests.push(Request::Stopped { office: office.to_string(), token });
                 self.expected.push_back(Expected::Withdrawal(None));
-                self.say_withdrawn(office, waits, &mut news);
+                self.send_withdraw(office, waiter, &mut updates);
             }
-            Phase::Waiting | Phase::Held(_) => self.say_withdrawn(office, waits, &mut news),
+            Phase::Waiting | Phase::Held(_) => self.send_withdraw(office, waiter, &mut updates),
         }
-        news
+        updates
     }
 
-    fn say_withdrawn(&mut self, office: &str, waits: Option<oneshot::Sender<()>>, news: &mut News) {
-        news.requests.push(Request::Withdraw { office: office.to_string() });
-        self.expected.push_back(Expected::Withdrawal(waits));
+    fn send_withdraw(&mut self, office: &str, waiter: Option<oneshot::Sender<()>>, updates: &mut Updates) {
+        updates.requests.push(Request::Withdraw { office: office.to_string() });
+        self.expected.push_back(Expected::Withdrawal(waiter));
     }
 
-    /// Somebody wants to know who holds an office.
-    pub(super) fn observe(&mut self, office: &str, now: Moment) -> (watch::Receiver<Sighting>, News) {
-        let mut news = News::default();
+    /// Starts to observe an office.
+    pub(super) fn observe(&mut self, office: &str, now: Timestamp) -> (watch::Receiver<LeaderView>, Updates) {
+        let mut updates = Updates::default();
         if let Some(known) = self.offices.get(office) {
-            let receiver = known.told.subscribe();
+            let receiver = known.sender.subscribe();
             if self.is_connected {
-                self.ask_for_life(now, &mut news);
+                self.probe(now, &mut updates);
             }
-            return (receiver, news);
+            return (receiver, updates);
         }
-        let (told, receiver) = watch::channel(Sighting::Unknown);
+        let (sender, receiver) = watch::channel(LeaderView::Unknown);
         if self.offices.len() >= MAX_OFFICES {
-            return (receiver, news);
+            return (receiver, updates);
         }
-        self.offices.insert(office.to_string(), Office { last: None, told: Arc::new(told) });
+        self.offices.insert(office.to_string(), Office { last: None, sender: Arc::new(sender) });
         if self.is_connected {
-            news.requests.push(Request::Watch { office: Some(office.to_string()) });
-            self.ask_for_life(now, &mut news);
+            updates.requests.push(Request::Watch { office: Some(office.to_string()) });
+            self.probe(now, &mut updates);
         }
-        (receiver, news)
+        (receiver, updates)
     }
 
-    /// The node says something.
-    pub(super) fn heard(&mut self, reply: Reply, now: Moment) -> News {
-        let mut news = self.passed(now);
+    /// Handles a reply of the node.
+    pub(super) fn handle_reply(&mut self, reply: Reply, now: Timestamp) -> Updates {
+        let mut updates = self.handle_time(now);
         match reply {
-            Reply::Done => self.answered(Ok(()), now, &mut news),
-            Reply::Refused(refusal) => self.answered(Err(refusal), now, &mut news),
-            Reply::History { .. } => self.answered(Ok(()), now, &mut news),
+            Reply::Done => self.handle_answer(Ok(()), now, &mut updates),
+            Reply::Error(error) => self.handle_answer(Err(error), now, &mut updates),
+            Reply::History { .. } => self.handle_answer(Ok(()), now, &mut updates),
             Reply::Status(_) => {}
             Reply::Office(status) => {
                 if let Some(office) = self.offices.get_mut(&status.office) {
                     office.last = Some(status);
-                    self.show_all(now, &mut news);
+                    self.refresh_views(now, &mut updates);
                 }
             }
-            Reply::Held(holding) => self.held(holding, &mut news),
-            Reply::Renewed(Holding { office, token, deadline }) => {
-                let campaign = self.campaigns.get(&office).filter(|campaign| campaign.is_known);
+            Reply::Held(lease) => self.held(lease, &mut updates),
+            Reply::Renewed(Lease { office, token, deadline }) => {
+                let campaign = self.campaigns.get(&office).filter(|campaign| campaign.is_acknowledged);
                 if let Some(campaign) = campaign.filter(|campaign| campaign.phase == Phase::Held(token)) {
                     campaign.deadline.set(deadline);
                 }
             }
-            Reply::Stop { office, token, why } => self.asked_to_stop(&office, token, why, &mut news),
-            Reply::Lost { office, why: Cause::OtherMode, .. } => self.unfit(&office, &mut news),
-            Reply::Lost { office, token, why } => self.lost(&office, Some(token), Ending::Told(why), &mut news),
+            Reply::Stop { office, token, reason } => self.handle_stop(&office, token, reason, &mut updates),
+            Reply::Lost { office, reason: ChangeReason::ModeMismatch, .. } => {
+                self.handle_mode_mismatch(&office, &mut updates)
+            }
+            Reply::Lost { office, token, reason } => {
+                self.lost(&office, Some(token), EndReason::Revoked(reason), &mut updates)
+            }
         }
-        news
+        updates
     }
 
-    /// An answer to what was asked first of what is not answered yet.
-    fn answered(&mut self, answer: Result<(), Refusal>, now: Moment, news: &mut News) {
+    /// Handles the reply to the oldest outstanding request.
+    fn handle_answer(&mut self, answer: Result<(), RequestError>, now: Timestamp, updates: &mut Updates) {
         match self.expected.pop_front() {
             None => {}
-            Some(Expected::Withdrawal(waits)) => news.acknowledged.extend(waits),
-            Some(Expected::Life(asked)) => {
-                // The node lived when it was asked, at least; all that it said before has been heard by now.
+            Some(Expected::Withdrawal(waiter)) => updates.acknowledged.extend(waiter),
+            Some(Expected::Probe(asked)) => {
+                // The node was alive when the probe was sent, and everything it said before has been received by now.
                 self.fresh_until.set(asked + self.freshness);
-                self.ask_at = asked + self.freshness / 3;
-                self.show_all(now, news);
+                self.probe_at = asked + self.freshness / 3;
+                self.refresh_views(now, updates);
             }
             Some(Expected::Campaign(office)) => {
-                // If it is gone, a withdrawal is under way.
+                // If the campaign is gone, its withdrawal is on the way.
                 let Some(campaign) = self.campaigns.get_mut(&office) else { return };
-                if campaign.is_known || campaign.phase != Phase::Waiting {
+                if campaign.is_acknowledged || campaign.phase != Phase::Waiting {
                     return;
                 }
                 match answer {
-                    Ok(()) => campaign.is_known = true,
-                    Err(refusal) => campaign.turn(Phase::Refused(refusal), news),
+                    Ok(()) => campaign.is_acknowledged = true,
+                    Err(error) => campaign.set_phase(Phase::Rejected(error), updates),
                 }
             }
         }
     }
 
-    fn held(&mut self, Holding { office, token, deadline }: Holding, news: &mut News) {
-        let Some(campaign) = self.campaigns.get_mut(&office).filter(|campaign| campaign.is_known) else { return };
+    fn held(&mut self, Lease { office, token, deadline }: Lease, updates: &mut Updates) {
+        let Some(campaign) = self.campaigns.get_mut(&office).filter(|campaign| campaign.is_acknowledged) else {
+            return;
+        };
         match campaign.phase {
             Phase::Waiting => {
                 campaign.deadline.set(deadline);
-                campaign.turn(Phase::Held(token), news);
+                campaign.set_phase(Phase::Held(token), updates);
             }
             Phase::Held(known) if known == token => campaign.deadline.set(deadline),
-            // Held anew, while the guard of an earlier token is still there: nobody could act on it.
-            Phase::Held(_) | Phase::Stopping(..) => self.lost(&office, None, Ending::Told(Cause::Vacant), news),
-            Phase::Lost(_) | Phase::Refused(_) => {}
+            // Granted again while a guard with an earlier token exists: nobody could act on the new token.
+            Phase::Held(_) | Phase::Stopping(..) => {
+                self.lost(&office, None, EndReason::Revoked(ChangeReason::Vacant), updates)
+            }
+            Phase::Lost(_) | Phase::Rejected(_) => {}
         }
     }
 
-    fn asked_to_stop(&mut self, office: &str, token: u64, why: Cause, news: &mut News) {
-        let Some(campaign) = self.campaigns.get_mut(office).filter(|campaign| campaign.is_known) else { return };
+    fn handle_stop(&mut self, office: &str, token: u64, reason: ChangeReason, updates: &mut Updates) {
+        let Some(campaign) = self.campaigns.get_mut(office).filter(|campaign| campaign.is_acknowledged) else { return };
         if campaign.phase != Phase::Held(token) {
             return;
         }
-        if campaign.is_taken {
-            campaign.turn(Phase::Stopping(token, Ending::Told(why)), news);
+        if campaign.has_guard {
+            campaign.set_phase(Phase::Stopping(token, EndReason::Revoked(reason)), updates);
         } else {
-            // Nobody has begun to work.
-            campaign.deadline.set(Moment::ZERO);
-            campaign.turn(Phase::Waiting, news);
-            news.requests.push(Request::Stopped { office: office.to_string(), token });
+            // No work has started yet.
+            campaign.deadline.set(Timestamp::ZERO);
+            campaign.set_phase(Phase::Waiting, updates);
+            updates.requests.push(Request::Stopped { office: office.to_string(), token });
             self.expected.push_back(Expected::Withdrawal(None));
         }
     }
 
-    /// An office turned out to be of the other kind when the node was granted it: the node has ended the campaign.
-    fn unfit(&mut self, office: &str, news: &mut News) {
-        let campaign = self.campaigns.get_mut(office).filter(|campaign| campaign.is_known);
+    /// The office has another mode than the program asked for, and the node has ended the campaign.
+    fn handle_mode_mismatch(&mut self, office: &str, updates: &mut Updates) {
+        let campaign = self.campaigns.get_mut(office).filter(|campaign| campaign.is_acknowledged);
         if let Some(campaign) = campaign.filter(|campaign| campaign.phase == Phase::Waiting) {
-            let message = format!("the office `{office}` is not of the kind that was asked for");
-            campaign.turn(Phase::Refused(Refusal { code: "other-mode".to_string(), message }), news);
+            let message = format!("the office `{office}` does not have the mode that was asked for");
+            campaign.set_phase(Phase::Rejected(RequestError { code: "other-mode".to_string(), message }), updates);
         }
     }
 
-    /// An office is lost: with this token, or whatever the token is.
-    fn lost(&mut self, office: &str, token: Option<u64>, ending: Ending, news: &mut News) {
+    /// Handles the loss of an office, if its token matches; `None` matches every token.
+    fn lost(&mut self, office: &str, token: Option<u64>, ending: EndReason, updates: &mut Updates) {
         let Some(campaign) = self.campaigns.get_mut(office) else { return };
         let (held, ending) = match campaign.phase {
             Phase::Held(held) => (held, ending),
-            // What made it stop is the reason, not that it then ended.
-            Phase::Stopping(held, why) => (held, why),
-            Phase::Waiting | Phase::Lost(_) | Phase::Refused(_) => return,
+            // Report what made it stop, not how it ended afterwards.
+            Phase::Stopping(held, reason) => (held, reason),
+            Phase::Waiting | Phase::Lost(_) | Phase::Rejected(_) => return,
         };
         if token.is_some_and(|token| token != held) {
             return;
         }
-        campaign.deadline.set(Moment::ZERO);
-        if !campaign.is_taken {
-            campaign.turn(Phase::Waiting, news);
-            if ending == Ending::Deadline && self.is_connected {
-                // The node may have renewed it too late for us, and would wait for work that nobody does.
-                news.requests.push(Request::Stopped { office: office.to_string(), token: held });
+        campaign.deadline.set(Timestamp::ZERO);
+        if !campaign.has_guard {
+            campaign.set_phase(Phase::Waiting, updates);
+            if ending == EndReason::DeadlinePassed && self.is_connected {
+                // The node may have renewed the lease too late, and would wait for work that nobody does.
+                updates.requests.push(Request::Stopped { office: office.to_string(), token: held });
                 self.expected.push_back(Expected::Withdrawal(None));
             }
             return;
         }
-        campaign.turn(Phase::Lost(ending), news);
-        // Nobody takes it up again before the guard is gone. A node that was met later knows nothing of it.
-        if campaign.is_known {
-            self.say_withdrawn(office, None, news);
+        campaign.set_phase(Phase::Lost(ending), updates);
+        // The campaign does not restart while the guard exists. A node that was connected later does not know about it.
+        if campaign.is_acknowledged {
+            self.send_withdraw(office, None, updates);
         }
     }
 
-    /// Time has passed: what was not renewed is lost, what was not confirmed is unknown.
-    pub(super) fn passed(&mut self, now: Moment) -> News {
-        let mut news = News::default();
-        let is_over = |campaign: &Campaign| campaign.is_running() && campaign.deadline.get() <= now;
-        let over: Vec<String> =
-            self.campaigns.iter().filter(|(_, campaign)| is_over(campaign)).map(|(office, _)| office.clone()).collect();
-        over.iter().for_each(|office| self.lost(office, None, Ending::Deadline, &mut news));
+    /// Handles the passage of time: leases that were not renewed are lost, views that were not confirmed become
+    /// unknown.
+    pub(super) fn handle_time(&mut self, now: Timestamp) -> Updates {
+        let mut updates = Updates::default();
+        let is_resigned = |campaign: &Campaign| campaign.is_running() && campaign.deadline.get() <= now;
+        let over: Vec<String> = self
+            .campaigns
+            .iter()
+            .filter(|(_, campaign)| is_resigned(campaign))
+            .map(|(office, _)| office.clone())
+            .collect();
+        over.iter().for_each(|office| self.lost(office, None, EndReason::DeadlinePassed, &mut updates));
         if self.fresh_until.get() <= now {
-            self.show_all(now, &mut news);
+            self.refresh_views(now, &mut updates);
         }
-        if self.ask_at <= now && self.is_connected {
-            self.ask_for_life(now, &mut news);
+        if self.probe_at <= now && self.is_connected {
+            self.probe(now, &mut updates);
         }
-        news
+        updates
     }
 
-    /// When [`State::passed`] has something to do.
-    pub(super) fn due(&self) -> Moment {
+    /// When [`State::handle_time`] must be called next.
+    pub(super) fn next_deadline(&self) -> Timestamp {
         let running = self.campaigns.values().filter(|campaign| campaign.is_running());
-        let next = running.map(|campaign| campaign.deadline.get()).min().unwrap_or(Moment::NEVER);
+        let next = running.map(|campaign| campaign.deadline.get()).min().unwrap_or(Timestamp::NEVER);
         let is_watched = self.is_watched();
         let fresh_until = self.fresh_until.get();
-        let fresh = if is_watched && fresh_until > Moment::ZERO { fresh_until } else { Moment::NEVER };
-        next.min(fresh).min(if is_watched { self.ask_at } else { Moment::NEVER })
+        let fresh = if is_watched && fresh_until > Timestamp::ZERO { fresh_until } else { Timestamp::NEVER };
+        next.min(fresh).min(if is_watched { self.probe_at } else { Timestamp::NEVER })
     }
 
     fn is_watched(&self) -> bool {
-        self.offices.values().any(|office| office.told.receiver_count() > 0)
+        self.offices.values().any(|office| office.sender.receiver_count() > 0)
     }
 
-    fn ask_for_life(&mut self, now: Moment, news: &mut News) {
-        let is_asked = self.expected.iter().any(|expected| matches!(expected, Expected::Life(_)));
-        self.ask_at = Moment::NEVER;
+    fn probe(&mut self, now: Timestamp, updates: &mut Updates) {
+        let is_asked = self.expected.iter().any(|expected| matches!(expected, Expected::Probe(_)));
+        self.probe_at = Timestamp::NEVER;
         if !is_asked && self.is_watched() {
-            self.expected.push_back(Expected::Life(now));
-            news.requests.push(Request::History { office: Some(NOWHERE.to_string()) });
+            self.expected.push_back(Expected::Probe(now));
+            updates.requests.push(Request::History { office: Some(PROBE_OFFICE.to_string()) });
         } else if !is_asked {
-            // Nobody watches: the next observer asks.
-            self.fresh_until.set(Moment::ZERO);
+            // Without observers there is nothing to probe for; the next observer starts again.
+            self.fresh_until.set(Timestamp::ZERO);
         }
     }
 
-    /// Shows observers how things are: unknown, unless the node was heard of lately.
-    fn show_all(&mut self, now: Moment, news: &mut News) {
+    /// Updates the observers: the holder is unknown unless the node answered a probe recently.
+    fn refresh_views(&mut self, now: Timestamp, updates: &mut Updates) {
         let is_fresh = self.fresh_until.get() > now;
         if !is_fresh {
-            self.fresh_until.set(Moment::ZERO);
+            self.fresh_until.set(Timestamp::ZERO);
         }
         for office in self.offices.values() {
-            let shown = office.last.as_ref().filter(|_| is_fresh).map_or(Sighting::Unknown, Sighting::of);
-            news.sightings.push((Arc::clone(&office.told), shown));
+            let view = office.last.as_ref().filter(|_| is_fresh).map_or(LeaderView::Unknown, LeaderView::new);
+            updates.views.push((Arc::clone(&office.sender), view));
         }
     }
 
-    /// Until when what observers are shown counts.
+    /// Until when the observers' view counts.
     pub(super) fn fresh_until(&self) -> Deadline {
         self.fresh_until.clone()
     }
@@ -407,9 +407,9 @@ impl Campaign {
         matches!(self.phase, Phase::Held(_) | Phase::Stopping(..))
     }
 
-    fn turn(&mut self, phase: Phase, news: &mut News) {
+    fn set_phase(&mut self, phase: Phase, updates: &mut Updates) {
         self.phase = phase.clone();
-        news.phases.push((Arc::clone(&self.told), phase));
+        updates.phases.push((Arc::clone(&self.sender), phase));
     }
 }
 

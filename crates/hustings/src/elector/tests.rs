@@ -1,28 +1,28 @@
-//! An elector against a node that does exactly what the test says.
+//! An elector with a scripted node.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-use hustings_cluster::api::{Cause, Holding, OfficeStatus, Reply, Request};
+use hustings_cluster::api::{ChangeReason, Lease, OfficeStatus, Reply, Request};
 use pollster::block_on;
 
 use super::*;
 
-const LONG: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The node's side of a socket.
-struct Fake {
+struct FakeNode {
     folder: tempfile::TempDir,
     listener: UnixListener,
 }
 
-impl Fake {
-    fn new() -> Fake {
+impl FakeNode {
+    fn new() -> FakeNode {
         let folder = tempfile::tempdir().expect("a folder for the socket");
         let listener = UnixListener::bind(folder.path().join("s")).expect("the folder is ours");
-        Fake { folder, listener }
+        FakeNode { folder, listener }
     }
 
     fn socket(&self) -> PathBuf {
@@ -31,7 +31,7 @@ impl Fake {
 
     fn accept(&self) -> Program {
         let (stream, _) = self.listener.accept().expect("a program connects");
-        stream.set_read_timeout(Some(LONG)).expect("the socket is open");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("the socket is open");
         Program { lines: BufReader::new(stream) }
     }
 
@@ -41,49 +41,49 @@ impl Fake {
     }
 }
 
-/// A program, seen from the node.
+/// The program, as the node sees it.
 struct Program {
     lines: BufReader<UnixStream>,
 }
 
 impl Program {
-    fn hear(&mut self) -> Request {
+    fn recv(&mut self) -> Request {
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("the program says something in time");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
 
-    fn say(&mut self, reply: &Reply) {
+    fn send(&mut self, reply: &Reply) {
         let line = serde_json::to_string(reply).expect("a reply is plain data");
         writeln!(self.lines.get_mut(), "{line}").expect("the program reads");
     }
 
     /// Grants the office that it campaigns for.
     fn grant(&mut self, token: u64, lasts: Duration) {
-        assert_eq!(self.hear(), Request::Campaign { office: "o".into(), mode: None });
-        self.say(&Reply::Done);
-        self.say(&Reply::Held(Holding { office: "o".into(), token, deadline: Clock::new().now() + lasts }));
+        assert_eq!(self.recv(), Request::Campaign { office: "o".into(), mode: None });
+        self.send(&Reply::Done);
+        self.send(&Reply::Held(Lease { office: "o".into(), token, deadline: Clock::new().now() + lasts }));
     }
 
     fn show(&mut self, holder: &str, current: bool) {
-        self.say(&Reply::Office(OfficeStatus {
+        self.send(&Reply::Office(OfficeStatus {
             office: "o".into(),
             mode: Mode::Exclusive,
             holder: Some(holder.into()),
             address: None,
             token: 1,
             since_unix_ms: 0,
-            why: Cause::Vacant,
+            reason: ChangeReason::Vacant,
             current,
         }));
     }
 }
 
-/// The result of a future that must come in time.
-fn soon<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T {
-    let (tell, told) = channel();
-    std::thread::spawn(move || tell.send(block_on(future)));
-    told.recv_timeout(LONG).expect("it comes in time")
+/// Runs a future, with a timeout.
+fn block_with_timeout<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || sender.send(block_on(future)));
+    receiver.recv_timeout(TIMEOUT).expect("it comes in time")
 }
 
 fn campaign(elector: &Elector) -> impl Future<Output = Result<Leadership, CampaignError>> + Send + 'static {
@@ -92,7 +92,7 @@ fn campaign(elector: &Elector) -> impl Future<Output = Result<Leadership, Campai
 }
 
 /// Leadership with this token for so long, and both ends of the connection.
-fn lead(fake: &Fake, lasts: Duration) -> (Elector, Program, Leadership) {
+fn lead(fake: &FakeNode, lasts: Duration) -> (Elector, Program, Leadership) {
     let (elector, mut program) = fake.pair();
     let wanted = campaign(&elector);
     let waits = std::thread::spawn(move || block_on(wanted));
@@ -102,150 +102,156 @@ fn lead(fake: &Fake, lasts: Duration) -> (Elector, Program, Leadership) {
 }
 
 #[test]
-fn an_office_is_held_renewed_and_given_up_by_dropping_the_guard() {
-    let fake = Fake::new();
-    let (_elector, mut program, leadership) = lead(&fake, LONG);
-    assert!(leadership.is_held() && leadership.remaining() <= LONG);
+fn holds_renews_and_releases_an_office_by_dropping_the_guard() {
+    let fake = FakeNode::new();
+    let (_elector, mut program, leadership) = lead(&fake, TIMEOUT);
+    assert!(leadership.is_held() && leadership.remaining() <= TIMEOUT);
     assert_eq!((leadership.token(), leadership.office()), (7, "o"));
-    let later = leadership.deadline() + LONG;
-    program.say(&Reply::Renewed(Holding { office: "o".into(), token: 7, deadline: later }));
+    let later = leadership.deadline() + TIMEOUT;
+    program.send(&Reply::Renewed(Lease { office: "o".into(), token: 7, deadline: later }));
     let since = Instant::now();
     while leadership.deadline() != later {
-        assert!(since.elapsed() < LONG, "the renewal is not seen");
+        assert!(since.elapsed() < TIMEOUT, "the renewal is not seen");
         std::thread::yield_now();
     }
     drop(leadership);
-    assert_eq!(program.hear(), Request::Withdraw { office: "o".into() });
+    assert_eq!(program.recv(), Request::Withdraw { office: "o".into() });
 }
 
 #[test]
-fn who_resigns_waits_until_the_node_knows() {
-    let fake = Fake::new();
-    let (_elector, mut program, leadership) = lead(&fake, LONG);
+fn resign_returns_once_the_node_has_acknowledged() {
+    let fake = FakeNode::new();
+    let (_elector, mut program, leadership) = lead(&fake, TIMEOUT);
     let waits = std::thread::spawn(move || block_on(leadership.resign()));
-    assert_eq!(program.hear(), Request::Withdraw { office: "o".into() });
-    program.say(&Reply::Done);
+    assert_eq!(program.recv(), Request::Withdraw { office: "o".into() });
+    program.send(&Reply::Done);
     assert_eq!(waits.join().expect("it does not panic"), Ok(()));
 }
 
 #[test]
-fn a_word_to_stop_reaches_the_work_and_the_end_of_the_work_reaches_the_node() {
-    let fake = Fake::new();
-    let (_elector, mut program, leadership) = lead(&fake, LONG);
-    program.say(&Reply::Stop { office: "o".into(), token: 7, why: Cause::Transferred });
-    let (leadership, why) = soon(async move {
-        let why = leadership.stopping().await;
-        (leadership, why)
+fn reports_a_stop_to_the_program_and_its_end_to_the_node() {
+    let fake = FakeNode::new();
+    let (_elector, mut program, leadership) = lead(&fake, TIMEOUT);
+    program.send(&Reply::Stop { office: "o".into(), token: 7, reason: ChangeReason::Transferred });
+    let (leadership, reason) = block_with_timeout(async move {
+        let reason = leadership.stopping().await;
+        (leadership, reason)
     });
-    assert_eq!(why, Ending::Told(Cause::Transferred));
+    assert_eq!(reason, EndReason::Revoked(ChangeReason::Transferred));
     assert!(leadership.is_held(), "until it has stopped");
     drop(leadership);
-    assert_eq!(program.hear(), Request::Stopped { office: "o".into(), token: 7 });
-    assert_eq!(program.hear(), Request::Withdraw { office: "o".into() });
+    assert_eq!(program.recv(), Request::Stopped { office: "o".into(), token: 7 });
+    assert_eq!(program.recv(), Request::Withdraw { office: "o".into() });
 }
 
 #[test]
-fn a_silent_node_renews_nothing() {
-    let fake = Fake::new();
+fn leadership_is_lost_at_the_deadline_without_renewals() {
+    let fake = FakeNode::new();
     let (_elector, _program, leadership) = lead(&fake, Duration::from_millis(30));
-    let (leadership, why) = soon(async move {
-        let why = leadership.lost().await;
-        (leadership, why)
+    let (leadership, reason) = block_with_timeout(async move {
+        let reason = leadership.lost().await;
+        (leadership, reason)
     });
-    assert_eq!(why, Ending::Deadline);
+    assert_eq!(reason, EndReason::DeadlinePassed);
     assert!(!leadership.is_held());
 }
 
 #[test]
-fn without_the_node_the_work_should_stop_and_must_have_by_the_deadline() {
-    let fake = Fake::new();
+fn without_the_node_leadership_ends_at_the_deadline() {
+    let fake = FakeNode::new();
     let (elector, program, leadership) = lead(&fake, Duration::from_millis(200));
     let deadline = leadership.deadline();
     drop(program);
-    let (stopping, lost) = soon(async move { (leadership.stopping().await, leadership.lost().await) });
-    assert_eq!((stopping, lost), (Ending::NodeGone, Ending::NodeGone));
+    let (stopping, lost) = block_with_timeout(async move { (leadership.stopping().await, leadership.lost().await) });
+    assert_eq!((stopping, lost), (EndReason::NodeLost, EndReason::NodeLost));
     assert!(Clock::new().now() >= deadline, "not before the deadline, which holds without the node");
-    // The node is back: whoever wants the office now gets it there.
+    // The node is back: a new campaign succeeds there.
     let mut program = fake.accept();
     let waits = std::thread::spawn({
         let wanted = campaign(&elector);
         move || block_on(wanted)
     });
-    program.grant(9, LONG);
+    program.grant(9, TIMEOUT);
     assert_eq!(waits.join().expect("it does not panic").expect("it was granted").token(), 9);
 }
 
 #[test]
-fn a_campaign_outlives_the_node_and_ends_with_its_future() {
-    let fake = Fake::new();
+fn a_campaign_survives_a_reconnect_and_ends_with_its_future() {
+    let fake = FakeNode::new();
     let (elector, mut program) = fake.pair();
     let waits = std::thread::spawn({
         let wanted = campaign(&elector);
         move || block_on(wanted)
     });
-    assert!(matches!(program.hear(), Request::Campaign { .. }));
+    assert!(matches!(program.recv(), Request::Campaign { .. }));
     drop(program);
     let mut program = fake.accept();
-    program.grant(3, LONG);
+    program.grant(3, TIMEOUT);
     let leadership = waits.join().expect("it does not panic").expect("it was granted");
-    assert_eq!(block_on(elector.campaign("o")).expect_err("one at a time"), CampaignError::Already("o".into()));
+    assert_eq!(
+        block_on(elector.campaign("o")).expect_err("one at a time"),
+        CampaignError::AlreadyCampaigning("o".into())
+    );
     drop(leadership);
-    assert!(matches!(program.hear(), Request::Withdraw { .. }));
-    program.say(&Reply::Done);
+    assert!(matches!(program.recv(), Request::Withdraw { .. }));
+    program.send(&Reply::Done);
 
     let mut wanted = Box::pin(campaign(&elector));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     assert!(wanted.as_mut().poll(&mut context).is_pending());
-    assert!(matches!(program.hear(), Request::Campaign { .. }));
+    assert!(matches!(program.recv(), Request::Campaign { .. }));
     drop(wanted);
-    assert!(matches!(program.hear(), Request::Withdraw { .. }));
+    assert!(matches!(program.recv(), Request::Withdraw { .. }));
 }
 
 #[test]
-fn what_is_refused_says_why() {
-    let fake = Fake::new();
+fn a_rejected_campaign_returns_the_error() {
+    let fake = FakeNode::new();
     let (elector, mut program) = fake.pair();
     let waits = std::thread::spawn(move || block_on(elector.campaign_as("o", Mode::Fenced)).map(|_| ()));
-    assert_eq!(program.hear(), Request::Campaign { office: "o".into(), mode: Some(Mode::Fenced) });
-    let refusal = Refusal { code: "other-mode".into(), message: "the office `o` is exclusive".into() };
-    program.say(&Reply::Refused(refusal.clone()));
-    let error = waits.join().expect("it does not panic").expect_err("it was refused");
-    assert_eq!((error.to_string(), error), ("the office `o` is exclusive".into(), CampaignError::Refused(refusal)));
+    assert_eq!(program.recv(), Request::Campaign { office: "o".into(), mode: Some(Mode::Fenced) });
+    let error = RequestError { code: "other-mode".into(), message: "the office `o` is exclusive".into() };
+    program.send(&Reply::Error(error.clone()));
+    let campaign_error = waits.join().expect("it does not panic").expect_err("it was refused");
+    assert_eq!(
+        (campaign_error.to_string(), campaign_error),
+        ("the office `o` is exclusive".into(), CampaignError::Rejected(error))
+    );
 }
 
 #[test]
-fn observers_see_changes_and_nothing_stale() {
-    let fake = Fake::new();
+fn observers_see_changes_but_no_stale_leader() {
+    let fake = FakeNode::new();
     let elector = Elector::builder().freshness(Duration::from_millis(100)).connect(fake.socket()).expect("it listens");
     let mut program = fake.accept();
     let mut observer = elector.observe("o");
-    assert_eq!(observer.current(), Sighting::Unknown);
-    assert_eq!(program.hear(), Request::Watch { office: Some("o".into()) });
+    assert_eq!(observer.current(), LeaderView::Unknown);
+    assert_eq!(program.recv(), Request::Watch { office: Some("o".into()) });
     program.show("a", true);
-    // It says that it lives until it is frozen.
+    // The node answers probes until it freezes.
     let (freeze, frozen) = channel();
     let node = std::thread::spawn(move || {
         while frozen.try_recv().is_err() {
-            assert!(matches!(program.hear(), Request::History { .. }));
-            program.say(&Reply::History { changes: Vec::new() });
+            assert!(matches!(program.recv(), Request::History { .. }));
+            program.send(&Reply::History { changes: Vec::new() });
         }
         program
     });
-    let mut observer = soon(async move {
+    let mut observer = block_with_timeout(async move {
         while observer.next().await.leader() != Some("a") {}
         observer
     });
     freeze.send(()).expect("the node waits for it");
     let _program = node.join().expect("it does not panic");
-    let observer = soon(async move {
-        while observer.next().await != Sighting::Unknown {}
+    let observer = block_with_timeout(async move {
+        while observer.next().await != LeaderView::Unknown {}
         observer
     });
-    assert_eq!(observer.current(), Sighting::Unknown);
+    assert_eq!(observer.current(), LeaderView::Unknown);
 }
 
 #[test]
-fn nobody_is_there() {
+fn connect_errors_name_the_problem() {
     let folder = tempfile::tempdir().expect("a folder");
     let error = Elector::connect(folder.path().join("s")).expect_err("nobody listens").to_string();
     assert!(error.contains("is the node running?"), "{error}");
@@ -254,13 +260,13 @@ fn nobody_is_there() {
 }
 
 #[test]
-fn the_last_handle_ends_the_connection() {
-    let fake = Fake::new();
+fn dropping_the_last_handle_closes_the_connection() {
+    let fake = FakeNode::new();
     let (elector, mut program) = fake.pair();
     let observer = elector.observe("o");
     drop(elector);
-    assert!(matches!(program.hear(), Request::Watch { .. }));
-    assert!(matches!(program.hear(), Request::History { .. }));
+    assert!(matches!(program.recv(), Request::Watch { .. }));
+    assert!(matches!(program.recv(), Request::History { .. }));
     drop(observer);
     let mut line = String::new();
     assert_eq!(program.lines.read_line(&mut line).expect("the connection ends in order"), 0);

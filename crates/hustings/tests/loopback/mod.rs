@@ -1,11 +1,11 @@
-// The files of a cluster on this host, in a folder that goes away with it. No inner comment: an example includes this.
+// The files of a cluster on this host, in a temporary folder. No inner comment, because a doc example includes this file.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-use hustings::cluster::config::{self, Config, Newcomer, Plan};
+use hustings::cluster::config::{self, ClusterSpec, Config, MemberSpec};
 
-/// A cluster that is not running yet.
+/// The files of a cluster.
 #[allow(dead_code, reason = "each test file uses what it needs")]
 #[derive(Debug)]
 pub(crate) struct Loopback {
@@ -14,30 +14,31 @@ pub(crate) struct Loopback {
 }
 
 #[allow(dead_code, reason = "each test file uses what it needs")]
-/// Founds one with so many members: `a`, `b`, …
-pub(crate) fn found(members: usize) -> Loopback {
+/// Creates the files of a cluster with members `a`, `b`, …
+pub(crate) fn bootstrap(members: usize) -> Loopback {
     let folder = tempfile::tempdir().expect("a folder for the cluster");
-    let newcomers: Vec<Newcomer> = free_ports(members)
+    let members: Vec<MemberSpec> = free_ports(members)
         .iter()
         .zip('a'..)
-        .map(|(port, name)| format!("{name}=127.0.0.1:{port}").parse().expect("a good one"))
+        .map(|(port, name)| format!("{name}=127.0.0.1:{port}").parse().expect("a valid member"))
         .collect();
-    let founded = config::found(&folder.path().join("c"), &Plan::new("test", newcomers)).expect("it can be founded");
-    Loopback { folder, members: founded.members.into_iter().map(|(_, place)| place).collect() }
+    let bootstrapped = config::bootstrap(&folder.path().join("c"), &ClusterSpec::new("test", members))
+        .expect("it can be bootstrapped");
+    Loopback { folder, members: bootstrapped.members.into_iter().map(|(_, place)| place).collect() }
 }
 
 #[allow(dead_code, reason = "each test file uses what it needs")]
 impl Loopback {
-    /// What each member is told.
+    /// The configuration of each member.
     pub(crate) fn configs(&self) -> impl Iterator<Item = Config> + '_ {
         assert!(self.folder.path().exists(), "the folder is ours");
-        self.members.iter().map(|place| {
-            Config::read_with(&place.join("hustings.toml"), &|_| None).expect("what was written can be read")
-        })
+        self.members
+            .iter()
+            .map(|place| Config::read_with(&place.join("hustings.toml"), &|_| None).expect("read a configuration"))
     }
 }
 
-/// Ports that nobody listens on: asked for together, so that they differ.
+/// Free ports. They are bound at the same time, so that they differ.
 pub(crate) fn free_ports(count: usize) -> Vec<u16> {
     let bound: Vec<TcpListener> =
         (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("there are free ports")).collect();

@@ -1,4 +1,4 @@
-//! Nodes as real processes, which end with the test.
+//! Nodes as real processes, which end with their test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,8 +14,8 @@ use rustix::process::Signal;
 use super::common::Ran;
 use super::loopback::free_ports;
 
-/// Everything that should happen has happened by then, on a machine that does other work too.
-pub(crate) const LONG: Duration = Duration::from_secs(30);
+/// How long anything may take, even on a busy machine.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A cluster on this host.
 pub(crate) struct Cluster {
@@ -23,22 +23,26 @@ pub(crate) struct Cluster {
     running: BTreeMap<String, Process>,
 }
 
+/// The binary, without the `HUSTINGS_*` variables of the environment.
 fn hustings() -> Command {
     hustings_command(env!("CARGO_BIN_EXE_hustings"))
 }
 
 fn finished(command: &mut Command) -> Ran {
-    let ran = command.output().expect("the binary can be started");
+    ran(command.output().expect("start the binary"))
+}
+
+fn ran(output: std::process::Output) -> Ran {
     Ran {
-        code: ran.status.code().expect("it ends by itself"),
-        out: String::from_utf8(ran.stdout).expect("output is UTF-8"),
-        err: String::from_utf8(ran.stderr).expect("errors are UTF-8"),
+        code: output.status.code().expect("the command ends by itself"),
+        out: String::from_utf8(output.stdout).expect("output is UTF-8"),
+        err: String::from_utf8(output.stderr).expect("errors are UTF-8"),
     }
 }
 
 impl Cluster {
-    /// Founds a cluster of these members, `name` or `name,priority=3`, with more options for `init`.
-    pub(crate) fn found(members: &[&str], options: &[&str]) -> Cluster {
+    /// Creates a cluster of these members (`name` or `name,priority=3`), with further options for `init`.
+    pub(crate) fn new(members: &[&str], options: &[&str]) -> Cluster {
         let folder = tempfile::tempdir().expect("a folder for the cluster");
         let ports = free_ports(members.len());
         let mut init = hustings();
@@ -61,7 +65,7 @@ impl Cluster {
         self.folder().join(name).join("hustings.toml")
     }
 
-    /// Replaces something in the configurations of these members.
+    /// Replaces a text in the configurations of these members.
     pub(crate) fn edit(&self, names: &[&str], from: &str, to: &str) {
         for name in names {
             let path = self.config(name);
@@ -71,7 +75,7 @@ impl Cluster {
         }
     }
 
-    /// Starts these, and waits until they answer.
+    /// Starts these members, and waits until they answer.
     pub(crate) fn start(&mut self, names: &[&str]) {
         for name in names {
             let log = fs::File::create(self.folder.path().join(format!("{name}.log"))).expect("the folder is ours");
@@ -81,61 +85,61 @@ impl Cluster {
             assert!(self.running.insert((*name).to_string(), process).is_none(), "{name} runs already");
         }
         for name in names {
-            self.until(&format!("{name} answers"), || (self.ask(name, &["status"]).code == 0).then_some(()));
+            self.wait_until(&format!("{name} answers"), || (self.run(name, &["status"]).code == 0).then_some(()));
         }
     }
 
-    /// SIGKILL.
+    /// Sends SIGKILL.
     pub(crate) fn kill(&mut self, name: &str) {
         drop(self.running.remove(name).expect("it runs"));
     }
 
-    /// SIGTERM; returns its exit code.
+    /// Sends SIGTERM, and returns the exit code.
     pub(crate) fn terminate(&mut self, name: &str) -> Option<i32> {
         let process = self.running.remove(name).expect("it runs");
         process.signal(Signal::TERM).expect("it is our child");
         self.exit_code(name, process)
     }
 
-    /// Waits for a process that ends by itself; returns its exit code.
-    pub(crate) fn ended(&mut self, name: &str) -> Option<i32> {
+    /// Waits for a process that ends by itself, and returns its exit code.
+    pub(crate) fn wait_for_exit(&mut self, name: &str) -> Option<i32> {
         let process = self.running.remove(name).expect("it runs");
         self.exit_code(name, process)
     }
 
     fn exit_code(&self, name: &str, mut process: Process) -> Option<i32> {
-        let status = process.wait_timeout(LONG).expect("it is our child");
-        status.unwrap_or_else(|| panic!("{name} did not exit in {LONG:?}\n{}", self.logs())).code()
+        let status = process.wait_timeout(TIMEOUT).expect("it is our child");
+        status.unwrap_or_else(|| panic!("{name} did not exit in {TIMEOUT:?}\n{}", self.logs())).code()
     }
 
-    /// Asks one of them.
-    pub(crate) fn ask(&self, name: &str, args: &[&str]) -> Ran {
+    /// Runs a command against one member.
+    pub(crate) fn run(&self, name: &str, args: &[&str]) -> Ran {
         finished(hustings().args(args).arg("--config").arg(self.config(name)))
     }
 
-    /// What one of them says to `leader`, if it knows.
+    /// The leader, according to one member.
     pub(crate) fn leader(&self, name: &str) -> Option<String> {
-        let ran = self.ask(name, &["leader"]);
+        let ran = self.run(name, &["leader"]);
         (ran.code == 0).then(|| ran.out.trim().to_string())
     }
 
-    /// Waits until all of these name the same leader, and it is the right one.
-    pub(crate) fn agreed(&self, names: &[&str], is_right: impl Fn(&str) -> bool) -> String {
-        self.until(&format!("{names:?} agree"), || {
+    /// Waits until all of these members name the same leader, and it satisfies the condition.
+    pub(crate) fn wait_for_agreement(&self, names: &[&str], is_right: impl Fn(&str) -> bool) -> String {
+        self.wait_until(&format!("{names:?} agree"), || {
             let first = self.leader(names[0])?;
             let same = names[1..].iter().all(|name| self.leader(name).as_ref() == Some(&first));
             (same && is_right(&first)).then_some(first)
         })
     }
 
-    /// Asks again and again until there is an answer. Every question takes a process, so this does not spin.
-    pub(crate) fn until<T>(&self, what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
+    /// Repeats a query until it has an answer. Every query starts a process, so this does not spin.
+    pub(crate) fn wait_until<T>(&self, what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
         let since = Instant::now();
         loop {
             if let Some(answer) = answer() {
                 return answer;
             }
-            assert!(since.elapsed() < LONG, "{what}: not in {LONG:?}\n{}", self.logs());
+            assert!(since.elapsed() < TIMEOUT, "{what}: not in {TIMEOUT:?}\n{}", self.logs());
             std::thread::yield_now();
         }
     }
@@ -146,10 +150,10 @@ impl Cluster {
         command.arg("watch").args(args).arg("--config").arg(self.config(name)).stdout(Stdio::piped());
         let mut process = Process::spawn(&mut command).expect("the binary can be started");
         let lines = BufReader::new(process.take_stdout().expect("it is piped")).lines();
-        let (tell, told) = channel();
-        // It ends with the process.
-        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| tell.send(line)));
-        Watch { lines: told, _process: process }
+        let (sender, lines_read) = channel();
+        // The thread ends with the process.
+        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Watch { lines: lines_read, _process: process }
     }
 
     fn logs(&self) -> String {
@@ -171,12 +175,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The next line with this in it.
-    pub(crate) fn see(&self, part: &str) -> String {
+    /// Waits for a line that contains this text.
+    pub(crate) fn wait_for_line(&self, part: &str) -> String {
         let since = Instant::now();
         let mut seen = Vec::new();
         loop {
-            match self.lines.recv_timeout(LONG.saturating_sub(since.elapsed())) {
+            match self.lines.recv_timeout(TIMEOUT.saturating_sub(since.elapsed())) {
                 Ok(line) if line.contains(part) => return line,
                 Ok(line) => seen.push(line),
                 Err(error) => panic!("no line with {part:?}: {error}; {seen:#?}"),
@@ -184,8 +188,8 @@ impl Watch {
         }
     }
 
-    /// All lines that come within this time.
-    pub(crate) fn during(&self, time: Duration) -> Vec<String> {
+    /// All lines within this time.
+    pub(crate) fn collect_for(&self, time: Duration) -> Vec<String> {
         let since = Instant::now();
         let mut seen = Vec::new();
         loop {

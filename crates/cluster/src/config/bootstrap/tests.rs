@@ -5,13 +5,13 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 use crate::member::Role;
 
-fn plan() -> Plan {
+fn cluster_spec() -> ClusterSpec {
     let members = ["a=10.0.0.1:7401,priority=3", "b=[::1]:7402", "c=host:7403,role=witness"];
-    Plan::new("shop", members.map(|text| text.parse().expect("good newcomers")).into())
+    ClusterSpec::new("shop", members.map(|text| text.parse().expect("valid members")).into())
 }
 
-fn newcomer(text: &str) -> Newcomer {
-    text.parse().expect("a good newcomer")
+fn spec(text: &str) -> MemberSpec {
+    text.parse().expect("a good spec")
 }
 
 fn config(folder: &Path) -> Config {
@@ -36,21 +36,21 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
 }
 
 #[test]
-fn a_founded_cluster_has_all_its_files_and_reads_back() {
-    let place = tempfile::tempdir().expect("a folder for the test");
+fn bootstrap_creates_files_that_can_be_read_back() {
+    let place = tempfile::tempdir().expect("create a temporary folder");
     let folder = place.path().join("shop");
-    let mut plan = plan();
-    plan.algorithm = Choice::named("franklin", Some(vec!["odd=\"\\\u{7f}\n".to_string()]));
-    plan.arbiter = ArbiterKind::None;
-    plan.timing.lease = Duration::from_millis(333);
-    let founded = found(&folder, &plan).expect("the folder is new");
-    let all: Vec<Member> = founded.members.iter().map(|(member, _)| member.clone()).collect();
+    let mut spec = cluster_spec();
+    spec.algorithm = AlgorithmConfig::named("franklin", Some(vec!["odd=\"\\\u{7f}\n".to_string()]));
+    spec.arbiter = ArbiterKind::None;
+    spec.timing.lease = Duration::from_millis(333);
+    let bootstrapped = bootstrap(&folder, &spec).expect("the folder is new");
+    let all: Vec<Member> = bootstrapped.members.iter().map(|(member, _)| member.clone()).collect();
     assert_eq!(all.iter().map(|member| member.id.0).collect::<Vec<_>>(), [1, 2, 3]);
-    for (member, path) in &founded.members {
+    for (member, path) in &bootstrapped.members {
         let config = config(path);
         assert_eq!((config.node, &config.listen), (member.id, &member.address));
-        assert_eq!((&config.cluster, &config.members), (&plan.cluster, &all));
-        assert_eq!((&config.algorithm, config.arbiter, config.timing), (&plan.algorithm, plan.arbiter, plan.timing));
+        assert_eq!((&config.cluster, &config.members), (&spec.cluster, &all));
+        assert_eq!((&config.algorithm, config.arbiter, config.timing), (&spec.algorithm, spec.arbiter, spec.timing));
         assert_eq!((config.offices.len(), config.default_policy, &config.health), (0, Default::default(), &None));
         assert_eq!(config.tls.key, path.join("node.key"));
         for file in [&config.tls.authority, &config.tls.certificate, &config.tls.key] {
@@ -71,105 +71,105 @@ fn a_founded_cluster_has_all_its_files_and_reads_back() {
 }
 
 #[test]
-fn nothing_is_ever_overwritten() {
-    let place = tempfile::tempdir().expect("a folder for the test");
+fn bootstrap_never_overwrites_files() {
+    let place = tempfile::tempdir().expect("create a temporary folder");
     let folder = place.path().join("shop");
-    found(&folder, &plan()).expect("the folder is new");
+    bootstrap(&folder, &cluster_spec()).expect("the folder is new");
     let before = tree(place.path());
-    assert!(matches!(found(&folder, &plan()), Err(BootstrapError::Exists(path)) if path == folder));
+    assert!(matches!(bootstrap(&folder, &cluster_spec()), Err(BootstrapError::Exists(path)) if path == folder));
     assert_eq!(tree(place.path()), before);
     let file = place.path().join("file");
     fs::write(&file, "x").expect("the folder is ours");
-    assert!(matches!(found(&file, &plan()), Err(BootstrapError::File { .. })));
+    assert!(matches!(bootstrap(&file, &cluster_spec()), Err(BootstrapError::File { .. })));
     assert_eq!(fs::read(&file).expect("it is still there"), b"x");
 }
 
 #[test]
-fn an_empty_folder_is_as_good_as_none() {
-    let place = tempfile::tempdir().expect("a folder for the test");
+fn bootstrap_accepts_an_empty_folder() {
+    let place = tempfile::tempdir().expect("create a temporary folder");
     let folder = place.path().join("shop");
     fs::create_dir(&folder).expect("the folder is ours");
-    assert_eq!(found(&folder, &plan()).expect("it is empty").members.len(), 3);
+    assert_eq!(bootstrap(&folder, &cluster_spec()).expect("it is empty").members.len(), 3);
 }
 
 #[test]
-fn a_plan_that_makes_no_cluster_writes_nothing() {
-    let place = tempfile::tempdir().expect("a folder for the test");
+fn an_invalid_specification_creates_nothing() {
+    let place = tempfile::tempdir().expect("create a temporary folder");
     let folder = place.path().join("shop");
-    let told = |change: &dyn Fn(&mut Plan)| {
-        let mut plan = plan();
-        change(&mut plan);
-        let error = found(&folder, &plan).expect_err("it makes no cluster").to_string();
+    let error_after = |change: &dyn Fn(&mut ClusterSpec)| {
+        let mut spec = cluster_spec();
+        change(&mut spec);
+        let error = bootstrap(&folder, &spec).expect_err("it makes no cluster").to_string();
         assert!(tree(place.path()).is_empty());
         error
     };
-    assert!(told(&|plan| plan.cluster = "a b".to_string()).starts_with("`cluster` is `a b`"));
-    assert!(told(&|plan| plan.members.clear()).starts_with("`member` is missing"));
-    assert!(told(&|plan| plan.members[1].name = "a".to_string()).starts_with("`member: name` is `a`"));
-    assert!(told(&|plan| plan.algorithm = Choice::named("itai-rodeh", None)).contains("without ids"));
-    assert!(told(&|plan| plan.timing.tick = Duration::ZERO).starts_with("timing.tick is 0s"));
-    assert!(told(&|plan| plan.node_lifetime = DAY * 4000).contains("members no longer than the authority"));
-    assert!(told(&|plan| plan.authority_lifetime = Duration::MAX).contains("an hour to 100 years"));
-    assert!(told(&|plan| plan.node_lifetime = Duration::ZERO).contains("certificates of members"));
+    assert!(error_after(&|spec| spec.cluster = "a b".to_string()).starts_with("`cluster` is `a b`"));
+    assert!(error_after(&|spec| spec.members.clear()).starts_with("`member` is missing"));
+    assert!(error_after(&|spec| spec.members[1].name = "a".to_string()).starts_with("`member: name` is `a`"));
+    assert!(error_after(&|spec| spec.algorithm = AlgorithmConfig::named("itai-rodeh", None)).contains("without ids"));
+    assert!(error_after(&|spec| spec.timing.tick = Duration::ZERO).starts_with("timing.tick is 0s"));
+    assert!(error_after(&|spec| spec.node_lifetime = DAY * 4000).contains("for members no longer than"));
+    assert!(error_after(&|spec| spec.authority_lifetime = Duration::MAX).contains("an hour to 100 years"));
+    assert!(error_after(&|spec| spec.node_lifetime = Duration::ZERO).contains("certificates of members"));
 }
 
 #[test]
-fn a_member_is_admitted_with_a_number_that_nobody_had() {
-    let place = tempfile::tempdir().expect("a folder for the test");
+fn a_new_member_gets_an_unused_id() {
+    let place = tempfile::tempdir().expect("create a temporary folder");
     let folder = place.path().join("shop");
-    found(&folder, &plan()).expect("the folder is new");
-    let admitted = admit(&folder, &newcomer("d=h:4,role=observer,priority=9")).expect("there is room");
+    bootstrap(&folder, &cluster_spec()).expect("the folder is new");
+    let admitted = add_member(&folder, &spec("d=h:4,role=observer,priority=9")).expect("there is room");
     assert_eq!((admitted.member.id, admitted.member.role), (Id(4), Role::Observer));
     let config = config(&admitted.folder);
     assert_eq!((config.node, config.members.len()), (Id(4), 4));
     assert_eq!(config.own(), Some(&admitted.member));
-    // It is of the same authority, and its name says who it is.
+    // The certificate comes from the same authority.
     let certificate = |path: &Path| fs::read(path).expect("it was written");
     assert_eq!(certificate(&config.tls.authority), certificate(&folder.join("authority.crt")));
-    assert!(matches!(admit(&folder, &newcomer("d=h:5")), Err(BootstrapError::Member(name)) if name == "d"));
-    let same_address = admit(&folder, &newcomer("e=h:4")).expect_err("d is there").to_string();
+    assert!(matches!(add_member(&folder, &spec("d=h:5")), Err(BootstrapError::MemberExists(name)) if name == "d"));
+    let same_address = add_member(&folder, &spec("e=h:4")).expect_err("d is there").to_string();
     assert!(same_address.starts_with("`member: address` is `h:4`"), "{same_address}");
-    // What was refused has used up no number.
+    // A rejected member uses up no id.
     fs::create_dir(folder.join("f")).and_then(|()| fs::write(folder.join("f/x"), "x")).expect("the folder is ours");
-    assert!(matches!(admit(&folder, &newcomer("f=h:6")), Err(BootstrapError::Exists(_))));
-    assert_eq!(admit(&folder, &newcomer("e=h:5")).expect("there is room").member.id, Id(5));
-    // What failed after the number was taken has; a link to nowhere is found when the folder is put in its place.
+    assert!(matches!(add_member(&folder, &spec("f=h:6")), Err(BootstrapError::Exists(_))));
+    assert_eq!(add_member(&folder, &spec("e=h:5")).expect("there is room").member.id, Id(5));
+    // A failure after the id was recorded uses it up. The dangling link is found only when the folder is renamed.
     std::os::unix::fs::symlink("nowhere", folder.join("g")).expect("the folder is ours");
-    assert!(matches!(admit(&folder, &newcomer("g=h:7")), Err(BootstrapError::File { .. })));
+    assert!(matches!(add_member(&folder, &spec("g=h:7")), Err(BootstrapError::File { .. })));
     fs::remove_file(folder.join("g")).expect("it is still a link");
-    assert_eq!(admit(&folder, &newcomer("g=h:7")).expect("it can be tried again").member.id, Id(7));
+    assert_eq!(add_member(&folder, &spec("g=h:7")).expect("it can be tried again").member.id, Id(7));
 }
 
 #[test]
-fn numbers_of_members_who_left_are_not_used_again() {
-    let place = tempfile::tempdir().expect("a folder for the test");
+fn ids_of_removed_members_are_not_reused() {
+    let place = tempfile::tempdir().expect("create a temporary folder");
     let folder = place.path().join("shop");
-    found(&folder, &plan()).expect("the folder is new");
-    assert_eq!(dismiss(&folder, "c").expect("it is a member").id, Id(3));
-    assert!(matches!(dismiss(&folder, "c"), Err(BootstrapError::NoMember(name)) if name == "c"));
-    assert_eq!(admit(&folder, &newcomer("d=h:4,role=observer")).expect("there is room").member.id, Id(4));
-    dismiss(&folder, "a").expect("b can lead");
-    let told = dismiss(&folder, "b").expect_err("nobody else can lead").to_string();
-    assert!(told.contains("at least one must be an elector"), "{told}");
+    bootstrap(&folder, &cluster_spec()).expect("the folder is new");
+    assert_eq!(remove_member(&folder, "c").expect("it is a member").id, Id(3));
+    assert!(matches!(remove_member(&folder, "c"), Err(BootstrapError::UnknownMember(name)) if name == "c"));
+    assert_eq!(add_member(&folder, &spec("d=h:4,role=observer")).expect("there is room").member.id, Id(4));
+    remove_member(&folder, "a").expect("b can lead");
+    let error = remove_member(&folder, "b").expect_err("nobody else can lead").to_string();
+    assert!(error.contains("at least one must be an elector"), "{error}");
     let path = folder.join("authority.toml");
     let mut record = Record::read(&path).expect("it was written");
     assert_eq!((record.highest, record.members.len()), (Id(4), 2));
     record.highest = Id(1);
     replace(&path, &record.text()).expect("the folder is ours");
-    let told = admit(&folder, &newcomer("e=h:5")).expect_err("the record is wrong").to_string();
-    assert!(told.contains("`highest-id` is `1`"), "{told}");
+    let error = add_member(&folder, &spec("e=h:5")).expect_err("the record is invalid").to_string();
+    assert!(error.contains("`highest-id` is `1`"), "{error}");
 }
 
 #[test]
-fn two_who_admit_at_once_give_two_numbers() {
-    let place = tempfile::tempdir().expect("a folder for the test");
+fn concurrent_additions_get_different_ids() {
+    let place = tempfile::tempdir().expect("create a temporary folder");
     let folder = place.path().join("shop");
-    found(&folder, &plan()).expect("the folder is new");
+    bootstrap(&folder, &cluster_spec()).expect("the folder is new");
     let mut ids: Vec<u64> = std::thread::scope(|scope| {
         let admitting: Vec<_> = (0..4)
             .map(|index| {
-                let (folder, newcomer) = (&folder, newcomer(&format!("n{index}=h:{}", index + 1)));
-                scope.spawn(move || admit(folder, &newcomer).expect("there is room").member.id.0)
+                let (folder, spec) = (&folder, spec(&format!("n{index}=h:{}", index + 1)));
+                scope.spawn(move || add_member(folder, &spec).expect("there is room").member.id.0)
             })
             .collect();
         admitting.into_iter().map(|thread| thread.join().expect("it does not panic")).collect()

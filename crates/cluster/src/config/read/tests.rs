@@ -66,14 +66,14 @@ fn parse(text: &str) -> Result<Config, ConfigError> {
     Config::parse(text, Path::new("/etc/hustings"))
 }
 
-fn refused(text: &str) -> String {
+fn parse_error(text: &str) -> String {
     parse(text).expect_err(text).to_string()
 }
 
-/// What is said of the full example with one thing changed.
-fn changed(from: &str, to: &str) -> String {
+/// The error for the full example with one replacement.
+fn error_after(from: &str, to: &str) -> String {
     assert!(FULL.contains(from), "{from} is in the example");
-    refused(&FULL.replacen(from, to, 1))
+    parse_error(&FULL.replacen(from, to, 1))
 }
 
 fn ms(count: u64) -> Duration {
@@ -81,7 +81,7 @@ fn ms(count: u64) -> Duration {
 }
 
 #[test]
-fn a_small_file_is_enough() {
+fn a_minimal_file_gets_defaults() {
     let config = parse(SMALL).expect("the example is right");
     let member = Member {
         id: Id(1),
@@ -95,7 +95,7 @@ fn a_small_file_is_enough() {
         node: Id(1),
         listen: member.address.clone(),
         members: vec![member],
-        algorithm: Choice::named("bully", Some(vec!["highest=announce".to_string()])),
+        algorithm: AlgorithmConfig::named("bully", Some(vec!["highest=announce".to_string()])),
         arbiter: ArbiterKind::Raft,
         timing: Timing::default(),
         offices: Vec::new(),
@@ -114,29 +114,29 @@ fn a_small_file_is_enough() {
 }
 
 #[test]
-fn the_example_of_the_manual_is_right_and_has_every_key() {
+fn the_example_of_the_manual_is_valid_and_has_every_key() {
     let manual = include_str!("../../../../../docs/configuration.md");
     let example = manual.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
     let example = example.expect("it begins with an example");
     parse(example).unwrap_or_else(|error| panic!("{error}"));
-    // A name that is wrong is answered with all that are right: in the file, and in its tables.
+    // A name that is invalid is answered with all that are right: in the file, and in its tables.
     for (text, table) in
         [("z = 1", ""), ("[tls]\nz = 1", "tls"), ("[timing]\nz = 1", "timing"), ("[health]\nz = 1", "health")]
     {
-        for key in refused(text).split("expected one of").nth(1).expect(text).split('`').skip(1).step_by(2) {
-            let said = |line: &str| line.trim_start_matches(['#', '[', ' ']).starts_with(key);
-            assert!(example.lines().any(said), "{table} {key} is not in the manual");
+        for key in parse_error(text).split("expected one of").nth(1).expect(text).split('`').skip(1).step_by(2) {
+            let given = |line: &str| line.trim_start_matches(['#', '[', ' ']).starts_with(key);
+            assert!(example.lines().any(given), "{table} {key} is not in the manual");
         }
     }
 }
 
 #[test]
-fn everything_that_can_be_said_is_taken() {
+fn reads_every_key() {
     let config = parse(FULL).expect("the example is right");
     assert_eq!((config.node, config.listen.as_str()), (Id(7), "0.0.0.0:7402"));
     assert_eq!(config.members.iter().map(|member| member.id.0).collect::<Vec<_>>(), [2, 7]);
     assert_eq!((config.members[0].role, config.members[1].priority), (Role::Witness, 3));
-    assert_eq!(config.algorithm, Choice::named("chang-roberts", Some(vec!["x=1".to_string()])));
+    assert_eq!(config.algorithm, AlgorithmConfig::named("chang-roberts", Some(vec!["x=1".to_string()])));
     assert_eq!(config.arbiter, ArbiterKind::None);
     let timing = Timing {
         heartbeat: ms(20),
@@ -163,78 +163,81 @@ fn everything_that_can_be_said_is_taken() {
 }
 
 #[test]
-fn what_is_not_toml_is_told_with_its_place() {
+fn toml_errors_name_line_column_and_suggestion() {
     assert_eq!(
-        refused("cluster = \"shop\"\nlisten = 5\n"),
+        parse_error("cluster = \"shop\"\nlisten = 5\n"),
         "line 2, column 10: invalid type: integer `5`, expected a string\n  listen = 5"
     );
-    let unknown = refused("cluster = \"shop\"\nlisen = \"a:1\"\n");
+    let unknown = parse_error("cluster = \"shop\"\nlisen = \"a:1\"\n");
     assert!(unknown.starts_with("line 2, column 1: unknown field `lisen`, expected one of `cluster`"), "{unknown}");
-    assert!(unknown.contains("; the nearest is `listen`"), "{unknown}");
-    let role = changed("\"witness\"", "\"witnes\"");
+    assert!(unknown.contains("; did you mean `listen`?"), "{unknown}");
+    let role = error_after("\"witness\"", "\"witnes\"");
     assert!(role.contains("unknown variant `witnes`, expected one of `elector`, `witness`, `observer`"), "{role}");
-    assert!(refused("cluster = \"ä\" ]").starts_with("line 1, column 15: "));
-    let preempt = changed("preempt = \"better\"", "preempt = 5");
+    assert!(parse_error("cluster = \"ä\" ]").starts_with("line 1, column 15: "));
+    let preempt = error_after("preempt = \"better\"", "preempt = 5");
     assert!(preempt.contains("\"never\", \"better\" or { better-after = \"30s\" }"), "{preempt}");
-    let after = changed("better-after", "beter-after");
-    assert!(after.contains("the nearest is `better-after`"), "{after}");
+    let after = error_after("better-after", "beter-after");
+    assert!(after.contains("did you mean `better-after`?"), "{after}");
 }
 
 #[test]
-fn what_is_missing_is_told() {
-    assert_eq!(refused(""), "`cluster` is missing: the name of the cluster");
-    assert!(refused("cluster = \"a\"").starts_with("`member` is missing: "));
-    assert_eq!(refused(&SMALL.replace("node = \"a\"", "")), "`node` is missing: which of the members this is");
-    assert!(refused(&SMALL.replace("id = 1", "")).contains("missing field `id`"));
-    assert!(changed("command = [\"/usr/bin/check\", \"-q\"]", "").starts_with("`health.command` is missing"));
+fn errors_name_missing_keys() {
+    assert_eq!(parse_error(""), "`cluster` is missing: set it to the name of the cluster");
+    assert!(parse_error("cluster = \"a\"").starts_with("`member` is missing: "));
+    assert_eq!(
+        parse_error(&SMALL.replace("node = \"a\"", "")),
+        "`node` is missing: set it to the name of the member that this node is"
+    );
+    assert!(parse_error(&SMALL.replace("id = 1", "")).contains("missing field `id`"));
+    assert!(error_after("command = [\"/usr/bin/check\", \"-q\"]", "").starts_with("`health.command` is missing"));
 }
 
 #[test]
-fn every_value_is_checked() {
-    for (from, to, told) in [
-        ("\"shop\"", "\"Shop\"", "`cluster` is `Shop`: allowed are 1 to 63 of a-z"),
+fn errors_name_invalid_values_and_what_is_allowed() {
+    for (from, to, expected) in [
+        ("\"shop\"", "\"Shop\"", "`cluster` is `Shop`: a name has 1 to 63 characters of a-z"),
         (
             "node = \"b\"",
             "node = \"bb\"",
-            "`node` is `bb`: no member has this name; the nearest is `b`; there are a, b",
+            "`node` is `bb`: no member has this name (did you mean `b`?); the members are a, b",
         ),
-        ("\"0.0.0.0:7402\"", "\"0.0.0.0\"", "`listen` is `0.0.0.0`: allowed is HOST:PORT"),
-        ("\"[::1]:7402\"", "\"::1:7402\"", "`member 1: address` is `::1:7402`: allowed is HOST:PORT"),
-        ("id = 7", "id = 0", "`member 1: id` is `0`: allowed are whole numbers from 1"),
+        ("\"0.0.0.0:7402\"", "\"0.0.0.0\"", "`listen` is `0.0.0.0`: an address is HOST:PORT"),
+        ("\"[::1]:7402\"", "\"::1:7402\"", "`member 1: address` is `::1:7402`: an address is HOST:PORT"),
+        ("id = 7", "id = 0", "`member 1: id` is `0`: ids start at 1"),
         ("id = 7", "id = 2", "`member: id` is `2`: both `b` and `a` have it"),
-        ("name = \"a\"", "name = \"b\"", "`member: name` is `b`: it is there twice"),
-        ("host-a.example:7401", "[::1]:7402", "`member: address` is `[::1]:7402`: it is there twice"),
-        ("priority = 3", "role = \"observer\"", "`member: role` is `witness`: for all of them; at least one"),
-        ("\"mail\"", "\"cron\"", "`office: name` is `cron`: it is there twice"),
-        ("\"mail\"", "\"m l\"", "`office 2: name` is `m l`: allowed are"),
-        ("\"30s\"", "\"30\"", "`office 2: preempt.better-after` is `30`: allowed is a number with a unit"),
-        ("\"none\"", "\"nobody\"", "`arbiter` is `nobody`: allowed is `raft` or `none`"),
-        ("\"x=1\"", "\"x\"", "`params` is `x`: allowed are texts of the form"),
-        ("\"20ms\"", "\"fast\"", "`timing.heartbeat` is `fast`: allowed is a number with a unit"),
-        ("\"run/hustings.sock\"", "\"\"", "`socket` is ``: allowed is a path"),
-        ("every = \"3s\"", "every = \"0s\"", "`health.every` is `0s`: allowed is more than 0s"),
-        ("timeout = \"1s\"", "timeout = \"4s\"", "`health.timeout` is `4s`: health.every is 3s"),
-        ("threshold = 40", "threshold = 101", "`health.threshold` is `101`: allowed are 0 to 100"),
-        ("threshold = 40", "http = \"http://a\"", "`health.http` is `http://a`: there is a health.command too"),
-        ("[\"/usr/bin/check\", \"-q\"]", "[]", "`health.command` is `[]`: the first text is the program"),
+        ("name = \"a\"", "name = \"b\"", "`member: name` is `b`: it occurs twice"),
+        ("host-a.example:7401", "[::1]:7402", "`member: address` is `[::1]:7402`: it occurs twice"),
+        ("priority = 3", "role = \"observer\"", "`member: role` is `witness`: no member can lead; at least one"),
+        ("\"mail\"", "\"cron\"", "`office: name` is `cron`: it occurs twice"),
+        ("\"mail\"", "\"m l\"", "`office 2: name` is `m l`: a name has"),
+        ("\"30s\"", "\"30\"", "`office 2: preempt.better-after` is `30`: a duration is a number with a unit"),
+        ("\"none\"", "\"nobody\"", "`arbiter` is `nobody`: expected `raft` or `none`"),
+        ("\"x=1\"", "\"x\"", "`params` is `x`: a parameter has the form"),
+        ("\"20ms\"", "\"fast\"", "`timing.heartbeat` is `fast`: a duration is a number with a unit"),
+        ("\"run/hustings.sock\"", "\"\"", "`socket` is ``: expected a path"),
+        ("every = \"3s\"", "every = \"0s\"", "`health.every` is `0s`: it must be longer than 0s"),
+        ("timeout = \"1s\"", "timeout = \"4s\"", "`health.timeout` is `4s`: it must be at most health.every, 3s"),
+        ("threshold = 40", "threshold = 101", "`health.threshold` is `101`: expected a number from 0 to 100"),
+        ("threshold = 40", "http = \"http://a\"", "`health.http` is `http://a`: health.command is set too"),
+        ("[\"/usr/bin/check\", \"-q\"]", "[]", "`health.command` is `[]`: the first element must be the program"),
         ("lease = \"300ms\"", "lease = \"90ms\"", "timing.lease is 90ms: less 500 ppm"),
     ] {
-        let error = changed(from, to);
-        assert!(error.starts_with(told), "{error}\n{told}");
+        let error = error_after(from, to);
+        assert!(error.starts_with(expected), "{error}\n{expected}");
     }
     let long = format!("\"{}\"", "x".repeat(200));
-    assert!(changed("\"run/hustings.sock\"", &long).contains("the kernel takes 107 bytes"));
+    assert!(error_after("\"run/hustings.sock\"", &long).contains("a socket path has at most 107 bytes"));
 }
 
 #[test]
-fn only_algorithms_that_elect_the_best_member_are_taken() {
-    let told = changed("chang-roberts", "chang-robert");
-    assert!(told.contains("there is no such algorithm; the nearest is `chang-roberts`"), "{told}");
-    assert!(changed("chang-roberts", "itai-rodeh").contains("it is for nodes without ids"));
-    assert!(changed("chang-roberts", "anonymous-echo").contains("it is for nodes without ids"));
-    assert!(changed("chang-roberts", "ring-size").contains("it counts nodes and elects nobody"));
+fn accepts_only_algorithms_that_elect_the_highest_ranked_member() {
+    let error = error_after("chang-roberts", "chang-robert");
+    assert!(error.contains("there is no such algorithm (did you mean `chang-roberts`?)"), "{error}");
+    assert!(error_after("chang-roberts", "itai-rodeh").contains("is for nodes without ids"));
+    assert!(error_after("chang-roberts", "anonymous-echo").contains("is for nodes without ids"));
+    assert!(error_after("chang-roberts", "ring-size").contains("estimates the number of nodes"));
     let with = |lines: &str| parse(&format!("{lines}{SMALL}")).expect("all of these elect").algorithm;
-    assert_eq!(with("algorithm = \"bully\"\n"), Choice::default());
+    assert_eq!(with("algorithm = \"bully\"\n"), AlgorithmConfig::default());
     assert_eq!(with("algorithm = \"bully\"\nparams = []\n").params(), Vec::<String>::new());
     assert_eq!(with("algorithm = \"franklin\"\n").params(), Vec::<String>::new());
     for entry in hustings_algorithms::catalogue::ENTRIES.iter().filter(|entry| !entry.about.aliases.is_empty()) {
@@ -246,30 +249,32 @@ fn only_algorithms_that_elect_the_best_member_are_taken() {
 }
 
 #[test]
-fn numbers_of_things_are_bounded() {
+fn limits_the_number_of_members_and_offices_and_the_length() {
     let member = |id: usize| format!("[[member]]\nid = {id}\nname = \"a{id}\"\naddress = \"h:{id}\"\n");
     let many = |count: usize| (2..=count).map(member).collect::<String>();
     assert_eq!(parse(&format!("{SMALL}{}", many(64))).expect("as many as there may be").members.len(), 64);
-    assert!(refused(&format!("{SMALL}{}", many(65))).starts_with("`member` is `65 blocks`: allowed are 64"));
+    assert!(
+        parse_error(&format!("{SMALL}{}", many(65))).starts_with("`member` is `65 blocks`: at most 64 are allowed")
+    );
     let offices = |count: usize| (0..count).map(|id| format!("[[office]]\nname = \"o{id}\"\n")).collect::<String>();
     assert!(parse(&format!("{SMALL}{}", offices(10_000))).is_ok());
-    assert!(refused(&format!("{SMALL}{}", offices(10_001))).contains("allowed are 10000"));
+    assert!(parse_error(&format!("{SMALL}{}", offices(10_001))).contains("at most 10000 are allowed"));
     let long = format!("{SMALL}#{}", "x".repeat(MAX_BYTES));
     assert!(matches!(parse(&long), Err(ConfigError::TooLong)));
 }
 
 #[test]
-fn depth_is_bounded() {
+fn limits_the_nesting_depth() {
     for deep in ["a = ".to_string() + &"[".repeat(500_000), "a.".repeat(300_000) + "a = 1", {
         let tables: String = (1..400).map(|depth| format!("[{}]\n", vec!["a"; depth].join("."))).collect();
         tables
     }] {
-        assert!(refused(&deep).starts_with("line 1, column "), "{}", refused(&deep));
+        assert!(parse_error(&deep).starts_with("line 1, column "), "{}", parse_error(&deep));
     }
 }
 
 #[test]
-fn the_environment_stands_above_the_file() {
+fn environment_variables_override_the_file() {
     let with = |name: &'static str, value: &'static str| {
         Config::parse_with(FULL, Path::new("/f"), &move |asked| (asked == name).then(|| OsString::from(value)))
     };
@@ -278,20 +283,20 @@ fn the_environment_stands_above_the_file() {
     assert_eq!(taken("HUSTINGS_LISTEN", "h:1").listen, "h:1");
     assert_eq!(taken("HUSTINGS_DATA", "d").data, Path::new("/f/d"));
     assert_eq!(taken("HUSTINGS_SOCKET", "/s").socket, Path::new("/s"));
-    assert_eq!(taken("HUSTINGS_ALGORITHM", "bully").algorithm, Choice::default());
+    assert_eq!(taken("HUSTINGS_ALGORITHM", "bully").algorithm, AlgorithmConfig::default());
     assert_eq!(taken("HUSTINGS_ARBITER", "raft").arbiter, ArbiterKind::Raft);
     assert_eq!(taken("HUSTINGS_TLS_KEY", "k").tls.key, Path::new("/f/k"));
     assert_eq!(taken("HUSTINGS_TIMING_HAND_OVER", "3s").timing.hand_over, ms(3000));
     assert_eq!(taken("HUSTINGS_TIMING_DRIFT_PPM", "9").timing.drift_ppm, 9);
     assert_eq!(taken("HUSTINGS_LISTEN", "").listen, "0.0.0.0:7402");
-    let told = with("HUSTINGS_LISTEN", "h").expect_err("no port").to_string();
-    assert!(told.starts_with("`HUSTINGS_LISTEN` is `h`: allowed is HOST:PORT"), "{told}");
+    let error = with("HUSTINGS_LISTEN", "h").expect_err("no port").to_string();
+    assert!(error.starts_with("`HUSTINGS_LISTEN` is `h`: an address is HOST:PORT"), "{error}");
     assert!(with("HUSTINGS_TIMING_DRIFT_PPM", "x").is_err());
     assert!(matches!(with("HUSTINGS_TIMING_LEASE", "1ms"), Err(ConfigError::Timing(TimingError::Lease { .. }))));
 }
 
 #[test]
-fn every_variable_that_is_named_counts() {
+fn every_listed_variable_takes_effect() {
     for variable in VARIABLES {
         // Nothing of the file may be this: no name, address, path, word, time or number.
         let lookup = |asked: &str| (asked == variable).then(|| OsString::from("\0"));
@@ -301,16 +306,18 @@ fn every_variable_that_is_named_counts() {
 }
 
 #[test]
-fn a_file_is_read_and_named_in_errors() {
+fn errors_name_the_file() {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let path = folder.path().join("hustings.toml");
     let read = || Config::read_with(&path, &|_| None);
-    let told = read().expect_err("it is not there").to_string();
-    assert!(told.starts_with(&format!("{}: cannot be read", path.display())), "{told}");
+    let error = read().expect_err("it is not there").to_string();
+    assert!(error.starts_with(&format!("{}: cannot be read", path.display())), "{error}");
     std::fs::write(&path, SMALL).expect("the folder is ours");
     assert_eq!(read().expect("the example is right").data, folder.path().join("data"));
     std::fs::write(&path, [b'a', 0xff]).expect("the folder is ours");
-    assert!(read().expect_err("no text").to_string().ends_with("byte 1 is not UTF-8: a configuration is text"));
+    assert!(
+        read().expect_err("no text").to_string().ends_with("byte 1 is not UTF-8; a configuration must be UTF-8 text")
+    );
     std::fs::write(&path, vec![b'#'; MAX_BYTES + 1]).expect("the folder is ours");
     assert!(read().expect_err("too long").to_string().contains("longer than"));
 }
@@ -345,10 +352,10 @@ proptest! {
     }
 
     #[test]
-    fn no_mistake_panics_and_every_one_is_told(text in mutated()) {
+    fn no_mutation_panics_and_every_error_has_a_short_text(text in mutated()) {
         if let Err(error) = parse(&text) {
-            let told = error.to_string();
-            prop_assert!(!told.is_empty() && told.len() < 3000, "{told}");
+            let error = error.to_string();
+            prop_assert!(!error.is_empty() && error.len() < 3000, "{error}");
         }
     }
 

@@ -18,11 +18,11 @@ use hustings_protocol::Id;
 use raft::eraftpb::{self, MessageType};
 
 use super::{Consensus, Ready};
-use crate::clock::Moment;
+use crate::clock::Timestamp;
 use crate::wire::RaftMessage;
 
 /// The delay between consecutive voters in the order.
-const STAGGER: Duration = Duration::from_millis(3);
+const CAMPAIGN_STAGGER: Duration = Duration::from_millis(3);
 /// How long a rival's campaign delays a voter's own.
 const RIVAL_DELAY: Duration = Duration::from_millis(8);
 /// How long a vote request is held until the voter observes the leader's failure itself.
@@ -36,27 +36,27 @@ const MAX_HELD_VOTES: usize = 64;
 /// The schedule of this voter's campaigns.
 #[derive(Debug, Default)]
 pub(crate) struct Campaign {
-    at: Option<Moment>,
+    at: Option<Timestamp>,
     attempts: u32,
-    held_votes: Vec<(Moment, eraftpb::Message)>,
+    held_votes: Vec<(Timestamp, eraftpb::Message)>,
 }
 
 impl Consensus {
     /// The leader failed, or there never was one: schedules a campaign of the voter at `position` in the order.
-    pub(crate) fn schedule_campaign(&mut self, position: u32, after: Duration, now: Moment) {
+    pub(crate) fn schedule_campaign(&mut self, position: u32, after: Duration, now: Timestamp) {
         self.campaign.attempts = 0;
-        self.campaign.at = Some(now + after + STAGGER * position);
+        self.campaign.at = Some(now + after + CAMPAIGN_STAGGER * position);
     }
 
     /// When a campaign or the end of a held vote request is due.
-    pub(crate) fn campaign_at(&self) -> Moment {
-        let held_votes = self.campaign.held_votes.first().map_or(Moment::NEVER, |(until, _)| *until);
-        self.campaign.at.unwrap_or(Moment::NEVER).min(held_votes)
+    pub(crate) fn campaign_at(&self) -> Timestamp {
+        let held_votes = self.campaign.held_votes.first().map_or(Timestamp::NEVER, |(until, _)| *until);
+        self.campaign.at.unwrap_or(Timestamp::NEVER).min(held_votes)
     }
 
     /// If a campaign is due: campaigns if `is_allowed`, and schedules the next attempt of the voter at `position` in
     /// the order.
-    pub(crate) fn campaign_if_due(&mut self, position: u32, is_allowed: bool, now: Moment) {
+    pub(crate) fn campaign_if_due(&mut self, position: u32, is_allowed: bool, now: Timestamp) {
         self.campaign.held_votes.retain(|(until, _)| *until > now);
         if self.leader().is_some() {
             (self.campaign.at, self.campaign.attempts) = (None, 0);
@@ -78,11 +78,11 @@ impl Consensus {
     }
 
     fn retry_delay(&self, position: u32) -> Duration {
-        (MIN_RETRY * 2u32.pow(self.campaign.attempts.min(9))).min(MAX_RETRY) + STAGGER * position
+        (MIN_RETRY * 2u32.pow(self.campaign.attempts.min(9))).min(MAX_RETRY) + CAMPAIGN_STAGGER * position
     }
 
     /// Passes a peer's message to the library. Returns `false` if the message is invalid.
-    pub(crate) fn step(&mut self, from: Id, message: &RaftMessage, position: u32, now: Moment) -> bool {
+    pub(crate) fn step(&mut self, from: Id, message: &RaftMessage, position: u32, now: Timestamp) -> bool {
         let Some(message) = message.to_raft(from.0, self.node.raft.id) else { return false };
         let kind = message.get_msg_type();
         if kind == MessageType::MsgAppendResponse && !message.reject && message.index > self.last_index() {
@@ -94,7 +94,7 @@ impl Consensus {
             if self.last_index() == 0 && message.index > 0 {
                 return true;
             }
-            let earliest = now + RIVAL_DELAY + STAGGER * position;
+            let earliest = now + RIVAL_DELAY + CAMPAIGN_STAGGER * position;
             self.campaign.at = self.campaign.at.map(|at| at.max(earliest));
             let is_bound = self.leader().is_some() && message.context.as_ref() != raft_transfer();
             if is_bound && !self.is_leader() && self.campaign.held_votes.len() < MAX_HELD_VOTES {

@@ -15,7 +15,7 @@ use raft::eraftpb::{self, ConfChangeType, ConfChangeV2, ConfState, EntryType, Me
 use raft::{Config, INVALID_ID, RawNode, StateRole, Storage};
 
 pub(crate) use self::campaign::Campaign;
-use crate::store::{Mirror, Write};
+use crate::store::{RaftStorage, Write};
 use crate::wire::RaftMessage;
 
 /// After how many ticks without a quorum a leader steps down. This is a safety net: the failure detector is faster.
@@ -59,8 +59,8 @@ struct PendingWrite {
 
 /// The raft library, and the work that waits for the disk.
 pub(crate) struct Consensus {
-    node: RawNode<Mirror>,
-    mirror: Mirror,
+    node: RawNode<RaftStorage>,
+    mirror: RaftStorage,
     conf: ConfState,
     /// In ascending order of the writes' numbers.
     pending_writes: VecDeque<PendingWrite>,
@@ -79,7 +79,7 @@ impl Consensus {
     /// Creates the consensus module from the contents of the disk.
     pub(crate) fn new(
         own: Id,
-        mirror: Mirror,
+        mirror: RaftStorage,
         campaign: Campaign,
         skips_durability: bool,
     ) -> Result<Self, raft::Error> {

@@ -11,14 +11,14 @@ fn grant(office: &str, id: u64, after: u64) -> Command {
         holder: Holder { id: Id(id), incarnation: 1 },
         expected_token: after,
         mode: Mode::Exclusive,
-        cause: Cause::Vacant,
+        cause: ChangeReason::Vacant,
         pinned: false,
         unix_ms: 0,
     }
 }
 
 fn vacate(office: &str, token: u64) -> Command {
-    Command::Vacate { office: office.to_string(), token, cause: Cause::Resigned, unix_ms: 0 }
+    Command::Vacate { office: office.to_string(), token, cause: ChangeReason::Resigned, unix_ms: 0 }
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn largest_table(offices: usize) -> Table {
         for number in 0..offices {
             let office = if number == 0 { LEADER.to_string() } else { long_name(number) };
             let holder = Holder { id: Id(u64::MAX), incarnation: u64::MAX };
-            let (expected_token, mode, cause) = (table.token(&office), Mode::Fenced, Cause::Elected);
+            let (expected_token, mode, cause) = (table.token(&office), Mode::Fenced, ChangeReason::Elected);
             let grant = Command::Grant { office, holder, expected_token, mode, cause, pinned: true, unix_ms: u64::MAX };
             index += 1;
             assert!(table.apply(index, grant).is_some(), "there is room for {offices} offices");

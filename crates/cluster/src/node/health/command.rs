@@ -1,4 +1,4 @@
-//! A command that says how well the host is.
+//! Health checks by a command.
 
 use std::io::Read;
 use std::os::fd::AsRawFd;
@@ -13,11 +13,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 const OUTPUT: Token = Token(1);
 const END: Token = Token(2);
-/// The first line need not be longer.
+/// How much of the output is kept.
 const MAX_BYTES: usize = 256;
 
-/// The score: none if the command cannot be run. It is over when the command ends, its time is up, or the waker of the
-/// poll is woken; nothing that it started in its process group is left then.
+/// Runs the command and returns its score; `None` if it cannot be started. It ends when the command ends, its time is
+/// up, or the poll's waker is woken. Afterwards nothing of its process group is left.
 pub(super) fn probe(command: &[String], until: Instant, poll: &mut Poll) -> Option<u8> {
     let (program, arguments) = command.split_first()?;
     let mut child = Command::new(program)
@@ -28,20 +28,20 @@ pub(super) fn probe(command: &[String], until: Instant, poll: &mut Poll) -> Opti
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    let mut said = Vec::new();
-    let has_ended = follow(&mut child, until, poll, &mut said).unwrap_or(false);
-    // It has not been waited for, so its number is still its own.
+    let mut output_bytes = Vec::new();
+    let has_ended = wait_for_end(&mut child, until, poll, &mut output_bytes).unwrap_or(false);
+    // The child has not been waited for, so its process id is still its own.
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(group) = group {
-        // There is nothing to kill if everybody is gone.
+        // Fails if every process of the group has ended.
         let _ = kill_process_group(group, Signal::KILL);
     }
     let status = child.wait().ok()?;
-    Some(if has_ended && status.success() { score(&said) } else { 0 })
+    Some(if has_ended && status.success() { score(&output_bytes) } else { 0 })
 }
 
-/// ReadIndex what the command says until it ends: true if it does in time.
-fn follow(child: &mut Child, until: Instant, poll: &mut Poll, said: &mut Vec<u8>) -> Option<bool> {
+/// Reads the output until the command ends. Returns true if it ends in time.
+fn wait_for_end(child: &mut Child, until: Instant, poll: &mut Poll, output_bytes: &mut Vec<u8>) -> Option<bool> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw)?;
     let end = pidfd_open(pid, PidfdFlags::empty()).ok()?;
     let mut output = Receiver::from(child.stdout.take()?);
@@ -58,7 +58,7 @@ fn follow(child: &mut Child, until: Instant, poll: &mut Poll, said: &mut Vec<u8>
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             result => result.ok()?,
         }
-        listen(&mut output, said);
+        read_output(&mut output, output_bytes);
         if events.iter().any(|event| event.token() == super::STOP) {
             return Some(false);
         }
@@ -68,20 +68,20 @@ fn follow(child: &mut Child, until: Instant, poll: &mut Poll, said: &mut Vec<u8>
     }
 }
 
-/// Takes what there is and keeps the beginning. Errors are ends.
-fn listen(output: &mut Receiver, said: &mut Vec<u8>) {
-    let mut piece = [0; 4096];
-    // A command that writes faster than this can be read must not keep this from looking at the clock.
+/// Reads what is there and keeps the beginning. An error counts as the end.
+fn read_output(output: &mut Receiver, output_bytes: &mut Vec<u8>) {
+    let mut chunk = [0; 4096];
+    // Bounded, so that a command that writes without pause cannot delay the timeout.
     for _ in 0..256 {
-        let Ok(count @ 1..) = output.read(&mut piece) else { return };
-        let room = MAX_BYTES - said.len();
-        said.extend_from_slice(&piece[..count.min(room)]);
+        let Ok(count @ 1..) = output.read(&mut chunk) else { return };
+        let room = MAX_BYTES - output_bytes.len();
+        output_bytes.extend_from_slice(&chunk[..count.min(room)]);
     }
 }
 
-/// A number on the first line, if there is one.
-fn score(said: &[u8]) -> u8 {
-    let line = said.split(|byte| *byte == b'\n').next().unwrap_or_default();
+/// The score on the first line; 100 if there is none.
+fn score(output_bytes: &[u8]) -> u8 {
+    let line = output_bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let number = std::str::from_utf8(line).ok().and_then(|line| line.trim().parse::<u64>().ok());
     number.map_or(100, |number| number.min(100) as u8)
 }

@@ -1,14 +1,14 @@
-//! Nothing that was synced is lost in silence.
+//! Damage to synced data is always detected.
 
 use super::fake::{Crash, Fake, Fault};
-use super::model::{Model, Op, who};
+use super::model::{Model, Op, owner};
 use crate::store::block::{self, BLOCK, Batch};
 use crate::store::{Store, StoreError};
 
-/// A store with three synced batches behind the two it begins with: of one, three and one block.
+/// A store with three synced batches after its two initial ones: of one, three and one block.
 fn small() -> (Fake, Vec<Model>) {
     let fake = Fake::new();
-    let (mut store, _) = fake.open(&who()).expect("a new store");
+    let (mut store, _) = fake.open(&owner()).expect("a new store");
     let mut model = Model::default();
     let mut after = vec![model.clone()];
     let append = |size| Op::Append { dropped: 0, count: 1, size };
@@ -22,10 +22,10 @@ fn small() -> (Fake, Vec<Model>) {
 const USED: usize = 7;
 
 fn open(fake: &Fake) -> Result<Model, StoreError> {
-    fake.open(&who()).map(|(_, recovered)| Model::of(&recovered.mirror))
+    fake.open(&owner()).map(|(_, recovered)| Model::of(&recovered.storage))
 }
 
-/// It must be called damaged, with the place.
+/// Asserts that the store reports damage. Returns the offset.
 fn assert_corrupt(fake: &Fake, name: &str, case: &str) -> u64 {
     match open(fake) {
         Err(StoreError::Corrupt { file, offset, .. }) if file.ends_with(name) => offset,
@@ -34,7 +34,7 @@ fn assert_corrupt(fake: &Fake, name: &str, case: &str) -> u64 {
 }
 
 #[test]
-fn every_flipped_byte_is_noticed() {
+fn detects_every_flipped_byte() {
     let (fake, after) = small();
     let log = fake.contents("log");
     assert!(log[(USED - 1) * BLOCK..USED * BLOCK].iter().any(|byte| *byte != 0));
@@ -56,7 +56,7 @@ fn every_flipped_byte_is_noticed() {
 }
 
 #[test]
-fn every_cut_is_noticed() {
+fn detects_every_truncation() {
     let (fake, _) = small();
     let length = fake.contents("log").len();
     let near = 0..(USED + 1) * BLOCK;
@@ -73,7 +73,7 @@ fn every_cut_is_noticed() {
 }
 
 #[test]
-fn blocks_that_vanish_are_noticed_unless_they_are_of_the_last_batch() {
+fn detects_zeroed_blocks_except_in_the_last_batch() {
     let (fake, after) = small();
     let vanish = |blocks: std::ops::Range<usize>| {
         let copy = fake.copy();
@@ -86,9 +86,9 @@ fn blocks_that_vanish_are_noticed_unless_they_are_of_the_last_batch() {
     for from in 0..2 {
         assert_corrupt(&vanish(from..USED), "log", &format!("without everything from block {from} on"));
     }
-    // A disk that says it has written and has not: what is left looks as if the write had never been tried.
+    // A disk that loses an acknowledged write: the rest looks as if the write had never been tried.
     assert_eq!(open(&vanish(USED - 1..USED)).expect("one batch less"), after[2]);
-    // Two blocks that change places, and one that is written over another.
+    // A block copied over another one.
     for (one, other) in (0..USED).flat_map(|one| (0..USED + 2).map(move |other| (one, other))).filter(|(a, b)| a != b) {
         let copy = fake.copy();
         copy.edit("log", |log| log.copy_within(one * BLOCK..(one + 1) * BLOCK, other * BLOCK));
@@ -97,9 +97,9 @@ fn blocks_that_vanish_are_noticed_unless_they_are_of_the_last_batch() {
 }
 
 #[test]
-fn what_was_torn_is_cut_off_and_reported() {
+fn removes_and_reports_a_torn_write() {
     let (fake, after) = small();
-    let (mut store, _) = fake.open(&who()).expect("an old store");
+    let (mut store, _) = fake.open(&owner()).expect("an old store");
     let mut model = after[3].clone();
     let write = model.act(&Op::Append { dropped: 0, count: 1, size: 1200 }, 1, true);
     // The process dies between writing and syncing.
@@ -116,16 +116,16 @@ fn what_was_torn_is_cut_off_and_reported() {
                 log[(start + block) * BLOCK..(start + block + 1) * BLOCK].fill(0);
             }
         });
-        let (_, recovered) = copy.open(&who()).unwrap_or_else(|error| panic!("{lost:03b}: {error}"));
+        let (_, recovered) = copy.open(&owner()).unwrap_or_else(|error| panic!("{lost:03b}: {error}"));
         let expected = if lost == 0 { &model } else { &after[3] };
-        assert_eq!(Model::of(&recovered.mirror), *expected, "{lost:03b}");
+        assert_eq!(Model::of(&recovered.storage), *expected, "{lost:03b}");
         let torn = (1..7).contains(&lost).then_some((start * BLOCK) as u64);
         assert_eq!(recovered.torn_at, torn, "{lost:03b}");
     }
 }
 
 #[test]
-fn batches_that_were_not_synced_may_vanish_in_any_order() {
+fn unsynced_batches_may_be_lost_in_any_order() {
     let salt = 7;
     let batch = |number, durable| Batch { number, durable, allocated: 5 };
     let file = |lost: &[usize], durable: u32| {
@@ -148,14 +148,14 @@ fn batches_that_were_not_synced_may_vanish_in_any_order() {
 }
 
 #[test]
-fn lengths_are_bounded() {
+fn rejects_batches_that_are_too_long() {
     let salt = 7;
     let batch = Batch { number: 0, durable: 0, allocated: 1 };
     let mut bytes = block::encode(&[9; 30], batch, 0, salt).expect("it is small");
-    let large = vec![0; block::LIMIT + 1];
+    let large = vec![0; block::MAX_BATCH_BYTES + 1];
     assert!(matches!(block::encode(&large, batch, 0, salt), Err(StoreError::TooLarge { .. })));
-    // A block that claims more than there can be, with a checksum that is right.
-    for length in [0, 1000, block::LIMIT as u32 + 1, u32::MAX] {
+    // A block with a correct checksum that claims an impossible length.
+    for length in [0, 1000, block::MAX_BATCH_BYTES as u32 + 1, u32::MAX] {
         bytes[16..20].copy_from_slice(&length.to_le_bytes());
         let mut hasher = crc32fast::Hasher::new_with_initial(salt);
         hasher.update(&[0; 8]);
@@ -167,7 +167,7 @@ fn lengths_are_bounded() {
 }
 
 #[test]
-fn a_file_of_another_store_is_refused() {
+fn rejects_the_log_of_another_store() {
     let (one, _) = small();
     let (other, _) = small();
     let log = other.contents("log");
@@ -176,9 +176,9 @@ fn a_file_of_another_store_is_refused() {
 }
 
 #[test]
-fn many_entries_are_written_anew_in_parts() {
+fn a_rewrite_splits_many_entries_into_batches() {
     let fake = Fake::new();
-    let (mut store, _) = fake.open(&who()).expect("a new store");
+    let (mut store, _) = fake.open(&owner()).expect("a new store");
     let mut model = Model::default();
     for number in 1..=12 {
         let op = Op::Append { dropped: 0, count: 3, size: 300_000 };
@@ -188,7 +188,7 @@ fn many_entries_are_written_anew_in_parts() {
     assert_eq!(open(&fake).expect("an old store"), model);
     let log = fake.contents("log");
     assert!(log.len() > 10 << 20);
-    // Without its last batch, the vote, it is not a log any more, although none was appended.
+    // Without its last initial batch, the hard state, it is not a valid log.
     let used = log.chunks(BLOCK).rposition(|block| block.iter().any(|byte| *byte != 0)).expect("it is not empty");
     fake.edit("log", |log| log[used * BLOCK..(used + 1) * BLOCK].fill(0));
     assert_corrupt(&fake, "log", "without the vote");

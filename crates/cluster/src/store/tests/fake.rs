@@ -1,4 +1,4 @@
-//! A folder in memory that fails when it is told to, and forgets what was not made durable.
+//! A folder in memory with injected faults, which forgets what was not made durable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -7,24 +7,24 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::store::block::BLOCK;
 use crate::store::files::{Files, Handle};
-use crate::store::{Recovered, Store, StoreError, Who};
+use crate::store::{Recovered, Store, StoreError, StoreOwner};
 
-/// When something goes wrong, counted in things done to files; and what.
+/// An injected fault: at which file operation, and what happens.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fault {
     pub(super) step: usize,
-    /// Whether it is done all the same, although it is said to have failed.
+    /// Whether the operation takes effect although it reports an error.
     pub(super) done: bool,
-    /// Whether nothing works from then on: the process is dead.
+    /// Whether every later operation fails too: the process is dead.
     pub(super) dead: bool,
 }
 
 /// What is lost when a process ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Crash {
-    /// Nothing: the kernel goes on.
+    /// Nothing: the kernel keeps the page cache.
     Process,
-    /// Whatever was not durable, or any part of it: a seed says which.
+    /// A part of what was not durable, chosen by a seed.
     Power(u64),
 }
 
@@ -32,7 +32,7 @@ pub(super) enum Crash {
 struct Inode {
     now: Vec<u8>,
     durable: Vec<u8>,
-    /// Blocks that the kernel still wants to write.
+    /// Blocks that the kernel has not written yet.
     dirty: BTreeSet<usize>,
 }
 
@@ -47,7 +47,7 @@ enum Change {
 }
 
 impl Change {
-    /// Nothing happens if the file has not come into being.
+    /// Has no effect if the file does not exist.
     fn apply(&self, names: &mut Names) {
         match self {
             Change::Create(name, inode) => {
@@ -69,13 +69,13 @@ impl Change {
 struct Inner {
     inodes: Vec<Inode>,
     names: Names,
-    /// What the names were when they were last made durable, and what has changed since.
+    /// The names at the last sync of the folder, and the changes since.
     durable_names: Names,
     changes: Vec<Change>,
     steps: usize,
     syncs: usize,
     fault: Option<Fault>,
-    /// No file gets longer than this in all.
+    /// The disk is full beyond this length of a file.
     room: Option<u64>,
 }
 
@@ -88,12 +88,12 @@ struct Open {
     inode: usize,
 }
 
-fn refuse(what: &str) -> io::Error {
-    io::Error::other(format!("{what} refused by the test"))
+fn injected(what: &str) -> io::Error {
+    io::Error::other(format!("{what}: injected fault"))
 }
 
-/// The next of a row of numbers that look random.
-fn draw(seed: &mut u64) -> u64 {
+/// The next pseudo-random number.
+fn random(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed ^ (mixed >> 31)
@@ -122,11 +122,11 @@ impl Fake {
         self.0.lock().expect("no test panics while it holds this")
     }
 
-    pub(super) fn open(&self, who: &Who) -> Result<(Store, Recovered), StoreError> {
-        Store::open_in(Box::new(self.clone()), Path::new("/fake"), who)
+    pub(super) fn open(&self, owner: &StoreOwner) -> Result<(Store, Recovered), StoreError> {
+        Store::open_in(Box::new(self.clone()), Path::new("/fake"), owner)
     }
 
-    /// From now on.
+    /// Injects a fault from now on.
     pub(super) fn set_fault(&self, fault: Option<Fault>) {
         let mut inner = self.inner();
         inner.fault = fault;
@@ -137,22 +137,22 @@ impl Fake {
         self.inner().room = room;
     }
 
-    /// How many things were done to files since a fault was last set.
+    /// How many file operations there were since a fault was last set.
     pub(super) fn steps(&self) -> usize {
         self.inner().steps
     }
 
-    /// How often a file, not the folder, was made durable.
+    /// How often a file, not the folder, was synced.
     pub(super) fn syncs(&self) -> usize {
         self.inner().syncs
     }
 
-    /// What a file holds.
+    /// The content of a file.
     pub(super) fn contents(&self, name: &str) -> Vec<u8> {
-        self.read(name).expect("reading never fails").expect("the file is there")
+        self.read(name).expect("reading never fails").expect("the file exists")
     }
 
-    /// Changes what a file holds, behind everybody's back.
+    /// Changes the content of a file behind the store's back.
     pub(super) fn edit(&self, name: &str, edit: impl FnOnce(&mut Vec<u8>)) {
         let mut inner = self.inner();
         let inode = inner.names[name];
@@ -166,18 +166,18 @@ impl Fake {
         let Crash::Power(mut seed) = crash else { return };
         let mut names = inner.durable_names.clone();
         for change in std::mem::take(&mut inner.changes) {
-            if draw(&mut seed).is_multiple_of(2) {
+            if random(&mut seed).is_multiple_of(2) {
                 change.apply(&mut names);
             }
         }
         (inner.names, inner.durable_names) = (names.clone(), names);
         for inode in &mut inner.inodes {
-            if draw(&mut seed).is_multiple_of(2) {
+            if random(&mut seed).is_multiple_of(2) {
                 let length = inode.now.len();
                 inode.durable.resize(length, 0);
             }
             for block in std::mem::take(&mut inode.dirty) {
-                if draw(&mut seed).is_multiple_of(2) {
+                if random(&mut seed).is_multiple_of(2) {
                     inode.keep(block);
                 }
             }
@@ -191,8 +191,8 @@ impl Fake {
         let step = inner.steps;
         inner.steps += 1;
         match inner.fault {
-            Some(fault) if fault.step == step => (fault.done, Err(refuse(what))),
-            Some(fault) if fault.dead && fault.step < step => (false, Err(refuse(what))),
+            Some(fault) if fault.step == step => (fault.done, Err(injected(what))),
+            Some(fault) if fault.dead && fault.step < step => (false, Err(injected(what))),
             _ => (true, Ok(())),
         }
     }
@@ -228,7 +228,7 @@ impl Files for Fake {
         Ok(inner.names.get(name).map(|inode| inner.inodes[*inode].now.clone()))
     }
 
-    /// A file of the same name becomes another one: that is at least as forgetful as emptying it.
+    /// An existing file is replaced, which loses at least as much as truncating it.
     fn create(&self, name: &str) -> io::Result<Box<dyn Handle>> {
         let inode = {
             let mut inner = self.inner();
@@ -271,7 +271,7 @@ impl Handle for Open {
         result
     }
 
-    /// Of one that fails, the first half may be done.
+    /// A failed write may have written its first half.
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let (go, result) = self.folder.step("write");
         let length = match (go, &result) {
@@ -290,7 +290,7 @@ impl Handle for Open {
         result
     }
 
-    /// After one that fails, the kernel believes that nothing is left to be written.
+    /// After a failed sync the kernel considers everything written.
     fn sync(&mut self) -> io::Result<()> {
         let (go, result) = self.folder.step("sync");
         let mut inner = self.folder.inner();

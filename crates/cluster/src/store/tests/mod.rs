@@ -2,8 +2,8 @@
 
 mod crash;
 mod damage;
-mod disk;
+mod disk_writer;
 mod fake;
 mod folder;
-mod mirror;
 mod model;
+mod raft_storage;

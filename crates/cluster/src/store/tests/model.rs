@@ -1,4 +1,4 @@
-//! What a store should hold, said a second time and more simply; and writes to fill it.
+//! A naive model of a store, and random writes for both.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,24 +7,24 @@ use hustings_protocol::Id;
 use proptest::prelude::*;
 use raft::eraftpb::{Entry, EntryType, HardState, Snapshot};
 
-use crate::store::{Mirror, Who, Write};
+use crate::store::{RaftStorage, StoreOwner, Write};
 
-pub(super) fn who() -> Who {
-    Who { cluster: "atlas".to_string(), id: Id(3) }
+pub(super) fn owner() -> StoreOwner {
+    StoreOwner { cluster: "atlas".to_string(), id: Id(3) }
 }
 
-/// What a write does, without the numbers that depend on those before.
+/// What a write does, independent of earlier writes.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
-    /// Drops up to so many entries that are not committed, and appends some of a size.
+    /// Drops up to this many uncommitted entries, and appends some of this size.
     Append { dropped: u64, count: u64, size: usize },
     /// A new term and a vote in it.
     Vote,
     /// Commits one entry more.
     Commit,
-    /// A snapshot from somebody else, so far ahead of everything here.
+    /// Installs a snapshot of another node, this far ahead of the log.
     Install { ahead: u64 },
-    /// A snapshot of one's own, of what is committed; so many of the entries before it stay.
+    /// Takes a snapshot at the commit index, and keeps this many entries before it.
     Compact { kept: u64 },
 }
 
@@ -39,24 +39,24 @@ pub(super) fn any_op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What should be there.
+/// The expected content of a store.
 #[derive(Clone, PartialEq, Default)]
 pub(super) struct Model {
     pub(super) term: u64,
     pub(super) vote: u64,
     pub(super) commit: u64,
     pub(super) snapshot: Snapshot,
-    pub(super) gone: (u64, u64),
+    pub(super) compacted: (u64, u64),
     pub(super) entries: BTreeMap<u64, Entry>,
 }
 
-/// Without the data: only how much it is, and how it begins.
+/// Prints only the length and the first byte of data.
 impl fmt::Debug for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let metadata = self.snapshot.get_metadata();
         let (snapshot, begin) = ((metadata.index, metadata.term), self.snapshot.data.first());
         write!(f, "term {} vote {} commit {} snapshot {snapshot:?}{begin:?}", self.term, self.vote, self.commit)?;
-        write!(f, " gone {:?} entries", self.gone)?;
+        write!(f, " compacted {:?} entries", self.compacted)?;
         self.entries.iter().try_for_each(|(index, entry)| {
             write!(f, " {index}/{}/{}*{:?}", entry.term, entry.data.len(), entry.data.first())
         })
@@ -65,26 +65,26 @@ impl fmt::Debug for Model {
 
 impl Model {
     pub(super) fn last(&self) -> u64 {
-        self.entries.last_key_value().map_or(self.gone.0, |(index, _)| *index)
+        self.entries.last_key_value().map_or(self.compacted.0, |(index, _)| *index)
     }
 
     fn hard_state(&self) -> HardState {
         HardState { term: self.term, vote: self.vote, commit: self.commit, ..Default::default() }
     }
 
-    pub(super) fn of(mirror: &Mirror) -> Self {
-        let state = mirror.state();
+    pub(super) fn of(storage: &RaftStorage) -> Self {
+        let state = storage.state();
         Model {
             term: state.hard_state.term,
             vote: state.hard_state.vote,
             commit: state.hard_state.commit,
             snapshot: state.snapshot,
-            gone: state.gone,
+            compacted: state.compacted,
             entries: state.entries.into_iter().map(|entry| (entry.index, entry)).collect(),
         }
     }
 
-    /// Does something, and says how it is written down.
+    /// Applies an operation, and returns the write that stores it.
     pub(super) fn act(&mut self, op: &Op, number: u64, sync: bool) -> Write {
         let mut write = Write { number, sync, ..Default::default() };
         match *op {
@@ -103,17 +103,17 @@ impl Model {
             Op::Install { ahead } => {
                 self.term += 1;
                 self.commit = self.last() + ahead + 1;
-                self.gone = (self.commit, self.term);
+                self.compacted = (self.commit, self.term);
                 self.entries.clear();
                 self.snapshot = snapshot(self.commit, self.term, number);
                 write.snapshot = Some(self.snapshot.clone());
             }
             Op::Compact { kept } => {
-                let term = self.entries.get(&self.commit).map_or(self.gone.1, |entry| entry.term);
+                let term = self.entries.get(&self.commit).map_or(self.compacted.1, |entry| entry.term);
                 self.snapshot = snapshot(self.commit, term, number);
                 let upto = self.commit.saturating_sub(kept);
                 if let Some(entry) = self.entries.get(&upto) {
-                    self.gone = (upto, entry.term);
+                    self.compacted = (upto, entry.term);
                 }
                 self.entries.retain(|index, _| *index > upto);
                 write.snapshot = Some(self.snapshot.clone());
@@ -149,7 +149,7 @@ pub(super) fn snapshot(index: u64, term: u64, fill: u64) -> Snapshot {
     snapshot
 }
 
-/// A bit of everything, with a file that grows and one that is written anew.
+/// A mix of all operations, with a file that grows and one that is rewritten.
 pub(super) fn script() -> Vec<(Op, bool)> {
     let append = |dropped, count, size| Op::Append { dropped, count, size };
     vec![

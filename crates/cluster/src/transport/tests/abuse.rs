@@ -1,30 +1,30 @@
-//! Those who mean harm, or are broken: memory and time are bounded, and the others go on.
+//! Malicious and broken peers: memory and time are bounded, and other connections are not affected.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use super::raw::Raw;
-use super::refusals::lonely;
+use super::rejections::single_node;
 use super::*;
 
-/// A connection that a test keeps open without a word.
+/// A connection on which the peer sends nothing.
 fn silent(world: &World, to: u64) -> TcpStream {
     let socket = TcpStream::connect(world.address(to)).expect("the node listens");
     socket.set_nonblocking(true).expect("it is a socket");
     socket
 }
 
-/// Both say something and hear it: how many passes that took.
+/// Nodes 1 and 2 exchange a frame.
 fn exchange(world: &mut World, number: u64) {
     let word = number.to_le_bytes();
-    assert!(world.say(1, 2, &word) && world.say(2, 1, &word));
+    assert!(world.send(1, 2, &word) && world.send(2, 1, &word));
     world.until("both hear", |world| {
-        world.node(1).heard(2).last() == Some(&&word[..]) && world.node(2).heard(1).last() == Some(&&word[..])
+        world.node(1).received(2).last() == Some(&&word[..]) && world.node(2).received(1).last() == Some(&&word[..])
     });
 }
 
 #[test]
-fn random_bytes_are_refused_at_once() {
+fn random_bytes_are_rejected_at_once() {
     let mut world = World::connected(2, Limits::default());
     let mut state = 1u64;
     for round in 0..50u64 {
@@ -38,16 +38,16 @@ fn random_bytes_are_refused_at_once() {
         exchange(&mut world, round);
         let garbage = |world: &World| {
             let counters = world.node(1).counters();
-            counters.refused(Ended::Garbage) + counters.refused(Ended::Refused)
+            counters.rejected(CloseReason::Malformed) + counters.rejected(CloseReason::CertificateRejected)
         };
-        world.until("it is refused", |world| garbage(world) == round + 1);
+        world.until("it is rejected", |world| garbage(world) == round + 1);
     }
     assert_eq!(world.node(1).ups_and_downs(2), (1, 0));
     assert_eq!(world.node(1).links(), 1);
 }
 
 #[test]
-fn half_open_connections_are_bounded_in_number_and_time_and_the_others_go_on() {
+fn limits_the_number_and_duration_of_unauthenticated_connections() {
     let limits = Limits { handshake: Duration::from_millis(300), ..Limits::default() };
     let mut world = World::connected(2, limits);
     let mut open = Vec::new();
@@ -62,14 +62,15 @@ fn half_open_connections_are_bounded_in_number_and_time_and_the_others_go_on() {
     assert_eq!(world.node(1).links(), 1 + limits.unauthenticated);
     world.until("time is up", |world| world.node(1).links() == 1);
     let counters = world.node(1).counters();
-    let (many, slow) = (counters.refused(Ended::TooMany), counters.refused(Ended::TooSlow));
+    let (many, slow) =
+        (counters.rejected(CloseReason::TooManyPending), counters.rejected(CloseReason::HandshakeTimeout));
     assert!(many > 0 && slow >= limits.unauthenticated as u64 && many + slow >= 199, "{many} {slow}");
     exchange(&mut world, 1000);
     assert_eq!(world.node(1).ups_and_downs(2), (1, 0));
 }
 
 #[test]
-fn a_member_gets_in_although_the_door_is_crowded() {
+fn a_member_connects_despite_many_unauthenticated_connections() {
     let mut world = World::connected(2, Limits::default());
     let _crowd: Vec<_> = (0..100).map(|_| silent(&world, 1)).collect();
     world.until("they are there", |world| world.node(1).counters().accepted >= 100);
@@ -77,11 +78,11 @@ fn a_member_gets_in_although_the_door_is_crowded() {
     world.until("it is up again", |world| world.all_connected());
 }
 
-/// One host's crowd pushes out its own, not the few of another host.
+/// Excess connections of one host displace only connections of that host.
 #[test]
-fn one_host_cannot_push_the_others_out() {
+fn one_host_cannot_displace_the_connections_of_others() {
     let limits = Limits { unauthenticated: 8, ..Limits::default() };
-    let mut world = lonely(limits);
+    let mut world = single_node(limits);
     let port: u16 = world.address(1).rsplit(':').next().and_then(|port| port.parse().ok()).expect("it has a port");
     let elsewhere = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None);
     let elsewhere = elsewhere.expect("there are sockets");
@@ -94,15 +95,15 @@ fn one_host_cannot_push_the_others_out() {
     world.until("it is in", |world| world.node(1).counters().accepted == 1);
     let _crowd: Vec<_> = (0..40).map(|_| silent(&world, 1)).collect();
     world.until("the crowd has come", |world| world.node(1).counters().accepted == 41);
-    assert_eq!(world.node(1).counters().refused(Ended::TooMany), 33);
+    assert_eq!(world.node(1).counters().rejected(CloseReason::TooManyPending), 33);
     let error = other.read(&mut [0]).expect_err("nothing was sent to it, and it was not closed");
     assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
 }
 
 #[test]
-fn a_frame_larger_than_the_limit_ends_the_connection() {
+fn a_frame_beyond_the_limit_closes_the_connection() {
     let limits = Limits { frame: 10_000, ..Limits::default() };
-    let mut world = lonely(limits);
+    let mut world = single_node(limits);
     let mut raw = Raw::established(&mut world, 1, 2);
     raw.frame(&[1; 10_000]);
     raw.plain(&10_001u32.to_le_bytes());
@@ -110,21 +111,21 @@ fn a_frame_larger_than_the_limit_ends_the_connection() {
         raw.pump();
         !world.node(1).is_up(2)
     });
-    assert_eq!(world.node(1).why_down(2), Some(Ended::Oversize));
-    assert_eq!(world.node(1).heard(2), [&[1; 10_000]]);
+    assert_eq!(world.node(1).down_reason(2), Some(CloseReason::FrameTooLarge));
+    assert_eq!(world.node(1).received(2), [&[1; 10_000]]);
     let mut world = World::connected(2, limits);
-    assert!(!world.say(1, 2, &[1; 10_001]), "nor is one sent");
-    assert!(world.say(1, 2, &[1; 10_000]) && world.node(1).is_up(2));
+    assert!(!world.send(1, 2, &[1; 10_001]), "nor is one sent");
+    assert!(world.send(1, 2, &[1; 10_000]) && world.node(1).is_up(2));
 }
 
 #[test]
-fn one_that_does_not_read_is_cut_off_when_the_queue_is_full() {
+fn a_peer_that_does_not_read_is_disconnected_when_the_queue_is_full() {
     let limits = Limits { queue: 1 << 20, ..Limits::default() };
     let (mut world, mut raw) = with_a_third(limits);
     raw.pump();
     let payload = vec![3; 100_000];
     let mut taken = 0;
-    while world.say(1, 3, &payload) {
+    while world.send(1, 3, &payload) {
         taken += 1;
         assert!(taken < 1000, "the queue has no end");
         exchange(&mut world, taken);
@@ -132,13 +133,13 @@ fn one_that_does_not_read_is_cut_off_when_the_queue_is_full() {
         assert!(queued <= limits.queue, "{queued}");
     }
     assert!(taken >= 10, "at least the queue was filled: {taken}");
-    assert_eq!(world.node(1).why_down(3), Some(Ended::SlowReader));
-    assert!(!world.say(1, 3, b"more"));
+    assert_eq!(world.node(1).down_reason(3), Some(CloseReason::SlowReader));
+    assert!(!world.send(1, 3, b"more"));
     exchange(&mut world, 5000);
     assert_eq!(world.node(1).ups_and_downs(2), (1, 0));
 }
 
-/// A flood: so many frames at once, without end.
+/// Queues many frames at once.
 fn flood(raw: &mut Raw, frames: usize) {
     let mut bytes = Vec::new();
     (0..frames).for_each(|_| frame::encode(b"flood", &mut bytes));
@@ -158,14 +159,14 @@ fn with_a_third(limits: Limits) -> (World, Raw) {
 }
 
 #[test]
-fn in_one_pass_a_flood_gets_no_more_than_its_share() {
+fn limits_the_frames_of_one_peer_in_one_pass() {
     let (mut world, mut raw) = with_a_third(Limits::default());
     flood(&mut raw, 20_000);
     raw.pump();
-    let (mut before, mut most) = (world.node(1).heard(3).len(), 0);
+    let (mut before, mut most) = (world.node(1).received(3).len(), 0);
     world.until("all of it is heard, a little in each pass", |world| {
         raw.pump();
-        let heard = world.node(1).heard(3).len();
+        let heard = world.node(1).received(3).len();
         most = most.max(heard - before);
         before = heard;
         heard == 20_000
@@ -175,7 +176,7 @@ fn in_one_pass_a_flood_gets_no_more_than_its_share() {
 }
 
 #[test]
-fn in_one_pass_large_frames_get_no_more_than_their_share() {
+fn limits_the_bytes_of_one_peer_in_one_pass() {
     let (mut world, mut raw) = with_a_third(Limits::default());
     (0..4).for_each(|_| raw.frame(&vec![5; 1 << 20]));
     let (mut before, mut most) = (world.node(1).counters().bytes_in, 0);
@@ -184,17 +185,23 @@ fn in_one_pass_large_frames_get_no_more_than_their_share() {
         let read = world.node(1).counters().bytes_in;
         most = most.max(read - before);
         before = read;
-        world.node(1).heard(3).len() == 4
+        world.node(1).received(3).len() == 4
     });
     // Again two passes of the node; the last read of each may go beyond by one record.
     assert!(most <= 2 * (64 + 17) * 1024, "{most} bytes in one pass");
 }
 
-const FEW: Limits =
-    Limits { frames_a_second: 1000, burst: 500, frame: 4096, queue: 1 << 20, unauthenticated: 32, handshake: PATIENCE };
+const FEW: Limits = Limits {
+    frames_per_second: 1000,
+    burst: 500,
+    frame: 4096,
+    queue: 1 << 20,
+    unauthenticated: 32,
+    handshake: TIMEOUT,
+};
 
 #[test]
-fn a_flood_waits_while_a_third_is_heard_as_ever_and_is_cut_off_in_the_end() {
+fn a_flooding_peer_is_throttled_without_affecting_others_and_then_disconnected() {
     let (mut world, mut raw) = with_a_third(FEW);
     let begun = world.clock.now();
     flood(&mut raw, 400_000);
@@ -208,16 +215,16 @@ fn a_flood_waits_while_a_third_is_heard_as_ever_and_is_cut_off_in_the_end() {
     let memory: usize = world.node(1).transport.slots.iter().map(|link| link.memory()).max().unwrap_or_default();
     assert!(memory < 128 * 1024, "what waits, waits with the peer: {memory}");
     while world.node(1).is_up(3) {
-        assert!(world.clock.now().since(begun) < PATIENCE, "nobody stops it");
+        assert!(world.clock.now().since(begun) < TIMEOUT, "nobody stops it");
         exchange(&mut world, rounds);
         raw.pump();
         rounds += 1;
     }
     let passed = world.clock.now().since(begun);
     assert!(passed >= Duration::from_secs(1) && rounds > 20, "{passed:?} {rounds}");
-    let (heard, most) = (world.node(1).heard(3).len(), 500 + passed.as_millis() as usize + 64);
+    let (heard, most) = (world.node(1).received(3).len(), 500 + passed.as_millis() as usize + 64);
     assert!((500..=most).contains(&heard), "{heard} frames in {passed:?}");
-    assert_eq!(world.node(1).why_down(3), Some(Ended::Flood));
+    assert_eq!(world.node(1).down_reason(3), Some(CloseReason::RateLimitExceeded));
     assert_eq!(world.node(1).ups_and_downs(2), (1, 0));
     // It does not get a new share by coming back.
     let mut again = Raw::established(&mut world, 1, 3);
@@ -228,12 +235,12 @@ fn a_flood_waits_while_a_third_is_heard_as_ever_and_is_cut_off_in_the_end() {
         world.node(1).transport.slots.iter().any(|link| link.throttled.is_some())
     });
     let passed = world.clock.now().since(begun);
-    let (heard, most) = (world.node(1).heard(3).len(), 500 + passed.as_millis() as usize + 64);
+    let (heard, most) = (world.node(1).received(3).len(), 500 + passed.as_millis() as usize + 64);
     assert!(heard <= most, "{heard} frames in {passed:?}");
 }
 
 #[test]
-fn the_end_of_a_flood_is_noticed_before_all_of_it_is_heard() {
+fn notices_the_end_of_a_throttled_peer_at_once() {
     let (mut world, mut raw) = with_a_third(FEW);
     flood(&mut raw, 3000);
     raw.pump();
@@ -243,25 +250,25 @@ fn the_end_of_a_flood_is_noticed_before_all_of_it_is_heard() {
     world.until("its end is noticed", |world| !world.node(1).is_up(3));
     let took = world.clock.now().since(ended);
     assert!(took < Duration::from_millis(700), "{took:?}");
-    assert_eq!(world.node(1).why_down(3), Some(Ended::Flood));
+    assert_eq!(world.node(1).down_reason(3), Some(CloseReason::RateLimitExceeded));
 }
 
 #[test]
-fn a_slow_hello_is_too_slow() {
+fn a_late_hello_is_a_handshake_timeout() {
     let limits = Limits { handshake: Duration::from_millis(50), ..Limits::default() };
-    let mut world = lonely(limits);
+    let mut world = single_node(limits);
     let mut raw = Raw::dial(&world, 1, &identity_for(&member(2), time::Duration::DAY));
     world.until("TLS is through, and no Hello comes", |world| {
         raw.pump();
-        world.node(1).counters().refused(Ended::TooSlow) == 1
+        world.node(1).counters().rejected(CloseReason::HandshakeTimeout) == 1
     });
     assert!(!raw.tls.is_handshaking());
 }
 
-/// Keys may be changed now and then. One who does nothing else is stopped.
+/// Occasional key updates are fine; a peer that does nothing else is disconnected.
 #[test]
-fn a_flood_of_key_changes_ends_the_connection() {
-    let mut world = lonely(Limits::default());
+fn a_flood_of_key_updates_closes_the_connection() {
+    let mut world = single_node(Limits::default());
     let mut raw = Raw::established(&mut world, 1, 2);
     for _ in 0..200 {
         raw.tls.refresh_traffic_keys().expect("it is established");
@@ -270,5 +277,5 @@ fn a_flood_of_key_changes_ends_the_connection() {
         raw.pump();
         !world.node(1).is_up(2)
     });
-    assert_eq!(world.node(1).why_down(2), Some(Ended::Garbage));
+    assert_eq!(world.node(1).down_reason(2), Some(CloseReason::Malformed));
 }

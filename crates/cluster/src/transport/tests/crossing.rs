@@ -1,16 +1,16 @@
-//! Two connections of one pair: which of them stays.
+//! Which of two connections between the same members stays.
 
 use std::net::{Shutdown, TcpListener};
 
 use super::raw::{Raw, hello};
-use super::refusals::lonely;
+use super::rejections::single_node;
 use super::*;
 use crate::transport::hello::Hello;
 use crate::transport::link::Stage;
 
 #[test]
-fn a_second_connection_of_a_peer_that_lost_the_first_replaces_it_and_an_older_one_does_not() {
-    let mut world = lonely(Limits::default());
+fn a_newer_connection_replaces_the_established_one_and_an_older_one_does_not() {
+    let mut world = single_node(Limits::default());
     let mut first = Raw::established(&mut world, 1, 2);
     let identity = identity_for(&member(2), time::Duration::DAY);
     let mut older = Raw::dial(&world, 1, &identity);
@@ -28,7 +28,7 @@ fn a_second_connection_of_a_peer_that_lost_the_first_replaces_it_and_an_older_on
         newer.pump();
         first.ended && world.node(1).ups_and_downs(2) == (2, 1)
     });
-    assert_eq!(world.node(1).why_down(2), Some(Ended::Replaced));
+    assert_eq!(world.node(1).down_reason(2), Some(CloseReason::Replaced));
     assert!(matches!(world.node(1).events.as_slice(), [Event::Up { .. }, Event::Down { .. }, Event::Up { .. }]));
     // A new process counts from one again.
     let mut reborn = Raw::dial(&world, 1, &identity);
@@ -42,9 +42,9 @@ fn a_second_connection_of_a_peer_that_lost_the_first_replaces_it_and_an_older_on
 }
 
 #[test]
-fn a_new_life_replaces_a_connection_whose_end_was_never_noticed() {
+fn a_new_incarnation_replaces_a_dead_connection() {
     let mut world = World::connected(2, Limits::default());
-    // The old process keeps its sockets and says nothing: as a host that lost its power.
+    // The old process keeps its sockets open and sends nothing, like a host that lost power.
     let old = world.nodes[1].take().expect("it was started");
     world.addresses[1] = "127.0.0.1:0".to_owned();
     world.start_alone(2, identity_for(&member(2), time::Duration::DAY));
@@ -52,12 +52,12 @@ fn a_new_life_replaces_a_connection_whose_end_was_never_noticed() {
     let node = world.node_mut(2);
     node.transport.set_members(&members, now, &mut node.events);
     world.until("the new one is up", |world| world.node(1).ups_and_downs(2) == (2, 1) && world.node(2).is_up(1));
-    assert_eq!(world.node(1).why_down(2), Some(Ended::Replaced));
+    assert_eq!(world.node(1).down_reason(2), Some(CloseReason::Replaced));
     drop(old);
 }
 
-/// Node 1 has dialled member 2, which took the call and says nothing; and member 2 has dialled node 1. Since node 1 has
-/// the smaller id it waits for its own call. The one who took it, and the one who dialled.
+/// Node 1 has dialled member 2, which accepted and sends nothing. Member 2 has dialled node 1, which has the smaller id
+/// and therefore waits for its own attempt. Returns both connections.
 fn waiting() -> (World, std::net::TcpStream, Raw) {
     let mut world = World::new(1, Limits::default());
     let mute = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
@@ -83,7 +83,7 @@ fn waiting() -> (World, std::net::TcpStream, Raw) {
 }
 
 #[test]
-fn if_the_own_call_fails_the_one_that_waits_is_taken() {
+fn the_parked_connection_is_used_if_the_own_attempt_fails() {
     let (mut world, taken, mut raw) = waiting();
     drop(taken);
     world.until("it is taken", |world| {
@@ -94,37 +94,37 @@ fn if_the_own_call_fails_the_one_that_waits_is_taken() {
 }
 
 #[test]
-fn one_that_waits_may_not_speak() {
+fn a_parked_connection_must_not_send_frames() {
     let (mut world, _taken, mut raw) = waiting();
     raw.frame(b"impatient");
-    world.until("it is refused", |world| {
+    world.until("it is rejected", |world| {
         raw.pump();
-        raw.ended && world.node(1).counters().refused(Ended::Garbage) == 1
+        raw.ended && world.node(1).counters().rejected(CloseReason::Malformed) == 1
     });
     assert!(world.node(1).events.is_empty());
 }
 
 #[test]
-fn of_those_that_wait_only_the_last_stays() {
+fn only_the_last_parked_connection_stays() {
     let (mut world, _taken, mut first) = waiting();
     let identity = identity_for(&member(2), time::Duration::DAY);
-    let mut others: Vec<_> = (2..12).map(|turn| (Raw::dial(&world, 1, &identity), turn)).collect();
-    others.iter_mut().for_each(|(raw, turn)| raw.hello(CLUSTER, 2, *turn));
+    let mut others: Vec<_> = (2..12).map(|sequence| (Raw::dial(&world, 1, &identity), sequence)).collect();
+    others.iter_mut().for_each(|(raw, sequence)| raw.hello(CLUSTER, 2, *sequence));
     world.until("all but one are closed", |world| {
         first.pump();
         others.iter_mut().for_each(|(raw, _)| raw.pump());
-        first.ended && world.node(1).counters().refused(Ended::Replaced) == 10
+        first.ended && world.node(1).counters().rejected(CloseReason::Replaced) == 10
     });
     assert_eq!(world.node(1).links(), 2);
 }
 
-/// Nothing can be written any more, and no end can be read.
+/// Writing fails although no end can be read.
 #[test]
-fn a_connection_that_takes_nothing_is_an_end_too() {
+fn a_failed_write_closes_the_connection() {
     let mut world = World::connected(2, Limits::default());
     let slot = world.node(1).transport.peers.get(Id(2)).and_then(|peer| peer.link).expect("they are connected");
     let link = world.node_mut(1).transport.slots.get_mut(slot).expect("they are connected");
     link.socket().shutdown(Shutdown::Write).expect("it is a socket");
-    world.say(1, 2, b"hello?");
-    assert_eq!(world.node(1).why_down(2), Some(Ended::Reset));
+    world.send(1, 2, b"hello?");
+    assert_eq!(world.node(1).down_reason(2), Some(CloseReason::Reset));
 }

@@ -2,9 +2,10 @@
 
 mod abuse;
 mod crossing;
+mod descriptors;
 mod pair;
 mod raw;
-mod refusals;
+mod rejections;
 
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -14,11 +15,11 @@ use mio::{Events, Poll};
 
 use super::*;
 use crate::clock::Clock;
-use crate::identity::{Authority, Issued};
+use crate::identity::{Authority, CertifiedKey};
 use crate::member::Role;
 
-/// Nothing in these tests takes so long, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long anything may take, even on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(30);
 const TOKENS: usize = 1000;
 const CLUSTER: &str = "town";
 
@@ -27,17 +28,17 @@ pub(super) fn member(id: u64) -> Member {
     Member { id: Id(id), name, address: String::new(), priority: 0, role: Role::Elector }
 }
 
-/// The authority of all tests' cluster.
-fn authority() -> &'static (Authority, Issued) {
-    static TOWN: OnceLock<(Authority, Issued)> = OnceLock::new();
-    TOWN.get_or_init(|| Authority::create(CLUSTER, time::Duration::DAY).expect("an authority can be made"))
+/// The authority of the cluster of all tests.
+fn authority() -> &'static (Authority, CertifiedKey) {
+    static AUTHORITY: OnceLock<(Authority, CertifiedKey)> = OnceLock::new();
+    AUTHORITY.get_or_init(|| Authority::create(CLUSTER, time::Duration::DAY).expect("create an authority"))
 }
 
-/// What a member has been issued, for so long.
+/// The identity of a member, with a certificate of this lifetime.
 pub(super) fn identity_for(member: &Member, lifetime: time::Duration) -> Identity {
-    let (authority, kept) = authority();
-    let own = authority.issue(CLUSTER, member, lifetime).expect("it can sign");
-    Identity::from_pem(&kept.certificate, &own.certificate, &own.key, CLUSTER).expect("what was issued is in order")
+    let (authority, authority_key) = authority();
+    let own = authority.issue(CLUSTER, member, lifetime).expect("issue a certificate");
+    Identity::from_pem(&authority_key.certificate, &own.certificate, &own.key, CLUSTER).expect("a valid identity")
 }
 
 /// One node of a test.
@@ -63,7 +64,7 @@ impl Node {
     }
 
     /// What a peer said.
-    pub(super) fn heard(&self, from: u64) -> Vec<&[u8]> {
+    pub(super) fn received(&self, from: u64) -> Vec<&[u8]> {
         let said = |event| match event {
             &Event::Frame { peer, ref bytes } if peer == Id(from) => Some(bytes.as_slice()),
             _ => None,
@@ -72,9 +73,9 @@ impl Node {
     }
 
     /// Why a peer went down, last.
-    pub(super) fn why_down(&self, from: u64) -> Option<Ended> {
+    pub(super) fn down_reason(&self, from: u64) -> Option<CloseReason> {
         let down = |event: &Event| match event {
-            Event::Down { peer, why } if *peer == Id(from) => Some(*why),
+            Event::Down { peer, reason } if *peer == Id(from) => Some(*reason),
             _ => None,
         };
         self.events.iter().rev().find_map(down)
@@ -137,11 +138,11 @@ impl World {
         &self.addresses[id as usize - 1]
     }
 
-    /// Starts a node that knows nobody yet; on the same address as before, if it was there before.
+    /// Starts a node without members, on its previous address if it had one.
     pub(super) fn start_alone(&mut self, id: u64, identity: Identity) {
         self.incarnations += 1;
         let place = id as usize - 1;
-        let settings = Settings {
+        let settings = TransportConfig {
             own: Id(id),
             incarnation: self.incarnations,
             listen: self.addresses[place].clone(),
@@ -155,7 +156,7 @@ impl World {
         self.nodes[place] = Some(Node { transport, events: Vec::new(), waiting: VecDeque::new() });
     }
 
-    /// Everybody is told of everybody.
+    /// Gives every node the full list of members.
     pub(super) fn introduce(&mut self) {
         let (members, now) = (self.members(), self.clock.now());
         for node in self.nodes.iter_mut().flatten() {
@@ -163,7 +164,7 @@ impl World {
         }
     }
 
-    /// Starts a node anew, with the same address and certificate's name.
+    /// Restarts a node with the same address and name.
     pub(super) fn restart(&mut self, id: u64) {
         self.kill(id);
         self.start_alone(id, identity_for(&member(id), time::Duration::DAY));
@@ -172,7 +173,7 @@ impl World {
         node.transport.set_members(&members, now, &mut node.events);
     }
 
-    /// Ends a node as a killed process ends: its sockets are closed, and not a word said.
+    /// Ends a node like a killed process: its sockets close without a TLS close.
     pub(super) fn kill(&mut self, id: u64) {
         self.nodes[id as usize - 1] = None;
     }
@@ -186,7 +187,7 @@ impl World {
     }
 
     /// Sends at once.
-    pub(super) fn say(&mut self, from: u64, to: u64, what: &[u8]) -> bool {
+    pub(super) fn send(&mut self, from: u64, to: u64, what: &[u8]) -> bool {
         let now = self.clock.now();
         let node = self.node_mut(from);
         let taken = node.transport.send(Id(to), what);
@@ -202,7 +203,7 @@ impl World {
 
     /// One pass of the loop.
     pub(super) fn step(&mut self) {
-        let due = self.nodes.iter().flatten().map(|node| node.transport.next_tick()).min().unwrap_or(Moment::NEVER);
+        let due = self.nodes.iter().flatten().map(|node| node.transport.next_tick()).min().unwrap_or(Timestamp::NEVER);
         let waiting = self.nodes.iter().flatten().any(|node| !node.waiting.is_empty());
         let now = self.clock.now();
         let wait = if waiting { Duration::ZERO } else { due.since(now).min(Duration::from_millis(1)) };
@@ -232,23 +233,23 @@ impl World {
         }
     }
 
-    /// A number, if the order of events is to be mixed.
+    /// A random number, if the order of events is to be shuffled.
     pub(super) fn draw(&mut self) -> Option<u64> {
         let state = self.rng.as_mut()?;
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         Some(*state >> 33)
     }
 
-    /// Goes on until something is so.
-    pub(super) fn until(&mut self, what: &str, mut so: impl FnMut(&mut World) -> bool) {
-        let end = self.clock.now() + PATIENCE;
-        while !so(self) {
-            assert!(self.clock.now() < end, "this never came: {what}\n{}", self.picture());
+    /// Runs passes until a condition holds.
+    pub(super) fn until(&mut self, what: &str, mut condition: impl FnMut(&mut World) -> bool) {
+        let end = self.clock.now() + TIMEOUT;
+        while !condition(self) {
+            assert!(self.clock.now() < end, "timeout: {what}\n{}", self.picture());
             self.step();
         }
     }
 
-    /// Goes on for a while: to see that nothing happens.
+    /// Runs passes for a while, to see that nothing happens.
     pub(super) fn pass(&mut self, time: Duration) {
         let end = self.clock.now() + time;
         while self.clock.now() < end {

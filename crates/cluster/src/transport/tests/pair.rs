@@ -1,34 +1,36 @@
-//! Two nodes: one connection, whatever happens, and its end.
+//! Two nodes keep exactly one connection and notice its end.
 
 use super::raw::Raw;
-use super::refusals::lonely;
+use super::rejections::single_node;
 use super::*;
 
 #[test]
-fn members_connect_talk_and_notice_the_end() {
+fn members_connect_exchange_frames_and_notice_a_death() {
     let mut world = World::connected(3, Limits::default());
-    assert!(world.say(1, 2, b"good morning"));
-    assert!(world.say(2, 1, b"and to you"));
-    assert!(world.say(3, 1, &vec![7; 1 << 20]));
+    assert!(world.send(1, 2, b"good morning"));
+    assert!(world.send(2, 1, b"and to you"));
+    assert!(world.send(3, 1, &vec![7; 1 << 20]));
     world.until("all is heard", |world| {
         let (one, two) = (world.node(1), world.node(2));
-        one.heard(2) == [b"and to you"] && two.heard(1) == [b"good morning"] && one.heard(3) == [&vec![7; 1 << 20]]
+        one.received(2) == [b"and to you"]
+            && two.received(1) == [b"good morning"]
+            && one.received(3) == [&vec![7; 1 << 20]]
     });
-    assert!(!world.say(1, 9, b"nobody"), "there is no such member");
+    assert!(!world.send(1, 9, b"nobody"), "there is no such member");
     world.kill(2);
-    world.until("both notice", |world| [1, 3].iter().all(|id| world.node(*id).why_down(2).is_some()));
-    assert!(!world.say(1, 2, b"gone"));
+    world.until("both notice", |world| [1, 3].iter().all(|id| world.node(*id).down_reason(2).is_some()));
+    assert!(!world.send(1, 2, b"gone"));
     assert!(world.node(1).is_up(3) && world.node(3).is_up(1));
 }
 
-/// Nothing is kept of a connection that could shorten, or replay, the next one.
+/// Sessions are not resumed, so nothing can be replayed.
 #[test]
-fn every_connection_is_made_in_full() {
-    let mut world = lonely(Limits::default());
+fn every_connection_has_a_full_handshake() {
+    let mut world = single_node(Limits::default());
     let identity = identity_for(&member(2), time::Duration::DAY);
-    for turn in 1..4 {
+    for sequence in 1..4 {
         let mut raw = Raw::dial(&world, 1, &identity);
-        raw.hello(CLUSTER, 2, turn);
+        raw.hello(CLUSTER, 2, sequence);
         world.until("it is answered", |_| {
             raw.pump();
             !raw.heard.is_empty()
@@ -41,12 +43,12 @@ fn every_connection_is_made_in_full() {
 }
 
 #[test]
-fn a_closed_transport_says_good_bye() {
+fn a_closed_transport_sends_a_tls_close() {
     let mut world = World::connected(2, Limits::default());
     let node = world.nodes[1].take().expect("it was started");
     node.transport.close(world.clock.now());
-    world.until("it is noticed", |world| world.node(1).why_down(2).is_some());
-    assert_eq!(world.node(1).why_down(2), Some(Ended::Closed));
+    world.until("it is noticed", |world| world.node(1).down_reason(2).is_some());
+    assert_eq!(world.node(1).down_reason(2), Some(CloseReason::Closed));
 }
 
 /// Both ends have the same connection, the one that was dialled by exactly one of them, and nothing else.
@@ -61,19 +63,19 @@ fn settled(world: &mut World) -> bool {
 }
 
 #[test]
-fn two_that_dial_at_once_keep_the_one_of_the_smaller_id() {
+fn simultaneous_dials_keep_the_connection_of_the_smaller_id() {
     let mut crossed = 0;
     for round in 0..200u64 {
         let mut world = World::new(2, Limits::default());
-        // Both dial before either hears of the other.
+        // Both dial before either accepts.
         let now = world.clock.now();
         for node in world.nodes.iter_mut().flatten() {
             node.transport.tick(now, &mut node.events);
         }
         world.until("one connection", settled);
-        assert!(world.say(1, 2, &round.to_le_bytes()) && world.say(2, 1, &round.to_le_bytes()));
+        assert!(world.send(1, 2, &round.to_le_bytes()) && world.send(2, 1, &round.to_le_bytes()));
         world.until("both hear", |world| {
-            world.node(1).heard(2) == [&round.to_le_bytes()] && world.node(2).heard(1) == [&round.to_le_bytes()]
+            world.node(1).received(2) == [&round.to_le_bytes()] && world.node(2).received(1) == [&round.to_le_bytes()]
         });
         assert_one_connection(&world);
         assert_eq!((world.node(1).ups_and_downs(2), world.node(2).ups_and_downs(1)), ((1, 0), (1, 0)));
@@ -87,7 +89,7 @@ fn two_that_dial_at_once_keep_the_one_of_the_smaller_id() {
 }
 
 #[test]
-fn whatever_the_order_of_events_there_is_one_connection_in_the_end() {
+fn any_order_of_events_ends_with_one_connection() {
     for seed in 0..60u64 {
         let mut world = World::new(2, Limits::default());
         world.rng = Some(seed * 0x9e37_79b9);
@@ -114,7 +116,7 @@ fn whatever_the_order_of_events_there_is_one_connection_in_the_end() {
 }
 
 #[test]
-fn a_restarted_peer_is_up_again_at_once_with_its_new_life() {
+fn a_restarted_peer_reconnects_at_once_with_a_new_incarnation() {
     let mut world = World::connected(2, Limits::default());
     for _ in 0..5 {
         let ups = world.node(1).ups_and_downs(2).0;
@@ -134,7 +136,7 @@ fn a_restarted_peer_is_up_again_at_once_with_its_new_life() {
 }
 
 #[test]
-fn what_was_said_before_the_end_is_heard_before_it() {
+fn frames_before_the_end_are_delivered_before_it() {
     for round in 0..20u32 {
         let mut world = World::connected(2, Limits::default());
         let last: Vec<_> = (0..50 + round).map(|number| vec![number as u8; 100]).collect();
@@ -144,14 +146,14 @@ fn what_was_said_before_the_end_is_heard_before_it() {
         node.transport.flush(now, &mut node.events);
         world.kill(2);
         world.until("the end is noticed", |world| !world.node(1).is_up(2));
-        assert_eq!(world.node(1).heard(2), last);
+        assert_eq!(world.node(1).received(2), last);
         assert!(matches!(world.node(1).events.last(), Some(Event::Down { .. })));
     }
 }
 
 #[test]
-fn a_reset_is_an_end_and_what_came_before_it_is_heard() {
-    let mut world = lonely(Limits::default());
+fn frames_before_a_reset_are_delivered() {
+    let mut world = single_node(Limits::default());
     let mut raw = Raw::established(&mut world, 1, 2);
     raw.frame(b"last words");
     raw.pump();
@@ -159,25 +161,25 @@ fn a_reset_is_an_end_and_what_came_before_it_is_heard() {
     rustix::net::sockopt::set_socket_linger(&raw.socket, none).expect("it is a socket");
     drop(raw);
     world.until("the end is noticed", |world| !world.node(1).is_up(2));
-    assert_eq!(world.node(1).heard(2), [b"last words"]);
-    assert_eq!(world.node(1).why_down(2), Some(Ended::Reset));
+    assert_eq!(world.node(1).received(2), [b"last words"]);
+    assert_eq!(world.node(1).down_reason(2), Some(CloseReason::Reset));
 }
 
 #[test]
-fn a_member_that_is_removed_is_cut_off_and_one_that_is_added_is_dialled() {
+fn a_removed_member_is_disconnected_and_an_added_one_is_dialled() {
     let mut world = World::connected(3, Limits::default());
     let (members, now) = (world.members(), world.clock.now());
     let node = world.node_mut(1);
     node.transport.set_members(&members[..2], now, &mut node.events);
-    assert_eq!((node.why_down(3), node.is_up(2)), (Some(Ended::Removed), true));
+    assert_eq!((node.down_reason(3), node.is_up(2)), (Some(CloseReason::Removed), true));
     // Node 3 does not know, and tries again: in vain.
-    world.until("node 3 is refused", |world| world.node(1).counters().refused(Ended::Stranger) > 0);
+    world.until("node 3 is rejected", |world| world.node(1).counters().rejected(CloseReason::UnknownMember) > 0);
     world.introduce();
     world.until("it is back", |world| world.all_connected());
 }
 
 #[test]
-fn hosts_may_be_given_by_name() {
+fn resolves_host_names() {
     let mut world = World::new(2, Limits::default());
     for address in &mut world.addresses {
         *address = address.replace("127.0.0.1", "localhost");
@@ -187,16 +189,16 @@ fn hosts_may_be_given_by_name() {
 }
 
 #[test]
-fn the_kernel_tells_what_went_over_the_wire() {
+fn counts_sent_traffic_including_headers() {
     let mut world = World::connected(2, Limits::default());
-    let of_tls = |world: &World| world.node(1).counters().bytes_out;
-    let (before, tls) = (world.node(1).transport.wire(), of_tls(&world));
+    let tls_bytes = |world: &World| world.node(1).counters().bytes_out;
+    let (before, tls) = (world.node(1).transport.wire(), tls_bytes(&world));
     let now = world.clock.now();
     let node = world.node_mut(1);
     (0..100).for_each(|_| assert!(node.transport.send(Id(2), b"together")));
     node.transport.flush(now, &mut node.events);
-    world.until("all is heard", |world| world.node(2).heard(1).len() == 100);
-    let (after, tls) = (world.node(1).transport.wire(), of_tls(&world) - tls);
+    world.until("all is heard", |world| world.node(2).received(1).len() == 100);
+    let (after, tls) = (world.node(1).transport.wire(), tls_bytes(&world) - tls);
     // A hundred frames of a pass are one record: its own length once, not a hundred times. And one segment.
     assert_eq!(tls, 100 * (8 + frame::HEADER_BYTES as u64) + 22);
     assert_eq!((after.segments - before.segments, after.payload - before.payload), (1, tls));

@@ -1,4 +1,4 @@
-//! A peer made by hand, which does what a transport would not.
+//! A hand-made peer, which does what a transport would not do.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -9,9 +9,9 @@ use super::*;
 use crate::transport::frame::encode;
 use crate::transport::hello::Hello;
 
-/// What a hand-made peer says of itself.
-pub(super) fn hello(cluster: &str, id: u64, turn: u64) -> Hello {
-    Hello { version: PROTOCOL_VERSION, cluster: cluster.to_owned(), id: Id(id), incarnation: 1 << 50, turn }
+/// The Hello of a hand-made peer.
+pub(super) fn hello(cluster: &str, id: u64, sequence: u64) -> Hello {
+    Hello { version: PROTOCOL_VERSION, cluster: cluster.to_owned(), id: Id(id), incarnation: 1 << 50, sequence }
 }
 
 /// A connection to a node.
@@ -19,7 +19,7 @@ pub(super) struct Raw {
     pub(super) socket: TcpStream,
     pub(super) tls: Connection,
     pub(super) heard: Vec<u8>,
-    /// The node ended it, or TLS failed.
+    /// Whether the node closed it or TLS failed.
     pub(super) ended: bool,
 }
 
@@ -35,7 +35,7 @@ impl Raw {
         Raw::connect(world.address(to), identity.dial(&member(to)).expect("the member's name is a DNS label"))
     }
 
-    /// Dials a node as a member, and says Hello.
+    /// Dials a node as a member, and sends the Hello.
     pub(super) fn established(world: &mut World, to: u64, from: u64) -> Raw {
         let mut raw = Raw::dial(world, to, &identity_for(&member(from), time::Duration::DAY));
         raw.hello(CLUSTER, from, 1 << 40);
@@ -58,11 +58,11 @@ impl Raw {
         self.tls.writer().write_all(bytes).expect("it has no limit");
     }
 
-    pub(super) fn hello(&mut self, cluster: &str, id: u64, turn: u64) {
-        self.frame(&hello(cluster, id, turn).encode());
+    pub(super) fn hello(&mut self, cluster: &str, id: u64, sequence: u64) {
+        self.frame(&hello(cluster, id, sequence).encode());
     }
 
-    /// ReadIndex and writes what can be, without waiting.
+    /// Reads and writes as much as possible without waiting.
     pub(super) fn pump(&mut self) {
         while self.tls.wants_write() && !self.ended {
             match self.tls.write_tls(&mut self.socket) {

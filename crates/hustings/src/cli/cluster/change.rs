@@ -7,55 +7,61 @@ use serde_json::json;
 use super::super::args::Format;
 use super::super::console::{Console, Exit};
 use super::super::failure::Failure;
-use super::place::Asked;
-use super::{Common, EXIT_CODES, text};
+use super::target::NodeClient;
+use super::{ClientArgs, EXIT_CODES, text};
 
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:
-  hustings resign leader                       the next best takes over; ask any node
+  hustings resign leader                       hand the office to the next member; ask any node
 
-The holder stops first, then the next one is appointed. Who resigned does not stand again for ten seconds.
+The holder stops first, then the next holder is appointed. The member that resigned does not campaign again for ten
+seconds.
 {EXIT_CODES}"))]
 pub(crate) struct ResignArgs {
     /// The office.
     office: String,
     #[command(flatten)]
-    common: Common,
+    client_args: ClientArgs,
 }
 
 pub(crate) fn resign(args: &ResignArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let mut asked = args.common.place.connect()?;
+    let mut node = args.client_args.target.connect()?;
     let request = Request::Resign { office: args.office.clone() };
-    asked.order(&request).map_err(|failure| asked.about_office(&args.office, failure))?;
-    tell(&mut asked, &args.office, args.common.format, console)
+    node.execute(&request).map_err(|failure| node.explain_office_error(&args.office, failure))?;
+    print_holder(&mut node, &args.office, args.client_args.format, console)
 }
 
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:
   hustings transfer leader --to b
 
-`b` is made ready first, then the holder stops, then `b` is appointed. If that fails, the holder keeps the office.
+`b` gets ready first, then the holder stops, then `b` is appointed. If that fails, the holder keeps the office.
 {EXIT_CODES}"))]
 pub(crate) struct TransferArgs {
     /// The office.
     office: String,
-    /// The member that is to hold it.
+    /// The member that takes the office over.
     #[arg(long, value_name = "NAME")]
     to: String,
     #[command(flatten)]
-    common: Common,
+    client_args: ClientArgs,
 }
 
 pub(crate) fn transfer(args: &TransferArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let mut asked = args.common.place.connect()?;
-    asked.check_member(&args.to)?;
+    let mut node = args.client_args.target.connect()?;
+    node.check_member(&args.to)?;
     let request = Request::Transfer { office: args.office.clone(), to: args.to.clone() };
-    asked.order(&request).map_err(|failure| asked.about_office(&args.office, failure))?;
-    tell(&mut asked, &args.office, args.common.format, console)
+    node.execute(&request).map_err(|failure| node.explain_office_error(&args.office, failure))?;
+    print_holder(&mut node, &args.office, args.client_args.format, console)
 }
 
-fn tell(asked: &mut Asked, office: &str, format: Format, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let status = asked.office(office)?;
+fn print_holder(
+    node: &mut NodeClient,
+    office: &str,
+    format: Format,
+    console: &mut Console<'_>,
+) -> Result<Exit, Failure> {
+    let status = node.office(office)?;
     match format {
         Format::Text => writeln!(console.out, "{}", text::office(&status))?,
         Format::Json => writeln!(console.out, "{}", json!(status))?,
@@ -65,20 +71,20 @@ fn tell(asked: &mut Asked, office: &str, format: Format, console: &mut Console<'
 
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:
-  hustings pause                               before hosts are worked on
-  hustings resume                              afterwards
+  hustings pause                               before maintenance
+  hustings resume                              after it
 
-Whoever holds an office keeps it; an office whose holder is lost stays empty until `hustings resume`.
+Holders keep their offices. An office whose holder fails stays vacant until `hustings resume`.
 {EXIT_CODES}"))]
 pub(crate) struct PauseArgs {
     #[command(flatten)]
-    common: Common,
+    client_args: ClientArgs,
 }
 
 pub(crate) fn pause(args: &PauseArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    args.common.place.connect()?.order(&Request::Pause)?;
-    match args.common.format {
-        Format::Text => writeln!(console.out, "paused: nobody new is elected until `hustings resume`")?,
+    args.client_args.target.connect()?.execute(&Request::Pause)?;
+    match args.client_args.format {
+        Format::Text => writeln!(console.out, "elections are paused until `hustings resume`")?,
         Format::Json => writeln!(console.out, "{}", json!({ "paused": true }))?,
     }
     Ok(Exit::Done)
@@ -91,13 +97,13 @@ pub(crate) fn pause(args: &PauseArgs, console: &mut Console<'_>) -> Result<Exit,
 {EXIT_CODES}"))]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
-    common: Common,
+    client_args: ClientArgs,
 }
 
 pub(crate) fn resume(args: &ResumeArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    args.common.place.connect()?.order(&Request::Resume)?;
-    match args.common.format {
-        Format::Text => writeln!(console.out, "elections go on")?,
+    args.client_args.target.connect()?.execute(&Request::Resume)?;
+    match args.client_args.format {
+        Format::Text => writeln!(console.out, "elections are resumed")?,
         Format::Json => writeln!(console.out, "{}", json!({ "paused": false }))?,
     }
     Ok(Exit::Done)

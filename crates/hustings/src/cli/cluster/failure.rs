@@ -1,6 +1,6 @@
-//! Why a command of the cluster failed.
+//! Errors of the cluster commands.
 
-use hustings_cluster::api::{ClientError, Refusal};
+use hustings_cluster::api::{ClientError, RequestError};
 use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::NodeError;
 use hustings_harness::HarnessError;
@@ -9,48 +9,42 @@ use hustings_sim::parse::{nearest, short};
 use super::super::console::Exit;
 use super::node::is_wrong_use;
 
-/// A command of the cluster that could not be carried out.
+/// Why a cluster command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClusterFailure {
-    /// The configuration is no good, or not there.
+    /// The configuration is missing or invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Files that were not written.
+    /// The files of a cluster or member could not be written.
     #[error(transparent)]
-    Found(#[from] BootstrapError),
-    /// The node cannot be spoken to.
+    Bootstrap(#[from] BootstrapError),
+    /// The conversation with the node failed.
     #[error(transparent)]
     Node(#[from] ClientError),
-    /// The node answers something else than was asked.
-    #[error("the node gives an answer to another question")]
-    Unexpected,
-    /// The node says no.
-    #[error("{refusal}")]
-    Refused { refusal: Refusal },
-    /// A name that is none.
+    /// The node sent a reply that does not belong to the request.
+    #[error("the node sent a reply that does not belong to the request")]
+    UnexpectedReply,
+    /// The node rejected the request.
+    #[error(transparent)]
+    Rejected(#[from] RequestError),
+    /// No member or office has this name.
     #[error("there is no {what} `{name}`")]
     Unknown { what: &'static str, name: String, nearest: Option<String> },
-    /// There is a member of this name, with other properties.
-    #[error("{path}: `{name}` was admitted before, with another address, priority or role")]
+    /// The member was added before, with other properties.
+    #[error("{path}: `{name}` was added before with another address, priority or role")]
     OtherMember { name: String, path: String },
-    /// The node could not run, or had to stop.
+    /// The node could not start, or had to stop.
     #[error(transparent)]
     Run(#[from] NodeError),
     /// A cluster of `bench` could not be run.
     #[error(transparent)]
     Harness(#[from] HarnessError),
-    /// The node was removed.
+    /// The node was removed from its cluster.
     #[error("this node was removed from its cluster")]
     Removed,
-    /// The node's memory is not the one that the cluster knows.
-    #[error("the disk of this node is not the one that the cluster knows: its votes may be forgotten")]
+    /// The node runs with another store than the one that the cluster knows.
+    #[error("the data folder of this node is not the one that the cluster knows, so its votes may be lost")]
     UnknownDisk,
-}
-
-impl From<Refusal> for ClusterFailure {
-    fn from(refusal: Refusal) -> Self {
-        ClusterFailure::Refused { refusal }
-    }
 }
 
 impl ClusterFailure {
@@ -58,28 +52,30 @@ impl ClusterFailure {
         ClusterFailure::Unknown { what, name: short(name), nearest: nearest(name, known).map(str::to_string) }
     }
 
-    /// The exit code, and what would help.
-    pub(crate) fn told(&self) -> (Exit, Option<String>) {
+    /// The exit code, and advice for the user.
+    pub(crate) fn exit_and_help(&self) -> (Exit, Option<String>) {
         match self {
             ClusterFailure::Config(error) => config_exit(error),
-            ClusterFailure::Found(BootstrapError::File { .. } | BootstrapError::Issue(_)) => (Exit::CouldNot, None),
-            ClusterFailure::Found(BootstrapError::Config(error)) => config_exit(error),
-            ClusterFailure::Found(_) | ClusterFailure::OtherMember { .. } => (Exit::WrongUse, None),
+            ClusterFailure::Bootstrap(BootstrapError::File { .. } | BootstrapError::Issue(_)) => (Exit::CouldNot, None),
+            ClusterFailure::Bootstrap(BootstrapError::Config(error)) => config_exit(error),
+            ClusterFailure::Bootstrap(_) | ClusterFailure::OtherMember { .. } => (Exit::WrongUse, None),
             ClusterFailure::Run(NodeError::StoppedAtOnce) => (Exit::Stopped, None),
             ClusterFailure::Run(error) if is_wrong_use(error) => (Exit::WrongUse, None),
             ClusterFailure::Harness(_) => (Exit::CouldNot, None),
-            ClusterFailure::Run(_) | ClusterFailure::Node(_) | ClusterFailure::Unexpected | ClusterFailure::Removed => {
-                (Exit::CouldNot, None)
-            }
+            ClusterFailure::Run(_)
+            | ClusterFailure::Node(_)
+            | ClusterFailure::UnexpectedReply
+            | ClusterFailure::Removed => (Exit::CouldNot, None),
             ClusterFailure::UnknownDisk => {
-                let help = "`hustings members remove NAME`, then `hustings members add NAME=…` makes it a new member";
+                let help =
+                    "run `hustings members remove NAME`, then `hustings members add NAME=…` to make it a new member";
                 (Exit::CouldNot, Some(help.to_string()))
             }
-            ClusterFailure::Refused { refusal } => refusal_exit(refusal),
+            ClusterFailure::Rejected(error) => request_error_exit(error),
             ClusterFailure::Unknown { what, nearest, .. } => {
                 let list = match *what {
-                    "member" => "`hustings members` shows all",
-                    _ => "`hustings status` shows all",
+                    "member" => "`hustings members` lists all members",
+                    _ => "`hustings status` lists all offices",
                 };
                 let help =
                     nearest.as_ref().map_or_else(|| list.into(), |near| format!("the nearest is `{near}`; {list}"));
@@ -89,23 +85,23 @@ impl ClusterFailure {
     }
 }
 
-/// A file that is not there is no wrong use of a file.
+/// A missing file is a failure (exit code 3), not wrong use (exit code 2).
 fn config_exit(error: &ConfigError) -> (Exit, Option<String>) {
     match error {
         ConfigError::File { error, .. } => config_exit(error),
         ConfigError::Unreadable(_) => {
-            let help = "--config FILE names the node's configuration, --socket PATH its socket";
+            let help = "use --config FILE to name the node's configuration, or --socket PATH to name its socket";
             (Exit::CouldNot, Some(help.to_string()))
         }
         _ => (Exit::WrongUse, None),
     }
 }
 
-fn refusal_exit(refusal: &Refusal) -> (Exit, Option<String>) {
-    match refusal.code.as_str() {
+fn request_error_exit(error: &RequestError) -> (Exit, Option<String>) {
+    match error.code.as_str() {
         "bad-request" | "unknown-member" | "no-arbiter" => (Exit::WrongUse, None),
         "no-majority" | "timed-out" | "busy" => {
-            (Exit::CouldNot, Some("try again; `hustings status` shows who is up".into()))
+            (Exit::CouldNot, Some("try again; `hustings status` shows which members are up".into()))
         }
         _ => (Exit::No, None),
     }

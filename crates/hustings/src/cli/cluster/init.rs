@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hustings_cluster::config::{ArbiterKind, Bootstrapped, Choice, Newcomer, Plan, found};
+use hustings_cluster::config::{AlgorithmConfig, ArbiterKind, Bootstrapped, ClusterSpec, MemberSpec, bootstrap};
 use hustings_cluster::election::Algorithms;
 use hustings_cluster::member::Member;
 use serde_json::{Value, json};
@@ -20,60 +20,61 @@ use super::ClusterFailure;
   hustings init shop --node a=a.lan:7401,priority=3 --node b=b.lan:7401 --node w=w.lan:7401,role=witness
   hustings init ring --cluster shop --algorithm chang-roberts --arbiter none --node a=127.0.0.1:7401 ...
 
-Nothing is ever overwritten. Everything in a member's folder belongs on its host; authority.key does not.")]
+Existing files are never overwritten. Copy each member's folder to its host. Keep authority.key off those hosts.")]
 pub(crate) struct InitArgs {
-    /// The folder for it all: new, or empty.
+    /// The folder to create; it may exist if it is empty.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// The name of the cluster [default: that of the folder].
+    /// The name of the cluster [default: the name of the folder].
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
-    /// A member: its name, where others reach it; its priority (0) and role (elector, witness, observer).
+    /// A member: its name, the address that peers connect to, its priority (default 0) and its role (elector, witness
+    /// or observer).
     #[arg(long = "node", value_name = "NAME=HOST:PORT[,priority=P][,role=R]", required = true)]
-    nodes: Vec<Newcomer>,
-    /// How it is found out who should lead.
-    #[arg(long, value_name = "NAME", default_value = Choice::USUAL)]
+    nodes: Vec<MemberSpec>,
+    /// The election algorithm.
+    #[arg(long, value_name = "NAME", default_value = AlgorithmConfig::DEFAULT_NAME)]
     algorithm: String,
     /// A parameter of the algorithm [default: highest=announce for bully].
     #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
-    /// Who says who may lead.
+    /// The arbiter, which decides who may hold an office.
     #[arg(long, value_enum, default_value_t)]
     arbiter: Arbiter,
-    /// For how many days the certificates of members are good.
+    /// How many days the members' certificates are valid.
     #[arg(long, value_name = "D", default_value_t = 825, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     node_days: u32,
-    /// For how many days the certificate of the authority is good.
+    /// How many days the authority's certificate is valid.
     #[arg(long, value_name = "D", default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     authority_days: u32,
-    /// How to print it.
+    /// The output format.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
-/// Who says who may lead.
+/// The arbiter, which decides who may hold an office.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 enum Arbiter {
-    /// A majority, by Raft: at most one holder of an office.
+    /// A majority of the voters, by Raft: at most one holder per office.
     #[default]
     Raft,
-    /// Nobody: every part of a split cluster has a leader of its own.
+    /// No arbiter: each part of a partitioned cluster elects its own leader.
     None,
 }
 
 pub(crate) fn run(args: &InitArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let founded = found(&args.folder, &plan(args, algorithms)).map_err(ClusterFailure::from)?;
+    let bootstrapped = bootstrap(&args.folder, &plan(args, algorithms)).map_err(ClusterFailure::from)?;
     match args.format {
-        Format::Text => tell(&founded, console)?,
-        Format::Json => writeln!(console.out, "{}", describe(&founded))?,
+        Format::Text => print(&bootstrapped, console)?,
+        Format::Json => writeln!(console.out, "{}", describe(&bootstrapped))?,
     }
     Ok(Exit::Done)
 }
 
-fn plan(args: &InitArgs, algorithms: &Algorithms) -> Plan {
+fn plan(args: &InitArgs, algorithms: &Algorithms) -> ClusterSpec {
     let days = |count: u32| Duration::from_secs(24 * 3600) * count;
     let folder = || args.folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Plan {
+    ClusterSpec {
         algorithm: algorithms.choose(&args.algorithm, Some(args.params.clone()).filter(|params| !params.is_empty())),
         algorithms: algorithms.clone(),
         arbiter: match args.arbiter {
@@ -82,17 +83,17 @@ fn plan(args: &InitArgs, algorithms: &Algorithms) -> Plan {
         },
         authority_lifetime: days(args.authority_days),
         node_lifetime: days(args.node_days),
-        ..Plan::new(args.cluster.clone().unwrap_or_else(folder), args.nodes.clone())
+        ..ClusterSpec::new(args.cluster.clone().unwrap_or_else(folder), args.nodes.clone())
     }
 }
 
-fn tell(founded: &Bootstrapped, console: &mut Console<'_>) -> std::io::Result<()> {
-    let folder = founded.folder.display().to_string();
+fn print(bootstrapped: &Bootstrapped, console: &mut Console<'_>) -> std::io::Result<()> {
+    let folder = bootstrapped.folder.display().to_string();
     let strong = Paint::Strong.on(&folder, console.colour);
-    writeln!(console.out, "{strong}: the files of a cluster of {}\n", founded.members.len())?;
-    let name_width = founded.members.iter().map(|(member, _)| member.name.len()).max().unwrap_or_default();
-    let address_width = founded.members.iter().map(|(member, _)| member.address.len()).max().unwrap_or_default();
-    for (Member { id, name, address, role, .. }, path) in &founded.members {
+    writeln!(console.out, "{strong}: created the files of a cluster of {}\n", bootstrapped.members.len())?;
+    let name_width = bootstrapped.members.iter().map(|(member, _)| member.name.len()).max().unwrap_or_default();
+    let address_width = bootstrapped.members.iter().map(|(member, _)| member.address.len()).max().unwrap_or_default();
+    for (Member { id, name, address, role, .. }, path) in &bootstrapped.members {
         let role = role.to_string();
         writeln!(
             console.out,
@@ -102,20 +103,22 @@ fn tell(founded: &Bootstrapped, console: &mut Console<'_>) -> std::io::Result<()
     }
     writeln!(
         console.out,
-        "\nEvery member's folder belongs on its host. {folder}/authority.key does not: who has it can make members.\n\n\
+        "\nCopy each member's folder to its host. Keep {folder}/authority.key off those hosts: it can sign new members.\n\n\
          On every host, with its own folder:\n"
     )?;
-    let Some((Member { name, .. }, path)) = founded.members.first() else { return Ok(()) };
+    let Some((Member { name, .. }, path)) = bootstrapped.members.first() else { return Ok(()) };
     let config = path.join("hustings.toml").display().to_string();
-    for (command, what) in [("node", "runs it, here as "), ("leader", "who leads"), ("status", "everything it knows")] {
+    for (command, what) in
+        [("node", "run the node, here "), ("leader", "print the leader"), ("status", "print its state")]
+    {
         let name = if command == "node" { name.as_str() } else { "" };
         writeln!(console.out, "  hustings {command:<6} --config {config}  # {what}{name}")?;
     }
     Ok(())
 }
 
-fn describe(founded: &Bootstrapped) -> Value {
-    let members: Vec<Value> = founded
+fn describe(bootstrapped: &Bootstrapped) -> Value {
+    let members: Vec<Value> = bootstrapped
         .members
         .iter()
         .map(|(Member { id, name, address, priority, role }, path)| {
@@ -123,5 +126,5 @@ fn describe(founded: &Bootstrapped) -> Value {
             json!({ "id": id.0, "name": name, "address": address, "priority": priority, "role": role, "folder": folder })
         })
         .collect();
-    json!({ "folder": founded.folder.to_string_lossy(), "members": members })
+    json!({ "folder": bootstrapped.folder.to_string_lossy(), "members": members })
 }

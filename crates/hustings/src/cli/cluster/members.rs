@@ -4,136 +4,137 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use hustings_cluster::api::Request;
-use hustings_cluster::config::{Admitted, BootstrapError, Config, Newcomer, admit, dismiss};
+use hustings_cluster::config::{AddedMember, BootstrapError, Config, MemberSpec, add_member, remove_member};
 use hustings_sim::parse::short;
 use serde_json::json;
 
 use super::super::args::Format;
 use super::super::console::{Console, Exit};
 use super::super::failure::Failure;
-use super::{ClusterFailure, Common, EXIT_CODES, status};
+use super::{ClientArgs, ClusterFailure, EXIT_CODES, status};
 
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = format!("Examples:
-  hustings members                                             who belongs to the cluster
-  hustings members add d=10.0.0.4:7401,priority=2 --dir shop   one more; its files are then in shop/d
-  hustings members remove d --dir shop                         one less, for good
+  hustings members                                             list the members
+  hustings members add d=10.0.0.4:7401,priority=2 --dir shop   add a member; its files are in shop/d
+  hustings members remove d --dir shop                         remove a member for good
 
-A member whose disk was lost is removed and added again under a new number: its old votes are forgotten, so its old
-number must not come back.
+If a member loses its disk, remove it and add it again: it gets a new id. Its votes are lost with the disk, so its old
+id must never be used again.
 {EXIT_CODES}")
 )]
 pub(crate) struct MembersArgs {
     #[command(subcommand)]
     change: Option<MembersCommand>,
     #[command(flatten)]
-    common: Common,
+    client_args: ClientArgs,
 }
 
 #[derive(Subcommand, Debug)]
 enum MembersCommand {
-    /// One more member: its files, and its place in the cluster.
+    /// Creates the files of a new member and adds it to the cluster.
     Add(AddArgs),
-    /// A member leaves for good.
+    /// Removes a member for good.
     Remove(RemoveArgs),
 }
 
 #[derive(Args, Debug)]
 struct AddArgs {
-    /// Its name, where others reach it, and if need be its priority (0) and role (elector, witness, observer).
+    /// The member's name, the address that peers connect to, its priority (default 0) and its role (elector, witness or
+    /// observer).
     #[arg(value_name = "NAME=HOST:PORT[,priority=P][,role=R]")]
-    newcomer: Newcomer,
-    /// The folder that `hustings init` wrote, with the key of the authority.
+    member: MemberSpec,
+    /// The folder that `hustings init` created, with the authority's key.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
     #[command(flatten)]
-    common: Common,
+    client_args: ClientArgs,
 }
 
 #[derive(Args, Debug)]
 struct RemoveArgs {
-    /// Its name.
+    /// The member's name.
     name: String,
-    /// The folder that `hustings init` wrote: the authority forgets it, too, and its name is free.
+    /// The folder that `hustings init` created. With it, the name and address become free for a new member.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     #[command(flatten)]
-    common: Common,
+    client_args: ClientArgs,
 }
 
 pub(crate) fn run(args: &MembersArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     match &args.change {
-        None => list(&args.common, console),
+        None => list(&args.client_args, console),
         Some(MembersCommand::Add(args)) => add(args, console),
         Some(MembersCommand::Remove(args)) => remove(args, console),
     }
 }
 
-fn list(common: &Common, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let known = common.place.connect()?.status()?;
-    match common.format {
+fn list(client_args: &ClientArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let known = client_args.target.connect()?.status()?;
+    match client_args.format {
         Format::Json => writeln!(console.out, "{}", json!({ "members": known.members }))?,
         Format::Text => status::members(&known.members, None, console)?,
     }
     Ok(Exit::Done)
 }
 
-/// First the files, then the cluster: a member that nobody could start would count for the majority. If the cluster
-/// says no, the files stay, and the same command goes on from there.
+/// Creates the files before it asks the cluster: a member that nobody can start would still count for the majority. If
+/// the cluster rejects the member, the files stay and the same command can be repeated.
 fn add(args: &AddArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let mut asked = args.common.place.connect()?;
-    let Newcomer { name, address, priority, role } = args.newcomer.clone();
-    if asked.status()?.members.iter().any(|member| member.name == name) {
-        return Err(ClusterFailure::Found(BootstrapError::Member(name)).into());
+    let mut node = args.client_args.target.connect()?;
+    let MemberSpec { name, address, priority, role } = args.member.clone();
+    if node.status()?.members.iter().any(|member| member.name == name) {
+        return Err(ClusterFailure::Bootstrap(BootstrapError::MemberExists(name)).into());
     }
-    let admitted = admitted(&args.dir, &args.newcomer)?;
-    asked.order(&Request::AddMember { id: admitted.member.id.0, name: name.clone(), address, priority, role })?;
-    let folder = admitted.folder.display().to_string();
-    match args.common.format {
+    let added = create_or_reuse(&args.dir, &args.member)?;
+    node.execute(&Request::AddMember { id: added.member.id.0, name: name.clone(), address, priority, role })?;
+    let folder = added.folder.display().to_string();
+    match args.client_args.format {
         Format::Json => {
-            let member = &admitted.member;
+            let member = &added.member;
             writeln!(console.out, "{}", json!({ "id": member.id.0, "name": member.name, "folder": folder }))?;
         }
         Format::Text => {
-            writeln!(console.out, "{name} is member {} of the cluster. On its host:\n", admitted.member.id)?;
+            writeln!(console.out, "{name} is now member {} of the cluster. Start it on its host:\n", added.member.id)?;
             writeln!(console.out, "  hustings node --config {folder}/hustings.toml")?;
         }
     }
     Ok(Exit::Done)
 }
 
-/// Its files: those of an earlier attempt, if there are any.
-fn admitted(dir: &Path, newcomer: &Newcomer) -> Result<Admitted, ClusterFailure> {
-    match admit(dir, newcomer) {
-        Err(BootstrapError::Member(name)) => {
-            let folder = dir.join(&newcomer.name);
+/// Creates the member's files, or reuses those of an earlier attempt.
+fn create_or_reuse(dir: &Path, spec: &MemberSpec) -> Result<AddedMember, ClusterFailure> {
+    match add_member(dir, spec) {
+        Err(BootstrapError::MemberExists(name)) => {
+            let folder = dir.join(&spec.name);
             let path = folder.join("hustings.toml");
             let config = Config::read_as_client_with(&path, &|_| None)?;
-            let same = config.own().filter(|member| config.join && **member == newcomer.with_id(member.id)).cloned();
+            let same = config.own().filter(|member| config.join && **member == spec.with_id(member.id)).cloned();
             let other = || ClusterFailure::OtherMember { name: short(&name), path: path.display().to_string() };
-            Ok(Admitted { member: same.ok_or_else(other)?, folder })
+            Ok(AddedMember { member: same.ok_or_else(other)?, folder })
         }
         result => Ok(result?),
     }
 }
 
 fn remove(args: &RemoveArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let mut asked = args.common.place.connect()?;
-    let known = asked.check_member(&args.name);
+    let mut node = args.client_args.target.connect()?;
+    let known = node.check_member(&args.name);
     if known.is_ok() {
-        asked.order(&Request::RemoveMember { name: args.name.clone() })?;
+        node.execute(&Request::RemoveMember { name: args.name.clone() })?;
     }
-    match (known, args.dir.as_ref().map(|dir| dismiss(dir, &args.name))) {
-        (Ok(()), Some(dismissed)) => drop(dismissed.map_err(ClusterFailure::from)?),
-        // The authority knows it, but the cluster never took it in.
+    match (known, args.dir.as_ref().map(|dir| remove_member(dir, &args.name))) {
+        (Ok(()), Some(forgotten)) => drop(forgotten.map_err(ClusterFailure::from)?),
+        // The member has files, but it never joined the cluster.
         (Err(_), Some(Ok(_))) => {}
         (known, _) => known?,
     }
-    match args.common.format {
+    match args.client_args.format {
         Format::Json => writeln!(console.out, "{}", json!({ "removed": args.name }))?,
-        Format::Text => writeln!(console.out, "{} is no member any more", args.name)?,
+        Format::Text => writeln!(console.out, "{} is no longer a member", args.name)?,
     }
     Ok(Exit::Done)
 }

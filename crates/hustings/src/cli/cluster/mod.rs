@@ -1,4 +1,4 @@
-//! The commands of the cluster: founding one, running a node, asking it.
+//! The cluster commands: create a cluster, run a node, talk to a node.
 
 mod bench;
 mod change;
@@ -6,9 +6,9 @@ mod failure;
 mod init;
 mod members;
 mod node;
-mod place;
 mod show;
 mod status;
+mod target;
 mod text;
 
 use clap::{Args, Subcommand};
@@ -16,51 +16,51 @@ use hustings_cluster::election::Algorithms;
 
 pub(crate) use bench::{ClusterBench, run as run_bench};
 pub(crate) use failure::ClusterFailure;
-use place::Place;
+use target::NodeTarget;
 
 use super::args::Format;
 use super::console::{Console, Exit};
 use super::failure::Failure;
 
-/// The office that every elector stands for.
+/// The office that every elector campaigns for.
 const LEADER: &str = "leader";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ClusterCommand {
-    /// Writes the files of a new cluster.
+    /// Create the files of a new cluster.
     Init(Box<init::InitArgs>),
-    /// Runs one node of a cluster.
+    /// Run one node of a cluster.
     Node(node::NodeArgs),
-    /// What a node knows: who is up, who leads.
+    /// Print the state of the cluster, as one node sees it.
     Status(status::StatusArgs),
-    /// Who holds an office.
+    /// Print the holder of an office.
     Leader(show::LeaderArgs),
-    /// Who holds an office, and every change of it.
+    /// Print the holder of an office, and every change of it.
     Watch(show::WatchArgs),
-    /// The last changes of offices, and why.
+    /// Print the most recent changes of offices, and their reasons.
     History(show::HistoryArgs),
-    /// Makes the holder of an office give it up.
+    /// Make the holder of an office give it up.
     Resign(change::ResignArgs),
-    /// Hands an office to a member.
+    /// Hand an office over to a member.
     Transfer(change::TransferArgs),
-    /// Nobody new is elected from now on.
+    /// Pause elections.
     Pause(change::PauseArgs),
-    /// Elections go on.
+    /// Resume elections.
     Resume(change::ResumeArgs),
-    /// Lists members, adds and removes them.
+    /// List, add and remove members.
     Members(members::MembersArgs),
 }
 
-/// How every command that asks a node ends.
+/// The exit codes of every command that talks to a node.
 pub(crate) const EXIT_CODES: &str =
-    "Exit codes: 0 done; 1 the answer is no; 2 wrong use; 3 the node cannot be reached, or cannot do it.";
+    "Exit codes: 0 done; 1 the answer is no; 2 wrong use; 3 the node cannot be reached or cannot do it.";
 
-/// What every command that asks a node takes.
+/// The options of every command that talks to a node.
 #[derive(Args, Debug)]
-pub(crate) struct Common {
+pub(crate) struct ClientArgs {
     #[command(flatten)]
-    place: Place,
-    /// How to print it.
+    target: NodeTarget,
+    /// The output format.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

@@ -7,21 +7,20 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hustings_cluster::config::{ArbiterKind, Config, Mode};
-use hustings_cluster::core::Exit as Ended;
 use hustings_cluster::election::Algorithms;
-use hustings_cluster::node::{Journal, Node, NodeError, Options};
-use hustings_cluster::timing::{Explanation, Part, Way};
+use hustings_cluster::node::{Exit as Ended, Logger, Node, NodeError, Options};
+use hustings_cluster::timing::{FailoverEstimate, FailoverPath, FailoverStep};
 use serde_json::{Value, json};
 
 use super::super::args::Format;
 use super::super::console::{Console, Exit};
 use super::super::failure::{Failure, warn};
-use super::{ClusterFailure, place};
+use super::{ClusterFailure, target};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   hustings node --config a/hustings.toml                  until SIGTERM or Ctrl-C: then it hands over and leaves
-  hustings node --config a/hustings.toml --explain-timing how long a failover takes, part by part
+  hustings node --config a/hustings.toml --explain-timing how long a failover takes, step by step
 
 Ctrl-C twice, or SIGTERM twice, stops it at once. HUSTINGS_NODE, HUSTINGS_LISTEN, HUSTINGS_DATA and so on stand above
 the file. Exit codes: 0 it left in good order; 2 wrong configuration; 3 it could not start, or had to stop.")]
@@ -29,7 +28,7 @@ pub(crate) struct NodeArgs {
     /// Its configuration [default: $HUSTINGS_CONFIG, or ./hustings.toml].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Prints how long an office is without a holder, as a sum of its parts, and runs nothing.
+    /// Prints how long an office is without a holder, as a sum of its steps, and runs nothing.
     #[arg(long)]
     explain_timing: bool,
     #[cfg(feature = "fault-injection")]
@@ -41,18 +40,18 @@ pub(crate) struct NodeArgs {
 }
 
 pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let path = place::configuration(args.config.as_ref());
+    let path = target::config_path(args.config.as_ref());
     let config = Config::read_knowing(&path, algorithms).map_err(ClusterFailure::from)?;
     if args.explain_timing {
         explain(&config, args.format, console)?;
         return Ok(Exit::Done);
     }
     if config.arbiter == ArbiterKind::None {
-        let loud = "arbiter = \"none\": if the cluster is split, every part of it has a leader of its own, and tokens \
+        let loud = "arbiter = \"none\": if the cluster is split, every step of it has a leader of its own, and tokens \
                     fence nothing; arbiter = \"raft\" keeps it to one";
         warn(console, &loud);
     }
-    let options = Options { journal: Journal::to_stderr().map_err(Failure::Output)?, ..Options::default() };
+    let options = Options { logger: Logger::to_stderr().map_err(Failure::Output)?, ..Options::default() };
     #[cfg(feature = "fault-injection")]
     let options = args.faults.apply(options);
     let ended = Node::open(config, options).and_then(Node::run).map_err(ClusterFailure::Run)?;
@@ -78,27 +77,27 @@ fn explain(config: &Config, format: Format, console: &mut Console<'_>) -> std::i
     }
 }
 
-fn describe(explanation: &Explanation) -> Value {
-    let ways: Vec<Value> = explanation
-        .ways
+fn describe(explanation: &FailoverEstimate) -> Value {
+    let paths: Vec<Value> = explanation
+        .paths
         .iter()
-        .map(|way: &Way| {
-            let parts: Vec<Value> = way
-                .parts
+        .map(|path: &FailoverPath| {
+            let steps: Vec<Value> = path
+                .steps
                 .iter()
-                .map(|Part { name, usual, worst, why }| {
-                    json!({ "name": name, "usual_us": micros(*usual), "worst_us": micros(*worst), "why": why })
+                .map(|FailoverStep { name, typical, worst, reason }| {
+                    json!({ "name": name, "usual_us": micros(*typical), "worst_us": micros(*worst), "reason": reason })
                 })
                 .collect();
             json!({
-                "loss": way.loss.to_string(),
-                "usual_us": micros(way.usual()),
-                "worst_us": micros(way.worst()),
-                "parts": parts,
+                "loss": path.loss.to_string(),
+                "usual_us": micros(path.typical()),
+                "worst_us": micros(path.worst()),
+                "steps": steps,
             })
         })
         .collect();
-    json!({ "mode": explanation.mode, "arbiter": explanation.arbiter, "nodes": explanation.nodes, "ways": ways })
+    json!({ "mode": explanation.mode, "arbiter": explanation.arbiter, "nodes": explanation.nodes, "paths": paths })
 }
 
 fn micros(duration: std::time::Duration) -> u64 {

@@ -8,117 +8,124 @@ use serde_json::json;
 use super::super::args::Format;
 use super::super::console::{Console, Exit};
 use super::super::failure::{Failure, warn};
-use super::place::Asked;
-use super::{ClusterFailure, Common, EXIT_CODES, LEADER, text};
-use crate::elector::cause_in_words;
+use super::target::NodeClient;
+use super::{ClientArgs, ClusterFailure, EXIT_CODES, LEADER, text};
+use crate::elector::reason_text;
 
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:
-  hustings leader                              the name of the leader
-  hustings leader billing --format json        all about the holder of another office
+  hustings leader                              print the name of the leader
+  hustings leader billing --format json        print everything about the holder of `billing`
   [ \"$(hustings leader)\" = \"$(hostname)\" ] && ./nightly.sh
 
-It answers only what is certain: a node that is not in touch with a majority does not know.
+The answer is confirmed by a majority. A node that cannot reach a majority does not know the leader.
 {EXIT_CODES}"))]
 pub(crate) struct LeaderArgs {
-    /// The office.
+    /// The office: a named lease, like an etcd election or a Kubernetes Lease.
     #[arg(default_value = LEADER)]
     office: String,
     #[command(flatten)]
-    common: Common,
+    client_args: ClientArgs,
 }
 
 pub(crate) fn leader(args: &LeaderArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let mut asked = args.common.place.connect()?;
-    let status = asked.office(&args.office)?;
+    let mut node = args.client_args.target.connect()?;
+    let status = node.office(&args.office)?;
     let holder = status.holder.as_deref().filter(|_| status.current);
-    match (args.common.format, holder) {
+    match (args.client_args.format, holder) {
         (Format::Json, _) => writeln!(console.out, "{}", json!(status))?,
         (Format::Text, Some(holder)) => writeln!(console.out, "{holder}")?,
         (Format::Text, None) if !status.current => {
-            let was = status.holder.as_ref().map(|holder| format!("; it last was {holder}")).unwrap_or_default();
-            warn(console, &format!("who holds `{}` is not known here now{was}", short(&args.office)));
+            let last =
+                status.holder.as_ref().map(|holder| format!("; the last known holder is {holder}")).unwrap_or_default();
+            warn(
+                console,
+                &format!(
+                    "the holder of `{}` is not known: this node cannot reach a majority{last}",
+                    short(&args.office)
+                ),
+            );
         }
         (Format::Text, None) => {
-            let near = if status.token == 0 { meant(&mut asked, &args.office)? } else { String::new() };
-            warn(console, &format!("nobody holds `{}`{near}", short(&args.office)));
+            let hint = if status.token == 0 { suggestion(&mut node, &args.office)? } else { String::new() };
+            warn(console, &format!("nobody holds `{}`{hint}", short(&args.office)));
         }
     }
     Ok(if holder.is_some() { Exit::Done } else { Exit::No })
 }
 
-/// The office that was perhaps meant by one that never was.
-fn meant(asked: &mut Asked, office: &str) -> Result<String, ClusterFailure> {
-    let offices = asked.offices()?;
+/// Suggests an existing office with a similar name.
+fn suggestion(node: &mut NodeClient, office: &str) -> Result<String, ClusterFailure> {
+    let offices = node.offices()?;
     let near = nearest(office, offices.iter().map(String::as_str)).filter(|near| *near != office);
-    Ok(near.map(|near| format!("; the nearest office is `{near}`")).unwrap_or_default())
+    Ok(near.map(|near| format!("; did you mean the office `{near}`?")).unwrap_or_default())
 }
 
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:
-  hustings watch                               a line for every change of any office, until Ctrl-C
-  hustings watch leader --format json          an object a line
+  hustings watch                               print a line for every change of any office, until Ctrl-C
+  hustings watch leader --format json          print a JSON object for every change of `leader`
 
 {EXIT_CODES}"))]
 pub(crate) struct WatchArgs {
-    /// This office only.
+    /// The office [default: every office].
     office: Option<String>,
     #[command(flatten)]
-    common: Common,
+    client_args: ClientArgs,
 }
 
 pub(crate) fn watch(args: &WatchArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let mut asked = args.common.place.connect()?;
+    let mut node = args.client_args.target.connect()?;
     let request = Request::Watch { office: args.office.clone() };
-    asked.client.send(&request).map_err(ClusterFailure::from)?;
+    node.client.send(&request).map_err(ClusterFailure::from)?;
     loop {
-        match asked.client.next(None).map_err(ClusterFailure::from)? {
+        match node.client.recv(None).map_err(ClusterFailure::from)? {
             Reply::Office(status) => {
-                match args.common.format {
+                match args.client_args.format {
                     Format::Text => writeln!(console.out, "{}", text::office(&status))?,
                     Format::Json => writeln!(console.out, "{}", json!(status))?,
                 }
                 console.out.flush()?;
             }
-            Reply::Refused(refusal) => return Err(ClusterFailure::from(refusal).into()),
-            _ => return Err(ClusterFailure::Unexpected.into()),
+            Reply::Error(error) => return Err(ClusterFailure::from(error).into()),
+            _ => return Err(ClusterFailure::UnexpectedReply.into()),
         }
     }
 }
 
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:
-  hustings history                             the last 100 changes of all offices
-  hustings history billing                     the last 100 of this one
+  hustings history                             print the last 100 changes of each office
+  hustings history billing                     print the last 100 changes of `billing`
 
 {EXIT_CODES}"))]
 pub(crate) struct HistoryArgs {
-    /// Of this office only.
+    /// The office [default: every office].
     office: Option<String>,
     #[command(flatten)]
-    common: Common,
+    client_args: ClientArgs,
 }
 
 pub(crate) fn history(args: &HistoryArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let mut asked = args.common.place.connect()?;
-    let changes = asked.history(args.office.as_deref())?;
+    let mut node = args.client_args.target.connect()?;
+    let changes = node.history(args.office.as_deref())?;
     if changes.is_empty()
         && let Some(office) = &args.office
     {
-        let offices = asked.offices()?;
+        let offices = node.offices()?;
         if !offices.contains(office) {
             return Err(ClusterFailure::unknown("office", office, offices.iter().map(String::as_str)).into());
         }
     }
-    match args.common.format {
+    match args.client_args.format {
         Format::Json => writeln!(console.out, "{}", json!({ "changes": changes }))?,
         Format::Text => {
             let rows = changes.into_iter().map(|change| {
                 let holder = change.holder.unwrap_or_else(|| "nobody".to_string());
-                let why = cause_in_words(change.why).to_string();
-                vec![text::time(change.unix_ms), change.office, holder, change.token.to_string(), why]
+                let reason = reason_text(change.reason).to_string();
+                vec![text::time(change.since_unix_ms), change.office, holder, change.token.to_string(), reason]
             });
-            text::table(&["when", "office", "holder", "token", "why"], rows, console)?;
+            text::table(&["since", "office", "holder", "token", "reason"], rows, console)?;
         }
     }
     Ok(Exit::Done)

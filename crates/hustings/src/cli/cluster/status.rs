@@ -8,27 +8,27 @@ use serde_json::json;
 use super::super::args::Format;
 use super::super::console::{Console, Exit, Paint};
 use super::super::failure::Failure;
-use super::{Common, EXIT_CODES, LEADER, text};
-use crate::elector::cause_in_words;
+use super::{ClientArgs, EXIT_CODES, LEADER, text};
+use crate::elector::reason_text;
 
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:
-  hustings status                              as the node in this folder sees it
-  hustings status --config b/hustings.toml     as another one does
+  hustings status                              ask the node of ./hustings.toml
+  hustings status --config b/hustings.toml     ask another node
   hustings status --format json | jq .counters
 
 {EXIT_CODES}"))]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
-    common: Common,
-    /// What the node has counted, too.
+    client_args: ClientArgs,
+    /// Also print the node's counters.
     #[arg(long)]
     counters: bool,
 }
 
 pub(crate) fn run(args: &StatusArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let status = args.common.place.connect()?.status()?;
-    match args.common.format {
+    let status = args.client_args.target.connect()?.status()?;
+    match args.client_args.format {
         Format::Json => writeln!(console.out, "{}", json!(status))?,
         Format::Text => {
             head(&status, console)?;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &StatusArgs, console: &mut Console<'_>) -> Result<Exit, 
             if args.counters {
                 writeln!(console.out)?;
                 let rows = status.counters.iter().map(|(name, count)| vec![name.clone(), count.to_string()]);
-                text::table(&["counted since the start", ""], rows, console)?;
+                text::table(&["counter", "since start"], rows, console)?;
             }
         }
     }
@@ -46,24 +46,25 @@ pub(crate) fn run(args: &StatusArgs, console: &mut Console<'_>) -> Result<Exit, 
 
 fn head(status: &Status, console: &mut Console<'_>) -> std::io::Result<()> {
     let cluster = Paint::Strong.on(&status.cluster, console.colour);
-    writeln!(console.out, "cluster {cluster}, as {} sees it; algorithm {}", status.node, status.algorithm)?;
+    writeln!(console.out, "cluster {cluster}, seen by {}; algorithm {}", status.node, status.algorithm)?;
     match (status.arbiter, &status.arbiter_leader) {
         (ArbiterKind::None, _) => {
-            let loud = "arbiter none: every part of a split cluster has a leader of its own; tokens fence nothing";
-            writeln!(console.out, "{}", Paint::Bad.on(loud, console.colour))?;
+            let warning =
+                "arbiter none: each part of a partitioned cluster elects its own leader, and tokens do not fence";
+            writeln!(console.out, "{}", Paint::Bad.on(warning, console.colour))?;
         }
         (ArbiterKind::Raft, Some(leader)) => {
             writeln!(console.out, "arbiter raft, led by {leader} in term {}", status.term)?;
         }
-        (ArbiterKind::Raft, None) => writeln!(console.out, "arbiter raft, led by nobody; term {}", status.term)?,
+        (ArbiterKind::Raft, None) => writeln!(console.out, "arbiter raft, no known leader, term {}", status.term)?,
     }
     if !status.current {
-        let loud = "not in touch with a majority: this is how things were, not how they are";
-        writeln!(console.out, "{}", Paint::Bad.on(loud, console.colour))?;
+        let warning = "this node cannot reach a majority: what follows may be out of date";
+        writeln!(console.out, "{}", Paint::Bad.on(warning, console.colour))?;
     }
     if status.paused {
-        let loud = "elections are paused: `hustings resume` lets them go on";
-        writeln!(console.out, "{}", Paint::Bad.on(loud, console.colour))?;
+        let warning = "elections are paused; `hustings resume` resumes them";
+        writeln!(console.out, "{}", Paint::Bad.on(warning, console.colour))?;
     }
     writeln!(console.out)
 }
@@ -73,7 +74,7 @@ fn leader(status: &Status) -> Option<&str> {
     leader.holder.as_deref()
 }
 
-/// Who belongs to the cluster, with a star at the leader.
+/// Prints the members, with a star beside the leader.
 pub(crate) fn members(
     members: &[MemberStatus],
     leader: Option<&str>,
@@ -92,7 +93,7 @@ pub(crate) fn members(
             if member.up { "up" } else { "down" }.to_string(),
         ]
     });
-    text::table(&["", "id", "member", "address", "role", "priority", "health", ""], rows, console)
+    text::table(&["", "id", "member", "address", "role", "priority", "health", "state"], rows, console)
 }
 
 fn offices(status: &Status, console: &mut Console<'_>) -> std::io::Result<()> {
@@ -112,8 +113,8 @@ fn offices(status: &Status, console: &mut Console<'_>) -> std::io::Result<()> {
             Mode::Fenced => "fenced",
         };
         let since = text::time(office.since_unix_ms);
-        let why = cause_in_words(office.why).to_string();
-        vec![office.office.clone(), holder, office.token.to_string(), mode.to_string(), since, why]
+        let reason = reason_text(office.reason).to_string();
+        vec![office.office.clone(), holder, office.token.to_string(), mode.to_string(), since, reason]
     });
-    text::table(&["office", "holder", "token", "mode", "since", "why"], rows, console)
+    text::table(&["office", "holder", "token", "mode", "since", "reason"], rows, console)
 }

@@ -1,4 +1,4 @@
-//! Times, causes and tables for people.
+//! Formats times, offices and tables for people.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -6,31 +6,31 @@ use comfy_table::{ContentArrangement, Table, presets};
 use hustings_cluster::api::OfficeStatus;
 
 use super::super::console::{Console, Paint};
-use crate::elector::cause_in_words;
+use crate::elector::reason_text;
 
-/// The end of the year 9999: later times have no text.
+/// The last second of the year 9999: RFC 3339 has no text for later times.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// A time by somebody's wall clock.
+/// Formats milliseconds since 1970 as RFC 3339.
 pub(crate) fn time(unix_ms: u64) -> String {
     let since = Duration::from_millis(unix_ms).min(Duration::from_secs(LAST_SECOND));
     humantime::format_rfc3339_millis(UNIX_EPOCH + since).to_string()
 }
 
-/// Who holds an office, in one line.
+/// Formats the holder of an office as one line.
 pub(crate) fn office(status: &OfficeStatus) -> String {
-    let OfficeStatus { office, holder, token, since_unix_ms, why, current, .. } = status;
+    let OfficeStatus { office, holder, token, since_unix_ms, reason, current, .. } = status;
     match (holder, current) {
         (None, true) => format!("{office}: nobody"),
         (None, false) => format!("{office}: not known"),
-        (Some(holder), false) => format!("{office}: not known; it was {holder} (token {token})"),
+        (Some(holder), false) => format!("{office}: not known; the last known holder is {holder} (token {token})"),
         (Some(holder), true) => {
-            format!("{office}: {holder} (token {token}, since {}: {})", time(*since_unix_ms), cause_in_words(*why))
+            format!("{office}: {holder} (token {token}, since {}: {})", time(*since_unix_ms), reason_text(*reason))
         }
     }
 }
 
-/// Rows below a heading, without lines, indented.
+/// Prints an indented table without rules.
 pub(crate) fn table(
     heading: &[&str],
     rows: impl IntoIterator<Item = Vec<String>>,
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_time_of_a_node_is_too_late_to_be_told() {
+    fn formats_every_time_including_the_largest() {
         assert_eq!(time(1_500), "1970-01-01T00:00:01.500Z");
         assert_eq!(time(u64::MAX), "9999-12-31T23:59:59.000Z");
     }

@@ -1,4 +1,4 @@
-//! What the raft library reads.
+//! The storage that the raft library reads from.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,10 +9,10 @@ use raft::{Error, GetEntriesContext, RaftState, Storage, StorageError};
 use super::state::State;
 use super::{StoreError, Write};
 
-/// An in-memory mirror of what is on disk or on its way there. Clones show the same thing. The default is what a new
-/// store has: nothing.
+/// The persistent state in memory, including writes that are not on disk yet, as a [`raft::Storage`]. Clones share the
+/// same state. The default is the state of a new store.
 #[derive(Clone, Default)]
-pub struct Mirror {
+pub struct RaftStorage {
     inner: Rc<RefCell<Inner>>,
 }
 
@@ -22,19 +22,19 @@ struct Inner {
     conf_state: ConfState,
 }
 
-impl Mirror {
+impl RaftStorage {
     pub(super) fn new(state: State) -> Self {
         let conf_state = state.snapshot.get_metadata().get_conf_state().clone();
-        Mirror { inner: Rc::new(RefCell::new(Inner { state, conf_state })) }
+        RaftStorage { inner: Rc::new(RefCell::new(Inner { state, conf_state })) }
     }
 
-    /// Of a store that nothing was ever written to.
+    /// The state of a new store.
     pub fn empty() -> Self {
-        Mirror::new(State::default())
+        RaftStorage::new(State::default())
     }
 
-    /// Takes over what was once written.
-    pub fn redo(&self, write: &Write) -> Result<(), StoreError> {
+    /// Applies a write that was made before, as a restart does.
+    pub fn apply(&self, write: &Write) -> Result<(), StoreError> {
         self.change(|state| state.apply(write))?;
         if let Some(snapshot) = &write.snapshot {
             self.set_conf_state(snapshot.get_metadata().get_conf_state().clone());
@@ -42,23 +42,23 @@ impl Mirror {
         Ok(())
     }
 
-    /// Takes entries over; they replace everything from their first index on.
-    pub fn append(&self, entries: &[Entry]) -> Result<(), StoreError> {
+    /// Appends entries; they replace all existing entries from their first index on.
+    pub(crate) fn append(&self, entries: &[Entry]) -> Result<(), StoreError> {
         self.change(|state| state.append(entries))
     }
 
-    /// Takes over term, vote and commit index.
+    /// Sets term, vote and commit index.
     pub fn set_hard_state(&self, hard_state: HardState) {
         self.inner.borrow_mut().state.hard_state = hard_state;
     }
 
-    /// Takes over who votes, as of the last entry applied. It is not on disk: after a restart, the one of the snapshot
-    /// holds, and the entries after it are applied again.
-    pub fn set_conf_state(&self, conf_state: ConfState) {
+    /// Sets the voters as of the last applied entry. This is not stored: after a restart the snapshot's voters apply,
+    /// and the entries after it are applied again.
+    pub(crate) fn set_conf_state(&self, conf_state: ConfState) {
         self.inner.borrow_mut().conf_state = conf_state;
     }
 
-    /// Takes over a snapshot from somebody else: whatever was in the log is void.
+    /// Installs a snapshot of another node, which replaces the whole log.
     pub fn install(&self, snapshot: Snapshot) -> Result<(), StoreError> {
         let conf_state = snapshot.get_metadata().get_conf_state().clone();
         self.change(|state| state.install(snapshot))?;
@@ -66,37 +66,35 @@ impl Mirror {
         Ok(())
     }
 
-    /// Takes over a snapshot of one's own, and keeps only the entries after `upto`, which is at or before it.
-    pub fn compact(&self, upto: u64, snapshot: Snapshot) -> Result<(), StoreError> {
+    /// Takes this node's own snapshot, and keeps only the entries after `upto`, which is at or before it.
+    pub(crate) fn compact(&self, upto: u64, snapshot: Snapshot) -> Result<(), StoreError> {
         self.change(|state| state.compact(upto, snapshot))
     }
 
-    /// How many entries there are.
-    pub fn len(&self) -> usize {
+    /// The number of entries.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
         self.inner.borrow().state.entries.len()
     }
 
     /// Whether there are no entries.
-    pub fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How much memory the entries take, roughly.
-    pub fn bytes(&self) -> usize {
+    /// The approximate memory that the entries take.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
         self.inner.borrow().state.bytes
     }
 
-    /// Term, vote and commit index.
-    pub fn hard_state(&self) -> HardState {
-        self.inner.borrow().state.hard_state.clone()
-    }
-
-    /// The newest snapshot; its index is 0 if there never was one.
-    pub fn latest_snapshot(&self) -> Snapshot {
+    /// The latest snapshot; its index is 0 if there is none.
+    pub(crate) fn latest_snapshot(&self) -> Snapshot {
         self.inner.borrow().state.snapshot.clone()
     }
 
-    /// Changes nothing if the change is refused: each of the changes checks before it touches the state.
+    /// Every change checks before it modifies the state, so a failed one changes nothing.
     fn change(&self, change: impl FnOnce(&mut State) -> Result<(), StoreError>) -> Result<(), StoreError> {
         change(&mut self.inner.borrow_mut().state)
     }
@@ -107,7 +105,7 @@ impl Mirror {
     }
 }
 
-impl Storage for Mirror {
+impl Storage for RaftStorage {
     fn initial_state(&self) -> raft::Result<RaftState> {
         let inner = self.inner.borrow();
         Ok(RaftState::new(inner.state.hard_state.clone(), inner.conf_state.clone()))
@@ -151,7 +149,7 @@ impl Storage for Mirror {
     fn snapshot(&self, request_index: u64, _: u64) -> raft::Result<Snapshot> {
         let state = &self.inner.borrow().state;
         let index = state.snapshot.get_metadata().index;
-        // The library ends the process when it is given an empty snapshot.
+        // The raft library panics on an empty snapshot.
         if index == 0 || index < request_index {
             return Err(Error::Store(StorageError::SnapshotTemporarilyUnavailable));
         }

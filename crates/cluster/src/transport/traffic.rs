@@ -1,41 +1,41 @@
-//! What connections cost on the wire, as the kernel counted it.
+//! The traffic of a connection, as counted by the kernel.
 
 use std::ops::AddAssign;
 
 use mio::net::TcpStream;
 
-/// The headers of a segment: IPv4 without options, TCP with time stamps.
+/// The headers of a segment: IPv4 without options, TCP with timestamps.
 const HEADERS: u64 = 20 + 32;
 
-/// What was sent, empty acknowledgements and repetitions included. Zero where the kernel does not tell.
+/// Sent traffic, including empty acknowledgements and retransmissions. Zero where the kernel does not count it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Wire {
-    /// Segments of TCP.
+pub(crate) struct SentTraffic {
+    /// TCP segments.
     pub segments: u64,
-    /// Bytes in them, without headers.
+    /// Payload bytes, without headers.
     pub payload: u64,
 }
 
-impl Wire {
-    /// Bytes with their headers, as if all went over IPv4.
-    pub fn bytes(self) -> u64 {
+impl SentTraffic {
+    /// Bytes including headers, as if everything went over IPv4.
+    pub(crate) fn bytes(self) -> u64 {
         self.segments * HEADERS + self.payload
     }
 }
 
-impl AddAssign for Wire {
-    fn add_assign(&mut self, more: Wire) {
+impl AddAssign for SentTraffic {
+    fn add_assign(&mut self, more: SentTraffic) {
         self.segments += more.segments;
         self.payload += more.payload;
     }
 }
 
-/// What a connection has sent so far.
+/// The traffic that a connection has sent.
 #[cfg(target_os = "linux")]
-pub(super) fn sent(socket: &TcpStream) -> Wire {
+pub(super) fn sent(socket: &TcpStream) -> SentTraffic {
     use std::os::fd::AsRawFd;
 
-    // Places in the kernel's `struct tcp_info`, which only ever grows at its end.
+    // Offsets in the kernel's `struct tcp_info`, which grows only at its end.
     const SEGMENTS: usize = 136;
     const PAYLOAD: usize = 200;
     let mut info = [0u8; 256];
@@ -46,16 +46,16 @@ pub(super) fn sent(socket: &TcpStream) -> Wire {
     let answer =
         unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, info.as_mut_ptr().cast(), &raw mut length) };
     if answer != 0 {
-        return Wire::default();
+        return SentTraffic::default();
     }
-    // An older kernel fills in less; what it leaves out stays zero.
+    // An older kernel fills in less; the rest stays zero.
     let segments: [u8; 4] = info[SEGMENTS..SEGMENTS + 4].try_into().unwrap_or_default();
     let payload: [u8; 8] = info[PAYLOAD..PAYLOAD + 8].try_into().unwrap_or_default();
-    Wire { segments: u32::from_ne_bytes(segments).into(), payload: u64::from_ne_bytes(payload) }
+    SentTraffic { segments: u32::from_ne_bytes(segments).into(), payload: u64::from_ne_bytes(payload) }
 }
 
-/// What a connection has sent so far: not known here.
+/// The traffic that a connection has sent: not available on this platform.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn sent(_: &TcpStream) -> Wire {
-    Wire::default()
+pub(super) fn sent(_: &TcpStream) -> SentTraffic {
+    SentTraffic::default()
 }

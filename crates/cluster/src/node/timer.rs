@@ -1,4 +1,4 @@
-//! A timer that the poll loop waits for together with everything else, exact to the clock's own resolution.
+//! A timer for the event loop, with the resolution of the clock.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,28 +9,28 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-use crate::clock::{Clock, Moment};
+use crate::clock::{Clock, Timestamp};
 
-/// A poll's own time-out is counted in milliseconds: too coarse for leases, and too coarse to be fast.
-pub(super) struct Alarm {
+/// A `timerfd`. The timeout of `poll` counts milliseconds, which is too coarse for leases.
+pub(super) struct Timer {
     timer: OwnedFd,
-    set_for: Moment,
+    set_for: Timestamp,
 }
 
-impl Alarm {
+impl Timer {
     pub(super) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
         let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
         registry.register(&mut SourceFd(&timer.as_raw_fd()), token, Interest::READABLE)?;
-        Ok(Alarm { timer, set_for: Moment::NEVER })
+        Ok(Timer { timer, set_for: Timestamp::NEVER })
     }
 
-    /// There will be an event at this moment. What was set before is forgotten, and need not be read.
-    pub(super) fn set(&mut self, clock: &Clock, at: Moment) -> io::Result<()> {
+    /// Sets the timer. The previous setting is forgotten.
+    pub(super) fn set(&mut self, clock: &Clock, at: Timestamp) -> io::Result<()> {
         if at == self.set_for {
             return Ok(());
         }
-        // All zeros switch the timer off; nobody asks for that moment.
-        let nanoseconds = if at == Moment::NEVER { 0 } else { clock.on_host(at).0.max(1) };
+        // A zero switches the timer off.
+        let nanoseconds = if at == Timestamp::NEVER { 0 } else { clock.host_time_at(at).0.max(1) };
         let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
         let seconds = i64::try_from(nanoseconds / 1_000_000_000).unwrap_or(i64::MAX);
         let it_value = Timespec { tv_sec: seconds, tv_nsec: (nanoseconds % 1_000_000_000) as _ };

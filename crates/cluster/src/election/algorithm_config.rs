@@ -58,14 +58,14 @@ impl Algorithms {
     }
 
     /// Chooses the algorithm of this name or alias. Without parameters it has those that it should have in a cluster
-    /// ([`About::cluster_params`]). [`Election::check`](super::Election::check) tells whether the choice can elect.
-    pub fn choose(&self, name: &str, params: Option<Vec<String>>) -> Choice {
+    /// ([`About::cluster_params`]). [`Election::check`](super::Election::check) tells whether the result can elect.
+    pub fn choose(&self, name: &str, params: Option<Vec<String>>) -> AlgorithmConfig {
         let Some(&compiled) = self.known.iter().find(|one| one.about.is_called(name)) else {
-            return Choice::unresolved(name, params.unwrap_or_default());
+            return AlgorithmConfig::unresolved(name, params.unwrap_or_default());
         };
-        let usual = || compiled.about.cluster_params.iter().map(|text| (*text).to_string()).collect();
-        let params = params.unwrap_or_else(usual);
-        Choice { name: compiled.about.name.to_string(), params, compiled: Some(compiled) }
+        let defaults = || compiled.about.cluster_params.iter().map(|text| (*text).to_string()).collect();
+        let params = params.unwrap_or_else(defaults);
+        AlgorithmConfig { name: compiled.about.name.to_string(), params, compiled: Some(compiled) }
     }
 }
 
@@ -75,27 +75,27 @@ impl fmt::Debug for Algorithms {
     }
 }
 
-/// An algorithm with parameters as they are typed.
+/// An election algorithm with its parameters.
 #[derive(Clone)]
-pub struct Choice {
+pub struct AlgorithmConfig {
     name: String,
     params: Vec<String>,
-    /// None if its name was not looked up, or is unknown.
+    /// `None` if the name was not looked up or is unknown.
     compiled: Option<Compiled>,
 }
 
-impl Choice {
-    /// The algorithm of a cluster that does not choose.
-    pub const USUAL: &str = "bully";
+impl AlgorithmConfig {
+    /// The name of the default algorithm.
+    pub const DEFAULT_NAME: &str = "bully";
 
     /// Chooses a built-in algorithm, see [`Algorithms::choose`].
     pub fn named(name: &str, params: Option<Vec<String>>) -> Self {
         Algorithms::default().choose(name, params)
     }
 
-    /// A choice whose name is not looked up. No election can be held with it.
+    /// An algorithm whose name is not looked up. No node can run with it.
     pub(crate) fn unresolved(name: &str, params: Vec<String>) -> Self {
-        Choice { name: name.to_string(), params, compiled: None }
+        AlgorithmConfig { name: name.to_string(), params, compiled: None }
     }
 
     /// The name of the algorithm.
@@ -133,29 +133,32 @@ impl Choice {
     }
 }
 
-impl Default for Choice {
+impl Default for AlgorithmConfig {
     fn default() -> Self {
-        Choice::named(Choice::USUAL, None)
+        AlgorithmConfig::named(AlgorithmConfig::DEFAULT_NAME, None)
     }
 }
 
-impl PartialEq for Choice {
+impl PartialEq for AlgorithmConfig {
     fn eq(&self, other: &Self) -> bool {
         (&self.name, &self.params) == (&other.name, &other.params)
     }
 }
 
-impl Eq for Choice {}
+impl Eq for AlgorithmConfig {}
 
-impl Hash for Choice {
+impl Hash for AlgorithmConfig {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.name, &self.params).hash(state);
     }
 }
 
-impl fmt::Debug for Choice {
+impl fmt::Debug for AlgorithmConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Choice").field("name", &self.name).field("params", &self.params).finish_non_exhaustive()
+        f.debug_struct("AlgorithmConfig")
+            .field("name", &self.name)
+            .field("params", &self.params)
+            .finish_non_exhaustive()
     }
 }
 

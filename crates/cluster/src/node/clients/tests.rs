@@ -1,0 +1,179 @@
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixStream as StdStream;
+
+use mio::{Events, Poll};
+
+use super::*;
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The node's end of the socket without a node.
+struct Harness {
+    clients: Clients,
+    poll: Poll,
+    path: std::path::PathBuf,
+    _folder: tempfile::TempDir,
+    /// Whether clients are owed a reply.
+    owes: bool,
+}
+
+impl Harness {
+    fn open() -> Harness {
+        let folder = tempfile::tempdir().expect("a folder for the socket");
+        let path = folder.path().join("hustings.sock");
+        let poll = Poll::new().expect("descriptors are there");
+        let clients = Clients::listen(&path, poll.registry(), 0..MAX_CLIENTS + 1).expect("nobody listens there");
+        Harness { clients, poll, path, owes: false, _folder: folder }
+    }
+
+    fn connect(&self) -> StdStream {
+        StdStream::connect(&self.path).expect("somebody listens")
+    }
+
+    /// Runs one pass of the loop.
+    fn pass(&mut self, patience: Duration) -> Vec<ClientEvent> {
+        let timeout = if self.clients.due() == Timestamp::ZERO { Duration::ZERO } else { patience };
+        let mut events = Events::with_capacity(512);
+        self.poll.poll(&mut events, Some(timeout)).expect("nothing interrupts a test");
+        events.iter().for_each(|event| self.clients.ready(event));
+        let mut events = Vec::new();
+        self.clients.read_requests(Timestamp(1), &mut events);
+        self.clients.flush(|_| self.owes, &mut events);
+        events
+    }
+
+    /// Runs passes until there are events.
+    fn events(&mut self) -> Vec<ClientEvent> {
+        loop {
+            let events = self.pass(TIMEOUT);
+            if !events.is_empty() {
+                return events;
+            }
+        }
+    }
+}
+
+fn ids(events: &[ClientEvent]) -> Vec<ClientId> {
+    let asked = events.iter().filter_map(|event| match event {
+        ClientEvent::Request(id, _) => Some(*id),
+        ClientEvent::Disconnected(_) => None,
+    });
+    asked.collect()
+}
+
+#[test]
+fn a_flood_of_requests_does_not_starve_other_clients() {
+    let mut harness = Harness::open();
+    let (mut loud, mut quiet) = (harness.connect(), harness.connect());
+    loud.write_all("{\"type\":\"status\"}\n".repeat(500).as_bytes()).expect("that fits into the socket");
+    quiet.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    let events = harness.events();
+    let asked = ids(&events);
+    assert_eq!(asked.iter().filter(|id| **id == asked[0]).count(), MAX_REQUESTS_PER_PASS);
+    assert_eq!(asked.len(), MAX_REQUESTS_PER_PASS + 1, "the other client is served in the same pass");
+    let mut count = asked.len();
+    while count < 501 {
+        let more = ids(&harness.events()).len();
+        assert!(more <= MAX_REQUESTS_PER_PASS);
+        count += more;
+    }
+    assert_eq!(count, 501);
+}
+
+#[test]
+fn an_invalid_request_is_answered_and_the_connection_stays() {
+    let mut harness = Harness::open();
+    let mut program = harness.connect();
+    let writer = std::thread::spawn(move || {
+        let long = vec![b'x'; MAX_REQUEST_BYTES * 3];
+        for line in
+            [b"hello".as_slice(), b"", b"{\"type\":\"dance\"}", b"\xff\xfe", &long, b"{\"type\":\"leader\",\"x\":1}"]
+        {
+            program.write_all(line).expect("the node reads");
+            program.write_all(b"\n").expect("the node reads");
+        }
+        program.write_all(b"{\"type\":\"pause\"}\n").expect("the node reads");
+        let mut lines = BufReader::new(program).lines();
+        let replies: Vec<String> = (0..6).map(|_| lines.next().expect("an answer").expect("it is text")).collect();
+        replies
+    });
+    let events = harness.events();
+    assert!(matches!(&events[..], [ClientEvent::Request(_, Request::Pause)]), "{events:?}");
+    let replies = writer.join().expect("it does not panic");
+    for (reply, problem) in replies.iter().zip(["expected", "EOF", "dance", "expected", "longer than 65536", "`x`"]) {
+        assert!(reply.contains("bad-request") && reply.contains(problem), "{problem}: {reply}");
+    }
+    assert!(matches!(harness.events()[..], [ClientEvent::Disconnected(_)]));
+}
+
+#[test]
+fn a_client_that_does_not_read_is_throttled_and_then_disconnected() {
+    let mut harness = Harness::open();
+    let mut program = harness.connect();
+    program.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    let id = ids(&harness.events())[0];
+    let news = Reply::History { changes: Vec::new() };
+    let size = serde_json::to_vec(&news).expect("plain data").len() + 1;
+    let told = |count: usize, harness: &mut Harness| (0..count).for_each(|_| harness.clients.queue_reply(id, &news));
+    // More than the kernel takes, and a little more than makes the node stop listening.
+    told((UNREAD_SOFT_LIMIT * 3) / size, &mut harness);
+    program.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    let mut events = harness.pass(Duration::ZERO);
+    events.extend(harness.pass(Duration::ZERO));
+    assert!(events.is_empty(), "{events:?}");
+    assert_ne!(harness.clients.due(), Timestamp::ZERO, "waiting for it must not spin");
+    told(MAX_UNREAD / size, &mut harness);
+    let events = harness.pass(Duration::ZERO);
+    assert!(matches!(events[..], [ClientEvent::Disconnected(gone)] if gone == id), "{events:?}");
+}
+
+#[test]
+fn limits_the_number_of_clients_and_reuses_free_slots() {
+    let mut harness = Harness::open();
+    let mut programs: Vec<StdStream> = (0..MAX_CLIENTS).map(|_| harness.connect()).collect();
+    while harness.clients.slots.iter().flatten().count() < MAX_CLIENTS {
+        harness.pass(TIMEOUT);
+    }
+    let one_more = harness.connect();
+    harness.pass(TIMEOUT);
+    let mut line = String::new();
+    BufReader::new(one_more).read_line(&mut line).expect("it is told something");
+    assert!(line.contains("too-many"), "{line}");
+    drop(programs.pop());
+    let events = harness.events();
+    let [ClientEvent::Disconnected(gone)] = events[..] else { panic!("one has gone: {events:?}") };
+    let mut next = harness.connect();
+    next.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    let id = ids(&harness.events())[0];
+    assert_ne!(id, gone, "what is still meant for the one who has gone must not reach the next");
+    assert_eq!(harness.clients.place(id), harness.clients.place(gone));
+}
+
+#[test]
+fn a_client_that_shuts_down_its_write_side_still_gets_its_reply() {
+    let mut harness = Harness::open();
+    let mut program = harness.connect();
+    program.write_all(b"nonsense\n").expect("that fits into the socket");
+    program.shutdown(std::net::Shutdown::Write).expect("it is connected");
+    assert!(matches!(harness.events()[..], [ClientEvent::Disconnected(_)]));
+    let mut line = String::new();
+    BufReader::new(program).read_line(&mut line).expect("the answer was sent");
+    assert!(line.contains("bad-request"), "{line}");
+}
+
+#[test]
+fn a_client_that_shuts_down_its_write_side_stays_while_it_is_owed_a_reply() {
+    let mut harness = Harness::open();
+    harness.owes = true;
+    let mut program = harness.connect();
+    program.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    program.shutdown(std::net::Shutdown::Write).expect("it is connected");
+    let events = harness.events();
+    let [ClientEvent::Request(id, _)] = events[..] else { panic!("it has not gone yet: {events:?}") };
+    harness.clients.queue_reply(id, &Reply::Done);
+    harness.owes = false;
+    assert!(matches!(harness.events()[..], [ClientEvent::Disconnected(gone)] if gone == id));
+    let mut line = String::new();
+    BufReader::new(program).read_line(&mut line).expect("the answer was sent");
+    assert!(line.contains("done"), "{line}");
+}

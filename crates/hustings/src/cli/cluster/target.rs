@@ -1,0 +1,130 @@
+//! The node that a command talks to, and the conversation with it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use hustings_cluster::api::{Change, Client, OfficeStatus, Reply, Request, RequestError, Status};
+use hustings_cluster::config::Config;
+
+use super::ClusterFailure;
+
+/// The configuration file if neither an option nor a variable names one.
+const DEFAULT_CONFIG: &str = "hustings.toml";
+/// How long a node may take to answer by itself; requests that move an office may take two hand-overs longer.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+/// The assumed length of a hand-over if the configuration is not read.
+const ASSUMED_HAND_OVER: Duration = Duration::from_secs(30);
+
+/// Which node to ask.
+#[derive(Args, Debug)]
+pub(crate) struct NodeTarget {
+    /// The node's configuration file [default: $HUSTINGS_CONFIG, or ./hustings.toml].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The node's socket, instead of its configuration file [default: $HUSTINGS_SOCKET].
+    #[arg(long, value_name = "PATH", conflicts_with = "config")]
+    socket: Option<PathBuf>,
+}
+
+impl NodeTarget {
+    /// Connects to the node.
+    pub(crate) fn connect(&self) -> Result<NodeClient, ClusterFailure> {
+        let (socket, hand_over) = match &self.socket {
+            Some(socket) => (socket.clone(), ASSUMED_HAND_OVER),
+            None => match variable("HUSTINGS_SOCKET").filter(|_| self.config.is_none()) {
+                Some(socket) => (PathBuf::from(socket), ASSUMED_HAND_OVER),
+                None => {
+                    let config = Config::read_as_client(&config_path(self.config.as_ref()))?;
+                    (config.socket, config.timing.hand_over)
+                }
+            },
+        };
+        let client = Client::connect(socket, Duration::ZERO)?;
+        Ok(NodeClient { client, timeout: REPLY_TIMEOUT + hand_over * 2 })
+    }
+}
+
+/// The configuration file to read: the option, else the variable, else the default.
+pub(crate) fn config_path(option: Option<&PathBuf>) -> PathBuf {
+    let named = option.cloned().or_else(|| variable("HUSTINGS_CONFIG").map(PathBuf::from));
+    named.unwrap_or_else(|| PathBuf::from(DEFAULT_CONFIG))
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// A connection to a node, with one method per kind of request.
+#[derive(Debug)]
+pub(crate) struct NodeClient {
+    pub(crate) client: Client,
+    timeout: Duration,
+}
+
+impl NodeClient {
+    fn call(&mut self, request: &Request) -> Result<Reply, ClusterFailure> {
+        match self.client.call(request, Some(self.timeout))? {
+            Reply::Error(error) => Err(error.into()),
+            reply => Ok(reply),
+        }
+    }
+
+    /// Sends a request that changes something, and waits until it is done.
+    pub(crate) fn execute(&mut self, request: &Request) -> Result<(), ClusterFailure> {
+        match self.call(request)? {
+            Reply::Done => Ok(()),
+            _ => Err(ClusterFailure::UnexpectedReply),
+        }
+    }
+
+    pub(crate) fn status(&mut self) -> Result<Status, ClusterFailure> {
+        match self.call(&Request::Status)? {
+            Reply::Status(status) => Ok(*status),
+            _ => Err(ClusterFailure::UnexpectedReply),
+        }
+    }
+
+    pub(crate) fn office(&mut self, office: &str) -> Result<OfficeStatus, ClusterFailure> {
+        match self.call(&Request::Leader { office: office.to_string() })? {
+            Reply::Office(status) => Ok(status),
+            _ => Err(ClusterFailure::UnexpectedReply),
+        }
+    }
+
+    pub(crate) fn history(&mut self, office: Option<&str>) -> Result<Vec<Change>, ClusterFailure> {
+        match self.call(&Request::History { office: office.map(str::to_string) })? {
+            Reply::History { changes } => Ok(changes),
+            _ => Err(ClusterFailure::UnexpectedReply),
+        }
+    }
+
+    /// The names of all offices.
+    pub(crate) fn offices(&mut self) -> Result<Vec<String>, ClusterFailure> {
+        Ok(self.status()?.offices.into_iter().map(|office| office.office).collect())
+    }
+
+    /// Fails, with a suggestion, if no member has this name.
+    pub(crate) fn check_member(&mut self, name: &str) -> Result<(), ClusterFailure> {
+        let members = self.status()?.members;
+        if members.iter().any(|member| member.name == name) {
+            return Ok(());
+        }
+        Err(ClusterFailure::unknown("member", name, members.iter().map(|member| member.name.as_str())))
+    }
+
+    /// Turns "nobody holds this office" into "there is no such office", with a suggestion, where that is the cause.
+    pub(crate) fn explain_office_error(&mut self, office: &str, failure: ClusterFailure) -> ClusterFailure {
+        let ClusterFailure::Rejected(RequestError { code, .. }) = &failure else { return failure };
+        if code != "not-held" {
+            return failure;
+        }
+        match self.offices() {
+            Ok(offices) if !offices.iter().any(|known| known == office) => {
+                ClusterFailure::unknown("office", office, offices.iter().map(String::as_str))
+            }
+            _ => failure,
+        }
+    }
+}
