@@ -5,7 +5,7 @@ mod loopback;
 mod processes;
 
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hustings::algorithms::catalogue::ENTRIES;
 use processes::Cluster;
@@ -225,7 +225,7 @@ fn warns_loudly_without_an_arbiter() {
 #[test]
 fn exit_codes_tell_wrong_use_from_failures() {
     let mut cluster = three(&[]);
-    let nobody = cluster.run("a", &["status"]);
+    let nobody = cluster.run("a", &["status", "--wait", "0s"]);
     assert_eq!((nobody.code, nobody.err.contains("is the node running?")), (3, true), "{}", nobody.err);
     let nothing = common::inside(&["status", "--config", "/nonexistent/hustings.toml"]);
     assert_eq!(nothing.code, 3);
@@ -270,6 +270,32 @@ fn explains_the_timing_for_both_modes() {
     cluster.edit(&["a"], &lease, "lease = \"1ms\"");
     let wrong = cluster.run("a", &["node"]);
     assert_eq!(wrong.code, 2, "{}", wrong.err);
+}
+
+#[test]
+fn a_command_waits_for_its_node_to_come_up() {
+    let mut cluster = three(&[]);
+    let early = cluster.spawn("a", &["status", "--wait", "30s"]);
+    cluster.start(&ALL);
+    let status = early.wait();
+    assert_eq!((status.code, status.err.as_str()), (0, ""), "{}", status.out);
+    assert!(status.out.contains("cluster test, seen by a"), "{}", status.out);
+}
+
+#[test]
+fn a_command_stops_waiting_for_a_node_that_does_not_come_up() {
+    let cluster = three(&[]);
+    for (wait, text) in [("0s", "hustings.sock: No such file"), ("300ms", "hustings.sock after 300ms: No such file")] {
+        let start = Instant::now();
+        for command in [&["leader"][..], &["watch"], &["history"], &["pause"], &["members"], &["resign", "leader"]] {
+            let ran = cluster.run("a", &[command, &["--wait", wait]].concat());
+            assert_eq!(ran.code, 3, "{command:?}: {}", ran.err);
+            assert!(ran.err.contains(text) && ran.err.contains("is the node running?"), "{command:?}: {}", ran.err);
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    }
+    let unreadable = cluster.run("a", &["leader", "--wait", "soon"]);
+    assert_eq!(unreadable.code, 2, "{}", unreadable.err);
 }
 
 const FIVE: [&str; 5] = ["a", "b", "c", "d", "e"];

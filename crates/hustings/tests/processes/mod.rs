@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -117,6 +117,15 @@ impl Cluster {
         finished(hustings().args(args).arg("--config").arg(self.config(name)))
     }
 
+    /// Starts a command against one member, and does not wait for it.
+    #[allow(dead_code, reason = "each test file uses what it needs")]
+    pub(crate) fn spawn(&self, name: &str, args: &[&str]) -> Running {
+        let mut command = hustings();
+        command.args(args).arg("--config").arg(self.config(name));
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("start the binary");
+        Running(child)
+    }
+
     /// The leader, according to one member.
     pub(crate) fn leader(&self, name: &str) -> Option<String> {
         let ran = self.run(name, &["leader"]);
@@ -165,6 +174,16 @@ impl Cluster {
             }
         }
         logs
+    }
+}
+
+/// A running command, which must end by itself.
+pub(crate) struct Running(Child);
+
+impl Running {
+    /// Waits for its end.
+    pub(crate) fn wait(self) -> Ran {
+        ran(self.0.wait_with_output().expect("wait for the command"))
     }
 }
 

@@ -26,6 +26,9 @@ pub(crate) struct NodeTarget {
     /// The node's socket, instead of its configuration file [default: $HUSTINGS_SOCKET].
     #[arg(long, value_name = "PATH", conflicts_with = "config")]
     socket: Option<PathBuf>,
+    /// How long to wait for the node to come up; 0s fails at once.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    wait: Duration,
 }
 
 impl NodeTarget {
@@ -41,7 +44,7 @@ impl NodeTarget {
                 }
             },
         };
-        let client = Client::connect(socket, Duration::ZERO)?;
+        let client = Client::connect(socket, self.wait)?;
         Ok(NodeClient { client, timeout: REPLY_TIMEOUT + hand_over * 2 })
     }
 }
