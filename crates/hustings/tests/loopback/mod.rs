@@ -1,4 +1,4 @@
-// The files of a cluster on this host, in a temporary folder. No inner comment, because a doc example includes this file.
+// The files of a cluster on this host, in a temporary folder. A doc example includes this file: no inner comments.
 
 use std::net::TcpListener;
 use std::path::PathBuf;

@@ -1,0 +1,132 @@
+//! Runs the cluster block of the README as a script.
+
+mod common;
+mod loopback;
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long the script may take, even on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(90);
+/// A member that starts late misses the first election, so the script may have to run again on a busy machine.
+const ATTEMPTS: usize = 3;
+
+/// The commands and the expected output of the `console` block below a heading.
+fn console_block(readme: &str, heading: &str) -> (String, Vec<String>) {
+    let section = readme.split(heading).nth(1).expect("the README has the heading");
+    let block = section.split("```console\n").nth(1).and_then(|rest| rest.split("```").next());
+    let (commands, output): (Vec<&str>, Vec<&str>) =
+        block.expect("the section has a console block").lines().partition(|line| line.starts_with("$ "));
+    (commands.iter().map(|line| format!("{}\n", &line[2..])).collect(), output.into_iter().map(pattern).collect())
+}
+
+/// A line without what differs from run to run: token, time and spacing.
+fn pattern(line: &str) -> String {
+    let word = |word: &str| match word {
+        number if number.parse::<u64>().is_ok() => "NUMBER".to_string(),
+        time if time.starts_with("20") && time.ends_with('Z') => "TIME".to_string(),
+        other => other.to_string(),
+    };
+    line.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A temporary folder in which the script runs. Dropping it kills every process that runs there.
+struct Workspace {
+    folder: tempfile::TempDir,
+}
+
+impl Workspace {
+    fn new() -> Workspace {
+        let folder = tempfile::tempdir().expect("create a temporary folder");
+        fs::create_dir(folder.path().join("bin")).expect("create a folder for the binary");
+        fs::create_dir(folder.path().join("work")).expect("create a working directory");
+        symlink(env!("CARGO_BIN_EXE_hustings"), folder.path().join("bin/hustings")).expect("link the binary");
+        Workspace { folder }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
+    /// Runs a script under bash, and returns the lines that it prints.
+    fn run(&self, script: &str) -> Vec<String> {
+        let output = self.folder.path().join("output");
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut bash = Command::new("bash");
+        // Job control makes `%1` work, as in an interactive shell.
+        bash.arg("-c").arg(format!("set -m\n{script}")).current_dir(self.path());
+        bash.env("PATH", format!("{}:{path}", self.folder.path().join("bin").display()));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("HUSTINGS_")) {
+            bash.env_remove(name);
+        }
+        bash.stdin(Stdio::null()).stdout(File::create(&output).expect("create the output file")).stderr(Stdio::null());
+        let mut bash = bash.spawn().expect("start bash");
+        let id = Pid::from_child(&bash);
+        let (ended, end) = channel();
+        let waiter = std::thread::spawn(move || {
+            bash.wait().expect("wait for bash");
+            // The receiver is gone after a timeout.
+            let _ = ended.send(());
+        });
+        if end.recv_timeout(TIMEOUT).is_err() {
+            kill_process(id, Signal::KILL).expect("kill bash");
+        }
+        waiter.join().expect("bash is waited for");
+        fs::read_to_string(output).expect("read the output").lines().map(str::to_string).collect()
+    }
+
+    /// The processes that run in the working directory: only the script and what it started.
+    fn processes(&self) -> Vec<Pid> {
+        let own = fs::canonicalize(self.path()).unwrap_or_default();
+        let is_ours = |folder: &Path| fs::read_link(folder.join("cwd")).is_ok_and(|cwd| cwd == own);
+        let all = fs::read_dir("/proc").expect("list the processes").flatten().map(|entry| entry.path());
+        let id = |folder: PathBuf| folder.file_name()?.to_str()?.parse().ok().and_then(Pid::from_raw);
+        all.filter(|folder| is_ours(folder)).filter_map(id).collect()
+    }
+
+    fn logs(&self) -> String {
+        let logs = ["a", "b", "c"].map(|name| fs::read_to_string(self.path().join(format!("{name}.log"))));
+        logs.into_iter().map(Result::unwrap_or_default).collect::<Vec<_>>().join("---\n")
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        for process in self.processes() {
+            // It may have ended in the meantime.
+            let _ = kill_process(process, Signal::KILL);
+        }
+    }
+}
+
+/// Replaces the ports of the block by free ones.
+fn with_free_ports(script: &str) -> String {
+    let ports = ["7401", "7402", "7403"];
+    ports.iter().zip(loopback::free_ports(ports.len())).fold(script.to_string(), |script, (fixed, free)| {
+        assert!(script.contains(&format!("127.0.0.1:{fixed}")), "the block uses port {fixed}");
+        script.replace(&format!("127.0.0.1:{fixed}"), &format!("127.0.0.1:{free}"))
+    })
+}
+
+#[test]
+fn the_cluster_block_runs_as_printed() {
+    let readme = fs::read_to_string(common::repository().join("README.md")).expect("read the README");
+    let (script, expected) = console_block(&readme, "## A cluster");
+    assert!(!expected.is_empty() && script.contains("hustings init"), "{script}");
+    let mut last = String::new();
+    for _ in 0..ATTEMPTS {
+        let workspace = Workspace::new();
+        let lines = workspace.run(&with_free_ports(&script));
+        if lines.iter().map(|line| pattern(line)).eq(expected.iter().cloned()) {
+            return;
+        }
+        last = format!("{lines:#?}\n{}", workspace.logs());
+    }
+    panic!("expected {expected:#?}\nprinted {last}");
+}
