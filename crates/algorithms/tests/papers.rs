@@ -23,7 +23,7 @@ fn chang_roberts_on_sorted_rings() {
 /// McMaster, "Average-case message complexity: O(N log N)": exactly n·H_n over all rings.
 #[test]
 fn chang_roberts_on_average() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let runs = 10_000;
     let sum: u64 = (0..runs).map(|_| Setup::all(random.ring(100)).run("chang-roberts").by_kind[0]).sum();
     let mean = sum as f64 / runs as f64;
@@ -34,7 +34,7 @@ fn chang_roberts_on_average() {
 /// docs/model.md#le-lann: k initiators, k·n candidates.
 #[test]
 fn le_lann_takes_n_messages_for_each_initiator() {
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     for k in 1..=12 {
         let setup = Setup::some(random.ring(12), &(0..k).collect::<Vec<_>>());
         assert_eq!(setup.run("le-lann").by_kind, [12 * k as u64, 12]);
@@ -45,7 +45,7 @@ fn le_lann_takes_n_messages_for_each_initiator() {
 /// The same holds for Dolev–Klawe–Rodeh. Franklin's abstract: never more than 2n⌊log n⌋ + 3n.
 #[test]
 fn franklin_and_dolev_klawe_rodeh_take_2n_a_round() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for _ in 0..2_000 {
         let n = 1 + random.below(60) as usize;
         let setup = Setup::all(random.ring(n));
@@ -90,7 +90,7 @@ fn mean_rounds_over_all_rings_of_eight() {
 /// docs/model.md#peterson: R rounds, n·R `first` and n(R-1) `second`, R as in Dolev–Klawe–Rodeh.
 #[test]
 fn peterson_needs_no_second_in_the_last_round() {
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     for _ in 0..1_000 {
         let n = 1 + random.below(60) as usize;
         let setup = Setup::all(random.ring(n));
@@ -122,7 +122,7 @@ fn the_announcer_is_usually_not_the_leader() {
 /// Hirschberg and Sinclair, as quoted in Franklin's abstract: at most 8n + 8⌈n log₂ n⌉, and the announcement.
 #[test]
 fn hirschberg_sinclair_keeps_its_bound() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for _ in 0..1_000 {
         let n = 1 + random.below(70) as usize;
         let setup = Setup::all(random.ring(n));
@@ -147,7 +147,7 @@ fn token_ring_takes_two_laps() {
 /// Shirali §3 b: a node that is down is skipped. docs/model.md#token-ring: election n, coordinator n-f, quiescent 2n.
 #[test]
 fn token_ring_with_nodes_down_from_the_start() {
-    let mut random = Random(6);
+    let mut random = Random::new(6);
     for _ in 0..1_000 {
         let n = 1 + random.below(40) as usize;
         let dead: BTreeSet<usize> = (0..n).filter(|_| random.below(3) == 0).collect();

@@ -1,15 +1,15 @@
 //! A small random number generator, pinned so that a seed always means the same.
 
+use hustings_protocol::SplitMix64;
+
 /// A stream of pseudorandom numbers (SplitMix64).
 #[derive(Clone, Debug)]
-pub(crate) struct Rng {
-    state: u64,
-}
+pub(crate) struct Rng(SplitMix64);
 
 impl Rng {
     /// The stream of a seed.
     pub(crate) fn new(seed: u64) -> Self {
-        Rng { state: seed }
+        Rng(SplitMix64::new(seed))
     }
 
     /// The stream of a seed and a purpose. Streams of different purposes are independent.
@@ -21,17 +21,12 @@ impl Rng {
 
     /// The next number.
     pub(crate) fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next_u64()
     }
 
     /// A number below `end`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
-        // The high half of a 128-bit product, with a bias of at most `end` in 2^64.
-        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+        self.0.below(end)
     }
 
     /// A number from `first` to `last`, both included.

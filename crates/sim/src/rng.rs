@@ -1,8 +1,10 @@
-//! The simulator's random numbers: counter-based, so that the k-th number of a stream depends on (seed, stream, k) and
-//! on nothing else: not on threads, not on who drew before.
+//! The simulator's random numbers. They are counter-based: the k-th number of a stream depends on the seed, the stream
+//! and k only, not on threads or on other draws.
 //!
-//! The mixer is SplitMix64's finaliser applied to a keyed counter. Its outputs are pinned by a golden test: changing
-//! them changes every seeded result there is.
+//! A number is [`SplitMix64::mix`] of a keyed counter. A test pins the outputs, because every seeded result depends on
+//! them.
+
+use hustings_protocol::SplitMix64;
 
 /// What a stream of numbers is for. Streams of one seed are independent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,36 +33,34 @@ pub struct Stream {
     counter: u64,
 }
 
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+const GAMMA: u64 = SplitMix64::GAMMA;
 
 #[inline]
-const fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
+const fn mix(bits: u64) -> u64 {
+    SplitMix64::mix(bits)
 }
 
-/// A number from a seed and two more: the hash under everything here.
+/// Hashes a seed and two more numbers. All streams are derived from this function.
 #[inline]
 pub const fn hash(seed: u64, a: u64, b: u64) -> u64 {
-    let key = mix(seed.wrapping_add(GOLDEN));
-    let key = mix(key ^ a.wrapping_mul(0xD6E8_FEB8_6659_FD93).wrapping_add(GOLDEN));
-    mix(key.wrapping_add(b.wrapping_mul(GOLDEN)).wrapping_add(GOLDEN))
+    let key = mix(seed.wrapping_add(GAMMA));
+    let key = mix(key ^ a.wrapping_mul(0xD6E8_FEB8_6659_FD93).wrapping_add(GAMMA));
+    mix(key.wrapping_add(b.wrapping_mul(GAMMA)).wrapping_add(GAMMA))
 }
 
 impl Stream {
-    /// The stream of this seed for a purpose and a number (a node, a layer, …).
+    /// The stream of this seed for a purpose and a number, such as a node or a layer.
     pub const fn new(seed: u64, purpose: Purpose, number: u64) -> Self {
         Stream { key: hash(seed, purpose as u64, number), counter: 0 }
     }
 
-    /// The same stream from its k-th number on.
+    /// The same stream, continued at its k-th number.
     pub const fn skip_to(mut self, k: u64) -> Self {
         self.counter = k;
         self
     }
 
-    /// How many numbers were drawn.
+    /// How many numbers have been drawn.
     pub const fn position(&self) -> u64 {
         self.counter
     }
@@ -68,7 +68,7 @@ impl Stream {
     /// The next 64 bits.
     #[inline]
     pub const fn next_u64(&mut self) -> u64 {
-        let out = mix(self.key.wrapping_add(self.counter.wrapping_mul(GOLDEN)));
+        let out = mix(self.key.wrapping_add(self.counter.wrapping_mul(GAMMA)));
         self.counter += 1;
         out
     }
@@ -80,10 +80,10 @@ impl Stream {
     #[inline]
     pub const fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "a number below 0 does not exist");
-        // Multiplication instead of division; the few numbers that would make the low ones likelier are drawn again.
+        // Multiplication instead of division. The few products that would make low numbers more likely are rejected.
         loop {
             let product = self.next_u64() as u128 * bound as u128;
-            // Whatever is not below the bound is not below the remainder either, which takes long to compute.
+            // The remainder is below the bound and slow to compute, so the product is compared with the bound first.
             if product as u64 >= bound || product as u64 >= bound.wrapping_neg() % bound {
                 return (product >> 64) as u64;
             }
@@ -109,25 +109,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_numbers_never_change() {
+    fn outputs_are_pinned() {
         let mut stream = Stream::new(0, Purpose::Coins, 0);
         let drawn: Vec<u64> = (0..3).map(|_| stream.next_u64()).collect();
-        assert_eq!(drawn, GOLDEN_START);
-        assert_eq!(hash(1, 2, 3), GOLDEN_HASH);
+        assert_eq!(drawn, PINNED_DRAWS);
+        assert_eq!(hash(1, 2, 3), PINNED_HASH);
     }
 
-    const GOLDEN_START: [u64; 3] = [5724817067908956762, 16432371847774783671, 17648218172472343181];
-    const GOLDEN_HASH: u64 = 8737550765629041463;
+    const PINNED_DRAWS: [u64; 3] = [5724817067908956762, 16432371847774783671, 17648218172472343181];
+    const PINNED_HASH: u64 = 8737550765629041463;
 
     #[test]
-    fn skipping_is_drawing() {
+    fn skipping_equals_drawing() {
         let mut drawn = Stream::new(7, Purpose::Delay, 3);
         (0..5).for_each(|_| _ = drawn.next_u64());
         assert_eq!(drawn, Stream::new(7, Purpose::Delay, 3).skip_to(5));
     }
 
     #[test]
-    fn numbers_below_a_bound_are_even() {
+    fn numbers_below_a_bound_are_uniform() {
         let mut stream = Stream::new(1, Purpose::Coins, 0);
         let mut seen = [0u32; 6];
         (0..60_000).for_each(|_| seen[stream.below(6) as usize] += 1);

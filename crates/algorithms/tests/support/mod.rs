@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use hustings_algorithms::catalogue::{self, Visitor};
 use hustings_algorithms::{About, Algorithm, Instance, NetworkKind, Params, Setting};
 use hustings_protocol::{
-    Best, Effect, Event, Id, Least, Message, Peers, Place, Port, Protocol, Rank, Ranked, Recorder, Role, StartReason,
-    Value,
+    Best, Effect, Event, Id, Least, Message, Peers, Place, Port, Protocol, Rank, Ranked, Recorder, Role, SplitMix64,
+    StartReason, Value,
 };
 
 /// One election on a ring.
@@ -235,7 +235,7 @@ impl<'a, P: Protocol> Ring<'a, P> {
             log: (0..n).map(|_| Vec::new()).collect(),
             struck: vec![BTreeSet::new(); n],
             last_arrival: BTreeMap::new(),
-            random: Random(match setup.delay {
+            random: Random::new(match setup.delay {
                 Delay::Unit => 0,
                 Delay::Random { seed, .. } => seed,
             }),
@@ -398,14 +398,15 @@ impl<'a, P: Protocol> Ring<'a, P> {
 
 /// A small generator for tests that need many numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Random(SplitMix64::new(seed))
+    }
+
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {

@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 
 use hustings_algorithms::runs::{Envelope, Runs};
-use hustings_protocol::{Change, Effect, Event, Id, Peers, Place, Protocol, Recorder, Role, Timer};
+use hustings_protocol::{Change, Effect, Event, Id, Peers, Place, Protocol, Recorder, Role, SplitMix64, Timer};
 
-use super::key::SplitMix64;
 use super::{Action, MessageError, SharedState, TimerToken};
 use crate::member::MemberRank;
 

@@ -22,10 +22,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hustings_protocol::{Coins, Id};
+use hustings_protocol::{Id, SplitMix64};
 
 use super::MessageError;
-use super::key::SplitMix64;
 use crate::faults::{FaultSwitch, InjectedFault};
 
 /// For how many elections messages are buffered.
@@ -58,8 +57,8 @@ pub struct SharedState {
 impl SharedState {
     /// The state of a process that has just started. Each process must use another seed.
     pub fn new(seed: u64) -> Self {
-        let mut rng = SplitMix64::new(seed);
-        let incarnation = 1 + (&mut rng).draw(u64::from(u32::MAX)) as u32;
+        let mut rng = SplitMix64::new(SplitMix64::mix(seed));
+        let incarnation = 1 + rng.below(u64::from(u32::MAX)) as u32;
         SharedState {
             rng,
             incarnation,

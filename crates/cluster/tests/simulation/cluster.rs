@@ -14,7 +14,7 @@ use hustings_cluster::core::{ClientId, Core, Output, Setup};
 use hustings_cluster::member::{Member, Role};
 use hustings_cluster::store::{RaftStorage, Write};
 use hustings_cluster::timing::Timing;
-use hustings_protocol::Id;
+use hustings_protocol::{Id, SplitMix64};
 
 use self::events::{Event, EventKind};
 use crate::faults::Options;
@@ -25,15 +25,15 @@ const CLIENT: ClientId = ClientId(1);
 const OPERATOR: ClientId = ClientId(2);
 
 /// A SplitMix64 generator.
-pub(crate) struct Rng(pub(crate) u64);
+pub(crate) struct Rng(SplitMix64);
 
 impl Rng {
+    pub(crate) fn new(seed: u64) -> Self {
+        Rng(SplitMix64::new(seed))
+    }
+
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
+        self.0.next_u64() % bound
     }
 }
 
@@ -76,7 +76,7 @@ fn pair(one: usize, other: usize) -> (usize, usize) {
 
 impl SimCluster {
     pub(crate) fn new(nodes: usize, seed: u64, options: Options) -> Self {
-        let mut rng = Rng(seed ^ 0x5eed);
+        let mut rng = Rng::new(seed ^ 0x5eed);
         let hosts = (0..nodes).map(|node| {
             let ppm = match options.slow_clock_on_best {
                 true if node + 1 == nodes => -(options.drift_ppm as i64),

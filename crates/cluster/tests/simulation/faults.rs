@@ -50,7 +50,7 @@ pub(crate) struct FaultInjector(Rng);
 
 impl FaultInjector {
     pub(crate) fn new(seed: u64) -> Self {
-        FaultInjector(Rng(seed.wrapping_mul(31) + 7))
+        FaultInjector(Rng::new(seed.wrapping_mul(31) + 7))
     }
 
     pub(crate) fn run_ms_with_faults(&mut self, cluster: &mut SimCluster, ms: u64) {

@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use hustings_protocol::SplitMix64;
+
 use crate::store::block::BLOCK;
 use crate::store::files::{Files, Handle};
 use crate::store::{Recovered, Store, StoreError, StoreOwner};
@@ -92,13 +94,6 @@ fn injected(what: &str) -> io::Error {
     io::Error::other(format!("{what}: injected fault"))
 }
 
-/// The next pseudo-random number.
-fn random(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed ^ (mixed >> 31)
-}
-
 impl Fake {
     pub(super) fn new() -> Self {
         Fake(Arc::new(Mutex::new(Inner::default())))
@@ -163,21 +158,22 @@ impl Fake {
     pub(super) fn crash(&self, crash: Crash) {
         let mut inner = self.inner();
         inner.fault = None;
-        let Crash::Power(mut seed) = crash else { return };
+        let Crash::Power(seed) = crash else { return };
+        let mut rng = SplitMix64::new(seed);
         let mut names = inner.durable_names.clone();
         for change in std::mem::take(&mut inner.changes) {
-            if random(&mut seed).is_multiple_of(2) {
+            if rng.below(2) == 0 {
                 change.apply(&mut names);
             }
         }
         (inner.names, inner.durable_names) = (names.clone(), names);
         for inode in &mut inner.inodes {
-            if random(&mut seed).is_multiple_of(2) {
+            if rng.below(2) == 0 {
                 let length = inode.now.len();
                 inode.durable.resize(length, 0);
             }
             for block in std::mem::take(&mut inode.dirty) {
-                if random(&mut seed).is_multiple_of(2) {
+                if rng.below(2) == 0 {
                     inode.keep(block);
                 }
             }
