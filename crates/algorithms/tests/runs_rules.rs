@@ -255,16 +255,16 @@ fn a_timer_of_an_earlier_run_does_nothing() {
 }
 
 #[test]
-fn a_stale_timer_does_not_count_as_acting() {
+fn a_stale_timer_is_not_progress() {
     let mut node = Node::new();
     let old = timer(&node.handle(Event::Start(StartReason::Start)));
     node.update_reachable(&[10, 11, 12]);
     let before = node.state.clone();
     assert_eq!(node.handle(Event::Timer(old)), []);
     assert_ne!(node.state, before, "its slot is free");
-    assert!(!node.runs.acted(&before, &node.state), "but the node did not act");
+    assert!(!node.runs.is_progress(&before, &node.state), "but the node did not act");
     node.receive_inner(10, number(1, 11), Some(0));
-    assert!(node.runs.acted(&before, &node.state), "the inner algorithm acted");
+    assert!(node.runs.is_progress(&before, &node.state), "the inner algorithm acted");
 }
 
 /// For the inner algorithm a node outside the view is down, whether it is on the map or not.

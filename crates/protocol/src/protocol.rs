@@ -141,9 +141,9 @@ pub trait Protocol: Send + Sync + 'static {
         let _ = (state, timer, cx);
     }
 
-    /// Whether a timer that led from one state to the other, and had no effects, did something: then the node was not
-    /// quiet. One that keeps account of its timers in its state leaves that out.
-    fn acted(&self, before: &Self::State, after: &Self::State) -> bool {
+    /// Whether a timer that had no effects and led from `before` to `after` made progress. If it did, the run was not
+    /// quiescent in that tick. A protocol that keeps a record of its timers in its state ignores the record here.
+    fn is_progress(&self, before: &Self::State, after: &Self::State) -> bool {
         before != after
     }
 

@@ -234,7 +234,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
         self.compare(effects)?;
         let is_news = before.is_some_and(|(timer, before)| match timer.is_periodic() {
             true => effects.iter().any(Effect::is_news),
-            false => !effects.is_empty() || self.protocol.acted(&before, &self.states[at as usize]),
+            false => !effects.is_empty() || self.protocol.is_progress(&before, &self.states[at as usize]),
         });
         if is_news {
             self.books.timer_acted(self.tick);

@@ -13,7 +13,7 @@ use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::topology::{Complete, Network, Ring};
 use proptest::prelude::*;
 
-use gossip::{COINS, DIRECT, Gossip, Hint, MAP, Rumour, SKIPS, STUTTERS, TIMERS, Word, graph};
+use gossip::{COINS, DIRECT, Gossip, Hint, MAP, RECORDS_TIMERS, Rumour, SKIPS, STUTTERS, TIMERS, Word, graph};
 
 fn network() -> impl Strategy<Value = Network> {
     prop_oneof![
@@ -86,10 +86,10 @@ proptest! {
         scenario in scenario(),
         seed in any::<u64>(),
         life in 1..14u8,
-        talents in (0..32u8, prop_oneof![Just(0), Just(MAP)]),
+        talents in (0..32u8, prop_oneof![Just(0), Just(MAP)], prop_oneof![Just(0), Just(RECORDS_TIMERS)]),
         is_tiny in any::<bool>(),
     ) {
-        let talents = talents.0 | talents.1;
+        let talents = talents.0 | talents.1 | talents.2;
         // Where everybody tells so many, a rumour must not be told on for long.
         let is_dense = matches!(scenario.network, Network::Complete(Complete { size: 17.. }));
         let life = if is_dense { life.min(2) } else { life };

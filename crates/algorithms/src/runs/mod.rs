@@ -404,10 +404,10 @@ impl<P: Protocol> Protocol for Runs<P> {
 
     /// A timer did something if the inner algorithm acted or the view changed. Removing it from the list does not
     /// count.
-    fn acted(&self, before: &Self::State, after: &Self::State) -> bool {
+    fn is_progress(&self, before: &Self::State, after: &Self::State) -> bool {
         match (&before.run, &after.run) {
             (Some(before), Some(after)) if before.number == after.number => {
-                self.inner.acted(&before.inner, &after.inner)
+                self.inner.is_progress(&before.inner, &after.inner)
             }
             _ => before.number() != after.number(),
         }

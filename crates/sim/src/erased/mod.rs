@@ -169,8 +169,8 @@ impl Protocol for DynProtocol {
     fn handle_timer<C: Context<Self>>(&self, state: &mut DynState, timer: Timer, cx: &mut C) {
         self.handle(state, Event::Timer(timer), cx);
     }
-    fn acted(&self, before: &DynState, after: &DynState) -> bool {
-        self.protocol.acted(before.inner(), after.inner())
+    fn is_progress(&self, before: &DynState, after: &DynState) -> bool {
+        self.protocol.is_progress(before.inner(), after.inner())
     }
     fn epoch(&self, state: &DynState) -> Epoch {
         self.protocol.epoch(state.inner())
@@ -200,7 +200,7 @@ trait AnyProtocol: Send + Sync {
     fn init(&self) -> Box<dyn AnyState>;
     fn observes_reachability(&self) -> bool;
     fn handles_rejoin(&self) -> bool;
-    fn acted(&self, before: &dyn AnyState, after: &dyn AnyState) -> bool;
+    fn is_progress(&self, before: &dyn AnyState, after: &dyn AnyState) -> bool;
     fn epoch(&self, state: &dyn AnyState) -> Epoch;
     fn rounds_of(&self, state: &mut dyn AnyState, each: &mut dyn FnMut(&mut u32));
     fn rounds_in(&self, message: &DynMessage, each: &mut dyn FnMut(&mut u32)) -> DynMessage;
@@ -249,9 +249,9 @@ impl<P: Protocol> AnyProtocol for Typed<P> {
         self.protocol.handles_rejoin()
     }
 
-    fn acted(&self, before: &dyn AnyState, after: &dyn AnyState) -> bool {
+    fn is_progress(&self, before: &dyn AnyState, after: &dyn AnyState) -> bool {
         let [before, after] = [before, after].map(|state| state.as_any().downcast_ref().expect(OWN_STATE));
-        self.protocol.acted(before, after)
+        self.protocol.is_progress(before, after)
     }
 
     fn epoch(&self, state: &dyn AnyState) -> Epoch {

@@ -42,6 +42,8 @@ pub(crate) const STUTTERS: u8 = 16;
 pub(crate) const RASH: u8 = 32;
 /// Sends by the map.
 pub(crate) const MAP: u8 = 64;
+/// Records stale timers in its state, in the lowest bit, and says that this is no progress.
+pub(crate) const RECORDS_TIMERS: u8 = 128;
 
 /// What a gossip says. Engines keep small messages and large ones in different ways.
 pub(crate) trait Word: Message {
@@ -174,10 +176,16 @@ impl<W: Word> Protocol for Gossip<W> {
         self.act(seen, hash(500, to.0, rumour.digest()), rumour.life().min(1), cx);
     }
     fn handle_timer<C: Context<Self>>(&self, seen: &mut u64, timer: Timer, cx: &mut C) {
-        // An odd token is a stale timer: it changes nothing.
+        // An odd token is a stale timer: it is recorded, or changes nothing.
         if timer.token == 0 {
             self.act(seen, 600, timer.kind, cx);
+        } else if self.talents & RECORDS_TIMERS != 0 {
+            *seen ^= 1;
         }
+    }
+    fn is_progress(&self, before: &u64, after: &u64) -> bool {
+        let recorded = u64::from(self.talents & RECORDS_TIMERS != 0);
+        before | recorded != after | recorded
     }
     fn handle_retire<C: Context<Self>>(&self, seen: &mut u64, cx: &mut C) {
         self.act(seen, 700, 2, cx);

@@ -301,7 +301,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
             protocol.handle_timer(state, timer, cx);
             cx.acted
         });
-        acted || self.states[(node - self.range.start) as usize] != before
+        acted || self.books.protocol.is_progress(&before, &self.states[(node - self.range.start) as usize])
     }
 
     #[inline(always)]

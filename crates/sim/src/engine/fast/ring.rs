@@ -298,7 +298,7 @@ fn special_tick<P: Protocol, Mt: Meter>(
                 let before = state.clone();
                 let mut cx = cx!(node);
                 protocol.handle_timer(state, timer, &mut cx);
-                active |= cx.acted || *state != before;
+                active |= cx.acted || protocol.is_progress(&before, state);
             }
         }
     }

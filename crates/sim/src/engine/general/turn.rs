@@ -192,7 +192,7 @@ impl<P: Protocol> Engine<'_, P> {
         let is_news = if alarm.timer.is_periodic() {
             acted == Acted::News
         } else {
-            acted != Acted::Nothing || self.protocol.acted(&before, &self.states[alarm.at as usize])
+            acted != Acted::Nothing || self.protocol.is_progress(&before, &self.states[alarm.at as usize])
         };
         if is_news {
             self.books.timer_acted(self.now);
