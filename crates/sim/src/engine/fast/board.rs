@@ -11,9 +11,9 @@ use std::ops::Range;
 use hustings_protocol::Port;
 
 use super::direct::Direct;
+use super::large_pages::{filled, touched};
 use super::links::{Links, receiver_of};
 use super::mailbox::{Arrival, Bound, Came, Mailbox, Way};
-use super::pages::{filled, touched};
 
 /// Mail from one range of positions to one range of positions.
 pub(super) struct Board<M> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use hustings_protocol::{Id, Rank};
 
-use super::pages::filled;
+use super::large_pages::filled;
 use crate::outcome::Times;
 
 /// Nobody is named.

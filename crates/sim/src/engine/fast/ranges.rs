@@ -12,11 +12,11 @@ use hustings_protocol::{Protocol, Rank, Timer};
 
 use super::calendar::{Day, Return, To};
 use super::core::{Core, Counts, Plan, outcome};
+use super::large_pages::filled;
 use super::ledger::{Clockwork, Ledger};
 use super::links::Links;
 use super::mailbox::{Arrival, Bound, Came, Mailbox};
 use super::meter::Meter;
-use super::pages::filled;
 use super::spot::Spot;
 use crate::outcome::Outcome;
 

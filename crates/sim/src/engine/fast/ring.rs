@@ -1,7 +1,7 @@
 //! The driver for rings.
 //!
 //! Nodes act in the order of their positions and a ring's links lead to neighbours, so mail is sent in the order in
-//! which it will be read: one [`Lane`] clockwise, one counter-clockwise, nothing is ever sorted. Only what crosses the
+//! which it will be read: one [`RingQueue`] clockwise, one counter-clockwise, nothing is ever sorted. Only what crosses the
 //! seam between the last position and the first is out of order, and waits apart. A tick without anything special (a
 //! start, a crash, mail over the seam, …) is a tight loop over the lanes.
 
@@ -12,18 +12,18 @@ use hustings_protocol::{Port, Protocol, StartReason};
 
 use super::calendar::{Day, Return, To};
 use super::core::{Core, Counts, Plan, outcome};
-use super::lane::Lane;
+use super::large_pages::filled;
 use super::ledger::Clockwork;
 use super::meter::Meter;
-use super::pages::filled;
+use super::ring_queue::RingQueue;
 use super::side::Side;
 use crate::outcome::Outcome;
 use crate::topology::Ring;
 
 /// All mail of a ring. Drivers take it apart into local variables, which live in registers.
 struct Mail<M> {
-    clockwise: Lane<M>,
-    counter: Lane<M>,
+    clockwise: RingQueue<M>,
+    counter: RingQueue<M>,
     seam: Seam<M>,
 }
 
@@ -90,7 +90,11 @@ impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
                 today: VecDeque::new(),
             },
             states: filled(ring.size as usize, protocol.init()),
-            mail: Mail { clockwise: Lane::with_room(room), counter: Lane::with_room(64), seam: Seam::new() },
+            mail: Mail {
+                clockwise: RingQueue::with_capacity(room),
+                counter: RingQueue::with_capacity(64),
+                seam: Seam::new(),
+            },
             until: plan.until,
             meter: PhantomData,
         }
@@ -139,7 +143,8 @@ fn plain_ticks<P: Protocol, Mt: Meter>(
     loop {
         if counter.is_empty() {
             for _ in 0..clockwise.len() {
-                let (node, message) = clockwise.pop();
+                // SAFETY: the queue held this many messages when the loop began, and nothing else takes messages out.
+                let (node, message) = unsafe { clockwise.pop_unchecked() };
                 core.books.delivered::<Mt>(node);
                 let mut cx = Side::<P, Mt>::new(node, core, &mut counts, &mut clockwise, &mut counter, &mut seam);
                 protocol.handle_message(&mut states[node as usize], Port::PREVIOUS, message, &mut cx);
@@ -167,8 +172,8 @@ fn plain_ticks<P: Protocol, Mt: Meter>(
 /// The next message in the lanes for a position below `bound`, and the port it comes in at.
 #[inline(always)]
 fn next_in_lanes<M>(
-    clockwise: &mut Lane<M>,
-    counter: &mut Lane<M>,
+    clockwise: &mut RingQueue<M>,
+    counter: &mut RingQueue<M>,
     left: &mut (usize, usize),
     bound: u32,
 ) -> Option<(u32, Port, M)> {
@@ -178,14 +183,14 @@ fn next_in_lanes<M>(
             return None;
         }
         left.0 -= 1;
-        let (node, message) = clockwise.pop();
+        let (node, message) = clockwise.pop()?;
         Some((node, Port::PREVIOUS, message))
     } else if left.1 > 0 {
         if counter.first_receiver() >= bound {
             return None;
         }
         left.1 -= 1;
-        let (node, message) = counter.pop();
+        let (node, message) = counter.pop()?;
         Some((node, Port::NEXT, message))
     } else {
         None
@@ -196,8 +201,8 @@ fn next_in_lanes<M>(
 /// seam from the last position.
 fn next_of<M>(
     node: u32,
-    clockwise: &mut Lane<M>,
-    counter: &mut Lane<M>,
+    clockwise: &mut RingQueue<M>,
+    counter: &mut RingQueue<M>,
     left: &mut (usize, usize),
     seam: &mut Seam<M>,
     left_at_seam: &mut (usize, usize),

@@ -9,9 +9,9 @@ use std::ops::Range;
 use hustings_protocol::Port;
 
 use super::direct::Direct;
+use super::large_pages::filled;
 use super::links::Links;
 use super::mailbox::{Arrival, Bound, Came, Mailbox, Way};
-use super::pages::filled;
 
 /// How many bits are turned at once.
 const SQUARE: usize = 64 * 64;

@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
 
 use super::core::Counts;
-use super::lane::Lane;
 use super::meter::Meter;
 use super::ring::{RingCore, Seam};
+use super::ring_queue::RingQueue;
 
 /// What a node on a ring sees while it handles an event.
 pub(super) struct Side<'a, 'b, P: Protocol, Mt> {
@@ -17,8 +17,8 @@ pub(super) struct Side<'a, 'b, P: Protocol, Mt> {
     ranks: &'a [P::Rank],
     core: &'a mut RingCore<'b, P>,
     counts: &'a mut Counts,
-    clockwise: &'a mut Lane<P::Message>,
-    counter: &'a mut Lane<P::Message>,
+    clockwise: &'a mut RingQueue<P::Message>,
+    counter: &'a mut RingQueue<P::Message>,
     seam: &'a mut Seam<P::Message>,
     /// Whether the handler had any effect. Read after timers only; elsewhere the compiler leaves it out.
     pub(super) acted: bool,
@@ -31,8 +31,8 @@ impl<'a, 'b, P: Protocol, Mt: Meter> Side<'a, 'b, P, Mt> {
         node: u32,
         core: &'a mut RingCore<'b, P>,
         counts: &'a mut Counts,
-        clockwise: &'a mut Lane<P::Message>,
-        counter: &'a mut Lane<P::Message>,
+        clockwise: &'a mut RingQueue<P::Message>,
+        counter: &'a mut RingQueue<P::Message>,
         seam: &'a mut Seam<P::Message>,
     ) -> Self {
         let (size, rough, ranks) = (core.size, core.books.calendar.is_rough(), core.books.ranks);
