@@ -13,7 +13,7 @@ use std::ops::Range;
 use hustings_protocol::Port;
 
 use super::links::Links;
-use super::mailbox::{Arrival, Bound, Came, Mailbox, Way};
+use super::mailbox::{Arrival, Came, Mailbox, Way};
 
 /// How many letters a pack holds.
 const PACK: usize = 256;
@@ -198,7 +198,7 @@ impl<M: Send> Mailbox<M> for Bins<M> {
         self.push(pool, Address::new(receiver, sender | BY_MAP), message);
     }
 
-    fn open<L: Links>(boxes: &mut [Self], _: L, _: Range<u32>) -> Reader {
+    fn open(boxes: &mut [Self]) -> Reader {
         boxes[0].next = 0;
         // No position has this number.
         Reader { at: 0, length: 0, node: u32::MAX, first: 0, degree: 0 }
@@ -210,7 +210,7 @@ impl<M: Send> Mailbox<M> for Bins<M> {
         pool: &mut Vec<Pack<M>>,
         reader: &mut Reader,
         links: L,
-        bound: Bound,
+        bound: u32,
     ) -> Option<Arrival> {
         if reader.at == reader.length {
             (reader.at, reader.length) = (0, next_bin(boxes, pool));
@@ -219,7 +219,7 @@ impl<M: Send> Mailbox<M> for Bins<M> {
             }
         }
         let address = boxes[0].open[reader.at].0;
-        if address.receiver() >= bound.node {
+        if address.receiver() >= bound {
             return None;
         }
         if address.receiver() != reader.node {

@@ -119,32 +119,3 @@ impl Links for Chords {
         Links::first(self, self.receiver(node, first, port)) + into.index()
     }
 }
-
-/// The receiver of a slot, at or after `from`: near ones are found at once, far ones by doubling steps.
-#[inline(always)]
-pub(super) fn receiver_of<L: Links>(links: L, slot: usize, from: u32) -> u32 {
-    let mut low = from;
-    for _ in 0..4 {
-        if slot < links.first(low + 1) {
-            return low;
-        }
-        low += 1;
-    }
-    far_receiver_of(links, slot, low)
-}
-
-#[inline(never)]
-fn far_receiver_of<L: Links>(links: L, slot: usize, from: u32) -> u32 {
-    let (mut low, mut step, size) = (from, 1, links.size());
-    while low + step < size && links.first(low + step) <= slot {
-        low += step;
-        step *= 2;
-    }
-    // The receiver is the last one that begins at or before the slot, below `high`.
-    let mut high = (low + step).min(size);
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if links.first(middle) <= slot { low = middle } else { high = middle }
-    }
-    low
-}

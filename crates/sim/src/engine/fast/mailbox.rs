@@ -3,7 +3,6 @@
 //! Mail must come out by receiver, then by sender, then in the order of sending. There are several ways to see to that,
 //! and which one is fastest depends on the network and on the size of a message:
 //!
-//! - [`super::board`]: a bit for every link; for graphs, and messages of a byte or less;
 //! - [`super::sheet`]: a bit for every pair of nodes; for complete networks, and messages of a byte or less;
 //! - [`super::bins`]: mail is thrown into bins of neighbouring receivers and sorted there; for everything else.
 
@@ -17,7 +16,6 @@ use super::links::Links;
 #[derive(Clone, Copy)]
 pub(super) struct Way {
     pub(super) sender: u32,
-    /// Where it leads, for a mailbox that asks for it.
     pub(super) receiver: u32,
     /// Its number among all links: see [`Links`].
     pub(super) slot: usize,
@@ -40,13 +38,6 @@ pub(super) struct Arrival {
     pub(super) first: usize,
     pub(super) degree: u32,
     pub(super) came: Came,
-}
-
-/// Positions below `node`, whose slots are below `slot`.
-#[derive(Clone, Copy)]
-pub(super) struct Bound {
-    pub(super) node: u32,
-    pub(super) slot: usize,
 }
 
 /// Next tick's mail from one range of positions to one range of positions.
@@ -74,9 +65,6 @@ pub(super) trait Mailbox<M>: Sized + Send {
     /// Mail over a link.
     fn put(&mut self, pool: &mut Self::Pool, way: Way, message: M);
 
-    /// Whether it wants to know the receiver of mail over a link; else that is left out.
-    const ASKS_FOR_RECEIVERS: bool = true;
-
     /// Whether it takes the same message to several receivers at once, and the network's ports lead there in order.
     const TAKES_SPANS: bool = false;
 
@@ -89,7 +77,7 @@ pub(super) trait Mailbox<M>: Sized + Send {
     fn put_direct(&mut self, pool: &mut Self::Pool, sender: u32, receiver: u32, message: M);
 
     /// Gets the mail that all ranges wrote for one range ready to be read.
-    fn open<L: Links>(boxes: &mut [Self], links: L, to: Range<u32>) -> Self::Reader;
+    fn open(boxes: &mut [Self]) -> Self::Reader;
 
     /// The next message for a position below the bound.
     fn next<L: Links>(
@@ -97,7 +85,7 @@ pub(super) trait Mailbox<M>: Sized + Send {
         pool: &mut Self::Pool,
         reader: &mut Self::Reader,
         links: L,
-        bound: Bound,
+        bound: u32,
     ) -> Option<Arrival>;
 
     /// What the message says that [`Mailbox::next`] gave; asked once.
@@ -110,7 +98,6 @@ pub(super) trait Mailbox<M>: Sized + Send {
 #[cfg(test)]
 mod tests {
     use super::super::bins::Bins;
-    use super::super::board::Board;
     use super::super::sheet::Sheet;
     use super::*;
     use crate::rng::{Purpose, Stream};
@@ -163,11 +150,10 @@ mod tests {
 
     /// Reads everything, with a stop on the way as before a node with something special.
     fn read<B: Mailbox<u32>, L: Links>(boxes: &mut [B], pool: &mut B::Pool, links: L, to: Range<u32>) -> Vec<Read> {
-        let mut reader = B::open(boxes, links, to.clone());
+        let mut reader = B::open(boxes);
         let mut read = Vec::new();
         for node in [to.start + (to.end - to.start) / 2, to.end] {
-            let bound = Bound { node, slot: links.first(node) };
-            while let Some(Arrival { node, first, degree, came }) = B::next(boxes, pool, &mut reader, links, bound) {
+            while let Some(Arrival { node, first, degree, came }) = B::next(boxes, pool, &mut reader, links, node) {
                 assert_eq!((first, degree as usize), (links.first(node), links.first(node + 1) - links.first(node)));
                 let (sender, over_link) = match came {
                     Came::Through(port) => (links.receiver(node, first, port.0), true),
@@ -186,13 +172,11 @@ mod tests {
             let complete = Complete { size };
             for to in [0..size, size / 2..size] {
                 comes_out_in_order::<Sheet<_>, _>(complete, to.clone(), &mut stream);
-                comes_out_in_order::<Bins<_>, _>(complete, to.clone(), &mut stream);
-                comes_out_in_order::<Board<_>, _>(complete, to, &mut stream);
+                comes_out_in_order::<Bins<_>, _>(complete, to, &mut stream);
             }
             let Ok(Network::Graph(graph)) = (Topology::Random { min: 2, max: 9 }).build(20 * size, 1) else { continue };
             for to in [0..graph.size(), graph.size() / 3..graph.size() / 2] {
-                comes_out_in_order::<Bins<_>, _>(&graph, to.clone(), &mut stream);
-                comes_out_in_order::<Board<_>, _>(&graph, to, &mut stream);
+                comes_out_in_order::<Bins<_>, _>(&graph, to, &mut stream);
             }
         }
     }

@@ -7,7 +7,6 @@
 //! It agrees with the general engine event for event; a property test says so.
 
 mod bins;
-mod board;
 mod calendar;
 mod core;
 mod direct;
@@ -28,7 +27,6 @@ use std::marker::PhantomData;
 use hustings_protocol::Protocol;
 
 use self::bins::Bins;
-use self::board::Board;
 pub use self::calendar::Starts;
 pub use self::core::Plan;
 use self::links::{Chords, Links};
@@ -105,9 +103,6 @@ pub fn run_on_links<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], sce
         Network::Complete(complete) => {
             ranges::Prepared::<P, _, Bins<_>, Mt>::new(protocol, ranks, *complete, &plan).run()
         }
-        Network::Graph(graph) if const { is_tiny::<P>() } => {
-            ranges::Prepared::<P, _, Board<_>, Mt>::new(protocol, ranks, graph, &plan).run()
-        }
         Network::Graph(graph) => ranges::Prepared::<P, _, Bins<_>, Mt>::new(protocol, ranks, graph, &plan).run(),
     }
 }
@@ -173,11 +168,7 @@ impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
                 }
             }
             Network::Graph(graph) if ranges::suits(graph) => {
-                if const { is_tiny::<P>() } {
-                    Box::new(Run::<P, _, Board<_>, Mt>::new(protocol, ranks, graph, plan))
-                } else {
-                    Box::new(Run::<P, _, Bins<_>, Mt>::new(protocol, ranks, graph, plan))
-                }
+                Box::new(Run::<P, _, Bins<_>, Mt>::new(protocol, ranks, graph, plan))
             }
             _ => return None,
         };

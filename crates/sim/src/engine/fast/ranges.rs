@@ -15,7 +15,7 @@ use super::core::{Core, Counts, Plan, outcome};
 use super::large_pages::filled;
 use super::ledger::{Clockwork, Ledger};
 use super::links::Links;
-use super::mailbox::{Arrival, Bound, Came, Mailbox};
+use super::mailbox::{Arrival, Came, Mailbox};
 use super::meter::Meter;
 use super::spot::Spot;
 use crate::outcome::Outcome;
@@ -180,7 +180,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
     fn tick<Mt: Meter>(&mut self, tick: u64) {
         self.books.tick = tick;
         let mut inbox = std::mem::take(&mut self.inbox);
-        let mut reader = B::open(&mut inbox, self.links, self.range.clone());
+        let mut reader = B::open(&mut inbox);
         let mut counts = Counts::default();
         if self.books.calendar.next() <= tick {
             self.special::<Mt>(&mut inbox, &mut reader, &mut counts);
@@ -200,7 +200,6 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
     /// Delivers all mail for positions below `bound`. Not inlined: the handlers are melted in here, and only here.
     #[inline(never)]
     fn deliver<Mt: Meter>(&mut self, inbox: &mut [B], reader: &mut B::Reader, bound: u32, counts: &mut Counts) {
-        let bound = Bound { node: bound, slot: self.links.first(bound) };
         let (start, mut local) = (self.range.start, *reader);
         // One for all, set anew for every message: it has an address, so each of its fields costs a write.
         let mut cx = Spot::<P, L, B, Mt> {

@@ -11,7 +11,7 @@ use hustings_protocol::Port;
 use super::direct::Direct;
 use super::large_pages::filled;
 use super::links::Links;
-use super::mailbox::{Arrival, Bound, Came, Mailbox, Way};
+use super::mailbox::{Arrival, Came, Mailbox, Way};
 
 /// How many bits are turned at once.
 const SQUARE: usize = 64 * 64;
@@ -175,7 +175,7 @@ impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
         self.direct.put(sender, receiver, message);
     }
 
-    fn open<L: Links>(sheets: &mut [Self], _: L, _: Range<u32>) -> Reader {
+    fn open(sheets: &mut [Self]) -> Reader {
         let mut block = std::mem::take(&mut sheets[0].open);
         block.rows.clear();
         block.groups.clear();
@@ -195,23 +195,17 @@ impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
     }
 
     #[inline(always)]
-    fn next<L: Links>(
-        sheets: &mut [Self],
-        (): &mut (),
-        reader: &mut Reader,
-        links: L,
-        bound: Bound,
-    ) -> Option<Arrival> {
+    fn next<L: Links>(sheets: &mut [Self], (): &mut (), reader: &mut Reader, links: L, bound: u32) -> Option<Arrival> {
         if reader.word == 0 {
             *reader = refilled(sheets, *reader, links);
         }
         if reader.is_rough
-            && let Some(letter) = next_direct(sheets, *reader, links, bound.node)
+            && let Some(letter) = next_direct(sheets, *reader, links, bound)
         {
             reader.is_direct = true;
             return Some(letter);
         }
-        if reader.word == 0 || reader.node >= bound.node {
+        if reader.word == 0 || reader.node >= bound {
             return None;
         }
         let sender = reader.sender();

@@ -43,14 +43,11 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Spot<'_, '_, P, L
 
     #[inline(always)]
     fn put(&mut self, port: u32, message: P::Message) {
-        let mut receiver = 0;
-        if B::ASKS_FOR_RECEIVERS || self.books.calendar.is_rough() {
-            receiver = self.links.receiver(self.node, self.first, port);
-            if !self.books.calendar.is_up(receiver, self.books.tick + 1) {
-                // A copy: a message whose address is given away would be built in memory, and read back in one piece
-                // before it has arrived there.
-                return self.bring_back(port, receiver, message.clone());
-            }
+        let receiver = self.links.receiver(self.node, self.first, port);
+        if !self.books.calendar.is_up(receiver, self.books.tick + 1) {
+            // A copy: a message whose address is given away would be built in memory, and read back in one piece before
+            // it has arrived there.
+            return self.bring_back(port, receiver, message.clone());
         }
         let slot = self.links.slot(self.node, self.first, port);
         let to = if self.outbox.len() == 1 { 0 } else { self.range_of(slot) };
