@@ -5,9 +5,8 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::ops::Range;
 
-use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
+use hustings_protocol::{Context, Effect, Port, Protocol, Rank};
 
 /// The context of an inner algorithm, built on the outer one's.
 ///
@@ -72,50 +71,12 @@ where
         self.cx.draw(bound)
     }
     #[inline(always)]
-    fn send(&mut self, port: Port, message: I::Message) {
-        let message = (self.wrap)(message);
-        self.cx.send(port, message);
-    }
-    #[inline(always)]
-    fn send_all_but(&mut self, except: Option<Port>, message: I::Message) {
-        let message = (self.wrap)(message);
-        self.cx.send_all_but(except, message);
-    }
-    #[inline(always)]
-    fn send_range(&mut self, ports: Range<u32>, message: I::Message) {
-        let message = (self.wrap)(message);
-        self.cx.send_range(ports, message);
-    }
-    fn send_direct(&mut self, to: Id, message: I::Message) {
-        let message = (self.wrap)(message);
-        self.cx.send_direct(to, message);
-    }
-    fn send_to(&mut self, member: u32, message: I::Message) {
-        let message = (self.wrap)(message);
-        self.cx.send_to(member, message);
-    }
-    fn set_timer(&mut self, after: u64, timer: Timer) {
-        self.cx.set_timer(after, timer);
-    }
-    #[inline(always)]
-    fn lead(&mut self) {
-        self.leads = true;
-        self.cx.lead();
-    }
-    #[inline(always)]
-    fn follow(&mut self, leader: Id) {
-        self.leads = false;
-        self.cx.follow(leader);
-    }
-    fn forget(&mut self) {
-        self.leads = false;
-        self.cx.forget();
-    }
-    fn learn(&mut self, fact: Fact) {
-        self.cx.learn(fact);
-    }
-    #[inline(always)]
-    fn skip(&mut self, port: Port) {
-        self.cx.skip(port);
+    fn emit(&mut self, effect: Effect<I::Message>) {
+        match effect {
+            Effect::Lead => self.leads = true,
+            Effect::Follow(_) | Effect::Forget => self.leads = false,
+            _ => {}
+        }
+        self.cx.emit(effect.map(&mut self.wrap));
     }
 }

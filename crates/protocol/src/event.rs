@@ -241,38 +241,8 @@ where
     fn draw(&mut self, bound: u64) -> u64 {
         self.coins.draw(bound)
     }
-    fn send(&mut self, port: Port, message: P::Message) {
-        self.effects.push(Effect::Send(port, message));
-    }
-    fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
-        self.effects.push(Effect::SendAllBut(except, message));
-    }
-    fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
-        self.effects.push(Effect::SendRange(ports, message));
-    }
-    fn send_direct(&mut self, to: Id, message: P::Message) {
-        self.effects.push(Effect::SendDirect(to, message));
-    }
-    fn send_to(&mut self, member: u32, message: P::Message) {
-        self.effects.push(Effect::SendTo(member, message));
-    }
-    fn set_timer(&mut self, after: u64, timer: Timer) {
-        self.effects.push(Effect::SetTimer(after, timer));
-    }
-    fn lead(&mut self) {
-        self.effects.push(Effect::Lead);
-    }
-    fn follow(&mut self, leader: Id) {
-        self.effects.push(Effect::Follow(leader));
-    }
-    fn forget(&mut self) {
-        self.effects.push(Effect::Forget);
-    }
-    fn learn(&mut self, fact: Fact) {
-        self.effects.push(Effect::Learn(fact));
-    }
-    fn skip(&mut self, port: Port) {
-        self.effects.push(Effect::Skip(port));
+    fn emit(&mut self, effect: Effect<P::Message>) {
+        self.effects.push(effect);
     }
 }
 
@@ -287,6 +257,44 @@ pub enum Role {
     Follower(Id),
     /// Itself.
     Leader,
+}
+
+impl<M> Effect<M> {
+    /// The same effect with another message in it.
+    #[inline(always)]
+    pub fn map<N>(self, wrap: impl FnOnce(M) -> N) -> Effect<N> {
+        match self {
+            Effect::Send(port, message) => Effect::Send(port, wrap(message)),
+            Effect::SendAllBut(except, message) => Effect::SendAllBut(except, wrap(message)),
+            Effect::SendRange(ports, message) => Effect::SendRange(ports, wrap(message)),
+            Effect::SendDirect(to, message) => Effect::SendDirect(to, wrap(message)),
+            Effect::SendTo(member, message) => Effect::SendTo(member, wrap(message)),
+            Effect::SetTimer(after, timer) => Effect::SetTimer(after, timer),
+            Effect::Lead => Effect::Lead,
+            Effect::Follow(leader) => Effect::Follow(leader),
+            Effect::Forget => Effect::Forget,
+            Effect::Learn(fact) => Effect::Learn(fact),
+            Effect::Skip(port) => Effect::Skip(port),
+        }
+    }
+
+    /// Hands the effect to `each`. A send to several of a node's `degree` ports becomes a send to each of them.
+    #[inline(always)]
+    pub fn for_each_port(self, degree: u32, mut each: impl FnMut(Effect<M>))
+    where
+        M: Clone,
+    {
+        match self {
+            Effect::SendAllBut(except, message) => {
+                let ports = (0..degree).map(Port).filter(|port| Some(*port) != except);
+                ports.for_each(|port| each(Effect::Send(port, message.clone())));
+            }
+            Effect::SendRange(ports, message) => {
+                ports.map(Port).for_each(|port| each(Effect::Send(port, message.clone())));
+            }
+            effect => each(effect),
+        }
+    }
 }
 
 impl<M: Message> Effect<M> {

@@ -6,7 +6,7 @@ use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, Event, Fact, Id, Port, Rank, StartReason, Timer};
+use crate::{Change, Effect, Event, Fact, Id, Port, Rank, StartReason, Timer};
 
 /// What nodes say to each other.
 ///
@@ -211,72 +211,101 @@ impl Epoch {
     pub const ONLY: Epoch = Epoch(0, 0, 0);
 }
 
-/// What a node may know and do while it handles one event.
+/// What a node knows and does while it handles one event.
 ///
-/// An algorithm made of others implements this trait too, to translate the inner one's messages and ports.
+/// A driver implements the questions and [`Context::emit`]. The other methods are shorthands for emitting an effect;
+/// implementations do not override them. An algorithm that contains another one implements this trait too, to translate
+/// the inner algorithm's messages and ports.
 pub trait Context<P: Protocol + ?Sized> {
-    /// The node's own rank. Anonymous algorithms never look at it.
+    /// The node's own rank. Anonymous algorithms do not use it.
     fn rank(&self) -> P::Rank;
 
-    /// The node's place among the members (from 0), for algorithms that are given a map of them.
+    /// The node's index among the members, from 0, for algorithms that know the list of members.
     fn index(&self) -> u32;
 
-    /// How many members there are, for algorithms that are told so.
+    /// The number of members, for algorithms that know it.
     fn size(&self) -> u32;
 
-    /// How many ports the node has.
+    /// The number of ports.
     fn degree(&self) -> u32;
 
-    /// The rank of the peer behind a port, where the network makes it known.
+    /// The rank of the peer behind a port, if the network reveals it.
     fn peer_rank(&self, port: Port) -> Option<P::Rank>;
 
-    /// A coin: a number below `bound` (at least 1), all equally likely. The checker tries each of them.
+    /// A uniformly distributed random number below `bound`, which is at least 1. The checker tries all of them.
     fn draw(&mut self, bound: u64) -> u64;
 
-    /// Sends to one neighbour.
-    fn send(&mut self, port: Port, message: P::Message);
+    /// Carries out an effect, or records it.
+    fn emit(&mut self, effect: Effect<P::Message>);
 
-    /// Sends the same to all neighbours but one (or to all), by ascending port. On a broadcast medium it is one
-    /// message.
+    /// Sends to one neighbour.
+    #[inline(always)]
+    fn send(&mut self, port: Port, message: P::Message) {
+        self.emit(Effect::Send(port, message));
+    }
+
+    /// Sends the same message to all neighbours, or to all but one, by ascending port. On a broadcast medium it counts
+    /// as one message.
     #[inline(always)]
     fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
-        for port in (0..self.degree()).map(Port).filter(|port| Some(*port) != except) {
-            self.send(port, message.clone());
-        }
+        self.emit(Effect::SendAllBut(except, message));
     }
 
-    /// Sends the same to a range of ports, ascending.
+    /// Sends the same message to a range of ports, ascending.
     #[inline(always)]
     fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
-        for port in ports {
-            self.send(Port(port), message.clone());
-        }
+        self.emit(Effect::SendRange(ports, message));
     }
 
-    /// Sends to a node whose id this one has learnt.
-    fn send_direct(&mut self, to: Id, message: P::Message);
+    /// Sends to a node whose id this node has learnt.
+    #[inline(always)]
+    fn send_direct(&mut self, to: Id, message: P::Message) {
+        self.emit(Effect::SendDirect(to, message));
+    }
 
-    /// Sends to a member by its place on the map, for algorithms that are given one (see [`Context::index`]). It
-    /// arrives as what is sent by id does.
-    fn send_to(&mut self, member: u32, message: P::Message);
+    /// Sends to a member by its index, for algorithms that know the list of members. The receiver handles it with
+    /// [`Protocol::handle_direct`].
+    #[inline(always)]
+    fn send_to(&mut self, member: u32, message: P::Message) {
+        self.emit(Effect::SendTo(member, message));
+    }
 
-    /// Asks for [`Protocol::handle_timer`] in `after` ticks, at least 1.
-    fn set_timer(&mut self, after: u64, timer: Timer);
+    /// Requests [`Protocol::handle_timer`] in `after` ticks, at least 1.
+    #[inline(always)]
+    fn set_timer(&mut self, after: u64, timer: Timer) {
+        self.emit(Effect::SetTimer(after, timer));
+    }
 
-    /// From now on this node leads, and names itself.
-    fn lead(&mut self);
+    /// This node leads and names itself as the leader.
+    #[inline(always)]
+    fn lead(&mut self) {
+        self.emit(Effect::Lead);
+    }
 
-    /// From now on this node names `leader`; if it led, it no longer does.
-    fn follow(&mut self, leader: Id);
+    /// This node names `leader` as the leader. If it led before, it no longer does.
+    #[inline(always)]
+    fn follow(&mut self, leader: Id) {
+        self.emit(Effect::Follow(leader));
+    }
 
-    /// From now on this node names nobody.
-    fn forget(&mut self);
+    /// This node no longer names a leader.
+    #[inline(always)]
+    fn forget(&mut self) {
+        self.emit(Effect::Forget);
+    }
 
-    /// The node has found something out, beside who leads.
-    fn learn(&mut self, fact: Fact);
+    /// The node has found out something other than who leads.
+    #[inline(always)]
+    fn learn(&mut self, fact: Fact) {
+        self.emit(Effect::Learn(fact));
+    }
 
-    /// On a ring, from within [`Protocol::handle_unreachable`]: strikes the peer behind the port off for the rest of the run
-    /// and sends everything that was sent to it, from the lost message on and in order, to the next one. (Sending again
-    /// one by one would break FIFO: Dolev–Klawe–Rodeh and Peterson then elect wrong leaders.)
-    fn skip(&mut self, port: Port);
+    /// On a ring, within [`Protocol::handle_unreachable`]: removes the peer behind the port from this node's ring for
+    /// the rest of the run, and sends everything that was sent to it, from the lost message on and in order, to the
+    /// next one. (Sending the messages again one by one would break FIFO order: Dolev–Klawe–Rodeh and Peterson then
+    /// elect wrong leaders.)
+    #[inline(always)]
+    fn skip(&mut self, port: Port) {
+        self.emit(Effect::Skip(port));
+    }
 }

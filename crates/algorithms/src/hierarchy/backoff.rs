@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use hustings_protocol::{Change, Context, Effect, Fact, Id, Port, Protocol, StartReason, Timer};
+use hustings_protocol::{Change, Context, Effect, Id, Port, Protocol, StartReason, Timer};
 
 /// A protocol whose nodes delay their first message by a random 0 to `max` ticks, together with what follows it in that
 /// time.
@@ -57,18 +57,8 @@ impl<C, M> BackoffContext<'_, C, M> {
         }
         match self.gate.as_deref_mut() {
             Some(Gate::Closed(buffered)) => buffered.push(effect),
-            _ => emit(effect, self.cx),
+            _ => self.cx.emit(effect),
         }
-    }
-}
-
-fn emit<P: Protocol, C: Context<P>>(effect: Effect<P::Message>, cx: &mut C) {
-    match effect {
-        Effect::Send(port, message) => cx.send(port, message),
-        Effect::SendDirect(to, message) => cx.send_direct(to, message),
-        Effect::SendTo(member, message) => cx.send_to(member, message),
-        // Only sends are buffered, one by one.
-        _ => {}
     }
 }
 
@@ -95,45 +85,11 @@ impl<P: Protocol, C: Context<Backoff<P>>> Context<P> for BackoffContext<'_, C, P
         self.cx.draw(bound)
     }
     #[inline(always)]
-    fn send(&mut self, port: Port, message: P::Message) {
-        if self.max == 0 {
-            self.cx.send(port, message);
-        } else {
-            self.send_or_buffer::<P>(Effect::Send(port, message));
-        }
-    }
-    fn send_direct(&mut self, to: Id, message: P::Message) {
-        if self.max == 0 {
-            self.cx.send_direct(to, message);
-        } else {
-            self.send_or_buffer::<P>(Effect::SendDirect(to, message));
-        }
-    }
-    #[inline(always)]
-    fn send_to(&mut self, member: u32, message: P::Message) {
-        if self.max == 0 {
-            self.cx.send_to(member, message);
-        } else {
-            self.send_or_buffer::<P>(Effect::SendTo(member, message));
-        }
-    }
-    fn set_timer(&mut self, after: u64, timer: Timer) {
-        self.cx.set_timer(after, timer);
-    }
-    fn lead(&mut self) {
-        self.cx.lead();
-    }
-    fn follow(&mut self, leader: Id) {
-        self.cx.follow(leader);
-    }
-    fn forget(&mut self) {
-        self.cx.forget();
-    }
-    fn learn(&mut self, fact: Fact) {
-        self.cx.learn(fact);
-    }
-    fn skip(&mut self, port: Port) {
-        self.cx.skip(port);
+    fn emit(&mut self, effect: Effect<P::Message>) {
+        effect.for_each_port(self.cx.degree(), |effect| {
+            let is_send = matches!(effect, Effect::Send(..) | Effect::SendDirect(..) | Effect::SendTo(..));
+            if is_send && self.max > 0 { self.send_or_buffer::<P>(effect) } else { self.cx.emit(effect) }
+        });
     }
 }
 
@@ -200,7 +156,7 @@ impl<P: Protocol> Protocol for Backoff<P> {
     fn handle_timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
         if timer == OPEN_GATE {
             if let Some(Gate::Closed(buffered)) = state.gate.replace(Box::new(Gate::Open)).map(|gate| *gate) {
-                buffered.into_iter().for_each(|effect| emit(effect, cx));
+                buffered.into_iter().for_each(|effect| cx.emit(effect));
             }
             return;
         }

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
+use hustings_protocol::{Context, Effect, Id, Port, Protocol, Rank};
 
 use super::state::{Places, Purpose, Reachable, Timers};
 use super::{Envelope, Runs, ViewNumber};
@@ -36,6 +36,30 @@ impl<P: Protocol, C: Context<Runs<P>>> ViewContext<'_, P, C> {
     fn post(&mut self, to: Id, port: Option<Port>, says: P::Message) {
         self.cx.send_direct(to, Envelope::Inner { says, view: self.view, port });
     }
+
+    fn post_to_port(&mut self, port: Port, message: P::Message) {
+        if let Some((peer, into)) = self.overlay().peer(self.index, port)
+            && let Some(rank) = self.member(peer)
+        {
+            self.post(rank.id(), Some(into), message);
+        }
+    }
+
+    /// For the inner algorithm, a node outside the view is down: its messages come back. This does not depend on the
+    /// network, which may deliver the message or lose it without notice.
+    fn post_to_id(&mut self, to: Id, message: P::Message) {
+        if self.runs.place(to).is_some_and(|place| self.members.binary_search(&place).is_ok()) {
+            self.post(to, None, message);
+        } else {
+            self.cx.set_timer(BOUNCE_DELAY, self.timers.set(Purpose::Bounce(to, message)));
+        }
+    }
+
+    fn post_to_member(&mut self, member: u32, message: P::Message) {
+        if let Some(rank) = self.member(member) {
+            self.post(rank.id(), None, message);
+        }
+    }
 }
 
 impl<P: Protocol, C: Context<Runs<P>>> Context<P> for ViewContext<'_, P, C> {
@@ -59,45 +83,24 @@ impl<P: Protocol, C: Context<Runs<P>>> Context<P> for ViewContext<'_, P, C> {
     fn draw(&mut self, bound: u64) -> u64 {
         self.cx.draw(bound)
     }
-    fn send(&mut self, port: Port, message: P::Message) {
-        if let Some((peer, into)) = self.overlay().peer(self.index, port)
-            && let Some(rank) = self.member(peer)
-        {
-            self.post(rank.id(), Some(into), message);
-        }
+    fn emit(&mut self, effect: Effect<P::Message>) {
+        effect.for_each_port(self.degree(), |effect| match effect {
+            Effect::Send(port, message) => self.post_to_port(port, message),
+            Effect::SendDirect(to, message) => self.post_to_id(to, message),
+            Effect::SendTo(member, message) => self.post_to_member(member, message),
+            Effect::SetTimer(after, timer) => {
+                let timer = self.timers.set(Purpose::Inner(timer));
+                self.cx.set_timer(after, timer);
+            }
+            Effect::Lead => self.cx.lead(),
+            Effect::Follow(leader) => self.cx.follow(leader),
+            Effect::Forget => self.cx.forget(),
+            Effect::Learn(fact) => self.cx.learn(fact),
+            // A view lasts only while its members are up, so nobody is skipped.
+            Effect::Skip(_) => {}
+            Effect::SendAllBut(..) | Effect::SendRange(..) => unreachable!("it was split into sends to single ports"),
+        });
     }
-    /// A node outside the view is down, as far as the inner algorithm can tell: a message to it comes back. This does
-    /// not depend on the network, which may lose the message silently or deliver it.
-    fn send_direct(&mut self, to: Id, message: P::Message) {
-        if self.runs.place(to).is_some_and(|place| self.members.binary_search(&place).is_ok()) {
-            self.post(to, None, message);
-        } else {
-            self.cx.set_timer(BOUNCE_DELAY, self.timers.set(Purpose::Bounce(to, message)));
-        }
-    }
-    fn send_to(&mut self, member: u32, message: P::Message) {
-        if let Some(rank) = self.member(member) {
-            self.post(rank.id(), None, message);
-        }
-    }
-    fn set_timer(&mut self, after: u64, timer: Timer) {
-        let timer = self.timers.set(Purpose::Inner(timer));
-        self.cx.set_timer(after, timer);
-    }
-    fn lead(&mut self) {
-        self.cx.lead();
-    }
-    fn follow(&mut self, leader: Id) {
-        self.cx.follow(leader);
-    }
-    fn forget(&mut self) {
-        self.cx.forget();
-    }
-    fn learn(&mut self, fact: Fact) {
-        self.cx.learn(fact);
-    }
-    /// There are no dead nodes in a view: a crash leads to a new view.
-    fn skip(&mut self, _: Port) {}
 }
 
 impl<P: Protocol> Runs<P> {

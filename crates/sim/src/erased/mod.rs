@@ -7,12 +7,11 @@ mod message;
 mod state;
 
 use std::fmt;
-use std::ops::Range;
 
 use hustings_algorithms::runs::{Envelope, Runs};
 use hustings_protocol::{
-    Change, Context, Effect, Epoch, Event, Fact, Id, Message, Port, Protocol, Rank, Record, StartReason,
-    StateOrMessage, Timer, TraceEvent,
+    Change, Context, Effect, Epoch, Event, Id, Message, Port, Protocol, Rank, Record, StartReason, StateOrMessage,
+    Timer, TraceEvent,
 };
 use serde::{Deserialize, Serialize};
 
@@ -191,7 +190,7 @@ impl Protocol for DynProtocol {
         self.handle(state, Event::Rejoin, cx);
     }
     fn handle<C: Context<Self>>(&self, state: &mut DynState, event: Event<DynMessage>, cx: &mut C) {
-        self.protocol.handle(state.inner_mut(), event, &mut Outer(cx));
+        self.protocol.handle(state.inner_mut(), event, cx);
     }
 }
 
@@ -204,7 +203,7 @@ trait AnyProtocol: Send + Sync {
     fn epoch(&self, state: &dyn AnyState) -> Epoch;
     fn rounds_of(&self, state: &mut dyn AnyState, each: &mut dyn FnMut(&mut u32));
     fn rounds_in(&self, message: &DynMessage, each: &mut dyn FnMut(&mut u32)) -> DynMessage;
-    fn handle(&self, state: &mut dyn AnyState, event: Event<DynMessage>, cx: &mut dyn DynContext);
+    fn handle(&self, state: &mut dyn AnyState, event: Event<DynMessage>, cx: &mut dyn Context<DynProtocol>);
     fn parse(&self, message: &DynMessage) -> Result<DynMessage, serde_json::Error>;
 }
 
@@ -269,7 +268,7 @@ impl<P: Protocol> AnyProtocol for Typed<P> {
         DynMessage::new(message, self.kinds)
     }
 
-    fn handle(&self, state: &mut dyn AnyState, event: Event<DynMessage>, cx: &mut dyn DynContext) {
+    fn handle(&self, state: &mut dyn AnyState, event: Event<DynMessage>, cx: &mut dyn Context<DynProtocol>) {
         let state = state.as_any_mut().downcast_mut().expect(OWN_STATE);
         let event = match event {
             Event::Message { from, message } => Event::Message { from, message: message.typed() },
@@ -291,59 +290,9 @@ impl<P: Protocol> AnyProtocol for Typed<P> {
     }
 }
 
-/// A [`Context`] of any type.
-trait DynContext {
-    fn rank(&self) -> DynRank;
-    fn index(&self) -> u32;
-    fn size(&self) -> u32;
-    fn degree(&self) -> u32;
-    fn peer_rank(&self, port: Port) -> Option<DynRank>;
-    fn draw(&mut self, bound: u64) -> u64;
-    fn act(&mut self, effect: Effect<DynMessage>);
-}
-
-/// The context that the engine gives.
-struct Outer<'a, C>(&'a mut C);
-
-impl<C: Context<DynProtocol>> DynContext for Outer<'_, C> {
-    fn rank(&self) -> DynRank {
-        self.0.rank()
-    }
-    fn index(&self) -> u32 {
-        self.0.index()
-    }
-    fn size(&self) -> u32 {
-        self.0.size()
-    }
-    fn degree(&self) -> u32 {
-        self.0.degree()
-    }
-    fn peer_rank(&self, port: Port) -> Option<DynRank> {
-        self.0.peer_rank(port)
-    }
-    fn draw(&mut self, bound: u64) -> u64 {
-        self.0.draw(bound)
-    }
-    fn act(&mut self, effect: Effect<DynMessage>) {
-        match effect {
-            Effect::Send(port, message) => self.0.send(port, message),
-            Effect::SendAllBut(except, message) => self.0.send_all_but(except, message),
-            Effect::SendRange(ports, message) => self.0.send_range(ports, message),
-            Effect::SendDirect(to, message) => self.0.send_direct(to, message),
-            Effect::SendTo(member, message) => self.0.send_to(member, message),
-            Effect::SetTimer(after, timer) => self.0.set_timer(after, timer),
-            Effect::Lead => self.0.lead(),
-            Effect::Follow(leader) => self.0.follow(leader),
-            Effect::Forget => self.0.forget(),
-            Effect::Learn(fact) => self.0.learn(fact),
-            Effect::Skip(port) => self.0.skip(port),
-        }
-    }
-}
-
 /// The context that the protocol sees.
 struct Inner<'a, R> {
-    cx: &'a mut dyn DynContext,
+    cx: &'a mut dyn Context<DynProtocol>,
     ranks: &'a [R],
     kinds: usize,
 }
@@ -362,42 +311,12 @@ impl<P: Protocol> Context<P> for Inner<'_, P::Rank> {
         self.cx.degree()
     }
     fn peer_rank(&self, port: Port) -> Option<P::Rank> {
-        self.cx.peer_rank(port).map(|standing| self.ranks[standing.order as usize])
+        self.cx.peer_rank(port).map(|rank| self.ranks[rank.order as usize])
     }
     fn draw(&mut self, bound: u64) -> u64 {
         self.cx.draw(bound)
     }
-    fn send(&mut self, port: Port, message: P::Message) {
-        self.cx.act(Effect::Send(port, DynMessage::new(message, self.kinds)));
-    }
-    fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
-        self.cx.act(Effect::SendAllBut(except, DynMessage::new(message, self.kinds)));
-    }
-    fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
-        self.cx.act(Effect::SendRange(ports, DynMessage::new(message, self.kinds)));
-    }
-    fn send_direct(&mut self, to: Id, message: P::Message) {
-        self.cx.act(Effect::SendDirect(to, DynMessage::new(message, self.kinds)));
-    }
-    fn send_to(&mut self, member: u32, message: P::Message) {
-        self.cx.act(Effect::SendTo(member, DynMessage::new(message, self.kinds)));
-    }
-    fn set_timer(&mut self, after: u64, timer: Timer) {
-        self.cx.act(Effect::SetTimer(after, timer));
-    }
-    fn lead(&mut self) {
-        self.cx.act(Effect::Lead);
-    }
-    fn follow(&mut self, leader: Id) {
-        self.cx.act(Effect::Follow(leader));
-    }
-    fn forget(&mut self) {
-        self.cx.act(Effect::Forget);
-    }
-    fn learn(&mut self, fact: Fact) {
-        self.cx.act(Effect::Learn(fact));
-    }
-    fn skip(&mut self, port: Port) {
-        self.cx.act(Effect::Skip(port));
+    fn emit(&mut self, effect: Effect<P::Message>) {
+        self.cx.emit(effect.map(|message| DynMessage::new(message, self.kinds)));
     }
 }

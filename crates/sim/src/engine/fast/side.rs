@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
+use hustings_protocol::{Context, Effect, Port, Protocol, Rank};
 
 use super::core::Counts;
 use super::meter::Meter;
@@ -38,35 +38,9 @@ impl<'a, 'b, P: Protocol, Mt: Meter> Side<'a, 'b, P, Mt> {
         let (size, rough, ranks) = (core.size, core.books.calendar.is_rough(), core.books.ranks);
         Side { node, size, rough, ranks, core, counts, clockwise, counter, seam, acted: false, meter: PhantomData }
     }
-}
 
-impl<P: Protocol, Mt: Meter> Context<P> for Side<'_, '_, P, Mt> {
     #[inline(always)]
-    fn rank(&self) -> P::Rank {
-        self.ranks[self.node as usize]
-    }
-    #[inline(always)]
-    fn index(&self) -> u32 {
-        self.node
-    }
-    #[inline(always)]
-    fn size(&self) -> u32 {
-        self.size
-    }
-    #[inline(always)]
-    fn degree(&self) -> u32 {
-        2
-    }
-    #[inline(always)]
-    fn peer_rank(&self, _: Port) -> Option<P::Rank> {
-        None
-    }
-    fn draw(&mut self, bound: u64) -> u64 {
-        self.core.books.draw(self.node, bound)
-    }
-    #[inline(always)]
-    fn send(&mut self, port: Port, message: P::Message) {
-        self.acted = true;
+    fn send_to_side(&mut self, port: Port, message: P::Message) {
         self.core.books.note_periodic(&message);
         self.counts.sent(&message, 1);
         if Mt::FULL {
@@ -94,40 +68,58 @@ impl<P: Protocol, Mt: Meter> Context<P> for Side<'_, '_, P, Mt> {
             self.seam.counter.push_back((to, message));
         }
     }
-    fn send_direct(&mut self, _: Id, _: P::Message) {
-        self.core.books.unsuited = true;
-    }
-    fn send_to(&mut self, _: u32, _: P::Message) {
-        self.core.books.unsuited = true;
-    }
-    fn set_timer(&mut self, after: u64, timer: Timer) {
-        self.acted = true;
-        self.core.books.set_timer(self.node, after, timer);
+}
+
+impl<P: Protocol, Mt: Meter> Context<P> for Side<'_, '_, P, Mt> {
+    #[inline(always)]
+    fn rank(&self) -> P::Rank {
+        self.ranks[self.node as usize]
     }
     #[inline(always)]
-    fn lead(&mut self) {
-        self.acted = true;
-        let id = self.rank().id();
-        self.core.books.ledger.lead(self.node, id, self.core.books.tick);
+    fn index(&self) -> u32 {
+        self.node
     }
     #[inline(always)]
-    fn follow(&mut self, leader: Id) {
-        self.acted = true;
-        self.core.books.ledger.follow(self.node, leader);
-    }
-    fn forget(&mut self) {
-        self.acted = true;
-        self.core.books.ledger.forget(self.node);
-    }
-    fn learn(&mut self, fact: Fact) {
-        self.acted = true;
-        self.core.books.learn(fact);
+    fn size(&self) -> u32 {
+        self.size
     }
     #[inline(always)]
-    fn skip(&mut self, port: Port) {
+    fn degree(&self) -> u32 {
+        2
+    }
+    #[inline(always)]
+    fn peer_rank(&self, _: Port) -> Option<P::Rank> {
+        None
+    }
+    fn draw(&mut self, bound: u64) -> u64 {
+        self.core.books.draw(self.node, bound)
+    }
+    #[inline(always)]
+    fn emit(&mut self, effect: Effect<P::Message>) {
         self.acted = true;
-        for message in self.core.strike(self.node, port) {
-            self.send(port, message);
+        match effect {
+            Effect::Send(port, message) => self.send_to_side(port, message),
+            Effect::SendAllBut(..) | Effect::SendRange(..) => {
+                effect.for_each_port(2, |effect| {
+                    if let Effect::Send(port, message) = effect {
+                        self.send_to_side(port, message);
+                    }
+                });
+            }
+            Effect::SendDirect(..) | Effect::SendTo(..) => self.core.books.unsuited = true,
+            Effect::SetTimer(after, timer) => self.core.books.set_timer(self.node, after, timer),
+            Effect::Lead => {
+                let id = self.ranks[self.node as usize].id();
+                self.core.books.ledger.lead(self.node, id, self.core.books.tick);
+            }
+            Effect::Follow(leader) => self.core.books.ledger.follow(self.node, leader),
+            Effect::Forget => self.core.books.ledger.forget(self.node),
+            Effect::Learn(fact) => self.core.books.learn(fact),
+            Effect::Skip(port) => {
+                for message in self.core.strike(self.node, port) {
+                    self.send_to_side(port, message);
+                }
+            }
         }
     }
 }

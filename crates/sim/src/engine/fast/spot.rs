@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use hustings_protocol::{Context, Fact, Id, Port, Protocol, Rank, Timer};
+use hustings_protocol::{Context, Effect, Port, Protocol, Rank};
 
 use super::calendar::{Return, To};
 use super::core::{Core, Counts};
@@ -33,7 +33,6 @@ pub(super) struct Spot<'a, 'b, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
 impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Spot<'_, '_, P, L, B, Mt> {
     #[inline(always)]
     fn count(&mut self, message: &P::Message, copies: u64) {
-        self.acted = true;
         self.books.note_periodic(message);
         self.counts.sent(message, copies);
         if Mt::FULL {
@@ -100,6 +99,25 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Spot<'_, '_, P, L
         }
     }
 
+    /// Mail by id, or by the map; nobody has the id if there is no receiver.
+    fn put_direct(&mut self, receiver: Option<u32>, message: P::Message) {
+        self.count(&message, 1);
+        let Some((receiver, to)) =
+            receiver.and_then(|receiver| Some((receiver, self.books.ranks.get(receiver as usize)?.id())))
+        else {
+            self.books.lose();
+            return;
+        };
+        if !self.books.calendar.is_up(receiver, self.books.tick + 1) {
+            self.books.lose();
+            let message = Return { sender: self.node, to: To::Direct(to), message };
+            self.books.calendar.bring_back(self.books.tick, message);
+            return;
+        }
+        let range = self.borders[1..].partition_point(|border| border.0 <= receiver);
+        self.outbox[range].put_direct(self.pool, self.node, receiver, message);
+    }
+
     /// What an informer outside says of leaders counts for nothing.
     #[inline(always)]
     fn is_member(&self) -> bool {
@@ -142,84 +160,41 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Context<P> for Sp
         self.books.draw(self.node, bound)
     }
     #[inline(always)]
-    fn send(&mut self, port: Port, message: P::Message) {
-        self.count(&message, 1);
-        self.put(port.0, message);
-    }
-    #[inline(always)]
-    fn send_all_but(&mut self, except: Option<Port>, message: P::Message) {
-        match except {
-            Some(except) if except.0 < self.degree => {
+    fn emit(&mut self, effect: Effect<P::Message>) {
+        self.acted = true;
+        match effect {
+            Effect::Send(port, message) => {
+                self.count(&message, 1);
+                self.put(port.0, message);
+            }
+            Effect::SendAllBut(Some(except), message) if except.0 < self.degree => {
                 self.count(&message, u64::from(self.degree) - 1);
                 self.put_range(0..except.0, message.clone());
                 self.put_range(except.0 + 1..self.degree, message);
             }
-            _ => {
+            Effect::SendAllBut(_, message) => {
                 self.count(&message, u64::from(self.degree));
                 self.put_range(0..self.degree, message);
             }
-        }
-    }
-    #[inline(always)]
-    fn send_range(&mut self, ports: Range<u32>, message: P::Message) {
-        self.count(&message, ports.len() as u64);
-        self.put_range(ports, message);
-    }
-    fn send_direct(&mut self, to: Id, message: P::Message) {
-        match self.books.position(to) {
-            Some(receiver) => self.send_to(receiver, message),
-            None => {
-                self.count(&message, 1);
-                self.books.lose();
+            Effect::SendRange(ports, message) => {
+                self.count(&message, ports.len() as u64);
+                self.put_range(ports, message);
             }
+            Effect::SendDirect(to, message) => {
+                let receiver = self.books.position(to);
+                self.put_direct(receiver, message);
+            }
+            Effect::SendTo(receiver, message) => self.put_direct(Some(receiver), message),
+            Effect::SetTimer(after, timer) => self.books.set_timer(self.node, after, timer),
+            Effect::Lead if self.is_member() => {
+                let id = self.books.ranks[self.node as usize].id();
+                self.books.ledger.lead(self.node, id, self.books.tick);
+            }
+            Effect::Follow(leader) if self.is_member() => self.books.ledger.follow(self.node, leader),
+            Effect::Forget if self.is_member() => self.books.ledger.forget(self.node),
+            Effect::Lead | Effect::Follow(_) | Effect::Forget => {}
+            Effect::Learn(fact) => self.books.learn(fact),
+            Effect::Skip(_) => self.books.unsuited |= L::IS_RING,
         }
-    }
-    fn send_to(&mut self, receiver: u32, message: P::Message) {
-        self.count(&message, 1);
-        let Some(to) = self.books.ranks.get(receiver as usize).map(|rank| rank.id()) else {
-            self.books.lose();
-            return;
-        };
-        if !self.books.calendar.is_up(receiver, self.books.tick + 1) {
-            self.books.lose();
-            let message = Return { sender: self.node, to: To::Direct(to), message };
-            self.books.calendar.bring_back(self.books.tick, message);
-            return;
-        }
-        let range = self.borders[1..].partition_point(|border| border.0 <= receiver);
-        self.outbox[range].put_direct(self.pool, self.node, receiver, message);
-    }
-    fn set_timer(&mut self, after: u64, timer: Timer) {
-        self.acted = true;
-        self.books.set_timer(self.node, after, timer);
-    }
-    #[inline(always)]
-    fn lead(&mut self) {
-        self.acted = true;
-        let id = self.rank().id();
-        if self.is_member() {
-            self.books.ledger.lead(self.node, id, self.books.tick);
-        }
-    }
-    #[inline(always)]
-    fn follow(&mut self, leader: Id) {
-        self.acted = true;
-        if self.is_member() {
-            self.books.ledger.follow(self.node, leader);
-        }
-    }
-    fn forget(&mut self) {
-        self.acted = true;
-        if self.is_member() {
-            self.books.ledger.forget(self.node);
-        }
-    }
-    fn learn(&mut self, fact: Fact) {
-        self.acted = true;
-        self.books.learn(fact);
-    }
-    fn skip(&mut self, _: Port) {
-        self.acted = true;
-        self.books.unsuited |= L::IS_RING;
     }
 }
