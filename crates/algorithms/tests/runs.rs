@@ -6,7 +6,9 @@ use std::collections::{BTreeSet, VecDeque};
 use hustings_algorithms::ring::{ChangRoberts, DolevKlaweRodeh, Franklin, TokenRing};
 use hustings_algorithms::runs::{Envelope, Runs, ViewNumber, ViewRule};
 use hustings_algorithms::{Algorithm, Setting};
-use hustings_protocol::{Change, Effect, Event, Id, Peers, Place, Port, Protocol, Recorder, Role, StartReason, Timer};
+use hustings_protocol::{
+    Change, Effect, Event, Id, NodeInfo, Peers, Port, Protocol, Recorder, Role, StartReason, Timer,
+};
 use proptest::prelude::*;
 
 type Inner<A> = <A as Algorithm>::Protocol<Id>;
@@ -99,7 +101,7 @@ impl<A: Algorithm> Network<A> {
 
     fn handle(&mut self, at: usize, event: Event<Message<A>>) {
         let size = self.nodes.len() as u32;
-        let place = Place { rank: self.id(at), index: at as u32, size, peers: Peers::Unknown(0) };
+        let place = NodeInfo { rank: self.id(at), index: at as u32, size, peers: Peers::Unknown(0) };
         let mut effects = Vec::new();
         let rng = &mut self.rng;
         let coins = |bound| {
@@ -217,7 +219,7 @@ impl<A: Algorithm> Network<A> {
     fn check_group(&self, group: u8) -> Result<(), String> {
         let members = (0..self.nodes.len()).filter(|&at| self.groups[at] == group && self.nodes[at].is_up);
         let members: Vec<usize> = members.collect();
-        let named: BTreeSet<Option<Id>> = members.iter().map(|&at| self.nodes[at].role.names(self.id(at))).collect();
+        let named: BTreeSet<Option<Id>> = members.iter().map(|&at| self.nodes[at].role.leader(self.id(at))).collect();
         let leads = |at: &&usize| self.nodes[**at].role == Role::Leader;
         match (members.iter().filter(leads).count(), named.len()) {
             (1, 1) => Ok(()),

@@ -3,7 +3,7 @@
 use hustings_algorithms::runs::{Envelope, Runs, ViewNumber};
 use hustings_algorithms::{About, Algorithm, NetworkKind, ring::TokenRing};
 use hustings_protocol::{
-    Change, Context, Effect, Event, Fact, Id, Peers, Place, Port, Protocol, Recorder, StartReason, Timer, kinds,
+    Change, Context, Effect, Event, Fact, Id, NodeInfo, Peers, Port, Protocol, Recorder, StartReason, Timer, kinds,
 };
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ impl Node {
     }
 
     fn handle(&mut self, event: Event<Envelope<InnerMessage>>) -> Vec<NodeEffect> {
-        let place = Place { rank: Id(11), index: 1, size: 4, peers: Peers::Unknown(0) };
+        let place = NodeInfo { rank: Id(11), index: 1, size: 4, peers: Peers::Unknown(0) };
         let mut effects = Vec::new();
         self.runs.handle(&mut self.state, event, &mut Recorder::new(&place, |_| 0, &mut effects));
         effects

@@ -4,7 +4,7 @@ use std::mem::size_of;
 
 use hustings_algorithms::catalogue::{self, Visitor};
 use hustings_algorithms::{Algorithm, DefaultIds, NetworkKind, Params};
-use hustings_protocol::{Effect, Event, Id, Peers, Place, Port, Protocol, Recorder, StartReason};
+use hustings_protocol::{Effect, Event, Id, NodeInfo, Peers, Port, Protocol, Recorder, StartReason};
 
 struct Sizes;
 
@@ -47,7 +47,7 @@ fn token_after_nine(token: &str) -> serde_json::Value {
     let rules = hustings_algorithms::ring::TokenRing::protocol::<Id>(&params, &hustings_algorithms::Setting::of(&[]));
     let mut effects = Vec::new();
     for id in [4, 9] {
-        let place = Place { rank: Id(id), index: 0, size: 3, peers: Peers::Unknown(2) };
+        let place = NodeInfo { rank: Id(id), index: 0, size: 3, peers: Peers::Unknown(2) };
         let event = match effects.pop() {
             None => Event::Start(StartReason::Start),
             Some(Effect::Send(_, message)) => Event::Message { from: Port::PREVIOUS, message },

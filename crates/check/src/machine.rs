@@ -11,8 +11,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use ahash::RandomState;
 use hustings_protocol::{
-    Change, Effect, Epoch, Event, Fact, Id, Place, Port, Protocol, Rank, Recorder, Stage, StartReason, StateOrMessage,
-    Timer,
+    Change, Effect, Epoch, Event, Fact, Id, NodeInfo, Port, Protocol, Rank, Recorder, Stage, StartReason,
+    StateOrMessage, Timer,
 };
 
 use crate::scene::Scene;
@@ -122,7 +122,7 @@ type Table = HashMap<(u8, StateNo, Input), Arc<[Outcome]>, RandomState>;
 /// The table of a protocol in one scene.
 pub(crate) struct Local<P: Protocol> {
     protocol: P,
-    places: Vec<Place<P::Rank>>,
+    places: Vec<NodeInfo<P::Rank>>,
     ids: HashMap<Id, u8, RandomState>,
     states: RwLock<Numbers<P::State>>,
     messages: RwLock<Numbers<P::Message>>,

@@ -1,6 +1,6 @@
 //! What is checked: who there is, who starts, what the links and clocks are like, and what may go wrong.
 
-use hustings_protocol::{Peers, Place, Port, Rank};
+use hustings_protocol::{NodeInfo, Peers, Port, Rank};
 
 use crate::world::Budget;
 
@@ -119,14 +119,14 @@ impl<R: Rank> Scene<R> {
     }
 
     /// What a node knows of its place.
-    pub(crate) fn place(&self, at: u32) -> Place<R> {
+    pub(crate) fn place(&self, at: u32) -> NodeInfo<R> {
         let ports = &self.links[at as usize];
         let peers = if self.is_ring {
             Peers::Unknown(ports.len() as u32)
         } else {
             Peers::Known(ports.iter().map(|&(peer, _)| self.ranks[peer as usize]).collect())
         };
-        Place { rank: self.ranks[at as usize], index: at, size: self.members, peers }
+        NodeInfo { rank: self.ranks[at as usize], index: at, size: self.members, peers }
     }
 }
 

@@ -158,7 +158,7 @@ pub enum Effect<M> {
 
 /// What a node knows of its place, as plain data: for drivers that are not built for speed (checker, network, replay).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Place<R> {
+pub struct NodeInfo<R> {
     /// The node's own rank.
     pub rank: R,
     /// Its place among the members.
@@ -169,7 +169,7 @@ pub struct Place<R> {
     pub peers: Peers<R>,
 }
 
-/// The ports of a [`Place`].
+/// The ports of a [`NodeInfo`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Peers<R> {
     /// So many ports, nothing known of who is behind them.
@@ -194,14 +194,14 @@ impl<F: FnMut(u64) -> u64> Coins for F {
 ///
 /// The fast engine does not use it (a list of effects costs it almost half its speed); everything else does.
 pub struct Recorder<'a, M, R, K> {
-    place: &'a Place<R>,
+    place: &'a NodeInfo<R>,
     coins: K,
     effects: &'a mut Vec<Effect<M>>,
 }
 
 impl<'a, M, R, K: Coins> Recorder<'a, M, R, K> {
     /// A context at `place` whose effects are appended to `effects`.
-    pub fn new(place: &'a Place<R>, coins: K, effects: &'a mut Vec<Effect<M>>) -> Self {
+    pub fn new(place: &'a NodeInfo<R>, coins: K, effects: &'a mut Vec<Effect<M>>) -> Self {
         Recorder { place, coins, effects }
     }
 }
@@ -299,7 +299,7 @@ impl<M> Effect<M> {
 
 impl<M: Message> Effect<M> {
     /// Whether it is more than the traffic that never ends: anything but a timer, or a message that is not periodic.
-    pub fn is_news(&self) -> bool {
+    pub fn is_progress(&self) -> bool {
         match self {
             Effect::Send(_, message)
             | Effect::SendAllBut(_, message)
@@ -324,7 +324,7 @@ impl Role {
     }
 
     /// The leader that a node with this rank names.
-    pub fn names(self, own: impl Rank) -> Option<Id> {
+    pub fn leader(self, own: impl Rank) -> Option<Id> {
         match self {
             Role::Undecided => None,
             Role::Follower(leader) => Some(leader),

@@ -18,7 +18,7 @@ mod protocol;
 mod splitmix;
 mod trace;
 
-pub use event::{Change, Coins, Effect, Event, Fact, Peers, Place, Recorder, Role, Stage, StartReason, Timer};
+pub use event::{Change, Coins, Effect, Event, Fact, NodeInfo, Peers, Recorder, Role, Stage, StartReason, Timer};
 pub use id::{Best, Id, Least, NotFinite, Port, Rank, Ranked, Value};
 pub use protocol::{Context, Epoch, Message, Protocol, StateOrMessage};
 pub use splitmix::SplitMix64;

@@ -45,7 +45,7 @@ pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<
 /// "The first one to hear of an election leads, and tells its neighbours": not a good algorithm, but a whole one.
 ///
 /// ```
-/// use hustings_protocol::{Context, Effect, Id, Peers, Place, Port, Protocol, Recorder, StartReason, kinds};
+/// use hustings_protocol::{Context, Effect, Id, Peers, NodeInfo, Port, Protocol, Recorder, StartReason, kinds};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<
 ///     }
 /// }
 ///
-/// let place = Place { rank: Id(7), index: 0, size: 3, peers: Peers::Unknown(2) };
+/// let place = NodeInfo { rank: Id(7), index: 0, size: 3, peers: Peers::Unknown(2) };
 /// let (mut state, mut effects) = (First.init(), Vec::new());
 /// First.handle_start(&mut state, StartReason::Start, &mut Recorder::new(&place, |_| 0, &mut effects));
 /// assert_eq!(effects, [Effect::Lead, Effect::SendAllBut(None, Word::Lead(Id(7)))]);

@@ -9,7 +9,7 @@ use hustings_algorithms::graph::{Aefa, AefaParams};
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, NoParams, Setting};
 use hustings_protocol::{Id, Protocol};
-use hustings_sim::engine::fast::{Full, Lean, Meter, Plan, Prepared, Starts};
+use hustings_sim::engine::fast::{EngineInput, Full, Lean, Meter, Prepared, Starts};
 use hustings_sim::engine::general;
 use hustings_sim::reference;
 use hustings_sim::rng::{Purpose, Stream};
@@ -24,7 +24,7 @@ fn engine<P: Protocol<Rank = Id>, M: Meter>(
     (rules, ids, network): (&P, &[Id], &Network),
     (starts, crashes): (Starts, Vec<(u64, u32)>),
 ) {
-    let plan = Plan { starts, crashes, seed: 0, until: u64::MAX >> 1, threads: 1 };
+    let plan = EngineInput { starts, crashes, seed: 0, until: u64::MAX >> 1, threads: 1 };
     let prepare = || Prepared::<P, M>::new(rules, ids, network, &plan).expect("the workload suits the fast engine");
     group.bench_function(name, |bencher| bencher.iter_batched(prepare, |ready| ready.run(), BatchSize::PerIteration));
 }

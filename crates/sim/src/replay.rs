@@ -22,8 +22,8 @@ use hustings_protocol::{Effect, Event, Id, Loss, Message, Port, Protocol, Rank, 
 pub use self::error::ReplayError;
 use self::letters::{Envelope, Letters, Search, Timers};
 use self::notices::Notices;
-use crate::engine::books::Books;
-use crate::engine::general::{self, Resends, Routes, Seat, Ticket, Way};
+use crate::engine::accounting::Accounting;
+use crate::engine::general::{self, NodeCursor, RetransmitBuffer, Route, RoutingTable, SequenceNumber};
 use crate::outcome::Outcome;
 use crate::scenario::{Medium, Notice, Scenario};
 use crate::topology::Network;
@@ -79,10 +79,10 @@ pub struct Replay<'a, P: Protocol> {
     states: Vec<P::State>,
     /// How often each node has gone down.
     lives: Vec<u32>,
-    seat: Option<Seat<'a, P::Rank>>,
-    books: Books,
-    routes: Routes<'a>,
-    resends: Resends<P::Message>,
+    seat: Option<NodeCursor<'a, P::Rank>>,
+    books: Accounting,
+    routes: RoutingTable<'a>,
+    resends: RetransmitBuffer<P::Message>,
     letters: Letters<P::Message>,
     timers: Timers,
     notices: Notices,
@@ -93,7 +93,7 @@ pub struct Replay<'a, P: Protocol> {
 type Cause = (Option<u64>, u32, bool);
 
 /// What came back: which port, whose, under which ticket.
-type Returned = (Port, u32, Ticket);
+type Returned = (Port, u32, SequenceNumber);
 
 impl<'a, P: Protocol> Replay<'a, P> {
     /// Before the first record. There must be a rank for each position.
@@ -102,13 +102,13 @@ impl<'a, P: Protocol> Replay<'a, P> {
         if ranks.len() != size as usize {
             return Err(ReplayError::Ranks { ranks: ranks.len(), size });
         }
-        let routes = Routes::new(setting.network);
-        let mut books = Books::new(ranks, setting.network.members(), P::Message::KINDS.len());
+        let routes = RoutingTable::new(setting.network);
+        let mut books = Accounting::new(ranks, setting.network.members(), P::Message::KINDS.len());
         for &at in &setting.absent {
             if at >= size {
                 return Err(ReplayError::Absent { at, size });
             }
-            books.goes_down(at, 0);
+            books.mark_down(at, 0);
         }
         Ok(Replay {
             protocol,
@@ -118,9 +118,9 @@ impl<'a, P: Protocol> Replay<'a, P> {
             tick: 0,
             states: (0..size).map(|_| protocol.init()).collect(),
             lives: vec![0; size as usize],
-            seat: (size > 0).then(|| Seat::new(setting.network, ranks)),
+            seat: (size > 0).then(|| NodeCursor::new(setting.network, ranks)),
             books,
-            resends: if routes.is_ring() { Resends::on(size) } else { Resends::off() },
+            resends: if routes.is_ring() { RetransmitBuffer::on(size) } else { RetransmitBuffer::off() },
             routes,
             letters: Letters::new(setting.duplicates),
             timers: Timers::default(),
@@ -177,7 +177,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
         if !self.books.is_live(at) {
             return Err(ReplayError::Turnabout { number: self.number, at, what, state: "down" });
         }
-        self.books.goes_down(at, self.tick);
+        self.books.mark_down(at, self.tick);
         self.lives[at as usize] += 1;
         self.resends.forget(at);
         Ok(())
@@ -187,7 +187,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
         if self.books.is_live(at) {
             return Err(ReplayError::Turnabout { number: self.number, at, what, state: "up" });
         }
-        self.books.comes_up(at);
+        self.books.mark_up(at);
         self.states[at as usize] = self.protocol.init();
         Ok(())
     }
@@ -204,14 +204,14 @@ impl<'a, P: Protocol> Replay<'a, P> {
         let search = Search { cause, nth, copy, from: Some(peer), to: Some(at), message };
         let lost = self.letters.lose(&search, why);
         let lost = lost.map_err(|none| ReplayError::not_under_way(number, at, &search, none))?;
-        if why == Loss::ReceiverDown && !matches!(lost.way, Way::Nowhere(_)) {
+        if why == Loss::ReceiverDown && !matches!(lost.way, Route::Nowhere(_)) {
             if self.books.is_live(at) {
                 return Err(ReplayError::ReceiverUp { number, at });
             }
-        } else if let Way::Link { .. } = lost.way {
-            self.resends.settle(lost.from, lost.ticket);
+        } else if let Route::Link { .. } = lost.way {
+            self.resends.acknowledge(lost.from, lost.ticket);
         }
-        self.books.lost();
+        self.books.count_lost();
         Ok(())
     }
 
@@ -233,11 +233,11 @@ impl<'a, P: Protocol> Replay<'a, P> {
         self.apply(at, event, coins)?;
         self.compare(effects)?;
         let is_news = before.is_some_and(|(timer, before)| match timer.is_periodic() {
-            true => effects.iter().any(Effect::is_news),
+            true => effects.iter().any(Effect::is_progress),
             false => !effects.is_empty() || self.protocol.is_progress(&before, &self.states[at as usize]),
         });
         if is_news {
-            self.books.timer_acted(self.tick);
+            self.books.mark_active(self.tick);
         }
         let mut now = std::mem::take(&mut self.effects);
         for effect in now.drain(..) {
@@ -245,7 +245,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
         }
         self.effects = now;
         if let Some((_, _, ticket)) = returned {
-            self.resends.settle(at, ticket);
+            self.resends.acknowledge(at, ticket);
         }
         Ok(())
     }
@@ -282,42 +282,42 @@ impl<'a, P: Protocol> Replay<'a, P> {
     ) -> Result<(), ReplayError> {
         match effect {
             Effect::Send(port, message) => {
-                self.books.sent(&message, 1);
+                self.books.count_sent(&message, 1);
                 self.send(at, port, message)?;
             }
             Effect::SendAllBut(except, message) => {
                 let ports = (0..self.routes.degree(at)).map(Port).filter(|port| Some(*port) != except);
                 let receivers = ports.clone().count() as u64;
                 let is_broadcast = self.setting.medium == Medium::Broadcast;
-                self.books.sent(&message, if is_broadcast { receivers.min(1) } else { receivers });
+                self.books.count_sent(&message, if is_broadcast { receivers.min(1) } else { receivers });
                 for port in ports {
                     self.send(at, port, message.clone())?;
                 }
             }
             Effect::SendRange(ports, message) => {
-                self.books.sent(&message, ports.len() as u64);
+                self.books.count_sent(&message, ports.len() as u64);
                 for port in ports.map(Port) {
                     self.send(at, port, message.clone())?;
                 }
             }
             Effect::SendDirect(id, message) => {
-                self.books.sent(&message, 1);
+                self.books.count_sent(&message, 1);
                 let found = self.books.position(id);
-                let way = if found.is_some() { Way::Direct(id) } else { Way::Nowhere(id) };
-                self.post(at, found.unwrap_or(at), way, general::NO_TICKET, message);
+                let way = if found.is_some() { Route::Direct(id) } else { Route::Nowhere(id) };
+                self.post(at, found.unwrap_or(at), way, general::NO_SEQUENCE_NUMBER, message);
             }
             Effect::SendTo(member, message) => {
-                self.books.sent(&message, 1);
+                self.books.count_sent(&message, 1);
                 let rank = self.ranks.get(member as usize);
-                let way = rank.map_or(Way::Nowhere(Id(u64::MAX)), |rank| Way::Direct(rank.id()));
+                let way = rank.map_or(Route::Nowhere(Id(u64::MAX)), |rank| Route::Direct(rank.id()));
                 let to = rank.map_or(at, |_| member);
-                self.post(at, to, way, general::NO_TICKET, message);
+                self.post(at, to, way, general::NO_SEQUENCE_NUMBER, message);
             }
             Effect::SetTimer(_, timer) => self.timers.set(self.number, at, self.lives[at as usize], timer),
-            Effect::Lead => self.books.leads_now(at, self.tick),
-            Effect::Follow(leader) => self.books.follows(at, leader, self.tick),
-            Effect::Forget => self.books.forgets(at, self.tick),
-            Effect::Learn(fact) => self.books.learns(at, fact),
+            Effect::Lead => self.books.set_leading(at, self.tick),
+            Effect::Follow(leader) => self.books.set_following(at, leader, self.tick),
+            Effect::Forget => self.books.clear_leader(at, self.tick),
+            Effect::Learn(fact) => self.books.record_fact(at, fact),
             Effect::Skip(port) => self.skip(at, port, returned)?,
         }
         Ok(())
@@ -331,11 +331,11 @@ impl<'a, P: Protocol> Replay<'a, P> {
     fn send(&mut self, at: u32, port: Port, message: P::Message) -> Result<(), ReplayError> {
         let (to, into) = self.target(at, port)?;
         let ticket = self.resends.keep(at, port, to, &message);
-        self.post(at, to, Way::Link { out: port, into }, ticket, message);
+        self.post(at, to, Route::Link { out: port, into }, ticket, message);
         Ok(())
     }
 
-    fn post(&mut self, from: u32, to: u32, way: Way, ticket: Ticket, message: P::Message) {
+    fn post(&mut self, from: u32, to: u32, way: Route, ticket: SequenceNumber, message: P::Message) {
         let life = self.lives[from as usize];
         self.letters.post(self.number, Envelope { from, to, way, life, ticket }, message);
     }
@@ -349,10 +349,10 @@ impl<'a, P: Protocol> Replay<'a, P> {
             Some((_, peer, _)) => peer,
             None => self.target(at, port)?.0,
         };
-        self.routes.strike(at, port, peer);
+        self.routes.remove_peer(at, port, peer);
         let Some((.., ticket)) = returned else { return Ok(()) };
         for (port, message) in self.resends.take(at, peer, ticket) {
-            self.books.sent(&message, 1);
+            self.books.count_sent(&message, 1);
             self.send(at, port, message)?;
         }
         Ok(())

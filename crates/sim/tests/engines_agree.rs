@@ -71,7 +71,7 @@ fn agree<W: Word>(gossip: &Gossip<W>, mut scenario: Scenario) -> Result<(), Test
             prop_assert_eq!(&quick, &general);
         }
         // Where the ring's own driver serves, the one for maps must do the same.
-        if let Some(quick) = fast::run_by_map::<_, fast::Full>(gossip, &ranks(&scenario), &scenario) {
+        if let Some(quick) = fast::run_on_mapped_ring::<_, fast::Full>(gossip, &ranks(&scenario), &scenario) {
             prop_assert_eq!(&quick, &general);
         }
     }

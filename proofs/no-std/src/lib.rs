@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, NoParams, Setting, catalogue};
-use hustings_protocol::{Effect, Event, Id, Peers, Place, Protocol, Recorder, StartReason};
+use hustings_protocol::{Effect, Event, Id, Peers, NodeInfo, Protocol, Recorder, StartReason};
 
 /// Runs the sole member of a ring until it says no more, as a device without an operating system would. Returns how
 /// many messages that took, or 0 if it does not lead.
@@ -27,7 +27,7 @@ pub extern "C" fn hustings_elect_alone(id: u64) -> u64 {
         return 0;
     }
     let rules = ChangRoberts::protocol::<Id>(&NoParams, &Setting::of(&[Id(id)]));
-    let place = Place { rank: Id(id), index: 0, size: 1, peers: Peers::Unknown(2) };
+    let place = NodeInfo { rank: Id(id), index: 0, size: 1, peers: Peers::Unknown(2) };
     let (mut state, mut leads, mut sent) = (rules.init(), false, 0);
     let mut events = Vec::from([Event::Start(StartReason::Start)]);
     while let Some(event) = events.pop() {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hustings_algorithms::catalogue::{self, Visitor};
 use hustings_algorithms::{About, Algorithm, Instance, NetworkKind, Params, Setting};
 use hustings_protocol::{
-    Best, Effect, Event, Id, Least, Message, Peers, Place, Port, Protocol, Rank, Ranked, Recorder, Role, SplitMix64,
+    Best, Effect, Event, Id, Least, Message, NodeInfo, Peers, Port, Protocol, Rank, Ranked, Recorder, Role, SplitMix64,
     StartReason, Value,
 };
 
@@ -284,7 +284,7 @@ impl<'a, P: Protocol> Ring<'a, P> {
         let live = || (0..self.ranks.len()).filter(|at| self.up[*at]);
         let leader = live().filter(|at| self.roles[*at] == Role::Leader).max_by_key(|at| self.ranks[*at])?;
         let id = self.ranks[leader].id();
-        live().all(|at| self.roles[at].names(self.ranks[at]) == Some(id)).then_some(leader)
+        live().all(|at| self.roles[at].leader(self.ranks[at]) == Some(id)).then_some(leader)
     }
 
     fn happen(&mut self, at: usize, what: Due) {
@@ -293,7 +293,7 @@ impl<'a, P: Protocol> Ring<'a, P> {
                 self.up[at] = false;
             }
             Due::Start if self.up[at] => {
-                let named = self.roles[at].names(self.ranks[at]);
+                let named = self.roles[at].leader(self.ranks[at]);
                 // Who goes down in this tick is down from its beginning, whatever its position.
                 let down = |&(at, tick): &(usize, u64)| tick <= self.now && named == Some(self.ranks[at].id());
                 let lost = self.setup.crashes.iter().any(down);
@@ -329,7 +329,7 @@ impl<'a, P: Protocol> Ring<'a, P> {
 
     fn handle(&mut self, at: usize, event: Event<P::Message>, lost: Option<usize>) {
         let size = self.ranks.len() as u32;
-        let place = Place { rank: self.ranks[at], index: at as u32, size, peers: Peers::Unknown(2) };
+        let place = NodeInfo { rank: self.ranks[at], index: at as u32, size, peers: Peers::Unknown(2) };
         let mut effects = Vec::new();
         let mut cx = Recorder::new(&place, |_| panic!("ring algorithms draw no coins"), &mut effects);
         self.rules.handle(&mut self.states[at], event, &mut cx);

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 use hustings_protocol::{
-    Change, Context, Effect, Epoch, Event, Id, Peers, Place, Port, Protocol, Recorder, StartReason, StateOrMessage,
+    Change, Context, Effect, Epoch, Event, Id, NodeInfo, Peers, Port, Protocol, Recorder, StartReason, StateOrMessage,
     Timer,
 };
 
@@ -33,7 +33,7 @@ pub(crate) struct Turn<'a, P: Protocol, X> {
     pub(crate) state: &'a mut P::State,
     pub(crate) extra: &'a mut X,
     pub(crate) event: Event<P::Message>,
-    pub(crate) place: &'a Place<P::Rank>,
+    pub(crate) place: &'a NodeInfo<P::Rank>,
     coins: &'a mut dyn FnMut(u64) -> u64,
 }
 
@@ -68,11 +68,11 @@ where
 }
 
 /// What a context says of a node's place.
-pub(crate) fn place_of<P: Protocol, C: Context<P>>(cx: &C) -> Place<P::Rank> {
+pub(crate) fn place_of<P: Protocol, C: Context<P>>(cx: &C) -> NodeInfo<P::Rank> {
     let ranks: Vec<P::Rank> = (0..cx.degree()).filter_map(|port| cx.peer_rank(Port(port))).collect();
     let is_known = ranks.len() == cx.degree() as usize;
     let peers = if is_known { Peers::Known(ranks) } else { Peers::Unknown(cx.degree()) };
-    Place { rank: cx.rank(), index: cx.index(), size: cx.size(), peers }
+    NodeInfo { rank: cx.rank(), index: cx.index(), size: cx.size(), peers }
 }
 
 /// Carries out the effects of a protocol in the context of one around it.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use hustings_algorithms::runs::{Envelope, Runs};
-use hustings_protocol::{Change, Effect, Event, Id, Peers, Place, Protocol, Recorder, Role, SplitMix64, Timer};
+use hustings_protocol::{Change, Effect, Event, Id, NodeInfo, Peers, Protocol, Recorder, Role, SplitMix64, Timer};
 
 use super::{Action, MessageError, SharedState, TimerToken};
 use crate::member::MemberRank;
@@ -37,7 +37,7 @@ const MAX_SELF_MESSAGES: u32 = 1 << 16;
 pub(super) struct TypedParticipant<P: Protocol<Rank = MemberRank>> {
     runs: Runs<P>,
     state: <Runs<P> as Protocol>::State,
-    place: Place<MemberRank>,
+    info: NodeInfo<MemberRank>,
     ids: Vec<Id>,
     role: Role,
 }
@@ -47,18 +47,18 @@ impl<P: Protocol<Rank = MemberRank>> TypedParticipant<P> {
     pub(super) fn new(runs: Runs<P>, candidates: &[MemberRank], index: usize, shared: &SharedState) -> Self {
         let rank = candidates[index];
         let state = runs.resume(shared.counter(), shared.incarnation);
-        let place = Place { rank, index: index as u32, size: candidates.len() as u32, peers: Peers::Unknown(0) };
+        let info = NodeInfo { rank, index: index as u32, size: candidates.len() as u32, peers: Peers::Unknown(0) };
         let ids = candidates.iter().map(|one| one.id).collect();
-        TypedParticipant { runs, state, place, ids, role: Role::Undecided }
+        TypedParticipant { runs, state, info, ids, role: Role::Undecided }
     }
 
     fn handle(&mut self, event: Event<Envelope<P::Message>>, sink: &mut ActionSink<'_>) {
-        let own = self.place.rank.id;
+        let own = self.info.rank.id;
         let mut events = VecDeque::from([event]);
         let mut effects = Vec::new();
         for _ in 0..MAX_SELF_MESSAGES {
             let Some(event) = events.pop_front() else { return };
-            let mut cx = Recorder::new(&self.place, &mut *sink.rng, &mut effects);
+            let mut cx = Recorder::new(&self.info, &mut *sink.rng, &mut effects);
             self.runs.handle(&mut self.state, event, &mut cx);
             for effect in effects.drain(..) {
                 self.role = self.role.after(&effect);
@@ -96,7 +96,7 @@ impl<P: Protocol<Rank = MemberRank>> Participant for TypedParticipant<P> {
 
     /// A faulty peer can make a node name somebody who is not a candidate; such a name is dropped.
     fn leader(&self) -> Option<Id> {
-        self.role.names(self.place.rank).filter(|leader| self.ids.binary_search(leader).is_ok())
+        self.role.leader(self.info.rank).filter(|leader| self.ids.binary_search(leader).is_ok())
     }
 
     fn view(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! One workload: a hand-written loop and the engine run in turn, and are held to the same counts.
 
 use hustings_protocol::{Id, Protocol};
-use hustings_sim::engine::fast::{Lean, Plan as EnginePlan, Prepared, Starts};
+use hustings_sim::engine::fast::{EngineInput, Lean, Prepared, Starts};
 use hustings_sim::reference::Counted;
 use hustings_sim::topology::Network;
 
@@ -71,9 +71,9 @@ impl<P: Protocol<Rank = Id>> Work<'_, P> {
     /// One run of the engine: what it counted, what it held, and how long it took.
     fn engine(&self, plan: &Plan, threads: usize) -> (Counted, usize, Took) {
         let crashes = self.down.map(|at| (0, at)).into_iter().collect();
-        let plan = EnginePlan { starts: self.starts.clone(), crashes, seed: plan.seed, until: u64::MAX >> 1, threads };
+        let plan = EngineInput { starts: self.starts.clone(), crashes, seed: plan.seed, until: u64::MAX >> 1, threads };
         let prepared = if self.by_map {
-            Prepared::<P, Lean>::by_map(self.rules, self.ids, self.network, &plan)
+            Prepared::<P, Lean>::on_mapped_ring(self.rules, self.ids, self.network, &plan)
         } else {
             Prepared::<P, Lean>::new(self.rules, self.ids, self.network, &plan)
         };

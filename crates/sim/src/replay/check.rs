@@ -4,7 +4,7 @@ use hustings_protocol::{Change, Effect, Event, Id, Message, Protocol, Rank};
 
 use super::letters::{Envelope, Search};
 use super::{Cause, Replay, ReplayError, Returned};
-use crate::engine::general::Way;
+use crate::engine::general::Route;
 
 impl<P: Protocol> Replay<'_, P> {
     /// Checks that the event could happen, and takes its message or timer off the list.
@@ -65,20 +65,20 @@ impl<P: Protocol> Replay<'_, P> {
         peer: Option<u32>,
     ) -> Result<(), ReplayError> {
         let sender = peer.and_then(|peer| self.ranks.get(peer as usize)).map(|rank| rank.id());
-        let fits = |way: Way| match (event, way) {
-            (Event::Message { from, .. }, Way::Link { into, .. }) => *from == into,
-            (Event::Direct { from, .. }, Way::Direct(_)) => Some(*from) == sender,
+        let fits = |way: Route| match (event, way) {
+            (Event::Message { from, .. }, Route::Link { into, .. }) => *from == into,
+            (Event::Direct { from, .. }, Route::Direct(_)) => Some(*from) == sender,
             _ => false,
         };
         let search = Search { cause, nth, copy, from: peer, to: Some(at), message };
         let came = self.letters.arrive(&search, fits);
         let came = came.map_err(|none| ReplayError::not_under_way(self.number, at, &search, none))?;
-        if let Way::Link { .. } = came.way
+        if let Route::Link { .. } = came.way
             && !copy
         {
-            self.resends.settle(came.from, came.ticket);
+            self.resends.acknowledge(came.from, came.ticket);
         }
-        self.books.delivered(at, self.tick, message.is_periodic());
+        self.books.count_delivered(at, self.tick, message.is_periodic());
         Ok(())
     }
 
@@ -94,10 +94,10 @@ impl<P: Protocol> Replay<'_, P> {
         let resends = &self.resends;
         let fits = |sent: &Envelope| {
             let is_way = match (event, sent.way) {
-                (Event::Unreachable { port, .. }, Way::Link { out, .. }) => {
+                (Event::Unreachable { port, .. }, Route::Link { out, .. }) => {
                     *port == out && !resends.was_resent(at, sent.ticket)
                 }
-                (Event::UnreachableDirect { to, .. }, Way::Direct(id)) => *to == id,
+                (Event::UnreachableDirect { to, .. }, Route::Direct(id)) => *to == id,
                 _ => false,
             };
             is_way && sent.life == life
@@ -106,8 +106,8 @@ impl<P: Protocol> Replay<'_, P> {
         let back = self.letters.give_back(&search, fits);
         let back = back.map_err(|none| ReplayError::not_lost(self.number, at, &search, none))?;
         Ok(match back.way {
-            Way::Link { out, .. } => Some((out, back.to, back.ticket)),
-            Way::Direct(_) | Way::Nowhere(_) => None,
+            Route::Link { out, .. } => Some((out, back.to, back.ticket)),
+            Route::Direct(_) | Route::Nowhere(_) => None,
         })
     }
 

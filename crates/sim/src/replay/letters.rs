@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use hustings_protocol::{Loss, Timer};
 
-use crate::engine::general::{Ticket, Way};
+use crate::engine::general::{Route, SequenceNumber};
 
 /// What is known of a message beside its contents.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Envelope {
     pub(super) from: u32,
     pub(super) to: u32,
-    pub(super) way: Way,
+    pub(super) way: Route,
     /// Which life of its sender it comes from.
     pub(super) life: u32,
-    pub(super) ticket: Ticket,
+    pub(super) ticket: SequenceNumber,
 }
 
 /// A message that was sent.
@@ -84,7 +84,11 @@ impl<M: Eq> Letters<M> {
     }
 
     /// A message or its copy arrives on a way that fits.
-    pub(super) fn arrive(&mut self, search: &Search<'_, M>, fits: impl Fn(Way) -> bool) -> Result<Envelope, NoLetter> {
+    pub(super) fn arrive(
+        &mut self,
+        search: &Search<'_, M>,
+        fits: impl Fn(Route) -> bool,
+    ) -> Result<Envelope, NoLetter> {
         let duplicates = self.duplicates;
         let can_arrive = |letter: &Letter<M>| {
             let is_due = if search.copy { duplicates && !letter.copy_arrived } else { letter.fate == Fate::UnderWay };

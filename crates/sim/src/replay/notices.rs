@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hustings_protocol::NoticeKind;
 
 use super::ReplayError;
-use crate::engine::books::Books;
+use crate::engine::accounting::Accounting;
 use crate::engine::general;
 use crate::scenario::Notice;
 
@@ -31,7 +31,7 @@ impl Notices {
         tick: u64,
         leader: u32,
         (kind, count): (NoticeKind, u64),
-        books: &Books,
+        books: &Accounting,
     ) -> Result<(), ReplayError> {
         let is_known = general::notice_kinds(self.notice).contains(&kind);
         let is_again = self.last.get(&(leader, kind)).is_some_and(|&(last, _)| last == tick);
@@ -41,7 +41,7 @@ impl Notices {
                 let followers = (0..books.size()).filter(|&at| general::followed(books, at) == Some(leader)).count();
                 followers as u64..=followers as u64
             }
-            NoticeKind::Heartbeat | NoticeKind::Alive if !books.leads(leader) => 0..=0,
+            NoticeKind::Heartbeat | NoticeKind::Alive if !books.is_leading(leader) => 0..=0,
             NoticeKind::Heartbeat => {
                 let others = u64::from(books.size()).saturating_sub(1);
                 others..=others

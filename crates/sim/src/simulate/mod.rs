@@ -46,16 +46,16 @@ pub use request::{Planned, Request};
 /// all.
 pub fn simulate<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Outcome {
     let is_plain = scenario.values.is_none() && scenario.best == Best::Max && !scenario.runs;
-    if is_plain && fast::suits(scenario) {
+    if is_plain && fast::supports(scenario) {
         let ranks = plain_ranks(scenario);
         let protocol = A::protocol::<Id>(params, &setting(scenario, &ranks));
         // It may find on the way that the protocol asks for more than it can do.
         let outcome = if const { A::ABOUT.sends_by_map } {
-            fast::run_by_map::<_, Full>(&protocol, &ranks, scenario)
+            fast::run_on_mapped_ring::<_, Full>(&protocol, &ranks, scenario)
         } else if const { matches!(A::ABOUT.network, NetworkKind::Ring) } {
             fast::run_on_ring::<_, Full>(&protocol, &ranks, scenario)
         } else {
-            fast::run_on_links::<_, Full>(&protocol, &ranks, scenario)
+            fast::run_on_graph::<_, Full>(&protocol, &ranks, scenario)
         };
         if let Some(mut outcome) = outcome {
             judge::<A>(&mut outcome);

@@ -9,7 +9,7 @@ use hustings_protocol::{
 use serde_json::Value;
 
 use super::Names;
-use crate::engine::general::Routes;
+use crate::engine::general::RoutingTable;
 
 /// The names of messages' kinds and contents: `candidate 7`.
 pub(super) fn message<M: Message>(message: &M) -> String {
@@ -102,13 +102,13 @@ pub(super) struct Words<'a> {
     /// Where an id lives.
     positions: BTreeMap<u64, u32>,
     /// Who is behind which port by now.
-    routes: Routes<'a>,
+    routes: RoutingTable<'a>,
 }
 
 impl<'a> Words<'a> {
     pub(super) fn new(names: &'a Names) -> Self {
         let positions = names.ids.iter().zip(0..).map(|(id, at)| (*id, at)).collect();
-        Words { names, positions, routes: Routes::new(&names.network) }
+        Words { names, positions, routes: RoutingTable::new(&names.network) }
     }
 
     /// What happened and what the node did about it: `candidate 7 from 3 → passes on candidate 7 to 5`.
@@ -202,7 +202,7 @@ impl<'a> Words<'a> {
                 match dead.or_else(|| self.peer(at, *port)) {
                     Some(dead) => {
                         if at < self.names.network.members() {
-                            self.routes.strike(at, *port, dead);
+                            self.routes.remove_peer(at, *port, dead);
                         }
                         format!("skips {dead}")
                     }

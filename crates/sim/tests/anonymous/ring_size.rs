@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use hustings_algorithms::anonymous::{RingSize, RingSizeParams};
 use hustings_algorithms::{Algorithm, Setting};
-use hustings_protocol::{Effect, Event, Fact, Id, Peers, Place, Port, Protocol, Recorder, StartReason};
+use hustings_protocol::{Effect, Event, Fact, Id, NodeInfo, Peers, Port, Protocol, Recorder, StartReason};
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::parse::NodeAt;
 use hustings_sim::scenario::{Delay, Scenario, Start};
@@ -49,7 +49,7 @@ fn in_lock_step(range: u64, coins: &mut Vec<u64>) -> u64 {
         let mut next = ranks.map(|_| Vec::new());
         for (at, inbox) in inboxes.into_iter().enumerate() {
             for event in inbox {
-                let place = Place { rank: Id(0), index: at as u32, size: 4, peers: Peers::Unknown(2) };
+                let place = NodeInfo { rank: Id(0), index: at as u32, size: 4, peers: Peers::Unknown(2) };
                 let (mut effects, toss) = (Vec::new(), |bound| {
                     assert_eq!(bound, range);
                     tossed += 1;

@@ -95,7 +95,7 @@ impl Parts {
             if part.iter().all(|at| !node(at).drawn_in) {
                 continue;
             }
-            let named = |at: &u32| node(at).role.names(hustings_protocol::Id(ids[*at as usize]));
+            let named = |at: &u32| node(at).role.leader(hustings_protocol::Id(ids[*at as usize]));
             let leaders: Vec<u32> = part.iter().copied().filter(|at| node(at).role == Role::Leader).collect();
             let all: BTreeSet<_> = part.iter().map(named).collect();
             if leaders.len() != 1 || all.len() != 1 {

@@ -6,7 +6,7 @@ use hustings_algorithms::graph::diffusion::{
 };
 use hustings_algorithms::inner_context::InnerContext;
 use hustings_protocol::{
-    Context, Effect, Event, Fact, Id, Peers, Place, Port, Protocol, Record, Recorder, StartReason, TraceEvent,
+    Context, Effect, Event, Fact, Id, NodeInfo, Peers, Port, Protocol, Record, Recorder, StartReason, TraceEvent,
 };
 use hustings_sim::engine::general;
 use hustings_sim::outcome::Outcome;
@@ -184,7 +184,7 @@ fn news_come_when_they_are_due() {
 #[test]
 fn who_is_back_is_written_to_again() {
     let rules = Diffusion::new(Greatest);
-    let place = Place { rank: Id(5), index: 0, size: 4, peers: Peers::Unknown(3) };
+    let place = NodeInfo { rank: Id(5), index: 0, size: 4, peers: Peers::Unknown(3) };
     let mut state = rules.init();
     let written_to = |state: &mut State<Id, Id>| {
         let mut effects = Vec::new();

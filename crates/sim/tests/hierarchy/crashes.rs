@@ -29,7 +29,7 @@ fn named<A: Algorithm>(texts: &str, scenario: &Scenario) -> Option<u32> {
             _ => {}
         }
     }
-    let named = role.names(members[STARTER as usize])?;
+    let named = role.leader(members[STARTER as usize])?;
     members.iter().position(|id| *id == named).map(|at| at as u32)
 }
 

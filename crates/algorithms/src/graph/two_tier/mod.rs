@@ -172,7 +172,7 @@ mod tests {
     use alloc::sync::Arc;
     use alloc::vec;
 
-    use hustings_protocol::{Effect, Id, Peers, Place, Protocol, Recorder};
+    use hustings_protocol::{Effect, Id, NodeInfo, Peers, Protocol, Recorder};
 
     use super::*;
 
@@ -180,7 +180,7 @@ mod tests {
     fn the_greatest_possible_numbers_do_not_overflow() {
         let (own, leader) = (Id(1), Id(9));
         let rules = TwoTier::protocol(&TwoTierParams::default(), &Setting::of(&[own, leader]));
-        let place = Place { rank: own, index: 0, size: 2, peers: Peers::Known(vec![leader]) };
+        let place = NodeInfo { rank: own, index: 0, size: 2, peers: Peers::Known(vec![leader]) };
         for (term, version) in [(1, u32::MAX), (u32::MAX, 1), (u32::MAX, u32::MAX)] {
             let (mut state, mut effects) = (rules.init(), Vec::new());
             let number = CliqueNumber { term, version };

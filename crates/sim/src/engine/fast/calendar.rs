@@ -1,4 +1,4 @@
-//! The calendar: everything of a tick that is not plain mail: starts, crashes, mail that came back, timers.
+//! The calendar: everything of a tick that is not plain mail: starts, crashes, mail that origin back, timers.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,47 +23,47 @@ impl Starts {
     }
 }
 
-/// A message that found its receiver down, on its way back to its sender.
-pub(super) struct Return<M> {
+/// A message that found its receiver down, on its link back to its sender.
+pub(super) struct ReturnedMessage<M> {
     pub(super) sender: u32,
-    pub(super) to: To,
+    pub(super) to: Destination,
     pub(super) message: M,
 }
 
 /// Whom a message was sent to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum To {
+pub(super) enum Destination {
     /// The peer behind a port, and its position.
     Port(Port, u32),
     /// A node, by its id.
-    Direct(Id),
+    Id(Id),
 }
 
 /// What happens at which tick, over a range of positions.
 pub(super) struct Calendar<M> {
     starts: VecDeque<(u64, u32)>,
     /// All positions of this range start at tick 0.
-    everybody_at_0: bool,
+    all_start_at_zero: bool,
     /// When each node stops; empty if none ever does.
     down_from: Vec<u64>,
     crashes: VecDeque<(u64, u32)>,
-    returns: BTreeMap<u64, Vec<Return<M>>>,
+    returns: BTreeMap<u64, Vec<ReturnedMessage<M>>>,
     timers: BTreeMap<u64, Vec<(u32, Timer)>>,
     next: u64,
 }
 
 /// What one tick holds beside plain mail; each list ascends by position.
-pub(super) struct Day<M> {
-    pub(super) everybody_starts: bool,
+pub(super) struct TickEvents<M> {
+    pub(super) all_start: bool,
     pub(super) starts: VecDeque<u32>,
     pub(super) crashes: VecDeque<u32>,
-    pub(super) returns: VecDeque<Return<M>>,
+    pub(super) returns: VecDeque<ReturnedMessage<M>>,
     pub(super) timers: VecDeque<(u32, Timer)>,
 }
 
-impl<M> Day<M> {
-    const EMPTY: Self = Day {
-        everybody_starts: false,
+impl<M> TickEvents<M> {
+    const EMPTY: Self = TickEvents {
+        all_start: false,
         starts: VecDeque::new(),
         crashes: VecDeque::new(),
         returns: VecDeque::new(),
@@ -94,7 +94,7 @@ impl<M> Calendar<M> {
         };
         let mut calendar = Calendar {
             starts: listed,
-            everybody_at_0: *starts == Starts::All,
+            all_start_at_zero: *starts == Starts::All,
             down_from,
             crashes: own.into(),
             returns: BTreeMap::new(),
@@ -113,7 +113,7 @@ impl<M> Calendar<M> {
 
     /// Whether any node ever goes down.
     #[inline(always)]
-    pub(super) fn is_rough(&self) -> bool {
+    pub(super) fn has_crashes(&self) -> bool {
         !self.down_from.is_empty()
     }
 
@@ -125,14 +125,14 @@ impl<M> Calendar<M> {
 
     /// A message sent now, at `tick`, to a node that will be down when it arrives. It is kept even if its sender will
     /// be down then: until it goes down, the sender may send it again.
-    pub(super) fn bring_back(&mut self, tick: u64, message: Return<M>) {
+    pub(super) fn return_to_sender(&mut self, tick: u64, message: ReturnedMessage<M>) {
         let due = tick + 2;
         self.returns.entry(due).or_default().push(message);
         self.next = self.next.min(due);
     }
 
-    /// Everything that this node sent there and that is on its way back, in sending order.
-    pub(super) fn take_returns(&mut self, sender: u32, to: To) -> Vec<M> {
+    /// Everything that this node sent there and that is on its link back, in sending order.
+    pub(super) fn take_returned(&mut self, sender: u32, to: Destination) -> Vec<M> {
         let mut taken = Vec::new();
         for list in self.returns.values_mut() {
             let all = std::mem::take(list);
@@ -154,29 +154,29 @@ impl<M> Calendar<M> {
     }
 
     /// Inputs what this tick holds.
-    pub(super) fn open(&mut self, tick: u64) -> Day<M> {
+    pub(super) fn open(&mut self, tick: u64) -> TickEvents<M> {
         if self.next > tick {
-            return Day::EMPTY;
+            return TickEvents::EMPTY;
         }
-        let everybody_starts = tick == 0 && std::mem::take(&mut self.everybody_at_0);
+        let all_start = tick == 0 && std::mem::take(&mut self.all_start_at_zero);
         let mut timers = self.timers.remove(&tick).unwrap_or_default();
         timers.sort_by_key(|&(node, _)| node); // stable: a node's timers keep the order of their setting
         let mut returns = self.returns.remove(&tick).unwrap_or_default();
         returns.sort_by_key(|message| message.sender);
-        let day = Day {
-            everybody_starts,
+        let events = TickEvents {
+            all_start,
             starts: take_due(&mut self.starts, tick),
             crashes: take_due(&mut self.crashes, tick),
             returns: returns.into(),
             timers: timers.into(),
         };
         self.find_next();
-        day
+        events
     }
 
     fn find_next(&mut self) {
         let heads = [
-            self.everybody_at_0.then_some(0),
+            self.all_start_at_zero.then_some(0),
             self.starts.front().map(|start| start.0),
             self.crashes.front().map(|crash| crash.0),
             self.returns.keys().next().copied(),

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use hustings_protocol::Port;
 
-use super::mailbox::Way;
+use super::mailbox::Link;
 use crate::topology::{Complete, Graph, Ring};
 
 /// A network whose directed links are numbered by receiver, then by sender.
 pub(super) trait Links: Copy + Send + Sync {
     /// Whether a node knows the ranks of its peers.
     const PEERS_ARE_KNOWN: bool;
-    /// Whether it is a ring, whose nodes may strike each other off; and there may be an informer outside.
+    /// Whether it is a ring, whose nodes may remove_peer each other off; and there may be an informer outside.
     const IS_RING: bool = false;
     /// How many positions, an informer outside included.
     fn size(&self) -> u32;
@@ -27,8 +27,8 @@ pub(super) trait Links: Copy + Send + Sync {
     fn slot(&self, node: u32, first: usize, port: u32) -> usize;
     /// Both, for a range of ports.
     #[inline(always)]
-    fn ways(&self, node: u32, first: usize, ports: Range<u32>) -> impl Iterator<Item = Way> {
-        ports.map(move |port| Way {
+    fn links_of(&self, node: u32, first: usize, ports: Range<u32>) -> impl Iterator<Item = Link> {
+        ports.map(move |port| Link {
             sender: node,
             receiver: self.receiver(node, first, port),
             slot: self.slot(node, first, port),
@@ -55,10 +55,10 @@ impl Links for &Graph {
         self.reverse()[first + port as usize] as usize
     }
     #[inline(always)]
-    fn ways(&self, node: u32, first: usize, ports: Range<u32>) -> impl Iterator<Item = Way> {
+    fn links_of(&self, node: u32, first: usize, ports: Range<u32>) -> impl Iterator<Item = Link> {
         let places = first + ports.start as usize..first + ports.end as usize;
         let (receivers, slots) = (&self.slots()[places.clone()], &self.reverse()[places]);
-        receivers.iter().zip(slots).map(move |(&receiver, &slot)| Way { sender: node, receiver, slot: slot as usize })
+        receivers.iter().zip(slots).map(move |(&receiver, &slot)| Link { sender: node, receiver, slot: slot as usize })
     }
 }
 
@@ -85,12 +85,12 @@ impl Links for Complete {
 
 /// A ring whose members may reach each other across, by the map; perhaps with an informer outside.
 #[derive(Clone, Copy)]
-pub(super) struct Chords {
+pub(super) struct MappedRing {
     pub(super) ring: Ring,
     pub(super) has_informer: bool,
 }
 
-impl Links for Chords {
+impl Links for MappedRing {
     const PEERS_ARE_KNOWN: bool = false;
     const IS_RING: bool = true;
 

@@ -1,10 +1,10 @@
 //! What a driver asks of a mailbox: next tick's mail from one range of positions to one range of positions.
 //!
-//! Mail must come out by receiver, then by sender, then in the order of sending. There are several ways to see to that,
+//! Mail must come out by receiver, then by sender, then in the order of sending. There are several links_of to see to that,
 //! and which one is fastest depends on the network and on the size of a message:
 //!
-//! - [`super::sheet`]: a bit for every pair of nodes; for complete networks, and messages of a byte or less;
-//! - [`super::bins`]: mail is thrown into bins of neighbouring receivers and sorted there; for everything else.
+//! - [`super::matrix_mailbox`]: a bit for every pair of nodes; for complete networks, and messages of a byte or less;
+//! - [`super::bucket_mailbox`]: mail is thrown into buckets of neighbouring receivers and sorted there; for everything else.
 
 use std::ops::Range;
 
@@ -14,20 +14,20 @@ use super::links::Links;
 
 /// The link that a message takes.
 #[derive(Clone, Copy)]
-pub(super) struct Way {
+pub(super) struct Link {
     pub(super) sender: u32,
     pub(super) receiver: u32,
     /// Its number among all links: see [`Links`].
     pub(super) slot: usize,
 }
 
-/// How a message came.
+/// How a message origin.
 #[derive(Clone, Copy)]
-pub(super) enum Came {
+pub(super) enum Origin {
     /// Over a link.
-    Through(Port),
+    Port(Port),
     /// From this position, by id or by the map.
-    From(u32),
+    Position(u32),
 }
 
 /// A message at its receiver; what it says is asked for by itself, because messages are best copied as a whole.
@@ -37,7 +37,7 @@ pub(super) struct Arrival {
     /// The receiver's first slot and its number of links.
     pub(super) first: usize,
     pub(super) degree: u32,
-    pub(super) came: Came,
+    pub(super) origin: Origin,
 }
 
 /// Next tick's mail from one range of positions to one range of positions.
@@ -63,10 +63,10 @@ pub(super) trait Mailbox<M>: Sized + Send {
     fn len(&self) -> usize;
 
     /// Mail over a link.
-    fn put(&mut self, pool: &mut Self::Pool, way: Way, message: M);
+    fn put(&mut self, pool: &mut Self::Pool, link: Link, message: M);
 
     /// Whether it takes the same message to several receivers at once, and the network's ports lead there in order.
-    const TAKES_SPANS: bool = false;
+    const ACCEPTS_SPANS: bool = false;
 
     /// The same message to several receivers side by side; only where it takes them.
     fn put_span(&mut self, sender: u32, receivers: Range<u32>, message: M) {
@@ -91,19 +91,19 @@ pub(super) trait Mailbox<M>: Sized + Send {
     /// What the message says that [`Mailbox::next`] gave; asked once.
     fn message(boxes: &mut [Self], reader: &mut Self::Reader) -> M;
 
-    /// Everything was read: they are empty again. Says whether all of it came out in order.
+    /// Everything was read: they are empty again. Says whether all of it origin out in order.
     fn close(boxes: &mut [Self]) -> bool;
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::bins::Bins;
-    use super::super::sheet::Sheet;
+    use super::super::bucket_mailbox::BucketMailbox;
+    use super::super::matrix_mailbox::MatrixMailbox;
     use super::*;
     use crate::rng::{Purpose, Stream};
     use crate::topology::{Complete, Network, Topology};
 
-    /// Receiver, sender, whether it came over a link, and what it says.
+    /// Receiver, sender, whether it origin over a link, and what it says.
     type Read = (u32, u32, bool, u32);
 
     /// Several ranges of senders write to one range of receivers; tick after tick, each read to the end.
@@ -116,8 +116,8 @@ mod tests {
             for sender in 0..links.size() {
                 let outbox = &mut boxes[usize::from(sender >= middle)];
                 let (first, degree) = (links.first(sender), (links.first(sender + 1) - links.first(sender)) as u32);
-                // Sometimes all at once, which a sheet takes as a span.
-                if B::TAKES_SPANS && stream.below(4) == 0 && density > 0 {
+                // Sometimes all at once, which a matrix takes as a span.
+                if B::ACCEPTS_SPANS && stream.below(4) == 0 && density > 0 {
                     let span = to.start.max(sender + 1)..to.end;
                     if !span.is_empty() {
                         plain.extend(span.clone().map(|receiver| (receiver, sender, true, 7)));
@@ -128,8 +128,8 @@ mod tests {
                     let (port, number) = (stream.below(u64::from(degree)) as u32, stream.below(1000) as u32);
                     let receiver = links.receiver(sender, first, port);
                     if to.contains(&receiver) {
-                        let way = Way { sender, receiver, slot: links.slot(sender, first, port) };
-                        outbox.put(&mut pool, way, number);
+                        let link = Link { sender, receiver, slot: links.slot(sender, first, port) };
+                        outbox.put(&mut pool, link, number);
                         plain.push((receiver, sender, true, number));
                     }
                 }
@@ -143,21 +143,21 @@ mod tests {
             assert_eq!(boxes.iter().map(B::len).sum::<usize>(), plain.len());
             plain.sort_by_key(|&(receiver, sender, ..)| (receiver, sender)); // stable: then in the order of sending
             assert_eq!(read(&mut boxes, &mut pool, links, to.clone()), plain);
-            assert!(B::close(&mut boxes), "all of it came out in order");
+            assert!(B::close(&mut boxes), "all of it origin out in order");
             assert_eq!(boxes.iter().map(B::len).sum::<usize>(), 0);
         }
     }
 
-    /// Reads everything, with a stop on the way as before a node with something special.
+    /// Reads everything, with a stop on the link as before a node with something special.
     fn read<B: Mailbox<u32>, L: Links>(boxes: &mut [B], pool: &mut B::Pool, links: L, to: Range<u32>) -> Vec<Read> {
         let mut reader = B::open(boxes);
         let mut read = Vec::new();
         for node in [to.start + (to.end - to.start) / 2, to.end] {
-            while let Some(Arrival { node, first, degree, came }) = B::next(boxes, pool, &mut reader, links, node) {
+            while let Some(Arrival { node, first, degree, origin }) = B::next(boxes, pool, &mut reader, links, node) {
                 assert_eq!((first, degree as usize), (links.first(node), links.first(node + 1) - links.first(node)));
-                let (sender, over_link) = match came {
-                    Came::Through(port) => (links.receiver(node, first, port.0), true),
-                    Came::From(sender) => (sender, false),
+                let (sender, over_link) = match origin {
+                    Origin::Port(port) => (links.receiver(node, first, port.0), true),
+                    Origin::Position(sender) => (sender, false),
                 };
                 read.push((node, sender, over_link, B::message(boxes, &mut reader)));
             }
@@ -171,12 +171,12 @@ mod tests {
         for size in [2, 3, 17, 64, 65, 150, 200] {
             let complete = Complete { size };
             for to in [0..size, size / 2..size] {
-                comes_out_in_order::<Sheet<_>, _>(complete, to.clone(), &mut stream);
-                comes_out_in_order::<Bins<_>, _>(complete, to, &mut stream);
+                comes_out_in_order::<MatrixMailbox<_>, _>(complete, to.clone(), &mut stream);
+                comes_out_in_order::<BucketMailbox<_>, _>(complete, to, &mut stream);
             }
             let Ok(Network::Graph(graph)) = (Topology::Random { min: 2, max: 9 }).build(20 * size, 1) else { continue };
             for to in [0..graph.size(), graph.size() / 3..graph.size() / 2] {
-                comes_out_in_order::<Bins<_>, _>(&graph, to, &mut stream);
+                comes_out_in_order::<BucketMailbox<_>, _>(&graph, to, &mut stream);
             }
         }
     }

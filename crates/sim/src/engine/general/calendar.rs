@@ -45,15 +45,15 @@ impl<T> Calendar<T> {
     pub(crate) fn next(&self) -> Option<u64> {
         let first = self.start as usize % SLOTS;
         for step in 0..=WORDS {
-            let word = (first / 64 + step) % WORDS;
+            let update = (first / 64 + step) % WORDS;
             let mask = match step {
                 0 => u64::MAX << (first % 64),
                 WORDS => !(u64::MAX << (first % 64)),
                 _ => u64::MAX,
             };
-            let bits = self.filled[word] & mask;
+            let bits = self.filled[update] & mask;
             if bits != 0 {
-                let slot = word * 64 + bits.trailing_zeros() as usize;
+                let slot = update * 64 + bits.trailing_zeros() as usize;
                 return Some(self.start + ((slot + SLOTS - first) % SLOTS) as u64);
             }
         }

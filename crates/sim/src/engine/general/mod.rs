@@ -11,14 +11,14 @@
 //! 6. handles the timers that are due, in the order in which they were set; one set for 0 ticks is due in one, so
 //!    that no protocol can stop time;
 //! 7. retires. It is up until the end of that tick, and its good-byes go out. If it leads, the lowest position that
-//!    names it gets a start signal one tick later: the leader's word that it is gone.
+//!    names it gets a start signal one tick later: the leader's update that it is gone.
 //!
 //! What the contract leaves open is decided here:
 //!
 //! - **Who is up.** Crashes and recoveries of a tick count from its beginning, whatever the positions: a start signal
 //!   in the tick in which the named leader crashes is a [`StartReason::LeaderLost`](hustings_protocol::StartReason).
 //! - **Turnabouts.** Crashing a node that is down, or reviving one that is up, does nothing. A position with a `Join`
-//!   is down from the beginning without a word; a start signal that comes too early waits for the join. A recovered
+//!   is down from the beginning without a update; a start signal that comes too early waits for the join. A recovered
 //!   node draws its coins where it stopped drawing.
 //! - **Chance.** Delay, loss and duplication of a message are drawn from its sender's streams, at the place of the
 //!   message among all that this node sent. On FIFO links a message or copy never arrives before an earlier one on the
@@ -30,41 +30,41 @@
 //! - **By id.** A message to an id that nobody has is lost when it is due (its record names the sender twice). One to
 //!   a member is lost if, when it is due, no path of links that are neither cut nor parted leads there; those on the
 //!   path may be down. One to or from an informer outside is stopped by partitions only.
-//! - **Rings.** A node that is struck off stays so, for this neighbour, also when that one recovers. If a message lost
-//!   at a node already struck comes back (links without order), a skip sends it again and strikes nobody else.
-//! - **Too much mail.** A run in which more than 250,000 messages, and 16 for each directed link, are under way at
+//! - **Rings.** A node that is removed off stays so, for this neighbour, also when that one recovers. If a message lost
+//!   at a node already removed comes back (links without order), a skip sends it again and removes nobody else.
+//! - **Too much transmission.** A run in which more than 250,000 messages, and 16 for each directed link, are under route at
 //!   once is hung, and ends there.
 //! - **Broadcast.** A send to all neighbours is one message, or none if there is no neighbour to hear it.
 //! - **Notice**: see the rules in the module of that name.
 
-mod agenda;
-mod barriers;
 mod calendar;
-mod chances;
-mod notice;
-mod post;
-mod reach;
-mod resends;
-mod routes;
-mod seat;
-mod turn;
+mod channel;
+mod dispatch;
+mod failure_detector;
+mod in_flight;
+mod link_faults;
+mod node_cursor;
+mod reachability;
+mod retransmission;
+mod routing;
+mod tick_inputs;
 
 use std::collections::BTreeMap;
 
 use hustings_protocol::{Effect, Message, Protocol, Rank, Record, TraceEvent};
 
-use self::agenda::{Agenda, Alarm, Signal, Turnabout};
-use self::barriers::Barriers;
 use self::calendar::Calendar;
-use self::notice::Watch;
-pub(crate) use self::notice::{followed, kinds as notice_kinds};
-pub(crate) use self::post::Way;
-use self::post::{Mail, Post};
-use self::reach::{Herald, Parts};
-pub(crate) use self::resends::{NO_TICKET, Resends, Ticket};
-pub(crate) use self::routes::Routes;
-pub(crate) use self::seat::Seat;
-use crate::engine::books::Books;
+use self::failure_detector::FailureDetector;
+pub(crate) use self::failure_detector::{followed, kinds as notice_kinds};
+pub(crate) use self::in_flight::Route;
+use self::in_flight::{InFlight, Transmission};
+use self::link_faults::LinkFaults;
+pub(crate) use self::node_cursor::NodeCursor;
+use self::reachability::{Components, ReachabilityNotifier};
+pub(crate) use self::retransmission::{NO_SEQUENCE_NUMBER, RetransmitBuffer, SequenceNumber};
+pub(crate) use self::routing::RoutingTable;
+use self::tick_inputs::{DueTimer, StartSignal, StatusChange, TickInputs};
+use crate::engine::accounting::Accounting;
 use crate::outcome::Outcome;
 use crate::rng::{Purpose, Stream};
 use crate::scenario::{Fault, FaultKind, Scenario, Start};
@@ -85,18 +85,18 @@ pub fn run<P: Protocol>(
 ) -> Outcome {
     assert_eq!(ranks.len(), scenario.network.size() as usize, "every position needs a rank, and nobody else");
     if ranks.is_empty() {
-        return Books::new(ranks, 0, P::Message::KINDS.len()).finish(ranks, false, Vec::new());
+        return Accounting::new(ranks, 0, P::Message::KINDS.len()).finish(ranks, false, Vec::new());
     }
     // Behind a reference to mutable data a lifetime cannot shrink by itself.
     let observer = observer.map(|observer| observer as &mut dyn Observer<P::Message>);
     let mut engine = Engine::new(protocol, ranks, scenario, observer);
     while let Some(tick) = engine.next_tick() {
         engine.tick(tick);
-        if engine.post.is_overfull() {
+        if engine.in_flight.is_overfull() {
             break;
         }
     }
-    engine.books.finish(ranks, engine.post.is_under_way(), engine.watch.counts())
+    engine.accounting.finish(ranks, engine.in_flight.is_under_way(), engine.failure_detector.counts())
 }
 
 /// Positions that are down until they join.
@@ -123,19 +123,19 @@ impl Cause {
     /// Nothing that a node did.
     const NONE: Cause = Cause { record: None, nth: 0, copy: false };
 
-    fn of<M>(mail: &Mail<M>) -> Self {
-        Cause { record: Some(mail.cause), nth: mail.nth, copy: mail.copy }
+    fn of<M>(transmission: &Transmission<M>) -> Self {
+        Cause { record: Some(transmission.cause), nth: transmission.nth, copy: transmission.copy }
     }
 }
 
-/// A run under way.
+/// A run under route.
 struct Engine<'a, P: Protocol> {
     protocol: &'a P,
     scenario: &'a Scenario,
     observer: Option<&'a mut dyn Observer<P::Message>>,
     /// The number of the next record.
     number: u64,
-    /// How many messages the handling under way has sent.
+    /// How many messages the handling under route has sent.
     nth: u32,
     now: u64,
     /// What will happen, by tick, and how much of it is over.
@@ -147,30 +147,30 @@ struct Engine<'a, P: Protocol> {
     absent: BTreeMap<u32, bool>,
     states: Vec<P::State>,
     /// How often each node has gone down.
-    lives: Vec<u32>,
+    incarnations: Vec<u32>,
     coins: Vec<Stream>,
-    seat: Seat<'a, P::Rank>,
-    books: Books,
-    routes: Routes<'a>,
-    barriers: Barriers,
-    /// What the barriers leave of the network; worked out when somebody asks.
-    parts: Option<Parts>,
-    /// Gives word of who is in reach, where the protocol watches.
-    herald: Option<Herald>,
-    post: Post<P::Message>,
-    resends: Resends<P::Message>,
-    /// Mail that found its receiver down in this tick.
-    returned: Vec<Mail<P::Message>>,
-    alarms: Calendar<Alarm>,
+    cursor: NodeCursor<'a, P::Rank>,
+    accounting: Accounting,
+    routing: RoutingTable<'a>,
+    link_faults: LinkFaults,
+    /// What the link_faults leave of the network; worked out when somebody asks.
+    components: Option<Components>,
+    /// Gives update of who is in reach, where the protocol watches.
+    notifier: Option<ReachabilityNotifier>,
+    in_flight: InFlight<P::Message>,
+    retransmit_buffer: RetransmitBuffer<P::Message>,
+    /// Transmission that found its receiver down in this tick.
+    returned: Vec<Transmission<P::Message>>,
+    timers: Calendar<DueTimer>,
     /// Nodes that retired in this tick.
     retired: Vec<u32>,
-    watch: Watch,
+    failure_detector: FailureDetector,
     /// Lists that are filled and emptied again and again.
-    agenda: Agenda<P::Message>,
+    inputs: TickInputs<P::Message>,
     effects: Vec<Effect<P::Message>>,
     drawn: Vec<(u64, u64)>,
     signals: Vec<u32>,
-    notices: Vec<notice::Sent>,
+    notices: Vec<failure_detector::Sent>,
 }
 
 impl<'a, P: Protocol> Engine<'a, P> {
@@ -184,19 +184,19 @@ impl<'a, P: Protocol> Engine<'a, P> {
         let (mut faults, mut starts) = (scenario.faults.clone(), scenario.starts.clone());
         faults.sort_by_key(|fault| fault.tick);
         starts.sort_by_key(|start| (start.tick, start.at));
-        let mut books = Books::new(ranks, scenario.network.members(), P::Message::KINDS.len());
+        let mut accounting = Accounting::new(ranks, scenario.network.members(), P::Message::KINDS.len());
         let absent: BTreeMap<u32, bool> = absent(scenario).into_iter().map(|at| (at, false)).collect();
-        absent.keys().for_each(|&at| books.goes_down(at, 0));
-        let watch = Watch::new(scenario.notice, size);
-        if watch.needs_changes() {
-            books.list_changes();
+        absent.keys().for_each(|&at| accounting.mark_down(at, 0));
+        let failure_detector = FailureDetector::new(scenario.notice, size);
+        if failure_detector.needs_changes() {
+            accounting.track_changes();
         }
         let ids = ranks.iter().take(scenario.network.members() as usize).map(|rank| rank.id());
-        let herald = protocol.observes_reachability().then(|| Herald::new(ids, !absent.is_empty()));
-        let routes = Routes::new(&scenario.network);
+        let notifier = protocol.observes_reachability().then(|| ReachabilityNotifier::new(ids, !absent.is_empty()));
+        let routing = RoutingTable::new(&scenario.network);
         let can_be_down =
             |fault: &Fault| matches!(fault.what, FaultKind::Crash(_) | FaultKind::Join(_) | FaultKind::Retire(_));
-        let keeps_mail = routes.is_ring() && faults.iter().any(can_be_down);
+        let keeps_mail = routing.is_ring() && faults.iter().any(can_be_down);
         Engine {
             protocol,
             scenario,
@@ -210,21 +210,21 @@ impl<'a, P: Protocol> Engine<'a, P> {
             starts_over: 0,
             absent,
             states: (0..size).map(|_| protocol.init()).collect(),
-            lives: vec![0; size as usize],
+            incarnations: vec![0; size as usize],
             coins: (0..u64::from(size)).map(|at| Stream::new(scenario.seed, Purpose::Coins, at)).collect(),
-            seat: Seat::new(&scenario.network, ranks),
-            books,
-            post: Post::new(scenario, routes.lanes()),
-            routes,
-            barriers: Barriers::default(),
-            parts: None,
-            herald,
-            resends: if keeps_mail { Resends::on(size) } else { Resends::off() },
+            cursor: NodeCursor::new(&scenario.network, ranks),
+            accounting,
+            in_flight: InFlight::new(scenario, routing.link_count()),
+            routing,
+            link_faults: LinkFaults::default(),
+            components: None,
+            notifier,
+            retransmit_buffer: if keeps_mail { RetransmitBuffer::on(size) } else { RetransmitBuffer::off() },
             returned: Vec::new(),
-            alarms: Calendar::new(),
+            timers: Calendar::new(),
             retired: Vec::new(),
-            watch,
-            agenda: Agenda::default(),
+            failure_detector,
+            inputs: TickInputs::default(),
             effects: Vec::new(),
             drawn: Vec::new(),
             signals: Vec::new(),
@@ -237,62 +237,62 @@ impl<'a, P: Protocol> Engine<'a, P> {
         let fault = self.faults.get(self.faults_over).map(|fault| fault.tick);
         let start = self.starts.get(self.starts_over).map(|start| start.tick);
         let returned = (!self.returned.is_empty()).then_some(self.now + 1);
-        let word = self.herald.as_ref().and_then(Herald::next);
-        let events = [self.post.next(self.now), self.alarms.next(), returned, fault, start, word];
+        let update = self.notifier.as_ref().and_then(ReachabilityNotifier::next);
+        let events = [self.in_flight.next(self.now), self.timers.next(), returned, fault, start, update];
         let in_time = |tick: &u64| *tick <= self.scenario.until;
         let event = events.into_iter().flatten().min().filter(in_time);
-        if event.is_none() && self.watch.is_content(&self.books) {
+        if event.is_none() && self.failure_detector.is_satisfied(&self.accounting) {
             return None;
         }
-        [event, self.watch.next()].into_iter().flatten().min().filter(in_time)
+        [event, self.failure_detector.next()].into_iter().flatten().min().filter(in_time)
     }
 
     fn tick(&mut self, tick: u64) {
         self.now = tick;
-        let mut agenda = std::mem::take(&mut self.agenda);
-        self.begin_tick(&mut agenda);
-        let mut turns = agenda.turns();
+        let mut inputs = std::mem::take(&mut self.inputs);
+        self.begin_tick(&mut inputs);
+        let mut turns = inputs.turns();
         while let Some(at) = turns.next_node() {
             self.turn(at, &mut turns);
         }
         drop(turns);
-        self.agenda = agenda;
+        self.inputs = inputs;
         self.end_tick();
     }
 
-    fn begin_tick(&mut self, agenda: &mut Agenda<P::Message>) {
-        std::mem::swap(&mut self.returned, &mut agenda.returned);
-        self.post.take(self.now, &mut agenda.mail);
-        self.alarms.take(self.now, &mut agenda.alarms);
-        if let Some(herald) = &mut self.herald {
-            agenda.words = herald.take(self.now);
+    fn begin_tick(&mut self, inputs: &mut TickInputs<P::Message>) {
+        std::mem::swap(&mut self.returned, &mut inputs.returned);
+        self.in_flight.take(self.now, &mut inputs.transmission);
+        self.timers.take(self.now, &mut inputs.timers);
+        if let Some(notifier) = &mut self.notifier {
+            inputs.updates = notifier.take(self.now);
         }
-        self.begin_faults(agenda);
-        self.begin_starts(agenda);
-        self.watch.begin_tick(self.now, &self.books, &mut self.signals);
-        agenda.signals.extend(self.signals.drain(..).map(|at| (at, Signal::LeaderLost)));
-        agenda.sort();
+        self.begin_faults(inputs);
+        self.begin_starts(inputs);
+        self.failure_detector.begin_tick(self.now, &self.accounting, &mut self.signals);
+        inputs.signals.extend(self.signals.drain(..).map(|at| (at, StartSignal::LeaderLost)));
+        inputs.sort();
     }
 
-    fn begin_faults(&mut self, agenda: &mut Agenda<P::Message>) {
+    fn begin_faults(&mut self, inputs: &mut TickInputs<P::Message>) {
         while let Some(fault) = self.faults.get(self.faults_over).filter(|fault| fault.tick <= self.now) {
             let what = fault.what.clone();
             self.faults_over += 1;
             let size = self.scenario.network.size();
             match what {
-                FaultKind::Crash(at) if at < size && self.books.is_live(at) => {
+                FaultKind::Crash(at) if at < size && self.accounting.is_live(at) => {
                     self.goes_down(at);
-                    agenda.turnabouts.push((at, Turnabout::Crashed));
+                    inputs.status_changes.push((at, StatusChange::Crashed));
                 }
-                FaultKind::Recover(at) if at < size && !self.books.is_live(at) => {
-                    self.comes_up(at, agenda);
-                    agenda.turnabouts.push((at, Turnabout::Recovered));
+                FaultKind::Recover(at) if at < size && !self.accounting.is_live(at) => {
+                    self.comes_up(at, inputs);
+                    inputs.status_changes.push((at, StatusChange::Recovered));
                 }
-                FaultKind::Join(at) if at < size && !self.books.is_live(at) => {
-                    self.comes_up(at, agenda);
-                    agenda.turnabouts.push((at, Turnabout::Joined));
+                FaultKind::Join(at) if at < size && !self.accounting.is_live(at) => {
+                    self.comes_up(at, inputs);
+                    inputs.status_changes.push((at, StatusChange::Joined));
                 }
-                FaultKind::Retire(at) => agenda.retiring.push(at),
+                FaultKind::Retire(at) => inputs.retiring.push(at),
                 FaultKind::Cut(..) | FaultKind::Heal(..) | FaultKind::HealAll | FaultKind::Partition(_) => {
                     self.change_links(&what);
                 }
@@ -301,26 +301,27 @@ impl<'a, P: Protocol> Engine<'a, P> {
         }
     }
 
-    fn begin_starts(&mut self, agenda: &mut Agenda<P::Message>) {
+    fn begin_starts(&mut self, inputs: &mut TickInputs<P::Message>) {
         // So far there are only the signals that waited for somebody who joins now.
-        let late = agenda.signals.len();
+        let late = inputs.signals.len();
         while let Some(&start) = self.starts.get(self.starts_over).filter(|start| start.tick <= self.now) {
             self.starts_over += 1;
             if let Some(waits) = self.absent.get_mut(&start.at) {
                 *waits = true;
-            } else if !agenda.signals[..late].iter().any(|&(at, _)| at == start.at) {
-                agenda.signals.push((start.at, Signal::Planned));
+            } else if !inputs.signals[..late].iter().any(|&(at, _)| at == start.at) {
+                inputs.signals.push((start.at, StartSignal::Planned));
             }
         }
     }
 
-    /// A leader that retires sends word: the lowest position that stays and names it is called to hold an election.
+    /// A leader that retires sends update: the lowest position that stays and names it is called to hold an election.
     fn hand_over(&mut self, leader: u32) {
-        if !self.books.leads(leader) {
+        if !self.accounting.is_leading(leader) {
             return;
         }
-        let stays = |at: &u32| self.books.is_live(*at) && !self.retired.contains(at) && *at != leader;
-        let mut follower = (0..self.books.size()).filter(stays).filter(|&at| self.books.named(at) == Some(leader));
+        let stays = |at: &u32| self.accounting.is_live(*at) && !self.retired.contains(at) && *at != leader;
+        let mut follower =
+            (0..self.accounting.size()).filter(stays).filter(|&at| self.accounting.leader_of(at) == Some(leader));
         if let Some(at) = follower.next() {
             let start = Start { at, tick: self.now + 1 };
             let later = |other: &Start| (other.tick, other.at) <= (start.tick, start.at);
@@ -330,35 +331,35 @@ impl<'a, P: Protocol> Engine<'a, P> {
     }
 
     fn goes_down(&mut self, at: u32) {
-        self.books.goes_down(at, self.now);
-        self.lives[at as usize] += 1;
-        self.resends.forget(at);
-        if let Some(herald) = &mut self.herald {
-            herald.changes(self.now);
+        self.accounting.mark_down(at, self.now);
+        self.incarnations[at as usize] += 1;
+        self.retransmit_buffer.forget(at);
+        if let Some(notifier) = &mut self.notifier {
+            notifier.changes(self.now);
         }
     }
 
-    fn comes_up(&mut self, at: u32, agenda: &mut Agenda<P::Message>) {
-        self.books.comes_up(at);
+    fn comes_up(&mut self, at: u32, inputs: &mut TickInputs<P::Message>) {
+        self.accounting.mark_up(at);
         self.states[at as usize] = self.protocol.init();
-        if let Some(herald) = &mut self.herald {
-            herald.comes_up(at, self.now);
+        if let Some(notifier) = &mut self.notifier {
+            notifier.comes_up(at, self.now);
         }
         if self.absent.remove(&at) == Some(true) {
-            agenda.signals.push((at, Signal::Planned));
+            inputs.signals.push((at, StartSignal::Planned));
         }
     }
 
     fn change_links(&mut self, fault: &FaultKind) {
-        let before = self.observer.is_some().then(|| self.barriers.clone());
-        self.barriers.apply(fault, self.now);
-        self.parts = None;
-        if let Some(herald) = &mut self.herald {
-            herald.changes(self.now);
+        let before = self.observer.is_some().then(|| self.link_faults.clone());
+        self.link_faults.apply(fault, self.now);
+        self.components = None;
+        if let Some(notifier) = &mut self.notifier {
+            notifier.changes(self.now);
         }
         let Some(before) = before else { return };
-        for (at, peer) in self.barriers.changes(&before, fault, &self.scenario.network) {
-            let is_cut = self.barriers.bar(at, peer);
+        for (at, peer) in self.link_faults.changes(&before, fault, &self.scenario.network) {
+            let is_cut = self.link_faults.bar(at, peer);
             self.record(at, Cause::NONE, || {
                 if is_cut { TraceEvent::LinkCut { peer } } else { TraceEvent::LinkHealed { peer } }
             });
@@ -372,17 +373,17 @@ impl<'a, P: Protocol> Engine<'a, P> {
         while let Some(at) = self.retired.pop() {
             self.goes_down(at);
         }
-        if let Some(herald) = &mut self.herald {
-            let parts = || Parts::new(&self.scenario.network, &self.barriers);
-            herald.end_tick(self.now, parts, &self.books, &self.lives, |at| self.seat.id_of(at));
+        if let Some(notifier) = &mut self.notifier {
+            let components = || Components::new(&self.scenario.network, &self.link_faults);
+            notifier.end_tick(self.now, components, &self.accounting, &self.incarnations, |at| self.cursor.id_of(at));
         }
         let mut notices = std::mem::take(&mut self.notices);
-        self.watch.end_tick(self.now, &self.books, &self.barriers, &mut notices);
+        self.failure_detector.end_tick(self.now, &self.accounting, &self.link_faults, &mut notices);
         for (leader, kind, count) in notices.drain(..) {
             self.record(leader, Cause::NONE, || TraceEvent::Notice { kind, count });
         }
         self.notices = notices;
-        self.books.close_tick(self.now);
+        self.accounting.close_tick(self.now);
     }
 
     /// Tells the observer, if there is one.

@@ -23,13 +23,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hustings_protocol::NoticeKind;
 
-use super::barriers::Barriers;
-use crate::engine::books::Books;
+use super::link_faults::LinkFaults;
+use crate::engine::accounting::Accounting;
 use crate::scenario::Notice;
 
-/// The watch that the nodes keep on their leaders.
+/// The failure_detector that the nodes keep on their leaders.
 #[derive(Debug)]
-pub(crate) enum Watch {
+pub(crate) enum FailureDetector {
     /// None.
     Oracle,
     Poll(Polls),
@@ -37,18 +37,25 @@ pub(crate) enum Watch {
     Term(Terms),
 }
 
-impl Watch {
+impl FailureDetector {
     pub(crate) fn new(notice: Notice, size: u32) -> Self {
         let nodes = size as usize;
         match notice {
-            Notice::Oracle => Watch::Oracle,
+            Notice::Oracle => FailureDetector::Oracle,
             Notice::Poll(every) => {
                 let every = every.max(1);
-                Watch::Poll(Polls { every, next: every, last: 0, rounds: VecDeque::new(), polls: 0, answers: 0 })
+                FailureDetector::Poll(Polls {
+                    every,
+                    next: every,
+                    last: 0,
+                    rounds: VecDeque::new(),
+                    polls: 0,
+                    answers: 0,
+                })
             }
             Notice::Heartbeat(every) => {
                 let every = every.max(1);
-                Watch::Heartbeat(Heartbeats {
+                FailureDetector::Heartbeat(Heartbeats {
                     every,
                     next: every,
                     under_way: None,
@@ -59,76 +66,82 @@ impl Watch {
                 })
             }
             Notice::Term(length) => {
-                Watch::Term(Terms { length: length.max(1), begun: vec![None; nodes], ends: BTreeMap::new() })
+                FailureDetector::Term(Terms { length: length.max(1), begun: vec![None; nodes], ends: BTreeMap::new() })
             }
         }
     }
 
-    /// Whether the watch must be told of every change of a role.
+    /// Whether the failure_detector must be told of every change of a role.
     pub(crate) fn needs_changes(&self) -> bool {
-        matches!(self, Watch::Heartbeat(_) | Watch::Term(_))
+        matches!(self, FailureDetector::Heartbeat(_) | FailureDetector::Term(_))
     }
 
     /// The next tick at which it has something to do.
     pub(crate) fn next(&self) -> Option<u64> {
         match self {
-            Watch::Oracle => None,
-            Watch::Poll(polls) => Some(polls.next()),
-            Watch::Heartbeat(heartbeats) => Some(heartbeats.next()),
-            Watch::Term(terms) => terms.ends.keys().next().copied(),
+            FailureDetector::Oracle => None,
+            FailureDetector::Poll(polls) => Some(polls.next()),
+            FailureDetector::Heartbeat(heartbeats) => Some(heartbeats.next()),
+            FailureDetector::Term(terms) => terms.ends.keys().next().copied(),
         }
     }
 
-    /// Whether the run is over when only the watch is left: nobody names a node that does not lead. Terms never end.
-    pub(crate) fn is_content(&self, books: &Books) -> bool {
+    /// Whether the run is over when only the failure_detector is left: nobody names a node that does not lead. Terms never end.
+    pub(crate) fn is_satisfied(&self, accounting: &Accounting) -> bool {
         match self {
-            Watch::Oracle => true,
-            Watch::Poll(_) | Watch::Heartbeat(_) => !books.somebody_is_misled(),
-            Watch::Term(_) => false,
+            FailureDetector::Oracle => true,
+            FailureDetector::Poll(_) | FailureDetector::Heartbeat(_) => !accounting.has_stale_leader(),
+            FailureDetector::Term(_) => false,
         }
     }
 
     /// A tick begins: adds the nodes that have noticed the loss of their leader.
-    pub(crate) fn begin_tick(&mut self, tick: u64, books: &Books, signals: &mut Vec<u32>) {
+    pub(crate) fn begin_tick(&mut self, tick: u64, accounting: &Accounting, signals: &mut Vec<u32>) {
         match self {
-            Watch::Oracle => {}
-            Watch::Poll(polls) => polls.begin_tick(tick, books, signals),
-            Watch::Heartbeat(heartbeats) => heartbeats.begin_tick(tick, books, signals),
-            Watch::Term(terms) => terms.begin_tick(tick, books, signals),
+            FailureDetector::Oracle => {}
+            FailureDetector::Poll(polls) => polls.begin_tick(tick, accounting, signals),
+            FailureDetector::Heartbeat(heartbeats) => heartbeats.begin_tick(tick, accounting, signals),
+            FailureDetector::Term(terms) => terms.begin_tick(tick, accounting, signals),
         }
     }
 
-    /// All nodes have acted, the books are not closed yet.
+    /// All nodes have acted, the accounting are not closed yet.
     ///
     /// Adds what was sent: the leader that it concerns, what, how many.
-    pub(crate) fn end_tick(&mut self, tick: u64, books: &Books, barriers: &Barriers, sent: &mut Vec<Sent>) {
+    pub(crate) fn end_tick(
+        &mut self,
+        tick: u64,
+        accounting: &Accounting,
+        link_faults: &LinkFaults,
+        sent: &mut Vec<Sent>,
+    ) {
         match self {
-            Watch::Oracle => {}
-            Watch::Poll(polls) => polls.end_tick(tick, books, barriers, sent),
-            Watch::Heartbeat(heartbeats) => heartbeats.end_tick(tick, books, barriers, sent),
-            Watch::Term(terms) => terms.end_tick(tick, books),
+            FailureDetector::Oracle => {}
+            FailureDetector::Poll(polls) => polls.end_tick(tick, accounting, link_faults, sent),
+            FailureDetector::Heartbeat(heartbeats) => heartbeats.end_tick(tick, accounting, link_faults, sent),
+            FailureDetector::Term(terms) => terms.end_tick(tick, accounting),
         }
     }
 
     /// Its messages by kind.
     pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
         let count = |kind: NoticeKind| match (self, kind) {
-            (Watch::Poll(polls), NoticeKind::Poll) => polls.polls,
-            (Watch::Poll(polls), NoticeKind::Alive) => polls.answers,
-            (Watch::Heartbeat(heartbeats), NoticeKind::Heartbeat) => heartbeats.heartbeats,
+            (FailureDetector::Poll(polls), NoticeKind::Poll) => polls.polls,
+            (FailureDetector::Poll(polls), NoticeKind::Alive) => polls.answers,
+            (FailureDetector::Heartbeat(heartbeats), NoticeKind::Heartbeat) => heartbeats.heartbeats,
             _ => 0,
         };
         let notice = match self {
-            Watch::Oracle => Notice::Oracle,
-            Watch::Poll(polls) => Notice::Poll(polls.every),
-            Watch::Heartbeat(heartbeats) => Notice::Heartbeat(heartbeats.every),
-            Watch::Term(terms) => Notice::Term(terms.length),
+            FailureDetector::Oracle => Notice::Oracle,
+            FailureDetector::Poll(polls) => Notice::Poll(polls.every),
+            FailureDetector::Heartbeat(heartbeats) => Notice::Heartbeat(heartbeats.every),
+            FailureDetector::Term(terms) => Notice::Term(terms.length),
         };
         kinds(notice).iter().map(|&kind| (kind.name(), count(kind))).collect()
     }
 }
 
-/// Messages of a watch: the leader that they concern, what they say, how many.
+/// Messages of a failure_detector: the leader that they concern, what they say, how many.
 pub(crate) type Sent = (u32, NoticeKind, u64);
 
 /// What the messages of a notice say, in the order of reports.
@@ -148,8 +161,8 @@ fn tally<'a>(kind: NoticeKind, polls: impl Iterator<Item = &'a Poll>, sent: &mut
 }
 
 /// The other node that a node names.
-pub(crate) fn followed(books: &Books, at: u32) -> Option<u32> {
-    books.named(at).filter(|&leader| leader != at)
+pub(crate) fn followed(accounting: &Accounting, at: u32) -> Option<u32> {
+    accounting.leader_of(at).filter(|&leader| leader != at)
 }
 
 #[derive(Debug)]
@@ -181,29 +194,30 @@ impl Polls {
         [judged, answered].into_iter().flatten().fold(self.next, u64::min)
     }
 
-    fn begin_tick(&mut self, tick: u64, books: &Books, signals: &mut Vec<u32>) {
+    fn begin_tick(&mut self, tick: u64, accounting: &Accounting, signals: &mut Vec<u32>) {
         while let Some((_, round)) = self.rounds.pop_front_if(|(sent, _)| *sent + 2 <= tick) {
             let lost = round.iter().filter(|poll| {
-                let unchanged = books.named(poll.at) == Some(poll.leader) && books.named_since(poll.at) == poll.since;
+                let unchanged = accounting.leader_of(poll.at) == Some(poll.leader)
+                    && accounting.leader_since(poll.at) == poll.since;
                 unchanged && !poll.is_answered
             });
             signals.extend(lost.map(|poll| poll.at));
         }
     }
 
-    fn end_tick(&mut self, tick: u64, books: &Books, barriers: &Barriers, sent: &mut Vec<Sent>) {
+    fn end_tick(&mut self, tick: u64, accounting: &Accounting, link_faults: &LinkFaults, sent: &mut Vec<Sent>) {
         self.last = tick;
         for (_, round) in self.rounds.iter_mut().filter(|(sent, _)| *sent + 1 == tick) {
             for poll in round.iter_mut() {
-                poll.is_answered = books.leads(poll.leader) && !barriers.part(poll.at, poll.leader);
+                poll.is_answered = accounting.is_leading(poll.leader) && !link_faults.part(poll.at, poll.leader);
                 self.answers += u64::from(poll.is_answered);
             }
             tally(NoticeKind::Alive, round.iter().filter(|poll| poll.is_answered), sent);
         }
         if tick == self.next {
-            let polls = (0..books.size()).filter_map(|at| {
-                let leader = followed(books, at)?;
-                Some(Poll { at, leader, since: books.named_since(at), is_answered: false })
+            let polls = (0..accounting.size()).filter_map(|at| {
+                let leader = followed(accounting, at)?;
+                Some(Poll { at, leader, since: accounting.leader_since(at), is_answered: false })
             });
             let round: Vec<Poll> = polls.collect();
             self.polls += round.len() as u64;
@@ -238,42 +252,42 @@ impl Heartbeats {
         [arrival, deadline].into_iter().flatten().fold(self.next, u64::min)
     }
 
-    fn patience(&self, at: u32, books: &Books) -> u64 {
-        let begun = self.heard[at as usize].max(books.named_since(at));
+    fn patience(&self, at: u32, accounting: &Accounting) -> u64 {
+        let begun = self.heard[at as usize].max(accounting.leader_since(at));
         begun.saturating_add(self.every.saturating_mul(2)).saturating_add(1)
     }
 
-    fn begin_tick(&mut self, tick: u64, books: &Books, signals: &mut Vec<u32>) {
+    fn begin_tick(&mut self, tick: u64, accounting: &Accounting, signals: &mut Vec<u32>) {
         while let Some(due) = self.deadlines.first_entry().filter(|due| *due.key() <= tick) {
             for at in due.remove() {
-                if followed(books, at).is_none() {
+                if followed(accounting, at).is_none() {
                     self.is_waiting[at as usize] = false;
                     continue;
                 }
-                if self.patience(at, books) <= tick {
+                if self.patience(at, accounting) <= tick {
                     signals.push(at);
                     self.heard[at as usize] = tick;
                 }
-                self.deadlines.entry(self.patience(at, books)).or_default().push(at);
+                self.deadlines.entry(self.patience(at, accounting)).or_default().push(at);
             }
         }
     }
 
-    fn end_tick(&mut self, tick: u64, books: &Books, barriers: &Barriers, sent: &mut Vec<Sent>) {
+    fn end_tick(&mut self, tick: u64, accounting: &Accounting, link_faults: &LinkFaults, sent: &mut Vec<Sent>) {
         if let Some((_, leaders)) = self.under_way.take_if(|(arrival, _)| *arrival == tick) {
             for leader in leaders {
-                let hears = |&at: &u32| followed(books, at) == Some(leader) && !barriers.part(at, leader);
-                (0..books.size()).filter(hears).for_each(|at| self.heard[at as usize] = tick);
+                let hears = |&at: &u32| followed(accounting, at) == Some(leader) && !link_faults.part(at, leader);
+                (0..accounting.size()).filter(hears).for_each(|at| self.heard[at as usize] = tick);
             }
         }
-        for &at in books.changed() {
-            if followed(books, at).is_some() && !std::mem::replace(&mut self.is_waiting[at as usize], true) {
-                self.deadlines.entry(self.patience(at, books)).or_default().push(at);
+        for &at in accounting.changed_roles() {
+            if followed(accounting, at).is_some() && !std::mem::replace(&mut self.is_waiting[at as usize], true) {
+                self.deadlines.entry(self.patience(at, accounting)).or_default().push(at);
             }
         }
         if tick == self.next {
-            let leaders: Vec<u32> = (0..books.size()).filter(|&at| books.leads(at)).collect();
-            let others = u64::from(books.size() - 1);
+            let leaders: Vec<u32> = (0..accounting.size()).filter(|&at| accounting.is_leading(at)).collect();
+            let others = u64::from(accounting.size() - 1);
             self.heartbeats += leaders.len() as u64 * others;
             sent.extend(leaders.iter().map(|&leader| (leader, NoticeKind::Heartbeat, others)).filter(|_| others > 0));
             if !leaders.is_empty() {
@@ -299,14 +313,15 @@ impl Terms {
         self.ends.entry(tick.saturating_add(self.length)).or_default().push(leader);
     }
 
-    fn begin_tick(&mut self, tick: u64, books: &Books, signals: &mut Vec<u32>) {
+    fn begin_tick(&mut self, tick: u64, accounting: &Accounting, signals: &mut Vec<u32>) {
         while let Some(due) = self.ends.first_entry().filter(|due| *due.key() <= tick) {
             for leader in due.remove() {
                 let begun = self.begun[leader as usize].take().unwrap_or(tick);
-                let naming = || (0..books.size()).filter(|&at| books.named(at) == Some(leader));
+                let naming = || (0..accounting.size()).filter(|&at| accounting.leader_of(at) == Some(leader));
                 let Some(first) = naming().next() else { continue };
                 // All that named it may have let go of it and named it again: then its term began later.
-                let begun = naming().map(|at| books.named_since(at)).min().map_or(begun, |since| since.max(begun));
+                let begun =
+                    naming().map(|at| accounting.leader_since(at)).min().map_or(begun, |since| since.max(begun));
                 if begun.saturating_add(self.length) <= tick {
                     signals.push(first);
                     self.begin(leader, tick);
@@ -317,9 +332,9 @@ impl Terms {
         }
     }
 
-    fn end_tick(&mut self, tick: u64, books: &Books) {
-        for &at in books.changed() {
-            if let Some(leader) = books.named(at).filter(|&leader| self.begun[leader as usize].is_none()) {
+    fn end_tick(&mut self, tick: u64, accounting: &Accounting) {
+        for &at in accounting.changed_roles() {
+            if let Some(leader) = accounting.leader_of(at).filter(|&leader| self.begun[leader as usize].is_none()) {
                 self.begin(leader, tick);
             }
         }

@@ -11,7 +11,7 @@ pub(crate) const MAX_DELAY: u64 = 1 << 30;
 
 /// Draws for the messages of all nodes.
 #[derive(Debug)]
-pub(crate) struct Chances {
+pub(crate) struct ChannelRandomness {
     seed: u64,
     delay: Delay,
     loss: f64,
@@ -36,10 +36,10 @@ impl Draw {
     }
 }
 
-impl Chances {
+impl ChannelRandomness {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let certain = scenario.delay == Delay::Unit && scenario.loss <= 0.0 && scenario.duplicate <= 0.0;
-        Chances {
+        ChannelRandomness {
             seed: scenario.seed,
             delay: scenario.delay,
             loss: scenario.loss,
@@ -97,8 +97,8 @@ mod tests {
 
     fn delays(delay: Delay, count: usize) -> Vec<u64> {
         let scenario = Scenario { delay, ..Scenario::new(Network::Ring(Ring { size: 3 })) };
-        let mut chances = Chances::new(&scenario);
-        (0..count).map(|_| chances.message(2).map_or(1, |draw| chances.delay(draw))).collect()
+        let mut channel = ChannelRandomness::new(&scenario);
+        (0..count).map(|_| channel.message(2).map_or(1, |draw| channel.delay(draw))).collect()
     }
 
     #[test]
@@ -138,11 +138,11 @@ mod tests {
     fn losses_and_copies_have_their_share_and_their_own_numbers() {
         let network = Network::Ring(Ring { size: 3 });
         let scenario = Scenario { loss: 0.25, duplicate: 0.5, ..Scenario::new(network) };
-        let mut chances = Chances::new(&scenario);
-        let draws: Vec<Draw> = (0..40_000).filter_map(|_| chances.message(1)).collect();
-        let lost = draws.iter().filter(|&&draw| chances.is_lost(draw)).count();
-        let twice = draws.iter().filter(|&&draw| chances.comes_twice(draw)).count();
-        let both_lost = draws.iter().filter(|&&draw| chances.is_lost(draw) && chances.is_lost(draw.copy())).count();
+        let mut channel = ChannelRandomness::new(&scenario);
+        let draws: Vec<Draw> = (0..40_000).filter_map(|_| channel.message(1)).collect();
+        let lost = draws.iter().filter(|&&draw| channel.is_lost(draw)).count();
+        let twice = draws.iter().filter(|&&draw| channel.comes_twice(draw)).count();
+        let both_lost = draws.iter().filter(|&&draw| channel.is_lost(draw) && channel.is_lost(draw.copy())).count();
         assert!(lost.abs_diff(10_000) < 520 && twice.abs_diff(20_000) < 600, "{lost} {twice}");
         assert!(both_lost.abs_diff(2_500) < 300, "{both_lost}");
     }

@@ -1,26 +1,26 @@
-//! What a node sees and does: the context of [`super::ranges`].
+//! What a node sees and does: the context of [`super::graph_driver`].
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
 use hustings_protocol::{Context, Effect, Port, Protocol, Rank};
 
-use super::calendar::{Return, To};
-use super::core::{Core, Counts};
+use super::calendar::{Destination, ReturnedMessage};
 use super::links::Links;
-use super::mailbox::{Mailbox, Way};
-use super::meter::Meter;
+use super::mailbox::{Link, Mailbox};
+use super::measurement::Meter;
+use super::range_accounting::{Counts, RangeAccounting};
 
 /// So many receivers side by side are quicker told together than one by one.
-const WORTH_A_SPAN: usize = 16;
+const MIN_SPAN: usize = 16;
 
 /// What a node sees while it handles an event.
-pub(super) struct Spot<'a, 'b, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
+pub(super) struct GraphContext<'a, 'b, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
     pub(super) node: u32,
     pub(super) first: usize,
     pub(super) degree: u32,
     pub(super) links: L,
-    pub(super) books: &'a mut Core<'b, P>,
+    pub(super) accounting: &'a mut RangeAccounting<'b, P>,
     pub(super) outbox: &'a mut [B],
     pub(super) pool: &'a mut B::Pool,
     pub(super) borders: &'a [(u32, usize)],
@@ -30,27 +30,27 @@ pub(super) struct Spot<'a, 'b, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
     pub(super) meter: PhantomData<Mt>,
 }
 
-impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Spot<'_, '_, P, L, B, Mt> {
+impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphContext<'_, '_, P, L, B, Mt> {
     #[inline(always)]
     fn count(&mut self, message: &P::Message, copies: u64) {
-        self.books.note_periodic(message);
+        self.accounting.note_periodic(message);
         self.counts.sent(message, copies);
         if Mt::FULL {
-            self.books.gauge.sent(message, copies);
+            self.accounting.load_meter.sent(message, copies);
         }
     }
 
     #[inline(always)]
     fn put(&mut self, port: u32, message: P::Message) {
         let receiver = self.links.receiver(self.node, self.first, port);
-        if !self.books.calendar.is_up(receiver, self.books.tick + 1) {
+        if !self.accounting.calendar.is_up(receiver, self.accounting.tick + 1) {
             // A copy: a message whose address is given away would be built in memory, and read back in one piece before
             // it has arrived there.
-            return self.bring_back(port, receiver, message.clone());
+            return self.return_to_sender(port, receiver, message.clone());
         }
         let slot = self.links.slot(self.node, self.first, port);
         let to = if self.outbox.len() == 1 { 0 } else { self.range_of(slot) };
-        self.outbox[to].put(self.pool, Way { sender: self.node, receiver, slot }, message);
+        self.outbox[to].put(self.pool, Link { sender: self.node, receiver, slot }, message);
     }
 
     /// Which range a slot belongs to. Counted, not searched: on a random graph nobody can guess it.
@@ -63,15 +63,15 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Spot<'_, '_, P, L
     /// The same message to a range of ports.
     #[inline(always)]
     fn put_range(&mut self, ports: Range<u32>, message: P::Message) {
-        if B::TAKES_SPANS && ports.len() >= WORTH_A_SPAN {
+        if B::ACCEPTS_SPANS && ports.len() >= MIN_SPAN {
             // Everybody is behind a port, in order, but the node itself.
             self.put_span(ports.start.min(self.node)..ports.end.min(self.node), message.clone());
             self.put_span(ports.start.max(self.node) + 1..ports.end.max(self.node) + 1, message);
         } else if let [outbox] = &mut *self.outbox
-            && !self.books.calendar.is_rough()
+            && !self.accounting.calendar.has_crashes()
         {
-            for way in self.links.ways(self.node, self.first, ports) {
-                outbox.put(self.pool, way, message.clone());
+            for link in self.links.links_of(self.node, self.first, ports) {
+                outbox.put(self.pool, link, message.clone());
             }
         } else {
             for port in ports {
@@ -83,8 +83,8 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Spot<'_, '_, P, L
     /// The same message to receivers side by side; those that will be down are left out.
     fn put_span(&mut self, mut receivers: Range<u32>, message: P::Message) {
         while !receivers.is_empty() {
-            let due = self.books.tick + 1;
-            let up = receivers.clone().take_while(|&to| self.books.calendar.is_up(to, due)).count() as u32;
+            let due = self.accounting.tick + 1;
+            let up = receivers.clone().take_while(|&to| self.accounting.calendar.is_up(to, due)).count() as u32;
             let end = receivers.start + up;
             for (to, borders) in self.borders.windows(2).enumerate() {
                 let part = receivers.start.max(borders[0].0)..end.min(borders[1].0);
@@ -93,7 +93,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Spot<'_, '_, P, L
                 }
             }
             if end < receivers.end {
-                self.bring_back(end - u32::from(end > self.node), end, message.clone());
+                self.return_to_sender(end - u32::from(end > self.node), end, message.clone());
             }
             receivers.start = end + 1;
         }
@@ -103,15 +103,15 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Spot<'_, '_, P, L
     fn put_direct(&mut self, receiver: Option<u32>, message: P::Message) {
         self.count(&message, 1);
         let Some((receiver, to)) =
-            receiver.and_then(|receiver| Some((receiver, self.books.ranks.get(receiver as usize)?.id())))
+            receiver.and_then(|receiver| Some((receiver, self.accounting.ranks.get(receiver as usize)?.id())))
         else {
-            self.books.lose();
+            self.accounting.count_lost();
             return;
         };
-        if !self.books.calendar.is_up(receiver, self.books.tick + 1) {
-            self.books.lose();
-            let message = Return { sender: self.node, to: To::Direct(to), message };
-            self.books.calendar.bring_back(self.books.tick, message);
+        if !self.accounting.calendar.is_up(receiver, self.accounting.tick + 1) {
+            self.accounting.count_lost();
+            let message = ReturnedMessage { sender: self.node, to: Destination::Id(to), message };
+            self.accounting.calendar.return_to_sender(self.accounting.tick, message);
             return;
         }
         let range = self.borders[1..].partition_point(|border| border.0 <= receiver);
@@ -124,20 +124,20 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Spot<'_, '_, P, L
         !L::IS_RING || self.node < self.links.members()
     }
 
-    /// Books a message whose receiver will be down when it arrives.
+    /// Accounting a message whose receiver will be down when it arrives.
     #[cold]
     #[inline(never)]
-    fn bring_back(&mut self, port: u32, receiver: u32, message: P::Message) {
-        self.books.lose();
-        let message = Return { sender: self.node, to: To::Port(Port(port), receiver), message };
-        self.books.calendar.bring_back(self.books.tick, message);
+    fn return_to_sender(&mut self, port: u32, receiver: u32, message: P::Message) {
+        self.accounting.count_lost();
+        let message = ReturnedMessage { sender: self.node, to: Destination::Port(Port(port), receiver), message };
+        self.accounting.calendar.return_to_sender(self.accounting.tick, message);
     }
 }
 
-impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Context<P> for Spot<'_, '_, P, L, B, Mt> {
+impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Context<P> for GraphContext<'_, '_, P, L, B, Mt> {
     #[inline(always)]
     fn rank(&self) -> P::Rank {
-        self.books.ranks[self.node as usize]
+        self.accounting.ranks[self.node as usize]
     }
     #[inline(always)]
     fn index(&self) -> u32 {
@@ -154,10 +154,10 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Context<P> for Sp
     #[inline(always)]
     fn peer_rank(&self, port: Port) -> Option<P::Rank> {
         (L::PEERS_ARE_KNOWN && port.0 < self.degree)
-            .then(|| self.books.ranks[self.links.receiver(self.node, self.first, port.0) as usize])
+            .then(|| self.accounting.ranks[self.links.receiver(self.node, self.first, port.0) as usize])
     }
     fn draw(&mut self, bound: u64) -> u64 {
-        self.books.draw(self.node, bound)
+        self.accounting.draw(self.node, bound)
     }
     #[inline(always)]
     fn emit(&mut self, effect: Effect<P::Message>) {
@@ -181,20 +181,20 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Context<P> for Sp
                 self.put_range(ports, message);
             }
             Effect::SendDirect(to, message) => {
-                let receiver = self.books.position(to);
+                let receiver = self.accounting.position(to);
                 self.put_direct(receiver, message);
             }
             Effect::SendTo(receiver, message) => self.put_direct(Some(receiver), message),
-            Effect::SetTimer(after, timer) => self.books.set_timer(self.node, after, timer),
+            Effect::SetTimer(after, timer) => self.accounting.set_timer(self.node, after, timer),
             Effect::Lead if self.is_member() => {
-                let id = self.books.ranks[self.node as usize].id();
-                self.books.ledger.lead(self.node, id, self.books.tick);
+                let id = self.accounting.ranks[self.node as usize].id();
+                self.accounting.leader_index.lead(self.node, id, self.accounting.tick);
             }
-            Effect::Follow(leader) if self.is_member() => self.books.ledger.follow(self.node, leader),
-            Effect::Forget if self.is_member() => self.books.ledger.forget(self.node),
+            Effect::Follow(leader) if self.is_member() => self.accounting.leader_index.follow(self.node, leader),
+            Effect::Forget if self.is_member() => self.accounting.leader_index.forget(self.node),
             Effect::Lead | Effect::Follow(_) | Effect::Forget => {}
-            Effect::Learn(fact) => self.books.learn(fact),
-            Effect::Skip(_) => self.books.unsuited |= L::IS_RING,
+            Effect::Learn(fact) => self.accounting.learn(fact),
+            Effect::Skip(_) => self.accounting.unsupported |= L::IS_RING,
         }
     }
 }

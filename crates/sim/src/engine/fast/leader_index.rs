@@ -1,4 +1,4 @@
-//! The ledger: who names whom, who leads, and since when. Constant work per change, no scan.
+//! The leader_index: who names whom, who leads, and since when. Constant work per change, no scan.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use crate::outcome::Times;
 const NOBODY: u32 = 0;
 
 /// Who names whom, over a range of positions.
-pub(super) struct Ledger {
+pub(super) struct LeaderIndex {
     /// What each node names: an index into `named`.
     names: Vec<u32>,
     /// Every id that was ever named, and how many live nodes name it now; entry 0 stands for nobody.
@@ -29,10 +29,10 @@ pub(super) struct Ledger {
     first: u32,
 }
 
-impl Ledger {
+impl LeaderIndex {
     pub(super) fn new(range: std::ops::Range<u32>) -> Self {
         let size = range.len();
-        Ledger {
+        LeaderIndex {
             names: filled(size, NOBODY),
             named: vec![(None, size as u64)],
             latest: NOBODY,
@@ -175,46 +175,50 @@ impl Ledger {
     }
 }
 
-/// The three times as they are now, over all ranges' ledgers.
+/// The three times as they are now, over all ranges' leader_indices.
 #[derive(Default)]
-pub(super) struct Clockwork {
+pub(super) struct ElectionTimes {
     /// Whom all name, and since when.
     agreed: Option<(u32, u64)>,
     pub(super) quiescent: Option<u64>,
 }
 
-impl Clockwork {
-    /// To be called at the end of a tick in which a ledger changed.
+impl ElectionTimes {
+    /// Destination be called at the end of a tick in which a leader_index changed.
     #[inline]
-    pub(super) fn end_of_tick<R: Rank>(&mut self, tick: u64, ledgers: &[&Ledger], ranks: &[R]) {
-        let agreed = agreement(ledgers, ranks);
+    pub(super) fn end_of_tick<R: Rank>(&mut self, tick: u64, leader_indices: &[&LeaderIndex], ranks: &[R]) {
+        let agreed = agreement(leader_indices, ranks);
         if agreed != self.agreed.map(|(leader, _)| leader) {
             self.agreed = agreed.map(|leader| (leader, tick));
         }
     }
 
-    pub(super) fn times<R: Rank>(&self, ledgers: &[&Ledger], ranks: &[R]) -> Times {
-        let elected = final_leader(ledgers, ranks).map(|(_, since)| since);
+    pub(super) fn times<R: Rank>(&self, leader_indices: &[&LeaderIndex], ranks: &[R]) -> Times {
+        let elected = final_leader(leader_indices, ranks).map(|(_, since)| since);
         Times { elected, agreed: self.agreed.map(|(_, since)| since), quiescent: self.quiescent }
     }
 }
 
 /// The greatest live leader and since when it leads.
-pub(super) fn final_leader<R: Rank>(ledgers: &[&Ledger], ranks: &[R]) -> Option<(u32, u64)> {
-    ledgers.iter().flat_map(|ledger| ledger.leaders()).max_by_key(|&(node, _)| ranks[node as usize])
+pub(super) fn final_leader<R: Rank>(leader_indices: &[&LeaderIndex], ranks: &[R]) -> Option<(u32, u64)> {
+    leader_indices.iter().flat_map(|leader_index| leader_index.leaders()).max_by_key(|&(node, _)| ranks[node as usize])
 }
 
 /// The live leader that every live node names.
 #[inline(always)]
-pub(super) fn agreement<R: Rank>(ledgers: &[&Ledger], ranks: &[R]) -> Option<u32> {
+pub(super) fn agreement<R: Rank>(leader_indices: &[&LeaderIndex], ranks: &[R]) -> Option<u32> {
     // Almost always they disagree, which is told at once.
-    if ledgers.iter().all(|ledger| ledger.is_unanimous()) { common_leader(ledgers, ranks) } else { None }
+    if leader_indices.iter().all(|leader_index| leader_index.is_unanimous()) {
+        common_leader(leader_indices, ranks)
+    } else {
+        None
+    }
 }
 
 /// The live leader that every live node names, where all nodes of each range name the same one.
 #[inline(never)]
-fn common_leader<R: Rank>(ledgers: &[&Ledger], ranks: &[R]) -> Option<u32> {
-    let (leader, _) = final_leader(ledgers, ranks)?;
+fn common_leader<R: Rank>(leader_indices: &[&LeaderIndex], ranks: &[R]) -> Option<u32> {
+    let (leader, _) = final_leader(leader_indices, ranks)?;
     let id = ranks[leader as usize].id();
-    ledgers.iter().all(|ledger| ledger.supporters(id) == ledger.live()).then_some(leader)
+    leader_indices.iter().all(|leader_index| leader_index.supporters(id) == leader_index.live()).then_some(leader)
 }

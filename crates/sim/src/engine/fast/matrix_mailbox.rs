@@ -1,6 +1,6 @@
-//! A sheet: next tick's mail of a complete network, with a row for every sender and a column for every receiver.
+//! A matrix: next tick's mail of a complete network, with a row for every sender and a column for every receiver.
 //!
-//! A node that sends to everybody fills its row from left to right, which is what memory is best at. To read the column
+//! A node that sends to everybody fills its row from left to right, which is what memory is best at. Destination read the column
 //! of a receiver would be what it is worst at; so 64 columns are read at once, a word of every row, and turned by 90
 //! degrees in the cache. Then the bits of a receiver's senders lie side by side, in the order that the model asks for.
 
@@ -8,16 +8,16 @@ use std::ops::Range;
 
 use hustings_protocol::Port;
 
-use super::direct::Direct;
+use super::direct_messages::DirectMessages;
 use super::large_pages::filled;
 use super::links::Links;
-use super::mailbox::{Arrival, Came, Mailbox, Way};
+use super::mailbox::{Arrival, Link, Mailbox, Origin};
 
 /// How many bits are turned at once.
 const SQUARE: usize = 64 * 64;
 
 /// Mail from one range of positions to one range of positions, of a complete network.
-pub(super) struct Sheet<M> {
+pub(super) struct MatrixMailbox<M> {
     first_sender: u32,
     first_receiver: u32,
     columns: usize,
@@ -30,18 +30,18 @@ pub(super) struct Sheet<M> {
     blocks: Vec<bool>,
     /// What is sent where there is a message already: receiver, sender and message, in sending order.
     more: Vec<(u32, u32, M)>,
-    direct: Direct<M>,
+    direct: DirectMessages<M>,
     /// How many messages are on it, those sent by id left out.
     count: usize,
     open: Block<M>,
     cursor: Cursor,
 }
 
-/// 64 columns of all sheets for a range, turned.
+/// 64 columns of all matrices for a range, turned.
 struct Block<M> {
-    /// The rows with mail, by sheet.
+    /// The rows with mail, by matrix.
     rows: Vec<(u32, u32)>,
-    /// 64 rows each that have mail in this block: the sheet, and the first of the rows.
+    /// 64 rows each that have mail in this block: the matrix, and the first of the rows.
     groups: Vec<(u32, u32)>,
     /// For each group, for each of the 64 columns: a bit for each row.
     words: Vec<u64>,
@@ -55,7 +55,7 @@ impl<M> Default for Block<M> {
     }
 }
 
-impl<M> Sheet<M> {
+impl<M> MatrixMailbox<M> {
     fn words(&self) -> usize {
         self.blocks.len()
     }
@@ -72,12 +72,12 @@ pub(super) struct Reader {
     sender: u32,
     place: usize,
     /// Whether anybody has more than one message from one sender, or mail by id.
-    is_rough: bool,
+    is_irregular: bool,
     /// Whether what comes next is mail by id.
     is_direct: bool,
 }
 
-/// Where the reader is in the blocks; the first sheet keeps it for all.
+/// Where the reader is in the blocks; the first matrix keeps it for all.
 #[derive(Clone, Copy, Default)]
 struct Cursor {
     /// The next block.
@@ -90,14 +90,14 @@ struct Cursor {
     group: usize,
 }
 
-impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
+impl<M: Clone + Send> Mailbox<M> for MatrixMailbox<M> {
     type Reader = Reader;
     type Pool = ();
 
     fn new<L: Links>(_: L, from: Range<u32>, to: Range<u32>) -> Self {
         let (rows, columns) = (from.len(), to.len());
         let words = columns.div_ceil(64);
-        Sheet {
+        MatrixMailbox {
             first_sender: from.start,
             first_receiver: to.start,
             columns,
@@ -106,7 +106,7 @@ impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
             rows: vec![false; rows],
             blocks: vec![false; words],
             more: Vec::new(),
-            direct: Direct::new(),
+            direct: DirectMessages::new(),
             count: 0,
             open: Block::default(),
             cursor: Cursor::default(),
@@ -128,15 +128,16 @@ impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
     }
 
     #[inline(always)]
-    fn put(&mut self, (): &mut (), way: Way, message: M) {
+    fn put(&mut self, (): &mut (), link: Link, message: M) {
         self.count += 1;
-        let (row, column) = ((way.sender - self.first_sender) as usize, (way.receiver - self.first_receiver) as usize);
+        let (row, column) =
+            ((link.sender - self.first_sender) as usize, (link.receiver - self.first_receiver) as usize);
         let (block, bit) = (column / 64, 1 << (column % 64));
         let word = &mut self.bits[row * self.blocks.len() + block];
         let old = *word;
         *word = old | bit;
         if old & bit != 0 {
-            self.more.push((way.receiver, way.sender, message));
+            self.more.push((link.receiver, link.sender, message));
             return;
         }
         self.messages[row * self.columns + column] = Some(message);
@@ -144,7 +145,7 @@ impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
         self.blocks[block] = true;
     }
 
-    const TAKES_SPANS: bool = true;
+    const ACCEPTS_SPANS: bool = true;
 
     fn put_span(&mut self, sender: u32, receivers: Range<u32>, message: M) {
         let row = (sender - self.first_sender) as usize;
@@ -164,7 +165,7 @@ impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
             } else {
                 for column in column..until {
                     let receiver = self.first_receiver + column as u32;
-                    self.put(&mut (), Way { sender, receiver, slot: 0 }, message.clone());
+                    self.put(&mut (), Link { sender, receiver, slot: 0 }, message.clone());
                 }
             }
             column = until;
@@ -175,60 +176,66 @@ impl<M: Clone + Send> Mailbox<M> for Sheet<M> {
         self.direct.put(sender, receiver, message);
     }
 
-    fn open(sheets: &mut [Self]) -> Reader {
-        let mut block = std::mem::take(&mut sheets[0].open);
+    fn open(matrices: &mut [Self]) -> Reader {
+        let mut block = std::mem::take(&mut matrices[0].open);
         block.rows.clear();
         block.groups.clear();
         let mut any_more = false;
-        for (number, sheet) in (0..).zip(sheets.iter_mut()) {
-            sheet.count = 0;
+        for (number, matrix) in (0..).zip(matrices.iter_mut()) {
+            matrix.count = 0;
             // Stable, and from the back: the last one of the first receiver is at the end.
-            sheet.more.sort_by_key(|&(receiver, sender, _)| (receiver, sender));
-            sheet.more.reverse();
-            any_more |= !sheet.more.is_empty();
-            let used = sheet.rows.iter_mut().zip(0..).filter_map(|(used, row)| std::mem::take(used).then_some(row));
+            matrix.more.sort_by_key(|&(receiver, sender, _)| (receiver, sender));
+            matrix.more.reverse();
+            any_more |= !matrix.more.is_empty();
+            let used = matrix.rows.iter_mut().zip(0..).filter_map(|(used, row)| std::mem::take(used).then_some(row));
             block.rows.extend(used.map(|row| (number, row)));
         }
-        (sheets[0].open, sheets[0].cursor) = (block, Cursor::default());
-        let has_direct = Direct::open(sheets.iter_mut().map(|sheet| &mut sheet.direct));
-        Reader { is_rough: any_more || has_direct, ..Reader::default() }
+        (matrices[0].open, matrices[0].cursor) = (block, Cursor::default());
+        let has_direct = DirectMessages::open(matrices.iter_mut().map(|matrix| &mut matrix.direct));
+        Reader { is_irregular: any_more || has_direct, ..Reader::default() }
     }
 
     #[inline(always)]
-    fn next<L: Links>(sheets: &mut [Self], (): &mut (), reader: &mut Reader, links: L, bound: u32) -> Option<Arrival> {
+    fn next<L: Links>(
+        matrices: &mut [Self],
+        (): &mut (),
+        reader: &mut Reader,
+        links: L,
+        bound: u32,
+    ) -> Option<Arrival> {
         if reader.word == 0 {
-            *reader = refilled(sheets, *reader, links);
+            *reader = next_word(matrices, *reader, links);
         }
-        if reader.is_rough
-            && let Some(letter) = next_direct(sheets, *reader, links, bound)
+        if reader.is_irregular
+            && let Some(message) = next_direct(matrices, *reader, links, bound)
         {
             reader.is_direct = true;
-            return Some(letter);
+            return Some(message);
         }
         if reader.word == 0 || reader.node >= bound {
             return None;
         }
         let sender = reader.sender();
-        let came = Came::Through(Port(sender - u32::from(sender > reader.node)));
-        Some(Arrival { node: reader.node, first: reader.first, degree: links.size() - 1, came })
+        let origin = Origin::Port(Port(sender - u32::from(sender > reader.node)));
+        Some(Arrival { node: reader.node, first: reader.first, degree: links.size() - 1, origin })
     }
 
     #[inline(always)]
-    fn message(sheets: &mut [Self], reader: &mut Reader) -> M {
-        if reader.is_rough {
-            let (message, is_last) = rough_message(sheets, *reader);
+    fn message(matrices: &mut [Self], reader: &mut Reader) -> M {
+        if reader.is_irregular {
+            let (message, is_last) = repeated_or_direct_message(matrices, *reader);
             reader.word &= reader.word.wrapping_sub(u64::from(is_last));
             reader.is_direct = false;
             return message;
         }
         let place = reader.place + reader.word.trailing_zeros() as usize;
         reader.word &= reader.word - 1;
-        sheets[0].open.messages[place].clone().expect("its bit is set")
+        matrices[0].open.messages[place].clone().expect("its bit is set")
     }
 
-    fn close(sheets: &mut [Self]) -> bool {
-        debug_assert!(sheets.iter().all(|sheet| sheet.more.is_empty()), "a message was not taken");
-        sheets[0].direct.close()
+    fn close(matrices: &mut [Self]) -> bool {
+        debug_assert!(matrices.iter().all(|matrix| matrix.more.is_empty()), "a message was not taken");
+        matrices[0].direct.close()
     }
 }
 
@@ -243,38 +250,43 @@ impl Reader {
 /// What was sent by id and comes before what the reader is at.
 #[cold]
 #[inline(never)]
-fn next_direct<M, L: Links>(sheets: &mut [Sheet<M>], reader: Reader, links: L, bound: u32) -> Option<Arrival> {
+fn next_direct<M, L: Links>(
+    matrices: &mut [MatrixMailbox<M>],
+    reader: Reader,
+    links: L,
+    bound: u32,
+) -> Option<Arrival> {
     let over_link = (reader.word != 0).then_some((reader.node, reader.sender()));
-    let (node, sender) = sheets[0].direct.next(over_link, bound)?;
-    Some(Arrival { node, first: links.first(node), degree: links.size() - 1, came: Came::From(sender) })
+    let (node, sender) = matrices[0].direct.next(over_link, bound)?;
+    Some(Arrival { node, first: links.first(node), degree: links.size() - 1, origin: Origin::Position(sender) })
 }
 
 /// The next message where there is mail by id, or more than one message from one sender; and whether it is the last.
 #[cold]
 #[inline(never)]
-fn rough_message<M: Clone>(sheets: &mut [Sheet<M>], reader: Reader) -> (M, bool) {
+fn repeated_or_direct_message<M: Clone>(matrices: &mut [MatrixMailbox<M>], reader: Reader) -> (M, bool) {
     if reader.is_direct {
-        return (sheets[0].direct.take(), false);
+        return (matrices[0].direct.take(), false);
     }
     let pair = (reader.node, reader.sender());
     let same = |&mut (receiver, sender, _): &mut (u32, u32, M)| (receiver, sender) == pair;
-    let next = sheets.iter_mut().find_map(|sheet| sheet.more.pop_if(same));
+    let next = matrices.iter_mut().find_map(|matrix| matrix.more.pop_if(same));
     let is_last = next.is_none();
-    let place = &mut sheets[0].open.messages[reader.place + reader.word.trailing_zeros() as usize];
+    let place = &mut matrices[0].open.messages[reader.place + reader.word.trailing_zeros() as usize];
     let message = if is_last { place.clone() } else { std::mem::replace(place, next.map(|(_, _, message)| message)) };
     (message.expect("its bit is set"), is_last)
 }
 
 /// Goes on to the next word that is not empty. By value, so that a reader held in registers need not have an address.
 #[inline(never)]
-fn refilled<M: Clone, L: Links>(sheets: &mut [Sheet<M>], mut reader: Reader, links: L) -> Reader {
-    let mut cursor = sheets[0].cursor;
+fn next_word<M: Clone, L: Links>(matrices: &mut [MatrixMailbox<M>], mut reader: Reader, links: L) -> Reader {
+    let mut cursor = matrices[0].cursor;
     loop {
-        let Block { groups, words, .. } = &sheets[0].open;
+        let Block { groups, words, .. } = &matrices[0].open;
         while cursor.group < groups.len() && reader.word == 0 {
             let group = cursor.group;
             reader.word = words[group * 64 + cursor.column];
-            reader.sender = sheets[groups[group].0 as usize].first_sender + groups[group].1;
+            reader.sender = matrices[groups[group].0 as usize].first_sender + groups[group].1;
             reader.place = (group * 64 + cursor.column) * 64;
             cursor.group += 1;
         }
@@ -282,39 +294,39 @@ fn refilled<M: Clone, L: Links>(sheets: &mut [Sheet<M>], mut reader: Reader, lin
             break;
         }
         if cursor.receivers == 0 {
-            let next = (cursor.block..sheets[0].words()).find(|&block| take_block(sheets, block));
+            let next = (cursor.block..matrices[0].words()).find(|&block| take_block(matrices, block));
             let Some(block) = next else { break };
-            cursor.receivers = turn(sheets, block);
+            cursor.receivers = transpose_block(matrices, block);
             cursor.block = block + 1;
         }
         cursor.column = cursor.receivers.trailing_zeros() as usize;
         cursor.receivers &= cursor.receivers - 1;
         cursor.group = 0;
-        reader.node = sheets[0].first_receiver + ((cursor.block - 1) * 64 + cursor.column) as u32;
+        reader.node = matrices[0].first_receiver + ((cursor.block - 1) * 64 + cursor.column) as u32;
         reader.first = links.first(reader.node);
     }
-    sheets[0].cursor = cursor;
+    matrices[0].cursor = cursor;
     reader
 }
 
 /// Whether a block has mail. It is asked once.
-fn take_block<M>(sheets: &mut [Sheet<M>], block: usize) -> bool {
-    sheets.iter_mut().fold(false, |any, sheet| any | std::mem::take(&mut sheet.blocks[block]))
+fn take_block<M>(matrices: &mut [MatrixMailbox<M>], block: usize) -> bool {
+    matrices.iter_mut().fold(false, |any, matrix| any | std::mem::take(&mut matrix.blocks[block]))
 }
 
 /// Turns a block, whose bits are taken. Says which receivers have mail.
-fn turn<M: Clone>(sheets: &mut [Sheet<M>], block: usize) -> u64 {
-    let mut open = std::mem::take(&mut sheets[0].open);
+fn transpose_block<M: Clone>(matrices: &mut [MatrixMailbox<M>], block: usize) -> u64 {
+    let mut open = std::mem::take(&mut matrices[0].open);
     open.groups.clear();
     open.words.clear();
     let mut receivers = 0;
     for rows in open.rows.chunk_by(|one, other| (one.0, one.1 / 64) == (other.0, other.1 / 64)) {
         let (mut square, mut any) = ([0u64; 64], 0);
         let (number, first) = (rows[0].0, rows[0].1 / 64 * 64);
-        let sheet = &mut sheets[number as usize];
-        let words = sheet.words();
+        let matrix = &mut matrices[number as usize];
+        let words = matrix.words();
         for &(_, row) in rows {
-            let word = std::mem::take(&mut sheet.bits[row as usize * words + block]);
+            let word = std::mem::take(&mut matrix.bits[row as usize * words + block]);
             square[(row - first) as usize] = word;
             any |= word;
         }
@@ -327,7 +339,7 @@ fn turn<M: Clone>(sheets: &mut [Sheet<M>], block: usize) -> u64 {
             open.messages.resize(place + SQUARE, None);
         }
         for (row, mut bits) in (first..).zip(square).filter(|&(_, bits)| bits != 0) {
-            let said = &sheet.messages[row as usize * sheet.columns + block * 64..];
+            let said = &matrix.messages[row as usize * matrix.columns + block * 64..];
             let turned = &mut open.messages[place + (row - first) as usize..];
             while bits != 0 {
                 let column = bits.trailing_zeros() as usize;
@@ -338,7 +350,7 @@ fn turn<M: Clone>(sheets: &mut [Sheet<M>], block: usize) -> u64 {
         open.groups.push((number, first));
         open.words.extend_from_slice(&transposed(square));
     }
-    sheets[0].open = open;
+    matrices[0].open = open;
     receivers
 }
 

@@ -1,7 +1,7 @@
-//! The books of a run: who is up, who names whom, what was counted, and the three times.
+//! The accounting of a run: who is up, who names whom, what was counted, and the three times.
 //!
-//! Whatever drives nodes (the general engine, a replay) tells the books what happens, in order, and closes each tick;
-//! [`Books::finish`] makes the [`Outcome`] of it. So all drivers agree on what the words of a report mean:
+//! Whatever drives nodes (the general engine, a replay) tells the accounting what happens, in order, and closes each tick;
+//! [`Accounting::finish`] makes the [`Outcome`] of it. So all drivers agree on what the words of a report mean:
 //!
 //! - A node that is down names nobody and does not lead.
 //! - A node *enters* the leader state when it leads and did not before; leading again changes nothing.
@@ -23,7 +23,7 @@ const NEVER: u64 = u64::MAX;
 
 /// Who is up, who names whom, what was counted, and when.
 #[derive(Clone, Debug)]
-pub(crate) struct Books {
+pub(crate) struct Accounting {
     directory: Directory,
     /// How many positions take part; an informer outside comes after them.
     members: u32,
@@ -55,12 +55,12 @@ pub(crate) struct Books {
     own_names: BTreeMap<u32, u64>,
 }
 
-impl Books {
-    /// Empty books for nodes with these ranks and so many kinds of messages; everybody is up. The first `members` of
+impl Accounting {
+    /// Empty accounting for nodes with these ranks and so many kinds of messages; everybody is up. The first `members` of
     /// them take part in the election.
     pub(crate) fn new<R: Rank>(ranks: &[R], members: u32, kinds: usize) -> Self {
         let size = ranks.len();
-        Books {
+        Accounting {
             directory: Directory::new(&ranks[..members as usize]),
             members,
             live: vec![true; size],
@@ -85,13 +85,13 @@ impl Books {
         }
     }
 
-    /// From now on [`Books::changed`] lists whose role changed.
-    pub(crate) fn list_changes(&mut self) {
+    /// From now on [`Accounting::changed`] lists whose role changed.
+    pub(crate) fn track_changes(&mut self) {
         self.changed = Some(Vec::new());
     }
 
     /// The nodes whose role changed in this tick, as often as it did.
-    pub(crate) fn changed(&self) -> &[u32] {
+    pub(crate) fn changed_roles(&self) -> &[u32] {
         self.changed.as_deref().unwrap_or_default()
     }
 
@@ -107,18 +107,18 @@ impl Books {
     }
 
     /// Whether a node is up and in leader state.
-    pub(crate) fn leads(&self, at: u32) -> bool {
+    pub(crate) fn is_leading(&self, at: u32) -> bool {
         self.leading[at as usize]
     }
 
     /// The position that a node names, if it names one.
-    pub(crate) fn named(&self, at: u32) -> Option<u32> {
+    pub(crate) fn leader_of(&self, at: u32) -> Option<u32> {
         let name = self.names[at as usize];
         (name < STRANGER).then_some(name)
     }
 
     /// When a node began to name whom it names.
-    pub(crate) fn named_since(&self, at: u32) -> u64 {
+    pub(crate) fn leader_since(&self, at: u32) -> u64 {
         self.since[at as usize]
     }
 
@@ -129,7 +129,7 @@ impl Books {
     }
 
     /// A node goes down. Nothing happens if it is down already.
-    pub(crate) fn goes_down(&mut self, at: u32, tick: u64) {
+    pub(crate) fn mark_down(&mut self, at: u32, tick: u64) {
         if std::mem::replace(&mut self.live[at as usize], false) {
             self.set_role(at, NOBODY, false, tick);
             self.roles_changed = true;
@@ -143,7 +143,7 @@ impl Books {
     }
 
     /// A node comes up and names nobody. Nothing happens if it is up already.
-    pub(crate) fn comes_up(&mut self, at: u32) {
+    pub(crate) fn mark_up(&mut self, at: u32) {
         if !std::mem::replace(&mut self.live[at as usize], true) {
             self.roles_changed = true;
             self.live_count += u32::from(at < self.members);
@@ -152,18 +152,18 @@ impl Books {
     }
 
     /// A node leads.
-    pub(crate) fn leads_now(&mut self, at: u32, tick: u64) {
+    pub(crate) fn set_leading(&mut self, at: u32, tick: u64) {
         self.set_role(at, at, true, tick);
     }
 
     /// A node names another one.
-    pub(crate) fn follows(&mut self, at: u32, leader: Id, tick: u64) {
+    pub(crate) fn set_following(&mut self, at: u32, leader: Id, tick: u64) {
         let name = self.directory.position(leader).unwrap_or(STRANGER);
         self.set_role(at, name, false, tick);
     }
 
     /// A node names nobody.
-    pub(crate) fn forgets(&mut self, at: u32, tick: u64) {
+    pub(crate) fn clear_leader(&mut self, at: u32, tick: u64) {
         self.set_role(at, NOBODY, false, tick);
     }
 
@@ -189,7 +189,7 @@ impl Books {
 
     /// So many messages of this content were sent.
     #[inline]
-    pub(crate) fn sent<M: Message>(&mut self, message: &M, count: u64) {
+    pub(crate) fn count_sent<M: Message>(&mut self, message: &M, count: u64) {
         self.by_kind[message.kind()] += count;
         // What cannot be encoded has no length; such a message could not travel on a network either.
         let length = postcard::experimental::serialized_size(message).unwrap_or(0);
@@ -197,13 +197,13 @@ impl Books {
     }
 
     /// A message did not arrive.
-    pub(crate) fn lost(&mut self) {
+    pub(crate) fn count_lost(&mut self) {
         self.lost += 1;
     }
 
     /// A node handles a message.
     #[inline]
-    pub(crate) fn delivered(&mut self, at: u32, tick: u64, is_periodic: bool) {
+    pub(crate) fn count_delivered(&mut self, at: u32, tick: u64, is_periodic: bool) {
         self.load[at as usize] += 1;
         let (last, count) = &mut self.arrivals[at as usize];
         if *last == tick {
@@ -219,7 +219,7 @@ impl Books {
     }
 
     /// A node finds something out.
-    pub(crate) fn learns(&mut self, at: u32, fact: Fact) {
+    pub(crate) fn record_fact(&mut self, at: u32, fact: Fact) {
         match fact {
             Fact::Size(size) => self.sizes.insert(at, size),
             Fact::Name(name) => self.own_names.insert(at, name),
@@ -235,7 +235,7 @@ impl Books {
     }
 
     /// A timer did something.
-    pub(crate) fn timer_acted(&mut self, tick: u64) {
+    pub(crate) fn mark_active(&mut self, tick: u64) {
         self.quiescent = Some(tick);
     }
 
@@ -265,7 +265,7 @@ impl Books {
     }
 
     /// Whether some live node names a position that is down or no longer leads.
-    pub(crate) fn somebody_is_misled(&self) -> bool {
+    pub(crate) fn has_stale_leader(&self) -> bool {
         self.names.iter().any(|&name| name < STRANGER && !self.leading[name as usize])
     }
 
@@ -352,77 +352,77 @@ impl Directory {
 mod tests {
     use super::*;
 
-    fn books(ids: &[u64]) -> (Vec<Id>, Books) {
+    fn accounting(ids: &[u64]) -> (Vec<Id>, Accounting) {
         let ranks: Vec<Id> = ids.iter().copied().map(Id).collect();
-        let books = Books::new(&ranks, ranks.len() as u32, 1);
-        (ranks, books)
+        let accounting = Accounting::new(&ranks, ranks.len() as u32, 1);
+        (ranks, accounting)
     }
 
     #[test]
     fn agreement_counts_from_the_end_of_the_tick_in_which_the_last_one_joins_in() {
-        let (ranks, mut books) = books(&[7, 9, 8]);
-        books.leads_now(1, 3);
-        books.close_tick(3);
-        books.follows(0, Id(9), 4);
-        books.close_tick(4);
-        books.follows(2, Id(9), 6);
-        books.close_tick(6);
-        books.follows(2, Id(9), 9);
-        books.leads_now(1, 9);
-        books.close_tick(9);
-        let outcome = books.finish(&ranks, false, Vec::new());
+        let (ranks, mut accounting) = accounting(&[7, 9, 8]);
+        accounting.set_leading(1, 3);
+        accounting.close_tick(3);
+        accounting.set_following(0, Id(9), 4);
+        accounting.close_tick(4);
+        accounting.set_following(2, Id(9), 6);
+        accounting.close_tick(6);
+        accounting.set_following(2, Id(9), 9);
+        accounting.set_leading(1, 9);
+        accounting.close_tick(9);
+        let outcome = accounting.finish(&ranks, false, Vec::new());
         assert_eq!((outcome.leader, outcome.agreement), (Some(1), true));
         assert_eq!(outcome.time, Times { elected: Some(3), agreed: Some(6), quiescent: None });
     }
 
     #[test]
     fn a_crash_can_end_or_bring_agreement() {
-        let (ranks, mut books) = books(&[0, 1, 2]);
-        books.leads_now(0, 1);
-        books.follows(1, Id(0), 1);
-        books.close_tick(1);
-        books.goes_down(2, 5);
-        books.close_tick(5);
-        assert_eq!(books.clone().finish(&ranks, false, Vec::new()).time.agreed, Some(5));
-        books.goes_down(0, 8);
-        books.close_tick(8);
-        assert!(books.somebody_is_misled());
-        let outcome = books.finish(&ranks, false, Vec::new());
+        let (ranks, mut accounting) = accounting(&[0, 1, 2]);
+        accounting.set_leading(0, 1);
+        accounting.set_following(1, Id(0), 1);
+        accounting.close_tick(1);
+        accounting.mark_down(2, 5);
+        accounting.close_tick(5);
+        assert_eq!(accounting.clone().finish(&ranks, false, Vec::new()).time.agreed, Some(5));
+        accounting.mark_down(0, 8);
+        accounting.close_tick(8);
+        assert!(accounting.has_stale_leader());
+        let outcome = accounting.finish(&ranks, false, Vec::new());
         assert_eq!((outcome.leader, outcome.agreement, outcome.live), (None, false, 1));
         assert_eq!(outcome.time, Times::default());
     }
 
     #[test]
     fn naming_oneself_is_not_leading_and_a_stranger_is_nobody() {
-        let (ranks, mut books) = books(&[4]);
-        books.follows(0, Id(4), 1);
-        books.close_tick(1);
-        assert!(books.clone().finish(&ranks, false, Vec::new()).leaders.is_empty());
-        books.follows(0, Id(5), 2);
-        assert_eq!(books.named(0), None);
-        books.leads_now(0, 3);
-        books.close_tick(3);
-        assert_eq!(books.finish(&ranks, false, Vec::new()).time.agreed, Some(3));
+        let (ranks, mut accounting) = accounting(&[4]);
+        accounting.set_following(0, Id(4), 1);
+        accounting.close_tick(1);
+        assert!(accounting.clone().finish(&ranks, false, Vec::new()).leaders.is_empty());
+        accounting.set_following(0, Id(5), 2);
+        assert_eq!(accounting.leader_of(0), None);
+        accounting.set_leading(0, 3);
+        accounting.close_tick(3);
+        assert_eq!(accounting.finish(&ranks, false, Vec::new()).time.agreed, Some(3));
     }
 
     #[test]
     fn the_greatest_of_several_leaders_is_named() {
-        let (ranks, mut books) = books(&[30, 10, 20]);
-        (0..3).for_each(|at| books.leads_now(at, 2));
-        books.goes_down(0, 2);
-        books.close_tick(2);
-        let outcome = books.finish(&ranks, true, Vec::new());
+        let (ranks, mut accounting) = accounting(&[30, 10, 20]);
+        (0..3).for_each(|at| accounting.set_leading(at, 2));
+        accounting.mark_down(0, 2);
+        accounting.close_tick(2);
+        let outcome = accounting.finish(&ranks, true, Vec::new());
         assert_eq!((outcome.leaders, outcome.leader, outcome.agreement), (vec![1, 2], Some(2), false));
         assert!(outcome.hung);
     }
 
     #[test]
     fn load_and_collisions() {
-        let (ranks, mut books) = books(&[0, 1, 2, 3]);
+        let (ranks, mut accounting) = accounting(&[0, 1, 2, 3]);
         for (at, tick) in [(0, 1), (1, 1), (1, 1), (1, 1), (1, 2), (0, 2)] {
-            books.delivered(at, tick, false);
+            accounting.count_delivered(at, tick, false);
         }
-        let outcome = books.finish(&ranks, false, Vec::new());
+        let outcome = accounting.finish(&ranks, false, Vec::new());
         assert_eq!(outcome.load, Load { mean: 1.5, max: 4, histogram: vec![(0, 2), (2, 1), (4, 1)] });
         assert_eq!(outcome.collisions, Collisions { total: 2, max: 3 });
         assert_eq!(outcome.time.quiescent, Some(2));

@@ -1,21 +1,21 @@
 //! Where the acting node sits: what it may know of its place.
 
-use hustings_protocol::{Id, Peers, Place, Port, Rank};
+use hustings_protocol::{Id, NodeInfo, Peers, Port, Rank};
 
 use crate::topology::Network;
 
-/// The [`Place`] of the node that acts, moved from node to node. (A place for each would take n² ranks on a complete
+/// The [`NodeInfo`] of the node that acts, moved from node to node. (A place for each would take n² ranks on a complete
 /// network.)
 ///
 /// On complete networks and graphs a node knows the ranks of its neighbours, on a ring it does not.
 #[derive(Debug)]
-pub(crate) struct Seat<'a, R> {
+pub(crate) struct NodeCursor<'a, R> {
     network: &'a Network,
     ranks: &'a [R],
-    place: Place<R>,
+    place: NodeInfo<R>,
 }
 
-impl<'a, R: Rank> Seat<'a, R> {
+impl<'a, R: Rank> NodeCursor<'a, R> {
     /// The place of a node. There is at least one, and a rank for each.
     pub(crate) fn new(network: &'a Network, ranks: &'a [R]) -> Self {
         let peers = match network {
@@ -23,13 +23,13 @@ impl<'a, R: Rank> Seat<'a, R> {
             Network::Complete(_) => Peers::Known(ranks[1..].to_vec()),
             Network::Graph(_) => Peers::Known(neighbours(network, ranks, 0).collect()),
         };
-        let place = Place { rank: ranks[0], index: 0, size: network.members(), peers };
-        Seat { network, ranks, place }
+        let place = NodeInfo { rank: ranks[0], index: 0, size: network.members(), peers };
+        NodeCursor { network, ranks, place }
     }
 
     /// The place of a node.
     #[inline]
-    pub(crate) fn of(&mut self, at: u32) -> &Place<R> {
+    pub(crate) fn of(&mut self, at: u32) -> &NodeInfo<R> {
         if self.place.index != at {
             self.move_to(at);
         }
@@ -79,14 +79,14 @@ mod tests {
         let graph =
             Graph::new(5, |link| [(0, 1), (1, 2), (2, 3), (3, 4), (4, 1)].iter().for_each(|&(a, b)| link(a, b)));
         for network in [Network::Complete(Complete { size: 5 }), Network::Graph(graph.unwrap())] {
-            let mut seat = Seat::new(&network, &ranks);
+            let mut cursor = NodeCursor::new(&network, &ranks);
             for at in [0, 3, 1, 4, 4, 0, 2] {
                 let expected = Peers::Known(neighbours(&network, &ranks, at).collect());
-                let place = Place { rank: ranks[at as usize], index: at, size: 5, peers: expected };
-                assert_eq!(*seat.of(at), place);
+                let place = NodeInfo { rank: ranks[at as usize], index: at, size: 5, peers: expected };
+                assert_eq!(*cursor.of(at), place);
             }
         }
         let ring = Network::Ring(Ring { size: 5 });
-        assert_eq!(Seat::new(&ring, &ranks).of(3).peers, Peers::Unknown(2));
+        assert_eq!(NodeCursor::new(&ring, &ranks).of(3).peers, Peers::Unknown(2));
     }
 }

@@ -1,21 +1,21 @@
-//! What all fast drivers keep beside the mail: counts, ledger, calendar, gauge, coins.
+//! What all fast drivers keep beside the mail: counts, leader_index, calendar, load_meter, coins.
 
 use std::ops::Range;
 
 use hustings_protocol::{Fact, Id, Message, Protocol, StartReason, Timer};
 
 use super::calendar::{Calendar, Starts};
-use super::ledger::{Clockwork, Ledger, agreement, final_leader};
-use super::meter::{Gauge, Meter, summary};
+use super::leader_index::{ElectionTimes, LeaderIndex, agreement, final_leader};
+use super::measurement::{LoadMeter, Meter, summary};
 use crate::engine::MAX_KINDS;
-use crate::engine::books::Directory;
+use crate::engine::accounting::Directory;
 use crate::outcome::Outcome;
 use crate::rng::{Purpose, Stream};
 use crate::scenario::{Fault, FaultKind, Scenario};
 
 /// What to run, without the network: the fast engine's whole input.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct EngineInput {
     /// Who starts.
     pub starts: Starts,
     /// (tick, position) of every crash.
@@ -28,14 +28,14 @@ pub struct Plan {
     pub threads: usize,
 }
 
-impl Plan {
+impl EngineInput {
     /// What the fast engine needs of a scenario; faults other than crashes are left out.
     pub fn of(scenario: &Scenario) -> Self {
         let crash = |fault: &Fault| match fault.what {
             FaultKind::Crash(at) => Some((fault.tick, at)),
             _ => None,
         };
-        Plan {
+        EngineInput {
             starts: Starts::of(&scenario.starts, scenario.network.size()),
             crashes: scenario.faults.iter().filter_map(crash).collect(),
             seed: scenario.seed,
@@ -65,8 +65,8 @@ impl Counts {
     }
 }
 
-/// The books of a range of positions.
-pub(super) struct Core<'a, P: Protocol> {
+/// The accounting of a range of positions.
+pub(super) struct RangeAccounting<'a, P: Protocol> {
     pub(super) protocol: &'a P,
     pub(super) ranks: &'a [P::Rank],
     pub(super) tick: u64,
@@ -74,11 +74,11 @@ pub(super) struct Core<'a, P: Protocol> {
     lost: u64,
     /// The last tick in which something lost was sent, and how much.
     lost_last: (u64, u64),
-    pub(super) ledger: Ledger,
+    pub(super) leader_index: LeaderIndex,
     pub(super) calendar: Calendar<P::Message>,
-    pub(super) gauge: Gauge,
+    pub(super) load_meter: LoadMeter,
     /// The protocol asked for something that this driver cannot do: the run is given up.
-    pub(super) unsuited: bool,
+    pub(super) unsupported: bool,
     seed: u64,
     /// How many take part in the election: all but an informer outside, who comes last.
     members: u32,
@@ -89,25 +89,25 @@ pub(super) struct Core<'a, P: Protocol> {
     range: Range<u32>,
 }
 
-impl<'a, P: Protocol> Core<'a, P> {
+impl<'a, P: Protocol> RangeAccounting<'a, P> {
     pub(super) fn new<Mt: Meter>(
         protocol: &'a P,
         ranks: &'a [P::Rank],
-        plan: &Plan,
+        plan: &EngineInput,
         range: Range<u32>,
         members: u32,
     ) -> Self {
-        Core {
+        RangeAccounting {
             protocol,
             ranks,
             tick: 0,
             counts: Counts::default(),
             lost: 0,
             lost_last: (0, 0),
-            ledger: Ledger::new(range.start.min(members)..range.end.min(members)),
+            leader_index: LeaderIndex::new(range.start.min(members)..range.end.min(members)),
             calendar: Calendar::new(range.clone(), ranks.len() as u32, &plan.starts, &plan.crashes),
-            gauge: Gauge::new::<Mt>(range.clone()),
-            unsuited: false,
+            load_meter: LoadMeter::new::<Mt>(range.clone()),
+            unsupported: false,
             seed: plan.seed,
             members,
             directory: None,
@@ -116,13 +116,13 @@ impl<'a, P: Protocol> Core<'a, P> {
         }
     }
 
-    /// Books a message sent now that will not arrive.
-    pub(super) fn lose(&mut self) {
+    /// Accounting a message sent now that will not arrive.
+    pub(super) fn count_lost(&mut self) {
         self.lost += 1;
         self.lost_last = (self.tick, if self.lost_last.0 == self.tick { self.lost_last.1 + 1 } else { 1 });
     }
 
-    /// What was sent in the very last tick is still under way at the end, wherever it would have gone: it is not lost
+    /// What was sent in the very last tick is still under link at the end, wherever it would have gone: it is not lost
     /// yet. How much that is.
     fn not_lost_yet(&self, until: u64) -> u64 {
         if self.lost_last.0 == until { self.lost_last.1 } else { 0 }
@@ -130,40 +130,40 @@ impl<'a, P: Protocol> Core<'a, P> {
 
     /// The bytes of what is kept for every node.
     pub(super) fn memory(&self) -> usize {
-        self.range.len() * size_of::<P::Rank>() + self.ledger.memory() + self.gauge.memory()
+        self.range.len() * size_of::<P::Rank>() + self.leader_index.memory() + self.load_meter.memory()
     }
 
     #[inline(always)]
     pub(super) fn delivered<Mt: Meter>(&mut self, node: u32) {
         if Mt::FULL {
-            self.gauge.delivered(node);
+            self.load_meter.delivered(node);
         }
     }
 
-    /// Closes the books of this tick, where one range is all there is.
+    /// Closes the accounting of this tick, where one range is all there is.
     #[inline(always)]
-    pub(super) fn end_of_tick<Mt: Meter>(&mut self, clock: &mut Clockwork) {
+    pub(super) fn end_of_tick<Mt: Meter>(&mut self, times: &mut ElectionTimes) {
         if Mt::FULL {
-            self.gauge.end_of_tick();
+            self.load_meter.end_of_tick();
         }
-        if self.ledger.take_changed() {
-            clock.end_of_tick(self.tick, &[&self.ledger], self.ranks);
+        if self.leader_index.take_changed() {
+            times.end_of_tick(self.tick, &[&self.leader_index], self.ranks);
         }
     }
 
     /// A node goes down.
     pub(super) fn crash(&mut self, node: u32) {
         if node < self.members {
-            self.ledger.crash(node);
+            self.leader_index.crash(node);
         }
     }
 
     /// What a start signal is at this moment: if the leader that the node names is down, it says so.
     pub(super) fn reason(&mut self, node: u32) -> StartReason {
-        if !self.calendar.is_rough() || node >= self.members {
+        if !self.calendar.has_crashes() || node >= self.members {
             return StartReason::Start;
         }
-        let Some(leader) = self.ledger.names(node) else { return StartReason::Start };
+        let Some(leader) = self.leader_index.names(node) else { return StartReason::Start };
         match self.position(leader) {
             Some(position) if self.calendar.is_up(position, self.tick) => StartReason::Start,
             _ => StartReason::LeaderLost,
@@ -174,19 +174,19 @@ impl<'a, P: Protocol> Core<'a, P> {
     #[inline(always)]
     pub(super) fn note_periodic(&mut self, message: &P::Message) {
         if message.is_periodic() {
-            self.unsuited = true;
+            self.unsupported = true;
         }
     }
 
     /// Only the general engine reports what nodes found out. Where they stand is for those who watch, and nobody does.
     pub(super) fn learn(&mut self, fact: Fact) {
-        self.unsuited |= !matches!(fact, Fact::Stage(_));
+        self.unsupported |= !matches!(fact, Fact::Stage(_));
     }
 
     #[cold]
     #[inline(never)]
     pub(super) fn set_timer(&mut self, node: u32, after: u64, timer: Timer) {
-        self.unsuited |= timer.is_periodic();
+        self.unsupported |= timer.is_periodic();
         self.calendar.set_timer(self.tick, node, after, timer);
     }
 
@@ -210,33 +210,36 @@ impl<'a, P: Protocol> Core<'a, P> {
     }
 }
 
-/// The outcome of a run from the books of all ranges.
+/// The outcome of a run from the accounting of all ranges.
 pub(super) fn outcome<P: Protocol>(
-    cores: &[Core<'_, P>],
-    clock: &Clockwork,
+    ranges: &[RangeAccounting<'_, P>],
+    times: &ElectionTimes,
     until: u64,
     mail_is_left: bool,
 ) -> Outcome {
-    let not_lost_yet: u64 = cores.iter().map(|core| core.not_lost_yet(until)).sum();
-    let ledgers: Vec<&Ledger> = cores.iter().map(|core| &core.ledger).collect();
-    let (ranks, members) = (cores[0].ranks, cores[0].members);
-    let mut leaders: Vec<u32> = ledgers.iter().flat_map(|ledger| ledger.leaders()).map(|(node, _)| node).collect();
+    let not_lost_yet: u64 = ranges.iter().map(|ring| ring.not_lost_yet(until)).sum();
+    let leader_indices: Vec<&LeaderIndex> = ranges.iter().map(|ring| &ring.leader_index).collect();
+    let (ranks, members) = (ranges[0].ranks, ranges[0].members);
+    let mut leaders: Vec<u32> =
+        leader_indices.iter().flat_map(|leader_index| leader_index.leaders()).map(|(node, _)| node).collect();
     leaders.sort_unstable();
-    let gauges: Vec<&Gauge> = cores.iter().map(|core| &core.gauge).collect();
-    let (bytes, load, collisions) = summary(&gauges, members);
+    let load_meters: Vec<&LoadMeter> = ranges.iter().map(|ring| &ring.load_meter).collect();
+    let (bytes, load, collisions) = summary(&load_meters, members);
     Outcome {
-        leader: final_leader(&ledgers, ranks).map(|(node, _)| node),
+        leader: final_leader(&leader_indices, ranks).map(|(node, _)| node),
         leaders,
-        agreement: agreement(&ledgers, ranks).is_some(),
-        live: ledgers.iter().map(|ledger| ledger.live()).sum::<u64>() as u32,
+        agreement: agreement(&leader_indices, ranks).is_some(),
+        live: leader_indices.iter().map(|leader_index| leader_index.live()).sum::<u64>() as u32,
         hung: mail_is_left || not_lost_yet > 0,
-        by_kind: (0..P::Message::KINDS.len()).map(|kind| cores.iter().map(|core| core.counts.of(kind)).sum()).collect(),
+        by_kind: (0..P::Message::KINDS.len())
+            .map(|kind| ranges.iter().map(|ring| ring.counts.of(kind)).sum())
+            .collect(),
         notice: Vec::new(),
         bytes,
-        lost: cores.iter().map(|core| core.lost).sum::<u64>() - not_lost_yet,
+        lost: ranges.iter().map(|ring| ring.lost).sum::<u64>() - not_lost_yet,
         load,
         collisions,
-        time: clock.times(&ledgers, ranks),
+        time: times.times(&leader_indices, ranks),
         estimate: None,
         names: Vec::new(),
     }

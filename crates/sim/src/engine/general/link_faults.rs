@@ -1,6 +1,6 @@
 //! Cut links and partitions: what stops a message.
 //!
-//! A message along a link is stopped if the link is barred when it arrives, or was barred anew while it was under way.
+//! A message along a link is stopped if the link is barred when it arrives, or was barred anew while it was under route.
 //! One that was sent while the link was barred gets through if it is mended before it arrives. What is sent by id is
 //! stopped if there is no path of links that are not barred when it arrives: see `reach`. A new partition takes the
 //! place of the one before.
@@ -13,7 +13,7 @@ use crate::topology::Network;
 
 /// What is cut and parted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Barriers {
+pub(crate) struct LinkFaults {
     /// Every link that was ever cut, lower end first.
     cuts: BTreeMap<(u32, u32), Cut>,
     /// Every partition there was, with its tick; ascending.
@@ -38,7 +38,7 @@ fn apart(groups: &[u32], a: u32, b: u32) -> bool {
     groups.get(a as usize) != groups.get(b as usize)
 }
 
-impl Barriers {
+impl LinkFaults {
     /// Something happens to the links. Faults of nodes change nothing.
     pub(crate) fn apply(&mut self, fault: &FaultKind, tick: u64) {
         match fault {
@@ -101,7 +101,7 @@ impl Barriers {
 
     /// The links of the network, from both ends and by position, whose state differs between two moments: those that a
     /// fault has changed.
-    pub(crate) fn changes(&self, before: &Barriers, fault: &FaultKind, network: &Network) -> Vec<(u32, u32)> {
+    pub(crate) fn changes(&self, before: &LinkFaults, fault: &FaultKind, network: &Network) -> Vec<(u32, u32)> {
         let differs = |&(a, b): &(u32, u32)| self.bar(a, b) != before.bar(a, b);
         match fault {
             FaultKind::Cut(a, b) | FaultKind::Heal(a, b) => {
@@ -131,32 +131,32 @@ mod tests {
 
     #[test]
     fn a_cut_stops_what_is_under_way_and_what_arrives_before_the_heal() {
-        let mut barriers = Barriers::default();
-        barriers.apply(&FaultKind::Cut(4, 3), 10);
-        assert!(barriers.stop(3, 4, 9) && barriers.stop(4, 3, 12) && !barriers.stop(3, 5, 9));
-        barriers.apply(&FaultKind::Heal(3, 4), 20);
-        assert!(barriers.stop(3, 4, 9), "it was under way when the link was cut");
-        assert!(!barriers.stop(3, 4, 10), "it was sent after the cut and arrives after the heal");
+        let mut link_faults = LinkFaults::default();
+        link_faults.apply(&FaultKind::Cut(4, 3), 10);
+        assert!(link_faults.stop(3, 4, 9) && link_faults.stop(4, 3, 12) && !link_faults.stop(3, 5, 9));
+        link_faults.apply(&FaultKind::Heal(3, 4), 20);
+        assert!(link_faults.stop(3, 4, 9), "it was under route when the link was cut");
+        assert!(!link_faults.stop(3, 4, 10), "it was sent after the cut and arrives after the heal");
     }
 
     #[test]
     fn a_partition_takes_the_place_of_the_one_before_and_a_link_can_bridge_it() {
-        let mut barriers = Barriers::default();
-        barriers.apply(&FaultKind::Partition(vec![0, 0, 1, 1]), 5);
-        assert!(barriers.stop(1, 2, 7) && !barriers.stop(0, 1, 7));
-        barriers.apply(&FaultKind::Heal(2, 1), 8);
-        assert!(!barriers.stop(1, 2, 7) && barriers.stop(0, 3, 7));
-        barriers.apply(&FaultKind::Partition(vec![0, 1, 1, 0]), 9);
-        assert!(!barriers.stop(0, 3, 9) && barriers.stop(0, 1, 9));
-        assert!(barriers.stop(0, 3, 4), "the first partition came while it was under way");
-        barriers.apply(&FaultKind::HealAll, 12);
-        assert!(!barriers.stop(0, 1, 9) && barriers.stop(0, 1, 8));
+        let mut link_faults = LinkFaults::default();
+        link_faults.apply(&FaultKind::Partition(vec![0, 0, 1, 1]), 5);
+        assert!(link_faults.stop(1, 2, 7) && !link_faults.stop(0, 1, 7));
+        link_faults.apply(&FaultKind::Heal(2, 1), 8);
+        assert!(!link_faults.stop(1, 2, 7) && link_faults.stop(0, 3, 7));
+        link_faults.apply(&FaultKind::Partition(vec![0, 1, 1, 0]), 9);
+        assert!(!link_faults.stop(0, 3, 9) && link_faults.stop(0, 1, 9));
+        assert!(link_faults.stop(0, 3, 4), "the first partition came while it was under route");
+        link_faults.apply(&FaultKind::HealAll, 12);
+        assert!(!link_faults.stop(0, 1, 9) && link_faults.stop(0, 1, 8));
     }
 
     #[test]
     fn changes_are_told_to_both_ends() {
         let network = Network::Ring(Ring { size: 4 });
-        let before = Barriers::default();
+        let before = LinkFaults::default();
         let mut after = before.clone();
         let parted = FaultKind::Partition(vec![0, 0, 1, 1]);
         after.apply(&parted, 1);

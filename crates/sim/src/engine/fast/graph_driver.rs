@@ -1,6 +1,6 @@
 //! The driver for every network: mail lies in [`Mailbox`]es.
 //!
-//! Positions are split in contiguous ranges. Each range has its own books and states, and writes a mailbox for every
+//! Positions are split in contiguous ranges. Each range has its own accounting and states, and writes a mailbox for every
 //! range; at the end of a tick they change hands. Nothing else is shared, so the result does not depend on how many
 //! ranges there are or which thread runs which.
 
@@ -10,18 +10,18 @@ use std::sync::Arc;
 
 use hustings_protocol::{Protocol, Rank, Timer};
 
-use super::calendar::{Day, Return, To};
-use super::core::{Core, Counts, Plan, outcome};
+use super::calendar::{Destination, ReturnedMessage, TickEvents};
+use super::graph_context::GraphContext;
 use super::large_pages::filled;
-use super::ledger::{Clockwork, Ledger};
+use super::leader_index::{ElectionTimes, LeaderIndex};
 use super::links::Links;
-use super::mailbox::{Arrival, Came, Mailbox};
-use super::meter::Meter;
-use super::spot::Spot;
+use super::mailbox::{Arrival, Mailbox, Origin};
+use super::measurement::Meter;
+use super::range_accounting::{Counts, EngineInput, RangeAccounting, outcome};
 use crate::outcome::Outcome;
 
 /// Below so many messages a tick is run by one thread: waking another costs more than it helps.
-const WORTH_A_THREAD: usize = 50_000;
+const MIN_MESSAGES_FOR_THREADS: usize = 50_000;
 
 /// Every range has a mailbox for every range, so there are not too many.
 const MAX_RANGES: usize = 16;
@@ -30,14 +30,14 @@ const MAX_RANGES: usize = 16;
 const MAX_SLOTS: usize = 1 << 30;
 
 /// Whether this driver serves a network.
-pub(super) fn suits(links: impl Links) -> bool {
+pub(super) fn supports(links: impl Links) -> bool {
     links.size() >= 1 && links.first(links.size()) <= MAX_SLOTS
 }
 
 /// One range of positions.
 struct Worker<'a, P: Protocol, L, B: Mailbox<P::Message>> {
     links: L,
-    books: Core<'a, P>,
+    accounting: RangeAccounting<'a, P>,
     range: Range<u32>,
     states: Vec<P::State>,
     /// Mail to this range, from each range.
@@ -52,19 +52,19 @@ struct Worker<'a, P: Protocol, L, B: Mailbox<P::Message>> {
 }
 
 /// A run that is ready to start.
-pub(super) struct Prepared<'a, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
+pub(super) struct GraphRun<'a, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
     workers: Vec<Worker<'a, P, L, B>>,
     until: u64,
     meter: PhantomData<Mt>,
 }
 
-impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Prepared<'a, P, L, B, Mt> {
-    pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], links: L, plan: &Plan) -> Self {
+impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphRun<'a, P, L, B, Mt> {
+    pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], links: L, plan: &EngineInput) -> Self {
         let borders: Arc<[(u32, usize)]> = borders(links, plan.threads).into();
         let ranges = || borders.windows(2).map(|pair| pair[0].0..pair[1].0);
         let worker = |range: Range<u32>| Worker {
             links,
-            books: Core::new::<Mt>(protocol, ranks, plan, range.clone(), links.members()),
+            accounting: RangeAccounting::new::<Mt>(protocol, ranks, plan, range.clone(), links.members()),
             states: filled(range.len(), protocol.init()),
             inbox: ranges().map(|from| B::new(links, from, range.clone())).collect(),
             outbox: ranges().map(|to| B::new(links, range.clone(), to)).collect(),
@@ -73,26 +73,29 @@ impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Prepared<'a, 
             borders: Arc::clone(&borders),
             active: false,
         };
-        Prepared { workers: ranges().map(worker).collect(), until: plan.until, meter: PhantomData }
+        GraphRun { workers: ranges().map(worker).collect(), until: plan.until, meter: PhantomData }
     }
 
     pub(super) fn memory(&self) -> usize {
         let worker = |worker: &Worker<'_, P, L, B>| {
             let mail = worker.inbox.iter().chain(&worker.outbox).map(B::memory).sum::<usize>();
-            mail + B::pool_memory(&worker.pool) + worker.books.memory() + worker.states.len() * size_of::<P::State>()
+            mail + B::pool_memory(&worker.pool)
+                + worker.accounting.memory()
+                + worker.states.len() * size_of::<P::State>()
         };
         self.workers.iter().map(worker).sum()
     }
 
     /// Runs it; `None` if the protocol turns out to need the general engine.
     pub(super) fn run(mut self) -> Option<Outcome> {
-        let mut clock = Clockwork::default();
-        let mail_is_left = run_ticks::<P, L, B, Mt>(&mut self.workers, &mut clock, self.until);
-        let books: Vec<Core<'_, P>> = self.workers.into_iter().map(|worker| worker.books).collect();
-        if books.iter().any(|books| books.unsuited) {
+        let mut times = ElectionTimes::default();
+        let mail_is_left = run_ticks::<P, L, B, Mt>(&mut self.workers, &mut times, self.until);
+        let accounting: Vec<RangeAccounting<'_, P>> =
+            self.workers.into_iter().map(|worker| worker.accounting).collect();
+        if accounting.iter().any(|accounting| accounting.unsupported) {
             return None;
         }
-        Some(outcome(&books, &clock, self.until, mail_is_left))
+        Some(outcome(&accounting, &times, self.until, mail_is_left))
     }
 }
 
@@ -118,14 +121,14 @@ fn borders(links: impl Links, threads: usize) -> Vec<(u32, usize)> {
 /// Runs tick after tick; whether mail is left at the end.
 fn run_ticks<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter>(
     workers: &mut [Worker<'_, P, L, B>],
-    clock: &mut Clockwork,
+    times: &mut ElectionTimes,
     until: u64,
 ) -> bool {
     let mut tick = 0;
     loop {
         let mail = waiting(workers);
         if mail == 0 {
-            match workers.iter().map(|worker| worker.books.calendar.next()).min() {
+            match workers.iter().map(|worker| worker.accounting.calendar.next()).min() {
                 Some(next) if next <= until => tick = tick.max(next),
                 _ => return false,
             }
@@ -134,7 +137,7 @@ fn run_ticks<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter>(
             return mail > 0;
         }
         let (first, others) = workers.split_at_mut(1);
-        if others.is_empty() || mail < WORTH_A_THREAD {
+        if others.is_empty() || mail < MIN_MESSAGES_FOR_THREADS {
             first.iter_mut().chain(others).for_each(|worker| worker.tick::<Mt>(tick));
         } else {
             std::thread::scope(|scope| {
@@ -146,11 +149,12 @@ fn run_ticks<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter>(
         }
         exchange(workers);
         if workers.iter_mut().fold(false, |any, worker| any | std::mem::take(&mut worker.active)) {
-            clock.quiescent = Some(tick);
+            times.quiescent = Some(tick);
         }
-        if workers.iter_mut().fold(false, |any, worker| any | worker.books.ledger.take_changed()) {
-            let ledgers: Vec<&Ledger> = workers.iter().map(|worker| &worker.books.ledger).collect();
-            clock.end_of_tick(tick, &ledgers, workers[0].books.ranks);
+        if workers.iter_mut().fold(false, |any, worker| any | worker.accounting.leader_index.take_changed()) {
+            let leader_indices: Vec<&LeaderIndex> =
+                workers.iter().map(|worker| &worker.accounting.leader_index).collect();
+            times.end_of_tick(tick, &leader_indices, workers[0].accounting.ranks);
         }
         tick += 1;
     }
@@ -178,22 +182,22 @@ fn exchange<P: Protocol, L, B: Mailbox<P::Message>>(workers: &mut [Worker<'_, P,
 impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
     #[inline(never)]
     fn tick<Mt: Meter>(&mut self, tick: u64) {
-        self.books.tick = tick;
+        self.accounting.tick = tick;
         let mut inbox = std::mem::take(&mut self.inbox);
         let mut reader = B::open(&mut inbox);
         let mut counts = Counts::default();
-        if self.books.calendar.next() <= tick {
+        if self.accounting.calendar.next() <= tick {
             self.special::<Mt>(&mut inbox, &mut reader, &mut counts);
         } else {
             self.deliver::<Mt>(&mut inbox, &mut reader, self.range.end, &mut counts);
         }
-        self.books.counts.add(&counts);
+        self.accounting.counts.add(&counts);
         if !B::close(&mut inbox) {
-            self.books.unsuited = true;
+            self.accounting.unsupported = true;
         }
         self.inbox = inbox;
         if Mt::FULL {
-            self.books.gauge.end_of_tick();
+            self.accounting.load_meter.end_of_tick();
         }
     }
 
@@ -202,12 +206,12 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
     fn deliver<Mt: Meter>(&mut self, inbox: &mut [B], reader: &mut B::Reader, bound: u32, counts: &mut Counts) {
         let (start, mut local) = (self.range.start, *reader);
         // One for all, set anew for every message: it has an address, so each of its fields costs a write.
-        let mut cx = Spot::<P, L, B, Mt> {
+        let mut cx = GraphContext::<P, L, B, Mt> {
             node: 0,
             first: 0,
             degree: 0,
             links: self.links,
-            books: &mut self.books,
+            accounting: &mut self.accounting,
             outbox: &mut self.outbox,
             pool: &mut self.pool,
             borders: &self.borders,
@@ -215,16 +219,17 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
             acted: false,
             meter: PhantomData,
         };
-        while let Some(Arrival { node, first, degree, came }) = B::next(inbox, cx.pool, &mut local, self.links, bound) {
+        while let Some(Arrival { node, first, degree, origin }) = B::next(inbox, cx.pool, &mut local, self.links, bound)
+        {
             let message = B::message(inbox, &mut local);
             self.active = true;
-            cx.books.delivered::<Mt>(node);
+            cx.accounting.delivered::<Mt>(node);
             (cx.node, cx.first, cx.degree) = (node, first, degree);
-            let (protocol, state) = (cx.books.protocol, &mut self.states[(node - start) as usize]);
-            match came {
-                Came::Through(port) => protocol.handle_message(state, port, message, &mut cx),
-                Came::From(sender) => {
-                    let from = cx.books.ranks[sender as usize].id();
+            let (protocol, state) = (cx.accounting.protocol, &mut self.states[(node - start) as usize]);
+            match origin {
+                Origin::Port(port) => protocol.handle_message(state, port, message, &mut cx),
+                Origin::Position(sender) => {
+                    let from = cx.accounting.ranks[sender as usize].id();
                     protocol.handle_direct(state, from, message, &mut cx);
                 }
             }
@@ -235,10 +240,10 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
     /// A tick with everything that it may hold, node by node.
     #[inline(never)]
     fn special<Mt: Meter>(&mut self, inbox: &mut [B], reader: &mut B::Reader, counts: &mut Counts) {
-        let tick = self.books.tick;
-        let day = self.books.calendar.open(tick);
-        let Day { everybody_starts, mut starts, mut crashes, mut returns, mut timers } = day;
-        let mut next_to_start = if everybody_starts { self.range.start } else { self.range.end };
+        let tick = self.accounting.tick;
+        let events = self.accounting.calendar.open(tick);
+        let TickEvents { all_start, mut starts, mut crashes, mut returns, mut timers } = events;
+        let mut next_to_start = if all_start { self.range.start } else { self.range.end };
         loop {
             let heads = [
                 starts.front().copied(),
@@ -257,24 +262,24 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
             self.deliver::<Mt>(inbox, reader, bound, counts);
             let Some(node) = special else { break };
             if crashes.pop_front_if(|first| *first == node).is_some() {
-                self.books.crash(node);
+                self.accounting.crash(node);
             }
             let mut starts_now = starts.pop_front_if(|first| *first == node).is_some();
             if next_to_start == node {
                 (starts_now, next_to_start) = (true, node + 1);
             }
-            if starts_now && self.books.calendar.is_up(node, tick) {
+            if starts_now && self.accounting.calendar.is_up(node, tick) {
                 self.start::<Mt>(node, counts);
             }
             // Mail for nodes that are down at arrival was never put in: all of this is delivered.
             self.deliver::<Mt>(inbox, reader, node + 1, counts);
             while let Some(lost) = returns.pop_front_if(|first| first.sender == node) {
-                if self.books.calendar.is_up(node, tick) {
-                    self.hand_back::<Mt>(lost, counts);
+                if self.accounting.calendar.is_up(node, tick) {
+                    self.deliver_returned::<Mt>(lost, counts);
                 }
             }
             while let Some((_, timer)) = timers.pop_front_if(|first| first.0 == node) {
-                if self.books.calendar.is_up(node, tick) {
+                if self.accounting.calendar.is_up(node, tick) {
                     self.active |= self.fire::<Mt>(node, timer, counts);
                 }
             }
@@ -282,14 +287,14 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
     }
 
     fn start<Mt: Meter>(&mut self, node: u32, counts: &mut Counts) {
-        let reason = self.books.reason(node);
+        let reason = self.accounting.reason(node);
         self.at::<Mt, _>(node, counts, |protocol, state, cx| protocol.handle_start(state, reason, cx));
     }
 
-    fn hand_back<Mt: Meter>(&mut self, lost: Return<P::Message>, counts: &mut Counts) {
+    fn deliver_returned<Mt: Meter>(&mut self, lost: ReturnedMessage<P::Message>, counts: &mut Counts) {
         self.at::<Mt, _>(lost.sender, counts, |protocol, state, cx| match lost.to {
-            To::Port(port, _) => protocol.handle_unreachable(state, port, lost.message, cx),
-            To::Direct(to) => protocol.handle_unreachable_direct(state, to, lost.message, cx),
+            Destination::Port(port, _) => protocol.handle_unreachable(state, port, lost.message, cx),
+            Destination::Id(to) => protocol.handle_unreachable_direct(state, to, lost.message, cx),
         });
     }
 
@@ -300,7 +305,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
             protocol.handle_timer(state, timer, cx);
             cx.acted
         });
-        acted || self.books.protocol.is_progress(&before, &self.states[(node - self.range.start) as usize])
+        acted || self.accounting.protocol.is_progress(&before, &self.states[(node - self.range.start) as usize])
     }
 
     #[inline(always)]
@@ -308,17 +313,17 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
         &mut self,
         node: u32,
         counts: &mut Counts,
-        act: impl FnOnce(&P, &mut P::State, &mut Spot<'_, '_, P, L, B, Mt>) -> T,
+        act: impl FnOnce(&P, &mut P::State, &mut GraphContext<'_, '_, P, L, B, Mt>) -> T,
     ) -> T {
         let first = self.links.first(node);
         let degree = (self.links.first(node + 1) - first) as u32;
         let state = &mut self.states[(node - self.range.start) as usize];
-        let mut cx = Spot::<P, L, B, Mt> {
+        let mut cx = GraphContext::<P, L, B, Mt> {
             node,
             first,
             degree,
             links: self.links,
-            books: &mut self.books,
+            accounting: &mut self.accounting,
             outbox: &mut self.outbox,
             pool: &mut self.pool,
             borders: &self.borders,
@@ -326,6 +331,6 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
             acted: false,
             meter: PhantomData,
         };
-        act(cx.books.protocol, state, &mut cx)
+        act(cx.accounting.protocol, state, &mut cx)
     }
 }

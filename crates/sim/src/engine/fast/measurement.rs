@@ -27,19 +27,19 @@ impl Meter for Lean {
 }
 
 /// The measurements of a range of positions.
-pub(super) struct Gauge {
+pub(super) struct LoadMeter {
     pub(super) bytes: u64,
     handled: Vec<u64>,
     /// Their `max` is 0 until two messages meet: that messages arrived at all shows in `handled`.
     collisions: Collisions,
     first: u32,
-    /// The node whose inbox is open, and how many messages came out of it in this tick.
+    /// The node whose inbox is open, and how many messages origin out of it in this tick.
     inbox: (u32, u64),
 }
 
-impl Gauge {
+impl LoadMeter {
     pub(super) fn new<Mt: Meter>(range: std::ops::Range<u32>) -> Self {
-        Gauge {
+        LoadMeter {
             bytes: 0,
             handled: if Mt::FULL { vec![0; range.len()] } else { Vec::new() },
             collisions: Collisions::default(),
@@ -82,15 +82,15 @@ pub(crate) fn encoded_len<M: Message>(message: &M) -> u64 {
     postcard::experimental::serialized_size(message).map_or(0, |length| length as u64)
 }
 
-/// Adds up the gauges of all ranges; an informer outside, after the members, has no load.
-pub(super) fn summary(gauges: &[&Gauge], members: u32) -> (u64, Load, Collisions) {
-    let bytes = gauges.iter().map(|gauge| gauge.bytes).sum();
-    let handled = gauges.iter().flat_map(|gauge| gauge.handled.iter().copied());
+/// Adds up the load_meters of all ranges; an informer outside, after the members, has no load.
+pub(super) fn summary(load_meters: &[&LoadMeter], members: u32) -> (u64, Load, Collisions) {
+    let bytes = load_meters.iter().map(|load_meter| load_meter.bytes).sum();
+    let handled = load_meters.iter().flat_map(|load_meter| load_meter.handled.iter().copied());
     let alone = u64::from(handled.clone().any(|messages| messages > 0));
     let load = Load::of(handled.take(members as usize), members);
     let collisions = Collisions {
-        total: gauges.iter().map(|gauge| gauge.collisions.total).sum(),
-        max: gauges.iter().map(|gauge| gauge.collisions.max).fold(alone, u64::max),
+        total: load_meters.iter().map(|load_meter| load_meter.collisions.total).sum(),
+        max: load_meters.iter().map(|load_meter| load_meter.collisions.max).fold(alone, u64::max),
     };
     (bytes, load, collisions)
 }

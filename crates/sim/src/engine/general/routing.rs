@@ -1,4 +1,4 @@
-//! Where ports lead: the network, and on a ring the neighbours that a node has struck off.
+//! Where ports lead: the network, and on a ring the neighbours that a node has removed off.
 
 use hustings_protocol::Port;
 
@@ -6,16 +6,16 @@ use crate::topology::Network;
 
 /// The network as the nodes see it by now.
 #[derive(Clone, Debug)]
-pub(crate) struct Routes<'a> {
+pub(crate) struct RoutingTable<'a> {
     network: &'a Network,
-    /// On a ring: how far away the neighbour on each side is. Empty until somebody is struck off.
+    /// On a ring: how far away the neighbour on each side is. Empty until somebody is removed off.
     reach: Vec<[u32; 2]>,
 }
 
-impl<'a> Routes<'a> {
-    /// Nobody is struck off.
+impl<'a> RoutingTable<'a> {
+    /// Nobody is removed off.
     pub(crate) fn new(network: &'a Network) -> Self {
-        Routes { network, reach: Vec::new() }
+        RoutingTable { network, reach: Vec::new() }
     }
 
     /// Whether the network is a ring.
@@ -39,7 +39,7 @@ impl<'a> Routes<'a> {
             return Some(self.network.peer(at, port));
         };
         let size = u64::from(self.network.members());
-        // The two sides are one ring: when they have met, everybody else is struck off.
+        // The two sides are one ring: when they have met, everybody else is removed off.
         let have_met = u64::from(reach[0]) + u64::from(reach[1]) > size;
         let away = if have_met { size } else { u64::from(reach[port.index()]) };
         let (steps, into) = match port {
@@ -50,15 +50,15 @@ impl<'a> Routes<'a> {
     }
 
     /// How many directed links there are.
-    pub(crate) fn lanes(&self) -> u64 {
+    pub(crate) fn link_count(&self) -> u64 {
         match self.network {
             Network::Ring(ring) | Network::InformedRing(ring) => 2 * u64::from(ring.size),
             network => 2 * network.links(),
         }
     }
 
-    /// The number of the directed link behind a port, below [`Routes::lanes`].
-    pub(crate) fn lane(&self, at: u32, port: Port) -> u64 {
+    /// The number of the directed link behind a port, below [`RoutingTable::link_count`].
+    pub(crate) fn link(&self, at: u32, port: Port) -> u64 {
         let before = match self.network {
             Network::Ring(_) | Network::InformedRing(_) => 2 * u64::from(at),
             Network::Complete(complete) => u64::from(at) * u64::from(complete.size - 1),
@@ -67,9 +67,9 @@ impl<'a> Routes<'a> {
         before + u64::from(port.0)
     }
 
-    /// On a ring: strikes `peer` off if it is the neighbour behind that port. With all others struck off, a node is its
-    /// own neighbour on both sides, which cannot be struck. Says whether anybody was struck.
-    pub(crate) fn strike(&mut self, at: u32, port: Port, peer: u32) -> bool {
+    /// On a ring: removes `peer` off if it is the neighbour behind that port. With all others removed off, a node is its
+    /// own neighbour on both sides, which cannot be removed. Says whether anybody was removed.
+    pub(crate) fn remove_peer(&mut self, at: u32, port: Port, peer: u32) -> bool {
         let is_neighbour = self.target(at, port).is_some_and(|(neighbour, _)| neighbour == peer);
         if !self.is_ring() || !is_neighbour || peer == at {
             return false;
@@ -90,40 +90,40 @@ mod tests {
     #[test]
     fn the_next_one_that_is_not_struck_until_only_the_node_itself_is_left() {
         let network = Network::Ring(Ring { size: 4 });
-        let mut routes = Routes::new(&network);
+        let mut routing = RoutingTable::new(&network);
         let mut seen = Vec::new();
         for _ in 0..5 {
-            let (peer, into) = routes.target(1, Port::NEXT).unwrap();
+            let (peer, into) = routing.target(1, Port::NEXT).unwrap();
             assert_eq!(into, Port::PREVIOUS);
             seen.push(peer);
-            routes.strike(1, Port::NEXT, peer);
+            routing.remove_peer(1, Port::NEXT, peer);
         }
         assert_eq!(seen, [2, 3, 0, 1, 1]);
-        assert_eq!(routes.target(1, Port::PREVIOUS), Some((1, Port::NEXT)), "the other side has nobody left either");
-        assert_eq!(routes.target(1, Port(2)), None);
+        assert_eq!(routing.target(1, Port::PREVIOUS), Some((1, Port::NEXT)), "the other side has nobody left either");
+        assert_eq!(routing.target(1, Port(2)), None);
     }
 
     #[test]
     fn both_sides_are_one_ring() {
         let network = Network::Ring(Ring { size: 5 });
-        let mut routes = Routes::new(&network);
-        let mut strike = |port, peer, next, previous| {
-            routes.strike(0, port, peer);
-            assert_eq!(routes.target(0, Port::NEXT), Some((next, Port::PREVIOUS)));
-            assert_eq!(routes.target(0, Port::PREVIOUS), Some((previous, Port::NEXT)));
+        let mut routing = RoutingTable::new(&network);
+        let mut remove_peer = |port, peer, next, previous| {
+            routing.remove_peer(0, port, peer);
+            assert_eq!(routing.target(0, Port::NEXT), Some((next, Port::PREVIOUS)));
+            assert_eq!(routing.target(0, Port::PREVIOUS), Some((previous, Port::NEXT)));
         };
-        strike(Port::PREVIOUS, 4, 1, 3);
-        strike(Port::PREVIOUS, 4, 1, 3); // struck once only
-        strike(Port::NEXT, 1, 2, 3);
-        strike(Port::NEXT, 2, 3, 3);
-        strike(Port::PREVIOUS, 3, 0, 0);
+        remove_peer(Port::PREVIOUS, 4, 1, 3);
+        remove_peer(Port::PREVIOUS, 4, 1, 3); // removed once only
+        remove_peer(Port::NEXT, 1, 2, 3);
+        remove_peer(Port::NEXT, 2, 3, 3);
+        remove_peer(Port::PREVIOUS, 3, 0, 0);
     }
 
     #[test]
     fn other_networks_strike_nobody() {
         let network = Network::Complete(Complete { size: 3 });
-        let mut routes = Routes::new(&network);
-        routes.strike(0, Port(0), 1);
-        assert_eq!(routes.target(0, Port(0)), Some((1, Port(0))));
+        let mut routing = RoutingTable::new(&network);
+        routing.remove_peer(0, Port(0), 1);
+        assert_eq!(routing.target(0, Port(0)), Some((1, Port(0))));
     }
 }

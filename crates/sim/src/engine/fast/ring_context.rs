@@ -1,50 +1,62 @@
-//! What a node of a ring sees and does: the context of [`super::ring`].
+//! What a node of a ring sees and does: the context of [`super::ring_driver`].
 
 use std::marker::PhantomData;
 
 use hustings_protocol::{Context, Effect, Port, Protocol, Rank};
 
-use super::core::Counts;
-use super::meter::Meter;
-use super::ring::{RingCore, Seam};
+use super::measurement::Meter;
+use super::range_accounting::Counts;
+use super::ring_driver::{RingState, Wraparound};
 use super::ring_queue::RingQueue;
 
 /// What a node on a ring sees while it handles an event.
-pub(super) struct Side<'a, 'b, P: Protocol, Mt> {
+pub(super) struct RingContext<'a, 'b, P: Protocol, Mt> {
     node: u32,
     size: u32,
     rough: bool,
     ranks: &'a [P::Rank],
-    core: &'a mut RingCore<'b, P>,
+    ring: &'a mut RingState<'b, P>,
     counts: &'a mut Counts,
     clockwise: &'a mut RingQueue<P::Message>,
     counter: &'a mut RingQueue<P::Message>,
-    seam: &'a mut Seam<P::Message>,
+    wraparound: &'a mut Wraparound<P::Message>,
     /// Whether the handler had any effect. Read after timers only; elsewhere the compiler leaves it out.
     pub(super) acted: bool,
     meter: PhantomData<Mt>,
 }
 
-impl<'a, 'b, P: Protocol, Mt: Meter> Side<'a, 'b, P, Mt> {
+impl<'a, 'b, P: Protocol, Mt: Meter> RingContext<'a, 'b, P, Mt> {
     #[inline(always)]
     pub(super) fn new(
         node: u32,
-        core: &'a mut RingCore<'b, P>,
+        ring: &'a mut RingState<'b, P>,
         counts: &'a mut Counts,
         clockwise: &'a mut RingQueue<P::Message>,
         counter: &'a mut RingQueue<P::Message>,
-        seam: &'a mut Seam<P::Message>,
+        wraparound: &'a mut Wraparound<P::Message>,
     ) -> Self {
-        let (size, rough, ranks) = (core.size, core.books.calendar.is_rough(), core.books.ranks);
-        Side { node, size, rough, ranks, core, counts, clockwise, counter, seam, acted: false, meter: PhantomData }
+        let (size, rough, ranks) = (ring.size, ring.accounting.calendar.has_crashes(), ring.accounting.ranks);
+        RingContext {
+            node,
+            size,
+            rough,
+            ranks,
+            ring,
+            counts,
+            clockwise,
+            counter,
+            wraparound,
+            acted: false,
+            meter: PhantomData,
+        }
     }
 
     #[inline(always)]
     fn send_to_side(&mut self, port: Port, message: P::Message) {
-        self.core.books.note_periodic(&message);
+        self.ring.accounting.note_periodic(&message);
         self.counts.sent(&message, 1);
         if Mt::FULL {
-            self.core.books.gauge.sent(&message, 1);
+            self.ring.accounting.load_meter.sent(&message, 1);
         }
         let plain = if port == Port::NEXT { self.node + 1 } else { self.node.wrapping_sub(1) };
         let mut to = if plain < self.size {
@@ -55,22 +67,26 @@ impl<'a, 'b, P: Protocol, Mt: Meter> Side<'a, 'b, P, Mt> {
             self.size - 1
         };
         if self.rough {
-            match self.core.route(self.node, port, &message) {
+            match self.ring.route(self.node, port, &message) {
                 Some(neighbour) => to = neighbour,
                 None => return,
             }
         }
         if port == Port::NEXT {
-            if to > self.node { self.clockwise.push(to, message) } else { self.seam.clockwise.push_back((to, message)) }
+            if to > self.node {
+                self.clockwise.push(to, message)
+            } else {
+                self.wraparound.clockwise.push_back((to, message))
+            }
         } else if to < self.node {
             self.counter.push(to, message);
         } else {
-            self.seam.counter.push_back((to, message));
+            self.wraparound.counter.push_back((to, message));
         }
     }
 }
 
-impl<P: Protocol, Mt: Meter> Context<P> for Side<'_, '_, P, Mt> {
+impl<P: Protocol, Mt: Meter> Context<P> for RingContext<'_, '_, P, Mt> {
     #[inline(always)]
     fn rank(&self) -> P::Rank {
         self.ranks[self.node as usize]
@@ -92,7 +108,7 @@ impl<P: Protocol, Mt: Meter> Context<P> for Side<'_, '_, P, Mt> {
         None
     }
     fn draw(&mut self, bound: u64) -> u64 {
-        self.core.books.draw(self.node, bound)
+        self.ring.accounting.draw(self.node, bound)
     }
     #[inline(always)]
     fn emit(&mut self, effect: Effect<P::Message>) {
@@ -106,17 +122,17 @@ impl<P: Protocol, Mt: Meter> Context<P> for Side<'_, '_, P, Mt> {
                     }
                 });
             }
-            Effect::SendDirect(..) | Effect::SendTo(..) => self.core.books.unsuited = true,
-            Effect::SetTimer(after, timer) => self.core.books.set_timer(self.node, after, timer),
+            Effect::SendDirect(..) | Effect::SendTo(..) => self.ring.accounting.unsupported = true,
+            Effect::SetTimer(after, timer) => self.ring.accounting.set_timer(self.node, after, timer),
             Effect::Lead => {
                 let id = self.ranks[self.node as usize].id();
-                self.core.books.ledger.lead(self.node, id, self.core.books.tick);
+                self.ring.accounting.leader_index.lead(self.node, id, self.ring.accounting.tick);
             }
-            Effect::Follow(leader) => self.core.books.ledger.follow(self.node, leader),
-            Effect::Forget => self.core.books.ledger.forget(self.node),
-            Effect::Learn(fact) => self.core.books.learn(fact),
+            Effect::Follow(leader) => self.ring.accounting.leader_index.follow(self.node, leader),
+            Effect::Forget => self.ring.accounting.leader_index.forget(self.node),
+            Effect::Learn(fact) => self.ring.accounting.learn(fact),
             Effect::Skip(port) => {
-                for message in self.core.strike(self.node, port) {
+                for message in self.ring.remove_peer(self.node, port) {
                     self.send_to_side(port, message);
                 }
             }
