@@ -1,4 +1,4 @@
-//! What happens to a node ([`Event`]), what it does about it ([`Effect`]), and the recorder between the two.
+//! A node's inputs ([`Event`]) and outputs ([`Effect`]), and the [`Recorder`] that collects the outputs.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Context, Id, Message, Port, Protocol, Rank};
 
-/// A timer's name. A handler sets it with a token of its choice and compares the token when it fires: a stale timer
-/// dies by that comparison, nothing has to be cancelled.
+/// Identifies a timer. A handler sets it with a token of its choice and compares the token when it fires. A stale timer
+/// has another token and is ignored, so timers need not be cancelled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Timer {
     /// What the timer is for.
     pub kind: u8,
-    /// Which setting of it this is.
+    /// Distinguishes the settings of a timer.
     pub token: u32,
 }
 
 impl Timer {
-    /// A kind with this bit belongs to traffic that never ends, such as beacons: that such a timer sets another one or
-    /// sends periodic messages does not keep a run from being quiet.
+    /// A kind with this bit belongs to periodic traffic that never ends, such as beacons. If such a timer sets another
+    /// one or sends periodic messages, the run still counts as quiescent.
     pub const PERIODIC: u8 = 0x80;
 
-    /// Whether it belongs to traffic that never ends.
+    /// Whether it belongs to periodic traffic.
     pub const fn is_periodic(self) -> bool {
         self.kind & Timer::PERIODIC != 0
     }
@@ -41,35 +41,35 @@ pub enum StartReason {
     LeaderLost,
 }
 
-/// What a node can find out beside who leads.
+/// What a node can find out other than who leads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fact {
-    /// How many nodes there are, or an estimate of it.
+    /// The number of nodes, or an estimate of it.
     Size(u64),
     /// A name of its own, where nodes had none.
     Name(u64),
-    /// Where it stands in an election; for people who watch.
+    /// The node's stage in the election, for observers.
     Stage(Stage),
 }
 
-/// Where a node stands in an election, in the words of the texts.
+/// The stage of a node in an election, as the papers call it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// It has a coordinator, or wants none.
+    /// It has a coordinator, or does not need one.
     Normal,
-    /// It asks who could lead.
+    /// It asks which nodes can lead.
     Elect,
-    /// It waits for somebody else's result.
+    /// It waits for another node's result.
     Hold,
-    /// It is getting a new group together.
+    /// It forms a new group.
     Reorganize,
     /// It stands by to take over from its leader.
     Subordinate,
 }
 
-/// Something in a node's surroundings changed.
+/// A change of the network or of what a node knows of it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
@@ -77,10 +77,9 @@ pub enum Change {
     LinkUp(Port),
     /// The link behind this port is cut.
     LinkDown(Port),
-    /// The peer behind this port has another rank now.
+    /// The rank of the peer behind this port changed.
     PeerRank(Port),
-    /// These are all the nodes that can now be reached, this one included, ascending. Nodes that are told the same
-    /// share it.
+    /// The nodes that can be reached now, including this one, ascending. Nodes with the same set share the list.
     Reachable(Arc<[Id]>),
 }
 
@@ -90,95 +89,95 @@ pub enum Change {
 pub enum Event<M> {
     /// Hold an election.
     Start(StartReason),
-    /// A message came in at a port.
+    /// A message arrived at a port.
     Message {
-        /// Where it came in.
+        /// The port.
         from: Port,
-        /// What it says.
+        /// The content.
         message: M,
     },
-    /// A message came from a node that reached this one by its id.
+    /// A message arrived that was sent to this node by id or by index.
     Direct {
-        /// Who sent it.
+        /// The sender.
         from: Id,
-        /// What it says.
+        /// The content.
         message: M,
     },
     /// A message that this node sent found its receiver down.
     Unreachable {
         /// The port it was sent to.
         port: Port,
-        /// What it said.
+        /// The content.
         message: M,
     },
-    /// A message that this node sent by id found its receiver down.
+    /// A message that this node sent by id or by index found its receiver down.
     UnreachableDirect {
         /// The id it was sent to.
         to: Id,
-        /// What it said.
+        /// The content.
         message: M,
     },
     /// A timer is due.
     Timer(Timer),
-    /// The surroundings changed.
+    /// The network changed.
     Change(Change),
-    /// The node is back from a crash, or has just joined.
+    /// The node recovered from a crash, or has just joined.
     Rejoin,
-    /// The node is about to leave in good order.
+    /// The node is about to leave gracefully.
     Retire,
 }
 
-/// One output of a node. Effects of one handler are carried out in order.
+/// One output of a node. The effects of one handler are applied in order.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect<M> {
-    /// A message to one neighbour.
+    /// Sends to one neighbour.
     Send(Port, M),
-    /// The same message to all neighbours, or to all but one.
+    /// Sends the same message to all neighbours, or to all but one.
     SendAllBut(Option<Port>, M),
-    /// The same message to a range of ports, ascending.
+    /// Sends the same message to a range of ports, ascending.
     SendRange(Range<u32>, M),
-    /// A message to a node whose id this one has learnt.
+    /// Sends to a node whose id this node has learnt.
     SendDirect(Id, M),
-    /// A message to the member at this place on the map.
+    /// Sends to the member with this index.
     SendTo(u32, M),
-    /// A timer, due in so many ticks, at least 1.
+    /// Sets a timer, due in this many ticks, at least 1.
     SetTimer(u64, Timer),
-    /// From now on this node leads.
+    /// This node leads.
     Lead,
-    /// From now on this node names that one as leader.
+    /// This node names that one as leader.
     Follow(Id),
-    /// From now on this node names nobody.
+    /// This node no longer names a leader.
     Forget,
     /// The node has found something out.
     Learn(Fact),
-    /// The peer behind a ring port is struck off; what was sent to it from the lost message on goes to the next one.
+    /// Removes the peer behind a ring port. What was sent to it from the lost message on is sent to the next one.
     Skip(Port),
 }
 
-/// What a node knows of its place, as plain data: for drivers that are not built for speed (checker, network, replay).
+/// What a node knows of itself, as plain data, for drivers that are not built for speed: checker, network, replay.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct NodeInfo<R> {
     /// The node's own rank.
     pub rank: R,
-    /// Its place among the members.
+    /// Its index among the members.
     pub index: u32,
-    /// How many members there are.
+    /// The number of members.
     pub size: u32,
-    /// The rank of the peer behind each port, where the network makes it known; its length is the degree.
+    /// The peers behind its ports.
     pub peers: Peers<R>,
 }
 
-/// The ports of a [`NodeInfo`].
+/// The peers of a [`NodeInfo`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Peers<R> {
-    /// So many ports, nothing known of who is behind them.
+    /// The number of ports. The peers' ranks are unknown.
     Unknown(u32),
-    /// The rank behind each port.
+    /// The rank of the peer behind each port.
     Known(Vec<R>),
 }
 
-/// Where a [`Recorder`] takes its coins from.
+/// The source of a [`Recorder`]'s random numbers, called coins.
 pub trait Coins {
     /// A number below `bound`, which is at least 1.
     fn draw(&mut self, bound: u64) -> u64;
@@ -190,25 +189,25 @@ impl<F: FnMut(u64) -> u64> Coins for F {
     }
 }
 
-/// A [`Context`] that writes down the effects instead of carrying them out.
+/// A [`Context`] that records effects instead of applying them.
 ///
-/// The fast engine does not use it (a list of effects costs it almost half its speed); everything else does.
+/// All drivers use it except the fast engine, which would lose almost half its speed.
 pub struct Recorder<'a, M, R, K> {
-    place: &'a NodeInfo<R>,
+    info: &'a NodeInfo<R>,
     coins: K,
     effects: &'a mut Vec<Effect<M>>,
 }
 
 impl<'a, M, R, K: Coins> Recorder<'a, M, R, K> {
-    /// A context at `place` whose effects are appended to `effects`.
-    pub fn new(place: &'a NodeInfo<R>, coins: K, effects: &'a mut Vec<Effect<M>>) -> Self {
-        Recorder { place, coins, effects }
+    /// A context of the node `info` that appends effects to `effects`.
+    pub fn new(info: &'a NodeInfo<R>, coins: K, effects: &'a mut Vec<Effect<M>>) -> Self {
+        Recorder { info, coins, effects }
     }
 }
 
 impl<M, R: fmt::Debug, K> fmt::Debug for Recorder<'_, M, R, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("Recorder").field("info", &self.info).finish_non_exhaustive()
     }
 }
 
@@ -218,22 +217,22 @@ where
     K: Coins,
 {
     fn rank(&self) -> P::Rank {
-        self.place.rank
+        self.info.rank
     }
     fn index(&self) -> u32 {
-        self.place.index
+        self.info.index
     }
     fn size(&self) -> u32 {
-        self.place.size
+        self.info.size
     }
     fn degree(&self) -> u32 {
-        match &self.place.peers {
+        match &self.info.peers {
             Peers::Unknown(degree) => *degree,
             Peers::Known(ranks) => ranks.len() as u32,
         }
     }
     fn peer_rank(&self, port: Port) -> Option<P::Rank> {
-        match &self.place.peers {
+        match &self.info.peers {
             Peers::Unknown(_) => None,
             Peers::Known(ranks) => ranks.get(port.index()).copied(),
         }
@@ -246,21 +245,21 @@ where
     }
 }
 
-/// Whom a node takes for the leader, as its effects tell.
+/// A node's role, as its effects determine it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Nobody yet.
+    /// It names no leader.
     #[default]
     Undecided,
-    /// Another node.
+    /// It follows this node.
     Follower(Id),
-    /// Itself.
+    /// It leads.
     Leader,
 }
 
 impl<M> Effect<M> {
-    /// The same effect with another message in it.
+    /// The same effect with another message.
     #[inline(always)]
     pub fn map<N>(self, wrap: impl FnOnce(M) -> N) -> Effect<N> {
         match self {
@@ -298,7 +297,7 @@ impl<M> Effect<M> {
 }
 
 impl<M: Message> Effect<M> {
-    /// Whether it is more than the traffic that never ends: anything but a timer, or a message that is not periodic.
+    /// Whether the effect is more than periodic upkeep: anything but a timer or a periodic message.
     pub fn is_progress(&self) -> bool {
         match self {
             Effect::Send(_, message)

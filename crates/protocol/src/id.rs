@@ -1,4 +1,4 @@
-//! Who a node is ([`Id`]), what it is worth ([`Rank`], [`Value`], [`Ranked`], [`Least`]), and the doors it sees
+//! A node's identity ([`Id`]), its rank as a candidate ([`Rank`], [`Value`], [`Ranked`], [`Least`]) and its neighbours
 //! ([`Port`]).
 
 use core::cmp::Ordering;
@@ -20,7 +20,7 @@ impl fmt::Display for Id {
 
 /// One of a node's neighbours, numbered from 0. A node never sees addresses.
 ///
-/// Which peer a port leads to is the topology's business in the simulator and the overlay's in the cluster.
+/// The topology decides which peer a port leads to in the simulator, the overlay in the cluster.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Port(pub u32);
@@ -44,14 +44,15 @@ impl fmt::Display for Port {
     }
 }
 
-/// What elections compare: the greatest rank wins. All ranks of one election are different, because each holds an id.
+/// What elections compare: the greatest rank wins. All ranks of one election are different, because each contains an
+/// id.
 ///
-/// The plain rank is the [`Id`] itself (8 bytes, the fast case). [`Ranked`] puts a value before it, [`Least`] turns the
-/// order round. A program with ranks of its own (priority, health, id) implements this trait.
+/// The plain rank is the [`Id`] itself (8 bytes, the fastest). [`Ranked`] puts a value before it, [`Least`] reverses
+/// the order. A program with ranks of its own (priority, health, id) implements this trait.
 pub trait Rank:
     Copy + Ord + Hash + fmt::Debug + fmt::Display + Serialize + for<'de> Deserialize<'de> + Send + Sync + 'static
 {
-    /// Whose rank this is.
+    /// The id of the node with this rank.
     fn id(self) -> Id;
 }
 
@@ -67,13 +68,13 @@ impl Rank for Id {
 #[serde(try_from = "f64", into = "f64")]
 pub struct Value(f64);
 
-/// A value that is not a finite number.
+/// The error for a value that is not a finite number.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[error("a value must be a finite number, not {0}")]
 pub struct NotFinite(pub f64);
 
 impl Value {
-    /// Takes any finite number; `-0` becomes `0`, so that equal values have equal bits.
+    /// Accepts any finite number. `-0` becomes `0`, so that equal values have equal bits.
     pub fn new(number: f64) -> Result<Self, NotFinite> {
         if number.is_finite() { Ok(Value(number + 0.0)) } else { Err(NotFinite(number)) }
     }
@@ -130,7 +131,7 @@ pub enum Best {
     Min,
 }
 
-/// A value before the id: the texts' "best leader".
+/// A rank with a value before the id: the papers' "best leader".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Ranked {
     /// Compared first.
@@ -152,7 +153,7 @@ impl Rank for Ranked {
     }
 }
 
-/// The order turned round: the least wins. On the wire it is the rank itself.
+/// A rank in reverse order: the least wins. It is serialised as the rank itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Least<R>(pub R);
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_beats_an_id_and_an_id_breaks_the_tie() {
+    fn compares_values_first_and_breaks_ties_by_id() {
         assert!(ranked(2.0, 1) > ranked(1.0, 9));
         assert!(ranked(1.0, 9) > ranked(1.0, 1));
         assert!(Least(ranked(1.0, 1)) > Least(ranked(1.0, 9)));
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_finite_and_zero_has_one_face() {
+    fn values_are_finite_and_minus_zero_equals_zero() {
         assert!(Value::new(f64::NAN).is_err());
         assert!(Value::new(f64::INFINITY).is_err());
         assert_eq!(Value::new(-0.0), Value::new(0.0));

@@ -1,12 +1,12 @@
-//! The heart of Hustings: an election algorithm is written once, as a state machine without I/O, clock or hidden
-//! randomness, and the simulator, the checker, the page and the network all run that very code.
+//! The interface of Hustings' election algorithms. An algorithm is written once, as a state machine without I/O, clock
+//! or hidden randomness. The simulator, the model checker and the cluster all run that code.
 //!
-//! - [`Protocol`]: the rules of one algorithm; [`Context`]: what a node may know and do; [`Message`]: what nodes say.
-//! - [`Id`], [`Rank`], [`Port`]: who a node is, what it is worth, which doors it sees.
-//! - [`Event`], [`Effect`], [`Recorder`]: the same as plain data, for drivers that need to hold it.
+//! - [`Protocol`]: the rules of one algorithm; [`Context`]: what a node knows and does; [`Message`]: what nodes send.
+//! - [`Id`], [`Rank`], [`Port`]: a node's identity, its rank as a candidate, and its neighbours.
+//! - [`Event`], [`Effect`], [`Recorder`]: inputs and outputs as plain data, for drivers that need to hold them.
 //!
-//! What it is not: it knows nothing of topologies, clocks, sockets or threads. It is `no_std` with `alloc`, so nothing
-//! of the kind can sneak in.
+//! The crate knows nothing of topologies, clocks, sockets or threads. It is `no_std` with `alloc`, so it cannot depend
+//! on them.
 #![no_std]
 
 extern crate alloc;

@@ -1,7 +1,6 @@
 /// Names the kinds of a message enum: `kinds!(Message<R>: Candidate = "candidate", Elected = "elected");` implements
-/// [`Message`](crate::Message) for it. Variants of any shape will do; two variants may share a kind only by being one.
-/// Kinds that never end are listed behind a semicolon: `kinds!(Message: Call = "call", Beacon = "beacon"; periodic
-/// Beacon);`.
+/// [`Message`](crate::Message) for it. Variants may have any shape, and each variant is a kind of its own. Periodic
+/// kinds are listed after a semicolon: `kinds!(Message: Call = "call", Beacon = "beacon"; periodic Beacon);`.
 #[macro_export]
 macro_rules! kinds {
     ($name:ident $(<$rank:ident>)? : $( $variant:ident = $kind:literal ),+ $(,)? $(; periodic $($again:ident),+)? ) => {

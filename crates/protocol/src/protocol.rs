@@ -1,4 +1,4 @@
-//! The [`Protocol`] trait: one node's side of one election; and the [`Context`] it acts through.
+//! The [`Protocol`] trait, one node's side of one election, and the [`Context`] it acts through.
 
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -8,18 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Change, Effect, Event, Fact, Id, Port, Rank, StartReason, Timer};
 
-/// What nodes say to each other.
+/// What nodes send to each other.
 ///
-/// Keep it at 16 bytes or less; a payload that grows lives behind a shared handle. [`crate::kinds!`] implements this
-/// for an enum.
+/// Keep it at 16 bytes or less, and put larger payloads behind a shared pointer. [`crate::kinds!`] implements this
+/// trait for an enum.
 pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<'de> + Send + Sync + 'static {
-    /// The names under which messages are counted, in the order of the report.
+    /// The names under which messages are counted, in the order of reports.
     const KINDS: &'static [&'static str];
 
     /// The index of this message's kind in [`Message::KINDS`].
     fn kind(&self) -> usize;
 
-    /// Whether it belongs to the traffic that never ends (beacons, polls) and says nothing about when a run is quiet.
+    /// Whether it belongs to periodic traffic that never ends (beacons, polls). Such messages do not count when a run
+    /// is tested for quiescence.
     #[inline(always)]
     fn is_periodic(&self) -> bool {
         false
@@ -33,33 +34,33 @@ pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<
 
 /// An election algorithm with its parameters: the rules by which one node turns events into effects.
 ///
-/// The value itself is shared by all nodes and never changes; what a node remembers is its [`Protocol::State`]. There
-/// is no clock to read and no generator to hide: time passes in timers, coins come from [`Context::draw`]. So the very
-/// same value runs in the simulator, in the checker, on a page and on a network.
+/// All nodes share the value, which never changes. What a node remembers is its [`Protocol::State`]. A protocol reads no
+/// clock and has no random generator of its own: time passes in timers, and random numbers come from [`Context::draw`].
+/// So the same value runs in the simulator, in the checker and on a network.
 ///
-/// Handlers are generic over the context and marked `#[inline(always)]` where speed matters: the fast engine melts them
-/// into its loop.
+/// Handlers are generic over the context. Mark them `#[inline(always)]` if speed matters, so that the fast engine
+/// inlines them into its loop.
 ///
 /// # Example
 ///
-/// "The first one to hear of an election leads, and tells its neighbours": not a good algorithm, but a whole one.
+/// The first node to hear of an election leads and tells its neighbours. It is not a good algorithm, but a complete one.
 ///
 /// ```
 /// use hustings_protocol::{Context, Effect, Id, Peers, NodeInfo, Port, Protocol, Recorder, StartReason, kinds};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-/// enum Word {
+/// enum Claim {
 ///     Lead(Id),
 /// }
-/// kinds!(Word: Lead = "lead");
+/// kinds!(Claim: Lead = "lead");
 ///
 /// struct First;
 ///
 /// impl Protocol for First {
 ///     type Rank = Id;
-///     type State = bool; // has anybody claimed the lead?
-///     type Message = Word;
+///     type State = bool; // whether a node has claimed the leadership
+///     type Message = Claim;
 ///
 ///     fn init(&self) -> bool {
 ///         false
@@ -67,38 +68,38 @@ pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<
 ///     fn handle_start<C: Context<Self>>(&self, claimed: &mut bool, _: StartReason, cx: &mut C) {
 ///         if !core::mem::replace(claimed, true) {
 ///             cx.lead();
-///             cx.send_all_but(None, Word::Lead(cx.rank()));
+///             cx.send_all_but(None, Claim::Lead(cx.rank()));
 ///         }
 ///     }
-///     fn handle_message<C: Context<Self>>(&self, claimed: &mut bool, _: Port, Word::Lead(id): Word, cx: &mut C) {
+///     fn handle_message<C: Context<Self>>(&self, claimed: &mut bool, _: Port, Claim::Lead(id): Claim, cx: &mut C) {
 ///         *claimed = true;
 ///         cx.follow(id);
 ///     }
 /// }
 ///
-/// let place = NodeInfo { rank: Id(7), index: 0, size: 3, peers: Peers::Unknown(2) };
+/// let info = NodeInfo { rank: Id(7), index: 0, size: 3, peers: Peers::Unknown(2) };
 /// let (mut state, mut effects) = (First.init(), Vec::new());
-/// First.handle_start(&mut state, StartReason::Start, &mut Recorder::new(&place, |_| 0, &mut effects));
-/// assert_eq!(effects, [Effect::Lead, Effect::SendAllBut(None, Word::Lead(Id(7)))]);
+/// First.handle_start(&mut state, StartReason::Start, &mut Recorder::new(&info, |_| 0, &mut effects));
+/// assert_eq!(effects, [Effect::Lead, Effect::SendAllBut(None, Claim::Lead(Id(7)))]);
 /// ```
 pub trait Protocol: Send + Sync + 'static {
     /// What candidates are compared by.
     type Rank: Rank;
-    /// What a node remembers. It holds no absolute time, so that a checker's state space stays finite; and not the
-    /// node's own rank, which the context has (a one-byte state is worth a third of the engine's speed).
+    /// What a node remembers. It contains no absolute time, so that the checker's state space stays finite. It does not
+    /// contain the node's own rank, which the context provides: a one-byte state makes the engine a third faster.
     type State: Clone + Eq + Hash + Debug + Send + Sync + 'static;
-    /// What nodes say to each other.
+    /// What nodes send to each other.
     type Message: Message;
 
-    /// The state before anything has happened; also that of a node that recovers.
+    /// The initial state, also of a node that recovers.
     fn init(&self) -> Self::State;
 
-    /// Whether nodes are to be told whom they can reach, whenever that changes: [`Change::Reachable`].
+    /// Whether nodes get [`Change::Reachable`] whenever the set of nodes that they can reach changes.
     fn observes_reachability(&self) -> bool {
         false
     }
 
-    /// Whether a node does something as soon as it is back from a crash or has just joined: [`Protocol::handle_rejoin`].
+    /// Whether a node gets [`Protocol::handle_rejoin`] when it has recovered or joined.
     fn handles_rejoin(&self) -> bool {
         false
     }
@@ -106,10 +107,10 @@ pub trait Protocol: Send + Sync + 'static {
     /// The node is asked to hold an election.
     fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, reason: StartReason, cx: &mut C);
 
-    /// A message came in at a port.
+    /// A message arrived at a port.
     fn handle_message<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: Self::Message, cx: &mut C);
 
-    /// A message came from a node that reached this one by its id.
+    /// A message arrived that was sent to this node by id or by index.
     fn handle_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: Self::Message, cx: &mut C) {
         let _ = (state, from, message, cx);
     }
@@ -125,7 +126,7 @@ pub trait Protocol: Send + Sync + 'static {
         let _ = (state, port, message, cx);
     }
 
-    /// A message that this node sent by id found its receiver down.
+    /// A message that this node sent by id or by index found its receiver down.
     fn handle_unreachable_direct<C: Context<Self>>(
         &self,
         state: &mut Self::State,
@@ -136,7 +137,7 @@ pub trait Protocol: Send + Sync + 'static {
         let _ = (state, to, message, cx);
     }
 
-    /// A timer is due. A stale one (its token is not the state's) must change nothing.
+    /// A timer is due. A stale one, whose token is not the state's, must change nothing.
     fn handle_timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
         let _ = (state, timer, cx);
     }
@@ -147,37 +148,38 @@ pub trait Protocol: Send + Sync + 'static {
         before != after
     }
 
-    /// The epoch that a node is in. Leaders of different epochs do not contradict each other; a protocol that holds one
+    /// The epoch that a node is in. Leaders of different epochs do not contradict each other. A protocol that holds one
     /// election has one epoch.
     fn epoch(&self, state: &Self::State) -> Epoch {
         let _ = state;
         Epoch::ONLY
     }
 
-    /// Calls with every number of a round in a state or a message: one that only grows, and of which it matters only by
-    /// how much it differs from that of the node which handles it; messages of rounds before those of all nodes are
-    /// alike. A checker may then lower all of them by the same amount, and has finitely many states where rounds go on
-    /// for ever.
-    fn rounds(&self, held: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
-        let _ = (held, each);
+    /// Calls `each` with every round number in a state or a message.
+    ///
+    /// A round number only grows, and only its difference from the round of the node that handles it matters. Messages
+    /// of rounds before those of all nodes are equivalent. So the checker may lower all round numbers by the same
+    /// amount, and an unbounded number of rounds has finitely many states.
+    fn rounds(&self, item: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+        let _ = (item, each);
     }
 
-    /// The surroundings changed.
+    /// The network changed.
     fn handle_change<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
         let _ = (state, change, cx);
     }
 
-    /// The node is back from a crash, with fresh state, or has just joined. Called only where [`Protocol::handles_rejoin`].
+    /// The node has recovered, with its initial state, or has just joined. Called only if [`Protocol::handles_rejoin`].
     fn handle_rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
         let _ = (state, cx);
     }
 
-    /// The node leaves in good order after this handler.
+    /// The node leaves gracefully after this handler.
     fn handle_retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
         let _ = (state, cx);
     }
 
-    /// Any event, handed to its handler.
+    /// Calls the handler of an event.
     #[inline(always)]
     fn handle<C: Context<Self>>(&self, state: &mut Self::State, event: Event<Self::Message>, cx: &mut C) {
         match event {
@@ -194,20 +196,21 @@ pub trait Protocol: Send + Sync + 'static {
     }
 }
 
-/// What holds numbers of rounds.
+/// A value that contains round numbers.
 pub enum StateOrMessage<'a, P: Protocol + ?Sized> {
     /// A node's state.
     State(&'a mut P::State),
-    /// A message under way.
+    /// A message in flight.
     Message(&'a mut P::Message),
 }
 
-/// Which of several elections that follow each other, or are held side by side in parts of a network, a node is in.
+/// Identifies the election that a node is in, where several follow each other or are held in different components of a
+/// network.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Epoch(pub u64, pub u64, pub u64);
 
 impl Epoch {
-    /// There is only one.
+    /// The epoch of protocols that hold a single election.
     pub const ONLY: Epoch = Epoch(0, 0, 0);
 }
 

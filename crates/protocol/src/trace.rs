@@ -1,13 +1,13 @@
-//! The trace's types: what happened to whom, when, and because of what.
+//! The records of a trace.
 //!
-//! As JSON a record is one flat object. This is the third message that record 7 sent, when it arrives:
+//! In JSON a record is one flat object. This one is the arrival of the third message that record 7 sent:
 //!
 //! ```json
 //! {"number":9,"tick":4,"node":2,"cause":7,"nth":2,"what":"handled",
 //!  "event":{"message":{"from":1,"message":{"candidate":5}}},"peer":1,"effects":["lead"]}
 //! ```
 //!
-//! Whoever writes one by hand may leave out `nth`, `copy`, `coins` and whatever is null.
+//! The fields `nth`, `copy`, `coins` and all that are null may be omitted.
 
 use alloc::vec::Vec;
 
@@ -15,27 +15,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Effect, Event};
 
-/// One thing that happened.
+/// One entry of a trace.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Record<M> {
-    /// Counts the records from 0.
+    /// The number of the record, from 0.
     pub number: u64,
-    /// When.
+    /// The tick.
     pub tick: u64,
-    /// To which position.
+    /// The position of the node.
     pub node: u32,
-    /// The record whose effects caused it: the sending of a message, the setting of a timer.
+    /// The record whose effects caused it: the one that sent the message, or set the timer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<u64>,
-    /// Which message it is, where a message arrives, is lost or comes back: its place, from 0, among all that the cause
-    /// sent. The effects count in their order; a send to several ports is a message for each, by ascending port, also
-    /// where it is one broadcast; a skip is as many messages as it sends again. 0 for everything else.
+    /// The number of the message, from 0, among all messages that the cause sent, if a message arrives, is lost or
+    /// returns. Effects count in their order. A send to several ports is a message for each, by ascending port, even if
+    /// it is one broadcast. A skip counts the messages that it sends again. 0 for everything else.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nth: u32,
-    /// Whether it is the copy of that message that arrives, where messages come twice.
+    /// Whether the second delivery of a duplicated message arrives.
     #[serde(default, skip_serializing_if = "is_false")]
     pub copy: bool,
-    /// What.
+    /// What happened.
     #[serde(flatten)]
     pub what: TraceEvent<M>,
 }
@@ -54,67 +54,68 @@ fn is_false(flag: &bool) -> bool {
 pub enum TraceEvent<M> {
     /// It handled an event.
     Handled {
-        /// Which.
+        /// The event.
         event: Event<M>,
-        /// For messages: the position that sent it. For returned ones: the position that could not be reached.
+        /// The position that sent the message, or that could not be reached if the message returned.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<u32>,
         /// The coins it drew: bound and result.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         coins: Vec<(u64, u64)>,
-        /// What it did, in order.
+        /// Its effects, in order.
         effects: Vec<Effect<M>>,
     },
-    /// A message for it did not arrive.
+    /// A message to it did not arrive.
     Lost {
-        /// Who sent it.
+        /// The sender.
         peer: u32,
-        /// What it said.
+        /// The content.
         message: M,
-        /// Why.
+        /// The reason.
         why: Loss,
     },
-    /// It stopped.
+    /// It crashed.
     Crashed,
-    /// It came back with fresh state.
+    /// It recovered, with its initial state.
     Recovered,
-    /// It entered.
+    /// It joined.
     Joined,
-    /// It left in good order.
+    /// It left gracefully.
     Retired,
     /// Its link to a neighbour was cut.
     LinkCut {
-        /// Which neighbour.
+        /// The neighbour.
         peer: u32,
     },
     /// Its link to a neighbour works again.
     LinkHealed {
-        /// Which neighbour.
+        /// The neighbour.
         peer: u32,
     },
-    /// Messages were sent that concern it as a leader and are none of the algorithm's. They come last in their tick.
+    /// Messages of the failure detector were sent that concern it as a leader. They do not belong to the algorithm and
+    /// come last in their tick.
     Notice {
-        /// What they say.
+        /// Their kind.
         kind: NoticeKind,
-        /// How many, in this tick.
+        /// Their number in this tick.
         count: u64,
     },
 }
 
-/// The messages by which nodes notice that their leader is gone.
+/// The messages of failure detectors.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoticeKind {
-    /// Others ask it whether it lives.
+    /// Asks a leader whether it is alive.
     Poll,
-    /// It answers them.
+    /// A leader's answer to a poll.
     Alive,
-    /// It tells everybody that it lives.
+    /// A leader's periodic sign of life.
     Heartbeat,
 }
 
 impl NoticeKind {
-    /// Its name.
+    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             NoticeKind::Poll => "poll",

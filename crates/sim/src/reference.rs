@@ -1,11 +1,11 @@
-//! The yardstick: plain scalar loops over flat arrays, written by hand for one workload each. They know nothing of
-//! protocols, ports or traces, and are what the engine's speed is compared with, in the same process.
+//! Hand-written reference loops over flat arrays, one for each workload of the benchmark. They know nothing of
+//! protocols, ports or traces. The benchmark compares the engine's speed with theirs, in the same process.
 
 use hustings_protocol::Id;
 
 use crate::topology::Graph;
 
-/// Chang–Roberts on a ring where everybody starts, announcement included.
+/// Chang–Roberts on a ring where all nodes start, including the announcement.
 #[derive(Debug)]
 pub struct ChangRoberts {
     at: Vec<u32>,
@@ -15,7 +15,7 @@ pub struct ChangRoberts {
 /// What a reference loop counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counted {
-    /// Messages.
+    /// The number of messages.
     pub messages: u64,
     /// The last tick with a delivery.
     pub quiescent: u64,
@@ -30,7 +30,7 @@ impl ChangRoberts {
         buffers
     }
 
-    /// One election; `ids` are all different.
+    /// Runs one election. All `ids` are different.
     pub fn run(&mut self, ids: &[Id]) -> Counted {
         let size = ids.len() as u32;
         for (place, &id) in ids.iter().enumerate() {
@@ -74,7 +74,7 @@ impl ChangRoberts {
 pub struct Echo {
     heard: Vec<u32>,
     parent: Vec<u32>,
-    /// (receiver, sender) of this tick's messages, and of the next one's.
+    /// Receiver and sender of the messages of this tick, and of the next one.
     now: Vec<(u32, u32)>,
     next: Vec<(u32, u32)>,
 }
@@ -82,12 +82,13 @@ pub struct Echo {
 impl Echo {
     /// Buffers for this graph, touched.
     pub fn new(graph: &Graph) -> Self {
-        // Every link carries a message each way, all at once at most; the spare place takes what is not kept.
+        // Every link carries one message in each direction, at most all at once. The spare slot takes values that are
+        // not kept.
         let (size, most) = (graph.size() as usize, 2 * graph.links() as usize + 1);
         Echo { heard: vec![1; size], parent: vec![1; size], now: vec![(1, 1); most], next: vec![(1, 1); most] }
     }
 
-    /// One wave.
+    /// Runs one wave.
     pub fn run(&mut self, graph: &Graph, initiator: u32) -> Counted {
         const NONE: u32 = u32::MAX;
         let (first, neighbours) = (graph.first(), graph.slots());
@@ -127,13 +128,13 @@ impl Echo {
     }
 }
 
-/// AEFA from one source: a wave that gathers the greatest id, and one from the winner.
+/// AEFA from one source: a wave that collects the greatest id, and one from the winner.
 #[derive(Debug)]
 pub struct Aefa {
     parent: Vec<u32>,
     awaited: Vec<u32>,
     greatest: Vec<Id>,
-    /// Receiver, sender (marked if it answers), and what an answer gathered: of this tick, and of the next one.
+    /// Receiver, sender (marked if it answers) and the result of an answer: of this tick, and of the next one.
     now: Vec<(u32, u32, Id)>,
     next: Vec<(u32, u32, Id)>,
 }
@@ -155,7 +156,7 @@ impl Aefa {
         }
     }
 
-    /// One election. `ids[at]` is the id of a position, and `at(id)` the position of an id.
+    /// Runs one election. `ids[at]` is the id of a position, and `at(id)` the position of an id.
     pub fn run(&mut self, graph: &Graph, ids: &[Id], source: u32, at: impl Fn(Id) -> u32) -> Counted {
         let election = self.wave(graph, ids, source);
         let winner = at(self.greatest[source as usize]);
@@ -215,12 +216,12 @@ impl Aefa {
     }
 }
 
-/// Bully among nodes of which one is down; waits of two ticks for an answer.
+/// Bully with one node down. A node waits two ticks for an answer.
 #[derive(Debug)]
 pub struct Bully {
     asks: Vec<bool>,
     hears: Vec<bool>,
-    /// Receiver, and what it is told by whom: of this tick, and of the next one.
+    /// Receiver, message and sender: of this tick, and of the next one.
     now: Vec<(u32, Said)>,
     next: Vec<(u32, Said)>,
 }
@@ -233,18 +234,18 @@ enum Said {
 }
 
 impl Bully {
-    /// Buffers for so many nodes, touched.
+    /// Buffers for `size` nodes, touched.
     pub fn new(size: usize) -> Self {
         let mail = vec![(1, Said::Ok); size * size / 2 + 2 * size];
         Bully { asks: vec![true; size], hears: vec![true; size], now: mail.clone(), next: mail }
     }
 
-    /// One election: `down` is down, `detector` detects it.
+    /// Runs one election: `down` is down, and `detector` detects it.
     pub fn run(&mut self, ids: &[Id], down: u32, detector: u32) -> Counted {
         self.asks.fill(false);
         self.hears.fill(false);
         let (mut messages, mut length, mut tick, mut quiescent) = (0, 0, 0, 0);
-        // Who began to ask in the last three ticks.
+        // The nodes that began to ask in the last three ticks.
         let mut asked = [vec![detector], Vec::new(), Vec::new()];
         self.asks[detector as usize] = true;
         ask(ids, down, detector, &mut self.now, &mut length, &mut messages);

@@ -1,8 +1,8 @@
-//! Proves that `hustings-protocol` and `hustings-algorithms` need no standard library: this static library has its own
-//! panic handler and allocator, and runs an algorithm.
+//! Proves that `hustings-protocol` and `hustings-algorithms` do not need the standard library: this static library has
+//! its own panic handler and allocator, and runs an algorithm.
 //!
-//! If one of the two, or anything they depend on, links `std`, the build fails, because there are two panic handlers
-//! then. Tried: with `extern crate std;` in the protocol crate, `cargo build` here says "found duplicate lang item
+//! If one of the two crates, or one of their dependencies, links `std`, the build fails because of two panic handlers.
+//! To try it, add `extern crate std;` to the protocol crate: `cargo build` reports "found duplicate lang item
 //! `panic_impl`".
 #![no_std]
 
@@ -19,23 +19,23 @@ use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, NoParams, Setting, catalogue};
 use hustings_protocol::{Effect, Event, Id, Peers, NodeInfo, Protocol, Recorder, StartReason};
 
-/// Runs the sole member of a ring until it says no more, as a device without an operating system would. Returns how
-/// many messages that took, or 0 if it does not lead.
+/// Runs the only member of a ring until it sends nothing more, as a device without an operating system would. Returns
+/// the number of messages, or 0 if it does not lead.
 #[unsafe(no_mangle)]
 pub extern "C" fn hustings_elect_alone(id: u64) -> u64 {
     if catalogue::find(ChangRoberts::ABOUT.name).is_none() {
         return 0;
     }
     let rules = ChangRoberts::protocol::<Id>(&NoParams, &Setting::of(&[Id(id)]));
-    let place = NodeInfo { rank: Id(id), index: 0, size: 1, peers: Peers::Unknown(2) };
+    let info = NodeInfo { rank: Id(id), index: 0, size: 1, peers: Peers::Unknown(2) };
     let (mut state, mut leads, mut sent) = (rules.init(), false, 0);
     let mut events = Vec::from([Event::Start(StartReason::Start)]);
     while let Some(event) = events.pop() {
         let mut effects = Vec::new();
-        rules.handle(&mut state, event, &mut Recorder::new(&place, |_| 0, &mut effects));
+        rules.handle(&mut state, event, &mut Recorder::new(&info, |_| 0, &mut effects));
         for effect in effects {
             match effect {
-                // Alone, a node is its own neighbour: what it sends to one side comes in at the other.
+                // A node on its own is its own neighbour: what it sends on one side arrives on the other.
                 Effect::Send(port, message) => {
                     sent += 1;
                     events.push(Event::Message { from: hustings_protocol::Port(1 - port.0), message });
@@ -50,16 +50,16 @@ pub extern "C" fn hustings_elect_alone(id: u64) -> u64 {
 
 const ARENA: usize = 64 * 1024;
 
-/// Hands out memory once and never takes it back: enough for a proof.
+/// Allocates from an arena and never frees, which is enough here.
 struct Bump {
     arena: UnsafeCell<[u8; ARENA]>,
     used: AtomicUsize,
 }
 
-// SAFETY: the arena is only touched through pointers to disjoint parts, which `used` hands out atomically.
+// SAFETY: the arena is only accessed through pointers to disjoint parts, which `used` hands out atomically.
 unsafe impl Sync for Bump {}
 
-// SAFETY: a block lies inside the arena, is aligned as asked, and no two blocks overlap because `used` only grows.
+// SAFETY: a block is inside the arena and aligned as requested, and blocks do not overlap because `used` only grows.
 unsafe impl GlobalAlloc for Bump {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let start = self.arena.get().cast::<u8>();

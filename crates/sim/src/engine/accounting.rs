@@ -1,10 +1,10 @@
-//! The accounting of a run: who is up, who names whom, what was counted, and the three times.
+//! The accounting of a run: which nodes are up, which leader each names, what was counted, and the election times.
 //!
-//! Whatever drives nodes (the general engine, a replay) tells the accounting what happens, in order, and closes each tick;
-//! [`Accounting::finish`] makes the [`Outcome`] of it. So all drivers agree on what the words of a report mean:
+//! The general engine and replays report what happens, in order, and close each tick. [`Accounting::finish`] makes the
+//! [`Outcome`]. So all drivers share the definitions:
 //!
-//! - A node that is down names nobody and does not lead.
-//! - A node *enters* the leader state when it leads and did not before; leading again changes nothing.
+//! - A node that is down names no leader and does not lead.
+//! - A node *enters* the leader state when it leads and did not before. Leading again changes nothing.
 //! - There is agreement at the end of a tick if every live node names the same position and that one is in leader
 //!   state.
 
@@ -14,50 +14,50 @@ use hustings_protocol::{Fact, Id, Message, Rank};
 
 use crate::outcome::{Collisions, Load, Outcome, Times};
 
-/// Names nobody.
+/// The node names no leader.
 const NOBODY: u32 = u32::MAX;
-/// Names an id that no position has.
+/// The node names an id that no position has.
 const STRANGER: u32 = u32::MAX - 1;
-/// No message has come in yet.
+/// No message has arrived yet.
 const NEVER: u64 = u64::MAX;
 
-/// Who is up, who names whom, what was counted, and when.
+/// Which nodes are up, which leader each names, what was counted, and when.
 #[derive(Clone, Debug)]
 pub(crate) struct Accounting {
     directory: Directory,
-    /// How many positions take part; an informer outside comes after them.
+    /// The number of positions that take part. An outside informer comes after them.
     members: u32,
     live: Vec<bool>,
     live_count: u32,
     /// No live position is lower than this one.
     lowest_live: u32,
-    /// The position that each node names.
+    /// The position that each node names as leader.
     names: Vec<u32>,
     leading: Vec<bool>,
-    /// When a node began to name whom it names, or entered the leader state it holds.
+    /// Since when a node names its leader, or is in leader state.
     since: Vec<u64>,
-    /// How many nodes name this position.
+    /// How many nodes name each position.
     followers: Vec<u32>,
     roles_changed: bool,
-    /// Who changed its role or went down in this tick, where somebody asked for that.
+    /// The nodes whose role changed in this tick, if changes are tracked.
     changed: Option<Vec<u32>>,
     agreed: Option<(u32, u64)>,
     by_kind: Vec<u64>,
     bytes: u64,
     lost: u64,
     load: Vec<u64>,
-    /// The last tick with an arrival, and how many there were.
+    /// The last tick with an arrival, and the number of arrivals in it.
     arrivals: Vec<(u64, u64)>,
     collisions: Collisions,
     quiescent: Option<u64>,
-    /// How many nodes there are, as far as each one knows, and the names that they were given; only of those who know.
+    /// The size of the network and the name of its own that each node has found out, if it has.
     sizes: BTreeMap<u32, u64>,
     own_names: BTreeMap<u32, u64>,
 }
 
 impl Accounting {
-    /// Empty accounting for nodes with these ranks and so many kinds of messages; everybody is up. The first `members` of
-    /// them take part in the election.
+    /// An empty accounting for nodes with these ranks and `kinds` kinds of messages. All nodes are up. The first
+    /// `members` of them take part in the election.
     pub(crate) fn new<R: Rank>(ranks: &[R], members: u32, kinds: usize) -> Self {
         let size = ranks.len();
         Accounting {
@@ -85,17 +85,17 @@ impl Accounting {
         }
     }
 
-    /// From now on [`Accounting::changed`] lists whose role changed.
+    /// From now on [`Accounting::changed_roles`] lists the nodes whose role changed.
     pub(crate) fn track_changes(&mut self) {
         self.changed = Some(Vec::new());
     }
 
-    /// The nodes whose role changed in this tick, as often as it did.
+    /// The nodes whose role changed in this tick, once for each change.
     pub(crate) fn changed_roles(&self) -> &[u32] {
         self.changed.as_deref().unwrap_or_default()
     }
 
-    /// How many positions there are.
+    /// The number of positions.
     pub(crate) fn size(&self) -> u32 {
         self.live.len() as u32
     }
@@ -111,13 +111,13 @@ impl Accounting {
         self.leading[at as usize]
     }
 
-    /// The position that a node names, if it names one.
+    /// The position that a node names as leader.
     pub(crate) fn leader_of(&self, at: u32) -> Option<u32> {
         let name = self.names[at as usize];
         (name < STRANGER).then_some(name)
     }
 
-    /// When a node began to name whom it names.
+    /// Since when a node names its leader.
     pub(crate) fn leader_since(&self, at: u32) -> u64 {
         self.since[at as usize]
     }
@@ -128,7 +128,7 @@ impl Accounting {
         self.directory.position(id)
     }
 
-    /// A node goes down. Nothing happens if it is down already.
+    /// A node goes down. Does nothing if it is down already.
     pub(crate) fn mark_down(&mut self, at: u32, tick: u64) {
         if std::mem::replace(&mut self.live[at as usize], false) {
             self.set_role(at, NOBODY, false, tick);
@@ -142,7 +142,7 @@ impl Accounting {
         }
     }
 
-    /// A node comes up and names nobody. Nothing happens if it is up already.
+    /// A node comes up and names no leader. Does nothing if it is up already.
     pub(crate) fn mark_up(&mut self, at: u32) {
         if !std::mem::replace(&mut self.live[at as usize], true) {
             self.roles_changed = true;
@@ -156,13 +156,13 @@ impl Accounting {
         self.set_role(at, at, true, tick);
     }
 
-    /// A node names another one.
+    /// A node names another one as leader.
     pub(crate) fn set_following(&mut self, at: u32, leader: Id, tick: u64) {
         let name = self.directory.position(leader).unwrap_or(STRANGER);
         self.set_role(at, name, false, tick);
     }
 
-    /// A node names nobody.
+    /// A node no longer names a leader.
     pub(crate) fn clear_leader(&mut self, at: u32, tick: u64) {
         self.set_role(at, NOBODY, false, tick);
     }
@@ -187,21 +187,21 @@ impl Accounting {
         }
     }
 
-    /// So many messages of this content were sent.
+    /// Counts messages with this content.
     #[inline]
     pub(crate) fn count_sent<M: Message>(&mut self, message: &M, count: u64) {
         self.by_kind[message.kind()] += count;
-        // What cannot be encoded has no length; such a message could not travel on a network either.
+        // A message that cannot be encoded has no length. It could not travel on a network either.
         let length = postcard::experimental::serialized_size(message).unwrap_or(0);
         self.bytes += length as u64 * count;
     }
 
-    /// A message did not arrive.
+    /// Counts a message that did not arrive.
     pub(crate) fn count_lost(&mut self) {
         self.lost += 1;
     }
 
-    /// A node handles a message.
+    /// Counts a message that a node handles.
     #[inline]
     pub(crate) fn count_delivered(&mut self, at: u32, tick: u64, is_periodic: bool) {
         self.load[at as usize] += 1;
@@ -218,7 +218,7 @@ impl Accounting {
         }
     }
 
-    /// A node finds something out.
+    /// A node has found something out.
     pub(crate) fn record_fact(&mut self, at: u32, fact: Fact) {
         match fact {
             Fact::Size(size) => self.sizes.insert(at, size),
@@ -227,19 +227,19 @@ impl Accounting {
         };
     }
 
-    /// The size that every live node has found.
+    /// The size that every live node has found out.
     fn estimate(&self) -> Option<u64> {
         let (_, &first) = self.sizes.first_key_value()?;
         let all = self.sizes.len() == self.live_count as usize;
         (all && self.sizes.values().all(|&size| size == first)).then_some(first)
     }
 
-    /// A timer did something.
+    /// A timer made progress.
     pub(crate) fn mark_active(&mut self, tick: u64) {
         self.quiescent = Some(tick);
     }
 
-    /// Nothing more happens in this tick.
+    /// Ends a tick.
     #[inline]
     pub(crate) fn close_tick(&mut self, tick: u64) {
         if std::mem::replace(&mut self.roles_changed, false) {
@@ -269,7 +269,7 @@ impl Accounting {
         self.names.iter().any(|&name| name < STRANGER && !self.leading[name as usize])
     }
 
-    /// The result. `hung`: mail is still under way.
+    /// The outcome. `hung`: messages are still in flight.
     pub(crate) fn finish<R: Rank>(self, ranks: &[R], hung: bool, notice: Vec<(&'static str, u64)>) -> Outcome {
         let leaders: Vec<u32> = (0..self.members).filter(|&at| self.leading[at as usize]).collect();
         let leader = leaders.iter().copied().max_by_key(|&at| ranks[at as usize]);
@@ -313,10 +313,10 @@ fn load(mut handled: Vec<u64>, members: u32) -> Load {
     }
 }
 
-/// Finds positions by id.
+/// Positions by id.
 #[derive(Clone, Debug)]
 pub(crate) enum Directory {
-    /// Every id is its position plus this.
+    /// Every id is its position plus `by`.
     Shifted { by: u64, size: u64 },
     /// Ids with their positions, ascending.
     Sorted(Vec<(u64, u32)>),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn agreement_counts_from_the_end_of_the_tick_in_which_the_last_one_joins_in() {
+    fn agreement_begins_in_the_tick_of_the_last_follower() {
         let (ranks, mut accounting) = accounting(&[7, 9, 8]);
         accounting.set_leading(1, 3);
         accounting.close_tick(3);
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_can_end_or_bring_agreement() {
+    fn a_crash_can_end_or_complete_agreement() {
         let (ranks, mut accounting) = accounting(&[0, 1, 2]);
         accounting.set_leading(0, 1);
         accounting.set_following(1, Id(0), 1);
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn naming_oneself_is_not_leading_and_a_stranger_is_nobody() {
+    fn naming_oneself_is_not_leading_and_unknown_ids_are_ignored() {
         let (ranks, mut accounting) = accounting(&[4]);
         accounting.set_following(0, Id(4), 1);
         accounting.close_tick(1);
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_of_several_leaders_is_named() {
+    fn reports_the_greatest_of_several_leaders() {
         let (ranks, mut accounting) = accounting(&[30, 10, 20]);
         (0..3).for_each(|at| accounting.set_leading(at, 2));
         accounting.mark_down(0, 2);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn load_and_collisions() {
+    fn counts_load_and_collisions() {
         let (ranks, mut accounting) = accounting(&[0, 1, 2, 3]);
         for (at, tick) in [(0, 1), (1, 1), (1, 1), (1, 1), (1, 2), (0, 2)] {
             accounting.count_delivered(at, tick, false);

@@ -1,4 +1,4 @@
-//! Messages whose type is hidden.
+//! Messages with an erased type.
 
 use std::any::Any;
 use std::fmt;
@@ -47,21 +47,21 @@ impl<M: Message> AnyMessage for M {
 }
 
 impl DynMessage {
-    /// A message of a protocol with so many kinds. What is beyond them is of the last one: a message that holds a
-    /// message does not know how many kinds are in there.
+    /// A message of a protocol with `kinds` kinds. A kind beyond them is mapped to the last one, because a message that
+    /// contains a message does not know how many kinds that one has.
     pub(super) fn new<M: Message>(message: M, kinds: usize) -> Self {
         let kind = message.kind().min(kinds.saturating_sub(1)) as u8;
         DynMessage { message: Arc::new(message), kind }
     }
 
-    /// The message itself. It must be of that type: every protocol is given its own messages only.
+    /// The message itself. The type must match: every protocol gets its own messages only.
     pub(super) fn typed<M: Message>(self) -> M {
         let message = self.message.into_any().downcast().expect("a message is given to the protocol that sent it");
         Arc::unwrap_or_clone(message)
     }
 }
 
-/// What was read from a file and not adopted yet.
+/// A message that was read from a file and has not been converted yet.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Unread(serde_json::Value);
@@ -73,7 +73,7 @@ impl Message for Unread {
     }
 }
 
-/// As many kinds as a message can have; each message knows the name of its own.
+/// The maximum number of kinds. Each message knows the name of its own.
 const ANY_KINDS: &[&str] = &["message"; MAX_KINDS];
 
 impl Message for DynMessage {

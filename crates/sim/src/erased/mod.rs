@@ -1,7 +1,7 @@
-//! Any protocol behind one type: [`DynProtocol`] is a [`Protocol`] itself, with boxed states and shared messages.
+//! Protocols with an erased type: [`DynProtocol`] is a [`Protocol`] with boxed states and shared messages.
 //!
-//! The general engine, replay and the traces are large, and need not be fast to the last nanosecond. Through this they
-//! are compiled once, not once for every algorithm and type of rank. The fast engine does without.
+//! The general engine, replay and the traces are large, and their speed is less important. With erased types they are
+//! compiled once, not once for every algorithm and type of rank. The fast engine does not use them.
 
 mod message;
 mod state;
@@ -23,11 +23,11 @@ pub use state::DynState;
 pub struct DynProtocol {
     protocol: Box<dyn AnyProtocol>,
     kinds: &'static [&'static str],
-    /// Its kinds with that of views behind them.
+    /// Its kinds, followed by the kind of view messages.
     kinds_in_runs: &'static [&'static str],
 }
 
-/// A rank of any type: its place in the order of all ranks of the election.
+/// A rank of any type: its position in the order of all ranks of the election.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct DynRank {
     order: u32,
@@ -35,7 +35,7 @@ pub struct DynRank {
 }
 
 impl DynRank {
-    /// The place among all ranks, from 0 for the one that beats nobody.
+    /// The position in the order of all ranks, from 0 for the lowest.
     pub fn order(self) -> u32 {
         self.order
     }
@@ -54,7 +54,7 @@ impl Rank for DynRank {
 }
 
 impl DynProtocol {
-    /// Hides the type of a protocol and of its ranks.
+    /// Erases the type of a protocol and of its ranks.
     pub fn new<P: Protocol>(protocol: P, ranks: &[P::Rank]) -> (Self, Vec<DynRank>) {
         let mut sorted = ranks.to_vec();
         sorted.sort_unstable();
@@ -65,8 +65,8 @@ impl DynProtocol {
         (DynProtocol { protocol, kinds, kinds_in_runs: Envelope::<P::Message>::KINDS }, ranks)
     }
 
-    /// Hides runs of a hidden protocol: so they are compiled once for all algorithms. `ranks` are those of all
-    /// positions, an informer outside included.
+    /// Erases the type of runs of an erased protocol, so that runs are compiled once for all algorithms. `ranks` has
+    /// the ranks of all positions, including an outside informer.
     pub fn in_runs(runs: Runs<DynProtocol>, ranks: &[DynRank]) -> Self {
         let kinds = runs.inner().kinds_in_runs;
         let mut sorted = ranks.to_vec();
@@ -80,7 +80,7 @@ impl DynProtocol {
         self.kinds
     }
 
-    /// Turns the messages of a record that was read from somewhere into messages of the protocol.
+    /// Converts the messages of a record that was read from a file into messages of the protocol.
     pub fn adopt(&self, mut record: Record<DynMessage>) -> Result<Record<DynMessage>, serde_json::Error> {
         let adopt = |message: &mut DynMessage| {
             *message = self.protocol.parse(message)?;
@@ -174,8 +174,8 @@ impl Protocol for DynProtocol {
     fn epoch(&self, state: &DynState) -> Epoch {
         self.protocol.epoch(state.inner())
     }
-    fn rounds(&self, held: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
-        match held {
+    fn rounds(&self, item: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+        match item {
             StateOrMessage::State(state) => self.protocol.rounds_of(state.inner_mut(), each),
             StateOrMessage::Message(message) => *message = self.protocol.rounds_in(message, each),
         }
@@ -194,7 +194,7 @@ impl Protocol for DynProtocol {
     }
 }
 
-/// A protocol whose type is hidden.
+/// The dyn-compatible part of [`Protocol`].
 trait AnyProtocol: Send + Sync {
     fn init(&self) -> Box<dyn AnyState>;
     fn observes_reachability(&self) -> bool;
@@ -209,17 +209,17 @@ trait AnyProtocol: Send + Sync {
 
 struct Typed<P: Protocol> {
     protocol: P,
-    /// All ranks, ascending: a [`DynRank`] is a place in it.
+    /// All ranks, ascending. A [`DynRank`] is an index into it.
     ranks: Vec<P::Rank>,
-    /// How many kinds of messages it has.
+    /// The number of message kinds.
     kinds: usize,
     open: Open<P>,
 }
 
-/// Why a state is of the type that a protocol expects.
+/// Why a state has the type that a protocol expects.
 const OWN_STATE: &str = "a state was made by the protocol that it is given to";
 
-/// Reads what is still unread in a message that was read.
+/// Converts messages inside a message that was read from a file.
 type Open<P> = fn(&P, <P as Protocol>::Message) -> Result<<P as Protocol>::Message, serde_json::Error>;
 
 fn open_inner(
@@ -290,7 +290,7 @@ impl<P: Protocol> AnyProtocol for Typed<P> {
     }
 }
 
-/// The context that the protocol sees.
+/// The context of the inner protocol.
 struct Inner<'a, R> {
     cx: &'a mut dyn Context<DynProtocol>,
     ranks: &'a [R],

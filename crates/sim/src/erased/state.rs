@@ -1,4 +1,4 @@
-//! States whose type is hidden.
+//! States with an erased type.
 
 use std::any::Any;
 use std::fmt;

@@ -1,11 +1,11 @@
-//! BucketMailbox: next tick's mail, thrown into buckets of neighbouring receivers and sorted there.
+//! A mailbox that sorts messages in buckets of neighbouring receivers.
 //!
-//! A message of many bytes must not go to a place of its own in a large array: that misses the cache once for every
-//! message. So mail is appended to one of a few hundred buckets, each for so few receivers that it can be sorted in the
-//! cache when they are due. Senders act in the order of their positions, so within a bucket mail lies in the order of
-//! sending, and a stable sort by receiver gives the order that the model asks for; mail by id or by the map included.
+//! Storing each message at a place of its own in a large array would miss the cache for every message. So messages are
+//! appended to one of a few hundred buckets. Each bucket is for so few receivers that it can be sorted in the cache.
+//! Senders act in the order of their positions, so within a bucket messages are in sending order, and a stable sort by
+//! receiver gives the required order. This includes messages sent by id or by index.
 //!
-//! A bucket is a list of chunks of entries. Chunks that were read are written again at once, while they are in the cache.
+//! A bucket is a list of chunks. Chunks that were read are reused at once, while they are in the cache.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -15,22 +15,23 @@ use hustings_protocol::Port;
 use super::links::Links;
 use super::mailbox::{Arrival, Link, Mailbox, Origin};
 
-/// How many entries a chunk holds.
+/// The number of entries in a chunk.
 const CHUNK: usize = 256;
 
-/// So many entries of a bucket can be sorted in the cache. (Half and twice as many are slower, if not by much.)
+/// A bucket of this many entries can be sorted in the cache. (Half and twice as many are slightly slower.)
 const MESSAGES_PER_BUCKET: usize = 1 << 16;
 
-/// The most receivers that share a bucket, as a power of 2.
+/// At most 2 to this power receivers share a bucket.
 const MAX_BUCKET_BITS: u32 = 13;
 
-/// With fewer entries than receivers divided by this, comparing is faster than counting.
+/// With fewer entries than receivers divided by this, sorting by comparison is faster than counting.
 const MIN_FILL_FOR_COUNTING: usize = 16;
 
-/// A entry that did not come over a link has this bit, and its sender's position instead of a slot.
+/// Marks an entry that did not come over a link. It holds its sender's position instead of a slot.
 const DIRECT_FLAG: u32 = 1 << 31;
 
-/// Where a entry goes (the upper half) and what it origin over: a slot, or a position with a mark.
+/// The receiver in the upper half. In the lower half the slot of the link, or the sender's position with
+/// [`DIRECT_FLAG`].
 #[derive(Clone, Copy)]
 struct Address(u64);
 
@@ -49,43 +50,43 @@ impl Address {
     }
 }
 
-/// A message and where it goes.
+/// A message and its address.
 pub(super) struct Entry<M> {
     address: Address,
     message: M,
 }
 
-/// Up to [`CHUNK`] entries; one without any room stands for none.
+/// Up to [`CHUNK`] entries. A chunk without capacity stands for a missing one.
 pub(super) type Chunk<M> = Vec<Entry<M>>;
 
-/// The entries for some receivers, in the order of sending.
+/// The entries for some receivers, in sending order.
 struct Bucket<M> {
     full: Vec<Chunk<M>>,
     last: Chunk<M>,
 }
 
-/// Mail from one range of positions to one range of positions.
+/// The messages from one range of positions to another.
 pub(super) struct BucketMailbox<M> {
     /// The first receiver.
     first: u32,
     /// A bucket is for 2 to this power receivers.
     width: u32,
     buckets: Vec<Bucket<M>>,
-    /// A bit for each bucket that has mail.
+    /// A bit for each bucket that has entries.
     used: Vec<u64>,
     count: usize,
-    /// The next bucket to be read.
+    /// The next bucket to read.
     next: usize,
-    /// The bucket that is being read, sorted.
+    /// The sorted entries of the bucket that is being read.
     open: Vec<(Address, MaybeUninit<M>)>,
-    /// Where the entries of each receiver begin; only while a bucket is being sorted.
+    /// Where the entries of each receiver begin. Used only while a bucket is sorted.
     begins: Vec<u32>,
-    /// A bucket with few entries; only while it is being sorted.
+    /// The entries of a sparse bucket. Used only while it is sorted.
     few: Chunk<M>,
 }
 
 impl<M> BucketMailbox<M> {
-    /// Makes room in a bucket.
+    /// Adds an empty chunk to a bucket.
     #[cold]
     #[inline(never)]
     fn new_chunk(&mut self, bucket: usize, pool: &mut Vec<Chunk<M>>) {
@@ -105,8 +106,9 @@ impl<M> BucketMailbox<M> {
             self.new_chunk(bucket, pool);
         }
         let last = &mut self.buckets[bucket].last;
-        // SAFETY: there is room for one more entry: it was looked for, or a chunk with room was just put in place.
-        // (`push` would look once more, and have a link out with the message's address, so that it is built in memory.)
+        // SAFETY: there is capacity for one more entry: it was checked above, or `new_chunk` has just provided it.
+        // (`Vec::push` would check again. Its growth path takes the message's address, so the message would be built in
+        // memory.)
         unsafe {
             last.as_mut_ptr().add(last.len()).write(Entry { address, message });
             last.set_len(last.len() + 1);
@@ -119,7 +121,7 @@ impl<M> Bucket<M> {
         self.full.iter().chain([&self.last])
     }
 
-    /// Hands out all entries; the chunks go to the pool.
+    /// Hands out all entries and returns the chunks to the pool.
     #[inline(always)]
     fn empty(&mut self, pool: &mut Vec<Chunk<M>>, mut take: impl FnMut(Entry<M>)) {
         for mut chunk in self.full.drain(..).chain([std::mem::take(&mut self.last)]) {
@@ -131,13 +133,13 @@ impl<M> Bucket<M> {
     }
 }
 
-/// How far the mail was read.
+/// How far the messages have been read.
 #[derive(Clone, Copy)]
 pub(super) struct Reader {
-    /// The next entry of the open bucket, and how many it has.
+    /// The next entry of the open bucket, and the number of its entries.
     at: usize,
     length: usize,
-    /// The last receiver, its first slot, and how many it has.
+    /// The last receiver, its first slot and its degree.
     node: u32,
     first: u32,
     degree: u32,
@@ -170,7 +172,7 @@ impl<M: Send> Mailbox<M> for BucketMailbox<M> {
         let chunks = slots.min(4 * range.len()) / CHUNK;
         let chunk = |_| {
             let mut chunk = Vec::with_capacity(CHUNK);
-            // Touched, so that the run does not pay for mapping it.
+            // Touch the memory here, so that the run does not pay for mapping it.
             chunk.spare_capacity_mut().fill_with(MaybeUninit::zeroed);
             chunk
         };
@@ -241,7 +243,8 @@ impl<M: Send> Mailbox<M> for BucketMailbox<M> {
         let at = reader.at;
         assert!(at < reader.length, "every entry is read once");
         reader.at = at + 1;
-        // SAFETY: `sort` filled the places below `length`, and each is read once: `at` only grows until the next bucket.
+        // SAFETY: `sort` filled the entries below `length`, and each is read once: `at` only grows until the next
+        // bucket.
         unsafe { boxes[0].open[at].1.assume_init_read() }
     }
 
@@ -254,7 +257,7 @@ impl<M: Send> Mailbox<M> for BucketMailbox<M> {
     }
 }
 
-/// Opens the next bucket that has mail. Says how many entries there are; 0 after the last bucket.
+/// Opens the next bucket that has entries. Returns their number; 0 after the last bucket.
 #[inline(never)]
 fn next_bucket<M>(boxes: &mut [BucketMailbox<M>], pool: &mut Vec<Chunk<M>>) -> usize {
     let (mut next, buckets) = (boxes[0].next, boxes[0].buckets.len());
@@ -273,7 +276,7 @@ fn next_bucket<M>(boxes: &mut [BucketMailbox<M>], pool: &mut Vec<Chunk<M>>) -> u
     length
 }
 
-/// Empties a bucket of all boxes into the place for the open one. Says how many entries there are.
+/// Moves the entries of one bucket from all mailboxes to `open`, sorted. Returns their number.
 fn sort<M>(boxes: &mut [BucketMailbox<M>], pool: &mut Vec<Chunk<M>>, bucket: usize) -> usize {
     let (mut open, mut begins) = (std::mem::take(&mut boxes[0].open), std::mem::take(&mut boxes[0].begins));
     let mut few = std::mem::take(&mut boxes[0].few);

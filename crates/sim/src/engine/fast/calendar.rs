@@ -1,4 +1,4 @@
-//! The calendar: everything of a tick that is not plain mail: starts, crashes, mail that origin back, timers.
+//! Everything in a tick other than arriving messages: starts, crashes, returned messages and timers.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,45 +6,45 @@ use hustings_protocol::{Id, Port, Timer};
 
 use crate::scenario::Start;
 
-/// Who gets a start signal, and when.
+/// Which positions get a start signal, and when.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Starts {
-    /// Every position at tick 0: no list is kept.
+    /// Every position at tick 0. No list is kept.
     All,
     /// These, ascending by tick, then position.
     At(Vec<Start>),
 }
 
 impl Starts {
-    /// These signals, ascending by tick, then position, in a network of so many positions.
+    /// These signals, ascending by tick, then position, in a network of `size` positions.
     pub(super) fn of(list: &[Start], size: u32) -> Self {
         let everybody = (0..size).map(|at| Start { at, tick: 0 });
         if everybody.eq(list.iter().copied()) { Starts::All } else { Starts::At(list.to_vec()) }
     }
 }
 
-/// A message that found its receiver down, on its link back to its sender.
+/// A message that found its receiver down and returns to its sender.
 pub(super) struct ReturnedMessage<M> {
     pub(super) sender: u32,
     pub(super) to: Destination,
     pub(super) message: M,
 }
 
-/// Whom a message was sent to.
+/// Where a message was sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Destination {
     /// The peer behind a port, and its position.
     Port(Port, u32),
-    /// A node, by its id.
+    /// A node by its id.
     Id(Id),
 }
 
-/// What happens at which tick, over a range of positions.
+/// The events of a range of positions, by tick.
 pub(super) struct Calendar<M> {
     starts: VecDeque<(u64, u32)>,
     /// All positions of this range start at tick 0.
     all_start_at_zero: bool,
-    /// When each node stops; empty if none ever does.
+    /// When each node crashes; empty if none does.
     down_from: Vec<u64>,
     crashes: VecDeque<(u64, u32)>,
     returns: BTreeMap<u64, Vec<ReturnedMessage<M>>>,
@@ -52,7 +52,7 @@ pub(super) struct Calendar<M> {
     next: u64,
 }
 
-/// What one tick holds beside plain mail; each list ascends by position.
+/// The events of one tick. Each list ascends by position.
 pub(super) struct TickEvents<M> {
     pub(super) all_start: bool,
     pub(super) starts: VecDeque<u32>,
@@ -72,7 +72,7 @@ impl<M> TickEvents<M> {
 }
 
 impl<M> Calendar<M> {
-    /// The calendar of a range of positions; `crashes` holds (tick, position), of all positions.
+    /// The calendar of a range of positions. `crashes` has the tick and the position of all crashes, in all ranges.
     pub(super) fn new(range: std::ops::Range<u32>, size: u32, starts: &Starts, crashes: &[(u64, u32)]) -> Self {
         let mut down_from = Vec::new();
         if !crashes.is_empty() {
@@ -81,7 +81,7 @@ impl<M> Calendar<M> {
                 down_from[node as usize] = down_from[node as usize].min(tick);
             }
         }
-        // Who is down cannot go down again: of several crashes of a node the first is one.
+        // Only the first crash of a node counts.
         let mut own: Vec<(u64, u32)> = crashes.iter().copied().filter(|(_, node)| range.contains(node)).collect();
         own.sort_unstable_by_key(|&(tick, node)| (node, tick));
         own.dedup_by_key(|&mut (_, node)| node);
@@ -105,13 +105,13 @@ impl<M> Calendar<M> {
         calendar
     }
 
-    /// The first tick from now on that holds anything.
+    /// The next tick with an event.
     #[inline(always)]
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Whether any node ever goes down.
+    /// Whether any node crashes.
     #[inline(always)]
     pub(super) fn has_crashes(&self) -> bool {
         !self.down_from.is_empty()
@@ -123,15 +123,15 @@ impl<M> Calendar<M> {
         self.down_from.is_empty() || self.down_from[node as usize] > tick
     }
 
-    /// A message sent now, at `tick`, to a node that will be down when it arrives. It is kept even if its sender will
-    /// be down then: until it goes down, the sender may send it again.
+    /// Schedules the return of a message, sent at `tick`, to a node that will be down when it arrives. The message is
+    /// kept even if its sender crashes before the return: until then, the sender may send it again.
     pub(super) fn return_to_sender(&mut self, tick: u64, message: ReturnedMessage<M>) {
         let due = tick + 2;
         self.returns.entry(due).or_default().push(message);
         self.next = self.next.min(due);
     }
 
-    /// Everything that this node sent there and that is on its link back, in sending order.
+    /// Takes the returning messages that this node sent there, in sending order.
     pub(super) fn take_returned(&mut self, sender: u32, to: Destination) -> Vec<M> {
         let mut taken = Vec::new();
         for list in self.returns.values_mut() {
@@ -153,7 +153,7 @@ impl<M> Calendar<M> {
         self.next = self.next.min(due);
     }
 
-    /// Inputs what this tick holds.
+    /// Takes the events of this tick.
     pub(super) fn open(&mut self, tick: u64) -> TickEvents<M> {
         if self.next > tick {
             return TickEvents::EMPTY;

@@ -1,18 +1,18 @@
-//! Mail by id or by the map, for mailboxes that are made for links: it is kept apart and sorted.
+//! Messages sent by id or by index, for mailboxes that are made for links. They are kept apart and sorted.
 
 use std::collections::VecDeque;
 
-/// A message to a node by its id.
+/// A message sent by id or by index.
 struct DirectMessage<M> {
     receiver: u32,
     sender: u32,
     message: M,
 }
 
-/// What was sent by id.
+/// The messages sent by id or by index.
 pub(super) struct DirectMessages<M> {
     messages: VecDeque<DirectMessage<M>>,
-    /// A node got mail from one sender both links_of in one tick: what origin first was not written down.
+    /// A node got messages from one sender both over a link and directly in one tick. Their order was not recorded.
     order_is_ambiguous: bool,
 }
 
@@ -29,20 +29,20 @@ impl<M> DirectMessages<M> {
         self.messages.push_back(DirectMessage { receiver, sender, message });
     }
 
-    /// Puts the mail of all ranges in order, in the first list; whether there is any.
+    /// Sorts the messages of all ranges into the first list. Returns whether there are any.
     pub(super) fn open<'a>(mut lists: impl Iterator<Item = &'a mut DirectMessages<M>>) -> bool
     where
         M: 'a,
     {
         let Some(first) = lists.next() else { return false };
         lists.for_each(|list| first.messages.append(&mut list.messages));
-        // Stable: a sender's mail keeps the order of sending.
+        // The sort is stable, so a sender's messages stay in sending order.
         first.messages.make_contiguous().sort_by_key(|message| (message.receiver, message.sender));
         !first.messages.is_empty()
     }
 
-    /// The receiver and the sender of the next message for a position below `bound`, if it comes before the mail over a
-    /// link that is next.
+    /// The receiver and the sender of the next message for a position below `bound`, if it comes before the next
+    /// message over a link.
     pub(super) fn next(&mut self, over_link: Option<(u32, u32)>, bound: u32) -> Option<(u32, u32)> {
         let place = self.messages.front().map(|message| (message.receiver, message.sender))?;
         if over_link == Some(place) {
@@ -54,12 +54,12 @@ impl<M> DirectMessages<M> {
         Some(place)
     }
 
-    /// What that message says.
+    /// The content of that message.
     pub(super) fn take(&mut self) -> M {
         self.messages.pop_front().expect("it was just announced").message
     }
 
-    /// Whether all of it origin out in order.
+    /// Returns whether the order of all messages was known.
     pub(super) fn close(&mut self) -> bool {
         debug_assert!(self.messages.is_empty(), "a message was not taken");
         !std::mem::take(&mut self.order_is_ambiguous)

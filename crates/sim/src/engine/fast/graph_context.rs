@@ -1,4 +1,4 @@
-//! What a node sees and does: the context of [`super::graph_driver`].
+//! The [`Context`] of nodes in [`super::graph_driver`].
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use super::mailbox::{Link, Mailbox};
 use super::measurement::Meter;
 use super::range_accounting::{Counts, RangeAccounting};
 
-/// So many receivers side by side are quicker told together than one by one.
+/// From this many neighbouring receivers on, adding a span is faster than adding single messages.
 const MIN_SPAN: usize = 16;
 
-/// What a node sees while it handles an event.
+/// The context of the node that handles an event.
 pub(super) struct GraphContext<'a, 'b, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
     pub(super) node: u32,
     pub(super) first: usize,
@@ -25,7 +25,7 @@ pub(super) struct GraphContext<'a, 'b, P: Protocol, L, B: Mailbox<P::Message>, M
     pub(super) pool: &'a mut B::Pool,
     pub(super) borders: &'a [(u32, usize)],
     pub(super) counts: &'a mut Counts,
-    /// Whether the handler had any effect. Read after timers only; elsewhere the compiler leaves it out.
+    /// Whether the handler had any effect. Only read after timers; elsewhere the compiler removes it.
     pub(super) acted: bool,
     pub(super) meter: PhantomData<Mt>,
 }
@@ -44,8 +44,8 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphContext<'_, 
     fn put(&mut self, port: u32, message: P::Message) {
         let receiver = self.links.receiver(self.node, self.first, port);
         if !self.accounting.calendar.is_up(receiver, self.accounting.tick + 1) {
-            // A copy: a message whose address is given away would be built in memory, and read back in one piece before
-            // it has arrived there.
+            // Clone the message. Passing its address to a cold function would make the compiler build it in memory, and
+            // reading it back in one piece would stall.
             return self.return_to_sender(port, receiver, message.clone());
         }
         let slot = self.links.slot(self.node, self.first, port);
@@ -53,18 +53,19 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphContext<'_, 
         self.outbox[to].put(self.pool, Link { sender: self.node, receiver, slot }, message);
     }
 
-    /// Which range a slot belongs to. Counted, not searched: on a random graph nobody can guess it.
+    /// The range that a slot belongs to. It is counted without branches, because on a random graph a search would
+    /// mispredict them.
     #[inline(always)]
     fn range_of(&self, slot: usize) -> usize {
         let inner = &self.borders[1..self.borders.len() - 1];
         inner.iter().map(|border| usize::from(slot >= border.1)).sum()
     }
 
-    /// The same message to a range of ports.
+    /// Sends the same message to a range of ports.
     #[inline(always)]
     fn put_range(&mut self, ports: Range<u32>, message: P::Message) {
         if B::ACCEPTS_SPANS && ports.len() >= MIN_SPAN {
-            // Everybody is behind a port, in order, but the node itself.
+            // Ports are in the order of positions, and only the node itself has none.
             self.put_span(ports.start.min(self.node)..ports.end.min(self.node), message.clone());
             self.put_span(ports.start.max(self.node) + 1..ports.end.max(self.node) + 1, message);
         } else if let [outbox] = &mut *self.outbox
@@ -80,7 +81,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphContext<'_, 
         }
     }
 
-    /// The same message to receivers side by side; those that will be down are left out.
+    /// Sends the same message to a span of receivers. Messages to nodes that will be down return to the sender.
     fn put_span(&mut self, mut receivers: Range<u32>, message: P::Message) {
         while !receivers.is_empty() {
             let due = self.accounting.tick + 1;
@@ -99,7 +100,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphContext<'_, 
         }
     }
 
-    /// Mail by id, or by the map; nobody has the id if there is no receiver.
+    /// Sends by id or by index. Without a receiver the message is lost.
     fn put_direct(&mut self, receiver: Option<u32>, message: P::Message) {
         self.count(&message, 1);
         let Some((receiver, to)) =
@@ -118,13 +119,13 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphContext<'_, 
         self.outbox[range].put_direct(self.pool, self.node, receiver, message);
     }
 
-    /// What an informer outside says of leaders counts for nothing.
+    /// An outside informer does not take part in the election.
     #[inline(always)]
     fn is_member(&self) -> bool {
         !L::IS_RING || self.node < self.links.members()
     }
 
-    /// Accounting a message whose receiver will be down when it arrives.
+    /// Counts a message whose receiver will be down when it arrives, and schedules its return.
     #[cold]
     #[inline(never)]
     fn return_to_sender(&mut self, port: u32, receiver: u32, message: P::Message) {

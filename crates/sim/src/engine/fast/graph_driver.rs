@@ -1,8 +1,8 @@
-//! The driver for every network: mail lies in [`Mailbox`]es.
+//! The driver for all networks but plain rings. Messages are in [`Mailbox`]es.
 //!
-//! Positions are split in contiguous ranges. Each range has its own accounting and states, and writes a mailbox for every
-//! range; at the end of a tick they change hands. Nothing else is shared, so the result does not depend on how many
-//! ranges there are or which thread runs which.
+//! Positions are split into contiguous ranges. Each range has its own accounting and states, and writes a mailbox for
+//! every range. At the end of a tick the mailboxes are exchanged. Ranges share nothing else, so the result does not
+//! depend on the number of ranges or threads.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -20,16 +20,17 @@ use super::measurement::Meter;
 use super::range_accounting::{Counts, EngineInput, RangeAccounting, outcome};
 use crate::outcome::Outcome;
 
-/// Below so many messages a tick is run by one thread: waking another costs more than it helps.
+/// Ticks with fewer messages run on one thread: waking another one costs more than it saves.
 const MIN_MESSAGES_FOR_THREADS: usize = 50_000;
 
-/// Every range has a mailbox for every range, so there are not too many.
+/// Every range has a mailbox for every range, so their number is limited.
 const MAX_RANGES: usize = 16;
 
-/// The links of a complete network grow with the square of its size: beyond this many the general engine takes less.
+/// The links of a complete network grow with the square of its size. Beyond this many, the general engine needs less
+/// memory.
 const MAX_SLOTS: usize = 1 << 30;
 
-/// Whether this driver serves a network.
+/// Whether this driver supports a network.
 pub(super) fn supports(links: impl Links) -> bool {
     links.size() >= 1 && links.first(links.size()) <= MAX_SLOTS
 }
@@ -40,14 +41,14 @@ struct Worker<'a, P: Protocol, L, B: Mailbox<P::Message>> {
     accounting: RangeAccounting<'a, P>,
     range: Range<u32>,
     states: Vec<P::State>,
-    /// Mail to this range, from each range.
+    /// Messages to this range, from each range.
     inbox: Vec<B>,
-    /// Mail from this range, to each range.
+    /// Messages from this range, to each range.
     outbox: Vec<B>,
     pool: B::Pool,
     /// Where the ranges begin, in positions and in slots; one more entry than ranges.
     borders: Arc<[(u32, usize)]>,
-    /// Whether this tick held a delivery, or a timer that did something.
+    /// Whether this tick had a delivery, or a timer that made progress.
     active: bool,
 }
 
@@ -59,12 +60,12 @@ pub(super) struct GraphRun<'a, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
 }
 
 impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphRun<'a, P, L, B, Mt> {
-    pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], links: L, plan: &EngineInput) -> Self {
-        let borders: Arc<[(u32, usize)]> = borders(links, plan.threads).into();
+    pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], links: L, input: &EngineInput) -> Self {
+        let borders: Arc<[(u32, usize)]> = borders(links, input.threads).into();
         let ranges = || borders.windows(2).map(|pair| pair[0].0..pair[1].0);
         let worker = |range: Range<u32>| Worker {
             links,
-            accounting: RangeAccounting::new::<Mt>(protocol, ranks, plan, range.clone(), links.members()),
+            accounting: RangeAccounting::new::<Mt>(protocol, ranks, input, range.clone(), links.members()),
             states: filled(range.len(), protocol.init()),
             inbox: ranges().map(|from| B::new(links, from, range.clone())).collect(),
             outbox: ranges().map(|to| B::new(links, range.clone(), to)).collect(),
@@ -73,13 +74,14 @@ impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphRun<'a, 
             borders: Arc::clone(&borders),
             active: false,
         };
-        GraphRun { workers: ranges().map(worker).collect(), until: plan.until, meter: PhantomData }
+        GraphRun { workers: ranges().map(worker).collect(), until: input.until, meter: PhantomData }
     }
 
     pub(super) fn memory(&self) -> usize {
         let worker = |worker: &Worker<'_, P, L, B>| {
-            let mail = worker.inbox.iter().chain(&worker.outbox).map(B::memory).sum::<usize>();
-            mail + B::pool_memory(&worker.pool)
+            let mailboxes = worker.inbox.iter().chain(&worker.outbox).map(B::memory).sum::<usize>();
+            mailboxes
+                + B::pool_memory(&worker.pool)
                 + worker.accounting.memory()
                 + worker.states.len() * size_of::<P::State>()
         };
@@ -89,17 +91,18 @@ impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphRun<'a, 
     /// Runs it; `None` if the protocol turns out to need the general engine.
     pub(super) fn run(mut self) -> Option<Outcome> {
         let mut times = ElectionTimes::default();
-        let mail_is_left = run_ticks::<P, L, B, Mt>(&mut self.workers, &mut times, self.until);
+        let messages_are_left = run_ticks::<P, L, B, Mt>(&mut self.workers, &mut times, self.until);
         let accounting: Vec<RangeAccounting<'_, P>> =
             self.workers.into_iter().map(|worker| worker.accounting).collect();
         if accounting.iter().any(|accounting| accounting.unsupported) {
             return None;
         }
-        Some(outcome(&accounting, &times, self.until, mail_is_left))
+        Some(outcome(&accounting, &times, self.until, messages_are_left))
     }
 }
 
-/// Where the ranges begin, in positions and in slots, so that each has about as many slots; one more entry than ranges.
+/// Where the ranges begin, in positions and in slots, with about the same number of slots in each; one more entry than
+/// ranges.
 fn borders(links: impl Links, threads: usize) -> Vec<(u32, usize)> {
     let size = links.size();
     let ranges = threads.clamp(1, MAX_RANGES).min(size.max(1) as usize);
@@ -118,7 +121,7 @@ fn borders(links: impl Links, threads: usize) -> Vec<(u32, usize)> {
     borders
 }
 
-/// Runs tick after tick; whether mail is left at the end.
+/// Runs tick after tick. Returns whether messages are in flight at the end.
 fn run_ticks<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter>(
     workers: &mut [Worker<'_, P, L, B>],
     times: &mut ElectionTimes,
@@ -126,18 +129,18 @@ fn run_ticks<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter>(
 ) -> bool {
     let mut tick = 0;
     loop {
-        let mail = waiting(workers);
-        if mail == 0 {
+        let waiting_messages = waiting(workers);
+        if waiting_messages == 0 {
             match workers.iter().map(|worker| worker.accounting.calendar.next()).min() {
                 Some(next) if next <= until => tick = tick.max(next),
                 _ => return false,
             }
         }
         if tick > until {
-            return mail > 0;
+            return waiting_messages > 0;
         }
         let (first, others) = workers.split_at_mut(1);
-        if others.is_empty() || mail < MIN_MESSAGES_FOR_THREADS {
+        if others.is_empty() || waiting_messages < MIN_MESSAGES_FOR_THREADS {
             first.iter_mut().chain(others).for_each(|worker| worker.tick::<Mt>(tick));
         } else {
             std::thread::scope(|scope| {
@@ -160,12 +163,12 @@ fn run_ticks<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter>(
     }
 }
 
-/// How many messages are in the inboxes.
+/// The number of messages in the inboxes.
 fn waiting<P: Protocol, L, B: Mailbox<P::Message>>(workers: &[Worker<'_, P, L, B>]) -> usize {
     workers.iter().flat_map(|worker| &worker.inbox).map(B::len).sum()
 }
 
-/// The end of a tick: what every range wrote for a range becomes its inbox, and the empty mailboxes go back.
+/// Ends a tick: the mailboxes that were written become inboxes, and the empty ones become outboxes.
 fn exchange<P: Protocol, L, B: Mailbox<P::Message>>(workers: &mut [Worker<'_, P, L, B>]) {
     for to in 0..workers.len() {
         for from in 0..to {
@@ -201,11 +204,13 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
         }
     }
 
-    /// Delivers all mail for positions below `bound`. Not inlined: the handlers are melted in here, and only here.
+    /// Delivers all messages for positions below `bound`. It is not inlined, so that the handlers are inlined here and
+    /// only here.
     #[inline(never)]
     fn deliver<Mt: Meter>(&mut self, inbox: &mut [B], reader: &mut B::Reader, bound: u32, counts: &mut Counts) {
         let (start, mut local) = (self.range.start, *reader);
-        // One for all, set anew for every message: it has an address, so each of its fields costs a write.
+        // One context for all messages. It has an address, so setting a field costs a write, and only the fields that
+        // change are set.
         let mut cx = GraphContext::<P, L, B, Mt> {
             node: 0,
             first: 0,
@@ -237,7 +242,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
         *reader = local;
     }
 
-    /// A tick with everything that it may hold, node by node.
+    /// Runs one tick with all kinds of events, node by node.
     #[inline(never)]
     fn special<Mt: Meter>(&mut self, inbox: &mut [B], reader: &mut B::Reader, counts: &mut Counts) {
         let tick = self.accounting.tick;
@@ -253,8 +258,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
             ];
             let special = heads.into_iter().flatten().min();
             let bound = special.unwrap_or(self.range.end);
-            // Before the next node with something special: nodes that only start (nobody has mail then), or only have
-            // mail.
+            // Nodes before the next one with other events only start (then nobody has messages) or only have messages.
             while next_to_start < bound {
                 self.start::<Mt>(next_to_start, counts);
                 next_to_start += 1;
@@ -271,7 +275,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
             if starts_now && self.accounting.calendar.is_up(node, tick) {
                 self.start::<Mt>(node, counts);
             }
-            // Mail for nodes that are down at arrival was never put in: all of this is delivered.
+            // Messages to nodes that are down on arrival were never queued, so all of these are delivered.
             self.deliver::<Mt>(inbox, reader, node + 1, counts);
             while let Some(lost) = returns.pop_front_if(|first| first.sender == node) {
                 if self.accounting.calendar.is_up(node, tick) {
@@ -298,7 +302,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
         });
     }
 
-    /// Whether the timer did something.
+    /// Fires a timer. Returns whether it made progress.
     fn fire<Mt: Meter>(&mut self, node: u32, timer: Timer, counts: &mut Counts) -> bool {
         let before = self.states[(node - self.range.start) as usize].clone();
         let acted = self.at::<Mt, _>(node, counts, |protocol, state, cx| {

@@ -1,4 +1,4 @@
-//! The leader_index: who names whom, who leads, and since when. Constant work per change, no scan.
+//! Which leader each node names, which nodes lead, and since when. Every change takes constant time.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,22 +7,22 @@ use hustings_protocol::{Id, Rank};
 use super::large_pages::filled;
 use crate::outcome::Times;
 
-/// Nobody is named.
+/// The entry of nodes that name no leader.
 const NOBODY: u32 = 0;
 
-/// Who names whom, over a range of positions.
+/// Which leader each node of a range of positions names.
 pub(super) struct LeaderIndex {
-    /// What each node names: an index into `named`.
+    /// The leader that each node names, as an index into `named`.
     names: Vec<u32>,
-    /// Every id that was ever named, and how many live nodes name it now; entry 0 stands for nobody.
+    /// Every id that was ever named, and how many live nodes name it now. Entry 0 stands for no leader.
     named: Vec<(Option<Id>, u64)>,
-    /// The entry that was used last: almost always the one that is used next.
+    /// The entry that was used last. It is almost always the next one to be used, too.
     latest: u32,
-    /// Where an id's entry is. Never iterated.
+    /// The entry of each id. Never iterated.
     entries: HashMap<Id, u32>,
-    /// Live leaders and since when they lead.
+    /// Live leaders, and since when they lead.
     leaders: BTreeMap<u32, u64>,
-    /// A bit for each leader, so that everybody else is told apart at once; empty until somebody leads.
+    /// A bit for each leader, for a fast check in `depose`; empty before the first leader.
     leading: Vec<u64>,
     live: u64,
     changed: bool,
@@ -129,7 +129,7 @@ impl LeaderIndex {
         self.depose(node);
     }
 
-    /// The node went down: it neither names nor leads.
+    /// A node goes down: it no longer names a leader or leads.
     pub(super) fn crash(&mut self, node: u32) {
         self.set(node, NOBODY);
         self.depose(node);
@@ -140,19 +140,19 @@ impl LeaderIndex {
         self.latest = most.expect("entry 0 is always there") as u32;
     }
 
-    /// Whether all live nodes name the same one. If they do it is the latest named: whoever was last to name, or the
-    /// last crash, made it so.
+    /// Whether all live nodes name the same leader. If so, it is the latest entry, because the last node to name a
+    /// leader, or the last crash, completed the agreement.
     #[inline(always)]
     fn is_unanimous(&self) -> bool {
         self.named[self.latest as usize].1 == self.live
     }
 
-    /// What a node names.
+    /// The leader that a node names.
     pub(super) fn names(&self, node: u32) -> Option<Id> {
         self.named[self.names[self.place(node)] as usize].0
     }
 
-    /// Whether anything changed since this was last asked.
+    /// Whether anything changed since the last call.
     #[inline(always)]
     pub(super) fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
@@ -166,7 +166,7 @@ impl LeaderIndex {
         self.leaders.iter().map(|(&node, &since)| (node, since))
     }
 
-    /// How many live nodes name this id.
+    /// The number of live nodes that name this id.
     pub(super) fn supporters(&self, id: Id) -> u64 {
         if self.named[self.latest as usize].0 == Some(id) {
             return self.named[self.latest as usize].1;
@@ -175,16 +175,16 @@ impl LeaderIndex {
     }
 }
 
-/// The three times as they are now, over all ranges' leader_indices.
+/// The times of the election so far, over the leader indices of all ranges.
 #[derive(Default)]
 pub(super) struct ElectionTimes {
-    /// Whom all name, and since when.
+    /// The leader that all live nodes name, and since when.
     agreed: Option<(u32, u64)>,
     pub(super) quiescent: Option<u64>,
 }
 
 impl ElectionTimes {
-    /// Destination be called at the end of a tick in which a leader_index changed.
+    /// Called at the end of every tick in which a leader index changed.
     #[inline]
     pub(super) fn end_of_tick<R: Rank>(&mut self, tick: u64, leader_indices: &[&LeaderIndex], ranks: &[R]) {
         let agreed = agreement(leader_indices, ranks);
@@ -199,7 +199,7 @@ impl ElectionTimes {
     }
 }
 
-/// The greatest live leader and since when it leads.
+/// The live leader with the greatest rank, and since when it leads.
 pub(super) fn final_leader<R: Rank>(leader_indices: &[&LeaderIndex], ranks: &[R]) -> Option<(u32, u64)> {
     leader_indices.iter().flat_map(|leader_index| leader_index.leaders()).max_by_key(|&(node, _)| ranks[node as usize])
 }
@@ -207,7 +207,7 @@ pub(super) fn final_leader<R: Rank>(leader_indices: &[&LeaderIndex], ranks: &[R]
 /// The live leader that every live node names.
 #[inline(always)]
 pub(super) fn agreement<R: Rank>(leader_indices: &[&LeaderIndex], ranks: &[R]) -> Option<u32> {
-    // Almost always they disagree, which is told at once.
+    // Almost always they disagree, which this check finds out quickly.
     if leader_indices.iter().all(|leader_index| leader_index.is_unanimous()) {
         common_leader(leader_indices, ranks)
     } else {
@@ -215,7 +215,7 @@ pub(super) fn agreement<R: Rank>(leader_indices: &[&LeaderIndex], ranks: &[R]) -
     }
 }
 
-/// The live leader that every live node names, where all nodes of each range name the same one.
+/// The live leader that every live node names, given that all nodes of each range name the same leader.
 #[inline(never)]
 fn common_leader<R: Rank>(leader_indices: &[&LeaderIndex], ranks: &[R]) -> Option<u32> {
     let (leader, _) = final_leader(leader_indices, ranks)?;

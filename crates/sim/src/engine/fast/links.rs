@@ -1,4 +1,4 @@
-//! The links of a network, numbered.
+//! Networks with numbered links.
 
 use std::ops::Range;
 
@@ -7,25 +7,25 @@ use hustings_protocol::Port;
 use super::mailbox::Link;
 use crate::topology::{Complete, Graph, Ring};
 
-/// A network whose directed links are numbered by receiver, then by sender.
+/// A network whose directed links are numbered by receiver, then by sender. The number of a link is its slot.
 pub(super) trait Links: Copy + Send + Sync {
     /// Whether a node knows the ranks of its peers.
     const PEERS_ARE_KNOWN: bool;
-    /// Whether it is a ring, whose nodes may remove_peer each other off; and there may be an informer outside.
+    /// Whether it is a ring. Its nodes may remove peers, and it may have an outside informer.
     const IS_RING: bool = false;
-    /// How many positions, an informer outside included.
+    /// The number of positions, including an outside informer.
     fn size(&self) -> u32;
-    /// How many positions take part in the election: all but an informer outside.
+    /// The number of positions that take part in the election, without an outside informer.
     fn members(&self) -> u32 {
         self.size()
     }
-    /// The first slot of a receiver; that of `size` is the number of slots.
+    /// The first slot of a receiver. For `size` it is the number of slots.
     fn first(&self, receiver: u32) -> usize;
-    /// Who is behind a port. `first` is the node's own first slot.
+    /// The position behind a port. `first` is the node's own first slot.
     fn receiver(&self, node: u32, first: usize, port: u32) -> u32;
-    /// The slot of the link that a port leads to. `first` is the node's own first slot.
+    /// The slot of the link behind a port. `first` is the node's own first slot.
     fn slot(&self, node: u32, first: usize, port: u32) -> usize;
-    /// Both, for a range of ports.
+    /// The links behind a range of ports.
     #[inline(always)]
     fn links_of(&self, node: u32, first: usize, ports: Range<u32>) -> impl Iterator<Item = Link> {
         ports.map(move |port| Link {
@@ -83,7 +83,7 @@ impl Links for Complete {
     }
 }
 
-/// A ring whose members may reach each other across, by the map; perhaps with an informer outside.
+/// A ring whose members can send to each other by index, with or without an outside informer.
 #[derive(Clone, Copy)]
 pub(super) struct MappedRing {
     pub(super) ring: Ring,

@@ -1,10 +1,13 @@
-//! What a driver asks of a mailbox: next tick's mail from one range of positions to one range of positions.
+//! The interface between a driver and its mailboxes. A mailbox holds the messages that one range of positions sends to
+//! another in one tick.
 //!
-//! Mail must come out by receiver, then by sender, then in the order of sending. There are several links_of to see to that,
-//! and which one is fastest depends on the network and on the size of a message:
+//! Messages must come out by receiver, then by sender, then in sending order. Which mailbox is fastest depends on the
+//! network and on the size of a message:
 //!
-//! - [`super::matrix_mailbox`]: a bit for every pair of nodes; for complete networks, and messages of a byte or less;
-//! - [`super::bucket_mailbox`]: mail is thrown into buckets of neighbouring receivers and sorted there; for everything else.
+//! - [`super::matrix_mailbox`] has a slot for every pair of nodes: for complete networks and messages of at most one
+//!   byte.
+//! - [`super::bucket_mailbox`] appends messages to buckets of neighbouring receivers and sorts each bucket: for
+//!   everything else.
 
 use std::ops::Range;
 
@@ -12,74 +15,75 @@ use hustings_protocol::Port;
 
 use super::links::Links;
 
-/// The link that a message takes.
+/// The directed link that a message takes.
 #[derive(Clone, Copy)]
 pub(super) struct Link {
     pub(super) sender: u32,
     pub(super) receiver: u32,
-    /// Its number among all links: see [`Links`].
+    /// The number of the link; see [`Links`].
     pub(super) slot: usize,
 }
 
-/// How a message origin.
+/// Where a message comes from.
 #[derive(Clone, Copy)]
 pub(super) enum Origin {
-    /// Over a link.
+    /// A link, seen from the receiver.
     Port(Port),
-    /// From this position, by id or by the map.
+    /// The sender's position, if it was sent by id or by index.
     Position(u32),
 }
 
-/// A message at its receiver; what it says is asked for by itself, because messages are best copied as a whole.
+/// A message at its receiver. The content is read separately, because messages are copied fastest as a whole.
 #[derive(Clone, Copy)]
 pub(super) struct Arrival {
     pub(super) node: u32,
-    /// The receiver's first slot and its number of links.
+    /// The receiver's first slot, and the number of its links.
     pub(super) first: usize,
     pub(super) degree: u32,
     pub(super) origin: Origin,
 }
 
-/// Next tick's mail from one range of positions to one range of positions.
+/// The messages from one range of positions to another, to be delivered in the next tick.
 pub(super) trait Mailbox<M>: Sized + Send {
-    /// How far a range's mail was read. It is copied, so that a loop can hold it in registers.
+    /// How far the messages of a range have been read. It is `Copy`, so that a loop can hold it in registers.
     type Reader: Copy;
-    /// What a range keeps to write on.
+    /// Reusable buffers of a range.
     type Pool: Send;
 
-    /// An empty one, its memory touched.
+    /// An empty mailbox whose memory has been touched.
     fn new<L: Links>(links: L, from: Range<u32>, to: Range<u32>) -> Self;
 
-    /// What there is to write on at the beginning, touched.
+    /// The initial buffers of a range, touched.
     fn pool<L: Links>(links: L, range: Range<u32>) -> Self::Pool;
 
-    /// How many bytes it holds.
+    /// The number of bytes that it holds.
     fn memory(&self) -> usize;
 
-    /// How many bytes there are to write on.
+    /// The number of bytes that a pool holds.
     fn pool_memory(pool: &Self::Pool) -> usize;
 
-    /// How many messages are in it.
+    /// The number of messages.
     fn len(&self) -> usize;
 
-    /// Mail over a link.
+    /// Adds a message over a link.
     fn put(&mut self, pool: &mut Self::Pool, link: Link, message: M);
 
-    /// Whether it takes the same message to several receivers at once, and the network's ports lead there in order.
+    /// Whether the mailbox accepts one message for a span of receivers at once. The network's ports must then be in the
+    /// order of positions.
     const ACCEPTS_SPANS: bool = false;
 
-    /// The same message to several receivers side by side; only where it takes them.
+    /// Adds the same message for a span of receivers. Called only if the mailbox accepts spans.
     fn put_span(&mut self, sender: u32, receivers: Range<u32>, message: M) {
         let _ = (sender, receivers, message);
     }
 
-    /// Mail by id, or by the map.
+    /// Adds a message that was sent by id or by index.
     fn put_direct(&mut self, pool: &mut Self::Pool, sender: u32, receiver: u32, message: M);
 
-    /// Gets the mail that all ranges wrote for one range ready to be read.
+    /// Prepares the mailboxes that all ranges wrote for one range for reading.
     fn open(boxes: &mut [Self]) -> Self::Reader;
 
-    /// The next message for a position below the bound.
+    /// The next message for a position below `bound`.
     fn next<L: Links>(
         boxes: &mut [Self],
         pool: &mut Self::Pool,
@@ -88,10 +92,10 @@ pub(super) trait Mailbox<M>: Sized + Send {
         bound: u32,
     ) -> Option<Arrival>;
 
-    /// What the message says that [`Mailbox::next`] gave; asked once.
+    /// The content of the message that [`Mailbox::next`] returned. Called once for each.
     fn message(boxes: &mut [Self], reader: &mut Self::Reader) -> M;
 
-    /// Everything was read: they are empty again. Says whether all of it origin out in order.
+    /// Empties the mailboxes after everything was read. Returns whether the order of all messages was known.
     fn close(boxes: &mut [Self]) -> bool;
 }
 
@@ -103,10 +107,10 @@ mod tests {
     use crate::rng::{Purpose, Stream};
     use crate::topology::{Complete, Network, Topology};
 
-    /// Receiver, sender, whether it origin over a link, and what it says.
+    /// Receiver, sender, whether it came over a link, and the content.
     type Read = (u32, u32, bool, u32);
 
-    /// Several ranges of senders write to one range of receivers; tick after tick, each read to the end.
+    /// Several ranges of senders write to one range of receivers, tick after tick, and each tick is read to its end.
     fn comes_out_in_order<B: Mailbox<u32>, L: Links>(links: L, to: Range<u32>, stream: &mut Stream) {
         let middle = links.size() / 3;
         let mut boxes = [0..middle, middle..links.size()].map(|from| B::new(links, from, to.clone()));
@@ -116,7 +120,7 @@ mod tests {
             for sender in 0..links.size() {
                 let outbox = &mut boxes[usize::from(sender >= middle)];
                 let (first, degree) = (links.first(sender), (links.first(sender + 1) - links.first(sender)) as u32);
-                // Sometimes all at once, which a matrix takes as a span.
+                // Sometimes send to a whole span at once.
                 if B::ACCEPTS_SPANS && stream.below(4) == 0 && density > 0 {
                     let span = to.start.max(sender + 1)..to.end;
                     if !span.is_empty() {
@@ -133,7 +137,8 @@ mod tests {
                         plain.push((receiver, sender, true, number));
                     }
                 }
-                // By id, to one whom it sends nothing else: only so is the order told by all kinds.
+                // Send by id only to a receiver that gets nothing else from this sender: not every mailbox orders the
+                // two against each other.
                 let receiver = to.start + stream.below(to.len() as u64) as u32;
                 if stream.below(3) == 0 && !plain.iter().any(|read| (read.0, read.1) == (receiver, sender)) {
                     outbox.put_direct(&mut pool, sender, receiver, 5);
@@ -143,12 +148,12 @@ mod tests {
             assert_eq!(boxes.iter().map(B::len).sum::<usize>(), plain.len());
             plain.sort_by_key(|&(receiver, sender, ..)| (receiver, sender)); // stable: then in the order of sending
             assert_eq!(read(&mut boxes, &mut pool, links, to.clone()), plain);
-            assert!(B::close(&mut boxes), "all of it origin out in order");
+            assert!(B::close(&mut boxes), "the order of all messages is known");
             assert_eq!(boxes.iter().map(B::len).sum::<usize>(), 0);
         }
     }
 
-    /// Reads everything, with a stop on the link as before a node with something special.
+    /// Reads everything, with a pause in the middle as before a node with other events.
     fn read<B: Mailbox<u32>, L: Links>(boxes: &mut [B], pool: &mut B::Pool, links: L, to: Range<u32>) -> Vec<Read> {
         let mut reader = B::open(boxes);
         let mut read = Vec::new();
@@ -166,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_comes_out_by_receiver_then_sender_then_in_the_order_of_sending() {
+    fn messages_come_out_by_receiver_then_sender_then_sending_order() {
         let mut stream = Stream::new(3, Purpose::Coins, 0);
         for size in [2, 3, 17, 64, 65, 150, 200] {
             let complete = Complete { size };

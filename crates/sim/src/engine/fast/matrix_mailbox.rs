@@ -1,8 +1,11 @@
-//! A matrix: next tick's mail of a complete network, with a row for every sender and a column for every receiver.
+//! A mailbox for complete networks: a matrix with a row for every sender and a column for every receiver.
 //!
-//! A node that sends to everybody fills its row from left to right, which is what memory is best at. Destination read the column
-//! of a receiver would be what it is worst at; so 64 columns are read at once, a word of every row, and turned by 90
-//! degrees in the cache. Then the bits of a receiver's senders lie side by side, in the order that the model asks for.
+//! A node that sends to everybody fills its row from left to right, which is fast. Reading a column would be slow, so
+//! 64 columns are read at once, one word of every row, and transposed in the cache. Then the bits of a receiver's
+//! senders are adjacent, in the required order.
+//!
+//! For messages of one byte it is about twice as fast as the bucket mailbox: bully took 2.0 times the CPU time with
+//! buckets among 1,000 nodes and 2.2 times among 4,000 (least of 7 or more interleaved runs).
 
 use std::ops::Range;
 
@@ -13,39 +16,39 @@ use super::large_pages::filled;
 use super::links::Links;
 use super::mailbox::{Arrival, Link, Mailbox, Origin};
 
-/// How many bits are turned at once.
+/// The number of bits that are transposed at once.
 const SQUARE: usize = 64 * 64;
 
-/// Mail from one range of positions to one range of positions, of a complete network.
+/// The messages from one range of positions to another, on a complete network.
 pub(super) struct MatrixMailbox<M> {
     first_sender: u32,
     first_receiver: u32,
     columns: usize,
-    /// A bit for each pair, row by row; a row begins with a new word.
+    /// A bit for each pair, row by row. A row begins with a new word.
     bits: Vec<u64>,
-    /// What is said, row by row; it counts only where the bit is set.
+    /// The messages, row by row. Valid only where the bit is set.
     messages: Vec<Option<M>>,
-    /// Whether a row, and 64 columns together, have any mail.
+    /// Whether a row, and a block of 64 columns, has any messages.
     rows: Vec<bool>,
     blocks: Vec<bool>,
-    /// What is sent where there is a message already: receiver, sender and message, in sending order.
+    /// Further messages of pairs that have one already: receiver, sender and message, in sending order.
     more: Vec<(u32, u32, M)>,
     direct: DirectMessages<M>,
-    /// How many messages are on it, those sent by id left out.
+    /// The number of messages, without those sent by id.
     count: usize,
     open: Block<M>,
     cursor: Cursor,
 }
 
-/// 64 columns of all matrices for a range, turned.
+/// Transposed: 64 columns of all matrices for a range.
 struct Block<M> {
-    /// The rows with mail, by matrix.
+    /// The rows that have messages, by matrix.
     rows: Vec<(u32, u32)>,
-    /// 64 rows each that have mail in this block: the matrix, and the first of the rows.
+    /// Groups of 64 rows that have messages in this block: the matrix, and the first row.
     groups: Vec<(u32, u32)>,
-    /// For each group, for each of the 64 columns: a bit for each row.
+    /// For each group and each of the 64 columns, a bit for each row.
     words: Vec<u64>,
-    /// For each group, for each of the 64 columns: what each row says.
+    /// For each group and each of the 64 columns, the message of each row.
     messages: Vec<Option<M>>,
 }
 
@@ -61,30 +64,31 @@ impl<M> MatrixMailbox<M> {
     }
 }
 
-/// How far the mail was read.
+/// How far the messages have been read.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Reader {
     /// The receiver that is being read, and its first slot.
     node: u32,
     first: usize,
-    /// What is left of its word of the open group; whose the lowest bit is; and where the messages begin.
+    /// What is left of the receiver's word in the open group, the sender of its lowest bit, and where its messages
+    /// begin.
     word: u64,
     sender: u32,
     place: usize,
-    /// Whether anybody has more than one message from one sender, or mail by id.
+    /// Whether any pair has several messages, or any message was sent by id.
     is_irregular: bool,
-    /// Whether what comes next is mail by id.
+    /// Whether the next message was sent by id.
     is_direct: bool,
 }
 
-/// Where the reader is in the blocks; the first matrix keeps it for all.
+/// The position in the blocks. The first matrix keeps it for all.
 #[derive(Clone, Copy, Default)]
 struct Cursor {
     /// The next block.
     block: usize,
-    /// The receivers of the open block that were not reached yet.
+    /// The receivers of the open block that have not been reached yet.
     receivers: u64,
-    /// The column of the receiver that is being read, in the block.
+    /// The column of the current receiver in the block.
     column: usize,
     /// The next group.
     group: usize,
@@ -153,7 +157,7 @@ impl<M: Clone + Send> Mailbox<M> for MatrixMailbox<M> {
             ((receivers.start - self.first_receiver) as usize, (receivers.end - self.first_receiver) as usize);
         self.rows[row] = true;
         while column < end {
-            // What lies in one word.
+            // The part of the span in one word.
             let (block, until) = (column / 64, (column / 64 * 64 + 64).min(end));
             let bits = u64::MAX >> (64 - (until - column)) << (column % 64);
             let word = &mut self.bits[row * self.blocks.len() + block];
@@ -183,7 +187,7 @@ impl<M: Clone + Send> Mailbox<M> for MatrixMailbox<M> {
         let mut any_more = false;
         for (number, matrix) in (0..).zip(matrices.iter_mut()) {
             matrix.count = 0;
-            // Stable, and from the back: the last one of the first receiver is at the end.
+            // The sort is stable, and the list is reversed because messages are popped from the end.
             matrix.more.sort_by_key(|&(receiver, sender, _)| (receiver, sender));
             matrix.more.reverse();
             any_more |= !matrix.more.is_empty();
@@ -240,14 +244,14 @@ impl<M: Clone + Send> Mailbox<M> for MatrixMailbox<M> {
 }
 
 impl Reader {
-    /// Who sent what comes next, if the word is not empty.
+    /// The sender of the next message, if the word is not empty.
     #[inline(always)]
     fn sender(&self) -> u32 {
         self.sender + self.word.trailing_zeros()
     }
 }
 
-/// What was sent by id and comes before what the reader is at.
+/// A message sent by id that comes before the reader's next one.
 #[cold]
 #[inline(never)]
 fn next_direct<M, L: Links>(
@@ -261,7 +265,7 @@ fn next_direct<M, L: Links>(
     Some(Arrival { node, first: links.first(node), degree: links.size() - 1, origin: Origin::Position(sender) })
 }
 
-/// The next message where there is mail by id, or more than one message from one sender; and whether it is the last.
+/// The next message if there are messages by id or several from one sender, and whether it is the last one of its pair.
 #[cold]
 #[inline(never)]
 fn repeated_or_direct_message<M: Clone>(matrices: &mut [MatrixMailbox<M>], reader: Reader) -> (M, bool) {
@@ -277,7 +281,8 @@ fn repeated_or_direct_message<M: Clone>(matrices: &mut [MatrixMailbox<M>], reade
     (message.expect("its bit is set"), is_last)
 }
 
-/// Goes on to the next word that is not empty. By value, so that a reader held in registers need not have an address.
+/// Advances to the next word that is not empty. It takes the reader by value, so that a reader held in registers does
+/// not need an address.
 #[inline(never)]
 fn next_word<M: Clone, L: Links>(matrices: &mut [MatrixMailbox<M>], mut reader: Reader, links: L) -> Reader {
     let mut cursor = matrices[0].cursor;
@@ -309,12 +314,12 @@ fn next_word<M: Clone, L: Links>(matrices: &mut [MatrixMailbox<M>], mut reader: 
     reader
 }
 
-/// Whether a block has mail. It is asked once.
+/// Whether a block has messages. Clears the flag.
 fn take_block<M>(matrices: &mut [MatrixMailbox<M>], block: usize) -> bool {
     matrices.iter_mut().fold(false, |any, matrix| any | std::mem::take(&mut matrix.blocks[block]))
 }
 
-/// Turns a block, whose bits are taken. Says which receivers have mail.
+/// Transposes a block and clears its bits. Returns which receivers have messages.
 fn transpose_block<M: Clone>(matrices: &mut [MatrixMailbox<M>], block: usize) -> u64 {
     let mut open = std::mem::take(&mut matrices[0].open);
     open.groups.clear();
@@ -354,7 +359,7 @@ fn transpose_block<M: Clone>(matrices: &mut [MatrixMailbox<M>], block: usize) ->
     receivers
 }
 
-/// A square of bits, turned: bit c of row r goes to bit r of row c. Halves, quarters and so on change places.
+/// Transposes a square of bits: bit c of row r goes to bit r of row c. It swaps halves, then quarters, and so on.
 fn transposed(mut square: [u64; 64]) -> [u64; 64] {
     let (mut half, mut low) = (32, u64::MAX >> 32);
     while half != 0 {

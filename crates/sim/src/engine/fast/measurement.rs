@@ -1,20 +1,20 @@
-//! What is measured beside the counts by kind and the three times, which always are.
+//! What the fast engine measures besides counts by kind and election times, which it always measures.
 
 use hustings_protocol::Message;
 
 use crate::outcome::{Collisions, Load};
 
-/// How much is measured: decided when the engine is compiled, so that what is off costs nothing.
+/// How much is measured. It is a type parameter of the engine, so that what is off costs nothing.
 pub trait Meter: Send + Sync + 'static {
     /// Whether bytes, load and collisions are measured.
     const FULL: bool;
 }
 
-/// Bytes, load and collisions too.
+/// Measures bytes, load and collisions, too.
 #[derive(Debug)]
 pub struct Full;
 
-/// Counts by kind and times only: for runs of a size where a counter per node is too much.
+/// Measures counts by kind and times only: for runs in which a counter per node is too expensive.
 #[derive(Debug)]
 pub struct Lean;
 
@@ -30,10 +30,10 @@ impl Meter for Lean {
 pub(super) struct LoadMeter {
     pub(super) bytes: u64,
     handled: Vec<u64>,
-    /// Their `max` is 0 until two messages meet: that messages arrived at all shows in `handled`.
+    /// `max` is 0 until two messages meet. Whether any message arrived follows from `handled`.
     collisions: Collisions,
     first: u32,
-    /// The node whose inbox is open, and how many messages origin out of it in this tick.
+    /// The node whose inbox is being read, and how many of its messages have been read in this tick.
     inbox: (u32, u64),
 }
 
@@ -75,14 +75,14 @@ impl LoadMeter {
     }
 }
 
-/// The length of a message on the wire, without framing.
+/// The length of an encoded message, without framing.
 #[inline(always)]
 pub(crate) fn encoded_len<M: Message>(message: &M) -> u64 {
-    // A message that cannot be encoded cannot be declared either: the derived encodings have no failing case.
+    // Derived encodings cannot fail.
     postcard::experimental::serialized_size(message).map_or(0, |length| length as u64)
 }
 
-/// Adds up the load_meters of all ranges; an informer outside, after the members, has no load.
+/// Sums the measurements of all ranges. An outside informer, which comes after the members, has no load.
 pub(super) fn summary(load_meters: &[&LoadMeter], members: u32) -> (u64, Load, Collisions) {
     let bytes = load_meters.iter().map(|load_meter| load_meter.bytes).sum();
     let handled = load_meters.iter().flat_map(|load_meter| load_meter.handled.iter().copied());

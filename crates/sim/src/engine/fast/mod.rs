@@ -1,10 +1,10 @@
-//! The fast engine: delays of one tick, crashes at most. Rounds over flat arrays, nothing allocated per message,
-//! nothing dispatched at run time.
+//! The fast engine, for unit delays without faults other than crashes. It runs tick by tick over flat arrays, allocates
+//! nothing per message and dispatches nothing at run time.
 //!
-//! There is nothing about any algorithm in here. What is special depends on the network's type: a ring's mail stays in
-//! order by itself; a graph's is put in order by the number of the link it origin over.
+//! It contains nothing specific to an algorithm. The network's type decides how messages are queued: on a ring they are
+//! sent in the order in which they are read, elsewhere a [mailbox](mailbox) sorts them.
 //!
-//! It agrees with the general engine event for event; a property test says so.
+//! A property test checks that it agrees with the general engine event for event.
 
 mod bucket_mailbox;
 mod calendar;
@@ -37,7 +37,7 @@ use crate::outcome::Outcome;
 use crate::scenario::{Delay, FaultKind, Medium, Notice, Scenario};
 use crate::topology::Network;
 
-/// Whether the fast engine serves this scenario.
+/// Whether the fast engine can run this scenario.
 pub fn supports(scenario: &Scenario) -> bool {
     let plain = scenario.delay == Delay::Unit
         && scenario.loss == 0.0
@@ -55,17 +55,17 @@ pub fn supports(scenario: &Scenario) -> bool {
         }
 }
 
-/// Only the general engine tells nodes whom they can reach; where nobody crashes there is nothing to tell.
-fn needs_reachability_updates(protocol: &impl Protocol, plan: &EngineInput) -> bool {
-    protocol.observes_reachability() && !plan.crashes.is_empty()
+/// Only the general engine sends reachability updates. Without crashes there are none.
+fn needs_reachability_updates(protocol: &impl Protocol, input: &EngineInput) -> bool {
+    protocol.observes_reachability() && !input.crashes.is_empty()
 }
 
-/// What there is to do, if the fast engine can do it.
-fn plan(protocol: &impl Protocol, scenario: &Scenario) -> Option<EngineInput> {
-    supports(scenario).then(|| EngineInput::of(scenario)).filter(|plan| !needs_reachability_updates(protocol, plan))
+/// The engine's input, if the fast engine can run the scenario with this protocol.
+fn input(protocol: &impl Protocol, scenario: &Scenario) -> Option<EngineInput> {
+    supports(scenario).then(|| EngineInput::of(scenario)).filter(|input| !needs_reachability_updates(protocol, input))
 }
 
-/// Runs a scenario that [`supports`]; `None` if the protocol then asks for something that only the general engine does.
+/// Runs a scenario. Returns `None` if it is not supported, or the protocol turns out to need the general engine.
 pub fn run<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
     match scenario.network {
         Network::Ring(_) | Network::InformedRing(_) => run_on_ring::<P, Mt>(protocol, ranks, scenario)
@@ -74,50 +74,51 @@ pub fn run<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &S
     }
 }
 
-/// [`run`] for rings whose members talk to their neighbours only: nothing else is compiled.
+/// [`run`] for rings whose members talk to their neighbours only. Nothing else is compiled.
 pub fn run_on_ring<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
-    let plan = plan(protocol, scenario)?;
+    let input = input(protocol, scenario)?;
     match scenario.network {
-        Network::Ring(ring) if ring_driver::supports(ring, plan.crashes.len()) => {
-            ring_driver::RingRun::<P, Mt>::new(protocol, ranks, ring, &plan).run()
+        Network::Ring(ring) if ring_driver::supports(ring, input.crashes.len()) => {
+            ring_driver::RingRun::<P, Mt>::new(protocol, ranks, ring, &input).run()
         }
         _ => None,
     }
 }
 
-/// [`run`] for rings whose members have a map, and perhaps an informer outside: nothing else is compiled.
+/// [`run`] for rings whose members know the list of members, with or without an outside informer. Nothing else is
+/// compiled.
 pub fn run_on_mapped_ring<P: Protocol, Mt: Meter>(
     protocol: &P,
     ranks: &[P::Rank],
     scenario: &Scenario,
 ) -> Option<Outcome> {
-    let (links, plan) = (mapped_ring(&scenario.network)?, plan(protocol, scenario)?);
-    graph_driver::GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, links, &plan).run()
+    let (links, input) = (mapped_ring(&scenario.network)?, input(protocol, scenario)?);
+    graph_driver::GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, links, &input).run()
 }
 
-/// [`run`] for graphs and complete networks only: nothing else is compiled.
+/// [`run`] for graphs and complete networks. Nothing else is compiled.
 pub fn run_on_graph<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
-    let plan = plan(protocol, scenario)?;
+    let input = input(protocol, scenario)?;
     match &scenario.network {
         Network::Ring(_) | Network::InformedRing(_) => None,
         Network::Complete(complete) if const { is_tiny::<P>() } => {
-            graph_driver::GraphRun::<P, _, MatrixMailbox<_>, Mt>::new(protocol, ranks, *complete, &plan).run()
+            graph_driver::GraphRun::<P, _, MatrixMailbox<_>, Mt>::new(protocol, ranks, *complete, &input).run()
         }
         Network::Complete(complete) => {
-            graph_driver::GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, *complete, &plan).run()
+            graph_driver::GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, *complete, &input).run()
         }
         Network::Graph(graph) => {
-            graph_driver::GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, graph, &plan).run()
+            graph_driver::GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, graph, &input).run()
         }
     }
 }
 
-/// Whether messages are so small that a place for each of them is better than a bucket for many.
+/// Whether messages are so small that a slot for every pair of nodes is faster than a bucket for many receivers.
 const fn is_tiny<P: Protocol>() -> bool {
     size_of::<P::Message>() <= 1
 }
 
-/// A ring with a map.
+/// The network as a ring whose members know each other.
 fn mapped_ring(network: &Network) -> Option<MappedRing> {
     match *network {
         Network::Ring(ring) => Some(MappedRing { ring, has_informer: false }),
@@ -126,11 +127,11 @@ fn mapped_ring(network: &Network) -> Option<MappedRing> {
     }
 }
 
-/// A run that is ready to start: everything it will need is allocated and touched, so that its time can be measured.
+/// A run that is ready to start. All memory is allocated and touched, so that only the run itself is measured.
 #[expect(missing_debug_implementations, reason = "it holds millions of states")]
 pub struct Prepared<'a, P, Mt>(Box<dyn PreparedRun + 'a>, PhantomData<(P, Mt)>);
 
-/// A driver that is ready to start. What it is for is hidden, so that only what is needed is compiled.
+/// A driver that is ready to start. The type is erased, so that only the driver in use is compiled.
 trait PreparedRun {
     fn memory(&self) -> usize;
     fn run(self: Box<Self>) -> Option<Outcome>;
@@ -155,49 +156,50 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> PreparedRun for g
 }
 
 impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
-    /// Sets up a plan on a network; `None` if it needs the general engine.
-    pub fn new(protocol: &'a P, ranks: &'a [P::Rank], network: &'a Network, plan: &EngineInput) -> Option<Self> {
+    /// Prepares a run; `None` if it needs the general engine.
+    pub fn new(protocol: &'a P, ranks: &'a [P::Rank], network: &'a Network, input: &EngineInput) -> Option<Self> {
         type Run<'a, P, L, B, Mt> = graph_driver::GraphRun<'a, P, L, B, Mt>;
-        if needs_reachability_updates(protocol, plan) {
+        if needs_reachability_updates(protocol, input) {
             return None;
         }
         let driver: Box<dyn PreparedRun + 'a> = match network {
-            Network::Ring(ring) if ring_driver::supports(*ring, plan.crashes.len()) => {
-                Box::new(ring_driver::RingRun::<P, Mt>::new(protocol, ranks, *ring, plan))
+            Network::Ring(ring) if ring_driver::supports(*ring, input.crashes.len()) => {
+                Box::new(ring_driver::RingRun::<P, Mt>::new(protocol, ranks, *ring, input))
             }
             Network::Complete(complete) if graph_driver::supports(*complete) => {
                 if const { is_tiny::<P>() } {
-                    Box::new(Run::<P, _, MatrixMailbox<_>, Mt>::new(protocol, ranks, *complete, plan))
+                    Box::new(Run::<P, _, MatrixMailbox<_>, Mt>::new(protocol, ranks, *complete, input))
                 } else {
-                    Box::new(Run::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, *complete, plan))
+                    Box::new(Run::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, *complete, input))
                 }
             }
             Network::Graph(graph) if graph_driver::supports(graph) => {
-                Box::new(Run::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, graph, plan))
+                Box::new(Run::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, graph, input))
             }
             _ => return None,
         };
         Some(Prepared(driver, PhantomData))
     }
 
-    /// [`Prepared::new`] for rings whose members have a map, and perhaps an informer outside; `None` on other networks.
+    /// [`Prepared::new`] for rings whose members know the list of members, with or without an outside informer; `None`
+    /// on other networks.
     pub fn on_mapped_ring(
         protocol: &'a P,
         ranks: &'a [P::Rank],
         network: &Network,
-        plan: &EngineInput,
+        input: &EngineInput,
     ) -> Option<Self> {
-        let links = mapped_ring(network).filter(|_| !needs_reachability_updates(protocol, plan))?;
-        let driver = graph_driver::GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, links, plan);
+        let links = mapped_ring(network).filter(|_| !needs_reachability_updates(protocol, input))?;
+        let driver = graph_driver::GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, links, input);
         Some(Prepared(Box::new(driver), PhantomData))
     }
 
-    /// How many bytes the run holds: ranks, states, accounting and room for mail; the network itself left out.
+    /// The number of bytes that the run holds: ranks, states, accounting and message buffers, without the network.
     pub fn memory(&self) -> usize {
         self.0.memory()
     }
 
-    /// Runs it; `None` if the protocol then asks for something that only the general engine does.
+    /// Runs it; `None` if the protocol turns out to need the general engine.
     pub fn run(self) -> Option<Outcome> {
         self.0.run()
     }

@@ -1,4 +1,5 @@
-//! What all fast drivers keep beside the mail: counts, leader_index, calendar, load_meter, coins.
+//! What every fast driver keeps for a range of positions beside messages and states: counts, leaders, calendar, load
+//! and coins.
 
 use std::ops::Range;
 
@@ -13,23 +14,23 @@ use crate::outcome::Outcome;
 use crate::rng::{Purpose, Stream};
 use crate::scenario::{Fault, FaultKind, Scenario};
 
-/// What to run, without the network: the fast engine's whole input.
+/// What the fast engine runs, without the network.
 #[derive(Clone, Debug)]
 pub struct EngineInput {
-    /// Who starts.
+    /// Which positions start, and when.
     pub starts: Starts,
-    /// (tick, position) of every crash.
+    /// The tick and the position of every crash.
     pub crashes: Vec<(u64, u32)>,
-    /// Decides the coins.
+    /// Determines the coins.
     pub seed: u64,
-    /// The last tick that is simulated.
+    /// The last tick to simulate.
     pub until: u64,
-    /// How many threads may work on it.
+    /// The maximum number of threads.
     pub threads: usize,
 }
 
 impl EngineInput {
-    /// What the fast engine needs of a scenario; faults other than crashes are left out.
+    /// The input for a scenario. Faults other than crashes are ignored.
     pub fn of(scenario: &Scenario) -> Self {
         let crash = |fault: &Fault| match fault.what {
             FaultKind::Crash(at) => Some((fault.tick, at)),
@@ -45,7 +46,7 @@ impl EngineInput {
     }
 }
 
-/// Messages by kind. A fixed array, so that a driver can hold it in registers.
+/// Message counts by kind. A fixed array, so that a driver can hold it in registers.
 #[derive(Default)]
 pub(super) struct Counts([u64; MAX_KINDS]);
 
@@ -72,19 +73,19 @@ pub(super) struct RangeAccounting<'a, P: Protocol> {
     pub(super) tick: u64,
     pub(super) counts: Counts,
     lost: u64,
-    /// The last tick in which something lost was sent, and how much.
+    /// The last tick in which a lost message was sent, and how many were.
     lost_last: (u64, u64),
     pub(super) leader_index: LeaderIndex,
     pub(super) calendar: Calendar<P::Message>,
     pub(super) load_meter: LoadMeter,
-    /// The protocol asked for something that this driver cannot do: the run is given up.
+    /// The protocol did something that this driver does not support. The run is given up.
     pub(super) unsupported: bool,
     seed: u64,
-    /// How many take part in the election: all but an informer outside, who comes last.
+    /// The number of positions that take part in the election. An outside informer comes after them.
     members: u32,
-    /// Where an id is; made when the first one is looked up.
+    /// Positions by id, built at the first lookup.
     directory: Option<Directory>,
-    /// How many coins each node of the range drew; empty until somebody draws.
+    /// How many coins each node of the range has drawn; empty before the first draw.
     coins: Vec<u32>,
     range: Range<u32>,
 }
@@ -93,7 +94,7 @@ impl<'a, P: Protocol> RangeAccounting<'a, P> {
     pub(super) fn new<Mt: Meter>(
         protocol: &'a P,
         ranks: &'a [P::Rank],
-        plan: &EngineInput,
+        input: &EngineInput,
         range: Range<u32>,
         members: u32,
     ) -> Self {
@@ -105,10 +106,10 @@ impl<'a, P: Protocol> RangeAccounting<'a, P> {
             lost: 0,
             lost_last: (0, 0),
             leader_index: LeaderIndex::new(range.start.min(members)..range.end.min(members)),
-            calendar: Calendar::new(range.clone(), ranks.len() as u32, &plan.starts, &plan.crashes),
+            calendar: Calendar::new(range.clone(), ranks.len() as u32, &input.starts, &input.crashes),
             load_meter: LoadMeter::new::<Mt>(range.clone()),
             unsupported: false,
-            seed: plan.seed,
+            seed: input.seed,
             members,
             directory: None,
             coins: Vec::new(),
@@ -116,19 +117,19 @@ impl<'a, P: Protocol> RangeAccounting<'a, P> {
         }
     }
 
-    /// Accounting a message sent now that will not arrive.
+    /// Counts a message sent now that will not arrive.
     pub(super) fn count_lost(&mut self) {
         self.lost += 1;
         self.lost_last = (self.tick, if self.lost_last.0 == self.tick { self.lost_last.1 + 1 } else { 1 });
     }
 
-    /// What was sent in the very last tick is still under link at the end, wherever it would have gone: it is not lost
-    /// yet. How much that is.
+    /// How many of the lost messages were sent in the last tick. They are still in flight at the end, so they do not
+    /// count as lost.
     fn not_lost_yet(&self, until: u64) -> u64 {
         if self.lost_last.0 == until { self.lost_last.1 } else { 0 }
     }
 
-    /// The bytes of what is kept for every node.
+    /// The number of bytes kept for the nodes.
     pub(super) fn memory(&self) -> usize {
         self.range.len() * size_of::<P::Rank>() + self.leader_index.memory() + self.load_meter.memory()
     }
@@ -140,7 +141,7 @@ impl<'a, P: Protocol> RangeAccounting<'a, P> {
         }
     }
 
-    /// Closes the accounting of this tick, where one range is all there is.
+    /// Ends a tick, for drivers with a single range.
     #[inline(always)]
     pub(super) fn end_of_tick<Mt: Meter>(&mut self, times: &mut ElectionTimes) {
         if Mt::FULL {
@@ -151,14 +152,15 @@ impl<'a, P: Protocol> RangeAccounting<'a, P> {
         }
     }
 
-    /// A node goes down.
+    /// Marks a node as down.
     pub(super) fn crash(&mut self, node: u32) {
         if node < self.members {
             self.leader_index.crash(node);
         }
     }
 
-    /// What a start signal is at this moment: if the leader that the node names is down, it says so.
+    /// The reason of a start signal at this moment: [`StartReason::LeaderLost`] if the leader that the node names is
+    /// down.
     pub(super) fn reason(&mut self, node: u32) -> StartReason {
         if !self.calendar.has_crashes() || node >= self.members {
             return StartReason::Start;
@@ -170,7 +172,7 @@ impl<'a, P: Protocol> RangeAccounting<'a, P> {
         }
     }
 
-    /// Traffic that never ends needs the general engine, which knows what it means for a run to be quiet.
+    /// Periodic messages need the general engine, which tells when such a run is quiescent.
     #[inline(always)]
     pub(super) fn note_periodic(&mut self, message: &P::Message) {
         if message.is_periodic() {
@@ -178,7 +180,7 @@ impl<'a, P: Protocol> RangeAccounting<'a, P> {
         }
     }
 
-    /// Only the general engine reports what nodes found out. Where they stand is for those who watch, and nobody does.
+    /// Only the general engine reports facts. Stages are for observers, and this engine has none.
     pub(super) fn learn(&mut self, fact: Fact) {
         self.unsupported |= !matches!(fact, Fact::Stage(_));
     }
@@ -215,7 +217,7 @@ pub(super) fn outcome<P: Protocol>(
     ranges: &[RangeAccounting<'_, P>],
     times: &ElectionTimes,
     until: u64,
-    mail_is_left: bool,
+    messages_are_left: bool,
 ) -> Outcome {
     let not_lost_yet: u64 = ranges.iter().map(|ring| ring.not_lost_yet(until)).sum();
     let leader_indices: Vec<&LeaderIndex> = ranges.iter().map(|ring| &ring.leader_index).collect();
@@ -230,7 +232,7 @@ pub(super) fn outcome<P: Protocol>(
         leaders,
         agreement: agreement(&leader_indices, ranks).is_some(),
         live: leader_indices.iter().map(|leader_index| leader_index.live()).sum::<u64>() as u32,
-        hung: mail_is_left || not_lost_yet > 0,
+        hung: messages_are_left || not_lost_yet > 0,
         by_kind: (0..P::Message::KINDS.len())
             .map(|kind| ranges.iter().map(|ring| ring.counts.of(kind)).sum())
             .collect(),

@@ -1,4 +1,4 @@
-//! What a node of a ring sees and does: the context of [`super::ring_driver`].
+//! The [`Context`] of nodes in [`super::ring_driver`].
 
 use std::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use super::range_accounting::Counts;
 use super::ring_driver::{RingState, Wraparound};
 use super::ring_queue::RingQueue;
 
-/// What a node on a ring sees while it handles an event.
+/// The context of the node that handles an event.
 pub(super) struct RingContext<'a, 'b, P: Protocol, Mt> {
     node: u32,
     size: u32,
@@ -20,7 +20,7 @@ pub(super) struct RingContext<'a, 'b, P: Protocol, Mt> {
     clockwise: &'a mut RingQueue<P::Message>,
     counter: &'a mut RingQueue<P::Message>,
     wraparound: &'a mut Wraparound<P::Message>,
-    /// Whether the handler had any effect. Read after timers only; elsewhere the compiler leaves it out.
+    /// Whether the handler had any effect. Only read after timers; elsewhere the compiler removes it.
     pub(super) acted: bool,
     meter: PhantomData<Mt>,
 }

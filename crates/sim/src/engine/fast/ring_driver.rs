@@ -1,9 +1,9 @@
 //! The driver for rings.
 //!
-//! Nodes act in the order of their positions and a ring's links lead to neighbours, so mail is sent in the order in
-//! which it will be read: one [`RingQueue`] clockwise, one counter-clockwise, nothing is ever sorted. Only what crosses the
-//! wraparound between the last position and the first is out of order, and waits apart. A tick without anything special (a
-//! start, a crash, mail over the wraparound, …) is a tight loop over the lanes.
+//! Nodes act in the order of their positions, and the links of a ring lead to neighbours. So messages are sent in the
+//! order in which they are read, and two [`RingQueue`]s, one in each direction, need no sorting. Only messages between
+//! the last position and the first are out of order; they wait in separate queues. A tick that has only messages in the
+//! ring queues is a tight loop.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -20,14 +20,14 @@ use super::ring_queue::RingQueue;
 use crate::outcome::Outcome;
 use crate::topology::Ring;
 
-/// All mail of a ring. Drivers take it apart into local variables, which live in registers.
-struct Mail<M> {
+/// All messages of a ring. Drivers move the parts to local variables, which are held in registers.
+struct RingMessages<M> {
     clockwise: RingQueue<M>,
     counter: RingQueue<M>,
     wraparound: Wraparound<M>,
 }
 
-/// Mail between the last position and the first.
+/// Messages between the last position and the first.
 pub(super) struct Wraparound<M> {
     /// From the last live position to the first.
     pub(super) clockwise: VecDeque<(u32, M)>,
@@ -46,99 +46,99 @@ impl<M> Wraparound<M> {
     }
 }
 
-impl<M> Mail<M> {
+impl<M> RingMessages<M> {
     fn is_empty(&self) -> bool {
         self.clockwise.is_empty() && self.counter.is_empty() && self.wraparound.is_empty()
     }
 }
 
-/// What a ring needs beside the accounting of every driver.
+/// The state of a ring beside the accounting that all drivers have.
 pub(super) struct RingState<'a, P: Protocol> {
     pub(super) accounting: RangeAccounting<'a, P>,
     pub(super) size: u32,
-    /// Where each side of each node leads, once anybody was struck off; empty before.
+    /// The current neighbour on each side of each node. Empty until a peer is removed.
     targets: [Vec<u32>; 2],
-    /// The peer and the message of the `unreachable` that is being handled.
+    /// The peer and the message of the `unreachable` event that is being handled.
     returning: Option<(u32, P::Message)>,
-    /// Mail that comes back in this very tick and was not handled yet.
+    /// Messages that return to their senders in this tick and were not handled yet.
     due_returns: VecDeque<ReturnedMessage<P::Message>>,
 }
 
-/// Whether the ring driver serves this: it tells neighbours apart by their side, which needs three live nodes.
+/// Whether the driver supports this ring. It identifies neighbours by their side, which needs three live nodes.
 pub(super) fn supports(ring: Ring, crashes: usize) -> bool {
     ring.size as usize >= 3 + crashes
 }
 
-/// A run on a ring, ready to start: everything it will need is allocated and touched.
+/// A run on a ring, ready to start: all memory is allocated and touched.
 pub(super) struct RingRun<'a, P: Protocol, Mt> {
     ring: RingState<'a, P>,
     states: Vec<P::State>,
-    mail: Mail<P::Message>,
+    messages: RingMessages<P::Message>,
     until: u64,
     meter: PhantomData<Mt>,
 }
 
 impl<'a, P: Protocol, Mt: Meter> RingRun<'a, P, Mt> {
-    pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], ring: Ring, plan: &EngineInput) -> Self {
-        let room = if plan.starts == super::Starts::All { ring.size as usize + 1 } else { 64 };
+    pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], ring: Ring, input: &EngineInput) -> Self {
+        let room = if input.starts == super::Starts::All { ring.size as usize + 1 } else { 64 };
         RingRun {
             ring: RingState {
-                accounting: RangeAccounting::new::<Mt>(protocol, ranks, plan, 0..ring.size, ring.size),
+                accounting: RangeAccounting::new::<Mt>(protocol, ranks, input, 0..ring.size, ring.size),
                 size: ring.size,
                 targets: [Vec::new(), Vec::new()],
                 returning: None,
                 due_returns: VecDeque::new(),
             },
             states: filled(ring.size as usize, protocol.init()),
-            mail: Mail {
+            messages: RingMessages {
                 clockwise: RingQueue::with_capacity(room),
                 counter: RingQueue::with_capacity(64),
                 wraparound: Wraparound::new(),
             },
-            until: plan.until,
+            until: input.until,
             meter: PhantomData,
         }
     }
 
     pub(super) fn memory(&self) -> usize {
         let states = self.states.len() * size_of::<P::State>();
-        states + self.ring.accounting.memory() + self.mail.clockwise.memory() + self.mail.counter.memory()
+        states + self.ring.accounting.memory() + self.messages.clockwise.memory() + self.messages.counter.memory()
     }
 
     /// Runs it; `None` if the protocol turns out to need the general engine.
     pub(super) fn run(self) -> Option<Outcome> {
-        let RingRun { mut ring, mut states, mut mail, until, .. } = self;
+        let RingRun { mut ring, mut states, mut messages, until, .. } = self;
         let mut times = ElectionTimes::default();
         loop {
-            if mail.is_empty() {
+            if messages.is_empty() {
                 ring.accounting.tick = ring.accounting.tick.max(ring.accounting.calendar.next());
             }
             if ring.accounting.tick > until || ring.accounting.unsupported {
                 break;
             }
-            if ring.accounting.calendar.next() <= ring.accounting.tick || !mail.wraparound.is_empty() {
-                mail = eventful_tick::<P, Mt>(&mut ring, &mut states, mail, &mut times);
+            if ring.accounting.calendar.next() <= ring.accounting.tick || !messages.wraparound.is_empty() {
+                messages = eventful_tick::<P, Mt>(&mut ring, &mut states, messages, &mut times);
             } else {
-                mail = message_ticks::<P, Mt>(&mut ring, &mut states, mail, &mut times, until);
+                messages = message_ticks::<P, Mt>(&mut ring, &mut states, messages, &mut times, until);
             }
         }
         if ring.accounting.unsupported {
             return None;
         }
-        Some(outcome(&[ring.accounting], &times, until, !mail.is_empty()))
+        Some(outcome(&[ring.accounting], &times, until, !messages.is_empty()))
     }
 }
 
-/// Runs ticks that hold nothing but mail within the lanes, until one that does.
+/// Runs ticks that have only messages in the ring queues, until a tick with something else.
 #[inline(never)]
 fn message_ticks<P: Protocol, Mt: Meter>(
     ring: &mut RingState<'_, P>,
     states: &mut [P::State],
-    mail: Mail<P::Message>,
+    messages: RingMessages<P::Message>,
     times: &mut ElectionTimes,
     until: u64,
-) -> Mail<P::Message> {
-    let Mail { mut clockwise, mut counter, mut wraparound } = mail;
+) -> RingMessages<P::Message> {
+    let RingMessages { mut clockwise, mut counter, mut wraparound } = messages;
     let (protocol, mut counts) = (ring.accounting.protocol, Counts::default());
     loop {
         if counter.is_empty() {
@@ -167,12 +167,12 @@ fn message_ticks<P: Protocol, Mt: Meter>(
         {
             times.quiescent = Some(tick);
             ring.accounting.counts.add(&counts);
-            return Mail { clockwise, counter, wraparound };
+            return RingMessages { clockwise, counter, wraparound };
         }
     }
 }
 
-/// The next message in the lanes for a position below `bound`, and the port it comes in at.
+/// The next message in the ring queues for a position below `bound`, and the port at which it arrives.
 #[inline(always)]
 fn next_in_lanes<M>(
     clockwise: &mut RingQueue<M>,
@@ -180,7 +180,7 @@ fn next_in_lanes<M>(
     left: &mut (usize, usize),
     bound: u32,
 ) -> Option<(u32, Port, M)> {
-    // At one receiver the clockwise message is first: it comes from the lower position.
+    // At one receiver the clockwise message is first, because its sender has the lower position.
     if left.0 > 0 && (left.1 == 0 || clockwise.first_receiver() <= counter.first_receiver()) {
         if clockwise.first_receiver() >= bound {
             return None;
@@ -200,8 +200,8 @@ fn next_in_lanes<M>(
     }
 }
 
-/// The next message for one node, by sender: over the wraparound from the first position, from below, from above, over the
-/// wraparound from the last position.
+/// The next message for one node, by sender: from the first position around the ring, from below, from above, from the
+/// last position around the ring.
 fn next_of<M>(
     node: u32,
     clockwise: &mut RingQueue<M>,
@@ -224,20 +224,20 @@ fn next_of<M>(
     None
 }
 
-/// The first receiver of the mail that is left of this tick's; behind it is what is sent in this tick.
-fn first_of<M>(mail: &VecDeque<(u32, M)>, left: usize) -> Option<u32> {
-    mail.front().filter(|_| left > 0).map(|first| first.0)
+/// The first receiver among this tick's remaining messages. Messages sent in this tick follow them.
+fn first_of<M>(messages: &VecDeque<(u32, M)>, left: usize) -> Option<u32> {
+    messages.front().filter(|_| left > 0).map(|first| first.0)
 }
 
-/// One tick with everything that a tick may hold, node by node.
+/// Runs one tick with all kinds of events, node by node.
 #[inline(never)]
 fn eventful_tick<P: Protocol, Mt: Meter>(
     ring: &mut RingState<'_, P>,
     states: &mut [P::State],
-    mail: Mail<P::Message>,
+    messages: RingMessages<P::Message>,
     times: &mut ElectionTimes,
-) -> Mail<P::Message> {
-    let Mail { mut clockwise, mut counter, mut wraparound } = mail;
+) -> RingMessages<P::Message> {
+    let RingMessages { mut clockwise, mut counter, mut wraparound } = messages;
     let (protocol, tick, mut counts) = (ring.accounting.protocol, ring.accounting.tick, Counts::default());
     let TickEvents { all_start, mut starts, mut crashes, returns, mut timers } = ring.accounting.calendar.open(tick);
     ring.due_returns = returns;
@@ -260,7 +260,7 @@ fn eventful_tick<P: Protocol, Mt: Meter>(
             timers.front().map(|head| head.0),
         ];
         let special = heads.into_iter().flatten().min();
-        // Before the next node with something special: nodes that only start (nobody has mail then), or only have mail.
+        // Nodes before the next one with other events only start (then nobody has messages) or only have messages.
         let bound = special.unwrap_or(ring.size);
         while next_to_start < bound {
             protocol.handle_start(&mut states[next_to_start as usize], StartReason::Start, &mut cx!(next_to_start));
@@ -284,7 +284,7 @@ fn eventful_tick<P: Protocol, Mt: Meter>(
             let reason = ring.accounting.reason(node);
             protocol.handle_start(state, reason, &mut cx!(node));
         }
-        // Mail for nodes that are down at arrival was never put in: all of this is delivered.
+        // Messages to nodes that are down on arrival were never queued, so all of these are delivered.
         while let Some((from, message)) =
             next_of(node, &mut clockwise, &mut counter, &mut left, &mut wraparound, &mut left_in_wraparound)
         {
@@ -316,17 +316,17 @@ fn eventful_tick<P: Protocol, Mt: Meter>(
     }
     ring.accounting.counts.add(&counts);
     ring.accounting.tick = tick + 1;
-    Mail { clockwise, counter, wraparound }
+    RingMessages { clockwise, counter, wraparound }
 }
 
 impl<P: Protocol> RingState<'_, P> {
-    /// Where a side of a node leads, with those struck off left out.
+    /// The neighbour on one side of a node. Removed peers are skipped.
     fn neighbour(&self, node: u32, port: Port) -> u32 {
         let plain = if port == Port::NEXT { (node + 1) % self.size } else { (node + self.size - 1) % self.size };
         self.targets[port.index()].get(node as usize).copied().unwrap_or(plain)
     }
 
-    /// Where a message goes when nodes go down: to a neighbour that will be up, or nowhere and back.
+    /// Where a message goes if nodes crash: to a neighbour that will be up, or back to the sender.
     #[cold]
     #[inline(never)]
     pub(super) fn route(&mut self, node: u32, port: Port, message: &P::Message) -> Option<u32> {
@@ -338,7 +338,7 @@ impl<P: Protocol> RingState<'_, P> {
         None
     }
 
-    /// Accounting a message whose receiver will be down when it arrives.
+    /// Counts a message whose receiver will be down when it arrives, and schedules its return.
     fn return_to_sender(&mut self, sender: u32, port: Port, peer: u32, message: P::Message) {
         self.accounting.count_lost();
         self.accounting.calendar.return_to_sender(
@@ -347,13 +347,13 @@ impl<P: Protocol> RingState<'_, P> {
         );
     }
 
-    /// Strikes the peer off and hands out what is to be sent again.
+    /// Removes the peer from this node's ring and returns the messages to send again.
     #[cold]
     #[inline(never)]
     pub(super) fn remove_peer(&mut self, node: u32, port: Port) -> Vec<P::Message> {
         let Some((peer, message)) = self.returning.clone() else { return Vec::new() };
         if self.neighbour(node, port) != peer {
-            return Vec::new(); // struck off already, and what was lost is on its link again
+            return Vec::new(); // the peer is removed already, and the lost messages were sent again
         }
         if self.targets[port.index()].is_empty() {
             let all = (0..self.size).map(|at| self.neighbour(at, port)).collect();

@@ -1,4 +1,4 @@
-//! A [`Calendar`]: things that are due at ticks to come. Near ticks have a place each on a wheel, far ones wait in a
+//! A [`Calendar`] of items that are due at later ticks. Near ticks have a slot each on a wheel, later ones are in a
 //! tree.
 
 use std::collections::BTreeMap;
@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 const SLOTS: usize = 256;
 const WORDS: usize = SLOTS / 64;
 
-/// Things by the tick at which they are due; those of one tick in the order in which they were put in.
+/// Items by the tick at which they are due. Items of one tick stay in insertion order.
 #[derive(Debug)]
 pub(crate) struct Calendar<T> {
-    /// The wheel holds the ticks from here on, as many as it has slots.
+    /// The wheel holds the ticks from this one on, one for each slot.
     start: u64,
     wheel: Vec<Vec<T>>,
-    /// Which slots hold something.
+    /// A bit for each slot that is not empty.
     filled: [u64; WORDS],
     later: BTreeMap<u64, Vec<T>>,
 }
 
 impl<T> Calendar<T> {
-    /// An empty one that starts at tick 0.
+    /// An empty calendar that starts at tick 0.
     pub(crate) fn new() -> Self {
         Calendar {
             start: 0,
@@ -28,7 +28,7 @@ impl<T> Calendar<T> {
         }
     }
 
-    /// Puts something in for a tick, which is not before the last one that was taken.
+    /// Adds an item for a tick, which is not before the last one that was taken.
     #[inline]
     pub(crate) fn put(&mut self, tick: u64, item: T) {
         debug_assert!(tick >= self.start, "tick {tick} is over");
@@ -41,7 +41,7 @@ impl<T> Calendar<T> {
         }
     }
 
-    /// The first tick for which there is something.
+    /// The first tick with an item.
     pub(crate) fn next(&self) -> Option<u64> {
         let first = self.start as usize % SLOTS;
         for step in 0..=WORDS {
@@ -60,7 +60,7 @@ impl<T> Calendar<T> {
         self.later.keys().next().copied()
     }
 
-    /// Goes on to a tick, before which nothing is left, and exchanges what is due then for an empty list.
+    /// Advances to a tick, before which nothing is left, and swaps the items due then with an empty list.
     pub(crate) fn take(&mut self, tick: u64, due: &mut Vec<T>) {
         debug_assert!(due.is_empty(), "what is in the list would be due again");
         debug_assert!(self.next().is_none_or(|next| next >= tick), "something is left before tick {tick}");
@@ -82,7 +82,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever is put in while time passes comes out by tick, then in the order of putting in.
+        /// Items come out by tick, then in insertion order.
         #[test]
         fn nothing_is_lost_and_the_order_is_kept(
             steps in prop::collection::vec(prop::collection::vec(1u64..700, 0..6), 1..60),
@@ -98,7 +98,7 @@ mod tests {
                     count += 1;
                 }
                 prop_assert_eq!(calendar.next(), expected.keys().next().copied());
-                // Sometimes a tick passes in which nothing was due.
+                // Sometimes a tick passes in which nothing is due.
                 let next = calendar.next().map(|next| if next > now + 3 { next - 1 } else { next });
                 let Some(next) = next.or((steps.len() > 0).then_some(now + 1)) else { break };
                 now = next;

@@ -1,22 +1,22 @@
-//! Everything that is left to chance about a message: how long it travels, whether it is lost, whether it comes twice.
+//! The random properties of a message: its delay, whether it is lost, and whether it is duplicated.
 //!
-//! The numbers of a message come from streams of its sender, at the place of the message among all that this node
-//! sends: they depend on nothing else, least of all on what other nodes do.
+//! They are drawn from streams of the sender, indexed by the number of messages that the sender has sent. So they do
+//! not depend on other nodes.
 
 use crate::rng::{Purpose, Stream};
 use crate::scenario::{Delay, Scenario};
 
-/// No message travels longer than this: about a billion ticks, so that no sum of ticks overflows.
+/// The maximum delay: about a billion ticks, so that no sum of ticks overflows.
 pub(crate) const MAX_DELAY: u64 = 1 << 30;
 
-/// Draws for the messages of all nodes.
+/// Draws the random properties of all messages.
 #[derive(Debug)]
 pub(crate) struct ChannelRandomness {
     seed: u64,
     delay: Delay,
     loss: f64,
     duplicate: f64,
-    /// How many messages each node has sent; empty where nothing is left to chance.
+    /// How many messages each node has sent; empty if nothing is random.
     sent: Vec<u64>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct ChannelRandomness {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Draw {
     from: u32,
-    /// Its place among the messages of its sender.
+    /// The number of the message among those of its sender.
     number: u64,
     copy: bool,
 }
@@ -48,7 +48,7 @@ impl ChannelRandomness {
         }
     }
 
-    /// A node sends a message; `None` if nothing about it is left to chance: it arrives once, after one tick.
+    /// A node sends a message. `None` if nothing is random: the message arrives once, after one tick.
     #[inline]
     pub(crate) fn message(&mut self, from: u32) -> Option<Draw> {
         let sent = self.sent.get_mut(from as usize)?;
@@ -57,21 +57,21 @@ impl ChannelRandomness {
     }
 
     fn stream(&self, purpose: Purpose, draw: Draw) -> Stream {
-        // Positions have 32 bits: copies have streams of their own above them.
+        // Positions have 32 bits. Copies use the streams above them.
         let number = u64::from(draw.from) | u64::from(draw.copy) << 32;
         Stream::new(self.seed, purpose, number).skip_to(draw.number)
     }
 
-    /// How long it travels: at least one tick.
+    /// The delay, at least one tick.
     pub(crate) fn delay(&self, draw: Draw) -> u64 {
-        // One number per message: the next message must not see the same ones.
+        // Draw one number per message: the next message continues after it.
         let unit = || self.stream(Purpose::Delay, draw).unit();
         let ticks = match self.delay {
             Delay::Unit => 1,
-            Delay::Uniform(least, most) => {
-                let least = least.min(MAX_DELAY);
-                let choices = most.min(MAX_DELAY).saturating_sub(least) + 1;
-                least + (unit() * choices as f64) as u64
+            Delay::Uniform(min, max) => {
+                let min = min.min(MAX_DELAY);
+                let choices = max.min(MAX_DELAY).saturating_sub(min) + 1;
+                min + (unit() * choices as f64) as u64
             }
             Delay::Exponential(mean) => (-mean * (1.0 - unit()).ln()).ceil() as u64,
             Delay::Pareto { min, shape } => (min / (1.0 - unit()).powf(1.0 / shape)).ceil() as u64,
@@ -79,12 +79,12 @@ impl ChannelRandomness {
         ticks.clamp(1, MAX_DELAY)
     }
 
-    /// Whether it is lost.
+    /// Whether the delivery is lost.
     pub(crate) fn is_lost(&self, draw: Draw) -> bool {
         self.loss > 0.0 && self.stream(Purpose::Loss, draw).unit() < self.loss
     }
 
-    /// Whether it comes twice.
+    /// Whether the message is duplicated.
     pub(crate) fn comes_twice(&self, draw: Draw) -> bool {
         self.duplicate > 0.0 && self.stream(Purpose::Duplicate, draw).unit() < self.duplicate
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn exponential_delays_have_their_mean() {
+    fn exponential_delays_have_the_given_mean() {
         let drawn = delays(Delay::Exponential(20.0), 40_000);
         let mean = drawn.iter().sum::<u64>() as f64 / drawn.len() as f64;
         // Rounding up adds about a half; six standard errors are 0.6.
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn pareto_delays_have_their_tail() {
+    fn pareto_delays_have_the_given_tail() {
         let drawn = delays(Delay::Pareto { min: 2.5, shape: 1.0 }, 40_000);
         assert!(drawn.iter().all(|&delay| delay >= 3));
         let tail = drawn.iter().filter(|&&delay| delay > 25).count();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_numbers_do_no_harm() {
+    fn delays_are_bounded_for_invalid_parameters() {
         let all = |delay| delays(delay, 50).into_iter().all(|delay| (1..=MAX_DELAY).contains(&delay));
         assert!(all(Delay::Uniform(0, 0)) && all(Delay::Uniform(9, 2)) && all(Delay::Uniform(0, u64::MAX)));
         assert!(all(Delay::Exponential(f64::NAN)) && all(Delay::Exponential(-1.0)) && all(Delay::Exponential(1e300)));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_and_copies_have_their_share_and_their_own_numbers() {
+    fn losses_and_copies_are_independent_and_have_the_given_rates() {
         let network = Network::Ring(Ring { size: 3 });
         let scenario = Scenario { loss: 0.25, duplicate: 0.5, ..Scenario::new(network) };
         let mut channel = ChannelRandomness::new(&scenario);

@@ -1,4 +1,4 @@
-//! A node's turn: what it handles in one tick, and what comes of it.
+//! A node's turn: handles the node's inputs of one tick and applies the effects.
 
 use hustings_protocol::{Change, Effect, Event, Id, Loss, Message, Port, Protocol, Recorder, StartReason, TraceEvent};
 
@@ -14,12 +14,12 @@ use crate::scenario::Medium;
 struct Origin {
     peer: Option<u32>,
     cause: Cause,
-    /// For what came back along a link: which message it was.
-    lost: Option<LostMail>,
+    /// For a message that returned over a link: which message it was.
+    lost: Option<LostMessage>,
 }
 
 #[derive(Clone, Copy)]
-struct LostMail {
+struct LostMessage {
     port: Port,
     to: u32,
     sequence_number: SequenceNumber,
@@ -29,7 +29,7 @@ struct LostMail {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Activity {
     Nothing,
-    /// Only what belongs to traffic that never ends.
+    /// Only periodic messages and timers.
     Periodic,
     Progress,
 }
@@ -60,16 +60,16 @@ impl<P: Protocol> Engine<'_, P> {
             self.start(at, signal);
         }
         while let Some(update) = turns.update(at) {
-            self.tell(update);
+            self.notify_reachability(update);
         }
         while let Some(transmission) = turns.transmission(at) {
-            self.arrive(transmission);
+            self.deliver(transmission);
         }
         while let Some(transmission) = turns.returned(at) {
             self.deliver_returned(transmission);
         }
         while let Some(timer) = turns.timer(at) {
-            self.ring(timer);
+            self.fire_timer(timer);
         }
         while turns.retires(at) {
             self.retire(at);
@@ -89,14 +89,14 @@ impl<P: Protocol> Engine<'_, P> {
         self.handle(at, Event::Start(reason), Origin::default());
     }
 
-    fn tell(&mut self, ReachabilityUpdate { at, incarnation, reach }: ReachabilityUpdate) {
+    fn notify_reachability(&mut self, ReachabilityUpdate { at, incarnation, reach }: ReachabilityUpdate) {
         if self.accounting.is_live(at) && self.incarnations[at as usize] == incarnation {
             self.handle(at, Event::Change(Change::Reachable(reach)), Origin::default());
         }
     }
 
-    fn arrive(&mut self, transmission: Transmission<P::Message>) {
-        let Some(why) = self.obstacle(&transmission) else {
+    fn deliver(&mut self, transmission: Transmission<P::Message>) {
+        let Some(why) = self.loss_of(&transmission) else {
             self.acknowledge(&transmission);
             self.accounting.count_delivered(transmission.to, self.now, transmission.message.is_periodic());
             let origin = Origin { peer: Some(transmission.from), cause: Cause::of(&transmission), lost: None };
@@ -125,11 +125,11 @@ impl<P: Protocol> Engine<'_, P> {
         }
     }
 
-    /// What keeps transmission from arriving.
-    fn obstacle(&mut self, transmission: &Transmission<P::Message>) -> Option<Loss> {
+    /// Why a message does not arrive.
+    fn loss_of(&mut self, transmission: &Transmission<P::Message>) -> Option<Loss> {
         let is_stopped = match transmission.route {
             Route::Nowhere(_) => return Some(Loss::ReceiverDown),
-            Route::Link { .. } => self.link_faults.stop(transmission.from, transmission.to, transmission.sent),
+            Route::Link { .. } => self.link_faults.blocks(transmission.from, transmission.to, transmission.sent),
             Route::Direct(_) => !self.is_connected(transmission.from, transmission.to),
         };
         if is_stopped {
@@ -143,14 +143,14 @@ impl<P: Protocol> Engine<'_, P> {
         }
     }
 
-    /// Whether there is now a route for what is sent by id. To an informer outside only a partition bars it.
+    /// Whether a message sent by id can get through now. To and from an outside informer, only a partition stops it.
     fn is_connected(&mut self, from: u32, to: u32) -> bool {
-        if self.link_faults.are_none() {
+        if self.link_faults.never_used() {
             return true;
         }
         let components =
             self.components.get_or_insert_with(|| Components::new(&self.scenario.network, &self.link_faults));
-        components.join(from, to).unwrap_or_else(|| !self.link_faults.part(from, to))
+        components.same_component(from, to).unwrap_or_else(|| !self.link_faults.separates(from, to))
     }
 
     fn acknowledge(&mut self, transmission: &Transmission<P::Message>) {
@@ -173,7 +173,7 @@ impl<P: Protocol> Engine<'_, P> {
                     return;
                 }
                 origin.lost =
-                    Some(LostMail { port: out, to: transmission.to, sequence_number: transmission.sequence_number });
+                    Some(LostMessage { port: out, to: transmission.to, sequence_number: transmission.sequence_number });
                 self.handle(at, Event::Unreachable { port: out, message: transmission.message }, origin);
                 self.retransmit_buffer.acknowledge(at, transmission.sequence_number);
             }
@@ -183,7 +183,7 @@ impl<P: Protocol> Engine<'_, P> {
         }
     }
 
-    fn ring(&mut self, timer: DueTimer) {
+    fn fire_timer(&mut self, timer: DueTimer) {
         if self.incarnations[timer.at as usize] != timer.incarnation {
             return;
         }
@@ -210,7 +210,7 @@ impl<P: Protocol> Engine<'_, P> {
         self.retired.push(at);
     }
 
-    /// Hands an event to its node and carries out what it does. Says what that was.
+    /// Hands an event to its node and applies the effects. Returns what the handler did.
     fn handle(&mut self, at: u32, event: Event<P::Message>, origin: Origin) -> Activity {
         let observed = self.observer.is_some().then(|| event.clone());
         let (stream, drawn) = (&mut self.coins[at as usize], &mut self.drawn);
@@ -240,7 +240,7 @@ impl<P: Protocol> Engine<'_, P> {
         acted
     }
 
-    fn apply(&mut self, at: u32, effect: Effect<P::Message>, cause: u64, lost: Option<LostMail>) {
+    fn apply(&mut self, at: u32, effect: Effect<P::Message>, cause: u64, lost: Option<LostMessage>) {
         match effect {
             Effect::Send(port, message) => {
                 self.accounting.count_sent(&message, 1);
@@ -337,9 +337,9 @@ impl<P: Protocol> Engine<'_, P> {
         }
     }
 
-    /// On a ring: removes the neighbour that could not be reached, or else the one behind the port, and sends to the
-    /// next one everything from the lost message on.
-    fn skip(&mut self, at: u32, port: Port, cause: u64, lost: Option<LostMail>) {
+    /// On a ring: removes the peer that could not be reached, or else the one behind the port, and sends everything
+    /// from the lost message on to the next one.
+    fn skip(&mut self, at: u32, port: Port, cause: u64, lost: Option<LostMessage>) {
         if !self.routing.is_ring() {
             return;
         }

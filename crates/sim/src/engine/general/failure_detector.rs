@@ -1,23 +1,24 @@
-//! How nodes notice that their leader is gone, where they are not simply told to start.
+//! How nodes notice that their leader is gone, unless the scenario has all start signals.
 //!
-//! The traffic of a notice is not the algorithm's: it goes from node to node directly, takes one tick, is lost only at
-//! partitions and at nodes that are down, and is counted apart. It is handled at the end of a tick, after all nodes
-//! have acted; a signal that comes of it is given at the beginning of a node's turn, after a planned start signal.
+//! The messages of a failure detector do not belong to the algorithm. They go directly from node to node, take one
+//! tick, are lost only at partitions and at nodes that are down, and are counted separately. They are handled at the
+//! end of a tick, after all nodes have acted. A signal that follows from them comes at the beginning of a node's turn,
+//! after a start signal of the scenario.
 //!
 //! - **Poll(K)**: at the end of ticks K, 2K, … every node that names another sends it a `poll`. One tick later the
-//!   other, if it is up and leads, answers `alive`. One more tick later a node without an answer that still names it,
-//!   without a break, gets its signal.
-//! - **Heartbeat(K)**: at the end of ticks K, 2K, … every leader sends a `heartbeat` to all others. A node that has
-//!   heard none from the one it names for 2K+1 ticks (counted from when it began to name it, if that is later, or from
-//!   its last signal) gets its signal.
-//! - **Term(K)**: the term of a leader begins when the first of those that name it (itself included) began to, and ends
-//!   K ticks later: the lowest live position that names it gets a signal. If it is still named then, its next term
-//!   begins at once.
+//!   other answers `alive` if it is up and leads. One more tick later a node without an answer gets its signal, if it
+//!   has named the same leader all the time.
+//! - **Heartbeat(K)**: at the end of ticks K, 2K, … every leader sends a `heartbeat` to all others. A node that has not
+//!   heard its leader for 2K+1 ticks gets its signal. The time counts from when it began to name the leader or from its
+//!   last signal, if that is later.
+//! - **Term(K)**: the term of a leader begins when the first node (itself included) begins to name it, and ends K ticks
+//!   later. Then the lowest live position that names it gets a signal. If it is still named, its next term begins at
+//!   once.
 //!
-//! In a trace its messages are [`TraceEvent::Notice`](hustings_protocol::TraceEvent): for each leader and tick one record
-//! of the polls sent to it, one of its answers, one of its heartbeats.
+//! In a trace the messages are [`TraceEvent::Notice`](hustings_protocol::TraceEvent): for each leader and tick one
+//! record of the polls sent to it, one of its answers, and one of its heartbeats.
 //!
-//! A notice with period 0 is taken as one with period 1.
+//! A period of 0 means 1.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,10 +28,10 @@ use super::link_faults::LinkFaults;
 use crate::engine::accounting::Accounting;
 use crate::scenario::Notice;
 
-/// The failure_detector that the nodes keep on their leaders.
+/// The failure detector of all nodes.
 #[derive(Debug)]
 pub(crate) enum FailureDetector {
-    /// None.
+    /// No failure detector: start signals are part of the scenario.
     Oracle,
     Poll(Polls),
     Heartbeat(Heartbeats),
@@ -58,7 +59,7 @@ impl FailureDetector {
                 FailureDetector::Heartbeat(Heartbeats {
                     every,
                     next: every,
-                    under_way: None,
+                    arriving: None,
                     heard: vec![0; nodes],
                     is_waiting: vec![false; nodes],
                     deadlines: BTreeMap::new(),
@@ -66,12 +67,12 @@ impl FailureDetector {
                 })
             }
             Notice::Term(length) => {
-                FailureDetector::Term(Terms { length: length.max(1), begun: vec![None; nodes], ends: BTreeMap::new() })
+                FailureDetector::Term(Terms { length: length.max(1), began: vec![None; nodes], ends: BTreeMap::new() })
             }
         }
     }
 
-    /// Whether the failure_detector must be told of every change of a role.
+    /// Whether the accounting must track changes of roles.
     pub(crate) fn needs_changes(&self) -> bool {
         matches!(self, FailureDetector::Heartbeat(_) | FailureDetector::Term(_))
     }
@@ -86,7 +87,7 @@ impl FailureDetector {
         }
     }
 
-    /// Whether the run is over when only the failure_detector is left: nobody names a node that does not lead. Terms never end.
+    /// Whether the run ends if only the failure detector is left: every named leader leads. Terms never end.
     pub(crate) fn is_satisfied(&self, accounting: &Accounting) -> bool {
         match self {
             FailureDetector::Oracle => true,
@@ -95,7 +96,7 @@ impl FailureDetector {
         }
     }
 
-    /// A tick begins: adds the nodes that have noticed the loss of their leader.
+    /// Begins a tick: adds the nodes that have noticed the loss of their leader.
     pub(crate) fn begin_tick(&mut self, tick: u64, accounting: &Accounting, signals: &mut Vec<u32>) {
         match self {
             FailureDetector::Oracle => {}
@@ -105,9 +106,9 @@ impl FailureDetector {
         }
     }
 
-    /// All nodes have acted, the accounting are not closed yet.
+    /// Ends a tick, after all nodes have acted and before the accounting closes the tick.
     ///
-    /// Adds what was sent: the leader that it concerns, what, how many.
+    /// Adds the messages sent: the leader concerned, their kind, and their number.
     pub(crate) fn end_tick(
         &mut self,
         tick: u64,
@@ -141,10 +142,10 @@ impl FailureDetector {
     }
 }
 
-/// Messages of a failure_detector: the leader that they concern, what they say, how many.
+/// Messages of a failure detector: the leader concerned, their kind, and their number.
 pub(crate) type Sent = (u32, NoticeKind, u64);
 
-/// What the messages of a notice say, in the order of reports.
+/// The kinds of messages of a failure detector, in the order of reports.
 pub(crate) fn kinds(notice: Notice) -> &'static [NoticeKind] {
     match notice {
         Notice::Oracle | Notice::Term(_) => &[],
@@ -153,14 +154,14 @@ pub(crate) fn kinds(notice: Notice) -> &'static [NoticeKind] {
     }
 }
 
-/// Adds polls or answers of a round, by leader.
+/// Adds the polls or answers of a round, by leader.
 fn tally<'a>(kind: NoticeKind, polls: impl Iterator<Item = &'a Poll>, sent: &mut Vec<Sent>) {
     let mut by_leader: BTreeMap<u32, u64> = BTreeMap::new();
     polls.for_each(|poll| *by_leader.entry(poll.leader).or_default() += 1);
     sent.extend(by_leader.into_iter().map(|(leader, count)| (leader, kind, count)));
 }
 
-/// The other node that a node names.
+/// The other node that a node names as leader.
 pub(crate) fn followed(accounting: &Accounting, at: u32) -> Option<u32> {
     accounting.leader_of(at).filter(|&leader| leader != at)
 }
@@ -181,14 +182,14 @@ pub(crate) struct Polls {
 struct Poll {
     at: u32,
     leader: u32,
-    /// Since when the node has named it: if that changes, the answer no longer matters.
+    /// Since when the node names the leader. If that changes, the answer no longer matters.
     since: u64,
     is_answered: bool,
 }
 
 impl Polls {
     fn next(&self) -> u64 {
-        // A round is answered one tick after it was sent and judged two ticks after it.
+        // A round is answered one tick after it was sent, and evaluated two ticks after it.
         let judged = self.rounds.front().map(|(sent, _)| sent + 2);
         let answered = self.rounds.back().map(|(sent, _)| sent + 1).filter(|&tick| tick > self.last);
         [judged, answered].into_iter().flatten().fold(self.next, u64::min)
@@ -209,7 +210,7 @@ impl Polls {
         self.last = tick;
         for (_, round) in self.rounds.iter_mut().filter(|(sent, _)| *sent + 1 == tick) {
             for poll in round.iter_mut() {
-                poll.is_answered = accounting.is_leading(poll.leader) && !link_faults.part(poll.at, poll.leader);
+                poll.is_answered = accounting.is_leading(poll.leader) && !link_faults.separates(poll.at, poll.leader);
                 self.answers += u64::from(poll.is_answered);
             }
             tally(NoticeKind::Alive, round.iter().filter(|poll| poll.is_answered), sent);
@@ -234,27 +235,27 @@ impl Polls {
 pub(crate) struct Heartbeats {
     every: u64,
     next: u64,
-    /// When the last heartbeats arrive, and whose they are.
-    under_way: Option<(u64, Vec<u32>)>,
-    /// When a node last heard the one it names, or got a signal.
+    /// When the last heartbeats arrive, and their senders.
+    arriving: Option<(u64, Vec<u32>)>,
+    /// When a node last heard its leader, or got a signal.
     heard: Vec<u64>,
     /// Whether a node has a deadline.
     is_waiting: Vec<bool>,
-    /// When to look at which nodes: not later than their patience ends.
+    /// When to check which nodes: not later than their timeout.
     deadlines: BTreeMap<u64, Vec<u32>>,
     heartbeats: u64,
 }
 
 impl Heartbeats {
     fn next(&self) -> u64 {
-        let arrival = self.under_way.as_ref().map(|(tick, _)| *tick);
+        let arrival = self.arriving.as_ref().map(|(tick, _)| *tick);
         let deadline = self.deadlines.keys().next().copied();
         [arrival, deadline].into_iter().flatten().fold(self.next, u64::min)
     }
 
-    fn patience(&self, at: u32, accounting: &Accounting) -> u64 {
-        let begun = self.heard[at as usize].max(accounting.leader_since(at));
-        begun.saturating_add(self.every.saturating_mul(2)).saturating_add(1)
+    fn timeout(&self, at: u32, accounting: &Accounting) -> u64 {
+        let began = self.heard[at as usize].max(accounting.leader_since(at));
+        began.saturating_add(self.every.saturating_mul(2)).saturating_add(1)
     }
 
     fn begin_tick(&mut self, tick: u64, accounting: &Accounting, signals: &mut Vec<u32>) {
@@ -264,25 +265,25 @@ impl Heartbeats {
                     self.is_waiting[at as usize] = false;
                     continue;
                 }
-                if self.patience(at, accounting) <= tick {
+                if self.timeout(at, accounting) <= tick {
                     signals.push(at);
                     self.heard[at as usize] = tick;
                 }
-                self.deadlines.entry(self.patience(at, accounting)).or_default().push(at);
+                self.deadlines.entry(self.timeout(at, accounting)).or_default().push(at);
             }
         }
     }
 
     fn end_tick(&mut self, tick: u64, accounting: &Accounting, link_faults: &LinkFaults, sent: &mut Vec<Sent>) {
-        if let Some((_, leaders)) = self.under_way.take_if(|(arrival, _)| *arrival == tick) {
+        if let Some((_, leaders)) = self.arriving.take_if(|(arrival, _)| *arrival == tick) {
             for leader in leaders {
-                let hears = |&at: &u32| followed(accounting, at) == Some(leader) && !link_faults.part(at, leader);
+                let hears = |&at: &u32| followed(accounting, at) == Some(leader) && !link_faults.separates(at, leader);
                 (0..accounting.size()).filter(hears).for_each(|at| self.heard[at as usize] = tick);
             }
         }
         for &at in accounting.changed_roles() {
             if followed(accounting, at).is_some() && !std::mem::replace(&mut self.is_waiting[at as usize], true) {
-                self.deadlines.entry(self.patience(at, accounting)).or_default().push(at);
+                self.deadlines.entry(self.timeout(at, accounting)).or_default().push(at);
             }
         }
         if tick == self.next {
@@ -291,7 +292,7 @@ impl Heartbeats {
             self.heartbeats += leaders.len() as u64 * others;
             sent.extend(leaders.iter().map(|&leader| (leader, NoticeKind::Heartbeat, others)).filter(|_| others > 0));
             if !leaders.is_empty() {
-                self.under_way = Some((tick + 1, leaders));
+                self.arriving = Some((tick + 1, leaders));
             }
             self.next = self.next.saturating_add(self.every);
         }
@@ -301,32 +302,32 @@ impl Heartbeats {
 #[derive(Debug)]
 pub(crate) struct Terms {
     length: u64,
-    /// When the running term of a position began.
-    begun: Vec<Option<u64>>,
-    /// Whose terms may end at a tick.
+    /// When the current term of a position began.
+    began: Vec<Option<u64>>,
+    /// The positions whose terms may end at a tick.
     ends: BTreeMap<u64, Vec<u32>>,
 }
 
 impl Terms {
     fn begin(&mut self, leader: u32, tick: u64) {
-        self.begun[leader as usize] = Some(tick);
+        self.began[leader as usize] = Some(tick);
         self.ends.entry(tick.saturating_add(self.length)).or_default().push(leader);
     }
 
     fn begin_tick(&mut self, tick: u64, accounting: &Accounting, signals: &mut Vec<u32>) {
         while let Some(due) = self.ends.first_entry().filter(|due| *due.key() <= tick) {
             for leader in due.remove() {
-                let begun = self.begun[leader as usize].take().unwrap_or(tick);
-                let naming = || (0..accounting.size()).filter(|&at| accounting.leader_of(at) == Some(leader));
-                let Some(first) = naming().next() else { continue };
-                // All that named it may have let go of it and named it again: then its term began later.
-                let begun =
-                    naming().map(|at| accounting.leader_since(at)).min().map_or(begun, |since| since.max(begun));
-                if begun.saturating_add(self.length) <= tick {
+                let began = self.began[leader as usize].take().unwrap_or(tick);
+                let followers = || (0..accounting.size()).filter(|&at| accounting.leader_of(at) == Some(leader));
+                let Some(first) = followers().next() else { continue };
+                // If all nodes that named it stopped and named it again, its term began later.
+                let began =
+                    followers().map(|at| accounting.leader_since(at)).min().map_or(began, |since| since.max(began));
+                if began.saturating_add(self.length) <= tick {
                     signals.push(first);
                     self.begin(leader, tick);
                 } else {
-                    self.begin(leader, begun);
+                    self.begin(leader, began);
                 }
             }
         }
@@ -334,7 +335,7 @@ impl Terms {
 
     fn end_tick(&mut self, tick: u64, accounting: &Accounting) {
         for &at in accounting.changed_roles() {
-            if let Some(leader) = accounting.leader_of(at).filter(|&leader| self.begun[leader as usize].is_none()) {
+            if let Some(leader) = accounting.leader_of(at).filter(|&leader| self.began[leader as usize].is_none()) {
                 self.begin(leader, tick);
             }
         }

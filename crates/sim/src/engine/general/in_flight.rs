@@ -1,4 +1,4 @@
-//! The transmission: what is under route, when it is due, and how much of it the network can carry.
+//! The messages in flight: when each is due, and how many the network can carry.
 
 use std::collections::{BinaryHeap, HashMap};
 
@@ -9,102 +9,102 @@ use super::channel::{ChannelRandomness, Draw};
 use super::retransmission::SequenceNumber;
 use crate::scenario::{Delay, Scenario};
 
-/// How a message goes.
+/// How a message travels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Route {
     /// Along a link.
     Link {
         /// The sender's port.
         out: Port,
-        /// The receiver's.
+        /// The receiver's port.
         into: Port,
     },
-    /// To a node known by its id.
+    /// To a node by its id.
     Direct(Id),
-    /// To an id that no node has: it is lost when it is due, and nobody hears of it.
+    /// To an id that no node has. It is lost when it is due, and the sender is not notified.
     Nowhere(Id),
 }
 
-/// A message under route.
+/// A message in flight.
 #[derive(Clone, Debug)]
 pub(crate) struct Transmission<M> {
     pub(crate) from: u32,
     pub(crate) to: u32,
     pub(crate) route: Route,
-    /// Which incarnation of its sender it comes from.
+    /// The incarnation of its sender.
     pub(crate) incarnation: u32,
-    /// By chance it does not arrive.
+    /// It is lost by chance.
     pub(crate) lost_by_chance: bool,
     /// It is the second delivery of a message.
     pub(crate) copy: bool,
     /// When it was sent.
     pub(crate) sent: u64,
-    /// Its place among all transmission: by tick sent, then sender, then sending order.
+    /// Its number among all transmissions: by tick of sending, then sender, then sending order.
     pub(crate) order: u64,
-    /// The record of the handling that sent it.
+    /// The number of the record that sent it.
     pub(crate) cause: u64,
-    /// Which of the messages of that handling it is.
+    /// Its number among the messages that this record sent.
     pub(crate) nth: u32,
-    /// Under which its sender keeps it.
+    /// The sequence number under which its sender keeps it.
     pub(crate) sequence_number: SequenceNumber,
     pub(crate) message: M,
 }
 
-/// All transmission under route.
+/// All messages in flight.
 #[derive(Debug)]
 pub(crate) struct InFlight<M> {
     channel: ChannelRandomness,
-    /// What may not be overtaken; `None` where nothing can overtake or everything may.
-    floors: Option<Floors>,
+    /// The earliest arrival on each link; `None` if order is always kept, or never required.
+    earliest: Option<EarliestArrivals>,
     calendar: Calendar<Transmission<M>>,
     bandwidth: Option<Queue<M>>,
     until: u64,
-    /// How many messages were sent, copies included.
+    /// The number of messages sent, including copies.
     order: u64,
-    /// How many messages are under route, copies not included.
-    under_way: u64,
-    /// How many are in memory, copies included, and how many may be.
-    held: u64,
-    most: u64,
+    /// The number of messages in flight, without copies.
+    in_flight_count: u64,
+    /// The number of messages in memory, including copies, and its maximum.
+    held_count: u64,
+    max: u64,
 }
 
-/// What may be under route on any network, however small.
-const ALWAYS_FITS: u64 = 250_000;
-/// And how much more for each directed link.
-const FITS_PER_LINK: u64 = 16;
+/// The maximum number of messages in flight, on a network without links.
+const BASE_CAPACITY: u64 = 250_000;
+/// The additional number for each directed link.
+const CAPACITY_PER_LINK: u64 = 16;
 
 impl<M: Message> InFlight<M> {
-    /// No transmission yet, on a network of so many directed links.
+    /// No messages yet, on a network of `link_count` directed links.
     pub(crate) fn new(scenario: &Scenario, link_count: u64) -> Self {
         let ordered = !scenario.unordered && scenario.delay != Delay::Unit;
         InFlight {
             channel: ChannelRandomness::new(scenario),
-            floors: ordered.then(|| Floors::new(link_count)),
+            earliest: ordered.then(|| EarliestArrivals::new(link_count)),
             calendar: Calendar::new(),
-            bandwidth: scenario.bandwidth.map(|most| Queue { most, due: BinaryHeap::new() }),
+            bandwidth: scenario.bandwidth.map(|max| Queue { max, due: BinaryHeap::new() }),
             until: scenario.until,
             order: 0,
-            under_way: 0,
-            held: 0,
-            most: ALWAYS_FITS + FITS_PER_LINK * link_count,
+            in_flight_count: 0,
+            held_count: 0,
+            max: BASE_CAPACITY + CAPACITY_PER_LINK * link_count,
         }
     }
 
-    /// Whether more transmission is under route than the network's size explains: copies of copies, or a protocol that never
-    /// tires. The run is hung then, and goes no further: it would only fill the memory.
-    pub(crate) fn is_overfull(&self) -> bool {
-        self.held > self.most
+    /// Whether more messages are in flight than the network's size explains, because of copies of copies or a protocol
+    /// that never stops. Such a run is hung, and ends before it fills the memory.
+    pub(crate) fn is_overloaded(&self) -> bool {
+        self.held_count > self.max
     }
 
-    /// Whether the delay of a message depends on the one before it on the same link.
+    /// Whether the delay of a message depends on the previous one on the same link.
     pub(crate) fn needs_links(&self) -> bool {
-        self.floors.is_some()
+        self.earliest.is_some()
     }
 
-    /// A message leaves. `link`: the number of its link, if it goes along one.
+    /// Sends a message. `link` is the number of its link, if it has one.
     #[inline]
     pub(crate) fn send(&mut self, mut transmission: Transmission<M>, link: Option<u64>) {
-        self.under_way += u64::from(!transmission.message.is_periodic());
+        self.in_flight_count += u64::from(!transmission.message.is_periodic());
         match self.channel.message(transmission.from) {
             None => self.put(transmission.sent + 1, transmission),
             Some(draw) => {
@@ -122,10 +122,10 @@ impl<M: Message> InFlight<M> {
 
     fn put_at_random(&mut self, transmission: Transmission<M>, link: Option<u64>, draw: Draw) {
         let mut tick = transmission.sent + self.channel.delay(draw);
-        if let Some(floors) = &mut self.floors {
-            let floor = floors.of(&transmission, link);
-            tick = tick.max(*floor);
-            *floor = tick;
+        if let Some(earliest) = &mut self.earliest {
+            let earliest_arrival = earliest.of(&transmission, link);
+            tick = tick.max(*earliest_arrival);
+            *earliest_arrival = tick;
         }
         self.put(tick, transmission);
     }
@@ -134,61 +134,61 @@ impl<M: Message> InFlight<M> {
     fn put(&mut self, tick: u64, mut transmission: Transmission<M>) {
         transmission.order = self.order;
         self.order += 1;
-        // What is due later is never seen; it only counts as under route.
+        // A message due after the end is not kept; it only counts as in flight.
         if tick <= self.until {
-            self.held += 1;
+            self.held_count += 1;
             self.calendar.put(tick, transmission);
         }
     }
 
-    /// A link leads to somebody else now: what is sent there has nothing to wait for.
+    /// A link leads to another node now. Messages over it have nothing to wait for.
     pub(crate) fn link_changed(&mut self, link: u64) {
-        if let Some(floor) = self.floors.as_mut().and_then(|floors| floors.link(link)) {
-            *floor = 0;
+        if let Some(earliest_arrival) = self.earliest.as_mut().and_then(|earliest| earliest.link(link)) {
+            *earliest_arrival = 0;
         }
     }
 
     /// The next tick with an arrival.
     pub(crate) fn next(&self, now: u64) -> Option<u64> {
         match &self.bandwidth {
-            // A network that carries nothing has no next arrival.
-            Some(queue) if !queue.due.is_empty() && queue.most > 0 => Some(now + 1),
+            // A network without any bandwidth has no next arrival.
+            Some(queue) if !queue.due.is_empty() && queue.max > 0 => Some(now + 1),
             _ => self.calendar.next(),
         }
     }
 
-    /// Exchanges what arrives at a tick for an empty list: by receiver, sender and sending order.
+    /// Swaps the arrivals of a tick, sorted by receiver, sender and sending order, with an empty list.
     pub(crate) fn take(&mut self, tick: u64, arrivals: &mut Vec<Transmission<M>>) {
         self.calendar.take(tick, arrivals);
         if let Some(queue) = &mut self.bandwidth {
             queue.pass(arrivals);
         }
-        // They are in order of sending, and the sort is stable. A tick's transmission often comes in long sorted runs.
+        // The list is in sending order, and the sort is stable. It often consists of long sorted runs.
         arrivals.sort_by_key(|transmission| u64::from(transmission.to) << 32 | u64::from(transmission.from));
-        self.held -= arrivals.len() as u64;
-        self.under_way -=
+        self.held_count -= arrivals.len() as u64;
+        self.in_flight_count -=
             arrivals.iter().filter(|transmission| !transmission.copy && !transmission.message.is_periodic()).count()
                 as u64;
     }
 
-    /// Whether transmission is under route, beside copies.
-    pub(crate) fn is_under_way(&self) -> bool {
-        self.under_way > 0
+    /// Whether messages are in flight, not counting copies.
+    pub(crate) fn is_any_in_flight(&self) -> bool {
+        self.in_flight_count > 0
     }
 }
 
-/// The transmission that is due and waits for its turn.
+/// Messages that are due and wait for bandwidth.
 #[derive(Debug)]
 struct Queue<M> {
-    most: u64,
+    max: u64,
     due: BinaryHeap<Due<M>>,
 }
 
 impl<M> Queue<M> {
-    /// Inputs what is newly due and leaves in its place what the network can carry.
+    /// Takes the messages that are newly due, and replaces them by as many as the network can carry.
     fn pass(&mut self, arrivals: &mut Vec<Transmission<M>>) {
         self.due.extend(arrivals.drain(..).map(Due));
-        while (arrivals.len() as u64) < self.most
+        while (arrivals.len() as u64) < self.max
             && let Some(Due(transmission)) = self.due.pop()
         {
             arrivals.push(transmission);
@@ -196,7 +196,7 @@ impl<M> Queue<M> {
     }
 }
 
-/// Transmission by its order, the first one greatest.
+/// Orders transmissions by their number, the first one greatest.
 #[derive(Debug)]
 struct Due<M>(Transmission<M>);
 
@@ -217,23 +217,22 @@ impl<M> Ord for Due<M> {
     }
 }
 
-/// For each directed link the tick before which nothing more may arrive there.
+/// For each directed link, the tick before which nothing more may arrive.
 #[derive(Debug)]
-struct Floors {
-    /// Links by number, while there are not too many of them.
+struct EarliestArrivals {
+    /// Links by number, unless there are too many.
     link_count: Vec<u64>,
-    /// The other links, and pairs of nodes that reach each other by id. It is only looked up, so its order is never
-    /// seen.
+    /// Other links, and pairs of nodes that send by id. It is never iterated, so its order does not matter.
     others: HashMap<(Option<u64>, u32, u32), u64>,
 }
 
-impl Floors {
+impl EarliestArrivals {
     /// Beyond this, most links of a complete network are never used.
     const MAX_LINKS: u64 = 1 << 22;
 
     fn new(link_count: u64) -> Self {
         let link_count = if link_count <= Self::MAX_LINKS { link_count } else { 0 };
-        Floors { link_count: vec![0; link_count as usize], others: HashMap::new() }
+        EarliestArrivals { link_count: vec![0; link_count as usize], others: HashMap::new() }
     }
 
     fn of<M>(&mut self, transmission: &Transmission<M>, link: Option<u64>) -> &mut u64 {
@@ -244,7 +243,7 @@ impl Floors {
         }
     }
 
-    /// The floor of a link that may lead to another node than before. (In the map, another node is another entry.)
+    /// The earliest arrival on a link that may lead to another node now. (In the map, another node has another entry.)
     fn link(&mut self, link: u64) -> Option<&mut u64> {
         self.link_count.get_mut(link as usize)
     }

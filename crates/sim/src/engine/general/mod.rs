@@ -1,41 +1,41 @@
 //! The general engine: any delays, losses, crashes, cuts, partitions and bandwidths, for any protocol on any network.
 //!
-//! Time goes in ticks; those in which nothing happens are jumped over. In a tick, cuts and heals come first, then every
-//! node that has something to do takes its turn, by position. In its turn a node
+//! Time advances in ticks; ticks without events are skipped. In a tick, cuts and heals come first. Then every node with
+//! inputs takes its turn, by position. In its turn a node
 //!
-//! 1. crashes, recovers or joins; where its protocol acts on coming up, it is told so;
+//! 1. crashes, recovers or joins; if its protocol handles rejoins, it gets that event;
 //! 2. gets its start signals;
-//! 3. is told whom it can reach, if its protocol watches and that has changed: see the rules in `reach`;
-//! 4. handles its inbox, by sender, then by the sender's sending order;
-//! 5. gets back, in sending order, what found its receiver down one tick before (`unreachable`);
-//! 6. handles the timers that are due, in the order in which they were set; one set for 0 ticks is due in one, so
-//!    that no protocol can stop time;
-//! 7. retires. It is up until the end of that tick, and its good-byes go out. If it leads, the lowest position that
-//!    names it gets a start signal one tick later: the leader's update that it is gone.
+//! 3. gets a reachability update, if its protocol observes reachability and that has changed: see `reachability`;
+//! 4. handles its inbox, by sender, then in sending order;
+//! 5. handles the return of messages that found their receiver down one tick before (`unreachable`), in sending order;
+//! 6. handles the timers that are due, in the order in which they were set; a timer of 0 ticks is due in one tick, so
+//!    that time always advances;
+//! 7. retires. It is up until the end of the tick, and its last messages are sent. If it leads, the lowest position
+//!    that names it gets a start signal one tick later.
 //!
-//! What the contract leaves open is decided here:
+//! Details that the model leaves open:
 //!
-//! - **Who is up.** Crashes and recoveries of a tick count from its beginning, whatever the positions: a start signal
+//! - **Who is up.** Crashes and recoveries of a tick apply from its beginning, whatever the positions: a start signal
 //!   in the tick in which the named leader crashes is a [`StartReason::LeaderLost`](hustings_protocol::StartReason).
-//! - **Turnabouts.** Crashing a node that is down, or reviving one that is up, does nothing. A position with a `Join`
-//!   is down from the beginning without a update; a start signal that comes too early waits for the join. A recovered
-//!   node draws its coins where it stopped drawing.
-//! - **Chance.** Delay, loss and duplication of a message are drawn from its sender's streams, at the place of the
-//!   message among all that this node sent. On FIFO links a message or copy never arrives before an earlier one on the
-//!   same link.
+//! - **Redundant faults.** Crashing a node that is down, or recovering one that is up, does nothing. A position with a
+//!   `Join` is down from the beginning, without notice; an earlier start signal waits for the join. A recovered node
+//!   continues its stream of coins.
+//! - **Randomness.** Delay, loss and duplication of a message are drawn from its sender's streams, indexed by the
+//!   number of messages that this node has sent. On FIFO links a message or copy never arrives before an earlier one on
+//!   the same link.
 //! - **Copies.** The second delivery of a message is handled like the first, and counts for load and collisions. If it
-//!   does not arrive, nobody hears of it. It does not make a run hung.
-//! - **What stops a message**, in this order: a barrier, bad luck, a receiver that is down. Only the last is
+//!   does not arrive, nobody is notified. It does not make a run hung.
+//! - **Why a message is lost**, in this order: a cut or partition, chance, a receiver that is down. Only the last is
 //!   `unreachable`.
-//! - **By id.** A message to an id that nobody has is lost when it is due (its record names the sender twice). One to
-//!   a member is lost if, when it is due, no path of links that are neither cut nor parted leads there; those on the
-//!   path may be down. One to or from an informer outside is stopped by partitions only.
-//! - **Rings.** A node that is removed off stays so, for this neighbour, also when that one recovers. If a message lost
-//!   at a node already removed comes back (links without order), a skip sends it again and removes nobody else.
-//! - **Too much transmission.** A run in which more than 250,000 messages, and 16 for each directed link, are under route at
-//!   once is hung, and ends there.
-//! - **Broadcast.** A send to all neighbours is one message, or none if there is no neighbour to hear it.
-//! - **Notice**: see the rules in the module of that name.
+//! - **Sending by id.** A message to an id that no node has is lost when it is due (its record names the sender twice).
+//!   A message to a member is lost if, when it is due, no path of unblocked links leads there; nodes on the path may be
+//!   down. A message to or from an outside informer is stopped by partitions only.
+//! - **Rings.** A removed peer stays removed for this neighbour, even if it recovers. If a message lost at a peer that
+//!   is already removed returns (links without order), a skip sends it again and removes no other peer.
+//! - **Overload.** If more than 250,000 messages, plus 16 for each directed link, are in flight at once, the run is
+//!   hung and ends.
+//! - **Broadcast.** A send to all neighbours counts as one message, or as none if there is no neighbour to receive it.
+//! - **Failure detectors**: see `failure_detector`.
 
 mod calendar;
 mod channel;
@@ -83,20 +83,20 @@ pub fn run<P: Protocol>(
     scenario: &Scenario,
     observer: Option<&mut dyn Observer<P::Message>>,
 ) -> Outcome {
-    assert_eq!(ranks.len(), scenario.network.size() as usize, "every position needs a rank, and nobody else");
+    assert_eq!(ranks.len(), scenario.network.size() as usize, "there must be one rank for each position");
     if ranks.is_empty() {
         return Accounting::new(ranks, 0, P::Message::KINDS.len()).finish(ranks, false, Vec::new());
     }
-    // Behind a reference to mutable data a lifetime cannot shrink by itself.
+    // A lifetime behind a mutable reference does not shrink implicitly.
     let observer = observer.map(|observer| observer as &mut dyn Observer<P::Message>);
     let mut engine = Engine::new(protocol, ranks, scenario, observer);
     while let Some(tick) = engine.next_tick() {
         engine.tick(tick);
-        if engine.in_flight.is_overfull() {
+        if engine.in_flight.is_overloaded() {
             break;
         }
     }
-    engine.accounting.finish(ranks, engine.in_flight.is_under_way(), engine.failure_detector.counts())
+    engine.accounting.finish(ranks, engine.in_flight.is_any_in_flight(), engine.failure_detector.counts())
 }
 
 /// Positions that are down until they join.
@@ -111,7 +111,7 @@ pub(crate) fn absent(scenario: &Scenario) -> Vec<u32> {
     absent
 }
 
-/// Why something happens, as its record says it.
+/// Why something happens, as its record states it.
 #[derive(Clone, Copy, Default)]
 struct Cause {
     record: Option<u64>,
@@ -120,7 +120,7 @@ struct Cause {
 }
 
 impl Cause {
-    /// Nothing that a node did.
+    /// Not caused by a node.
     const NONE: Cause = Cause { record: None, nth: 0, copy: false };
 
     fn of<M>(transmission: &Transmission<M>) -> Self {
@@ -128,21 +128,21 @@ impl Cause {
     }
 }
 
-/// A run under route.
+/// A run in progress.
 struct Engine<'a, P: Protocol> {
     protocol: &'a P,
     scenario: &'a Scenario,
     observer: Option<&'a mut dyn Observer<P::Message>>,
     /// The number of the next record.
     number: u64,
-    /// How many messages the handling under route has sent.
+    /// How many messages the current handler has sent.
     nth: u32,
     now: u64,
-    /// What will happen, by tick, and how much of it is over.
+    /// Faults and starts by tick, and how many of them are over.
     faults: Vec<Fault>,
-    faults_over: usize,
+    faults_done: usize,
     starts: Vec<Start>,
-    starts_over: usize,
+    starts_done: usize,
     /// Positions that have not joined yet, and whether a start signal waits for them.
     absent: BTreeMap<u32, bool>,
     states: Vec<P::State>,
@@ -153,19 +153,19 @@ struct Engine<'a, P: Protocol> {
     accounting: Accounting,
     routing: RoutingTable<'a>,
     link_faults: LinkFaults,
-    /// What the link_faults leave of the network; worked out when somebody asks.
+    /// The connected components that the link faults leave, computed on demand.
     components: Option<Components>,
-    /// Gives update of who is in reach, where the protocol watches.
+    /// Sends reachability updates, if the protocol observes reachability.
     notifier: Option<ReachabilityNotifier>,
     in_flight: InFlight<P::Message>,
     retransmit_buffer: RetransmitBuffer<P::Message>,
-    /// Transmission that found its receiver down in this tick.
+    /// Messages that found their receiver down in this tick.
     returned: Vec<Transmission<P::Message>>,
     timers: Calendar<DueTimer>,
     /// Nodes that retired in this tick.
     retired: Vec<u32>,
     failure_detector: FailureDetector,
-    /// Lists that are filled and emptied again and again.
+    /// Reused buffers.
     inputs: TickInputs<P::Message>,
     effects: Vec<Effect<P::Message>>,
     drawn: Vec<(u64, u64)>,
@@ -205,9 +205,9 @@ impl<'a, P: Protocol> Engine<'a, P> {
             nth: 0,
             now: 0,
             faults,
-            faults_over: 0,
+            faults_done: 0,
             starts,
-            starts_over: 0,
+            starts_done: 0,
             absent,
             states: (0..size).map(|_| protocol.init()).collect(),
             incarnations: vec![0; size as usize],
@@ -232,10 +232,10 @@ impl<'a, P: Protocol> Engine<'a, P> {
         }
     }
 
-    /// The next tick in which something happens, if there is one in time.
+    /// The next tick with an event, up to the last tick of the scenario.
     fn next_tick(&self) -> Option<u64> {
-        let fault = self.faults.get(self.faults_over).map(|fault| fault.tick);
-        let start = self.starts.get(self.starts_over).map(|start| start.tick);
+        let fault = self.faults.get(self.faults_done).map(|fault| fault.tick);
+        let start = self.starts.get(self.starts_done).map(|start| start.tick);
         let returned = (!self.returned.is_empty()).then_some(self.now + 1);
         let update = self.notifier.as_ref().and_then(ReachabilityNotifier::next);
         let events = [self.in_flight.next(self.now), self.timers.next(), returned, fault, start, update];
@@ -275,9 +275,9 @@ impl<'a, P: Protocol> Engine<'a, P> {
     }
 
     fn begin_faults(&mut self, inputs: &mut TickInputs<P::Message>) {
-        while let Some(fault) = self.faults.get(self.faults_over).filter(|fault| fault.tick <= self.now) {
+        while let Some(fault) = self.faults.get(self.faults_done).filter(|fault| fault.tick <= self.now) {
             let what = fault.what.clone();
-            self.faults_over += 1;
+            self.faults_done += 1;
             let size = self.scenario.network.size();
             match what {
                 FaultKind::Crash(at) if at < size && self.accounting.is_live(at) => {
@@ -302,10 +302,10 @@ impl<'a, P: Protocol> Engine<'a, P> {
     }
 
     fn begin_starts(&mut self, inputs: &mut TickInputs<P::Message>) {
-        // So far there are only the signals that waited for somebody who joins now.
+        // So far there are only the signals that waited for a node that joins now.
         let late = inputs.signals.len();
-        while let Some(&start) = self.starts.get(self.starts_over).filter(|start| start.tick <= self.now) {
-            self.starts_over += 1;
+        while let Some(&start) = self.starts.get(self.starts_done).filter(|start| start.tick <= self.now) {
+            self.starts_done += 1;
             if let Some(waits) = self.absent.get_mut(&start.at) {
                 *waits = true;
             } else if !inputs.signals[..late].iter().any(|&(at, _)| at == start.at) {
@@ -314,8 +314,8 @@ impl<'a, P: Protocol> Engine<'a, P> {
         }
     }
 
-    /// A leader that retires sends update: the lowest position that stays and names it is called to hold an election.
-    fn hand_over(&mut self, leader: u32) {
+    /// Notifies one follower of a leader that retires: the lowest position that stays and names it gets a start signal.
+    fn notify_follower(&mut self, leader: u32) {
         if !self.accounting.is_leading(leader) {
             return;
         }
@@ -325,7 +325,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
         if let Some(at) = follower.next() {
             let start = Start { at, tick: self.now + 1 };
             let later = |other: &Start| (other.tick, other.at) <= (start.tick, start.at);
-            let place = self.starts_over + self.starts[self.starts_over..].partition_point(later);
+            let place = self.starts_done + self.starts[self.starts_done..].partition_point(later);
             self.starts.insert(place, start);
         }
     }
@@ -359,7 +359,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
         }
         let Some(before) = before else { return };
         for (at, peer) in self.link_faults.changes(&before, fault, &self.scenario.network) {
-            let is_cut = self.link_faults.bar(at, peer);
+            let is_cut = self.link_faults.is_blocked(at, peer);
             self.record(at, Cause::NONE, || {
                 if is_cut { TraceEvent::LinkCut { peer } } else { TraceEvent::LinkHealed { peer } }
             });
@@ -368,7 +368,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
 
     fn end_tick(&mut self) {
         for place in 0..self.retired.len() {
-            self.hand_over(self.retired[place]);
+            self.notify_follower(self.retired[place]);
         }
         while let Some(at) = self.retired.pop() {
             self.goes_down(at);

@@ -1,10 +1,10 @@
-//! Where the acting node sits: what it may know of its place.
+//! What the acting node knows of itself and its neighbours.
 
 use hustings_protocol::{Id, NodeInfo, Peers, Port, Rank};
 
 use crate::topology::Network;
 
-/// The [`NodeInfo`] of the node that acts, moved from node to node. (A place for each would take n² ranks on a complete
+/// The [`NodeInfo`] of the acting node, moved from node to node. (One for each would take n² ranks on a complete
 /// network.)
 ///
 /// On complete networks and graphs a node knows the ranks of its neighbours, on a ring it does not.
@@ -12,28 +12,28 @@ use crate::topology::Network;
 pub(crate) struct NodeCursor<'a, R> {
     network: &'a Network,
     ranks: &'a [R],
-    place: NodeInfo<R>,
+    info: NodeInfo<R>,
 }
 
 impl<'a, R: Rank> NodeCursor<'a, R> {
-    /// The place of a node. There is at least one, and a rank for each.
+    /// A cursor at position 0. There is at least one position, and a rank for each.
     pub(crate) fn new(network: &'a Network, ranks: &'a [R]) -> Self {
         let peers = match network {
             Network::Ring(_) | Network::InformedRing(_) => Peers::Unknown(2),
             Network::Complete(_) => Peers::Known(ranks[1..].to_vec()),
             Network::Graph(_) => Peers::Known(neighbours(network, ranks, 0).collect()),
         };
-        let place = NodeInfo { rank: ranks[0], index: 0, size: network.members(), peers };
-        NodeCursor { network, ranks, place }
+        let info = NodeInfo { rank: ranks[0], index: 0, size: network.members(), peers };
+        NodeCursor { network, ranks, info }
     }
 
-    /// The place of a node.
+    /// Moves to a node.
     #[inline]
     pub(crate) fn of(&mut self, at: u32) -> &NodeInfo<R> {
-        if self.place.index != at {
+        if self.info.index != at {
             self.move_to(at);
         }
-        &self.place
+        &self.info
     }
 
     /// The id of a node.
@@ -42,16 +42,16 @@ impl<'a, R: Rank> NodeCursor<'a, R> {
     }
 
     fn move_to(&mut self, at: u32) {
-        let before = self.place.index as usize;
-        self.place.index = at;
-        self.place.rank = self.ranks[at as usize];
-        if let Peers::Unknown(degree) = &mut self.place.peers {
+        let before = self.info.index as usize;
+        self.info.index = at;
+        self.info.rank = self.ranks[at as usize];
+        if let Peers::Unknown(degree) = &mut self.info.peers {
             *degree = self.network.degree(at);
         }
-        let Peers::Known(peers) = &mut self.place.peers else { return };
+        let Peers::Known(peers) = &mut self.info.peers else { return };
         let now = at as usize;
         if let Network::Complete(_) = self.network {
-            // A node's peers are all ranks but its own: those between the two seats move by one.
+            // A node's peers are all ranks but its own: only those between the two positions shift by one.
             if before < now {
                 peers[before..now].copy_from_slice(&self.ranks[before..now]);
             } else {
@@ -74,7 +74,7 @@ mod tests {
     use crate::topology::{Complete, Graph, Ring};
 
     #[test]
-    fn every_seat_is_right_wherever_one_comes_from() {
+    fn the_info_does_not_depend_on_the_previous_position() {
         let ranks: Vec<Id> = [40, 10, 30, 20, 50].into_iter().map(Id).collect();
         let graph =
             Graph::new(5, |link| [(0, 1), (1, 2), (2, 3), (3, 4), (4, 1)].iter().for_each(|&(a, b)| link(a, b)));
@@ -82,8 +82,8 @@ mod tests {
             let mut cursor = NodeCursor::new(&network, &ranks);
             for at in [0, 3, 1, 4, 4, 0, 2] {
                 let expected = Peers::Known(neighbours(&network, &ranks, at).collect());
-                let place = NodeInfo { rank: ranks[at as usize], index: at, size: 5, peers: expected };
-                assert_eq!(*cursor.of(at), place);
+                let info = NodeInfo { rank: ranks[at as usize], index: at, size: 5, peers: expected };
+                assert_eq!(*cursor.of(at), info);
             }
         }
         let ring = Network::Ring(Ring { size: 5 });

@@ -1,14 +1,13 @@
-//! Who reaches whom, and the update that is given of it.
+//! Which members can reach each other, and the updates that nodes get about it.
 //!
-//! Two members reach each other if a path of links leads from one to the other on which nothing is cut or parted. It
-//! does not matter whether those on the route are up: their links carry transmission all the same. What is sent by id arrives if
-//! there is such a path when it is due.
+//! Two members reach each other if a path of links without cuts and partitions connects them. Nodes on the path may be
+//! down: their links still carry messages. A message sent by id arrives if there is such a path when it is due.
 //!
-//! A protocol that watches gets update of it. In a tick in which somebody crashed, came up or retired, or links were cut
-//! or mended, every live member whose set of live members in reach is another one than before is told the new set, as
-//! it was at the end of that tick, [`UPDATE_DELAY`] ticks later; so is everybody who came up in that tick. Before the first
-//! tick everybody is taken to reach all members: those who are to join are missed from tick 0 on. A set that changes
-//! and changes back in the next tick is two updates, because transmission was lost in between.
+//! A protocol that observes reachability gets updates. After a tick in which a node crashed, came up or retired, or
+//! links were cut or healed, every live member whose set of reachable live members has changed gets the new set, as it
+//! was at the end of that tick, [`UPDATE_DELAY`] ticks later. So does every node that came up in that tick. Initially
+//! every member counts as reachable, and those that join later count as lost from tick 0 on. A set that changes and
+//! changes back in the next tick makes two updates, because messages were lost in between.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,13 +18,13 @@ use super::link_faults::LinkFaults;
 use crate::engine::accounting::Accounting;
 use crate::topology::Network;
 
-/// How long update takes.
+/// The delay of an update.
 pub(crate) const UPDATE_DELAY: u64 = 2;
 
-/// The components of a network between which nothing gets through.
+/// The connected components of a network.
 #[derive(Clone, Debug)]
 pub(crate) struct Components {
-    /// The part that each member is in.
+    /// The component of each member.
     of: Vec<u32>,
     count: u32,
 }
@@ -33,7 +32,7 @@ pub(crate) struct Components {
 impl Components {
     pub(crate) fn new(network: &Network, link_faults: &LinkFaults) -> Self {
         let members = network.members();
-        if !link_faults.bar_anything() {
+        if !link_faults.has_any() {
             return Components { of: vec![0; members as usize], count: 1 };
         }
         const NONE: u32 = u32::MAX;
@@ -46,8 +45,8 @@ impl Components {
             components.of[first as usize] = components.count;
             let mut found = vec![first];
             while let Some(at) = found.pop() {
-                let mut meet = |peer: u32| {
-                    let is_new = components.of[peer as usize] == NONE && !link_faults.bar(at, peer);
+                let mut visit = |peer: u32| {
+                    let is_new = components.of[peer as usize] == NONE && !link_faults.is_blocked(at, peer);
                     if is_new {
                         components.of[peer as usize] = components.count;
                         found.push(peer);
@@ -55,11 +54,11 @@ impl Components {
                     is_new
                 };
                 if let Network::Complete(_) = network {
-                    // Whoever is met is met once: the rest shrinks, and only barred pairs are looked at in vain.
-                    rest.retain(|&peer| !meet(peer));
+                    // Every node is found once, so the rest shrinks, and only blocked pairs are checked in vain.
+                    rest.retain(|&peer| !visit(peer));
                 } else {
                     (0..network.degree(at)).for_each(|port| {
-                        meet(network.peer(at, Port(port)).0);
+                        visit(network.peer(at, Port(port)).0);
                     });
                 }
             }
@@ -68,39 +67,39 @@ impl Components {
         components
     }
 
-    /// Whether two positions are in the same part. For one that is no member there is no answer.
+    /// Whether two positions are in the same component. `None` if one of them is not a member.
     #[inline]
-    pub(crate) fn join(&self, a: u32, b: u32) -> Option<bool> {
+    pub(crate) fn same_component(&self, a: u32, b: u32) -> Option<bool> {
         Some(self.of.get(a as usize)? == self.of.get(b as usize)?)
     }
 }
 
-/// The ids of those in reach, ascending.
+/// The ids of the reachable members, ascending.
 type ReachableSet = Arc<[Id]>;
 
-/// Gives update of who is in reach.
+/// Sends reachability updates.
 #[derive(Debug)]
 pub(crate) struct ReachabilityNotifier {
-    /// What each member reached when this was last looked at.
+    /// The members that each member reached at the last check.
     before: Vec<ReachableSet>,
-    /// Something changed in this tick.
+    /// The tick of a change that has not been evaluated yet.
     changed: Option<u64>,
     came_up: Vec<u32>,
-    /// What is to be told: when, to whom in which of its incarnations, what. Ascending by tick, then position.
-    under_way: VecDeque<(u64, Vec<ReachabilityUpdate>)>,
+    /// The updates to deliver, ascending by tick, then position.
+    scheduled: VecDeque<(u64, Vec<ReachabilityUpdate>)>,
 }
 
-/// Who is told what.
+/// A reachability update for one node.
 #[derive(Debug)]
 pub(crate) struct ReachabilityUpdate {
     pub(crate) at: u32,
-    /// In which of its incarnations.
+    /// The incarnation of the node. A later one does not get it.
     pub(crate) incarnation: u32,
     pub(crate) reach: ReachableSet,
 }
 
 impl ReachabilityNotifier {
-    /// Everybody reaches all members, some of which are not there yet.
+    /// Everybody reaches all members, some of which may not have joined yet.
     pub(crate) fn new(ids: impl Iterator<Item = Id>, is_anybody_absent: bool) -> Self {
         let mut ids: Vec<Id> = ids.collect();
         ids.sort_unstable();
@@ -109,7 +108,7 @@ impl ReachabilityNotifier {
             before: vec![all.clone(); all.len()],
             changed: is_anybody_absent.then_some(0),
             came_up: Vec::new(),
-            under_way: VecDeque::new(),
+            scheduled: VecDeque::new(),
         }
     }
 
@@ -124,18 +123,18 @@ impl ReachabilityNotifier {
         self.came_up.push(at);
     }
 
-    /// The next tick with something to tell or to look at.
+    /// The next tick with an update to deliver or a change to evaluate.
     pub(crate) fn next(&self) -> Option<u64> {
-        let told = self.under_way.front().map(|(tick, _)| *tick);
+        let told = self.scheduled.front().map(|(tick, _)| *tick);
         [self.changed, told].into_iter().flatten().min()
     }
 
-    /// What is to be told in this tick.
+    /// The updates to deliver in this tick.
     pub(crate) fn take(&mut self, tick: u64) -> Vec<ReachabilityUpdate> {
-        self.under_way.pop_front_if(|(due, _)| *due <= tick).map_or_else(Vec::new, |(_, updates)| updates)
+        self.scheduled.pop_front_if(|(due, _)| *due <= tick).map_or_else(Vec::new, |(_, updates)| updates)
     }
 
-    /// The tick is over: looks who reaches whom now, if anything changed. `id_of` and `incarnations` are by position.
+    /// Ends a tick: evaluates who reaches whom, if anything changed. `id_of` and `incarnations` are by position.
     pub(crate) fn end_tick(
         &mut self,
         tick: u64,
@@ -170,7 +169,7 @@ impl ReachabilityNotifier {
         }
         self.came_up.clear();
         if !updates.is_empty() {
-            self.under_way.push_back((tick + UPDATE_DELAY, updates));
+            self.scheduled.push_back((tick + UPDATE_DELAY, updates));
         }
     }
 }
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_falls_apart_at_its_second_cut() {
+    fn two_cuts_split_a_ring() {
         let ring = Network::Ring(Ring { size: 5 });
         assert_eq!(components(&ring, &[]), [0; 5]);
         assert_eq!(components(&ring, &[Cut(4, 0)]), [0; 5]);
@@ -202,17 +201,17 @@ mod tests {
     }
 
     #[test]
-    fn in_a_complete_network_one_goes_round_a_cut() {
+    fn a_complete_network_routes_around_a_cut() {
         let complete = Network::Complete(Complete { size: 4 });
         assert_eq!(components(&complete, &[Cut(0, 1), Cut(0, 2)]), [0; 4]);
         assert_eq!(components(&complete, &[Cut(0, 1), Cut(0, 2), Cut(3, 0)]), [0, 1, 1, 1]);
-        let parted = Partition(vec![0, 0, 1, 1]);
-        assert_eq!(components(&complete, std::slice::from_ref(&parted)), [0, 0, 1, 1]);
-        assert_eq!(components(&complete, &[parted, Heal(1, 2)]), [0; 4], "a mended link bridges a partition");
+        let is_partitioned = Partition(vec![0, 0, 1, 1]);
+        assert_eq!(components(&complete, std::slice::from_ref(&is_partitioned)), [0, 0, 1, 1]);
+        assert_eq!(components(&complete, &[is_partitioned, Heal(1, 2)]), [0; 4], "a healed link bridges a partition");
     }
 
     #[test]
-    fn a_graph_falls_apart_where_its_bridges_are_cut() {
+    fn cutting_a_bridge_splits_a_graph() {
         let graph = Graph::new(4, |link| [(0, 1), (1, 2), (2, 3), (3, 1)].iter().for_each(|&(a, b)| link(a, b)));
         let graph = Network::Graph(graph.expect("the links are a graph"));
         assert_eq!(components(&graph, &[Cut(1, 2)]), [0; 4]);
@@ -220,9 +219,9 @@ mod tests {
     }
 
     #[test]
-    fn an_informer_outside_is_in_no_part() {
+    fn an_outside_informer_is_in_no_component() {
         let link_faults = LinkFaults::default();
         let components = Components::new(&Network::InformedRing(Ring { size: 3 }), &link_faults);
-        assert_eq!((components.join(0, 2), components.join(0, 3)), (Some(true), None));
+        assert_eq!((components.same_component(0, 2), components.same_component(0, 3)), (Some(true), None));
     }
 }

@@ -1,30 +1,31 @@
 //! What a node on a ring has sent to its neighbours and may have to send again.
 //!
-//! At the first `unreachable` a node removes its neighbour off and sends to the next one *everything* that it sent to
-//! that neighbour from the lost message on: also what is still under route, and what arrived because the neighbour came
-//! back. So a message is kept until its own fate and that of all earlier ones of its sender are known.
+//! At the first `unreachable` a node removes its neighbour and sends to the next one *everything* that it sent to that
+//! neighbour from the lost message on. This includes messages that are still in flight, and those that arrived because
+//! the neighbour recovered. So a message is kept until its own fate and that of all earlier messages of its sender are
+//! known.
 
 use std::collections::VecDeque;
 
 use hustings_protocol::Port;
 
-/// The number of a kept message of its sender.
+/// The number of a kept message among those of its sender.
 pub(crate) type SequenceNumber = u64;
 
-/// No message was kept.
+/// The message was not kept.
 pub(crate) const NO_SEQUENCE_NUMBER: SequenceNumber = u64::MAX;
 
 /// The kept messages of all nodes.
 #[derive(Debug)]
 pub(crate) struct RetransmitBuffer<M> {
-    /// By node. Empty where nobody can be found down.
+    /// By node. Empty if no node can be down.
     nodes: Vec<Sent<M>>,
 }
 
-/// What one node sent, on either side: its ring is one, and so is the order of sending.
+/// What one node sent on both sides, in sending order.
 #[derive(Debug)]
 struct Sent<M> {
-    /// The sequence_number of the first message that is kept.
+    /// The sequence number of the first message that is kept.
     first: SequenceNumber,
     kept: VecDeque<Kept<M>>,
 }
@@ -43,7 +44,7 @@ impl<M> Sent<M> {
         Sent { first: 0, kept: VecDeque::new() }
     }
 
-    /// Where a message is, if it is kept.
+    /// The index of a message, if it is kept.
     fn index(&self, sequence_number: SequenceNumber) -> Option<usize> {
         usize::try_from(sequence_number.checked_sub(self.first)?).ok()
     }
@@ -57,12 +58,12 @@ impl<M> Sent<M> {
 }
 
 impl<M: Clone> RetransmitBuffer<M> {
-    /// Keeps nothing: for networks that are no ring and runs in which nobody goes down.
+    /// Keeps nothing: for networks that are not rings, and for runs in which no node goes down.
     pub(crate) fn off() -> Self {
         RetransmitBuffer { nodes: Vec::new() }
     }
 
-    /// Keeps what so many nodes on a ring send.
+    /// Keeps what `size` nodes on a ring send.
     pub(crate) fn on(size: u32) -> Self {
         RetransmitBuffer { nodes: (0..size).map(|_| Sent::new()).collect() }
     }
@@ -75,7 +76,7 @@ impl<M: Clone> RetransmitBuffer<M> {
         sent.first + sent.kept.len() as u64 - 1
     }
 
-    /// The fate of a message is known: it arrived, or nobody will hear of its loss any more.
+    /// The fate of a message is known: it arrived, or nobody will be notified of its loss.
     #[inline]
     pub(crate) fn acknowledge(&mut self, at: u32, sequence_number: SequenceNumber) {
         if sequence_number == NO_SEQUENCE_NUMBER {
@@ -89,16 +90,17 @@ impl<M: Clone> RetransmitBuffer<M> {
         }
     }
 
-    /// Whether a message was sent again, to somebody else.
+    /// Whether a message was sent again, to another node.
     pub(crate) fn was_resent(&self, at: u32, sequence_number: SequenceNumber) -> bool {
         let Some(sent) = self.nodes.get(at as usize) else { return false };
-        // A message that was sent again is acknowledged and may be dropped by now: what is not kept was resent.
+        // A message that was sent again is acknowledged and may have been dropped, so a message that is not kept was
+        // sent again.
         sequence_number != NO_SEQUENCE_NUMBER
             && sent.index(sequence_number).and_then(|index| sent.kept.get(index)).is_none_or(|kept| kept.resent)
     }
 
-    /// Inputs what must be sent again, in order and each by its own port: everything that went to `to` from the lost
-    /// message on.
+    /// Takes what must be sent again, in order and each with its own port: everything that was sent to `to` from the
+    /// lost message on.
     pub(crate) fn take(&mut self, at: u32, to: u32, lost: SequenceNumber) -> Vec<(Port, M)> {
         let Some(sent) = self.nodes.get_mut(at as usize) else { return Vec::new() };
         let skip = lost.saturating_sub(sent.first) as usize;
@@ -110,7 +112,7 @@ impl<M: Clone> RetransmitBuffer<M> {
         again
     }
 
-    /// The sender went down: nobody will send anything again.
+    /// The sender went down: it will not send anything again.
     pub(crate) fn forget(&mut self, at: u32) {
         if let Some(sent) = self.nodes.get_mut(at as usize) {
             sent.first += sent.kept.len() as u64;
@@ -124,25 +126,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_from_the_lost_message_on_once_and_in_order() {
+    fn resends_everything_from_the_lost_message_on_once_and_in_order() {
         let mut retransmit_buffer = RetransmitBuffer::on(1);
-        let tickets: Vec<SequenceNumber> =
+        let numbers: Vec<SequenceNumber> =
             (0..5).map(|update| retransmit_buffer.keep(0, Port::NEXT, 1, &update)).collect();
-        retransmit_buffer.acknowledge(0, tickets[0]);
-        // Message 3 arrived although 2 was lost: the neighbour had come back.
-        retransmit_buffer.acknowledge(0, tickets[3]);
+        retransmit_buffer.acknowledge(0, numbers[0]);
+        // Message 3 arrived although 2 was lost: the neighbour had recovered.
+        retransmit_buffer.acknowledge(0, numbers[3]);
         let by_next = |updates: &[i32]| updates.iter().map(|&update| (Port::NEXT, update)).collect::<Vec<_>>();
-        assert_eq!(retransmit_buffer.take(0, 1, tickets[2]), by_next(&[2, 3, 4]));
-        assert!(!retransmit_buffer.was_resent(0, tickets[1]), "sent before the lost one, still under route");
-        assert!(tickets[2..].iter().all(|&sequence_number| retransmit_buffer.was_resent(0, sequence_number)));
+        assert_eq!(retransmit_buffer.take(0, 1, numbers[2]), by_next(&[2, 3, 4]));
+        assert!(!retransmit_buffer.was_resent(0, numbers[1]), "sent before the lost one, still in flight");
+        assert!(numbers[2..].iter().all(|&sequence_number| retransmit_buffer.was_resent(0, sequence_number)));
         assert_eq!(retransmit_buffer.keep(0, Port::NEXT, 2, &9), 5);
-        assert_eq!(retransmit_buffer.take(0, 1, tickets[1]), by_next(&[1]));
-        retransmit_buffer.acknowledge(0, tickets[1]);
-        assert!(retransmit_buffer.was_resent(0, tickets[4]), "also when it is dropped");
+        assert_eq!(retransmit_buffer.take(0, 1, numbers[1]), by_next(&[1]));
+        retransmit_buffer.acknowledge(0, numbers[1]);
+        assert!(retransmit_buffer.was_resent(0, numbers[4]), "also when it is dropped");
     }
 
     #[test]
-    fn both_sides_are_one_ring_and_a_crash_ends_it() {
+    fn resends_on_both_sides_until_the_sender_crashes() {
         let mut retransmit_buffer = RetransmitBuffer::on(2);
         let there = retransmit_buffer.keep(1, Port::NEXT, 0, &'a');
         retransmit_buffer.keep(1, Port::PREVIOUS, 0, &'b');

@@ -1,19 +1,19 @@
-//! Where ports lead: the network, and on a ring the neighbours that a node has removed off.
+//! Where ports lead: the network, without the peers that a node on a ring has removed.
 
 use hustings_protocol::Port;
 
 use crate::topology::Network;
 
-/// The network as the nodes see it by now.
+/// The network as the nodes see it now.
 #[derive(Clone, Debug)]
 pub(crate) struct RoutingTable<'a> {
     network: &'a Network,
-    /// On a ring: how far away the neighbour on each side is. Empty until somebody is removed off.
+    /// On a ring: the distance to the neighbour on each side. Empty until a peer is removed.
     reach: Vec<[u32; 2]>,
 }
 
 impl<'a> RoutingTable<'a> {
-    /// Nobody is removed off.
+    /// The table of a network. No peer is removed.
     pub(crate) fn new(network: &'a Network) -> Self {
         RoutingTable { network, reach: Vec::new() }
     }
@@ -23,13 +23,13 @@ impl<'a> RoutingTable<'a> {
         self.network.is_ring()
     }
 
-    /// How many ports a node has.
+    /// The number of a node's ports.
     #[inline]
     pub(crate) fn degree(&self, at: u32) -> u32 {
         self.network.degree(at)
     }
 
-    /// Who is behind a port, and where a message that is sent there comes in. `None` if there is no such port.
+    /// The position behind a port, and the port at which a message arrives there. `None` if there is no such port.
     #[inline]
     pub(crate) fn target(&self, at: u32, port: Port) -> Option<(u32, Port)> {
         if port.0 >= self.network.degree(at) {
@@ -39,7 +39,7 @@ impl<'a> RoutingTable<'a> {
             return Some(self.network.peer(at, port));
         };
         let size = u64::from(self.network.members());
-        // The two sides are one ring: when they have met, everybody else is removed off.
+        // Both sides are one ring: when they have met, all peers are removed.
         let have_met = u64::from(reach[0]) + u64::from(reach[1]) > size;
         let away = if have_met { size } else { u64::from(reach[port.index()]) };
         let (steps, into) = match port {
@@ -49,7 +49,7 @@ impl<'a> RoutingTable<'a> {
         Some((((u64::from(at) + steps) % size) as u32, into))
     }
 
-    /// How many directed links there are.
+    /// The number of directed links.
     pub(crate) fn link_count(&self) -> u64 {
         match self.network {
             Network::Ring(ring) | Network::InformedRing(ring) => 2 * u64::from(ring.size),
@@ -67,8 +67,8 @@ impl<'a> RoutingTable<'a> {
         before + u64::from(port.0)
     }
 
-    /// On a ring: removes `peer` off if it is the neighbour behind that port. With all others removed off, a node is its
-    /// own neighbour on both sides, which cannot be removed. Says whether anybody was removed.
+    /// On a ring: removes `peer` if it is the neighbour behind that port. If all peers are removed, a node is its own
+    /// neighbour on both sides, and is never removed. Returns whether a peer was removed.
     pub(crate) fn remove_peer(&mut self, at: u32, port: Port, peer: u32) -> bool {
         let is_neighbour = self.target(at, port).is_some_and(|(neighbour, _)| neighbour == peer);
         if !self.is_ring() || !is_neighbour || peer == at {
@@ -88,7 +88,7 @@ mod tests {
     use crate::topology::{Complete, Ring};
 
     #[test]
-    fn the_next_one_that_is_not_struck_until_only_the_node_itself_is_left() {
+    fn removing_peers_leaves_the_node_itself_in_the_end() {
         let network = Network::Ring(Ring { size: 4 });
         let mut routing = RoutingTable::new(&network);
         let mut seen = Vec::new();
@@ -99,12 +99,12 @@ mod tests {
             routing.remove_peer(1, Port::NEXT, peer);
         }
         assert_eq!(seen, [2, 3, 0, 1, 1]);
-        assert_eq!(routing.target(1, Port::PREVIOUS), Some((1, Port::NEXT)), "the other side has nobody left either");
+        assert_eq!(routing.target(1, Port::PREVIOUS), Some((1, Port::NEXT)), "the other side has no peer left either");
         assert_eq!(routing.target(1, Port(2)), None);
     }
 
     #[test]
-    fn both_sides_are_one_ring() {
+    fn removals_on_both_sides_add_up() {
         let network = Network::Ring(Ring { size: 5 });
         let mut routing = RoutingTable::new(&network);
         let mut remove_peer = |port, peer, next, previous| {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn other_networks_strike_nobody() {
+    fn other_networks_remove_no_peers() {
         let network = Network::Complete(Complete { size: 3 });
         let mut routing = RoutingTable::new(&network);
         routing.remove_peer(0, Port(0), 1);

@@ -1,4 +1,4 @@
-//! What is to be done in one tick, by node and then in the order in which a node handles it.
+//! The inputs of one tick, by node and then in the order in which a node handles them.
 
 use std::iter::Peekable;
 use std::vec::Drain;
@@ -12,14 +12,14 @@ use super::reachability::ReachabilityUpdate;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DueTimer {
     pub(crate) at: u32,
-    /// Which incarnation of the node set it.
+    /// The incarnation of the node that set it.
     pub(crate) incarnation: u32,
-    /// The record of the handling that set it.
+    /// The number of the record that set it.
     pub(crate) cause: u64,
     pub(crate) timer: Timer,
 }
 
-/// What happened to a node before its turn.
+/// A change of a node's status before its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StatusChange {
     Crashed,
@@ -27,16 +27,16 @@ pub(crate) enum StatusChange {
     Joined,
 }
 
-/// Who asks a node to hold an election.
+/// Why a node gets a start signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StartSignal {
-    /// The scenario.
+    /// The scenario has it.
     Planned,
-    /// The failure_detector that it keeps on its leader.
+    /// The failure detector has noticed the loss of the leader.
     LeaderLost,
 }
 
-/// What is to be done in one tick. Each list is sorted by node.
+/// The inputs of one tick. Each list is sorted by node.
 #[derive(Debug)]
 pub(crate) struct TickInputs<M> {
     pub(crate) status_changes: Vec<(u32, StatusChange)>,
@@ -65,7 +65,7 @@ impl<M> Default for TickInputs<M> {
 }
 
 impl<M> TickInputs<M> {
-    /// Sorts what does not come sorted; what one node has to do stays in its order.
+    /// Sorts the lists by node. The inputs of one node stay in order.
     pub(crate) fn sort(&mut self) {
         self.status_changes.sort_by_key(|&(at, _)| at);
         self.signals.sort_by_key(|&(at, _)| at);
@@ -74,7 +74,7 @@ impl<M> TickInputs<M> {
         self.retiring.sort_unstable();
     }
 
-    /// Goes through it, and leaves it empty.
+    /// Iterates over the inputs and leaves the lists empty.
     pub(crate) fn turns(&mut self) -> NodeInputs<'_, M> {
         NodeInputs {
             status_changes: self.status_changes.drain(..).peekable(),
@@ -88,7 +88,7 @@ impl<M> TickInputs<M> {
     }
 }
 
-/// The turns of a tick.
+/// The inputs of a tick that are not handled yet.
 #[derive(Debug)]
 pub(crate) struct NodeInputs<'a, M> {
     status_changes: Peekable<Drain<'a, (u32, StatusChange)>>,
@@ -101,7 +101,7 @@ pub(crate) struct NodeInputs<'a, M> {
 }
 
 impl<M> NodeInputs<'_, M> {
-    /// The next node that has something to do.
+    /// The next node that has inputs.
     #[inline]
     pub(crate) fn next_node(&mut self) -> Option<u32> {
         let transmission = self.transmission.peek().map(|transmission| transmission.to);
@@ -114,7 +114,7 @@ impl<M> NodeInputs<'_, M> {
         [transmission, timer, returned, signal, update, status_change, retiring].into_iter().flatten().min()
     }
 
-    /// The next status_change of this node; so below.
+    /// The next status change of this node. The methods below do the same for other inputs.
     pub(crate) fn status_change(&mut self, node: u32) -> Option<StatusChange> {
         self.status_changes.next_if(|&(at, _)| at == node).map(|(_, status_change)| status_change)
     }
