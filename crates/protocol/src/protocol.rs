@@ -34,16 +34,17 @@ pub trait Message: Clone + Eq + Hash + Debug + Serialize + for<'de> Deserialize<
 
 /// An election algorithm with its parameters: the rules by which one node turns events into effects.
 ///
-/// All nodes share the value, which never changes. What a node remembers is its [`Protocol::State`]. A protocol reads no
-/// clock and has no random generator of its own: time passes in timers, and random numbers come from [`Context::draw`].
-/// So the same value runs in the simulator, in the checker and on a network.
+/// All nodes share the value, which never changes. What a node remembers is its [`Protocol::State`]. A protocol reads
+/// no clock and has no random generator of its own: time passes in timers, and random numbers come from
+/// [`Context::draw`]. So the same value runs in the simulator, in the checker and on a network.
 ///
 /// Handlers are generic over the context. Mark them `#[inline(always)]` if speed matters, so that the fast engine
 /// inlines them into its loop.
 ///
 /// # Example
 ///
-/// The first node to hear of an election leads and tells its neighbours. It is not a good algorithm, but a complete one.
+/// The first node to hear of an election leads and tells its neighbours. It is not a good algorithm, but a complete
+/// one.
 ///
 /// ```
 /// use hustings_protocol::{Context, Effect, Id, Peers, NodeInfo, Port, Protocol, Recorder, StartReason, kinds};

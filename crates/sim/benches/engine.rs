@@ -1,4 +1,4 @@
-//! The fast engine against the hand-written loops, and the general engine beside them: `cargo bench -p hustings-sim`.
+//! Compares the fast engine with hand-written loops and with the general engine: `cargo bench -p hustings-sim`.
 
 use criterion::{
     BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
@@ -88,7 +88,7 @@ fn clique(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The first position starts; nobody crashes.
+/// The first position starts, and no node crashes.
 fn from_the_first() -> (Starts, Vec<(u64, u32)>) {
     (Starts::At(vec![Start { at: 0, tick: 0 }]), Vec::new())
 }

@@ -55,13 +55,13 @@ impl Stream {
     }
 
     /// The same stream, continued at its k-th number.
-    pub const fn skip_to(mut self, k: u64) -> Self {
+    pub(crate) const fn skip_to(mut self, k: u64) -> Self {
         self.counter = k;
         self
     }
 
     /// How many numbers have been drawn.
-    pub const fn position(&self) -> u64 {
+    pub(crate) const fn position(&self) -> u64 {
         self.counter
     }
 

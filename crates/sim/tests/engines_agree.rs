@@ -1,5 +1,5 @@
-//! The fast engine and the general one agree event for event: on random protocols, rings, complete networks and graphs,
-//! with crashes, late starts, timers and coins.
+//! The fast engine and the general engine agree event for event on random protocols: on rings, complete networks and
+//! graphs, with crashes, late starts, timers and coins.
 
 #[path = "common/gossip.rs"]
 mod gossip;
@@ -13,7 +13,9 @@ use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::topology::{Complete, Network, Ring};
 use proptest::prelude::*;
 
-use gossip::{COINS, DIRECT, Gossip, Hint, MAP, RECORDS_TIMERS, Rumour, SKIPS, STUTTERS, TIMERS, Word, graph};
+use gossip::{
+    BY_INDEX, COINS, DIRECT, Gossip, GossipMessage, Hint, RECORDS_TIMERS, REPEATS, Rumour, SKIPS, TIMERS, graph,
+};
 
 fn network() -> impl Strategy<Value = Network> {
     prop_oneof![
@@ -25,7 +27,7 @@ fn network() -> impl Strategy<Value = Network> {
     ]
 }
 
-/// (tick, position) of the start signals: some positions', all members', or all there are.
+/// Tick and position of the start signals: of some positions, of all members, or of all positions.
 fn starts(network: &Network) -> impl Strategy<Value = BTreeSet<(u64, u32)>> + use<> {
     let at_once = |positions: u32| Just((0..positions).map(|at| (0, at)).collect());
     prop_oneof![
@@ -53,24 +55,24 @@ prop_compose! {
     }
 }
 
-/// Everybody's rank; an informer outside stands under the first one's.
+/// The ranks of all positions. An outside informer has the rank of the first.
 fn ranks(scenario: &Scenario) -> Vec<Id> {
     let outside = (scenario.network.size() - scenario.network.members()) as usize;
     scenario.ids.iter().chain(&scenario.ids[..outside]).copied().map(Id).collect()
 }
 
-fn fast<W: Word>(gossip: &Gossip<W>, scenario: &Scenario) -> Option<Outcome> {
+fn fast<W: GossipMessage>(gossip: &Gossip<W>, scenario: &Scenario) -> Option<Outcome> {
     fast::run::<_, fast::Full>(gossip, &ranks(scenario), scenario)
 }
 
-fn agree<W: Word>(gossip: &Gossip<W>, mut scenario: Scenario) -> Result<(), TestCaseError> {
+fn agree<W: GossipMessage>(gossip: &Gossip<W>, mut scenario: Scenario) -> Result<(), TestCaseError> {
     let general = general::run(gossip, &ranks(&scenario), &scenario, None);
     for threads in [1, 3] {
         scenario.threads = threads;
         if let Some(quick) = fast(gossip, &scenario) {
             prop_assert_eq!(&quick, &general);
         }
-        // Where the ring's own driver serves, the one for maps must do the same.
+        // On rings that the ring driver supports, the graph driver must give the same outcome.
         if let Some(quick) = fast::run_on_mapped_ring::<_, fast::Full>(gossip, &ranks(&scenario), &scenario) {
             prop_assert_eq!(&quick, &general);
         }
@@ -85,37 +87,37 @@ proptest! {
     fn fast_and_general_agree(
         scenario in scenario(),
         seed in any::<u64>(),
-        life in 1..14u8,
-        talents in (0..32u8, prop_oneof![Just(0), Just(MAP)], prop_oneof![Just(0), Just(RECORDS_TIMERS)]),
+        hops in 1..14u8,
+        abilities in (0..32u8, prop_oneof![Just(0), Just(BY_INDEX)], prop_oneof![Just(0), Just(RECORDS_TIMERS)]),
         is_tiny in any::<bool>(),
     ) {
-        let talents = talents.0 | talents.1 | talents.2;
-        // Where everybody tells so many, a rumour must not be told on for long.
+        let abilities = abilities.0 | abilities.1 | abilities.2;
+        // On dense networks messages multiply quickly, so they must not be forwarded often.
         let is_dense = matches!(scenario.network, Network::Complete(Complete { size: 17.. }));
-        let life = if is_dense { life.min(2) } else { life };
+        let hops = if is_dense { hops.min(2) } else { hops };
         if is_tiny {
-            agree(&Gossip::<Hint>::new(seed, life, talents), scenario)?;
+            agree(&Gossip::<Hint>::new(seed, hops, abilities), scenario)?;
         } else {
-            agree(&Gossip::<Rumour>::new(seed, life, talents), scenario)?;
+            agree(&Gossip::<Rumour>::new(seed, hops, abilities), scenario)?;
         }
     }
 }
 
 #[test]
-fn the_fast_engine_serves_most_of_these() {
-    // Guards the test above: if the fast engine refused everything, it would prove nothing.
-    fn serves<W: Word>(talents: u8, network: Network) {
+fn the_fast_engine_supports_most_cases() {
+    // Guards the test above, which proves nothing if the fast engine does not support the cases.
+    fn serves<W: GossipMessage>(abilities: u8, network: Network) {
         let mut scenario = Scenario::new(network).started_by_all();
         scenario.faults = vec![Fault { tick: 2, what: FaultKind::Crash(3) }];
-        let outcome = fast(&Gossip::<W>::new(1, 8, talents), &scenario).expect("it serves crashes on every network");
+        let outcome = fast(&Gossip::<W>::new(1, 8, abilities), &scenario).expect("it serves crashes on every network");
         assert!(outcome.total() > 20 && outcome.lost > 0, "{outcome:?}");
     }
     for network in [Network::Ring(Ring { size: 9 }), Network::Complete(Complete { size: 6 }), graph(20, 30, 1)] {
-        serves::<Rumour>(TIMERS | SKIPS | COINS | STUTTERS, network.clone());
-        serves::<Hint>(TIMERS | SKIPS | COINS | STUTTERS, network);
+        serves::<Rumour>(TIMERS | SKIPS | COINS | REPEATS, network.clone());
+        serves::<Hint>(TIMERS | SKIPS | COINS | REPEATS, network);
     }
     for network in [Network::Ring(Ring { size: 9 }), Network::InformedRing(Ring { size: 9 })] {
-        serves::<Rumour>(TIMERS | COINS | STUTTERS | DIRECT | MAP, network.clone());
-        serves::<Hint>(TIMERS | COINS | STUTTERS | DIRECT | MAP, network);
+        serves::<Rumour>(TIMERS | COINS | REPEATS | DIRECT | BY_INDEX, network.clone());
+        serves::<Hint>(TIMERS | COINS | REPEATS | DIRECT | BY_INDEX, network);
     }
 }

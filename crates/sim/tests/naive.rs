@@ -1,5 +1,5 @@
-//! The simulator against a second implementation of the model, as plain as can be, which the algorithms' own tests use:
-//! all ring algorithms, any starters, any crashes, down to a single survivor.
+//! Compares the simulator with the simple second implementation of the model in the tests of the algorithms: all ring
+//! algorithms, any starters, any crashes, down to a single survivor.
 
 #[path = "../../algorithms/tests/support/mod.rs"]
 mod support;

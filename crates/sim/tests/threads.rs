@@ -1,4 +1,4 @@
-//! The result does not depend on the number of threads, also where ticks are busy enough to be shared out.
+//! The result does not depend on the number of threads, even if ticks are large enough to run on several.
 
 use std::marker::PhantomData;
 
@@ -11,7 +11,8 @@ use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::topology::{Complete, Network, Ring, Topology};
 use serde::{Deserialize, Serialize};
 
-/// Floods a few rounds of words that depend on everything a node has heard, in order; follows whom they point to.
+/// Floods messages for a few rounds. Their content depends on everything that the node has received, in order, and
+/// decides which leader a node names.
 #[derive(Debug, Default)]
 struct Babble<W>(PhantomData<W>);
 
@@ -20,7 +21,7 @@ trait Word: Message {
     fn heard(&self) -> (u64, u8);
 }
 
-/// A word of 16 bytes.
+/// A message of 16 bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 enum Long {
     Even(u64, u8),
@@ -38,7 +39,7 @@ impl Word for Long {
     }
 }
 
-/// A word of one byte.
+/// A message of one byte.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 struct Short(u8);
 
@@ -62,8 +63,8 @@ impl<W: Word> Babble<W> {
     fn say<C: Context<Self>>(heard: u64, life: u8, except: Option<Port>, cx: &mut C) {
         let Some(life) = life.checked_sub(1) else { return };
         cx.send_all_but(except, W::new(heard, life));
-        // Of tiny messages it is not written down which way came first, so a protocol that uses both for the same
-        // receiver in the same tick needs the general engine.
+        // The mailbox for tiny messages does not record the order between messages over links and by id. A protocol
+        // that sends both to the same receiver in one tick needs the general engine.
         if heard.is_multiple_of(97) && (size_of::<W>() > 1 || cx.degree() + 1 < cx.size()) {
             cx.send_direct(Id(heard % u64::from(cx.size())), W::new(heard, 0));
         }
@@ -98,7 +99,7 @@ impl<W: Word> Protocol for Babble<W> {
     }
 }
 
-/// The outcome with one thread; any other number gives the same.
+/// The outcome with one thread. Any other number of threads must give the same.
 fn same_on_any<P: Protocol<Rank = Id>>(protocol: &P, scenario: &Scenario) -> Outcome {
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
     let outcomes = [1, 2, 5].map(|threads| {

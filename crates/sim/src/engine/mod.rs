@@ -1,9 +1,9 @@
-//! The two engines: [`fast`] for delays of one tick and crashes at most, [`general`] for everything. Where both serve,
-//! they give the same outcome, event for event.
+//! The two engines: [`fast`] for unit delays without faults other than crashes, [`general`] for everything. Where both
+//! apply, they give the same outcome, event for event.
 
 pub(crate) mod accounting;
 pub mod fast;
 pub mod general;
 
-/// The most kinds of messages that an algorithm may have.
+/// The maximum number of message kinds of an algorithm.
 pub(crate) const MAX_KINDS: usize = 24;

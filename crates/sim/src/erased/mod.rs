@@ -36,7 +36,7 @@ pub struct DynRank {
 
 impl DynRank {
     /// The position in the order of all ranks, from 0 for the lowest.
-    pub fn order(self) -> u32 {
+    pub(crate) fn order(self) -> u32 {
         self.order
     }
 }

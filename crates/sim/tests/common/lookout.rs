@@ -1,4 +1,4 @@
-//! Runs of the diffusing computation with probes and beacons, and what is left at their end.
+//! Runs of the diffusing computation with probes and beacons, and checks of their final state.
 
 use hustings_algorithms::graph::diffusion::{Diffusion, Greatest};
 use hustings_protocol::Id;
@@ -10,10 +10,10 @@ use super::parts::Parts;
 
 pub(crate) const PROBE: u64 = 4;
 pub(crate) const BEACON: u64 = 6;
-/// Enough for everything to settle after the last fault: beacons missed, probes unanswered, an election or two.
+/// Long enough after the last fault for missed beacons, unanswered probes and an election or two.
 pub(crate) const QUIET: u64 = 300;
 
-/// Runs aefa with such probes and beacons.
+/// Runs aefa with these periods of probes and beacons.
 pub(crate) fn run(scenario: &Scenario, probe: u64, beacon: u64) -> (Parts, Outcome) {
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
     let mut parts = Parts::of(&scenario.network);
@@ -22,7 +22,7 @@ pub(crate) fn run(scenario: &Scenario, probe: u64, beacon: u64) -> (Parts, Outco
     (parts, outcome)
 }
 
-/// Whether each part that is left has just one leader, and nothing is under way.
+/// Whether each remaining component has exactly one leader, and no messages are in flight.
 pub(crate) fn survives(scenario: &Scenario) -> Result<(), String> {
     let (parts, outcome) = run(scenario, PROBE, BEACON);
     if outcome.hung {

@@ -1,6 +1,6 @@
-//! Who names whom in each connected part of what is left of a network.
+//! Checks which leader the nodes name in each connected component that is left of a network.
 
-// Every test file uses its own part of this.
+// Each test file uses some of this.
 #![allow(dead_code)]
 
 use std::collections::BTreeSet;
@@ -14,7 +14,8 @@ use super::waves::neighbours;
 /// What an observer knows of every node and link at the end of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
-    /// Whether mail goes past nodes that are down, as it does by id; along links somebody has to pass it on.
+    /// Whether nodes that are down still connect others, as they do for messages by id. Over links, live nodes must
+    /// forward.
     past_the_dead: bool,
     nodes: Vec<Node>,
     cuts: BTreeSet<(u32, u32)>,
@@ -24,7 +25,7 @@ pub(crate) struct Parts {
 struct Node {
     up: bool,
     role: Role,
-    /// Whether anything reached it since it came up.
+    /// Whether any event reached it since it came up.
     drawn_in: bool,
 }
 
@@ -58,12 +59,12 @@ impl Parts {
         Parts { past_the_dead: false, nodes: vec![Node::FRESH; network.size() as usize], cuts: BTreeSet::new() }
     }
 
-    /// The same where nodes that are down connect others all the same, or not.
+    /// Sets whether nodes that are down still connect others.
     pub(crate) fn past_the_dead(self, past_the_dead: bool) -> Self {
         Parts { past_the_dead, ..self }
     }
 
-    /// The connected parts of what is up.
+    /// The connected components of the live nodes.
     pub(crate) fn parts(&self, network: &Network) -> Vec<Vec<u32>> {
         let mut seen: Vec<bool> = self.nodes.iter().map(|node| !node.up && !self.past_the_dead).collect();
         let mut parts = Vec::new();
@@ -87,8 +88,8 @@ impl Parts {
         parts
     }
 
-    /// Checks that each part has just one leader and names it. A part that nothing has reached, not even a start
-    /// signal, may have none.
+    /// Checks that each component has exactly one leader, which all its nodes name. A component that no event has
+    /// reached, not even a start signal, may have none.
     pub(crate) fn check(&self, network: &Network, ids: &[u64]) -> Result<(), String> {
         for part in self.parts(network) {
             let node = |at: &u32| self.nodes[*at as usize];

@@ -1,6 +1,6 @@
-//! Means of many runs, and how sure they are.
+//! Means of many runs, and their confidence intervals.
 
-/// Numbers that were measured.
+/// A sample of measured numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     count: f64,
@@ -8,7 +8,7 @@ pub(crate) struct Sample {
     squares: f64,
 }
 
-/// Of a thousand samples, one has its mean further from the truth than so many standard errors.
+/// The mean of a sample is further from the true value than this many standard errors with a probability of 0.1 %.
 const SURE: f64 = 3.29;
 
 impl Sample {
@@ -22,13 +22,13 @@ impl Sample {
         self.sum / self.count
     }
 
-    /// Half the length of the interval that holds the truth with 99.9 %.
+    /// Half the width of the 99.9 % confidence interval.
     pub(crate) fn margin(&self) -> f64 {
         let variance = (self.squares / self.count - self.mean().powi(2)) * self.count / (self.count - 1.0);
         SURE * (variance / self.count).sqrt()
     }
 
-    /// Fails if this cannot well be the truth.
+    /// Fails if the true value is outside the confidence interval.
     pub(crate) fn assert_mean(&self, truth: f64, what: &str) {
         let (mean, margin) = (self.mean(), self.margin());
         assert!(margin > 0.0 && (mean - truth).abs() <= margin, "{what}: {mean} ± {margin}, and not {truth}");

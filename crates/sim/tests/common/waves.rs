@@ -1,4 +1,4 @@
-//! How long a diffusing computation takes with delays of one tick, worked out from distances: no protocol, no engine.
+//! The duration of a diffusing computation with unit delays, computed from distances without any protocol or engine.
 
 use hustings_protocol::Port;
 use hustings_sim::outcome::Times;
@@ -18,7 +18,7 @@ pub(crate) fn neighbours(network: &Network, at: u32) -> impl Iterator<Item = u32
     (0..network.degree(at)).map(move |port| network.peer(at, Port(port)).0)
 }
 
-/// How far everybody is from a source; and who is reached, from there outwards.
+/// The distance of all nodes from a source, and the nodes that are reached, ordered by distance.
 pub(crate) fn distances(network: &Network, source: u32) -> (Vec<u64>, Vec<u32>) {
     let (mut distance, mut order) = (vec![u64::MAX; network.size() as usize], vec![source]);
     distance[source as usize] = 0;
@@ -37,7 +37,7 @@ pub(crate) fn distances(network: &Network, source: u32) -> (Vec<u64>, Vec<u32>) 
 
 pub(crate) fn wave(network: &Network, source: u32) -> Wave {
     let (distance, order) = distances(network, source);
-    // A node is first reached by the lowest of its neighbours that are nearer to the source.
+    // A node is first reached by its lowest neighbour that is nearer to the source.
     let parent = |at: u32| neighbours(network, at).find(|&peer| distance[peer as usize] + 1 == distance[at as usize]);
     let mut answers = vec![0; distance.len()];
     for &at in order.iter().rev() {

@@ -1,4 +1,4 @@
-//! Counts, times and loads of runs in which nothing goes wrong.
+//! Counts, times and loads of runs without faults.
 
 use hustings_algorithms::graph::echo::Echo;
 use hustings_algorithms::ring::ChangRoberts;
@@ -8,11 +8,11 @@ use hustings_sim::outcome::{Collisions, Load, Times};
 use hustings_sim::scenario::Medium;
 use proptest::prelude::*;
 
-use super::puppet::{Puppet, Word, handled, say};
+use super::scripted::{Scripted, TestMessage, handled, say};
 use super::*;
 
 #[test]
-fn the_worst_and_the_best_ring() {
+fn counts_the_worst_and_the_best_ring() {
     let falling = with_ids(ring(64).started_by_all(), (0..64).rev());
     let outcome = run(&chang_roberts(), &falling);
     assert_eq!(outcome.by_kind, [2080, 64]);
@@ -24,7 +24,7 @@ fn the_worst_and_the_best_ring() {
 }
 
 #[test]
-fn the_example_of_the_design() {
+fn reproduces_the_documented_example() {
     let outcome = run(&chang_roberts(), &with_ids(ring(4).started_by_all(), [3, 1, 0, 2]));
     assert_eq!((outcome.leader, &outcome.leaders[..], outcome.agreement), (Some(0), &[0][..], true));
     assert_eq!((outcome.live, outcome.hung, outcome.total()), (4, false, 12));
@@ -36,14 +36,14 @@ fn the_example_of_the_design() {
 }
 
 #[test]
-fn alone_on_a_ring_a_node_hears_itself() {
+fn a_node_alone_on_a_ring_receives_its_own_messages() {
     let outcome = run(&chang_roberts(), &ring(1).started_by_all());
     assert_eq!(outcome.by_kind, [1, 1]);
     assert_eq!(outcome.time, Times { elected: Some(1), agreed: Some(1), quiescent: Some(2) });
 }
 
 #[test]
-fn nobody_and_nobody_starting() {
+fn handles_no_nodes_and_no_starts() {
     let outcome = run(&chang_roberts(), &ring(0));
     assert_eq!((outcome.live, outcome.agreement, outcome.leader), (0, false, None));
     let outcome = run(&chang_roberts(), &ring(3));
@@ -53,7 +53,7 @@ fn nobody_and_nobody_starting() {
 }
 
 #[test]
-fn an_echo_crosses_every_link_twice() {
+fn an_echo_uses_every_link_twice() {
     let wheel = graph(5, &[(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (2, 3), (3, 4), (4, 1)]);
     let outcome = run(&Echo::new(), &Scenario { starts: vec![start(2, 0)], ..wheel });
     assert_eq!((outcome.by_kind[0], outcome.bytes, outcome.leader), (16, 16, Some(2)));
@@ -67,7 +67,7 @@ fn an_echo_crosses_every_link_twice() {
 fn on_a_broadcast_medium_a_send_to_all_is_one_message() {
     let scenario = Scenario { starts: vec![start(0, 0)], medium: Medium::Broadcast, ..complete(5) };
     let outcome = run(&Echo::new(), &scenario);
-    // One call by each node (the others have other neighbours than their parent), and an answer by all but the first.
+    // One broadcast by each node that has neighbours other than its parent, and an answer by all but the first.
     assert_eq!((outcome.total(), outcome.bytes), (9, 9));
     assert_eq!(outcome.load.mean, 4.0);
     let pair = Scenario { starts: vec![start(0, 0)], medium: Medium::Broadcast, ..complete(2) };
@@ -76,17 +76,17 @@ fn on_a_broadcast_medium_a_send_to_all_is_one_message() {
 
 #[test]
 fn an_inbox_is_read_by_sender_and_sending_order() {
-    // Everybody but 2 sends two numbers to 2, by link or by id, the higher positions first in time to be ready.
-    let protocol = Puppet(|at, event| match event {
+    // All nodes but 2 send two numbers to 2, by link or by id; higher positions send earlier.
+    let protocol = Scripted(|at, event| match event {
         Event::Start(_) if at != 2 => {
             let port = Port(if at < 2 { 1 } else { 2 });
-            let (link, direct) = (say(port, 10 * u64::from(at)), Word::Say(10 * u64::from(at) + 1));
+            let (link, direct) = (say(port, 10 * u64::from(at)), TestMessage::Say(10 * u64::from(at) + 1));
             vec![link, Effect::SendDirect(Id(2), direct)]
         }
         _ => Vec::new(),
     });
     let (outcome, records) = watch(&protocol, &complete(5).started_by_all());
-    let heard: Vec<u64> = puppet::heard(&records).into_iter().map(|(_, _, number)| number).collect();
+    let heard: Vec<u64> = scripted::heard(&records).into_iter().map(|(_, _, number)| number).collect();
     assert_eq!(heard, [0, 1, 10, 11, 30, 31, 40, 41]);
     assert_eq!(outcome.collisions, Collisions { total: 7, max: 8 });
     let direct = handled(&records).into_iter().filter(|(.., event)| matches!(event, Event::Direct { .. })).count();

@@ -1,17 +1,17 @@
-//! The general engine against the contract, topic by topic.
+//! Tests of the general engine, by topic.
 
-mod barriers;
-mod chance;
+mod channel;
 mod counts;
 mod crashes;
+mod failure_detector;
 #[allow(dead_code, reason = "only its tiny messages and graphs are used here")]
 #[path = "../common/gossip.rs"]
 mod gossip;
+mod link_faults;
 mod members;
-mod notice;
-mod puppet;
 mod replays;
 mod ring_skips;
+mod scripted;
 mod timers;
 mod token;
 
@@ -59,7 +59,7 @@ fn run<P: Protocol<Rank = Id>>(protocol: &P, scenario: &Scenario) -> Outcome {
     general::run(protocol, &ranks, scenario, None)
 }
 
-/// The same with all records; watching changes nothing.
+/// Runs with an observer that collects all records, and checks that observing changes nothing.
 fn watch<P: Protocol<Rank = Id>>(protocol: &P, scenario: &Scenario) -> (Outcome, Vec<Record<P::Message>>) {
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
     let mut records = Vec::new();

@@ -1,11 +1,11 @@
-//! Members by the map, an informer outside the ring, what nodes find out, and traffic that never ends.
+//! Sending by index, an outside informer, what nodes find out, and periodic traffic.
 
 use hustings_protocol::{Context, Effect, Event, Fact, Id, Port, Protocol, Stage, StartReason, Timer, kinds};
 use hustings_sim::scenario::FaultKind;
 use hustings_sim::topology::{Network, Ring};
 use serde::{Deserialize, Serialize};
 
-use super::puppet::*;
+use super::scripted::*;
 use super::*;
 
 /// A ring of four with an informer at position 4.
@@ -13,22 +13,24 @@ fn informed() -> Scenario {
     Scenario { starts: vec![start(1, 0)], ..Scenario::new(Network::InformedRing(Ring { size: 4 })) }
 }
 
-/// There is a rank for the informer too, which nobody looks at.
+/// The informer has a rank, too, which is not used.
 fn ranks() -> Vec<Id> {
     [0, 1, 2, 3, 0].map(Id).to_vec()
 }
 
-fn watch_informed(protocol: &Puppet, scenario: &Scenario) -> (Outcome, Vec<Record<Word>>) {
+fn watch_informed(protocol: &Scripted, scenario: &Scenario) -> (Outcome, Vec<Record<TestMessage>>) {
     let mut records = Vec::new();
     let outcome = general::run(protocol, &ranks(), scenario, Some(&mut records));
     (outcome, records)
 }
 
-/// Position 1 asks the informer, which tells everybody; they follow 3, and 3 leads.
-fn ask(at: u32, event: &Event<Word>) -> Deeds {
+/// Position 1 asks the informer, which tells all members. They follow 3, and 3 leads.
+fn ask(at: u32, event: &Event<TestMessage>) -> Effects {
     match (at, event) {
-        (1, Event::Start(_)) => vec![Effect::SendTo(4, Word::Say(9))],
-        (4, Event::Direct { .. }) => (0..4).map(|member| Effect::SendTo(member, Word::Reply(member.into()))).collect(),
+        (1, Event::Start(_)) => vec![Effect::SendTo(4, TestMessage::Say(9))],
+        (4, Event::Direct { .. }) => {
+            (0..4).map(|member| Effect::SendTo(member, TestMessage::Reply(member.into()))).collect()
+        }
         (3, Event::Direct { .. }) => vec![Effect::Lead],
         (0..=2, Event::Direct { .. }) => vec![Effect::Follow(Id(3))],
         _ => Vec::new(),
@@ -36,8 +38,8 @@ fn ask(at: u32, event: &Event<Word>) -> Deeds {
 }
 
 #[test]
-fn an_informer_outside_is_reached_by_the_map_and_does_not_count() {
-    let (outcome, records) = watch_informed(&Puppet(ask), &informed());
+fn an_outside_informer_is_reached_by_index_and_is_no_member() {
+    let (outcome, records) = watch_informed(&Scripted(ask), &informed());
     assert_eq!(heard(&records), [(1, 4, 9), (2, 0, 0), (2, 1, 1), (2, 2, 2), (2, 3, 3)]);
     assert!(outcome.agreement, "the informer names nobody, and nobody minds");
     assert_eq!((outcome.leader, outcome.live, outcome.by_kind.as_slice()), (Some(3), 4, &[1, 4][..]));
@@ -46,16 +48,16 @@ fn an_informer_outside_is_reached_by_the_map_and_does_not_count() {
 }
 
 #[test]
-fn a_dead_informer_is_unreachable_like_anybody_else() {
+fn a_crashed_informer_is_unreachable() {
     let scenario = Scenario { faults: vec![fault(0, FaultKind::Crash(4))], ..informed() };
-    let (outcome, records) = watch_informed(&Puppet(ask), &scenario);
+    let (outcome, records) = watch_informed(&Scripted(ask), &scenario);
     assert_eq!(returned(&records), [(2, 1, 9)]);
     assert_eq!((outcome.live, outcome.lost, outcome.agreement), (4, 1, false));
 }
 
 #[test]
-fn ring_neighbours_are_skipped_as_if_there_were_no_informer() {
-    let protocol = Puppet(|at, event| match (at, event) {
+fn skips_on_a_ring_ignore_the_informer() {
+    let protocol = Scripted(|at, event| match (at, event) {
         (2, Event::Start(_)) => vec![say(Port::NEXT, 5)],
         (2, Event::Unreachable { port, .. }) => vec![Effect::Skip(*port)],
         _ => Vec::new(),
@@ -66,9 +68,9 @@ fn ring_neighbours_are_skipped_as_if_there_were_no_informer() {
 }
 
 #[test]
-fn a_place_that_is_not_on_the_map_is_nowhere() {
-    let protocol = Puppet(|_, event| match event {
-        Event::Start(_) => vec![Effect::SendTo(17, Word::Say(1))],
+fn messages_to_unknown_indices_are_lost() {
+    let protocol = Scripted(|_, event| match event {
+        Event::Start(_) => vec![Effect::SendTo(17, TestMessage::Say(1))],
         _ => Vec::new(),
     });
     let (outcome, records) = watch_informed(&protocol, &informed());
@@ -76,16 +78,16 @@ fn a_place_that_is_not_on_the_map_is_nowhere() {
 }
 
 #[test]
-fn a_size_is_found_when_every_live_node_has_found_the_same() {
-    fn outcome(protocol: &Puppet, faults: Vec<Fault>) -> Outcome {
+fn reports_a_size_if_all_live_nodes_found_it() {
+    fn outcome(protocol: &Scripted, faults: Vec<Fault>) -> Outcome {
         run(protocol, &Scenario { faults, ..ring(3) }.started_by_all())
     }
-    let all = Puppet(|at, _| vec![Effect::Learn(Fact::Size(3)), Effect::Learn(Fact::Name(u64::from(at) + 7))]);
+    let all = Scripted(|at, _| vec![Effect::Learn(Fact::Size(3)), Effect::Learn(Fact::Name(u64::from(at) + 7))]);
     let found = outcome(&all, Vec::new());
     assert_eq!((found.estimate, found.names), (Some(3), vec![(0, 7), (1, 8), (2, 9)]));
-    let two_ways = Puppet(|at, _| vec![Effect::Learn(Fact::Size(at.min(1).into()))]);
+    let two_ways = Scripted(|at, _| vec![Effect::Learn(Fact::Size(at.min(1).into()))]);
     assert_eq!(outcome(&two_ways, Vec::new()).estimate, None);
-    let not_all = Puppet(|at, _| match at {
+    let not_all = Scripted(|at, _| match at {
         0 => vec![Effect::Learn(Fact::Stage(Stage::Hold))],
         _ => vec![Effect::Learn(Fact::Size(2))],
     });
@@ -94,7 +96,7 @@ fn a_size_is_found_when_every_live_node_has_found_the_same() {
     assert_eq!(without.estimate, Some(2), "who is down knows nothing, and need not");
 }
 
-/// The starter beacons every third tick, for ever, and calls once at the third beacon.
+/// The starter sends a beacon every third tick, forever, and one call with the third beacon.
 struct Lighthouse;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -129,7 +131,7 @@ impl Protocol for Lighthouse {
 }
 
 #[test]
-fn traffic_that_never_ends_says_nothing_about_when_a_run_is_quiet() {
+fn periodic_traffic_does_not_delay_quiescence() {
     let ids: Vec<Id> = (0..4).map(Id).collect();
     let until = |until| Scenario { starts: vec![start(0, 0)], until, ..ring(4) };
     let outcome = general::run(&Lighthouse, &ids, &until(30), None);

@@ -1,4 +1,4 @@
-//! Replays: what was recorded is what happens again, and what is forged is found out.
+//! Replays: recorded runs replay to the same outcome, and forged records are rejected.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use super::gossip::{self, Gossip};
-use super::puppet::*;
+use super::scripted::*;
 use super::token::TokenRing;
 use super::*;
 
@@ -58,7 +58,7 @@ fn notices() -> impl Strategy<Value = Notice> {
 }
 
 prop_compose! {
-    /// Everything that a scenario can have, in any combination.
+    /// Everything that a scenario can contain, in any combination.
     fn scenarios()(network in networks())(
         starts in prop::collection::vec((0..network.size(), 0..20u64), 0..9),
         faults in faults(network.size()),
@@ -80,7 +80,7 @@ prop_compose! {
 }
 
 fn gossips() -> impl Strategy<Value = Gossip> {
-    (any::<u64>(), 1..12u8, 0..64u8).prop_map(|(seed, life, talents)| Gossip::new(seed, life, talents))
+    (any::<u64>(), 1..12u8, 0..64u8).prop_map(|(seed, life, abilities)| Gossip::new(seed, life, abilities))
 }
 
 fn ranks(scenario: &Scenario) -> Vec<Id> {
@@ -107,7 +107,7 @@ proptest! {
 
     #[test]
     fn elections_replay_too(scenario in scenarios()) {
-        // A token that goes round for ever and comes twice now and then becomes millions.
+        // A token that circulates forever and is sometimes duplicated becomes millions.
         let until = if scenario.duplicate > 0.0 { scenario.until.min(25) } else { scenario.until };
         let network = Network::Ring(Ring { size: scenario.network.size() });
         let scenario = Scenario { network, until, ..scenario };
@@ -135,9 +135,9 @@ proptest! {
     }
 }
 
-/// Guards the properties above: they would prove little if what they are about did not occur.
+/// Guards the properties above: they prove little if the events in question do not occur.
 #[test]
-fn random_runs_have_everything_in_them() {
+fn random_runs_cover_all_events() {
     let mut runner = TestRunner::deterministic();
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     for _ in 0..400 {
@@ -172,7 +172,7 @@ fn random_runs_have_everything_in_them() {
 
 type Words = Vec<Record<<Rules as Protocol>::Message>>;
 
-/// A run of four with a dead node, tampered with.
+/// A forged run of four nodes with a crashed one.
 fn forged(change: impl FnOnce(&mut Words)) -> ReplayError {
     let scenario = Scenario { faults: vec![fault(0, FaultKind::Crash(2))], ..ring(4).started_by_all() };
     let (_, mut records) = watch(&chang_roberts(), &scenario);
@@ -190,7 +190,7 @@ fn is_message<M: Message>(what: &TraceEvent<M>) -> bool {
 }
 
 #[test]
-fn forged_records_are_found_out() {
+fn rejects_forged_records() {
     assert_eq!(forged(|records| drop(records.remove(1))), ReplayError::Number { expected: 1, found: 2 });
     assert_eq!(forged(|records| records[3].node = 9), ReplayError::Position { number: 3, at: 9, size: 4 });
     assert!(matches!(forged(|records| records[0].tick = 5), ReplayError::Tick { number: 1, tick: 0, last: 5 }));
@@ -215,7 +215,7 @@ fn forged_records_are_found_out() {
 }
 
 #[test]
-fn forged_deaths_and_losses_are_found_out() {
+fn rejects_forged_crashes_and_losses() {
     let crash = |what: &TraceEvent<_>| *what == TraceEvent::Crashed;
     let twice = forged(|records| {
         let at = find(records, crash);
@@ -255,25 +255,25 @@ fn forged_deaths_and_losses_are_found_out() {
     assert_eq!(coins, ReplayError::CoinsLeft { number: 0, left: 1 });
 }
 
-/// Says the same word three times over a link, two of them to be told apart only by their place.
-fn stammer() -> Puppet {
-    Puppet(|at, event| match event {
+/// Sends the same message three times over a link; two of them differ only in their number.
+fn repeats_itself() -> Scripted {
+    Scripted(|at, event| match event {
         Event::Start(_) if at == 0 => vec![say(Port::NEXT, 7), say(Port::PREVIOUS, 7), say(Port::NEXT, 7)],
         _ => Vec::new(),
     })
 }
 
-/// A trace as somebody might write it by hand: `nth` is left out where it is 0.
+/// A trace as written by hand: `nth` is omitted where it is 0.
 fn by_hand(lines: &[&str]) -> Result<Outcome, ReplayError> {
     let scenario = Scenario { duplicate: 0.1, ..ring(3) };
     let start = r#"{"number":0,"tick":0,"node":0,"what":"handled","event":{"start":"start"},
         "effects":[{"send":[0,{"Say":7}]},{"send":[1,{"Say":7}]},{"send":[0,{"Say":7}]}]}"#;
     let records = std::iter::once(&start).chain(lines).map(|line| serde_json::from_str(line).expect("it is a record"));
-    replay(&stammer(), &ranks(&scenario), &Setting::of(&scenario), records)
+    replay(&repeats_itself(), &ranks(&scenario), &Setting::of(&scenario), records)
 }
 
 #[test]
-fn a_record_says_which_message_it_means() {
+fn a_record_identifies_its_message() {
     let arrival = |number: u64, rest: &str| {
         format!(
             r#"{{"number":{number},"tick":{number},"node":1,"cause":0,{rest}"what":"handled","peer":0,
@@ -301,11 +301,11 @@ fn a_record_says_which_message_it_means() {
 }
 
 #[test]
-fn the_place_of_a_message_counts_all_sends_of_its_cause() {
-    let protocol = Puppet(|at, event| match event {
+fn message_numbers_count_all_sends_of_the_cause() {
+    let protocol = Scripted(|at, event| match event {
         Event::Start(_) if at == 1 => {
-            let all = Effect::SendAllBut(Some(Port(1)), Word::Say(2));
-            vec![Effect::Lead, say(Port(2), 1), all, Effect::SendDirect(Id(0), Word::Say(3)), say(Port(0), 4)]
+            let all = Effect::SendAllBut(Some(Port(1)), TestMessage::Say(2));
+            vec![Effect::Lead, say(Port(2), 1), all, Effect::SendDirect(Id(0), TestMessage::Say(3)), say(Port(0), 4)]
         }
         _ => Vec::new(),
     });
@@ -316,10 +316,12 @@ fn the_place_of_a_message_counts_all_sends_of_its_cause() {
 }
 
 #[test]
-fn forged_notices_are_found_out() {
-    // Node 0 leads from tick 0 on, the others follow; polls at 2, 4, …; it dies at 5.
-    let protocol = Puppet(|at, event| match event {
-        Event::Start(StartReason::Start) if at == 0 => vec![Effect::Lead, Effect::SendAllBut(None, Word::Say(0))],
+fn rejects_forged_notices() {
+    // Node 0 leads from tick 0 on, the others follow. Polls are at 2, 4, …; it crashes at 5.
+    let protocol = Scripted(|at, event| match event {
+        Event::Start(StartReason::Start) if at == 0 => {
+            vec![Effect::Lead, Effect::SendAllBut(None, TestMessage::Say(0))]
+        }
         Event::Message { .. } => vec![Effect::Follow(Id(0))],
         _ => Vec::new(),
     });
@@ -347,7 +349,7 @@ fn forged_notices_are_found_out() {
 }
 
 #[test]
-fn files_are_read_with_care() {
+fn rejects_malformed_files() {
     let scenario = ring(2).started_by_all();
     let header = Header::new("chang-roberts", BTreeMap::new(), &scenario);
     let mut writer = TraceWriter::new(Vec::new(), &header).unwrap();

@@ -1,14 +1,14 @@
-//! Closing the ring over dead neighbours: what is sent again, in which order, and how often.
+//! Removing crashed neighbours from a ring: what is sent again, in which order, and how often.
 
 use hustings_protocol::{Effect, Event, Port};
 use hustings_sim::scenario::Delay;
 use proptest::prelude::*;
 
-use super::puppet::*;
+use super::scripted::*;
 use super::*;
 
-/// Node 0 sends 0, 1, 2, … to its next, one each tick from the start on; on `unreachable` it skips.
-fn stream(at: u32, event: &Event<Word>) -> Deeds {
+/// Node 0 sends 0, 1, 2, … to its next neighbour, one in each tick from the start on. On `unreachable` it skips.
+fn stream(at: u32, event: &Event<TestMessage>) -> Effects {
     match event {
         Event::Start(_) if at == 0 => {
             let later = (1..6).map(|tick| Effect::SetTimer(tick, timer(tick as u8)));
@@ -25,21 +25,21 @@ fn streaming(faults: Vec<Fault>) -> Scenario {
 }
 
 #[test]
-fn everything_from_the_lost_message_on_goes_to_the_next_one_in_order() {
-    let (outcome, records) = watch(&Puppet(stream), &streaming(vec![fault(2, FaultKind::Crash(1))]));
-    // 0 arrives at tick 1; 1 is lost at tick 2 and comes back at 3; 2 is lost then too; timer 3 comes after
+fn a_skip_resends_from_the_lost_message_on_in_order() {
+    let (outcome, records) = watch(&Scripted(stream), &streaming(vec![fault(2, FaultKind::Crash(1))]));
+    // 0 arrives at tick 1. 1 is lost at tick 2 and returns at 3. 2 is lost then, too. Timer 3 comes after
     // `unreachable`.
     assert_eq!(returned(&records), [(3, 0, 1)]);
     let heard = heard(&records);
     assert_eq!(heard, [(1, 1, 0), (4, 2, 1), (4, 2, 2), (4, 2, 3), (5, 2, 4), (6, 2, 5)]);
-    // Six words, two of them twice.
+    // Six messages, two of them twice.
     assert_eq!((outcome.total(), outcome.lost), (8, 2));
 }
 
 #[test]
-fn what_reached_a_neighbour_that_came_back_is_sent_again_too() {
+fn a_skip_resends_messages_that_a_recovered_neighbour_got() {
     let faults = vec![fault(2, FaultKind::Crash(1)), fault(3, FaultKind::Recover(1))];
-    let (outcome, records) = watch(&Puppet(stream), &streaming(faults));
+    let (outcome, records) = watch(&Scripted(stream), &streaming(faults));
     assert_eq!(returned(&records), [(3, 0, 1)]);
     let heard = heard(&records);
     assert_eq!(heard, [(1, 1, 0), (3, 1, 2), (4, 2, 1), (4, 2, 2), (4, 2, 3), (5, 2, 4), (6, 2, 5)]);
@@ -47,9 +47,9 @@ fn what_reached_a_neighbour_that_came_back_is_sent_again_too() {
 }
 
 #[test]
-fn with_all_others_struck_a_node_is_its_own_neighbour() {
+fn a_node_that_removed_all_others_is_its_own_neighbour() {
     let faults = (1..4).map(|at| fault(0, FaultKind::Crash(at))).collect();
-    let (outcome, records) = watch(&Puppet(stream), &streaming(faults));
+    let (outcome, records) = watch(&Scripted(stream), &streaming(faults));
     let words: Vec<(u32, u64)> = heard(&records).into_iter().map(|(_, at, number)| (at, number)).collect();
     assert_eq!(words, (0..6).map(|number| (0, number)).collect::<Vec<_>>());
     assert_eq!(returned(&records).len(), 3, "one for each neighbour");
@@ -57,8 +57,8 @@ fn with_all_others_struck_a_node_is_its_own_neighbour() {
 }
 
 #[test]
-fn the_two_sides_of_a_node_are_one_ring() {
-    let protocol = Puppet(|at, event| match event {
+fn removals_on_both_sides_add_up() {
+    let protocol = Scripted(|at, event| match event {
         Event::Start(_) if at == 0 => vec![say(Port::NEXT, 1), say(Port::PREVIOUS, 2)],
         Event::Unreachable { port, .. } => vec![Effect::Skip(*port)],
         _ => Vec::new(),
@@ -75,8 +75,8 @@ fn the_two_sides_of_a_node_are_one_ring() {
 }
 
 #[test]
-fn a_skip_without_a_loss_only_strikes() {
-    let protocol = Puppet(|at, event| match event {
+fn a_skip_without_a_loss_only_removes_the_peer() {
+    let protocol = Scripted(|at, event| match event {
         Event::Start(_) if at == 0 => vec![say(Port::NEXT, 1), Effect::Skip(Port::NEXT), say(Port::NEXT, 2)],
         _ => Vec::new(),
     });
@@ -94,8 +94,8 @@ impl StartedOnlyBy for Scenario {
 }
 
 #[test]
-fn other_networks_know_no_skip() {
-    let protocol = Puppet(|at, event| match event {
+fn other_networks_ignore_skips() {
+    let protocol = Scripted(|at, event| match event {
         Event::Start(_) if at == 0 => vec![say(Port(0), 1)],
         Event::Unreachable { port, .. } => vec![Effect::Skip(*port)],
         _ => Vec::new(),
@@ -106,17 +106,17 @@ fn other_networks_know_no_skip() {
 }
 
 proptest! {
-    /// Whatever the delays and whoever dies when: nothing that node 0 sends comes too late for everybody, and a
-    /// receiver that stays up hears the numbers in order.
+    /// For all delays and crashes, everything that node 0 sends reaches some node, and a receiver that stays up gets
+    /// the numbers in order.
     #[test]
-    fn skipping_keeps_the_order_and_loses_nothing(
+    fn skipping_keeps_order_and_loses_nothing(
         seed in any::<u64>(),
         longest in 1u64..6,
         crashes in prop::collection::btree_map(1u32..4, 0u64..8, 0..3),
     ) {
         let faults: Vec<Fault> = crashes.iter().map(|(&at, &tick)| fault(tick, FaultKind::Crash(at))).collect();
         let scenario = Scenario { delay: Delay::Uniform(1, longest), seed, ..streaming(faults) };
-        let (outcome, records) = watch(&Puppet(stream), &scenario);
+        let (outcome, records) = watch(&Scripted(stream), &scenario);
         prop_assert!(!outcome.hung);
         let all = heard(&records);
         for number in 0..6 {

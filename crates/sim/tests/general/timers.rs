@@ -1,12 +1,12 @@
-//! Timers: when they are due, in which order, and when they count.
+//! Timers: when they are due, in which order, and when they count as activity.
 
 use hustings_protocol::{Effect, Event, Port};
 use hustings_sim::scenario::FaultKind;
 
-use super::puppet::*;
+use super::scripted::*;
 use super::*;
 
-fn rung(records: &[Record<Word>]) -> Vec<(u64, u8)> {
+fn fired(records: &[Record<TestMessage>]) -> Vec<(u64, u8)> {
     let each = handled(records).into_iter().filter_map(|(tick, _, event)| match event {
         Event::Timer(timer) => Some((tick, timer.kind)),
         _ => None,
@@ -19,20 +19,20 @@ fn alone(faults: Vec<Fault>) -> Scenario {
 }
 
 #[test]
-fn timers_are_due_in_order_of_tick_then_of_setting() {
-    let protocol = Puppet(|_, event| match event {
+fn timers_fire_by_tick_then_in_setting_order() {
+    let protocol = Scripted(|_, event| match event {
         Event::Start(_) => {
             let timers = [(5, 1), (3, 2), (5, 3), (0, 4), (1000, 5)];
             timers.map(|(after, kind)| Effect::SetTimer(after, timer(kind))).to_vec()
         }
-        // Set at tick 13 for tick 15, after two others; and one for 0 ticks, which is due in one, set by such a one.
+        // Set at tick 13 for tick 15, after two others. And one for 0 ticks, which is due in one, set by a timer.
         Event::Timer(due) if due.kind == 2 => vec![Effect::SetTimer(2, timer(6))],
         Event::Timer(due) if due.kind == 4 => vec![Effect::SetTimer(0, timer(7))],
         _ => Vec::new(),
     });
     let (outcome, records) = watch(&protocol, &alone(Vec::new()));
-    assert_eq!(rung(&records), [(11, 4), (12, 7), (13, 2), (15, 1), (15, 3), (15, 6), (1010, 5)]);
-    // The last ones change nothing and do nothing.
+    assert_eq!(fired(&records), [(11, 4), (12, 7), (13, 2), (15, 1), (15, 3), (15, 6), (1010, 5)]);
+    // The last timers have no effects and change nothing.
     assert_eq!(outcome.time.quiescent, Some(13));
     let cause = |kind| {
         records
@@ -44,22 +44,22 @@ fn timers_are_due_in_order_of_tick_then_of_setting() {
 }
 
 #[test]
-fn timers_die_with_their_node_and_at_the_end() {
-    let protocol = Puppet(|_, event| match event {
+fn timers_end_with_their_node_and_with_the_run() {
+    let protocol = Scripted(|_, event| match event {
         Event::Start(_) => vec![Effect::SetTimer(5, timer(1)), Effect::SetTimer(u64::MAX, timer(2))],
         Event::Timer(_) => vec![Effect::SetTimer(1, timer(1))],
         _ => Vec::new(),
     });
     let faults = vec![fault(12, FaultKind::Crash(0)), fault(13, FaultKind::Recover(0))];
-    assert_eq!(rung(&watch(&protocol, &alone(faults)).1), []);
+    assert_eq!(fired(&watch(&protocol, &alone(faults)).1), []);
     let (outcome, records) = watch(&protocol, &Scenario { until: 17, ..alone(Vec::new()) });
-    assert_eq!(rung(&records), [(15, 1), (16, 1), (17, 1)]);
+    assert_eq!(fired(&records), [(15, 1), (16, 1), (17, 1)]);
     assert!(!outcome.hung, "a timer is no mail");
 }
 
 #[test]
-fn mail_under_way_at_the_end_is_hung() {
-    let protocol = Puppet(|_, event| match event {
+fn messages_in_flight_at_the_end_make_a_run_hung() {
+    let protocol = Scripted(|_, event| match event {
         Event::Start(_) | Event::Message { .. } => vec![say(Port::NEXT, 0)],
         _ => Vec::new(),
     });
@@ -72,8 +72,8 @@ fn mail_under_way_at_the_end_is_hung() {
 
 #[test]
 fn a_node_handles_start_inbox_returns_and_timers_in_this_order() {
-    // At tick 2 node 0 gets a start signal, a message from 2, its own message back and a timer.
-    let protocol = Puppet(|at, event| match (at, event) {
+    // At tick 2 node 0 gets a start signal, a message from 2, its own returned message and a timer.
+    let protocol = Scripted(|at, event| match (at, event) {
         (0, Event::Start(_)) => vec![Effect::SetTimer(2, timer(1)), say(Port::NEXT, 1)],
         (2, Event::Start(_)) => vec![say(Port::NEXT, 2)],
         _ => Vec::new(),
@@ -84,7 +84,7 @@ fn a_node_handles_start_inbox_returns_and_timers_in_this_order() {
         ..ring(3)
     };
     let (_, records) = watch(&protocol, &scenario);
-    let events: Vec<Event<Word>> =
+    let events: Vec<Event<TestMessage>> =
         handled(&records).into_iter().filter(|&(tick, at, _)| (tick, at) == (2, 0)).map(|(.., event)| event).collect();
     assert!(matches!(
         events[..],

@@ -1,4 +1,4 @@
-//! A small token ring: the starter's token gathers the greatest rank, then the winner is announced once round.
+//! A small token ring: the starter's token collects the greatest rank, then the winner is announced around the ring.
 
 use hustings_protocol::{Context, Id, Port, Protocol, StartReason, kinds};
 use hustings_sim::outcome::Times;
@@ -61,14 +61,14 @@ fn down_from_the_start(size: u32, dead: &[u32], starter: u32) -> Scenario {
 }
 
 #[test]
-fn nobody_dead() {
+fn without_crashes() {
     let outcome = run(&TokenRing, &down_from_the_start(8, &[], 3));
     assert_eq!(outcome.by_kind, [8, 8]);
     assert_eq!(outcome.time, Times { elected: Some(12), agreed: Some(16), quiescent: Some(16) });
 }
 
 #[test]
-fn every_dead_node_costs_a_message_and_two_ticks_once() {
+fn every_crashed_node_costs_one_message_and_two_ticks() {
     for (dead, starter) in [(&[7][..], 0), (&[2, 3, 7], 0), (&[5, 6, 7], 1), (&[0, 1, 2, 3, 4, 5, 7], 6)] {
         let outcome = run(&TokenRing, &down_from_the_start(8, dead, starter));
         let live = 8 - dead.len() as u64;
@@ -85,7 +85,7 @@ fn a_later_start_holds_a_second_election_without_the_dead_leader() {
         Scenario { faults: vec![fault(50, FaultKind::Crash(7))], starts: vec![start(0, 0), start(2, 60)], ..ring(8) };
     let outcome = run(&TokenRing, &scenario);
     assert_eq!((outcome.leader, outcome.agreement), (Some(6), true));
-    // The second token finds the dead node; so 8 + 8 and then 8 + 7.
+    // The second token finds the crashed node: 8 + 8 messages, then 8 + 7.
     assert_eq!(outcome.by_kind, [16, 15]);
     assert_eq!(outcome.time.quiescent, Some(60 + 16));
 }

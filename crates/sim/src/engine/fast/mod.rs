@@ -38,7 +38,7 @@ use crate::scenario::{Delay, FaultKind, Medium, Notice, Scenario};
 use crate::topology::Network;
 
 /// Whether the fast engine can run this scenario.
-pub fn supports(scenario: &Scenario) -> bool {
+pub(crate) fn supports(scenario: &Scenario) -> bool {
     let plain = scenario.delay == Delay::Unit
         && scenario.loss == 0.0
         && scenario.duplicate == 0.0
@@ -97,7 +97,11 @@ pub fn run_on_mapped_ring<P: Protocol, Mt: Meter>(
 }
 
 /// [`run`] for graphs and complete networks. Nothing else is compiled.
-pub fn run_on_graph<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
+pub(crate) fn run_on_graph<P: Protocol, Mt: Meter>(
+    protocol: &P,
+    ranks: &[P::Rank],
+    scenario: &Scenario,
+) -> Option<Outcome> {
     let input = input(protocol, scenario)?;
     match &scenario.network {
         Network::Ring(_) | Network::InformedRing(_) => None,

@@ -31,7 +31,7 @@ pub struct EngineInput {
 
 impl EngineInput {
     /// The input for a scenario. Faults other than crashes are ignored.
-    pub fn of(scenario: &Scenario) -> Self {
+    pub(super) fn of(scenario: &Scenario) -> Self {
         let crash = |fault: &Fault| match fault.what {
             FaultKind::Crash(at) => Some((fault.tick, at)),
             _ => None,

@@ -5,23 +5,23 @@ use hustings_protocol::{Effect, Event, Port, Timer};
 use hustings_sim::scenario::Delay;
 use proptest::prelude::*;
 
-use super::puppet::*;
+use super::scripted::*;
 use super::token::TokenRing;
 use super::*;
 
 /// Starters send 0, 1, 2, … to all neighbours, one each tick.
-fn stream(_: u32, event: &Event<Word>) -> Deeds {
+fn stream(_: u32, event: &Event<TestMessage>) -> Effects {
     let words =
         |count: u32| (0..count).map(|tick| Effect::SetTimer(tick.into(), Timer { kind: 0, token: tick })).collect();
     match event {
         Event::Start(_) => words(40),
-        Event::Timer(timer) => vec![Effect::SendAllBut(None, Word::Say(timer.token.into()))],
+        Event::Timer(timer) => vec![Effect::SendAllBut(None, TestMessage::Say(timer.token.into()))],
         _ => Vec::new(),
     }
 }
 
-/// What a node hears from its first neighbour on, number by number, by sender.
-fn inboxes(records: &[Record<Word>], size: u32) -> Vec<Vec<u64>> {
+/// What each node receives, by sender.
+fn inboxes(records: &[Record<TestMessage>], size: u32) -> Vec<Vec<u64>> {
     let mut boxes = vec![Vec::new(); (size * size) as usize];
     for record in records {
         if let hustings_protocol::TraceEvent::Handled {
@@ -45,12 +45,12 @@ fn delays() -> impl Strategy<Value = Delay> {
 
 proptest! {
     #[test]
-    fn links_keep_their_order_whatever_the_delays(seed in any::<u64>(), delay in delays(), twice in prop::bool::ANY) {
+    fn links_are_fifo_for_all_delays(seed in any::<u64>(), delay in delays(), twice in prop::bool::ANY) {
         let networks = [ring(3), complete(3), graph(3, &[(0, 1), (1, 2)])];
         for network in networks {
             let duplicate = if twice { 0.3 } else { 0.0 };
             let scenario = Scenario { seed, delay, duplicate, until: 1 << 40, ..network.started_by_all() };
-            let (outcome, records) = watch(&Puppet(stream), &scenario);
+            let (outcome, records) = watch(&Scripted(stream), &scenario);
             prop_assert!(!outcome.hung && outcome.lost == 0);
             for heard in inboxes(&records, 3).into_iter().filter(|heard| !heard.is_empty()) {
                 prop_assert!(heard.is_sorted(), "{heard:?}");
@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_run_and_elections_are_right(
+    fn equal_seeds_give_equal_runs_and_elections_agree(
         seed in any::<u64>(),
         delay in delays(),
         unordered: bool,
@@ -80,11 +80,11 @@ proptest! {
         prop_assert_eq!((echo.total(), echo.leader), (72, Some(4)));
     }
 
-    /// With a bandwidth the mail comes in order of sending, so many per tick, and the count stays the same.
+    /// With a bandwidth, messages arrive in sending order, a limited number per tick, and the counts stay the same.
     #[test]
-    fn a_narrow_network_only_takes_longer(seed in any::<u64>(), delay in delays(), most in 1u64..6) {
+    fn limited_bandwidth_only_takes_longer(seed in any::<u64>(), delay in delays(), most in 1u64..6) {
         let scenario = Scenario { seed, delay, bandwidth: Some(most), until: 1 << 40, ..complete(4).started_by_all() };
-        let (outcome, records) = watch(&Puppet(stream), &scenario);
+        let (outcome, records) = watch(&Scripted(stream), &scenario);
         prop_assert_eq!((outcome.total(), outcome.hung, outcome.load.mean), (480, false, 120.0));
         let ticks: Vec<u64> = heard(&records).into_iter().map(|(tick, ..)| tick).collect();
         prop_assert!(ticks.chunk_by(|a, b| a == b).all(|tick| tick.len() as u64 <= most));
@@ -93,38 +93,38 @@ proptest! {
 }
 
 #[test]
-fn without_order_messages_overtake() {
+fn messages_overtake_on_unordered_links() {
     let scenario = Scenario { delay: Delay::Uniform(1, 30), unordered: true, ..ring(3).started_by_all() };
-    let (_, records) = watch(&Puppet(stream), &scenario);
+    let (_, records) = watch(&Scripted(stream), &scenario);
     assert!(inboxes(&records, 3).iter().any(|heard| !heard.is_sorted()));
     assert!(inboxes(&records, 3).iter().all(|heard| heard.is_empty() || heard.len() == 40));
 }
 
 #[test]
-fn another_seed_gives_another_run_and_a_copy_is_no_message() {
+fn seeds_change_runs_and_copies_are_not_counted() {
     let scenario = |seed| Scenario { seed, delay: Delay::Exponential(5.0), duplicate: 0.5, ..ring(3).started_by_all() };
-    let (one, other) = (run(&Puppet(stream), &scenario(1)), run(&Puppet(stream), &scenario(2)));
+    let (one, other) = (run(&Scripted(stream), &scenario(1)), run(&Scripted(stream), &scenario(2)));
     assert_ne!(one.time, other.time);
     assert_eq!((one.total(), one.lost), (240, 0));
     assert!((300.0..420.0).contains(&(one.load.mean * 3.0)), "{:?}", one.load);
 }
 
 #[test]
-fn losses_are_counted_and_nobody_is_told() {
-    let (outcome, records) = watch(&Puppet(stream), &Scenario { loss: 0.25, ..ring(3).started_by_all() });
+fn random_losses_are_counted_without_notice() {
+    let (outcome, records) = watch(&Scripted(stream), &Scenario { loss: 0.25, ..ring(3).started_by_all() });
     assert_eq!(outcome.total(), 240);
     assert_eq!(outcome.load.mean * 3.0, (240 - outcome.lost) as f64);
     assert!((30..90).contains(&outcome.lost), "{}", outcome.lost);
     assert_eq!(returned(&records), []);
-    let certain = run(&Puppet(stream), &Scenario { loss: 1.0, duplicate: 1.0, ..ring(3).started_by_all() });
+    let certain = run(&Scripted(stream), &Scenario { loss: 1.0, duplicate: 1.0, ..ring(3).started_by_all() });
     assert_eq!((certain.lost, certain.load.max, certain.hung), (240, 0, false));
 }
 
 #[test]
-fn the_dead_use_up_bandwidth_too() {
-    // Three calls at tick 0, one delivery a tick: the attempt at the dead node 1 is the first.
-    let protocol = Puppet(|_, event| match event {
-        Event::Start(_) => vec![Effect::SendAllBut(None, Word::Say(1))],
+fn messages_to_crashed_nodes_use_bandwidth() {
+    // Three messages at tick 0, one delivery per tick: the attempt at the crashed node 1 comes first.
+    let protocol = Scripted(|_, event| match event {
+        Event::Start(_) => vec![Effect::SendAllBut(None, TestMessage::Say(1))],
         _ => Vec::new(),
     });
     let scenario = Scenario {
@@ -142,8 +142,8 @@ fn the_dead_use_up_bandwidth_too() {
 }
 
 #[test]
-fn the_wait_is_by_tick_sender_and_sending_order() {
-    let protocol = Puppet(|at, event| match event {
+fn messages_wait_for_bandwidth_by_tick_sender_and_sending_order() {
+    let protocol = Scripted(|at, event| match event {
         Event::Start(_) => (0..2).map(|k| say(Port::NEXT, u64::from(at) * 10 + k)).collect(),
         _ => Vec::new(),
     });
@@ -155,8 +155,8 @@ fn the_wait_is_by_tick_sender_and_sending_order() {
 }
 
 #[test]
-fn copies_of_copies_end_a_run_before_they_fill_the_memory() {
-    // A candidate whose owner died circles for ever, and every hop doubles it.
+fn too_many_copies_end_a_run_as_hung() {
+    // A candidate whose sender crashed circulates forever, and every hop doubles it.
     let mut scenario = Scenario::new(Network::Ring(Ring { size: 8 })).started_by_all();
     scenario.faults = vec![Fault { tick: 2, what: FaultKind::Crash(7) }];
     scenario.duplicate = 1.0;

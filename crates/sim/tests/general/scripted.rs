@@ -1,4 +1,4 @@
-//! A protocol whose nodes do what a test tells them, and helpers to read what happened.
+//! A protocol whose nodes follow a test's script, and helpers that read the records.
 
 use hustings_protocol::{
     Context, Effect, Event, Id, Loss, Port, Protocol, Record, StartReason, Timer, TraceEvent, kinds,
@@ -6,19 +6,19 @@ use hustings_protocol::{
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum Word {
+pub(crate) enum TestMessage {
     Say(u64),
     Reply(u64),
 }
-kinds!(Word: Say = "say", Reply = "reply");
+kinds!(TestMessage: Say = "say", Reply = "reply");
 
-pub(crate) type Deeds = Vec<Effect<Word>>;
+pub(crate) type Effects = Vec<Effect<TestMessage>>;
 
-/// What a node does about an event: given its index and the event.
-pub(crate) struct Puppet(pub(crate) fn(u32, &Event<Word>) -> Deeds);
+/// The effects of an event, from the node's index and the event.
+pub(crate) struct Scripted(pub(crate) fn(u32, &Event<TestMessage>) -> Effects);
 
-impl Puppet {
-    fn act<C: Context<Self>>(&self, event: Event<Word>, cx: &mut C) {
+impl Scripted {
+    fn act<C: Context<Self>>(&self, event: Event<TestMessage>, cx: &mut C) {
         for deed in (self.0)(cx.index(), &event) {
             match deed {
                 Effect::Send(port, word) => cx.send(port, word),
@@ -37,11 +37,11 @@ impl Puppet {
     }
 }
 
-impl Protocol for Puppet {
+impl Protocol for Scripted {
     type Rank = Id;
-    /// How many events it has handled since it came up; timers are not counted.
+    /// How many events it has handled since it came up, not counting timers.
     type State = u32;
-    type Message = Word;
+    type Message = TestMessage;
 
     fn init(&self) -> u32 {
         0
@@ -50,18 +50,18 @@ impl Protocol for Puppet {
         *handled += 1;
         self.act(Event::Start(reason), cx);
     }
-    fn handle_message<C: Context<Self>>(&self, handled: &mut u32, from: Port, message: Word, cx: &mut C) {
+    fn handle_message<C: Context<Self>>(&self, handled: &mut u32, from: Port, message: TestMessage, cx: &mut C) {
         *handled += 1;
         self.act(Event::Message { from, message }, cx);
     }
-    fn handle_direct<C: Context<Self>>(&self, handled: &mut u32, from: Id, message: Word, cx: &mut C) {
+    fn handle_direct<C: Context<Self>>(&self, handled: &mut u32, from: Id, message: TestMessage, cx: &mut C) {
         *handled += 1;
         self.act(Event::Direct { from, message }, cx);
     }
-    fn handle_unreachable<C: Context<Self>>(&self, _: &mut u32, port: Port, message: Word, cx: &mut C) {
+    fn handle_unreachable<C: Context<Self>>(&self, _: &mut u32, port: Port, message: TestMessage, cx: &mut C) {
         self.act(Event::Unreachable { port, message }, cx);
     }
-    fn handle_unreachable_direct<C: Context<Self>>(&self, _: &mut u32, to: Id, message: Word, cx: &mut C) {
+    fn handle_unreachable_direct<C: Context<Self>>(&self, _: &mut u32, to: Id, message: TestMessage, cx: &mut C) {
         self.act(Event::UnreachableDirect { to, message }, cx);
     }
     fn handle_timer<C: Context<Self>>(&self, _: &mut u32, timer: Timer, cx: &mut C) {
@@ -72,22 +72,22 @@ impl Protocol for Puppet {
     }
 }
 
-pub(crate) fn say(port: Port, number: u64) -> Effect<Word> {
-    Effect::Send(port, Word::Say(number))
+pub(crate) fn say(port: Port, number: u64) -> Effect<TestMessage> {
+    Effect::Send(port, TestMessage::Say(number))
 }
 
 pub(crate) fn timer(kind: u8) -> Timer {
     Timer { kind, token: 0 }
 }
 
-pub(crate) fn number(word: &Word) -> u64 {
+pub(crate) fn number(word: &TestMessage) -> u64 {
     match word {
-        Word::Say(number) | Word::Reply(number) => *number,
+        TestMessage::Say(number) | TestMessage::Reply(number) => *number,
     }
 }
 
 /// All events that were handled: tick, node, event.
-pub(crate) fn handled(records: &[Record<Word>]) -> Vec<(u64, u32, Event<Word>)> {
+pub(crate) fn handled(records: &[Record<TestMessage>]) -> Vec<(u64, u32, Event<TestMessage>)> {
     let each = records.iter().filter_map(|record| match &record.what {
         TraceEvent::Handled { event, .. } => Some((record.tick, record.node, event.clone())),
         _ => None,
@@ -96,7 +96,7 @@ pub(crate) fn handled(records: &[Record<Word>]) -> Vec<(u64, u32, Event<Word>)> 
 }
 
 /// All messages that were handled: tick, receiver, number.
-pub(crate) fn heard(records: &[Record<Word>]) -> Vec<(u64, u32, u64)> {
+pub(crate) fn heard(records: &[Record<TestMessage>]) -> Vec<(u64, u32, u64)> {
     let each = handled(records).into_iter().filter_map(|(tick, node, event)| match event {
         Event::Message { message, .. } | Event::Direct { message, .. } => Some((tick, node, number(&message))),
         _ => None,
@@ -105,7 +105,7 @@ pub(crate) fn heard(records: &[Record<Word>]) -> Vec<(u64, u32, u64)> {
 }
 
 /// All `unreachable` events: tick, sender, number.
-pub(crate) fn returned(records: &[Record<Word>]) -> Vec<(u64, u32, u64)> {
+pub(crate) fn returned(records: &[Record<TestMessage>]) -> Vec<(u64, u32, u64)> {
     let each = handled(records).into_iter().filter_map(|(tick, node, event)| match event {
         Event::Unreachable { message, .. } | Event::UnreachableDirect { message, .. } => {
             Some((tick, node, number(&message)))
@@ -115,8 +115,8 @@ pub(crate) fn returned(records: &[Record<Word>]) -> Vec<(u64, u32, u64)> {
     each.collect()
 }
 
-/// All losses: tick, receiver, number, why.
-pub(crate) fn lost(records: &[Record<Word>]) -> Vec<(u64, u32, u64, Loss)> {
+/// All losses: tick, receiver, number, reason.
+pub(crate) fn lost(records: &[Record<TestMessage>]) -> Vec<(u64, u32, u64, Loss)> {
     let each = records.iter().filter_map(|record| match &record.what {
         TraceEvent::Lost { message, why, .. } => Some((record.tick, record.node, number(message), *why)),
         _ => None,

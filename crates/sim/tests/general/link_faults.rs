@@ -4,14 +4,14 @@ use hustings_protocol::{Effect, Event, Id, Loss, Timer, TraceEvent};
 use hustings_sim::scenario::Delay;
 use hustings_sim::scenario::FaultKind::{Cut, Heal, HealAll, Partition};
 
-use super::puppet::*;
+use super::scripted::*;
 use super::*;
 
 /// Node 0 sends the tick to all neighbours and by id to node 2, every tick for ten ticks.
-fn ticking(at: u32, event: &Event<Word>) -> Deeds {
+fn ticking(at: u32, event: &Event<TestMessage>) -> Effects {
     let words = |number: u32| {
-        let reply = Word::Reply(100 + u64::from(number));
-        vec![Effect::SendAllBut(None, Word::Say(number.into())), Effect::SendDirect(Id(2), reply)]
+        let reply = TestMessage::Reply(100 + u64::from(number));
+        vec![Effect::SendAllBut(None, TestMessage::Say(number.into())), Effect::SendDirect(Id(2), reply)]
     };
     match event {
         Event::Start(_) if at == 0 => {
@@ -24,7 +24,7 @@ fn ticking(at: u32, event: &Event<Word>) -> Deeds {
 }
 
 fn heard_by(scenario: &Scenario, at: u32) -> (Vec<u64>, u64) {
-    let (outcome, records) = watch(&Puppet(ticking), scenario);
+    let (outcome, records) = watch(&Scripted(ticking), scenario);
     assert_eq!(returned(&records), [], "nobody is told of a barrier");
     assert!(lost(&records).iter().all(|&(.., why)| why == Loss::Cut));
     assert_eq!(lost(&records).len() as u64, outcome.lost);
@@ -37,7 +37,7 @@ fn line(faults: Vec<Fault>) -> Scenario {
 }
 
 #[test]
-fn a_cut_link_loses_what_would_arrive_until_it_is_healed() {
+fn a_cut_link_loses_arrivals_until_it_heals() {
     let scenario = line(vec![fault(4, Cut(1, 0)), fault(7, Heal(0, 1))]);
     assert_eq!(heard_by(&scenario, 1), (vec![0, 1, 2, 6, 7, 8, 9], 6));
     assert_eq!(heard_by(&scenario, 2).0.len(), 7, "on a line there is no other way, not even by id");
@@ -48,26 +48,26 @@ fn a_cut_link_loses_what_would_arrive_until_it_is_healed() {
 }
 
 #[test]
-fn what_is_under_way_when_a_link_is_cut_is_lost() {
+fn a_cut_loses_messages_in_flight() {
     let scenario = Scenario { delay: Delay::Uniform(3, 3), ..line(vec![fault(4, Cut(0, 1)), fault(5, Heal(0, 1))]) };
-    // 2 and 3 are under way at tick 4 and would arrive at 5 and 6; so would 1, at 4. What is sent at 4 arrives at 7.
-    // By id only 101 is lost, which is due while there is no way.
+    // Messages 2 and 3 are in flight at tick 4 and would arrive at 5 and 6; so would 1, at 4. What is sent at 4 arrives
+    // at 7. By id only 101 is lost, which is due while there is no path.
     assert_eq!(heard_by(&scenario, 1), (vec![0, 4, 5, 6, 7, 8, 9], 3 + 1));
 }
 
 #[test]
-fn a_partition_stops_everything_between_its_parts() {
+fn a_partition_blocks_messages_between_its_groups() {
     let scenario =
         line(vec![fault(4, Partition(vec![0, 0, 1])), fault(6, Partition(vec![0, 1, 0])), fault(8, HealAll)]);
-    // The second one leaves 0 and 2 on one side, but no way between them that does not pass 1.
+    // The second partition leaves 0 and 2 on one side, but every path between them passes 1.
     assert_eq!(heard_by(&scenario, 2).0, [100, 101, 102, 107, 108, 109]);
     assert_eq!(heard_by(&scenario, 1), (vec![0, 1, 2, 3, 4, 7, 8, 9], 6));
 }
 
 #[test]
-fn records_tell_both_ends_first_thing_in_the_tick() {
+fn link_changes_are_recorded_at_both_ends_before_turns() {
     let scenario = line(vec![fault(4, Cut(1, 0)), fault(5, Cut(0, 1)), fault(7, HealAll)]);
-    let (_, records) = watch(&Puppet(ticking), &scenario);
+    let (_, records) = watch(&Scripted(ticking), &scenario);
     let links: Vec<(u64, u32, bool)> = records
         .iter()
         .filter_map(|record| match record.what {
