@@ -2,6 +2,7 @@
 //! apply, they give the same outcome, event for event.
 
 pub(crate) mod accounting;
+mod directory;
 pub mod fast;
 pub mod general;
 

@@ -9,7 +9,7 @@ use super::calendar::{Calendar, Starts};
 use super::leader_index::{ElectionTimes, LeaderIndex, agreement, final_leader};
 use super::measurement::{LoadMeter, Meter, summary};
 use crate::engine::MAX_KINDS;
-use crate::engine::accounting::Directory;
+use crate::engine::directory::Directory;
 use crate::outcome::Outcome;
 use crate::rng::{Purpose, Stream};
 use crate::scenario::{Fault, FaultKind, Scenario};
