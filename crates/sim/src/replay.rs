@@ -1,26 +1,25 @@
-//! Replay: a recorded run, applied step by step to the protocol as it is now.
+//! Replay: applies a recorded run step by step to the current protocol.
 //!
-//! Only the inputs are taken from the records: start signals, arrivals, losses, returned mail, timers, coins, who went
-//! down and came up. Everything else is worked out anew and compared: that each message was really under way from that
-//! sender, as the message of that number among those of the record that is named as its cause, and that the protocol
-//! does exactly what it did then. So a trace that replays is a run of this protocol, and its outcome is worked out
-//! again, not believed.
+//! Only the inputs come from the records: start signals, arrivals, losses, returned messages, timers, random numbers,
+//! crashes and recoveries. Everything else is computed again and compared: each message must be in flight from that
+//! sender, with that index among the messages of its cause, and the protocol must have exactly the recorded effects. A
+//! trace that replays is therefore a run of this protocol, and its outcome is computed, not trusted.
 //!
-//! The messages of a notice are counted from their records: they are believed as far as that many nodes follow that
-//! leader, or it could answer them.
+//! The messages of failure detection are counted from their records, which are checked against the number of nodes that
+//! follow the leader.
 //!
-//! What is not checked is why the environment did what it did: delays, chance and start signals. A run of another
-//! driver with other delays (a counterexample of a checker) replays as well.
+//! Delays, random losses and start signals are decisions of the environment and are not checked. A run of another
+//! driver with other delays, such as a counterexample of the model checker, replays as well.
 
 mod check;
 mod error;
-mod letters;
+mod in_flight;
 mod notices;
 
 use hustings_protocol::{Effect, Event, Id, Loss, Message, Port, Protocol, Rank, Record, Recorder, TraceEvent};
 
 pub use self::error::ReplayError;
-use self::letters::{Envelope, Letters, Search, Timers};
+use self::in_flight::{Envelope, InFlight, Search, Timers};
 use self::notices::Notices;
 use crate::engine::accounting::Accounting;
 use crate::engine::general::{self, NodeCursor, RetransmitBuffer, Route, RoutingTable, SequenceNumber};
@@ -28,18 +27,18 @@ use crate::outcome::Outcome;
 use crate::scenario::{Medium, Notice, Scenario};
 use crate::topology::Network;
 
-/// What must be known of a run beside its records.
+/// The configuration of a run, which its records do not contain.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setting<'a> {
-    /// Who is linked to whom.
+    /// The links between positions.
     pub network: &'a Network,
-    /// What a send to all neighbours costs.
+    /// How a send to all neighbours is counted.
     pub medium: Medium,
     /// Positions that are down until they join.
     pub absent: Vec<u32>,
     /// Whether a message may be delivered twice.
     pub duplicates: bool,
-    /// How a dead leader is noticed.
+    /// How the failure of a leader is detected.
     pub notice: Notice,
 }
 
@@ -56,7 +55,7 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Replays a whole run. The outcome is that of the run itself.
+/// Replays a whole run and returns its outcome.
 pub fn replay<P: Protocol>(
     protocol: &P,
     ranks: &[P::Rank],
@@ -68,7 +67,7 @@ pub fn replay<P: Protocol>(
     Ok(replay.finish())
 }
 
-/// A replay under way, for records that come one by one.
+/// A replay that receives records one by one.
 pub struct Replay<'a, P: Protocol> {
     protocol: &'a P,
     ranks: &'a [P::Rank],
@@ -78,37 +77,37 @@ pub struct Replay<'a, P: Protocol> {
     tick: u64,
     states: Vec<P::State>,
     /// How often each node has gone down.
-    lives: Vec<u32>,
-    seat: Option<NodeCursor<'a, P::Rank>>,
-    books: Accounting,
+    incarnations: Vec<u32>,
+    cursor: Option<NodeCursor<'a, P::Rank>>,
+    accounting: Accounting,
     routes: RoutingTable<'a>,
-    resends: RetransmitBuffer<P::Message>,
-    letters: Letters<P::Message>,
+    retransmit_buffer: RetransmitBuffer<P::Message>,
+    in_flight: InFlight<P::Message>,
     timers: Timers,
     notices: Notices,
     effects: Vec<Effect<P::Message>>,
 }
 
-/// What a record says of its cause: which record, which of its messages, whether its copy.
+/// The cause in a record: the record that sent the message, the index of the message, and whether this is a copy.
 type Cause = (Option<u64>, u32, bool);
 
-/// What came back: which port, whose, under which ticket.
+/// A returned message: the port, the unreachable peer and the sequence number.
 type Returned = (Port, u32, SequenceNumber);
 
 impl<'a, P: Protocol> Replay<'a, P> {
-    /// Before the first record. There must be a rank for each position.
+    /// Starts a replay. There must be a rank for each position.
     pub fn new(protocol: &'a P, ranks: &'a [P::Rank], setting: &'a Setting<'a>) -> Result<Self, ReplayError> {
         let size = setting.network.size();
         if ranks.len() != size as usize {
             return Err(ReplayError::Ranks { ranks: ranks.len(), size });
         }
         let routes = RoutingTable::new(setting.network);
-        let mut books = Accounting::new(ranks, setting.network.members(), P::Message::KINDS.len());
+        let mut accounting = Accounting::new(ranks, setting.network.members(), P::Message::KINDS.len());
         for &at in &setting.absent {
             if at >= size {
                 return Err(ReplayError::Absent { at, size });
             }
-            books.mark_down(at, 0);
+            accounting.mark_down(at, 0);
         }
         Ok(Replay {
             protocol,
@@ -117,12 +116,12 @@ impl<'a, P: Protocol> Replay<'a, P> {
             number: 0,
             tick: 0,
             states: (0..size).map(|_| protocol.init()).collect(),
-            lives: vec![0; size as usize],
-            seat: (size > 0).then(|| NodeCursor::new(setting.network, ranks)),
-            books,
-            resends: if routes.is_ring() { RetransmitBuffer::on(size) } else { RetransmitBuffer::off() },
+            incarnations: vec![0; size as usize],
+            cursor: (size > 0).then(|| NodeCursor::new(setting.network, ranks)),
+            accounting,
+            retransmit_buffer: if routes.is_ring() { RetransmitBuffer::on(size) } else { RetransmitBuffer::off() },
             routes,
-            letters: Letters::new(setting.duplicates),
+            in_flight: InFlight::new(setting.duplicates),
             timers: Timers::default(),
             notices: Notices::new(setting.notice),
             effects: Vec::new(),
@@ -141,7 +140,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
         }
         self.check_position(node)?;
         if tick > self.tick {
-            self.books.close_tick(self.tick);
+            self.accounting.close_tick(self.tick);
             self.tick = tick;
         }
         match what {
@@ -150,7 +149,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
             }
             TraceEvent::Lost { peer, message, why } => self.lost(node, peer, cause, &message, why)?,
             TraceEvent::Notice { kind, count } => {
-                self.notices.count(number, tick, node, (kind, count), &self.books)?;
+                self.notices.count(number, tick, node, (kind, count), &self.accounting)?;
             }
             TraceEvent::Crashed => self.goes_down(node, "crashes")?,
             TraceEvent::Retired => self.goes_down(node, "retires")?,
@@ -162,10 +161,10 @@ impl<'a, P: Protocol> Replay<'a, P> {
         Ok(())
     }
 
-    /// After the last record: what the run came to.
+    /// Ends the replay after the last record and returns the outcome.
     pub fn finish(mut self) -> Outcome {
-        self.books.close_tick(self.tick);
-        self.books.finish(self.ranks, self.letters.is_any_under_way(), self.notices.counts())
+        self.accounting.close_tick(self.tick);
+        self.accounting.finish(self.ranks, self.in_flight.has_pending(), self.notices.counts())
     }
 
     fn check_position(&self, at: u32) -> Result<(), ReplayError> {
@@ -174,20 +173,20 @@ impl<'a, P: Protocol> Replay<'a, P> {
     }
 
     fn goes_down(&mut self, at: u32, what: &'static str) -> Result<(), ReplayError> {
-        if !self.books.is_live(at) {
-            return Err(ReplayError::Turnabout { number: self.number, at, what, state: "down" });
+        if !self.accounting.is_live(at) {
+            return Err(ReplayError::NoTransition { number: self.number, at, what, state: "down" });
         }
-        self.books.mark_down(at, self.tick);
-        self.lives[at as usize] += 1;
-        self.resends.forget(at);
+        self.accounting.mark_down(at, self.tick);
+        self.incarnations[at as usize] += 1;
+        self.retransmit_buffer.forget(at);
         Ok(())
     }
 
     fn comes_up(&mut self, at: u32, what: &'static str) -> Result<(), ReplayError> {
-        if self.books.is_live(at) {
-            return Err(ReplayError::Turnabout { number: self.number, at, what, state: "up" });
+        if self.accounting.is_live(at) {
+            return Err(ReplayError::NoTransition { number: self.number, at, what, state: "up" });
         }
-        self.books.mark_up(at);
+        self.accounting.mark_up(at);
         self.states[at as usize] = self.protocol.init();
         Ok(())
     }
@@ -202,16 +201,16 @@ impl<'a, P: Protocol> Replay<'a, P> {
     ) -> Result<(), ReplayError> {
         let number = self.number;
         let search = Search { cause, nth, copy, from: Some(peer), to: Some(at), message };
-        let lost = self.letters.lose(&search, why);
-        let lost = lost.map_err(|none| ReplayError::not_under_way(number, at, &search, none))?;
-        if why == Loss::ReceiverDown && !matches!(lost.way, Route::Nowhere(_)) {
-            if self.books.is_live(at) {
+        let lost = self.in_flight.lose(&search, why);
+        let lost = lost.map_err(|missing| ReplayError::not_in_flight(number, at, &search, missing))?;
+        if why == Loss::ReceiverDown && !matches!(lost.route, Route::Nowhere(_)) {
+            if self.accounting.is_live(at) {
                 return Err(ReplayError::ReceiverUp { number, at });
             }
-        } else if let Route::Link { .. } = lost.way {
-            self.resends.acknowledge(lost.from, lost.ticket);
+        } else if let Route::Link { .. } = lost.route {
+            self.retransmit_buffer.acknowledge(lost.from, lost.sequence_number);
         }
-        self.books.count_lost();
+        self.accounting.count_lost();
         Ok(())
     }
 
@@ -224,7 +223,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
         coins: &[(u64, u64)],
         effects: &[Effect<P::Message>],
     ) -> Result<(), ReplayError> {
-        if !self.books.is_live(at) {
+        if !self.accounting.is_live(at) {
             return Err(ReplayError::Down { number: self.number, at });
         }
         let returned = self.check_event(at, &event, cause, peer)?;
@@ -237,20 +236,20 @@ impl<'a, P: Protocol> Replay<'a, P> {
             false => !effects.is_empty() || self.protocol.is_progress(&before, &self.states[at as usize]),
         });
         if is_news {
-            self.books.mark_active(self.tick);
+            self.accounting.mark_active(self.tick);
         }
         let mut now = std::mem::take(&mut self.effects);
         for effect in now.drain(..) {
             self.carry_out(at, effect, returned)?;
         }
         self.effects = now;
-        if let Some((_, _, ticket)) = returned {
-            self.resends.acknowledge(at, ticket);
+        if let Some((_, _, sequence_number)) = returned {
+            self.retransmit_buffer.acknowledge(at, sequence_number);
         }
         Ok(())
     }
 
-    /// Hands the event to the protocol, with the coins that it drew then.
+    /// Passes the event to the protocol, with the recorded random numbers.
     fn apply(&mut self, at: u32, event: Event<P::Message>, coins: &[(u64, u64)]) -> Result<(), ReplayError> {
         let (mut script, mut wrong) = (coins.iter(), None);
         let draw = |bound: u64| match script.next() {
@@ -260,10 +259,10 @@ impl<'a, P: Protocol> Replay<'a, P> {
                 0
             }
         };
-        // A node handles the event, so there is one, and its seat.
-        let Some(seat) = &mut self.seat else { return Ok(()) };
+        // A node handles the event, so the network is not empty and has a context.
+        let Some(cursor) = &mut self.cursor else { return Ok(()) };
         self.effects.clear();
-        let mut context = Recorder::new(seat.of(at), draw, &mut self.effects);
+        let mut context = Recorder::new(cursor.of(at), draw, &mut self.effects);
         self.protocol.handle(&mut self.states[at as usize], event, &mut context);
         if let Some((recorded, bound)) = wrong {
             return Err(ReplayError::Coin { number: self.number, recorded, bound });
@@ -282,42 +281,42 @@ impl<'a, P: Protocol> Replay<'a, P> {
     ) -> Result<(), ReplayError> {
         match effect {
             Effect::Send(port, message) => {
-                self.books.count_sent(&message, 1);
+                self.accounting.count_sent(&message, 1);
                 self.send(at, port, message)?;
             }
             Effect::SendAllBut(except, message) => {
                 let ports = (0..self.routes.degree(at)).map(Port).filter(|port| Some(*port) != except);
                 let receivers = ports.clone().count() as u64;
                 let is_broadcast = self.setting.medium == Medium::Broadcast;
-                self.books.count_sent(&message, if is_broadcast { receivers.min(1) } else { receivers });
+                self.accounting.count_sent(&message, if is_broadcast { receivers.min(1) } else { receivers });
                 for port in ports {
                     self.send(at, port, message.clone())?;
                 }
             }
             Effect::SendRange(ports, message) => {
-                self.books.count_sent(&message, ports.len() as u64);
+                self.accounting.count_sent(&message, ports.len() as u64);
                 for port in ports.map(Port) {
                     self.send(at, port, message.clone())?;
                 }
             }
             Effect::SendDirect(id, message) => {
-                self.books.count_sent(&message, 1);
-                let found = self.books.position(id);
-                let way = if found.is_some() { Route::Direct(id) } else { Route::Nowhere(id) };
-                self.post(at, found.unwrap_or(at), way, general::NO_SEQUENCE_NUMBER, message);
+                self.accounting.count_sent(&message, 1);
+                let found = self.accounting.position(id);
+                let route = if found.is_some() { Route::Direct(id) } else { Route::Nowhere(id) };
+                self.post(at, found.unwrap_or(at), route, general::NO_SEQUENCE_NUMBER, message);
             }
             Effect::SendTo(member, message) => {
-                self.books.count_sent(&message, 1);
+                self.accounting.count_sent(&message, 1);
                 let rank = self.ranks.get(member as usize);
-                let way = rank.map_or(Route::Nowhere(Id(u64::MAX)), |rank| Route::Direct(rank.id()));
+                let route = rank.map_or(Route::Nowhere(Id(u64::MAX)), |rank| Route::Direct(rank.id()));
                 let to = rank.map_or(at, |_| member);
-                self.post(at, to, way, general::NO_SEQUENCE_NUMBER, message);
+                self.post(at, to, route, general::NO_SEQUENCE_NUMBER, message);
             }
-            Effect::SetTimer(_, timer) => self.timers.set(self.number, at, self.lives[at as usize], timer),
-            Effect::Lead => self.books.set_leading(at, self.tick),
-            Effect::Follow(leader) => self.books.set_following(at, leader, self.tick),
-            Effect::Forget => self.books.clear_leader(at, self.tick),
-            Effect::Learn(fact) => self.books.record_fact(at, fact),
+            Effect::SetTimer(_, timer) => self.timers.set(self.number, at, self.incarnations[at as usize], timer),
+            Effect::Lead => self.accounting.set_leading(at, self.tick),
+            Effect::Follow(leader) => self.accounting.set_following(at, leader, self.tick),
+            Effect::Forget => self.accounting.clear_leader(at, self.tick),
+            Effect::Learn(fact) => self.accounting.record_fact(at, fact),
             Effect::Skip(port) => self.skip(at, port, returned)?,
         }
         Ok(())
@@ -330,14 +329,14 @@ impl<'a, P: Protocol> Replay<'a, P> {
 
     fn send(&mut self, at: u32, port: Port, message: P::Message) -> Result<(), ReplayError> {
         let (to, into) = self.target(at, port)?;
-        let ticket = self.resends.keep(at, port, to, &message);
-        self.post(at, to, Route::Link { out: port, into }, ticket, message);
+        let sequence_number = self.retransmit_buffer.keep(at, port, to, &message);
+        self.post(at, to, Route::Link { out: port, into }, sequence_number, message);
         Ok(())
     }
 
-    fn post(&mut self, from: u32, to: u32, way: Route, ticket: SequenceNumber, message: P::Message) {
-        let life = self.lives[from as usize];
-        self.letters.post(self.number, Envelope { from, to, way, life, ticket }, message);
+    fn post(&mut self, from: u32, to: u32, route: Route, sequence_number: SequenceNumber, message: P::Message) {
+        let incarnation = self.incarnations[from as usize];
+        self.in_flight.insert(self.number, Envelope { from, to, route, incarnation, sequence_number }, message);
     }
 
     fn skip(&mut self, at: u32, port: Port, returned: Option<Returned>) -> Result<(), ReplayError> {
@@ -350,9 +349,9 @@ impl<'a, P: Protocol> Replay<'a, P> {
             None => self.target(at, port)?.0,
         };
         self.routes.remove_peer(at, port, peer);
-        let Some((.., ticket)) = returned else { return Ok(()) };
-        for (port, message) in self.resends.take(at, peer, ticket) {
-            self.books.count_sent(&message, 1);
+        let Some((.., sequence_number)) = returned else { return Ok(()) };
+        for (port, message) in self.retransmit_buffer.take(at, peer, sequence_number) {
+            self.accounting.count_sent(&message, 1);
             self.send(at, port, message)?;
         }
         Ok(())

@@ -216,12 +216,12 @@ fn word_that_cannot_be_does_not_replay() {
         let ranks: Vec<Id> = (0..4).map(Id).collect();
         records.push(word);
         match replay::replay(&Listener, &ranks, &Setting::of(&scenario), records) {
-            Err(ReplayError::Word { at: 3, problem, .. }) => problem,
+            Err(ReplayError::Reachability { at: 3, problem, .. }) => problem,
             other => panic!("it replays, or fails otherwise: {other:?}"),
         }
     };
-    assert_eq!(forged(|word, _| word.cause = Some(0)), "word has no cause");
+    assert_eq!(forged(|word, _| word.cause = Some(0)), "such an update has no cause");
     assert_eq!(forged(|_, ids| ids.reverse()), "the ids are not ascending");
-    assert_eq!(forged(|_, ids| ids.truncate(2)), "it is not among them itself");
-    assert_eq!(forged(|_, ids| ids.push(Id(9))), "nobody has one of the ids");
+    assert_eq!(forged(|_, ids| ids.truncate(2)), "its own id is missing");
+    assert_eq!(forged(|_, ids| ids.push(Id(9))), "one of the ids does not exist");
 }

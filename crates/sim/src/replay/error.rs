@@ -4,210 +4,215 @@ use std::fmt::Debug;
 
 use hustings_protocol::{Port, Timer};
 
-use super::letters::{NoLetter, Search};
+use super::in_flight::{NoSuchMessage, Search};
 
-/// A recorded run that is none of this protocol, with the number of the record at which that shows.
+/// Why a trace is not a run of this protocol, with the number of the record that fails.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// Not one rank for each position.
+    /// The number of ranks is not the number of positions.
     #[error("{ranks} ranks for {size} positions; each needs one")]
     Ranks {
-        /// How many ranks there are.
+        /// The number of ranks.
         ranks: usize,
-        /// How many positions.
+        /// The number of positions.
         size: u32,
     },
-    /// A position that should join and is none.
+    /// A position that joins later does not exist.
     #[error("position {at} is to join, but there are only {size}")]
     Absent {
-        /// Which position.
+        /// The position.
         at: u32,
-        /// How many there are.
+        /// The number of positions.
         size: u32,
     },
-    /// A record is missing, or one too many.
+    /// The numbers of records are not consecutive.
     #[error("record {found} where record {expected} should be: records are numbered one by one from 0")]
     Number {
-        /// The number that was due.
+        /// The next number.
         expected: u64,
-        /// The number that came.
+        /// The number of the record.
         found: u64,
     },
-    /// Time goes backwards.
+    /// A record is older than the one before it.
     #[error("record {number} is of tick {tick}, the one before it of tick {last}")]
     Tick {
-        /// Which record.
+        /// The record.
         number: u64,
         /// Its tick.
         tick: u64,
-        /// The tick before.
+        /// The tick of the record before it.
         last: u64,
     },
-    /// A position beyond the last.
+    /// A position does not exist.
     #[error("record {number} names position {at}, but there are only {size}")]
     Position {
-        /// Which record.
+        /// The record.
         number: u64,
-        /// Which position.
+        /// The position.
         at: u32,
-        /// How many there are.
+        /// The number of positions.
         size: u32,
     },
-    /// A node that is down does something.
+    /// A node handles an event while it is down.
     #[error("record {number}: node {at} handles an event, but it is down")]
     Down {
-        /// Which record.
+        /// The record.
         number: u64,
-        /// Which node.
+        /// The node.
         at: u32,
     },
-    /// A node that is up does not get its mail.
+    /// A message is lost because its receiver is down, but the receiver is up.
     #[error("record {number}: a message is lost because node {at} is down, but it is up")]
     ReceiverUp {
-        /// Which record.
+        /// The record.
         number: u64,
-        /// Which node.
+        /// The node.
         at: u32,
     },
-    /// A node goes down or comes up twice.
+    /// A node goes down while it is down, or comes up while it is up.
     #[error("record {number}: node {at} {what}, but it is {state} already")]
-    Turnabout {
-        /// Which record.
+    NoTransition {
+        /// The record.
         number: u64,
-        /// Which node.
+        /// The node.
         at: u32,
-        /// What it does.
+        /// The transition.
         what: &'static str,
-        /// What it is.
+        /// The state of the node.
         state: &'static str,
     },
-    /// A message that nobody sent, or that has arrived already.
-    #[error("record {number}: {message} from {} to node {at}, {cause}, is not under way{}", node(*from), hint(*would_do))]
-    NotUnderWay {
-        /// Which record.
+    /// A message was not sent, or has already arrived.
+    #[error("record {number}: {message} from {} to node {at}, {cause}, is not in flight{}", node(*from), hint(*would_fit))]
+    NotInFlight {
+        /// The record.
         number: u64,
         /// The receiver.
         at: u32,
         /// The sender, as recorded.
         from: Option<u32>,
-        /// Which message of which record it is, as recorded.
+        /// The message and the record that sent it, as recorded.
         cause: String,
-        /// What it says.
+        /// The message.
         message: String,
-        /// Which message of that record would do, if one would.
-        would_do: Option<u32>,
+        /// Another message of that record that fits.
+        would_fit: Option<u32>,
     },
-    /// A message comes back that was not lost, or not by this node, or that went to somebody else since.
+    /// A message is returned that was not lost, was not sent by this node, or was sent again to another node.
     #[error(
-        "record {number}: {message} comes back to node {at} from {}, but no such message, {cause}, was lost there{}", node(*to), hint(*would_do)
+        "record {number}: {message} comes back to node {at} from {}, but no such message, {cause}, was lost there{}", node(*to), hint(*would_fit)
     )]
     NotLost {
-        /// Which record.
+        /// The record.
         number: u64,
         /// The sender.
         at: u32,
         /// The receiver, as recorded.
         to: Option<u32>,
-        /// Which message of which record it is, as recorded.
+        /// The message and the record that sent it, as recorded.
         cause: String,
-        /// What it says.
+        /// The message.
         message: String,
-        /// Which message of that record would do, if one would.
-        would_do: Option<u32>,
+        /// Another message of that record that fits.
+        would_fit: Option<u32>,
     },
-    /// Word of who is in reach that cannot be.
-    #[error("record {number}: node {at} is told whom it can reach, but {problem}")]
-    Word {
-        /// Which record.
+    /// A reachability update is invalid.
+    #[error("record {number}: node {at} gets a reachability update, but {problem}")]
+    Reachability {
+        /// The record.
         number: u64,
-        /// Who is told.
+        /// The node.
         at: u32,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
-    /// A timer that is not set.
+    /// A timer fires that is not set.
     #[error(
-        "record {number}: timer {kind}/{token} of node {at} is due, but {cause} did not set it, or it has been due already"
+        "record {number}: timer {kind}/{token} of node {at} fires, but {cause} did not set it, or it has already fired"
     )]
     Timer {
-        /// Which record.
+        /// The record.
         number: u64,
-        /// Which node.
+        /// The node.
         at: u32,
-        /// The timer's kind.
+        /// The kind of the timer.
         kind: u8,
-        /// The timer's token.
+        /// The token of the timer.
         token: u32,
         /// The record that set it, as recorded.
         cause: String,
     },
-    /// The protocol draws another coin than it did then.
+    /// The protocol draws a different random number.
     #[error("record {number}: the protocol draws a number below {bound}; recorded (bound, number): {recorded:?}")]
     Coin {
-        /// Which record.
+        /// The record.
         number: u64,
-        /// What was recorded.
+        /// The recorded bound and number.
         recorded: Option<(u64, u64)>,
-        /// What is drawn now.
+        /// The bound of the protocol.
         bound: u64,
     },
-    /// The protocol draws fewer coins than it did then.
-    #[error("record {number}: {left} of the recorded coins are not drawn")]
+    /// The protocol draws fewer random numbers.
+    #[error("record {number}: {left} of the recorded random numbers are not drawn")]
     CoinsLeft {
-        /// Which record.
+        /// The record.
         number: u64,
-        /// How many are left.
+        /// The number of unused draws.
         left: usize,
     },
-    /// The protocol does something else than it did then.
-    #[error("record {number}, effect {index}: recorded was {recorded}, the protocol does {now}")]
+    /// The protocol has a different effect.
+    #[error("record {number}, effect {index}: recorded {recorded}, but the protocol does {now}")]
     Effect {
-        /// Which record.
+        /// The record.
         number: u64,
         /// The first effect that differs, from 0.
         index: usize,
-        /// What was recorded.
+        /// The recorded effect.
         recorded: String,
-        /// What the protocol does.
+        /// The effect of the protocol.
         now: String,
     },
-    /// More or fewer messages of a notice than there can be.
+    /// The number of failure-detection messages is impossible.
     #[error("record {number}: messages `{kind}` about node {at}: {count} recorded, {allowed} possible")]
     Notice {
-        /// Which record.
+        /// The record.
         number: u64,
-        /// The leader that they concern.
+        /// The leader.
         at: u32,
-        /// What they say.
+        /// Their kind.
         kind: &'static str,
-        /// How many were recorded.
+        /// The recorded number.
         count: u64,
-        /// How many there can be.
+        /// The possible numbers.
         allowed: String,
     },
-    /// A port that the node does not have.
+    /// A port does not exist.
     #[error("record {number}: node {at} has {degree} ports, and there is no port {port}")]
     Port {
-        /// Which record.
+        /// The record.
         number: u64,
-        /// Which node.
+        /// The node.
         at: u32,
-        /// Which port.
+        /// The port.
         port: Port,
-        /// How many it has.
+        /// The number of ports.
         degree: u32,
     },
 }
 
 impl ReplayError {
-    pub(super) fn not_under_way<M: Debug>(number: u64, at: u32, search: &Search<'_, M>, none: NoLetter) -> Self {
+    pub(super) fn not_in_flight<M: Debug>(
+        number: u64,
+        at: u32,
+        search: &Search<'_, M>,
+        missing: NoSuchMessage,
+    ) -> Self {
         let (cause, message) = (cause(search), format!("{:?}", search.message));
-        ReplayError::NotUnderWay { number, at, from: search.from, cause, message, would_do: none.would_do }
+        ReplayError::NotInFlight { number, at, from: search.from, cause, message, would_fit: missing.would_fit }
     }
 
-    pub(super) fn not_lost<M: Debug>(number: u64, at: u32, search: &Search<'_, M>, none: NoLetter) -> Self {
+    pub(super) fn not_lost<M: Debug>(number: u64, at: u32, search: &Search<'_, M>, missing: NoSuchMessage) -> Self {
         let (cause, message) = (cause(search), format!("{:?}", search.message));
-        ReplayError::NotLost { number, at, to: search.to, cause, message, would_do: none.would_do }
+        ReplayError::NotLost { number, at, to: search.to, cause, message, would_fit: missing.would_fit }
     }
 
     pub(super) fn timer(number: u64, at: u32, timer: Timer, cause: Option<u64>) -> Self {
@@ -216,11 +221,11 @@ impl ReplayError {
 }
 
 fn node(at: Option<u32>) -> String {
-    at.map_or("a node that is not named".into(), |at| format!("node {at}"))
+    at.map_or("an unnamed node".into(), |at| format!("node {at}"))
 }
 
 fn record(number: Option<u64>) -> String {
-    number.map_or("a record that is not named".into(), |number| format!("record {number}"))
+    number.map_or("an unnamed record".into(), |number| format!("record {number}"))
 }
 
 fn cause<M>(search: &Search<'_, M>) -> String {
@@ -228,6 +233,6 @@ fn cause<M>(search: &Search<'_, M>) -> String {
     format!("{copy}message {} of {}", search.nth, record(search.cause))
 }
 
-fn hint(would_do: Option<u32>) -> String {
-    would_do.map_or(String::new(), |nth| format!("; message {nth} of that record would do"))
+fn hint(would_fit: Option<u32>) -> String {
+    would_fit.map_or(String::new(), |nth| format!("; message {nth} of that record fits"))
 }

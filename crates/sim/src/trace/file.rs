@@ -1,12 +1,12 @@
 //! Traces as files: a header line, then a line for each record, all JSON.
 //!
-//! Every record of a message names the record that sent it (`cause`) and which of the messages that that record sent it
-//! is (`nth`, left out if it is 0; `copy` if it is the second delivery), so that a replay takes no guess. Messages of a
-//! notice have records of their own, at the end of their tick. All fields of [`Header`] that have a default, and those
-//! of [`Record`], may be left out by whoever writes a trace by hand.
+//! The record of an arrival names the record that sent the message (`cause`) and the index of the message among those
+//! that record sent (`nth`, left out if it is 0; `copy` marks a second delivery), so that a replay is unambiguous. The
+//! messages of failure detection have records of their own at the end of their tick. Fields with a default value may be
+//! left out.
 //!
-//! [`TraceWriter`] writes one while a run happens; [`TraceFile`] reads one. Whatever is read is bounded: the length of
-//! a line, the number of records.
+//! [`TraceWriter`] writes a trace during the run; [`TraceFile`] reads one. The length of a line and the number of
+//! records are limited.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
@@ -21,29 +21,29 @@ use crate::replay::Setting;
 use crate::scenario::{Medium, Notice, Scenario};
 use crate::topology::{Complete, Graph, GraphError, Network, Ring};
 
-/// The version of the form that is written here.
+/// The version of the format.
 pub const VERSION: u32 = 1;
 
-/// What a trace says of its run before the first record.
+/// The first line of a trace: the configuration of the run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// The version of the form.
+    /// The version of the format.
     pub version: u32,
     /// The algorithm's name.
     pub algorithm: String,
-    /// All its parameters.
+    /// All parameters of the algorithm.
     #[serde(default)]
     pub params: BTreeMap<String, String>,
     /// The id of each position.
     pub ids: Vec<u64>,
-    /// What is compared before the ids.
+    /// The values that are compared before the ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<Value>>,
     /// Which end of the order wins.
     #[serde(default)]
     pub best: Best,
-    /// Who is linked to whom.
+    /// The links between positions.
     pub network: NetworkForm,
     /// Whether a send to all neighbours is one message.
     #[serde(default)]
@@ -51,52 +51,52 @@ pub struct Header {
     /// Whether a message may be delivered twice.
     #[serde(default)]
     pub duplicates: bool,
-    /// How a dead leader was noticed.
+    /// How the failure of a leader is detected.
     #[serde(default)]
     pub notice: Notice,
-    /// Whether the algorithm ran in views of those who reach each other.
+    /// Whether the algorithm runs in views of nodes that reach each other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runs: bool,
     /// Positions that are down until they join.
     #[serde(default)]
     pub absent: Vec<u32>,
-    /// Who votes for whom.
+    /// Voters and their choices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<(u32, u32)>,
-    /// Who cheats, and how.
+    /// Positions that cheat, and how.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cheats: Vec<(u32, Cheat)>,
-    /// The most messages that were delivered per tick.
+    /// The maximum number of messages delivered per tick.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<u64>,
     /// The last tick that was simulated.
     pub until: u64,
-    /// What decided everything random.
+    /// The seed of all randomness.
     pub seed: u64,
 }
 
-/// A network, as it is written.
+/// The serialised form of a network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum NetworkForm {
     /// A ring.
     Ring {
-        /// How many positions.
+        /// The number of positions.
         size: u32,
     },
     /// A ring with an informer outside.
     InformedRing {
-        /// How many positions are on the ring.
+        /// The number of positions on the ring.
         size: u32,
     },
     /// A complete network.
     Complete {
-        /// How many positions.
+        /// The number of positions.
         size: u32,
     },
     /// A graph.
     Graph {
-        /// How many positions.
+        /// The number of positions.
         size: u32,
         /// Its links, lower position first.
         links: Vec<(u32, u32)>,
@@ -104,7 +104,7 @@ pub enum NetworkForm {
 }
 
 impl NetworkForm {
-    /// As a network is written.
+    /// The serialised form of a network.
     pub fn of(network: &Network) -> Self {
         match network {
             Network::Ring(ring) => NetworkForm::Ring { size: ring.size },
@@ -117,7 +117,7 @@ impl NetworkForm {
         }
     }
 
-    /// How many members it has.
+    /// The number of members.
     pub fn members(&self) -> u32 {
         match self {
             NetworkForm::Ring { size }
@@ -127,7 +127,7 @@ impl NetworkForm {
         }
     }
 
-    /// The network itself.
+    /// Builds the network.
     pub fn build(&self) -> Result<Network, GraphError> {
         Ok(match self {
             NetworkForm::Ring { size } => Network::Ring(Ring { size: *size }),
@@ -164,7 +164,7 @@ impl Header {
         }
     }
 
-    /// The setting of its replay, on the network that [`NetworkForm::build`] made.
+    /// The setting of a replay on the network that [`NetworkForm::build`] returned.
     pub fn setting<'a>(&self, network: &'a Network) -> Setting<'a> {
         Setting {
             network,
@@ -175,7 +175,7 @@ impl Header {
         }
     }
 
-    /// Checks what the form alone does not: lengths, the version, ids that are given twice.
+    /// Checks the version, the lengths of lists, positions and duplicate ids.
     fn check(&self) -> Result<(), HeaderError> {
         let size = self.network.members();
         if self.version != VERSION {
@@ -197,117 +197,117 @@ impl Header {
         let mut ids = self.ids.clone();
         ids.sort_unstable();
         match ids.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(HeaderError::Twice(pair[0])),
+            Some(pair) => Err(HeaderError::DuplicateId(pair[0])),
             None => Ok(()),
         }
     }
 }
 
-/// A header whose parts do not fit together.
+/// Why a header is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum HeaderError {
-    /// Another version of the form.
+    /// The version of the format is not supported.
     #[error("the trace has version {0}; this program reads version {VERSION}")]
     Version(u32),
-    /// A list that does not fit the network.
+    /// A list does not have an entry for each position.
     #[error("{given} {what} for a network of {size} positions; each needs one")]
     Length {
-        /// Which list.
+        /// The list.
         what: &'static str,
-        /// How many it has.
+        /// Its length.
         given: usize,
-        /// How many there should be.
+        /// The number of positions.
         size: u32,
     },
-    /// A position that joins later and is none.
+    /// `absent` names a position that does not exist.
     #[error("`absent` names position {at}, but there are only {size}")]
     Absent {
-        /// Which position.
+        /// The position.
         at: u32,
-        /// How many there are.
+        /// The number of positions.
         size: u32,
     },
-    /// A vote or a cheat of a position that is none.
+    /// `votes` or `cheats` names a position that does not exist.
     #[error("`votes` or `cheats` names position {at}, but there are only {size}")]
     Beyond {
-        /// Which position.
+        /// The position.
         at: u32,
-        /// How many there are.
+        /// The number of positions.
         size: u32,
     },
-    /// An id that two positions have.
+    /// Two positions have the same id.
     #[error("id {0} is given twice; ids must be different")]
-    Twice(u64),
+    DuplicateId(u64),
 }
 
-/// A trace that cannot be read.
+/// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The file could not be read.
+    /// Reading failed.
     #[error("line {line} cannot be read: {source}")]
     Io {
-        /// Which line, from 1.
+        /// The line, from 1.
         line: u64,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("the trace is empty; its first line must be the header")]
     Empty,
-    /// A line that is too long.
-    #[error("line {line} is longer than {most} bytes")]
+    /// A line is too long.
+    #[error("line {line} is longer than {max} bytes")]
     TooLong {
-        /// Which line, from 1.
+        /// The line, from 1.
         line: u64,
-        /// How long it may be.
-        most: u64,
+        /// The maximum length.
+        max: u64,
     },
-    /// More records than allowed.
-    #[error("line {line}: more than {most} records")]
+    /// The trace has too many records.
+    #[error("line {line}: more than {max} records")]
     TooMany {
-        /// Which line, from 1.
+        /// The line, from 1.
         line: u64,
-        /// How many there may be.
-        most: u64,
+        /// The maximum number.
+        max: u64,
     },
-    /// A line that is no header or no record.
-    #[error("line {line} is no {what}: {source}")]
+    /// A line is not a header or not a record.
+    #[error("line {line} is not a {what}: {source}")]
     Json {
-        /// Which line, from 1.
+        /// The line, from 1.
         line: u64,
-        /// What it should be.
+        /// What was expected.
         what: &'static str,
-        /// What is wrong with it.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// A header whose parts do not fit together.
+    /// The header is invalid.
     #[error("line 1: {0}")]
     Header(#[from] HeaderError),
 }
 
-/// How much is read at most.
+/// Limits for reading a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Bytes of a line; the header of a large network is long.
+    /// Bytes per line; the header of a large network is long.
     pub line: u64,
     /// Records.
     pub records: u64,
 }
 
 impl Default for Limits {
-    /// Lines of 64 MiB, ten million records.
+    /// 64 MiB per line, ten million records.
     fn default() -> Self {
         Limits { line: 64 << 20, records: 10_000_000 }
     }
 }
 
-/// A trace that is read.
+/// Reads a trace.
 #[derive(Debug)]
 pub struct TraceFile<R> {
     reader: R,
     limits: Limits,
     header: Header,
-    /// How many lines were read.
+    /// The number of lines read.
     line: u64,
     buffer: Vec<u8>,
 }
@@ -330,46 +330,46 @@ impl<R: BufRead> TraceFile<R> {
         &self.header
     }
 
-    /// The next record, `None` after the last. The header tells which algorithm's messages these are.
+    /// The next record, `None` after the last. The header names the algorithm whose messages these are.
     pub fn record<M: Message>(&mut self) -> Result<Option<Record<M>>, FileError> {
         let line = self.line + 1;
         if !read_line(&mut self.reader, &mut self.buffer, line, self.limits)? {
             return Ok(None);
         }
         if self.line > self.limits.records {
-            return Err(FileError::TooMany { line, most: self.limits.records });
+            return Err(FileError::TooMany { line, max: self.limits.records });
         }
         self.line = line;
         let record = serde_json::from_slice(&self.buffer);
         record.map(Some).map_err(|source| FileError::Json { line, what: "record", source })
     }
 
-    /// All records from here on.
+    /// The remaining records.
     pub fn records<M: Message>(&mut self) -> impl Iterator<Item = Result<Record<M>, FileError>> {
         std::iter::from_fn(|| self.record().transpose())
     }
 }
 
-/// Reads a line without its end; false if there is none left.
+/// Reads a line without its terminator; false at the end of the file.
 fn read_line(reader: &mut impl BufRead, buffer: &mut Vec<u8>, line: u64, limits: Limits) -> Result<bool, FileError> {
     buffer.clear();
-    let most = limits.line.saturating_add(1);
-    let read = reader.by_ref().take(most).read_until(b'\n', buffer);
+    let max = limits.line.saturating_add(1);
+    let read = reader.by_ref().take(max).read_until(b'\n', buffer);
     let read = read.map_err(|source| FileError::Io { line, source })?;
     if buffer.last() == Some(&b'\n') {
         buffer.pop();
     }
     if buffer.len() as u64 > limits.line {
-        return Err(FileError::TooLong { line, most: limits.line });
+        return Err(FileError::TooLong { line, max: limits.line });
     }
     Ok(read > 0)
 }
 
-/// Writes a trace while the run happens.
+/// Writes a trace during the run.
 #[derive(Debug)]
 pub struct TraceWriter<W> {
     writer: W,
-    /// The first thing that went wrong: an observer cannot fail, so it is kept until the end.
+    /// The first error. Observers cannot fail, so it is kept until the end.
     error: Option<io::Error>,
 }
 
@@ -381,7 +381,7 @@ impl<W: Write> TraceWriter<W> {
         Ok(TraceWriter { writer, error: None })
     }
 
-    /// Gives the writer back, or the first error that writing met.
+    /// Flushes and returns the writer, or the first error.
     pub fn finish(mut self) -> io::Result<W> {
         if let Some(error) = self.error {
             return Err(error);

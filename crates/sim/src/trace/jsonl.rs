@@ -1,4 +1,4 @@
-//! JSON lines: one record per line, complete, as [`Record`] serialises. What replays and other programs read.
+//! JSON lines: each line is a complete [`Record`]. Replays and other programs read this format.
 
 use std::io::{self, Write};
 
@@ -20,7 +20,7 @@ mod tests {
 
     #[test]
     fn every_line_reads_back_as_the_same_record() {
-        for records in [sample::ring(), sample::faults(), sample::strange()] {
+        for records in [sample::ring(), sample::faults(), sample::invalid()] {
             let mut out = Vec::new();
             write(&records, &mut out).unwrap();
             let text = String::from_utf8(out).unwrap();
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_message_is_told_unless_it_is_the_first() {
+    fn nth_is_written_unless_it_is_zero() {
         let mut record = sample::ring().swap_remove(3);
         (record.nth, record.copy) = (2, true);
         let mut out = Vec::new();

@@ -1,6 +1,6 @@
-//! A Mermaid sequence diagram: `->>` for messages that arrived, `-x` for those that did not, notes for the rest.
+//! A Mermaid sequence diagram: `->>` for messages that arrived, `-x` for lost ones, notes for the rest.
 //!
-//! An arrow stands where the message arrived; a note over all nodes opens each tick.
+//! An arrow is at the position of its arrival; a note over all nodes starts each tick.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,15 +8,16 @@ use std::io::{self, Write};
 
 use hustings_protocol::{Effect, Event, Loss, Message, Record, TraceEvent};
 
-use super::{Names, arrows, grouped, words};
+use super::transmission::{self, Transmission};
+use super::{Names, describe, grouped};
 
-/// The most lines that a diagram has below its participants.
+/// The maximum number of lines below the participants.
 pub const MAX_LINES: usize = 2_000;
 
-/// The most bytes that a diagram has: Mermaid itself refuses texts above 50,000 characters.
+/// The maximum size in bytes: Mermaid itself refuses texts above 50,000 characters.
 pub const MAX_BYTES: usize = 48_000;
 
-/// With more nodes than this, only those to whom something happens are shown.
+/// With more nodes than this, only nodes with events are shown.
 const MAX_SILENT: u32 = 64;
 
 pub(super) fn write<M: Message>(names: &Names, records: &[Record<M>], out: &mut dyn Write) -> io::Result<()> {
@@ -36,7 +37,7 @@ pub(super) fn write<M: Message>(names: &Names, records: &[Record<M>], out: &mut 
     Ok(())
 }
 
-/// Everything below the participants, which are known only when it is written.
+/// Everything below the participants, which are known only at the end.
 struct Body {
     participants: BTreeSet<u32>,
     lines: String,
@@ -52,9 +53,9 @@ impl Body {
         for (index, record) in records.iter().enumerate() {
             let mut here = Vec::new();
             let mut mentioned = vec![record.node];
-            if let Some(arrow) = arrows::arrow(records, record) {
-                mentioned.push(arrow.from);
-                here.push(message(&arrow));
+            if let Some(transmission) = transmission::of_record(records, record) {
+                mentioned.push(transmission.from);
+                here.push(arrow(&transmission));
             }
             here.extend(note(record).map(|note| format!("Note over n{}: {note}", record.node)));
             if here.is_empty() {
@@ -86,11 +87,12 @@ fn participant(names: &Names, at: u32) -> String {
     format!("participant n{at} as {}", names.node(at))
 }
 
-fn message<M: Message>(arrow: &arrows::Arrow<'_, M>) -> String {
-    let text = escape(&words::message(arrow.message));
-    match arrow.lost {
-        None => format!("n{}->>n{}: {text}", arrow.from, arrow.to),
-        Some(why) => format!("n{}-xn{}: {text} ({})", arrow.from, arrow.to, short(why)),
+fn arrow<M: Message>(transmission: &Transmission<'_, M>) -> String {
+    let Transmission { from, to, .. } = transmission;
+    let text = escape(&describe::message(transmission.message));
+    match transmission.lost {
+        None => format!("n{from}->>n{to}: {text}"),
+        Some(why) => format!("n{from}-xn{to}: {text} ({})", short(why)),
     }
 }
 
@@ -102,26 +104,26 @@ fn short(why: Loss) -> &'static str {
     }
 }
 
-/// What is worth a note: how the node stands to the leader, what befell it.
+/// The note for a record: changes of the leader, faults and recoveries.
 fn note<M: Message>(record: &Record<M>) -> Option<String> {
-    let words = match &record.what {
+    let note = match &record.what {
         TraceEvent::Handled { event, effects, .. } => {
-            let mut words = Vec::new();
+            let mut notes = Vec::new();
             match event {
-                Event::Start(_) => words.push("starts".to_string()),
-                Event::Rejoin => words.push("is back".to_string()),
-                Event::Retire => words.push("is to retire".to_string()),
+                Event::Start(_) => notes.push("starts".to_string()),
+                Event::Rejoin => notes.push("rejoins".to_string()),
+                Event::Retire => notes.push("is asked to retire".to_string()),
                 _ => {}
             }
             for effect in effects {
                 match effect {
-                    Effect::Lead => words.push("leads".to_string()),
-                    Effect::Follow(leader) => words.push(format!("follows {leader}")),
-                    Effect::Forget => words.push("names nobody".to_string()),
+                    Effect::Lead => notes.push("leads".to_string()),
+                    Effect::Follow(leader) => notes.push(format!("follows {leader}")),
+                    Effect::Forget => notes.push("has no leader".to_string()),
                     _ => {}
                 }
             }
-            words.join(", ")
+            notes.join(", ")
         }
         TraceEvent::Lost { .. } | TraceEvent::Notice { .. } => String::new(),
         TraceEvent::Crashed => "crashed".to_string(),
@@ -131,10 +133,10 @@ fn note<M: Message>(record: &Record<M>) -> Option<String> {
         TraceEvent::LinkCut { peer } => format!("link to node {peer} cut"),
         TraceEvent::LinkHealed { peer } => format!("link to node {peer} healed"),
     };
-    (!words.is_empty()).then_some(words)
+    (!note.is_empty()).then_some(note)
 }
 
-/// Mermaid ends a statement at a semicolon and begins a character's name at a hash.
+/// Escapes what Mermaid would read as syntax: a semicolon ends a statement, a hash starts an entity.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -228,7 +230,7 @@ sequenceDiagram
                 assert!(declared.contains(&at), "{node} in {line:?} is not declared");
             }
         }
-        assert!(declared.is_sorted_by(|a, b| a < b), "participants stand in position order");
+        assert!(declared.is_sorted_by(|a, b| a < b), "participants are in position order");
         count
     }
 
@@ -236,11 +238,11 @@ sequenceDiagram
     fn every_line_names_declared_participants() {
         check(&diagram(&sample::ring_names(), &sample::ring()));
         check(&diagram(&sample::fault_names(), &sample::faults()));
-        check(&diagram(&sample::ring_names(), &sample::strange()));
+        check(&diagram(&sample::ring_names(), &sample::invalid()));
     }
 
     #[test]
-    fn a_long_trace_is_cut_and_says_so() {
+    fn a_long_trace_is_cut_with_a_note() {
         for (size, tick_of) in [(3, (|index| index) as fn(u64) -> u64), (1_000, |index| index / 7)] {
             let names = Names::new("long", (0..size).collect(), Network::Ring(Ring { size: size as u32 }));
             let records: Vec<_> = (0..9_000)
@@ -264,7 +266,7 @@ sequenceDiagram
 
     proptest::proptest! {
         #[test]
-        fn any_trace_is_a_diagram(records in sample::any_trace()) {
+        fn any_trace_gives_a_diagram(records in sample::any_trace()) {
             check(&diagram(&sample::ring_names(), &records));
         }
     }

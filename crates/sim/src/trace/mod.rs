@@ -1,11 +1,11 @@
-//! Traces: every event with its cause, and the ways to show them.
+//! Traces: every event with its cause, in several output formats.
 //!
-//! A run tells an [`Observer`] every [`Record`] as it happens. [`write()`] turns a list of them into one of the
-//! [`Format`]s; [`Stream`] writes the line-by-line formats while the run goes on, so that nothing has to be kept.
+//! A run passes every [`Record`] to an [`Observer`] as it happens. [`write()`] writes a list of records in one of the
+//! [`Format`]s; [`Stream`] writes the line-based formats during the run, so that no record has to be kept.
 //!
-//! What it is not: it decides nothing and knows no algorithm. Messages are shown as their serialised form says.
+//! This module knows no algorithm. Messages are shown from their serialised form.
 
-mod arrows;
+mod describe;
 pub mod file;
 mod jsonl;
 mod mermaid;
@@ -15,7 +15,7 @@ mod shiviz;
 mod stream;
 mod svg;
 mod text;
-mod words;
+mod transmission;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -30,9 +30,9 @@ pub use shiviz::{MAX_EVENTS as MAX_SHIVIZ_EVENTS, REGEX as SHIVIZ_REGEX};
 pub use stream::Stream;
 pub use svg::{MAX_ARROWS as MAX_SVG_ARROWS, MAX_COLUMNS as MAX_SVG_COLUMNS, MAX_ROWS as MAX_SVG_ROWS};
 
-/// Sees every record of a run as it happens.
+/// Receives every record of a run as it happens.
 pub trait Observer<M> {
-    /// Something happened.
+    /// Receives a record.
     fn record(&mut self, record: &Record<M>);
 }
 
@@ -43,12 +43,12 @@ impl<M: Clone> Observer<M> for Vec<Record<M>> {
     }
 }
 
-/// A way to show a trace.
+/// An output format of traces.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Format {
     /// A readable line per record.
     Text,
-    /// A JSON object per record and line: nothing is left out.
+    /// A JSON object per line, with the complete record.
     Jsonl,
     /// A Mermaid sequence diagram.
     Mermaid,
@@ -59,12 +59,12 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const fn all() -> &'static [Format] {
         &[Format::Text, Format::Jsonl, Format::Mermaid, Format::Svg, Format::Shiviz]
     }
 
-    /// Its name, as it is typed.
+    /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Format::Text => "text",
@@ -82,11 +82,11 @@ impl fmt::Display for Format {
     }
 }
 
-/// A name that is no [`Format`].
+/// The name is not a [`Format`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("there is no trace format `{given}`{hint}; allowed: text, jsonl, mermaid, svg, shiviz")]
+#[error("unknown trace format `{given}`{hint}; allowed: text, jsonl, mermaid, svg, shiviz")]
 pub struct UnknownFormat {
-    /// What was asked for.
+    /// The given name.
     pub given: String,
     hint: String,
 }
@@ -107,20 +107,20 @@ impl FromStr for Format {
     }
 }
 
-/// What a trace itself does not say: who the positions are.
+/// The names of the positions, which a trace itself does not contain.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Names {
     /// The headline of diagrams, for example the algorithm and its size.
     pub title: String,
-    /// The id of each position. Positions beyond the end have none: an outside informer, or all nodes of an anonymous
-    /// network.
+    /// The id of each position. Positions beyond the end have no id, such as an outside informer or the nodes of an
+    /// anonymous network.
     pub ids: Vec<u64>,
-    /// Who is behind which port.
+    /// The links between positions.
     pub network: Network,
 }
 
 impl Names {
-    /// Positions with these ids on this network.
+    /// Creates the names of positions with these ids on this network.
     pub fn new(title: impl Into<String>, ids: Vec<u64>, network: Network) -> Self {
         Names { title: title.into(), ids, network }
     }
@@ -130,7 +130,7 @@ impl Names {
         self.ids.get(at as usize).copied()
     }
 
-    /// How a position is called: `node 4 (id 9)`.
+    /// The name of a position: `node 4 (id 9)`.
     pub fn node(&self, at: u32) -> String {
         match self.id(at) {
             Some(id) => format!("node {at} (id {id})"),
@@ -138,14 +138,14 @@ impl Names {
         }
     }
 
-    /// How many positions there are, counting those that only a record mentions, such as an informer outside the ring.
+    /// The number of positions, including those that only a record mentions, such as an informer outside the ring.
     fn positions<M>(&self, records: &[Record<M>]) -> u32 {
         let mentioned = records.iter().map(|record| record.node.saturating_add(1)).max().unwrap_or(0);
         self.network.size().max(mentioned)
     }
 }
 
-/// Writes a whole trace. Diagrams are bounded: what does not fit is left out, and they say so.
+/// Writes a whole trace. Diagrams are limited in size; a note in the diagram states what is left out.
 pub fn write<M: Message>(format: Format, names: &Names, records: &[Record<M>], out: &mut dyn Write) -> io::Result<()> {
     match format {
         Format::Text => text::write(names, records, out),
@@ -156,7 +156,7 @@ pub fn write<M: Message>(format: Format, names: &Names, records: &[Record<M>], o
     }
 }
 
-/// A number with thousands separated, as notes print it.
+/// A number with thousands separators.
 fn grouped(number: impl Into<u64>) -> String {
     let digits = number.into().to_string();
     let mut grouped = String::new();
@@ -174,18 +174,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_read_as_they_are_shown() {
+    fn format_names_parse() {
         for format in Format::all() {
             assert_eq!(format.to_string().parse(), Ok(*format));
         }
     }
 
     #[test]
-    fn a_wrong_name_is_told_what_is_near_and_allowed() {
+    fn an_unknown_name_gets_a_suggestion_and_the_allowed_names() {
         let error = "mermiad".parse::<Format>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no trace format `mermiad` (did you mean `mermaid`?); allowed: text, jsonl, mermaid, svg, shiviz"
+            "unknown trace format `mermiad` (did you mean `mermaid`?); allowed: text, jsonl, mermaid, svg, shiviz"
         );
         let error = "postscript".parse::<Format>().unwrap_err().to_string();
         assert!(!error.contains("did you mean"), "{error}");
@@ -200,12 +200,12 @@ mod tests {
     }
 
     #[test]
-    fn every_format_takes_an_empty_trace_and_names_that_do_not_fit() {
+    fn every_format_accepts_empty_and_invalid_traces() {
         let names = Names::new("nothing", vec![], Network::Ring(crate::topology::Ring { size: 0 }));
         for format in Format::all() {
             let empty: &[Record<sample::Word>] = &[];
             write(*format, &names, empty, &mut Vec::new()).unwrap();
-            write(*format, &names, &sample::strange(), &mut Vec::new()).unwrap();
+            write(*format, &names, &sample::invalid(), &mut Vec::new()).unwrap();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Small hand-made traces for the tests of the formats.
+//! Small traces for the tests of the formats.
 
 use hustings_protocol::{Effect, Event, Id, Loss, Port, Record, StartReason, Timer, TraceEvent, kinds};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Names;
 use crate::topology::{Network, Ring};
 
-/// Every shape that a message's contents may have.
+/// Messages with every form of contents.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Word {
@@ -65,7 +65,7 @@ pub(super) fn fault_names() -> Names {
     Names::new("faults & <detours>", vec![10, 20, 300], Network::Ring(Ring { size: 3 }))
 }
 
-/// Everything that can go wrong, though no algorithm would do just this.
+/// All kinds of faults. No algorithm behaves exactly like this.
 pub(super) fn faults() -> Records {
     let probe = Word::Probe { id: 10, phase: 2 };
     let report = Word::Report { tokens: vec![10, 20], dirty: true, last: false, next: None };
@@ -100,8 +100,8 @@ pub(super) fn faults() -> Records {
     records
 }
 
-/// What no engine would write, but a file might hold: positions, ports and causes that do not exist, hostile text.
-pub(super) fn strange() -> Records {
+/// A trace that no engine writes but a file may hold: positions, ports and causes that do not exist, hostile text.
+pub(super) fn invalid() -> Records {
     let label = Word::Label("</title><script>;#\n&\"'".to_string());
     let mut records = Vec::new();
     let came = Event::Message { from: Port(77), message: label.clone() };
@@ -113,7 +113,7 @@ pub(super) fn strange() -> Records {
     records
 }
 
-/// Any trace at all, sensible or not.
+/// Any trace, valid or not.
 pub(super) fn any_trace() -> impl Strategy<Value = Records> {
     let word = prop_oneof![
         proptest::num::u64::ANY.prop_map(Word::Candidate),

@@ -1,47 +1,47 @@
 //! A log with vector clocks for [ShiViz](https://bestchai.bitbucket.io/shiviz/).
 //!
-//! ShiViz reads a file whose first line is the regular expression of its lines ([`REGEX`]) and whose second is empty,
-//! because there is one execution. Each further line is `tick host id clock event`, where `host` is `node` and the
-//! position, `id` is the node's id or `-`, and `clock` is the vector clock as a JSON object:
+//! The first line of a ShiViz file is the regular expression of its lines ([`REGEX`]). The second line is empty,
+//! because the file holds a single execution. Each further line is `tick host id clock event`, where `host` is `node`
+//! and the position, `id` is the node's id or `-`, and `clock` is the vector clock as a JSON object:
 //!
 //! ```text
 //! 1 node0 3 {"node0":2,"node2":1} candidate 5 from 2 → passes on candidate 5 to 1
 //! ```
 //!
-//! A node learns what the sender knew when a message arrives. A message that is lost teaches its receiver nothing: it
-//! shows as an event of its own.
+//! An arrival merges the clock of the sender into that of the receiver. A lost message does not: it is an event of its
+//! own.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use hustings_protocol::{Event, Message, Record, TraceEvent};
 
-use super::words::Words;
-use super::{Names, arrows, grouped};
+use super::describe::Describer;
+use super::{Names, grouped, transmission};
 
-/// What ShiViz takes lines apart with. Its own anchors go around it.
+/// The regular expression that ShiViz parses lines with. ShiViz adds anchors itself.
 pub const REGEX: &str = r"(?<tick>\d+) (?<host>\S+) (?<id>\S+) (?<clock>\{[^}]*\}) (?<event>.*)";
 
-/// The most events that are written: beyond that nobody sees anything, and clocks grow large.
+/// The maximum number of events: larger diagrams are unreadable, and their clocks are long.
 pub const MAX_EVENTS: usize = 2_000;
 
-/// How many events of each node are known; nodes without any are left out.
+/// The number of known events of each node; nodes without events are left out.
 type Clock = BTreeMap<u32, u64>;
 
 pub(super) fn write<M: Message>(names: &Names, records: &[Record<M>], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{REGEX}\n")?;
     let shown = &records[..records.len().min(MAX_EVENTS)];
-    let mut words = Words::new(names);
+    let mut describer = Describer::new(names);
     for (record, clock) in shown.iter().zip(clocks(shown)) {
         let id = names.id(record.node).map_or("-".to_string(), |id| id.to_string());
         write!(out, "{} node{} {id} {{", record.tick, record.node)?;
         for (index, (at, time)) in clock.iter().enumerate() {
             write!(out, "{}\"node{at}\":{time}", if index == 0 { "" } else { "," })?;
         }
-        writeln!(out, "}} {}", words.happening(record))?;
+        writeln!(out, "}} {}", describer.describe(record))?;
     }
     if shown.len() < records.len() {
-        // It does not match the expression, so it is no event.
+        // This line does not match the expression, so ShiViz ignores it.
         let (shown, all) = (grouped(shown.len() as u64), grouped(records.len() as u64));
         writeln!(out, "# Stopped here: {shown} of {all} records are shown.")?;
     }
@@ -55,8 +55,8 @@ fn clocks<M: Message>(records: &[Record<M>]) -> Vec<Clock> {
     for (index, record) in records.iter().enumerate() {
         let sender = record
             .cause
-            .filter(|_| teaches(record))
-            .and_then(|number| arrows::find_index(&records[..index], number))
+            .filter(|_| is_arrival(record))
+            .and_then(|number| transmission::find_index(&records[..index], number))
             .map(|cause| &after[cause]);
         let clock = now.entry(record.node).or_default();
         for (at, time) in sender.into_iter().flatten() {
@@ -69,8 +69,8 @@ fn clocks<M: Message>(records: &[Record<M>]) -> Vec<Clock> {
     after
 }
 
-/// Whether a record tells that something arrived from another node.
-fn teaches<M>(record: &Record<M>) -> bool {
+/// Whether a message of another node arrived.
+fn is_arrival<M>(record: &Record<M>) -> bool {
     matches!(&record.what, TraceEvent::Handled { event: Event::Message { .. } | Event::Direct { .. }, .. })
 }
 
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn an_election_is_a_log_with_its_expression_first() {
+    fn an_election_is_a_log_that_starts_with_the_expression() {
         let expected = r#"(?<tick>\d+) (?<host>\S+) (?<id>\S+) (?<clock>\{[^}]*\}) (?<event>.*)
 
 0 node0 3 {"node0":1} starts → sends candidate 3 to 1
@@ -104,7 +104,8 @@ mod tests {
         assert_eq!(log(&sample::ring_names(), &sample::ring()), expected);
     }
 
-    /// Clocks only grow, each counts its own node's events, and nobody knows more of a node than itself.
+    /// Checks that clocks only grow, that each counts its own node's events, and that none is ahead of another node's
+    /// own.
     fn check(records: &[Record<sample::Word>]) {
         let mut last: BTreeMap<u32, Clock> = BTreeMap::new();
         for (record, clock) in records.iter().zip(clocks(records)) {
@@ -118,27 +119,27 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_clocks() {
-        [sample::ring(), sample::faults(), sample::strange()].iter().for_each(|records| check(records));
+    fn clocks_are_consistent() {
+        [sample::ring(), sample::faults(), sample::invalid()].iter().for_each(|records| check(records));
     }
 
     proptest::proptest! {
         #[test]
-        fn clocks_of_any_trace_are_clocks_and_every_event_is_one_line(records in sample::any_trace()) {
+        fn clocks_of_any_trace_are_consistent_and_every_event_is_one_line(records in sample::any_trace()) {
             check(&records);
             proptest::prop_assert_eq!(log(&sample::ring_names(), &records).lines().count(), 2 + records.len());
         }
     }
 
     #[test]
-    fn a_lost_message_teaches_nothing() {
+    fn a_lost_message_does_not_advance_the_receiver() {
         let records = sample::faults();
         let lost = records.iter().position(|record| matches!(record.what, TraceEvent::Lost { .. })).unwrap();
         assert_eq!(clocks(&records)[lost], Clock::from([(1, 2)]));
     }
 
     #[test]
-    fn a_long_log_is_cut_and_says_so() {
+    fn a_long_log_is_cut_with_a_note() {
         let records: Vec<Record<sample::Word>> = (0..3_000)
             .map(|number| Record {
                 number,

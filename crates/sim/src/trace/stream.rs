@@ -1,4 +1,4 @@
-//! Writing a trace while the run goes on.
+//! Writing a trace during the run.
 
 use std::io::{self, Write};
 
@@ -6,10 +6,9 @@ use hustings_protocol::{Message, Record};
 
 use super::{Names, Observer, jsonl, text};
 
-/// An [`Observer`] that writes each record at once, so that a long run needs no memory for its trace.
+/// An [`Observer`] that writes each record immediately, so that a long run needs no memory for its trace.
 ///
-/// A run cannot be stopped by a full disk: after the first error nothing more is written, and [`Stream::finish`] gives
-/// it back.
+/// Observers cannot fail. After the first error nothing more is written, and [`Stream::finish`] returns that error.
 #[derive(Debug)]
 pub struct Stream<'a, W: Write> {
     lines: Lines<'a>,
@@ -24,17 +23,17 @@ enum Lines<'a> {
 }
 
 impl<'a, W: Write> Stream<'a, W> {
-    /// As [`Format::Text`](super::Format::Text).
+    /// Writes [`Format::Text`](super::Format::Text).
     pub fn text(names: &'a Names, out: W) -> Self {
         Stream { lines: Lines::Text(text::Lines::new(names)), out, error: None }
     }
 
-    /// As [`Format::Jsonl`](super::Format::Jsonl).
+    /// Writes [`Format::Jsonl`](super::Format::Jsonl).
     pub fn jsonl(out: W) -> Self {
         Stream { lines: Lines::Jsonl, out, error: None }
     }
 
-    /// Where it was written to, or the first thing that went wrong.
+    /// Flushes and returns the writer, or the first error.
     pub fn finish(mut self) -> io::Result<W> {
         match self.error.take() {
             Some(error) => Err(error),
@@ -61,7 +60,7 @@ mod tests {
     use crate::trace::{Format, sample, write};
 
     #[test]
-    fn a_stream_writes_what_the_whole_trace_would() {
+    fn a_stream_writes_the_same_as_a_whole_trace() {
         let (names, records) = (sample::ring_names(), sample::ring());
         for format in [Format::Text, Format::Jsonl] {
             let mut whole = Vec::new();
@@ -75,7 +74,7 @@ mod tests {
         }
     }
 
-    /// Inputs a few bytes, then is full.
+    /// A writer that accepts a few bytes, then fails.
     struct Full(usize);
 
     impl Write for Full {
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_error_is_kept() {
+    fn finish_returns_the_first_error() {
         let names = sample::ring_names();
         let mut stream = Stream::text(&names, Full(100));
         sample::ring().iter().for_each(|record| stream.record(record));

@@ -1,23 +1,23 @@
-//! Text: one readable line per record: tick, node, what happened, what the node did about it.
+//! Text: a line per record with the tick, the node, the event and its effects.
 
 use std::io::{self, Write};
 
 use hustings_protocol::{Message, Record};
 
 use super::Names;
-use super::words::Words;
+use super::describe::Describer;
 
 pub(super) fn write<M: Message>(names: &Names, records: &[Record<M>], out: &mut dyn Write) -> io::Result<()> {
     let mut lines = Lines::new(names);
     records.iter().try_for_each(|record| lines.line(record, out))
 }
 
-/// Writes one line after the other.
+/// Writes line by line.
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
     names: &'a Names,
-    words: Words<'a>,
-    /// How wide the longest node's name is, so that the columns stand.
+    describer: Describer<'a>,
+    /// The width of the longest node name, which aligns the columns.
     width: usize,
 }
 
@@ -26,12 +26,12 @@ impl<'a> Lines<'a> {
         let last = names.network.size().saturating_sub(1);
         // The widest id need not be at the last position.
         let ids = names.ids.iter().max().map_or(0, |id| format!(" (id {id})").len());
-        Lines { names, words: Words::new(names), width: format!("node {last}").len() + ids }
+        Lines { names, describer: Describer::new(names), width: format!("node {last}").len() + ids }
     }
 
     pub(super) fn line<M: Message>(&mut self, record: &Record<M>, out: &mut dyn Write) -> io::Result<()> {
         let (node, width) = (self.names.node(record.node), self.width);
-        writeln!(out, "{:>4}  {node:<width$}  {}", record.tick, self.words.happening(record))
+        writeln!(out, "{:>4}  {node:<width$}  {}", record.tick, self.describer.describe(record))
     }
 }
 
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn an_election_reads_like_a_story() {
+    fn an_election_is_readable() {
         let expected = "   0  node 0 (id 3)  starts → sends candidate 3 to 1
    0  node 1 (id 4)  starts → sends candidate 4 to 2
    0  node 2 (id 5)  starts → sends candidate 5 to 0
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_and_detours_are_named() {
+    fn faults_and_reroutes_are_described() {
         let expected = "   0  node 1 (id 20)   crashed
    0  node 0 (id 10)   starts, draws 3 of 8 → sends probe 10 phase 2 to 1; sets timer 1 (token 4) for 2
    1  node 1 (id 20)   probe 10 phase 2 from 0 lost: the receiver is down
@@ -76,7 +76,7 @@ mod tests {
    5  node 0 (id 10)   link to 2 cut
    5  node 2 (id 300)  wake from 0 lost: the link is cut
    6  node 0 (id 10)   link to 2 healed
-   7  node 2 (id 300)  is to retire
+   7  node 2 (id 300)  is asked to retire
    7  node 2 (id 300)  retired
 ";
         assert_eq!(text(&sample::fault_names(), &sample::faults()), expected);

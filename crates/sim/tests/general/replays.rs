@@ -204,14 +204,14 @@ fn rejects_forged_records() {
         let at = find(records, is_message);
         records[at].cause = Some(1);
     });
-    assert!(matches!(cause, ReplayError::NotUnderWay { .. }), "{cause}");
+    assert!(matches!(cause, ReplayError::NotInFlight { .. }), "{cause}");
     let sender = forged(|records| {
         let at = find(records, is_message);
         if let TraceEvent::Handled { peer, .. } = &mut records[at].what {
             *peer = Some(2);
         }
     });
-    assert!(matches!(sender, ReplayError::NotUnderWay { .. }), "{sender}");
+    assert!(matches!(sender, ReplayError::NotInFlight { .. }), "{sender}");
 }
 
 #[test]
@@ -222,12 +222,12 @@ fn rejects_forged_crashes_and_losses() {
         records[at + 1].node = 2;
         records[at + 1].what = TraceEvent::Crashed;
     });
-    assert!(matches!(twice, ReplayError::Turnabout { at: 2, state: "down", .. }), "{twice}");
+    assert!(matches!(twice, ReplayError::NoTransition { at: 2, state: "down", .. }), "{twice}");
     let back = forged(|records| {
         let at = find(records, crash);
         records[at].what = TraceEvent::Recovered;
     });
-    assert!(matches!(back, ReplayError::Turnabout { at: 2, state: "up", .. }), "{back}");
+    assert!(matches!(back, ReplayError::NoTransition { at: 2, state: "up", .. }), "{back}");
     let up = forged(|records| {
         let at = find(records, crash);
         records[at].what = TraceEvent::LinkCut { peer: 1 };
@@ -289,15 +289,15 @@ fn a_record_identifies_its_message() {
     assert!(outcome.hung, "the second is under way");
     assert_eq!(outcome.load.max, 3);
     let twice = hear(&["", ""]).expect_err("it has arrived already").to_string();
-    let expected = "record 2: Say(7) from node 0 to node 1, message 0 of record 0, is not under way; \
-                    message 2 of that record would do";
+    let expected = "record 2: Say(7) from node 0 to node 1, message 0 of record 0, is not in flight; \
+                    message 2 of that record fits";
     assert_eq!(twice, expected);
     let elsewhere = hear(&[r#""nth":1,"#]).expect_err("it goes to the other side").to_string();
-    assert!(elsewhere.ends_with("message 1 of record 0, is not under way; message 0 of that record would do"));
+    assert!(elsewhere.ends_with("message 1 of record 0, is not in flight; message 0 of that record fits"));
     let none = hear(&[r#""nth":3,"#]).expect_err("there are three").to_string();
-    assert!(none.contains("message 3 of record 0, is not under way"), "{none}");
+    assert!(none.contains("message 3 of record 0, is not in flight"), "{none}");
     let again = hear(&[copy, copy]).expect_err("there is one copy").to_string();
-    assert!(again.contains("the copy of message 2 of record 0, is not under way"), "{again}");
+    assert!(again.contains("the copy of message 2 of record 0, is not in flight"), "{again}");
 }
 
 #[test]
@@ -366,7 +366,7 @@ fn rejects_malformed_files() {
     let count = text.lines().count() as u32 - 1;
     assert_eq!(all(&text, many).unwrap(), count);
     assert_eq!(all(text.trim_end(), Limits { records: count.into(), ..many }).unwrap(), count);
-    assert!(matches!(all(&text, Limits { records: 3, ..many }), Err(FileError::TooMany { line: 5, most: 3 })));
+    assert!(matches!(all(&text, Limits { records: 3, ..many }), Err(FileError::TooMany { line: 5, max: 3 })));
     let long = Limits { line: first.len() as u64, ..many };
     assert!(open(&text, long).is_ok());
     let short = Limits { line: first.len() as u64 - 1, ..many };
@@ -380,7 +380,7 @@ fn rejects_malformed_files() {
         other => panic!("{other:?}"),
     };
     assert_eq!(header_error("\"version\":1", "\"version\":7"), HeaderError::Version(7));
-    assert_eq!(header_error("[0,1]", "[4,4]"), HeaderError::Twice(4));
+    assert_eq!(header_error("[0,1]", "[4,4]"), HeaderError::DuplicateId(4));
     assert_eq!(header_error("[0,1]", "[4]"), HeaderError::Length { what: "ids", given: 1, size: 2 });
     assert_eq!(header_error("\"absent\":[]", "\"absent\":[2]"), HeaderError::Absent { at: 2, size: 2 });
 }

@@ -1,43 +1,43 @@
-//! Where everything goes, and how much fits.
+//! Positions in the diagram, and how much fits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hustings_protocol::{Message, Record, TraceEvent};
 
-use crate::trace::{Names, arrows, grouped};
+use crate::trace::{Names, grouped, transmission};
 
-/// The most nodes that get a line.
+/// The maximum number of nodes that are drawn.
 pub const MAX_ROWS: u32 = 128;
-/// The most ticks that get a column.
+/// The maximum number of ticks that are drawn.
 pub const MAX_COLUMNS: usize = 400;
-/// The most messages that are drawn.
+/// The maximum number of messages that are drawn.
 pub const MAX_ARROWS: usize = 4_000;
 
-/// Quiet stretches longer than this many columns are shortened to it.
+/// Ticks without events are shortened to this many columns.
 const MAX_GAP: u64 = 3;
-/// Above the first node: headline and axis; the legend comes between.
+/// Heights above the first node. The legend is between the headline and the axis.
 const HEADLINE: f64 = 34.0;
 const AXIS: f64 = 30.0;
 const LEGEND_LINE: f64 = 20.0;
-/// To the right of the last tick.
+/// The margin to the right of the last tick.
 const RIGHT: f64 = 36.0;
 
-/// Where everything goes.
+/// The positions of everything.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// How many records are drawn.
+    /// The number of records that are drawn.
     pub(super) shown: usize,
-    /// How many nodes are drawn.
+    /// The number of nodes that are drawn.
     pub(super) rows: u32,
-    /// What does not fit, in words; empty if all does.
+    /// States what is left out; empty if everything fits.
     pub(super) note: String,
-    /// Where each tick is, in columns.
+    /// The column of each tick.
     columns: BTreeMap<u64, u64>,
-    /// How wide a column is.
+    /// The width of a column.
     pub(super) column: f64,
-    /// How high a row is.
+    /// The height of a row.
     pub(super) row: f64,
-    /// How wide the names of the nodes are.
+    /// The width of the nodes' names.
     pub(super) left: f64,
 }
 
@@ -47,12 +47,13 @@ impl Layout {
         let rows = nodes.min(MAX_ROWS);
         let (mut ticks, mut messages, mut shown) = (BTreeSet::new(), 0, 0);
         for record in records {
-            let arrow = arrows::arrow(records, record).filter(|arrow| arrow.from < rows && arrow.to < rows);
-            // What is not drawn needs no room.
+            let transmission = transmission::of_record(records, record);
+            let transmission = transmission.filter(|message| message.from < rows && message.to < rows);
+            // Notices are not drawn, so they need no column.
             let own = (!matches!(record.what, TraceEvent::Notice { .. })).then_some(record.tick);
-            let new = [own, arrow.as_ref().map(|arrow| arrow.sent)];
+            let new = [own, transmission.as_ref().map(|message| message.sent)];
             let more = new.iter().flatten().filter(|tick| !ticks.contains(*tick)).count();
-            messages += usize::from(arrow.is_some());
+            messages += usize::from(transmission.is_some());
             if ticks.len() + more > MAX_COLUMNS || messages > MAX_ARROWS {
                 break;
             }
@@ -65,7 +66,7 @@ impl Layout {
             last = Some(tick);
             columns.insert(tick, at);
         }
-        let letters = (0..rows).map(|node| names.node(node).chars().count()).max().unwrap_or(0);
+        let name_length = (0..rows).map(|node| names.node(node).chars().count()).max().unwrap_or(0);
         Layout {
             shown,
             rows,
@@ -81,53 +82,53 @@ impl Layout {
                 13..=32 => 36.0,
                 _ => 20.0,
             },
-            left: 28.0 + 7.2 * letters as f64,
+            left: 28.0 + 7.2 * name_length as f64,
             columns,
         }
     }
 
-    /// The ticks, and whether a stretch before it was shortened.
+    /// The ticks, each with whether the time before it is shortened.
     pub(super) fn ticks(&self) -> impl Iterator<Item = (u64, bool)> {
         let before = std::iter::once(None).chain(self.columns.keys().map(Some));
         self.columns.keys().zip(before).map(|(tick, last)| (*tick, last.is_some_and(|last| tick - last > MAX_GAP)))
     }
 
-    /// Where a tick is.
+    /// The position of a tick.
     pub(super) fn x(&self, tick: u64) -> f64 {
         self.left + self.columns.get(&tick).map_or(0.0, |column| *column as f64 * self.column)
     }
 
-    /// Where a node is, below a legend of so many lines; none if it is not drawn.
+    /// The position of a node below a legend of `legend` lines; `None` if it is not drawn.
     pub(super) fn y(&self, node: u32, legend: usize) -> Option<f64> {
         (node < self.rows).then(|| self.top(legend) + (f64::from(node) + 0.5) * self.row)
     }
 
-    /// Where the nodes begin.
+    /// The top of the first node's row.
     pub(super) fn top(&self, legend: usize) -> f64 {
         self.axis(legend) + 8.0
     }
 
-    /// Where the numbers of the ticks stand.
+    /// The position of the tick numbers.
     pub(super) fn axis(&self, legend: usize) -> f64 {
         HEADLINE + LEGEND_LINE * legend as f64 + AXIS - 8.0
     }
 
-    /// Where a line of the legend stands.
+    /// The position of a line of the legend.
     pub(super) fn legend(&self, line: usize) -> f64 {
         HEADLINE + LEGEND_LINE * line as f64 + 10.0
     }
 
-    /// Where the nodes' lines end.
+    /// The right end of the nodes' lines.
     pub(super) fn right(&self) -> f64 {
         self.left + self.columns.values().last().map_or(0.0, |column| *column as f64 * self.column) + 14.0
     }
 
-    /// The whole picture's width.
+    /// The width of the diagram.
     pub(super) fn width(&self) -> f64 {
         (self.right() + RIGHT - 14.0).max(420.0)
     }
 
-    /// The whole picture's height.
+    /// The height of the diagram.
     pub(super) fn height(&self, legend: usize) -> f64 {
         let note = if self.note.is_empty() { 0.0 } else { 22.0 };
         self.top(legend) + f64::from(self.rows) * self.row + 8.0 + note
@@ -151,7 +152,7 @@ mod tests {
     use crate::trace::sample;
 
     #[test]
-    fn ticks_are_even_but_long_silence_is_shortened() {
+    fn ticks_are_evenly_spaced_and_long_gaps_are_shortened() {
         let mut records = sample::ring();
         let last = records.len() - 1;
         records[last].tick = 1_000;
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_below_each_other_and_none_beyond_the_last_row() {
+    fn only_drawn_nodes_have_a_position() {
         let layout = Layout::of(&sample::ring_names(), &sample::ring());
         assert!(layout.y(0, 1) < layout.y(1, 1) && layout.y(2, 1).is_some());
         assert_eq!(layout.y(3, 1), None);

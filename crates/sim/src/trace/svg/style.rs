@@ -1,14 +1,15 @@
-//! Colours and signs.
+//! Colours and marks.
 
-use super::lives::Mark;
+use super::timeline::Mark;
+use crate::svg::Element;
 
-/// How many colours kinds have; after that they begin again, dashed.
+/// The number of colours for kinds of messages. Further kinds repeat the colours with dashed lines.
 pub(super) const COLOURS: usize = 8;
 
 const LIGHT: [&str; COLOURS] = ["#2563eb", "#d9480f", "#0f8a5f", "#9333ea", "#0e7490", "#be185d", "#4d7c0f", "#57534e"];
 const DARK: [&str; COLOURS] = ["#6aa6ff", "#ff9a57", "#3ddc9b", "#c792ff", "#38d3ee", "#ff7fb8", "#b1e04a", "#d6d3d1"];
 
-/// The style sheet. Every rule begins with the picture's own class, so that it styles nothing else on a page.
+/// The style sheet. Every rule is limited to the diagram's own class, so that it styles nothing else on a page.
 pub(super) fn sheet() -> String {
     let mut sheet = String::new();
     let mut rule = |selector: &str, body: &str| sheet.push_str(&format!(".hustings-trace {selector} {{ {body} }}\n"));
@@ -17,7 +18,7 @@ pub(super) fn sheet() -> String {
     rule(".tick", "font-size: 11px; text-anchor: middle");
     rule(".name", "text-anchor: end");
     rule(
-        ".said",
+        ".payload",
         "font-size: 10px; text-anchor: middle; paint-order: stroke; stroke-width: 3px; stroke-linejoin: round",
     );
     rule(".grid", "stroke-width: 1; stroke-opacity: 0.12");
@@ -47,7 +48,7 @@ fn theme(indent: &str, paper: &str, ink: &str, alarm: &str, gold: &str, kinds: &
     rule(".grid, .up, .down", format!("stroke: {ink}"));
     rule(".leading", format!("stroke: {gold}"));
     rule(".cross", format!("stroke: {alarm}"));
-    rule(".said", format!("stroke: {paper}"));
+    rule(".payload", format!("stroke: {paper}"));
     rule(".mark", format!("fill: {ink}; stroke: {paper}"));
     rule(".mark.hollow", format!("fill: {paper}; stroke: {ink}"));
     rule(".mark.gold", format!("fill: {gold}; stroke: {ink}"));
@@ -59,21 +60,44 @@ fn theme(indent: &str, paper: &str, ink: &str, alarm: &str, gold: &str, kinds: &
     sheet
 }
 
-/// The arrow heads, one per colour: a head cannot take the colour of its line everywhere.
-pub(super) fn heads(colours: impl Iterator<Item = usize>) -> String {
-    let mut heads = String::new();
-    for colour in colours {
-        heads.push_str(&format!(
-            "<marker id=\"hustings-head{colour}\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" \
-             markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\">\
-             <path class=\"f{colour}\" d=\"M0 0.8 L8 4 L0 7.2 z\"/></marker>\n"
-        ));
-    }
-    heads
+/// The classes of an arrow for messages of this kind.
+pub(super) fn arrow_class(kind: usize) -> String {
+    format!("arrow k{}{}", kind % COLOURS, if kind >= COLOURS { " again" } else { "" })
 }
 
-/// The look and the outline of a sign around the origin.
-pub(super) fn sign(mark: Mark) -> (&'static str, &'static str) {
+/// What an arrow for messages of this kind refers to as its head.
+pub(super) fn arrow_head_reference(kind: usize) -> String {
+    format!("url(#hustings-head{})", kind % COLOURS)
+}
+
+/// The arrow head of a colour. Not every renderer lets a head inherit the colour of its line.
+pub(super) fn arrow_head(colour: usize) -> Element {
+    let outline = Element::new("path").attribute("class", format!("f{colour}")).attribute("d", "M0 0.8 L8 4 L0 7.2 z");
+    Element::new("marker")
+        .attribute("id", format!("hustings-head{colour}"))
+        .attribute("viewBox", "0 0 8 8")
+        .attribute("refX", 7)
+        .attribute("refY", 4)
+        .attribute("markerWidth", 8)
+        .attribute("markerHeight", 8)
+        .attribute("markerUnits", "userSpaceOnUse")
+        .attribute("orient", "auto")
+        .child(&outline)
+}
+
+/// The cross at the end of a message that was lost, around the origin.
+pub(super) fn cross() -> Element {
+    Element::new("path").attribute("class", "cross").attribute("d", "M-4 -4 L4 4 M-4 4 L4 -4")
+}
+
+/// A mark around the origin.
+pub(super) fn mark(mark: Mark) -> Element {
+    let (class, outline) = outline(mark);
+    Element::new("path").attribute("class", class).attribute("d", outline)
+}
+
+/// The class and the outline of a mark.
+fn outline(mark: Mark) -> (&'static str, &'static str) {
     match mark {
         Mark::Starts => ("mark hollow", "M-4 -5 L5 0 L-4 5 z"),
         Mark::Leads => {
@@ -82,12 +106,9 @@ pub(super) fn sign(mark: Mark) -> (&'static str, &'static str) {
         Mark::Follows => ("mark", "M-4 0 A4 4 0 1 0 4 0 A4 4 0 1 0 -4 0 z"),
         Mark::Forgets => ("mark hollow", "M-4 0 A4 4 0 1 0 4 0 A4 4 0 1 0 -4 0 z"),
         Mark::Timer => ("mark hollow", "M-4 -5 L4 -5 L-4 5 L4 5 z"),
-        Mark::CameBack => ("mark hollow", "M5 -4 L-4 0 L5 4 z"),
+        Mark::Unreachable => ("mark hollow", "M5 -4 L-4 0 L5 4 z"),
         Mark::Changed => ("mark hollow", "M-4 -4 L4 -4 L4 4 L-4 4 z"),
         Mark::Crashed => ("mark alarm", "M-5.5 -5.5 L5.5 -5.5 L5.5 5.5 L-5.5 5.5 z"),
         Mark::Returned => ("mark hollow", "M0 -6 L6 0 L0 6 L-6 0 z"),
     }
 }
-
-/// The cross at the end of a message that did not arrive.
-pub(super) const CROSS: &str = "M-4 -4 L4 4 M-4 4 L4 -4";

@@ -1,10 +1,10 @@
-//! What befalls each node, as marks and stretches on its line.
+//! What happens to each node: marks and phases on its line.
 
 use hustings_protocol::{Effect, Event, Message, Record, TraceEvent};
 
 use crate::trace::Names;
 
-/// A sign on a node's line.
+/// A mark on a node's line.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Mark {
     Starts,
@@ -12,34 +12,34 @@ pub(super) enum Mark {
     Follows,
     Forgets,
     Timer,
-    CameBack,
+    Unreachable,
     Changed,
     Crashed,
     Returned,
 }
 
 impl Mark {
-    /// What the legend says.
+    /// The name in the legend.
     pub(super) fn name(self) -> &'static str {
         match self {
             Mark::Starts => "starts",
             Mark::Leads => "leads",
             Mark::Follows => "follows",
-            Mark::Forgets => "names nobody",
+            Mark::Forgets => "no leader",
             Mark::Timer => "timer",
-            Mark::CameBack => "came back",
+            Mark::Unreachable => "undeliverable",
             Mark::Changed => "link or view changed",
             Mark::Crashed => "down",
-            Mark::Returned => "up again",
+            Mark::Returned => "up",
         }
     }
 }
 
-/// The signs that a record puts on its node's line, each with its words.
+/// The marks that a record puts on its node's line, each with its tooltip.
 pub(super) fn marks<M: Message>(names: &Names, record: &Record<M>) -> Vec<(Mark, String)> {
     let mut marks = Vec::new();
-    let mut add = |mark, words: String| {
-        marks.push((mark, format!("{} {words}, tick {}", names.node(record.node), record.tick)));
+    let mut add = |mark, text: String| {
+        marks.push((mark, format!("{} {text}, tick {}", names.node(record.node), record.tick)));
     };
     match &record.what {
         TraceEvent::Handled { event, effects, peer, .. } => {
@@ -49,17 +49,17 @@ pub(super) fn marks<M: Message>(names: &Names, record: &Record<M>) -> Vec<(Mark,
                     add(Mark::Timer, format!("acts on timer {} (token {})", timer.kind, timer.token));
                 }
                 Event::Unreachable { .. } | Event::UnreachableDirect { .. } => {
-                    let whom = peer.map_or("somebody".to_string(), |peer| format!("node {peer}"));
-                    add(Mark::CameBack, format!("hears that {whom} is down"));
+                    let peer = peer.map_or("a node".to_string(), |peer| format!("node {peer}"));
+                    add(Mark::Unreachable, format!("learns that {peer} is unreachable"));
                 }
-                Event::Change(_) => add(Mark::Changed, "hears of a change".to_string()),
+                Event::Change(_) => add(Mark::Changed, "learns of a change".to_string()),
                 _ => {}
             }
             for effect in effects {
                 match effect {
                     Effect::Lead => add(Mark::Leads, "leads".to_string()),
                     Effect::Follow(leader) => add(Mark::Follows, format!("follows {leader}")),
-                    Effect::Forget => add(Mark::Forgets, "names nobody".to_string()),
+                    Effect::Forget => add(Mark::Forgets, "has no leader".to_string()),
                     _ => {}
                 }
             }
@@ -75,7 +75,7 @@ pub(super) fn marks<M: Message>(names: &Names, record: &Record<M>) -> Vec<(Mark,
     marks
 }
 
-/// How a node's line looks for a while.
+/// How a part of a node's line looks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     Up,
@@ -83,7 +83,7 @@ pub(super) enum Phase {
     Down,
 }
 
-/// The stretches of one node's line: each begins at its tick and lasts to the next; the first begins at the left end.
+/// The phases of a node. Each starts at its tick and lasts until the next; the first starts at the left end.
 pub(super) fn phases<M>(records: &[Record<M>], node: u32) -> Vec<(Option<u64>, Phase)> {
     let own = || records.iter().filter(|record| record.node == node);
     let joins = own().find_map(|record| match record.what {
@@ -118,7 +118,7 @@ mod tests {
     use crate::trace::sample;
 
     #[test]
-    fn a_line_changes_with_its_node() {
+    fn phases_follow_the_role_of_a_node() {
         assert_eq!(phases(&sample::ring(), 0), [(None, Phase::Up)]);
         assert_eq!(phases(&sample::ring(), 2), [(None, Phase::Up), (Some(3), Phase::Leading)]);
         let faults = sample::faults();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn who_joins_was_not_there_before() {
+    fn a_node_is_down_until_it_joins() {
         let record = Record::<sample::Word> {
             number: 0,
             tick: 4,

@@ -1,28 +1,28 @@
-//! Messages as diagrams draw them: from the record that sent it to the record that tells its fate.
+//! Messages as diagrams draw them: from the record that sent one to the record of its arrival or loss.
 
 use hustings_protocol::{Event, Loss, Message, Record, TraceEvent};
 
-/// One message on its way.
+/// A message from its sender to its receiver.
 #[derive(Debug)]
-pub(super) struct Arrow<'a, M> {
-    /// Who sent it.
+pub(super) struct Transmission<'a, M> {
+    /// The sender.
     pub(super) from: u32,
-    /// When.
+    /// The tick when it was sent.
     pub(super) sent: u64,
-    /// For whom it was.
+    /// The receiver.
     pub(super) to: u32,
-    /// When it came or was lost.
+    /// The tick when it arrived or was lost.
     pub(super) ended: u64,
-    /// What it says.
+    /// The message.
     pub(super) message: &'a M,
-    /// Why it did not arrive, if it did not.
+    /// Why it was lost; `None` if it arrived.
     pub(super) lost: Option<Loss>,
 }
 
-/// The message whose arrival or loss a record tells, if it tells one and says who sent it.
+/// The message whose arrival or loss this record describes, if it describes one and the sender is known.
 ///
-/// Where a send went is not worked out again from ports: the cause says it, whatever detours there were.
-pub(super) fn arrow<'a, M: Message>(records: &[Record<M>], record: &'a Record<M>) -> Option<Arrow<'a, M>> {
+/// The sender comes from the record's cause, not from ports: ports may have been rerouted in between.
+pub(super) fn of_record<'a, M: Message>(records: &[Record<M>], record: &'a Record<M>) -> Option<Transmission<'a, M>> {
     let (peer, message, lost) = match &record.what {
         TraceEvent::Handled { event: Event::Message { message, .. } | Event::Direct { message, .. }, peer, .. } => {
             (*peer, message, None)
@@ -32,17 +32,17 @@ pub(super) fn arrow<'a, M: Message>(records: &[Record<M>], record: &'a Record<M>
     };
     let cause = record.cause.and_then(|number| find(records, number));
     let from = peer.or(cause.map(|cause| cause.node))?;
-    // Without its cause a message is taken to have travelled one tick.
+    // A message without a cause is assumed to have taken one tick.
     let sent = cause.map_or(record.tick.saturating_sub(1), |cause| cause.tick).min(record.tick);
-    Some(Arrow { from, sent, to: record.node, ended: record.tick, message, lost })
+    Some(Transmission { from, sent, to: record.node, ended: record.tick, message, lost })
 }
 
-/// The record of this number.
+/// The record with this number.
 pub(super) fn find<M>(records: &[Record<M>], number: u64) -> Option<&Record<M>> {
     find_index(records, number).map(|index| &records[index])
 }
 
-/// Where the record of this number is; records are numbered upwards.
+/// The index of the record with this number; records are in ascending order.
 pub(super) fn find_index<M>(records: &[Record<M>], number: u64) -> Option<usize> {
     records.binary_search_by_key(&number, |record| record.number).ok()
 }

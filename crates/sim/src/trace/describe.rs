@@ -1,4 +1,4 @@
-//! Records in words, for the formats that people read.
+//! Records as text, for the formats that people read.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,19 +11,19 @@ use serde_json::Value;
 use super::Names;
 use crate::engine::general::RoutingTable;
 
-/// The names of messages' kinds and contents: `candidate 7`.
+/// A message's kind and contents: `candidate 7`.
 pub(super) fn message<M: Message>(message: &M) -> String {
     let payload = payload(message);
     if payload.is_empty() { message.kind_name().to_string() } else { format!("{} {payload}", message.kind_name()) }
 }
 
-/// What a message says beside its kind, as its serialised form has it.
+/// The contents of a message without its kind, from its serialised form.
 pub(super) fn payload<M: Message>(message: &M) -> String {
     let Ok(value) = serde_json::to_value(message) else {
         return format!("{message:?}").escape_debug().to_string();
     };
     match &value {
-        // A variant without contents is only a name, and the kind says it already.
+        // A variant without contents is only a name, which repeats the kind.
         Value::String(name) if same_name(name, message.kind_name()) => String::new(),
         Value::Object(fields) if fields.len() == 1 => fields
             .values()
@@ -33,23 +33,23 @@ pub(super) fn payload<M: Message>(message: &M) -> String {
     }
 }
 
-/// The contents of a message in a message: the kind is that of the inner one, so it needs no label.
+/// The contents of a message inside a message. The kind is that of the inner message, so it needs no label.
 fn wrapped(value: &Value, kind: &str) -> Option<String> {
     let Value::Object(mut fields) = value.clone() else { return None };
-    let said = |value: &Value| match value {
+    let inner_contents = |value: &Value| match value {
         Value::String(name) if same_name(name, kind) => Some(String::new()),
         Value::Object(one) if one.len() == 1 => {
             one.iter().next().filter(|(name, _)| same_name(name, kind)).map(|(_, value)| contents(value))
         }
         _ => None,
     };
-    let (name, said) = fields.iter().find_map(|(name, value)| Some((name.clone(), said(value)?)))?;
+    let (name, inner) = fields.iter().find_map(|(name, value)| Some((name.clone(), inner_contents(value)?)))?;
     fields.shift_remove(&name);
     let rest = contents(&Value::Object(fields));
-    Some(if said.is_empty() { rest } else { format!("{said} {rest}") })
+    Some(if inner.is_empty() { rest } else { format!("{inner} {rest}") })
 }
 
-/// `AreYouThere`, `are-you-there` and `areyouthere` are one name.
+/// Whether two names differ only in case and punctuation, such as `AreYouThere` and `are-you-there`.
 fn same_name(one: &str, other: &str) -> bool {
     let letters =
         |name: &str| name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
@@ -60,17 +60,17 @@ fn contents(value: &Value) -> String {
     match value {
         Value::Array(items) => items.iter().map(inner).collect::<Vec<_>>().join(", "),
         Value::Object(fields) => rank(value).unwrap_or_else(|| {
-            let mut words = Vec::new();
+            let mut parts = Vec::new();
             for (index, (name, value)) in fields.iter().enumerate() {
                 match value {
                     Value::Null | Value::Bool(false) => {}
-                    Value::Bool(true) => words.push(name.clone()),
-                    // Whose message it is comes first, and needs no label.
-                    _ if index == 0 && (name == "id" || name == "rank") => words.push(inner(value)),
-                    _ => words.push(format!("{name} {}", inner(value))),
+                    Value::Bool(true) => parts.push(name.clone()),
+                    // The id or rank that the message is about needs no label.
+                    _ if index == 0 && (name == "id" || name == "rank") => parts.push(inner(value)),
+                    _ => parts.push(format!("{name} {}", inner(value))),
                 }
             }
-            words.join(" ")
+            parts.join(" ")
         }),
         Value::Null => String::new(),
         Value::String(text) => text.escape_debug().to_string(),
@@ -87,47 +87,47 @@ fn inner(value: &Value) -> String {
     }
 }
 
-/// A rank with a value, shown as it shows itself: `3.5:7`.
+/// A rank with a value, in the form of its `Display`: `3.5:7`.
 fn rank(value: &Value) -> Option<String> {
     let fields = value.as_object().filter(|fields| fields.len() == 2)?;
     let (value, id) = (fields.get("value")?.as_f64()?, fields.get("id")?.as_u64()?);
     Some(format!("{value}:{id}"))
 }
 
-/// Turns one record after the other into words. It has to see all of them in order: a ring that skips a dead node sends
-/// to another one from then on.
+/// Describes records. It must see all of them in order: when a ring skips a dead node, messages go to another node from
+/// then on.
 #[derive(Debug)]
-pub(super) struct Words<'a> {
+pub(super) struct Describer<'a> {
     names: &'a Names,
-    /// Where an id lives.
+    /// The position of each id.
     positions: BTreeMap<u64, u32>,
-    /// Who is behind which port by now.
+    /// The node that each port leads to now.
     routes: RoutingTable<'a>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> Describer<'a> {
     pub(super) fn new(names: &'a Names) -> Self {
         let positions = names.ids.iter().zip(0..).map(|(id, at)| (*id, at)).collect();
-        Words { names, positions, routes: RoutingTable::new(&names.network) }
+        Describer { names, positions, routes: RoutingTable::new(&names.network) }
     }
 
-    /// What happened and what the node did about it: `candidate 7 from 3 → passes on candidate 7 to 5`.
-    pub(super) fn happening<M: Message>(&mut self, record: &Record<M>) -> String {
+    /// The event and its effects: `candidate 7 from 3 → passes on candidate 7 to 5`.
+    pub(super) fn describe<M: Message>(&mut self, record: &Record<M>) -> String {
         let at = record.node;
         match &record.what {
             TraceEvent::Handled { event, peer, coins, effects } => {
-                let mut words = self.event(at, event, *peer);
+                let mut text = self.event(at, event, *peer);
                 if record.copy {
-                    words.insert_str(0, "copy of ");
+                    text.insert_str(0, "copy of ");
                 }
                 for (bound, drawn) in coins {
-                    let _ = write!(words, ", draws {drawn} of {bound}");
+                    let _ = write!(text, ", draws {drawn} of {bound}");
                 }
                 for (index, effect) in effects.iter().enumerate() {
-                    words.push_str(if index == 0 { " → " } else { "; " });
-                    words.push_str(&self.effect(at, effect, event, *peer));
+                    text.push_str(if index == 0 { " → " } else { "; " });
+                    text.push_str(&self.effect(at, effect, event, *peer));
                 }
-                words
+                text
             }
             TraceEvent::Lost { peer, message: lost, why } => {
                 format!("{} from {peer} lost: {}", message(lost), loss(*why))
@@ -138,9 +138,9 @@ impl<'a> Words<'a> {
             TraceEvent::Retired => "retired".to_string(),
             TraceEvent::LinkCut { peer } => format!("link to {peer} cut"),
             TraceEvent::LinkHealed { peer } => format!("link to {peer} healed"),
-            TraceEvent::Notice { kind: NoticeKind::Poll, count } => format!("is asked whether it lives, by {count}"),
-            TraceEvent::Notice { kind: NoticeKind::Alive, count } => format!("answers that it lives, to {count}"),
-            TraceEvent::Notice { kind: NoticeKind::Heartbeat, count } => format!("tells {count} that it lives"),
+            TraceEvent::Notice { kind: NoticeKind::Poll, count } => format!("is polled by {count}"),
+            TraceEvent::Notice { kind: NoticeKind::Alive, count } => format!("answers the polls of {count}"),
+            TraceEvent::Notice { kind: NoticeKind::Heartbeat, count } => format!("sends heartbeats to {count}"),
         }
     }
 
@@ -149,17 +149,17 @@ impl<'a> Words<'a> {
         match event {
             Event::Start(StartReason::Start) => "starts".to_string(),
             Event::Start(StartReason::LeaderLost) => "starts, its leader is lost".to_string(),
-            Event::Message { from, message: said } => {
-                format!("{} from {}", message(said), known(peer, self.behind(at, *from)))
+            Event::Message { from, message: received } => {
+                format!("{} from {}", message(received), known(peer, self.behind(at, *from)))
             }
-            Event::Direct { from, message: said } => {
-                format!("{} directly from {}", message(said), known(peer, self.owner(*from)))
+            Event::Direct { from, message: received } => {
+                format!("{} directly from {}", message(received), known(peer, self.owner(*from)))
             }
-            Event::Unreachable { port, message: said } => {
-                format!("{} to {} came back", message(said), known(peer, self.behind(at, *port)))
+            Event::Unreachable { port, message: received } => {
+                format!("{} to {} came back", message(received), known(peer, self.behind(at, *port)))
             }
-            Event::UnreachableDirect { to, message: said } => {
-                format!("{} directly to {} came back", message(said), known(peer, self.owner(*to)))
+            Event::UnreachableDirect { to, message: received } => {
+                format!("{} directly to {} came back", message(received), known(peer, self.owner(*to)))
             }
             Event::Timer(due) => format!("{} is due", timer(*due)),
             Event::Change(Change::LinkUp(port)) => format!("link to {} is up", self.behind(at, *port)),
@@ -168,8 +168,8 @@ impl<'a> Words<'a> {
             Event::Change(Change::Reachable(ids)) => {
                 format!("can reach {}", list(ids.len(), |index| self.owner(ids[index])))
             }
-            Event::Rejoin => "is back".to_string(),
-            Event::Retire => "is to retire".to_string(),
+            Event::Rejoin => "rejoins".to_string(),
+            Event::Retire => "is asked to retire".to_string(),
         }
     }
 
@@ -192,9 +192,9 @@ impl<'a> Words<'a> {
             Effect::Forget => "names nobody".to_string(),
             Effect::Learn(Fact::Size(size)) => format!("counts {size} nodes"),
             Effect::Learn(Fact::Name(name)) => format!("is given the name {name}"),
-            Effect::Learn(Fact::Stage(stage)) => format!("state {}", word(stage)),
+            Effect::Learn(Fact::Stage(stage)) => format!("state {}", stage_name(stage)),
             Effect::Skip(port) => {
-                // Whom a message came back from, else whoever is there.
+                // The node that a message came back from, otherwise the node behind the port.
                 let dead = match event {
                     Event::Unreachable { port: back, .. } if back == port => peer,
                     _ => None,
@@ -212,17 +212,17 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The position behind a port, in words.
+    /// The position behind a port, as text.
     fn behind(&self, at: u32, port: Port) -> String {
         self.peer(at, port).map_or_else(|| format!("port {port}"), |peer| peer.to_string())
     }
 
-    /// The position that an id belongs to, in words.
+    /// The position of an id, as text.
     fn owner(&self, id: Id) -> String {
         self.positions.get(&id.0).map_or_else(|| format!("id {id}"), |at| at.to_string())
     }
 
-    /// The position behind a port; on a ring the first one that was not struck off.
+    /// The position behind a port; on a ring, the first that was not skipped.
     fn peer(&self, at: u32, port: Port) -> Option<u32> {
         if at >= self.names.network.members() {
             return None;
@@ -231,12 +231,12 @@ impl<'a> Words<'a> {
     }
 }
 
-/// As its serialised form has it.
-fn word(stage: &Stage) -> String {
+/// The serialised name of a stage.
+fn stage_name(stage: &Stage) -> String {
     serde_json::to_value(stage).ok().and_then(|value| value.as_str().map(str::to_string)).unwrap_or_default()
 }
 
-/// Why a message did not arrive.
+/// Why a message was lost.
 pub(super) fn loss(why: Loss) -> &'static str {
     match why {
         Loss::ReceiverDown => "the receiver is down",
@@ -249,24 +249,24 @@ fn timer(timer: Timer) -> String {
     format!("timer {} (token {})", timer.kind, timer.token)
 }
 
-/// "Passes on" what came in, "sends" what is new.
-fn sends<M: Message>(said: &M, event: &Event<M>) -> String {
-    let came = match event {
+/// "Passes on" the message that came in, "sends" any other.
+fn sends<M: Message>(sent: &M, event: &Event<M>) -> String {
+    let received = match event {
         Event::Message { message, .. } | Event::Direct { message, .. } => Some(message),
         _ => None,
     };
-    format!("{} {}", if came == Some(said) { "passes on" } else { "sends" }, message(said))
+    format!("{} {}", if received == Some(sent) { "passes on" } else { "sends" }, message(sent))
 }
 
-/// A list that stays on a line: `1 2 3`, or `1 2 3 4 5 … 99 (97 in all)`. Only what is shown is worked out.
+/// A short list: `1 2 3`, or `1 2 3 4 5 … 99 (97 in all)`. Items that are not shown are not computed.
 fn list(count: usize, item: impl Fn(usize) -> String) -> String {
-    const MOST: usize = 8;
+    const MAX_ITEMS: usize = 8;
     if count == 0 {
         return "nobody".to_string();
     }
-    let first = if count <= MOST { count } else { MOST - 3 };
+    let first = if count <= MAX_ITEMS { count } else { MAX_ITEMS - 3 };
     let mut shown = (0..first).map(&item).collect::<Vec<_>>().join(" ");
-    if count > MOST {
+    if count > MAX_ITEMS {
         let _ = write!(shown, " … {} ({count} in all)", item(count - 1));
     }
     shown
@@ -292,7 +292,7 @@ mod tests {
     kinds!(Topology: AreYouThere = "areyouthere", Vote = "vote", Pair = "pair", Nested = "nested");
 
     #[test]
-    fn messages_are_their_kind_and_contents_without_noise() {
+    fn messages_are_shown_as_kind_and_contents() {
         let rank = Ranked { value: 3.5.try_into().unwrap(), id: Id(7) };
         assert_eq!(message(&Topology::AreYouThere), "areyouthere");
         assert_eq!(message(&Topology::Vote(rank)), "vote 3.5:7");
@@ -315,9 +315,9 @@ mod tests {
     #[test]
     fn ports_are_shown_as_the_positions_behind_them() {
         let names = Names::new("", vec![10, 20, 30, 40], Network::Complete(Complete { size: 4 }));
-        let mut words = Words::new(&names);
+        let mut describer = Describer::new(&names);
         let start = Event::Start(StartReason::LeaderLost);
-        let mut effect = |effect: Effect<Word>| words.effect(1, &effect, &start, None);
+        let mut effect = |effect: Effect<Word>| describer.effect(1, &effect, &start, None);
         assert_eq!(effect(Effect::SendRange(1..3, Word::Wake)), "sends wake to 2 3");
         assert_eq!(
             effect(Effect::SendRange(0..u32::MAX, Word::Wake)),
@@ -328,24 +328,24 @@ mod tests {
         assert_eq!(effect(Effect::SendDirect(Id(40), Word::Wake)), "sends wake directly to 3");
         assert_eq!(effect(Effect::SendDirect(Id(41), Word::Wake)), "sends wake directly to id 41");
         let change = Event::<Word>::Change(Change::Reachable([Id(10), Id(40)].into()));
-        assert_eq!(words.event(1, &change, None), "can reach 0 3");
+        assert_eq!(describer.event(1, &change, None), "can reach 0 3");
     }
     #[test]
-    fn on_a_ring_of_two_both_sides_are_struck_at_once() {
+    fn skipping_the_only_peer_affects_both_ports() {
         let names = Names::new("", vec![0, 1], Network::Ring(Ring { size: 2 }));
-        let mut words = Words::new(&names);
+        let mut describer = Describer::new(&names);
         let back = Event::Unreachable { port: Port::NEXT, message: Word::Wake };
-        let mut effect = |effect: Effect<Word>| words.effect(0, &effect, &back, Some(1));
+        let mut effect = |effect: Effect<Word>| describer.effect(0, &effect, &back, Some(1));
         assert_eq!(effect(Effect::Skip(Port::NEXT)), "skips 1");
         assert_eq!(effect(Effect::Send(Port::NEXT, Word::Wake)), "sends wake to 0");
         assert_eq!(effect(Effect::Send(Port::PREVIOUS, Word::Wake)), "sends wake to 0");
     }
 
     #[test]
-    fn copies_and_notices_are_told() {
+    fn describes_copies_and_notices() {
         let names = Names::new("", vec![0, 1], Network::Ring(Ring { size: 2 }));
-        let told = |copy, what| {
-            Words::new(&names).happening::<Word>(&Record {
+        let describe = |copy, what| {
+            Describer::new(&names).describe::<Word>(&Record {
                 number: 4,
                 tick: 2,
                 node: 1,
@@ -356,11 +356,11 @@ mod tests {
             })
         };
         let event = Event::Message { from: Port::PREVIOUS, message: Word::Wake };
-        let came = TraceEvent::Handled { event, peer: Some(0), coins: vec![], effects: vec![] };
-        assert_eq!(told(true, came), "copy of wake from 0");
-        let notice = |kind| told(false, TraceEvent::Notice { kind, count: 3 });
-        assert_eq!(notice(NoticeKind::Poll), "is asked whether it lives, by 3");
-        assert_eq!(notice(NoticeKind::Alive), "answers that it lives, to 3");
-        assert_eq!(notice(NoticeKind::Heartbeat), "tells 3 that it lives");
+        let received = TraceEvent::Handled { event, peer: Some(0), coins: vec![], effects: vec![] };
+        assert_eq!(describe(true, received), "copy of wake from 0");
+        let notice = |kind| describe(false, TraceEvent::Notice { kind, count: 3 });
+        assert_eq!(notice(NoticeKind::Poll), "is polled by 3");
+        assert_eq!(notice(NoticeKind::Alive), "answers the polls of 3");
+        assert_eq!(notice(NoticeKind::Heartbeat), "sends heartbeats to 3");
     }
 }
