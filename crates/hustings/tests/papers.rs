@@ -8,22 +8,22 @@ use common::{binary, inside, repository};
 use serde_json::Value;
 
 #[test]
-fn the_texts_are_listed() {
+fn lists_the_papers() {
     let ran = inside(&["papers"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     for name in ["shirali", "adams", "datley", "mcmaster", "crete"] {
         assert!(ran.out.lines().any(|line| line.starts_with(name)), "{name} is not in:\n{}", ran.out);
     }
     let listed: Value = serde_json::from_str(&inside(&["papers", "--format", "json"]).out).expect("it is JSON");
-    assert_eq!(listed["texts"].as_array().map(Vec::len), Some(5));
+    assert_eq!(listed["papers"].as_array().map(Vec::len), Some(5));
 }
 
 #[test]
-fn wrong_use_names_what_is_allowed() {
+fn errors_name_what_is_allowed() {
     let cases: [(&[&str], &str); 4] = [
-        (&["papers", "datly"], "there is no text `datly`"),
+        (&["papers", "datly"], "there is no paper `datly`"),
         (&["papers", "datly"], "the nearest is `datley`; `hustings papers` shows all"),
-        (&["papers", "--out", "somewhere"], "--out and --large need a text, or --all"),
+        (&["papers", "--out", "somewhere"], "--out and --large need a paper, or --all"),
         (&["papers", "datley", "--all"], "cannot be used with"),
     ];
     for (args, part) in cases {
@@ -33,10 +33,10 @@ fn wrong_use_names_what_is_allowed() {
     }
 }
 
-/// The counts of a text's findings by verdict, over some of its items.
-fn counts(told: &Value, items: &[&str]) -> Vec<(String, usize)> {
+/// The number of findings of some items by verdict.
+fn counts(printed: &Value, items: &[&str]) -> Vec<(String, usize)> {
     let mut counts: Vec<(String, usize)> = Vec::new();
-    for item in told["texts"][0]["items"].as_array().expect("there are items") {
+    for item in printed["papers"][0]["items"].as_array().expect("there are items") {
         if !items.contains(&item["id"].as_str().expect("it has an id")) {
             continue;
         }
@@ -53,16 +53,23 @@ fn counts(told: &Value, items: &[&str]) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn a_text_is_measured_by_the_real_binary_and_written_as_a_report() {
+fn the_binary_compares_a_paper_and_writes_a_report() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let out = folder.path().join("report");
     let out_text = out.to_str().expect("it is UTF-8");
     let ran = binary(&["papers", "datley", "--out", out_text, "--format", "json"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    let told: Value = serde_json::from_str(&ran.out).expect("it is JSON");
-    let tables = counts(&told, &["table-1", "table-2", "table-3"]);
+    let printed: Value = serde_json::from_str(&ran.out).expect("it is JSON");
+    let tables = counts(&printed, &["table-1", "table-2", "table-3"]);
     assert_eq!(tables, [("equal".to_string(), 18), ("explained".to_string(), 9)]);
-    for name in ["index.html", "findings.csv", "findings.parquet", "tables/datley.tex", "data/datley-worst.csv"] {
+    for name in [
+        "index.html",
+        "findings.csv",
+        "findings.csv-metadata.json",
+        "findings.parquet",
+        "tables/datley.tex",
+        "data/datley-worst.csv",
+    ] {
         let length = fs::metadata(out.join(name)).unwrap_or_else(|error| panic!("{name}: {error}")).len();
         assert!(length > 100, "{name} has {length} bytes");
     }
@@ -73,17 +80,17 @@ fn a_text_is_measured_by_the_real_binary_and_written_as_a_report() {
 }
 
 #[test]
-fn for_people_every_reason_is_told() {
+fn text_output_contains_every_reason() {
     let ran = inside(&["papers", "datley"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    for part in ["published", "measured", "explained", "the text leaves that message out", "datley"] {
-        assert!(ran.out.contains(part), "`{part}` is not told:\n{}", ran.out);
+    for part in ["published", "measured", "explained", "the paper omits that message", "datley"] {
+        assert!(ran.out.contains(part), "`{part}` is missing in:\n{}", ran.out);
     }
 }
 
-/// The experiment of the page is the file beside it, and every command line of the page works, in its order.
+/// The page shows `docs/rings.toml`, and its command lines work in their order.
 #[test]
-fn the_page_for_researchers_works() {
+fn the_commands_of_the_research_page_work() {
     let page = fs::read_to_string(repository().join("docs/research.md")).expect("the page is there");
     let file = fs::read_to_string(repository().join("docs/rings.toml")).expect("the file is there");
     assert!(page.contains(&file), "docs/research.md does not show docs/rings.toml as it is");
@@ -98,7 +105,7 @@ fn the_page_for_researchers_works() {
     let mut tried = 0;
     for line in page.lines().filter_map(|line| line.strip_prefix("$ hustings ")) {
         let command = line.split('#').next().unwrap_or_default();
-        // The whole report takes minutes: what it is made of is tested text by text.
+        // The whole report takes minutes; other tests cover each paper.
         if command.contains("--all") {
             continue;
         }

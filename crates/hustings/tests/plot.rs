@@ -1,4 +1,4 @@
-//! `hustings plot`: pictures of real results, and words for everything that is wrong.
+//! `hustings plot`: charts of real results, and error messages.
 
 mod common;
 
@@ -39,7 +39,7 @@ impl Place {
 }
 
 #[test]
-fn an_experiment_draws_its_own_plots() {
+fn draws_the_plots_of_an_experiment() {
     let place = Place::new();
     let (csv, toml, out) = (place.path("small.csv"), place.path("small.toml"), place.path("figures"));
     let ran = inside(&["plot", &csv, "--experiment", &toml, "--out", &out]);
@@ -50,14 +50,14 @@ fn an_experiment_draws_its_own_plots() {
     {
         assert!(picture.contains(word), "{word} is not in the picture");
     }
-    assert!(place.read("figures/time.svg").contains("<pattern "), "words give bars");
+    assert!(place.read("figures/time.svg").contains("<pattern "), "text gives bars");
     // Parquet holds the same, and one plot alone goes to standard output.
     let ran = inside(&["plot", &place.path("small.parquet"), "--experiment", &toml, "--plot", "messages"]);
     assert_eq!((ran.code, ran.out), (0, picture));
 }
 
 #[test]
-fn options_say_what_an_experiment_says() {
+fn options_and_experiments_draw_the_same() {
     let place = Place::new();
     let csv = place.path("small.csv");
     let of_experiment = inside(&["plot", &csv, "--experiment", &place.path("small.toml"), "--format", "json"]);
@@ -91,7 +91,7 @@ fn options_say_what_an_experiment_says() {
 }
 
 #[test]
-fn rows_are_chosen_and_files_joined() {
+fn selects_rows_and_joins_files() {
     let place = Place::new();
     let csv = place.path("small.csv");
     let rows = |more: &[&str]| {
@@ -108,15 +108,15 @@ fn rows_are_chosen_and_files_joined() {
     fs::write(place.path("other.toml"), other).expect("the folder can be written to");
     assert_eq!(inside(&["sweep", &place.path("other.toml"), "--out", &place.path("")]).code, 0);
     assert_eq!(rows(&[&place.path("other.parquet")]), 48);
-    // The same runs in another format are no further runs.
+    // The same runs in another format are duplicates.
     let (parquet, axes) = (place.path("small.parquet"), ["--x", "nodes", "--y", "messages"]);
     let twice = inside(&[&["plot", &csv, &parquet], &axes[..]].concat());
-    let told = format!("{csv} and {parquet} hold the same run (point ");
-    assert!(twice.code == 2 && twice.err.contains(&told), "{}", twice.err);
+    let message = format!("{csv} and {parquet} hold the same run (point ");
+    assert!(twice.code == 2 && twice.err.contains(&message), "{}", twice.err);
 }
 
 #[test]
-fn the_real_binary_writes_the_same_picture_and_pixels() {
+fn the_binary_writes_the_same_svg_and_png() {
     let place = Place::new();
     let parquet = place.path("small.parquet");
     let line = ["plot", &parquet, "--x", "nodes", "--y", "messages/n", "--by", "algorithm", "--facet", "repetition"];
@@ -133,17 +133,17 @@ fn the_real_binary_writes_the_same_picture_and_pixels() {
 }
 
 #[test]
-fn rows_without_a_number_are_counted() {
+fn counts_rows_without_a_number() {
     let place = Place::new();
     fs::write(place.path("gap.csv"), "nodes,messages\n1,5\n2,\n3,7\n").expect("the folder can be written to");
     let ran =
         inside(&["plot", &place.path("gap.csv"), "--x", "nodes", "--y", "messages", "--out", &place.path("a.svg")]);
     assert_eq!(ran.code, 0);
-    assert_eq!(ran.err, "warning: 1 of 3 rows have no numbers that can be drawn\n");
+    assert_eq!(ran.err, "warning: 1 of 3 rows have no drawable values\n");
 }
 
 #[test]
-fn errors_name_what_is_wrong_and_what_is_allowed() {
+fn errors_name_the_problem_and_what_is_allowed() {
     let place = Place::new();
     let (csv, toml) = (place.path("small.csv"), place.path("small.toml"));
     fs::write(place.path("bad.csv"), "a,b\n1\n").expect("the folder can be written to");
@@ -166,13 +166,13 @@ fn errors_name_what_is_wrong_and_what_is_allowed() {
             "y: there is no column `mesages`; the nearest is `messages`",
         ),
         (vec![&csv, "--x", "nodes", "--y", "(n"], 2, "y: `(n`: column 3: "),
-        ([&[&*csv], &axes[..], &["--log", "z"]].concat(), 2, "--log z: `z` names no axes; allowed: x, y, xy"),
+        ([&[&*csv], &axes[..], &["--log", "z"]].concat(), 2, "--log z: `z` does not name axes; allowed: x, y, xy"),
         (
             [&[&*csv], &axes[..], &["--formula", "a="]].concat(),
             2,
             "--formula a=: a part is missing; allowed: LABEL=EXPR",
         ),
-        ([&[&*csv], &axes[..], &["--where", "nodes"]].concat(), 2, "--where nodes: there is no column or no `=`"),
+        ([&[&*csv], &axes[..], &["--where", "nodes"]].concat(), 2, "--where nodes: the column or `=` is missing"),
         (
             [&[&*csv], &axes[..], &["--where", "nodes=5"]].concat(),
             2,
@@ -180,20 +180,16 @@ fn errors_name_what_is_wrong_and_what_is_allowed() {
         ),
         ([&[&*csv], &axes[..], &["--out", &nowhere]].concat(), 3, "--out: cannot write `"),
         ([&[&*csv], &axes[..], &["--png", "--out", "a.svg"]].concat(), 2, "--png: the file's name ends in .svg"),
-        ([&[&*csv], &axes[..], &["--format", "json", "--out", "-"]].concat(), 2, "--out -: standard output takes"),
+        ([&[&*csv], &axes[..], &["--format", "json", "--out", "-"]].concat(), 2, "--out -: standard output is used"),
         ([&[&*csv], &axes[..], &["--experiment", &toml]].concat(), 2, "cannot be used with"),
-        (vec![&csv, "--experiment", &toml, "--out", "-"], 2, "--out -: an experiment may have many plots"),
+        (vec![&csv, "--experiment", &toml, "--out", "-"], 2, "--out -: an experiment may have several plots"),
         (vec![&csv, "--experiment", &toml, "--plot", "mesages"], 2, "there is no plot `mesages`"),
-        (vec![&csv, "--experiment", &none], 2, "asks for no plots"),
+        (vec![&csv, "--experiment", &none], 2, "has no [[plot]]"),
         (vec![&other, "--experiment", &toml], 2, "plot `messages`: y: there is no column `messages`; there are: nodes"),
-        (
-            [&["results.txt"], &axes[..]].concat(),
-            2,
-            "results.txt: what format is this? allowed: names that end in .csv or",
-        ),
+        ([&["results.txt"], &axes[..]].concat(), 2, "results.txt: unknown format; allowed: names that end in .csv or"),
         ([&["/nonexistent/a.csv"], &axes[..]].concat(), 3, "/nonexistent/a.csv: cannot be read: "),
-        ([&[&*bad], &axes[..]].concat(), 2, "bad.csv: line 2, column 1: the row has 1 fields, the first line names 2"),
-        ([&[&*broken], &axes[..]].concat(), 2, "bad.parquet: it is no Parquet file, or a damaged one: "),
+        ([&[&*bad], &axes[..]].concat(), 2, "bad.csv: line 2: the row has 1 fields, the first line names 2"),
+        ([&[&*broken], &axes[..]].concat(), 2, "bad.parquet: it is not a Parquet file, or it is damaged: "),
         ([&[&*csv, &*other], &axes[..]].concat(), 2, "results are joined only if they have the same columns"),
     ];
     for (line, code, wanted) in cases {

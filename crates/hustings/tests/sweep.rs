@@ -35,7 +35,7 @@ fn results(folder: &str, name: &str) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn one_thread_and_two_write_the_same_bytes() {
+fn one_and_two_threads_write_the_same_bytes() {
     let place = Place::new("small.toml", SMALL);
     let (file, one, two) = (place.path("small.toml"), place.path("one"), place.path("two"));
     let ran = inside(&["sweep", &file, "--out", &one, "--threads", "1"]);
@@ -49,7 +49,7 @@ fn one_thread_and_two_write_the_same_bytes() {
     assert_eq!((&told["runs"], &told["disagreed"], &told["hung"]), (&16.into(), &0.into(), &0.into()));
     assert_eq!(results(&one, "small"), results(&two, "small"));
     assert!(!Path::new(&one).join("small.log").exists() && Path::new(&two).join("small.log").exists());
-    // A seed in a row is all that is needed to hold that election again.
+    // The seed of a row is enough to repeat its election.
     let csv = String::from_utf8(results(&one, "small").0).expect("text");
     let column = |name: &str| csv.lines().next().and_then(|head| head.split(',').position(|known| known == name));
     let cell = |line: &str, name: &str| line.split(',').nth(column(name).expect("it is there")).map(str::to_string);
@@ -79,7 +79,7 @@ fn wait_for(log: &Path, child: &mut Child, least: u64) {
 }
 
 #[test]
-fn a_sweep_that_was_killed_and_resumed_gives_the_bytes_of_one_that_ran_through() {
+fn a_killed_and_resumed_sweep_writes_the_same_bytes() {
     let place = Place::new("long.toml", LONG);
     let (file, killed, whole) = (place.path("long.toml"), place.path("killed"), place.path("whole"));
     let log = PathBuf::from(&killed).join("long.log");
@@ -116,7 +116,7 @@ fn a_sweep_that_was_killed_and_resumed_gives_the_bytes_of_one_that_ran_through()
 }
 
 #[test]
-fn a_dry_run_counts_and_guesses_and_writes_nothing() {
+fn a_dry_run_estimates_and_writes_nothing() {
     let place = Place::new("small.toml", SMALL);
     let (file, out) = (place.path("small.toml"), place.path("out"));
     let ran = inside(&["sweep", &file, "--out", &out, "--dry-run", "--format", "json", "--threads", "2"]);
@@ -129,7 +129,7 @@ fn a_dry_run_counts_and_guesses_and_writes_nothing() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_name_the_problem() {
     let place = Place::new("small.toml", SMALL);
     let (file, out) = (place.path("small.toml"), place.path("out"));
     fs::write(place.path("wrong.toml"), SMALL.replace("[5, 9]", "[5, 0]")).expect("the folder can be written to");
@@ -139,7 +139,7 @@ fn what_is_wrong_is_named() {
     assert_eq!(inside(&["sweep", &file, "--out", &out]).code, 0);
     fs::write(place.path("out2"), "a file").expect("the folder can be written to");
     let taken = place.path("out2");
-    for (args, code, told) in [
+    for (args, code, message) in [
         (vec!["sweep", "/nonexistent.toml"], 3, "error: cannot read `/nonexistent.toml`: No such file".to_string()),
         (
             vec!["sweep", &wrong],
@@ -160,7 +160,7 @@ fn what_is_wrong_is_named() {
         (
             vec!["sweep", &file, "--out", &out],
             2,
-            format!("error: `{out}/small.csv` is there already\nhelp: --out DIR writes elsewhere, --force replaces it"),
+            format!("error: `{out}/small.csv` already exists\nhelp: --out DIR writes elsewhere, --force replaces it"),
         ),
         (vec!["sweep", &file, "--out", &taken], 3, format!("error: `{taken}")),
         (
@@ -172,7 +172,7 @@ fn what_is_wrong_is_named() {
     ] {
         let ran = inside(&args);
         assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
-        assert!(ran.err.starts_with(&told), "{args:?}\n{}\n{told}", ran.err);
+        assert!(ran.err.starts_with(&message), "{args:?}\n{}\n{message}", ran.err);
     }
     let again = inside(&["sweep", &file, "--out", &out, "--resume"]);
     assert_eq!((again.code, again.err.as_str()), (0, ""));

@@ -1,9 +1,9 @@
-//! Files are written whole or not at all.
+//! Atomic writing of files.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes a file under a temporary name beside its place and renames it when it is complete.
+/// Writes a file atomically: under a temporary name in the same folder, renamed when complete.
 pub fn write_whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> io::Result<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -13,12 +13,12 @@ pub fn write_whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> io
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     {
-        // A result is for everybody to read, unlike other temporary files; the umask still applies.
+        // Unlike other temporary files, a result gets the usual permissions; the umask still applies.
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let made = builder.prefix(".hustings-").suffix(".tmp").tempfile_in(folder);
-    // Its error names the temporary file, of which nobody has heard.
+    // The error would name the temporary file.
     let mut file = made.map_err(|error| io::Error::from(error.kind()))?;
     let mut buffered = BufWriter::new(file.as_file_mut());
     fill(&mut buffered)?;
@@ -50,9 +50,9 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_temporary_file_is_not_spoken_of() {
+    fn errors_do_not_name_the_temporary_file() {
         let error =
-            write_whole(std::path::Path::new("/proc/picture.svg"), |_| Ok(())).expect_err("nobody may write there");
+            write_whole(std::path::Path::new("/proc/picture.svg"), |_| Ok(())).expect_err("the folder is not writable");
         assert!(!error.to_string().contains(".tmp"), "{error}");
     }
 }

@@ -1,55 +1,55 @@
 //! Arithmetic over named numbers: `n*(n-1)`, `floor(log2(n)) + 1`, `p.k * H(n)`, `n > 500`.
 //!
-//! What may be written, from what binds least to what binds most: `or`, `and`, comparisons (1 if they hold, else 0),
+//! The operators, from the weakest to the strongest binding: `or`, `and`, comparisons (1 if they hold, else 0),
 //! `+ -`, `* / %`, a minus before a term, `^`. `%` is never negative. A name is a letter, then letters, digits and `_`,
-//! with dots inside; any other name stands in backquotes: `` `messages.are-you-there` ``.
+//! with dots inside; any other name is written in backquotes: `` `messages.are-you-there` ``.
 
 mod parse;
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A formula, ready to be worked out.
+/// A parsed formula.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Formula {
+pub(crate) struct Formula {
     text: Arc<str>,
     /// In the order of evaluation: operands before their operator, so that no recursion is needed.
     steps: Vec<Step>,
 }
 
-/// The longest formula, in characters.
-pub const MAX_CHARACTERS: usize = 1000;
+/// The maximum length of a formula, in characters.
+const MAX_CHARACTERS: usize = 1000;
 
-/// How deep parentheses, signs and powers may nest.
-pub const MAX_DEPTH: usize = 50;
+/// The maximum nesting of parentheses, signs and powers.
+const MAX_DEPTH: usize = 50;
 
-/// Text that is no formula.
+/// Why a text is not a formula.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("column {column}: {problem}; allowed: {allowed}")]
 pub struct FormulaError {
     /// The whole text.
     pub text: String,
-    /// Which character of it, from 1.
+    /// The character, from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// The problem.
     pub problem: String,
-    /// What may stand there.
+    /// What is allowed there.
     pub allowed: String,
-    /// The allowed word that comes nearest.
+    /// The most similar allowed word.
     pub nearest: Option<String>,
 }
 
 /// Why a formula has no value.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ValueError {
-    /// A name stands for nothing.
+    /// A name has no value.
     #[error("`{name}` has no value here")]
     Unknown {
-        /// Which.
+        /// The name.
         name: Arc<str>,
     },
-    /// A division by zero, the root of something negative, or a number too great.
-    #[error("`{text}` is no finite number here")]
+    /// A division by zero, the root of a negative number, or an overflow.
+    #[error("`{text}` is not a finite number here")]
     NotFinite {
         /// The formula.
         text: Arc<str>,
@@ -109,25 +109,25 @@ const FUNCTIONS: [(&str, Function); 9] = [
 ];
 
 impl Function {
-    /// How many operands it takes.
+    /// The number of operands.
     fn arity(self) -> usize {
         if matches!(self, Function::Min | Function::Max) { 2 } else { 1 }
     }
 }
 
 impl Formula {
-    /// Reads a formula.
-    pub fn parse(text: &str) -> Result<Formula, FormulaError> {
+    /// Parses a formula.
+    pub(crate) fn parse(text: &str) -> Result<Formula, FormulaError> {
         Ok(Formula { text: text.into(), steps: parse::steps(text)? })
     }
 
-    /// The formula as it was written.
-    pub fn text(&self) -> &str {
+    /// The text of the formula.
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The names in it, each once, in the order of the alphabet.
-    pub fn names(&self) -> Vec<&str> {
+    /// The names in the formula, sorted and without duplicates.
+    pub(crate) fn names(&self) -> Vec<&str> {
         let names = self.steps.iter().filter_map(|step| match step {
             Step::Name(name) => Some(&**name),
             _ => None,
@@ -138,19 +138,19 @@ impl Formula {
         names
     }
 
-    /// Whether it can only be 0 or 1: a comparison, or a name that stands for a flag.
-    pub fn is_yes_or_no(&self, is_flag: &dyn Fn(&str) -> bool) -> bool {
+    /// Whether its value is always 0 or 1: a comparison, or the name of a boolean.
+    pub(crate) fn is_condition(&self, is_flag: &dyn Fn(&str) -> bool) -> bool {
         use Binary::{And, AtLeast, AtMost, Equal, Less, More, Or, Unequal};
         match &self.steps[..] {
             [Step::Name(name)] => is_flag(name),
-            // The last operator has the whole formula before it.
+            // The last step applies to the whole formula.
             [.., Step::Binary(last)] => matches!(last, Or | And | Less | AtMost | More | AtLeast | Equal | Unequal),
             _ => false,
         }
     }
 
-    /// Its value, given those of its names.
-    pub fn eval(&self, value_of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, ValueError> {
+    /// Evaluates the formula with these values of its names.
+    pub(crate) fn eval(&self, value_of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, ValueError> {
         let mut stack: Vec<f64> = Vec::with_capacity(8);
         let pop = |stack: &mut Vec<f64>| stack.pop().expect("the parser puts operands before their operator");
         for step in &self.steps {
@@ -169,7 +169,7 @@ impl Formula {
                 }
                 Step::Call(function) => function.of(pop(&mut stack)),
             };
-            // At once: a comparison would make a plain number of what is none.
+            // Checked at each step, because a comparison would hide the problem.
             if !value.is_finite() {
                 return Err(ValueError::NotFinite { text: self.text.clone() });
             }
@@ -223,14 +223,14 @@ impl Function {
     }
 }
 
-/// 1 + 1/2 + … + 1/n; a fraction of n is dropped.
-pub fn harmonic(n: f64) -> f64 {
+/// The harmonic number 1 + 1/2 + … + 1/n, with n rounded down.
+pub(crate) fn harmonic(n: f64) -> f64 {
     let n = n.floor();
     if n < 0.0 {
         return f64::NAN;
     }
     if n < 100.0 {
-        // The small ones first, so that none is swallowed.
+        // Small terms first, to reduce rounding errors.
         return (1..=n as u32).rev().map(|k| 1.0 / f64::from(k)).sum();
     }
     // Euler's expansion; the next term is below 1e-14 from here on.

@@ -1,23 +1,23 @@
-//! Experiments of many elections, and the published figures they are held against.
+//! Experiments of many elections, and comparisons with published numbers.
 //!
-//! - [`formula`]: arithmetic over named numbers;
-//! - [`table`]: results, a row for each election; what everything else here hands around;
-//! - [`stats`]: means with their intervals, fits, ratios;
-//! - [`experiment`]: a file that says which elections to hold;
-//! - [`sweep`]: all of them, into one table;
+//! - `formula`: arithmetic over named numbers;
+//! - [`table`]: results, a row for each election; the data structure that all other modules share;
+//! - `stats`: means with confidence intervals, fits, ratios;
+//! - [`experiment`]: a file that describes a set of elections;
+//! - [`sweep`]: runs an experiment and collects one table;
 //! - [`plot`]: charts of results;
-//! - [`texts`]: what five texts print and claim, where, and what is held against it;
-//! - [`findings`]: what was measured, beside what is printed, and why the two differ;
-//! - [`report`]: findings for people: a page, tables for LaTeX, files of data.
+//! - [`published`]: the numbers, examples and claims of five papers;
+//! - [`comparison`]: compares measured with published values and accounts for the differences;
+//! - [`report`]: comparisons as a web page, LaTeX tables and data files.
 
+pub mod comparison;
 pub mod experiment;
 pub mod files;
-pub mod findings;
-pub mod formula;
+mod formula;
 pub mod plot;
+pub mod published;
 pub mod report;
-pub mod stats;
+mod stats;
 pub mod sweep;
 pub mod table;
-pub mod texts;
-pub mod variants;
+mod variants;

@@ -1,40 +1,40 @@
 //! Statistics of repeated runs: summaries with a confidence interval, fits, ratios.
 //!
-//! Intervals are those of Student's t, at 95 %. Nothing here depends on a system's mathematical library beyond square
-//! roots, so that the same numbers come out on every machine.
+//! Intervals are those of Student's t, at 95 %. Only square roots come from the system's mathematical library, so
+//! that the results are the same on every machine.
 
-/// What a sample says.
+/// The summary of a sample.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Summary {
-    /// How many values there are.
+pub(crate) struct Summary {
+    /// The number of values.
     pub count: usize,
-    /// Their mean.
+    /// The mean.
     pub mean: f64,
-    /// Their standard deviation, with n-1 below; 0 for a single value.
+    /// The sample standard deviation (divided by n-1); 0 for a single value.
     pub sd: f64,
-    /// The middle one, or the mean of the two in the middle.
+    /// The median.
     pub median: f64,
-    /// The least.
+    /// The minimum.
     pub min: f64,
-    /// The greatest.
+    /// The maximum.
     pub max: f64,
-    /// How far the 95 % confidence interval of the mean reaches to either side; none for a single value.
+    /// Half of the width of the 95 % confidence interval of the mean; `None` for a single value.
     pub margin: Option<f64>,
 }
 
 impl Summary {
-    /// The summary of the finite ones of these values; none if there is none.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Summary> {
+    /// Summarises the finite values; `None` if there are none.
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Summary> {
         let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         let count = values.len();
         if count == 0 {
             return None;
         }
-        // Sums are taken in the order of size: the order of the rows does not matter.
+        // Values are summed in sorted order, so that the order of the rows does not matter.
         values.sort_unstable_by(f64::total_cmp);
         let (min, max) = (values[0], values[count - 1]);
         let median = values[(count - 1) / 2] / 2.0 + values[count / 2] / 2.0;
-        // A mean lies between the extremes, whatever rounding says.
+        // Rounding must not move the mean beyond the extremes.
         let mean = (values.iter().sum::<f64>() / count as f64).clamp(min, max);
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
         let sd = if count > 1 { (squares / (count - 1) as f64).sqrt() } else { 0.0 };
@@ -43,61 +43,60 @@ impl Summary {
     }
 
     /// The 95 % confidence interval of the mean; the mean itself for a single value.
-    pub fn interval(&self) -> (f64, f64) {
+    pub(crate) fn interval(&self) -> (f64, f64) {
         let margin = self.margin.unwrap_or(0.0);
         (self.mean - margin, self.mean + margin)
     }
 }
 
-/// The 95 % confidence interval of a probability of which so many tries came true (Wilson's, which stays between 0
-/// and 1).
-pub fn probability_interval(came_true: usize, tries: usize) -> (f64, f64) {
-    if tries == 0 {
+/// The 95 % confidence interval of a probability (Wilson's, which stays between 0 and 1).
+pub(crate) fn probability_interval(successes: usize, trials: usize) -> (f64, f64) {
+    if trials == 0 {
         return (0.0, 1.0);
     }
-    let (n, z) = (tries as f64, NORMAL);
-    let part = came_true.min(tries) as f64 / n;
+    let (n, z) = (trials as f64, NORMAL);
+    let part = successes.min(trials) as f64 / n;
     let (below, middle) = (1.0 + z * z / n, part + z * z / (2.0 * n));
     let margin = z * (part * (1.0 - part) / n + z * z / (4.0 * n * n)).sqrt();
-    // What is certain so far is the end of the interval, whatever rounding says.
-    let low = if came_true == 0 { 0.0 } else { ((middle - margin) / below).clamp(0.0, part) };
-    let high = if came_true >= tries { 1.0 } else { ((middle + margin) / below).clamp(part, 1.0) };
+    // Rounding must not move the ends beyond 0, 1 or the observed proportion.
+    let low = if successes == 0 { 0.0 } else { ((middle - margin) / below).clamp(0.0, part) };
+    let high = if successes >= trials { 1.0 } else { ((middle + margin) / below).clamp(part, 1.0) };
     (low, high)
 }
 
 /// The 97.5 % quantile of the normal distribution.
 const NORMAL: f64 = 1.959_963_984_540_054;
 
-/// A number that was estimated, and its 95 % confidence interval where there is one.
+/// An estimate with its 95 % confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Estimate {
-    /// The number.
+pub(crate) struct Estimate {
+    /// The estimate.
     pub value: f64,
-    /// How far its interval reaches to either side; none if nothing is left to estimate it from.
+    /// Half of the width of the interval; `None` without degrees of freedom.
     pub margin: Option<f64>,
 }
 
 impl Estimate {
-    /// The interval; the number itself if there is none.
-    pub fn interval(&self) -> (f64, f64) {
+    /// The interval; the estimate itself if there is none.
+    pub(crate) fn interval(&self) -> (f64, f64) {
         let margin = self.margin.unwrap_or(0.0);
         (self.value - margin, self.value + margin)
     }
 }
 
-/// The straight line through points that lies nearest, by least squares.
+/// A least-squares line.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Line {
-    /// How much it rises for each step.
+pub(crate) struct Line {
+    /// The slope.
     pub slope: Estimate,
-    /// Its value at 0.
+    /// The value at 0.
     pub intercept: f64,
-    /// Which part of the variance it explains, from 0 to 1.
+    /// The proportion of the variance that it explains.
     pub r_squared: f64,
 }
 
-/// Fits `intercept + slope * x`; none for fewer than two different x, or numbers that are too great.
-pub fn linear_fit(points: &[(f64, f64)]) -> Option<Line> {
+/// Fits `intercept + slope * x`; `None` for fewer than two different x, or if the result is not finite.
+pub(crate) fn linear_fit(points: &[(f64, f64)]) -> Option<Line> {
     let count = points.len() as f64;
     let (mean_x, mean_y) =
         (points.iter().map(|(x, _)| x).sum::<f64>() / count, points.iter().map(|(_, y)| y).sum::<f64>() / count);
@@ -113,17 +112,17 @@ pub fn linear_fit(points: &[(f64, f64)]) -> Option<Line> {
     (line.slope.value.is_finite() && line.intercept.is_finite()).then_some(line)
 }
 
-/// A multiple of a given function.
+/// A least-squares factor.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Factor {
-    /// The multiple.
+pub(crate) struct Factor {
+    /// The factor.
     pub factor: Estimate,
-    /// Which part of the variance it explains; below 0 if a constant would explain more.
+    /// The proportion of the variance that it explains; negative if a constant explains more.
     pub r_squared: f64,
 }
 
-/// Fits c in `y = c * f` to points (f, y) by least squares; none where all f are 0, or numbers are too great.
-pub fn factor_fit(points: &[(f64, f64)]) -> Option<Factor> {
+/// Fits c in `y = c * f` to points (f, y) by least squares; `None` if all f are 0, or if the result is not finite.
+pub(crate) fn factor_fit(points: &[(f64, f64)]) -> Option<Factor> {
     let ff: f64 = points.iter().map(|(f, _)| f * f).sum();
     let fy: f64 = points.iter().map(|(f, y)| f * y).sum();
     let factor = fy / ff;
@@ -134,9 +133,9 @@ pub fn factor_fit(points: &[(f64, f64)]) -> Option<Factor> {
     factor.is_finite().then_some(Factor { factor: estimate, r_squared: explained(rest, yy) })
 }
 
-/// How many times as much: the mean of the first numbers over that of the second, which were measured in pairs (on the
-/// same networks, say). None without pairs or where the second are 0 on the mean.
-pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
+/// The ratio of the mean of the first numbers to that of the second, measured in pairs (for example on the same
+/// networks). `None` without pairs, or if the mean of the second is 0.
+pub(crate) fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
     let count = pairs.len() as f64;
     let (above, below) = (
         pairs.iter().map(|(above, _)| above).sum::<f64>() / count,
@@ -148,7 +147,7 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
     value.is_finite().then_some(Estimate { value, margin })
 }
 
-/// How far an interval reaches, from the sum of squares that is left, its degrees of freedom, and what divides it.
+/// Half of the width of an interval, from the residual sum of squares, its degrees of freedom, and the divisor.
 fn margin(rest: f64, freedom: usize, below: f64) -> Option<f64> {
     let margin = t_quantile(freedom) * (rest / freedom as f64 / below).sqrt();
     (freedom > 0 && margin.is_finite()).then_some(margin)
@@ -158,8 +157,8 @@ fn explained(rest: f64, total: f64) -> f64 {
     if total > 0.0 { 1.0 - rest / total } else { 1.0 }
 }
 
-/// The 97.5 % quantile of Student's t with so many degrees of freedom; infinite for none.
-pub fn t_quantile(freedom: usize) -> f64 {
+/// The 97.5 % quantile of Student's t; infinite without degrees of freedom.
+fn t_quantile(freedom: usize) -> f64 {
     /// For 1 to 12 degrees.
     const SMALL: [f64; 12] = [
         12.70620474,
@@ -181,7 +180,7 @@ pub fn t_quantile(freedom: usize) -> f64 {
     if let Some(quantile) = SMALL.get(freedom - 1) {
         return *quantile;
     }
-    // The normal quantile, and how t departs from it in powers of 1/freedom; right to six digits from here on.
+    // An expansion around the normal quantile in powers of 1/freedom, correct to six digits from here on.
     let (v, z) = (freedom as f64, NORMAL);
     let (z3, z5, z7, z9) = (z * z * z, z.powi(5), z.powi(7), z.powi(9));
     z + (z3 + z) / (4.0 * v)
@@ -194,16 +193,16 @@ pub fn t_quantile(freedom: usize) -> f64 {
 mod tests {
     use super::*;
 
-    fn near(found: f64, wanted: f64) {
-        assert!((found - wanted).abs() < 1e-5 * (1.0 + wanted.abs()), "{found} is not {wanted}");
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-5 * (1.0 + expected.abs()), "{found} is not {expected}");
     }
 
     #[test]
     fn quantiles_are_those_of_the_tables() {
-        for (freedom, wanted) in
+        for (freedom, expected) in
             [(1, 12.7062), (4, 2.77645), (12, 2.17881), (13, 2.16037), (19, 2.09302), (30, 2.04227)]
         {
-            near(t_quantile(freedom), wanted);
+            near(t_quantile(freedom), expected);
         }
         near(t_quantile(120), 1.97993);
         near(t_quantile(1_000_000), 1.95997);

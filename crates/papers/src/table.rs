@@ -1,9 +1,10 @@
-//! Results: columns with a name, a meaning and a type; a row for each election.
+//! Results: typed columns with a name and a description, and a row for each election.
 //!
-//! A table is what an experiment writes, what a file of results is read into, and what plots and reports draw from.
+//! Experiments produce tables, result files are read into tables, and plots and reports are drawn from tables.
 
-pub mod csv;
+pub(crate) mod csv;
 pub mod file;
+pub(crate) mod metadata;
 mod metrics;
 pub mod parquet;
 #[cfg(test)]
@@ -13,40 +14,49 @@ use std::sync::Arc;
 
 pub(crate) use metrics::METRICS;
 
-/// What one column means.
+/// The largest file that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 31;
+
+/// The maximum number of columns that are read.
+const MAX_COLUMNS: usize = 10_000;
+
+/// The maximum number of rows that are read.
+const MAX_ROWS: usize = 100_000_000;
+
+/// The name and the description of a column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Heading {
-    /// Its name: lower case, words joined by `_`; the parameter `k` of an algorithm is `p.k`.
+    /// The name: lower case, words joined by `_`; the parameter `k` of an algorithm is `p.k`.
     pub name: Arc<str>,
-    /// What it says, in a few words, with its unit: "messages sent", "ticks until the leader was elected".
+    /// A short description with the unit: "messages sent", "ticks until the leader was elected".
     pub about: Arc<str>,
 }
 
-/// The values of one column, all of one type; `None` where a row has none.
+/// The values of one column, all of one type; `None` where a value is missing.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Values {
-    /// Yes or no.
-    Flags(Vec<Option<bool>>),
-    /// Whole numbers.
+    /// Booleans.
+    Bools(Vec<Option<bool>>),
+    /// Integers.
     Integers(Vec<Option<i64>>),
-    /// Numbers.
-    Reals(Vec<Option<f64>>),
-    /// Words.
+    /// Floating-point numbers.
+    Floats(Vec<Option<f64>>),
+    /// Texts.
     Texts(Vec<Option<Arc<str>>>),
 }
 
 /// One value of a table.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Cell {
-    /// There is none.
+    /// The row has no value in this column.
     Missing,
-    /// Yes or no.
-    Flag(bool),
-    /// A whole number.
+    /// A boolean.
+    Bool(bool),
+    /// An integer.
     Integer(i64),
-    /// A number.
-    Real(f64),
-    /// Words.
+    /// A floating-point number.
+    Float(f64),
+    /// A text.
     Text(Arc<str>),
 }
 
@@ -57,13 +67,13 @@ pub struct Table {
     rows: usize,
 }
 
-/// Why a column was not taken.
+/// Why a column cannot be added.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TableError {
-    /// There is one of that name.
+    /// The table already has a column of this name.
     #[error("there are two columns `{0}`")]
-    Twice(Arc<str>),
-    /// It is longer or shorter than the others.
+    Duplicate(Arc<str>),
+    /// It is longer or shorter than the other columns.
     #[error("column `{name}` has {length} rows, the others have {rows}")]
     Length {
         /// Its name.
@@ -76,12 +86,12 @@ pub enum TableError {
 }
 
 impl Values {
-    /// How many rows it has.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         match self {
-            Values::Flags(values) => values.len(),
+            Values::Bools(values) => values.len(),
             Values::Integers(values) => values.len(),
-            Values::Reals(values) => values.len(),
+            Values::Floats(values) => values.len(),
             Values::Texts(values) => values.len(),
         }
     }
@@ -91,8 +101,8 @@ impl Values {
         self.len() == 0
     }
 
-    /// Whether some row has a value.
-    pub fn has_a_value(&self) -> bool {
+    /// Whether any row has a value.
+    pub fn has_values(&self) -> bool {
         (0..self.len()).any(|row| self.cell(row) != Cell::Missing)
     }
 
@@ -102,21 +112,21 @@ impl Values {
             values.get(row).cloned().flatten()
         }
         match self {
-            Values::Flags(values) => get(values, row).map_or(Cell::Missing, Cell::Flag),
+            Values::Bools(values) => get(values, row).map_or(Cell::Missing, Cell::Bool),
             Values::Integers(values) => get(values, row).map_or(Cell::Missing, Cell::Integer),
-            Values::Reals(values) => get(values, row).map_or(Cell::Missing, Cell::Real),
+            Values::Floats(values) => get(values, row).map_or(Cell::Missing, Cell::Float),
             Values::Texts(values) => get(values, row).map_or(Cell::Missing, Cell::Text),
         }
     }
 }
 
 impl Cell {
-    /// The value as a number: flags are 0 and 1, words none.
+    /// The value as a number: booleans are 0 and 1, texts are not numbers.
     pub fn number(&self) -> Option<f64> {
         match *self {
-            Cell::Flag(flag) => Some(f64::from(u8::from(flag))),
+            Cell::Bool(value) => Some(f64::from(u8::from(value))),
             Cell::Integer(number) => Some(number as f64),
-            Cell::Real(number) => Some(number),
+            Cell::Float(number) => Some(number),
             Cell::Missing | Cell::Text(_) => None,
         }
     }
@@ -126,9 +136,9 @@ impl std::fmt::Display for Cell {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Cell::Missing => Ok(()),
-            Cell::Flag(flag) => write!(out, "{flag}"),
+            Cell::Bool(value) => write!(out, "{value}"),
             Cell::Integer(number) => write!(out, "{number}"),
-            Cell::Real(number) => write!(out, "{number}"),
+            Cell::Float(number) => write!(out, "{number}"),
             Cell::Text(text) => out.write_str(text),
         }
     }
@@ -138,7 +148,7 @@ impl Table {
     /// Adds a column on the right.
     pub fn push(&mut self, heading: Heading, values: Values) -> Result<(), TableError> {
         if self.column(&heading.name).is_some() {
-            return Err(TableError::Twice(heading.name));
+            return Err(TableError::Duplicate(heading.name));
         }
         if !self.columns.is_empty() && values.len() != self.rows {
             return Err(TableError::Length { name: heading.name, length: values.len(), rows: self.rows });
@@ -148,7 +158,7 @@ impl Table {
         Ok(())
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -178,11 +188,11 @@ mod tests {
     }
 
     #[test]
-    fn columns_have_different_names_and_the_same_length() {
+    fn rejects_duplicate_names_and_unequal_lengths() {
         let mut table = Table::default();
         table.push(heading("n"), Values::Integers(vec![Some(3), None])).unwrap();
-        assert_eq!(table.push(heading("n"), Values::Flags(vec![None; 2])), Err(TableError::Twice("n".into())));
-        let short = table.push(heading("m"), Values::Reals(vec![Some(0.5)])).unwrap_err();
+        assert_eq!(table.push(heading("n"), Values::Bools(vec![None; 2])), Err(TableError::Duplicate("n".into())));
+        let short = table.push(heading("m"), Values::Floats(vec![Some(0.5)])).unwrap_err();
         assert_eq!(short.to_string(), "column `m` has 1 rows, the others have 2");
         assert_eq!((table.cell(0, "n"), table.cell(1, "n")), (Cell::Integer(3), Cell::Missing));
         assert_eq!(table.cell(0, "m"), Cell::Missing);

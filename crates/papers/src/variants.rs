@@ -1,11 +1,9 @@
-//! Two algorithms that no text proposes, but that McMaster's slides talk about: what would happen *if*.
+//! Two incorrect or inefficient algorithms that McMaster's slides discuss.
 //!
-//! - [`PredecessorOnly`]: Franklin's rule with one neighbour left out. "It would take N rounds to complete", on the
-//!   sorted ring.
-//! - [`OwnId`]: Dolev–Klawe–Rodeh as one slide prints it, where a survivor keeps its own id. Then the greatest id is
-//!   dropped.
+//! - [`PredecessorOnly`]: Franklin's rule with one neighbour left out, which takes N rounds on a sorted ring.
+//! - [`OwnId`]: Dolev–Klawe–Rodeh as printed on one slide, where a survivor keeps its own id. It drops the highest id.
 //!
-//! They are not in the catalogue: nobody should hold an election with them.
+//! They are not in the catalogue, because they are not meant to be used.
 
 use std::marker::PhantomData;
 
@@ -14,35 +12,35 @@ use hustings_algorithms::{About, Algorithm, NoParams, Setting};
 use hustings_protocol::{Context, Port, Protocol, Rank, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
-/// Every active node compares itself with the nearest active node before it, and with nobody else.
+/// Every active node compares itself only with the nearest active node before it.
 #[derive(Debug)]
-pub struct PredecessorOnly;
+pub(crate) struct PredecessorOnly;
 
 /// Dolev–Klawe–Rodeh in which a survivor keeps its own id.
 #[derive(Debug)]
-pub struct OwnId;
+pub(crate) struct OwnId;
 
-/// The rules of both: how many of the nearest active nodes a node hears of in a round.
+/// The rules of both variants.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Rules<R> {
-    /// Whether the second nearest is heard of, too.
+pub(crate) struct Rules<R> {
+    /// Whether a node also learns the id of the second nearest active node.
     second: bool,
     rank: PhantomData<R>,
 }
 
-/// What a node remembers.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum State<R> {
-    /// It passes messages on.
+pub(crate) enum State<R> {
+    /// It forwards messages.
     Passive,
-    /// It is in the race, with what it heard first in this round.
+    /// It is a candidate, with the first id that it received in this round.
     Active(Option<R>),
 }
 
-/// What nodes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "", rename_all = "kebab-case")]
-pub enum Message<R: Rank> {
+pub(crate) enum Message<R: Rank> {
     /// The sender's own id.
     First(R),
     /// The id of the nearest active node before the sender.

@@ -1,6 +1,6 @@
-//! A picture of each kind of chart, compared with the one in `testdata/plots`.
+//! Compares a chart of each kind with the file in `testdata/plots`.
 //!
-//! `HUSTINGS_REGENERATE=1` rewrites them; look at them then.
+//! `HUSTINGS_REGENERATE=1` rewrites the files; review them afterwards.
 
 use std::path::Path;
 
@@ -35,8 +35,8 @@ fn results(algorithms: &[&str], sizes: &[i64]) -> Table {
         ("nodes", "nodes n", Values::Integers(nodes)),
         ("bandwidth", "messages a link takes in a tick", Values::Integers(bandwidths)),
         ("messages", "messages sent", Values::Integers(messages)),
-        ("elected", "ticks until the leader was elected", Values::Reals(elected)),
-        ("agreement", "runs in which all agreed", Values::Flags(agreement)),
+        ("elected", "ticks until the leader was elected", Values::Floats(elected)),
+        ("agreement", "runs in which all agreed", Values::Bools(agreement)),
     ];
     let mut table = Table::default();
     for (name, about, values) in columns {
@@ -60,7 +60,7 @@ fn compare(name: &str, table: &Table, spec: &PlotSpec) {
     let differs = held.lines().zip(picture.lines()).position(|(held, drawn)| held != drawn);
     assert!(
         held == picture,
-        "{name}.svg differs from line {:?} on; run the tests with HUSTINGS_REGENERATE=1 and look at the picture",
+        "{name}.svg differs from line {:?} on; run the tests with HUSTINGS_REGENERATE=1 and review the picture",
         differs.map(|line| line + 1)
     );
     let pixels = png(&picture).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -135,7 +135,7 @@ fn a_panel_for_each_value() {
 }
 
 #[test]
-fn bars_for_words() {
+fn bars_for_text() {
     let spec = PlotSpec {
         title: "Messages by algorithm".into(),
         x: "algorithm".into(),
@@ -148,7 +148,7 @@ fn bars_for_words() {
 }
 
 #[test]
-fn bars_in_panels_with_long_words() {
+fn bars_in_panels_with_long_names() {
     let spec = PlotSpec {
         title: "Agreement".into(),
         x: "algorithm".into(),

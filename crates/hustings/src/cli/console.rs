@@ -1,4 +1,4 @@
-//! Where output goes, how it is coloured, and how a command ends.
+//! The output of a command, its colours, and its exit code.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Where a command writes.
+/// The output of a command.
 pub struct Console<'a> {
     /// Results.
     pub out: &'a mut dyn Write,
@@ -16,7 +16,7 @@ pub struct Console<'a> {
     pub colour: bool,
     /// Whether errors may be coloured.
     pub colour_errors: bool,
-    /// Whether somebody watches the errors, and would like to see that work goes on.
+    /// Whether progress is shown on standard error.
     pub progress: bool,
 }
 
@@ -27,49 +27,65 @@ impl std::fmt::Debug for Console<'_> {
 }
 
 impl Console<'_> {
-    /// A line that moves while something long is done, if anybody watches; it is gone when it is dropped.
-    pub(crate) fn working(&self, what: String) -> Working {
+    /// A progress bar of this length, hidden unless progress is shown.
+    pub(crate) fn progress_bar(&self, length: u64, template: &str) -> ProgressBar {
         if !self.progress {
-            return Working(ProgressBar::hidden());
+            return ProgressBar::hidden();
         }
-        let bar = ProgressBar::new_spinner().with_message(what);
-        let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        ProgressBar::new(length).with_style(style(template))
+    }
+
+    /// Shows a spinner until the returned value is dropped, if progress is shown.
+    pub(crate) fn spinner(&self, message: String) -> Spinner {
+        if !self.progress {
+            return Spinner(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new_spinner().with_message(message);
+        bar.set_style(style("{spinner} {msg}, {elapsed}"));
         bar.enable_steady_tick(Duration::from_millis(100));
-        Working(bar)
+        Spinner(bar)
     }
 }
 
-/// See [`Console::working`].
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// The number of threads: the given one, or one per core.
+pub(crate) fn threads(given: Option<usize>) -> usize {
+    given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// See [`Console::spinner`].
 #[derive(Debug)]
-pub(crate) struct Working(ProgressBar);
+pub(crate) struct Spinner(ProgressBar);
 
-impl Working {
-    /// Says something else from now on.
-    pub(crate) fn say(&self, what: String) {
-        self.0.set_message(what);
+impl Spinner {
+    /// Changes the message.
+    pub(crate) fn set_message(&self, message: String) {
+        self.0.set_message(message);
     }
 }
 
-impl Drop for Working {
+impl Drop for Spinner {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
 }
 
-/// How a command ended.
+/// The exit code of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Exit {
-    /// Done.
+    /// Success.
     Done = 0,
-    /// The answer is no: no leader, no agreement.
+    /// A negative result, such as no leader or no agreement.
     No = 1,
     /// Wrong use.
     WrongUse = 2,
-    /// It could not be done: a file, a device.
+    /// The command failed, for example because of a file or a device.
     CouldNot = 3,
-    /// Stopped by Ctrl-C, in good order.
+    /// Stopped by Ctrl-C.
     Stopped = 130,
 }
 
@@ -79,7 +95,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A colour, or the lack of it.
+/// A text style.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Paint {
     Good,

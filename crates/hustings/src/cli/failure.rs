@@ -3,7 +3,7 @@
 use std::io;
 
 use hustings_algorithms::catalogue::NameTaken;
-use hustings_papers::findings::StudyError;
+use hustings_papers::comparison::CompareError;
 use hustings_papers::plot::{PlotError, PngError};
 use hustings_papers::report::ReportError;
 use hustings_papers::sweep::SweepError;
@@ -58,7 +58,7 @@ pub(crate) enum Failure {
     Sweep(#[from] SweepError),
     /// A text that could not be gone through.
     #[error(transparent)]
-    Study(#[from] StudyError),
+    Study(#[from] CompareError),
     /// A report that could not be written.
     #[error("--out: cannot write {0}")]
     Report(#[from] ReportError),
@@ -163,7 +163,7 @@ fn replay_exit(refusal: &ReplayRefusal) -> Exit {
 
 fn sweep_exit(error: &SweepError) -> (Exit, Option<String>) {
     match error {
-        SweepError::Mistake(mistake) => (Exit::WrongUse, mistake.help()),
+        SweepError::Experiment(error) => (Exit::WrongUse, error.help()),
         SweepError::Exists { .. } => {
             (Exit::WrongUse, Some("--out DIR writes elsewhere, --force replaces it".to_string()))
         }
@@ -180,7 +180,7 @@ fn sweep_exit(error: &SweepError) -> (Exit, Option<String>) {
 fn unknown_help(what: &str, nearest: Option<&str>) -> Option<String> {
     let list = match what {
         "algorithm" => "`hustings list` shows all",
-        "text" => "`hustings papers` shows all",
+        "paper" => "`hustings papers` shows all",
         "plot" => "those there are stand in the experiment's [[plot]] blocks",
         _ => "`hustings` shows all",
     };

@@ -1,3 +1,3 @@
-//! Files are written whole or not at all.
+//! Atomic writing of files.
 
 pub(crate) use hustings_papers::files::write_whole;

@@ -18,109 +18,112 @@ use super::read::{Explain, one_of, read};
 use super::sweep::load;
 
 const EXAMPLES: &str = "Examples:
-  hustings plot rings.csv --experiment rings.toml --out figures     every [[plot]] of the experiment, a file each
+  hustings plot rings.csv --experiment rings.toml --out figures     every [[plot]] of the experiment
   hustings plot rings.parquet --x nodes --y messages --by algorithm --log xy --formula 'n log n=n*log2(n)' --out a.svg
   hustings plot rings.csv --x nodes --y 'messages / n' --facet bandwidth --where algorithm=aefa --png --out a.png
-  hustings plot rings.csv --x algorithm --y elected --by nodes --out bars.svg        words along x give bars
-  hustings plot a.csv b.csv --x nodes --y messages --format json                     the numbers, no picture
+  hustings plot rings.csv --x algorithm --y elected --by nodes --out bars.svg        text on the x axis gives bars
+  hustings plot a.csv b.csv --x nodes --y messages --format json                     the numbers as JSON, no picture
 
-A point is the mean of the rows with the same x, a band its 95 % confidence interval (Student's t; Wilson's for flags). In
-formulas, `n` is the column `nodes`; a column with a strange name stands in backquotes: `messages.are-you-there`.";
+A point is the mean of the rows with the same x, and a band is its 95 % confidence interval (Student's t; Wilson's for
+booleans). In formulas, `n` is the column `nodes`; other names are written in backquotes: `messages.are-you-there`.";
 
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PlotArgs {
-    /// Results of a sweep, .csv or .parquet; several with the same columns are joined.
+    /// Results of a sweep (.csv or .parquet); several files with the same columns are joined.
     #[arg(value_name = "RESULTS", required = true)]
     results: Vec<PathBuf>,
-    /// Draws what the experiment's [[plot]] blocks ask for.
+    /// Draws the [[plot]] blocks of this experiment.
     #[arg(
         long,
         value_name = "FILE.toml",
         conflicts_with_all = ["x", "y", "by", "facet", "log", "formulas", "filters", "title", "x_label", "y_label"]
     )]
     experiment: Option<PathBuf>,
-    /// Only this one of the experiment's plots.
+    /// Draws only this plot of the experiment.
     #[arg(long, value_name = "NAME", requires = "experiment")]
     plot: Option<String>,
-    /// The column along the horizontal axis.
+    /// The column of the horizontal axis.
     #[arg(long, value_name = "COL", required_unless_present = "experiment")]
     x: Option<String>,
-    /// The column along the vertical axis, or a formula over columns.
+    /// The column of the vertical axis, or a formula over columns.
     #[arg(long, value_name = "EXPR", required_unless_present = "experiment", allow_hyphen_values = true)]
     y: Option<String>,
-    /// A line for each combination of the values of these columns.
+    /// Draws a line for each combination of the values of these columns.
     #[arg(long, value_name = "COL,COL", value_delimiter = ',')]
     by: Vec<String>,
-    /// A panel for each value of this column.
+    /// Draws a panel for each value of this column.
     #[arg(long, value_name = "COL")]
     facet: Option<String>,
-    /// Which axes are logarithmic.
+    /// The logarithmic axes.
     #[arg(long, value_name = "AXES", value_parser = one_of(&["x", "y", "xy"], str::parse::<Log>))]
     log: Option<Log>,
-    /// A formula over columns, drawn dashed; repeatable.
+    /// Adds a formula over columns as a dashed line; repeatable.
     #[arg(long = "formula", value_name = "LABEL=EXPR", value_parser = read(formula), allow_hyphen_values = true)]
     formulas: Vec<Overlay>,
-    /// Only rows with this value; repeatable. Several for one column: any of them. An empty value: rows without one.
+    /// Selects rows with this value; repeatable. Several values of one column are alternatives. An empty value selects
+    /// rows without a value.
     #[arg(long = "where", value_name = "COL=VALUE", value_parser = read(filter))]
     filters: Vec<Filter>,
-    /// What stands above the chart.
+    /// The title of the chart.
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// What stands at the horizontal axis.
+    /// The label of the horizontal axis.
     #[arg(long, value_name = "TEXT")]
     x_label: Option<String>,
-    /// What stands at the vertical axis.
+    /// The label of the vertical axis.
     #[arg(long, value_name = "TEXT")]
     y_label: Option<String>,
-    /// A PNG rather than an SVG; a file that ends in .png is one anyway.
+    /// Writes PNG instead of SVG; this is the default for file names that end in .png.
     #[arg(long)]
     png: bool,
-    /// The picture's file, or - for standard output; for all plots of an experiment, their folder
-    /// [default: - or the current folder; with --format json no picture].
+    /// The output file, or - for standard output; a folder for all plots of an experiment
+    /// [default: - or the current folder; no picture with --format json].
     #[arg(long, value_name = "FILE|-")]
     out: Option<PathBuf>,
-    /// What to print: what was drawn, or its numbers for programs.
+    /// The output format: the names of the files, or the numbers as JSON.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
-/// An option's text that is not what it takes.
+/// Why the value of an option is invalid.
 #[derive(Debug)]
-pub(crate) struct Wrong(&'static str);
+pub(crate) struct InvalidValue(&'static str);
 
-impl Explain for Wrong {
+impl Explain for InvalidValue {
     fn explain(&self) -> (String, Option<String>) {
         (self.0.to_string(), None)
     }
 }
 
-fn formula(text: &str) -> Result<Overlay, Wrong> {
-    // An equals sign that belongs to a comparison ends no label.
+fn formula(text: &str) -> Result<Overlay, InvalidValue> {
+    // The equals sign of a comparison does not end the label.
     let bytes = text.as_bytes();
     let compares =
         |at: usize| bytes.get(at + 1) == Some(&b'=') || (at > 0 && matches!(bytes[at - 1], b'=' | b'<' | b'>' | b'!'));
     let lone = (0..bytes.len()).find(|at| bytes[*at] == b'=' && !compares(*at));
     let (label, y) = lone.map_or((text, text), |at| (&text[..at], &text[at + 1..]));
     if label.trim().is_empty() || y.trim().is_empty() {
-        return Err(Wrong("a part is missing; allowed: LABEL=EXPR, or a formula alone, which is then its own label"));
+        return Err(InvalidValue(
+            "a part is missing; allowed: LABEL=EXPR, or a formula alone, which is then its own label",
+        ));
     }
     Ok(Overlay { label: label.trim().to_string(), y: y.trim().to_string() })
 }
 
-fn filter(text: &str) -> Result<Filter, Wrong> {
+fn filter(text: &str) -> Result<Filter, InvalidValue> {
     match text.split_once('=') {
         Some((column, value)) if !column.is_empty() => {
             Ok(Filter { column: column.to_string(), values: vec![value.to_string()] })
         }
-        _ => Err(Wrong("there is no column or no `=`; allowed: COL=VALUE")),
+        _ => Err(InvalidValue("the column or `=` is missing; allowed: COL=VALUE")),
     }
 }
 
-/// Where a picture goes.
+/// The destination of a picture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Target {
-    Nowhere,
+    None,
     Standard,
     File(PathBuf),
     Folder(PathBuf),
@@ -129,21 +132,21 @@ enum Target {
 pub(crate) fn run(args: &PlotArgs, catalogue: &Catalogue, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let target = target(args)?;
     let specs = specs(args, catalogue)?;
-    let working = console.working("reading the results".to_string());
+    let working = console.spinner("reading the results".to_string());
     let table = results(&args.results)?;
     drop(working);
     let mut charts = Vec::new();
     for spec in &specs {
-        // With many plots it must be said which of them is meant.
+        // The error names the plot.
         let named = |error| Failure::Plot { name: spec.name.clone(), error };
         charts.push(Chart::from_table(&table, spec).map_err(named)?);
     }
-    let mut told = Vec::new();
+    let mut objects = Vec::new();
     for chart in &charts {
         if chart.left_out > 0 {
             let all = chart.rows + chart.left_out;
             let name = if chart.name.is_empty() { String::new() } else { format!("{}: ", chart.name) };
-            warn(console, &format!("{name}{} of {all} rows have no numbers that can be drawn", chart.left_out));
+            warn(console, &format!("{name}{} of {all} rows have no drawable values", chart.left_out));
         }
         let file = draw(args, chart, &target, console)?;
         if args.format == Format::Text {
@@ -151,11 +154,11 @@ pub(crate) fn run(args: &PlotArgs, catalogue: &Catalogue, console: &mut Console<
                 writeln!(console.out, "{}", file.display())?;
             }
         } else {
-            told.push(plot_json::chart(chart, file.as_deref()));
+            objects.push(plot_json::chart(chart, file.as_deref()));
         }
     }
     if args.format == Format::Json {
-        writeln!(console.out, "{}", json!({ "charts": told }))?;
+        writeln!(console.out, "{}", json!({ "charts": objects }))?;
     }
     Ok(Exit::Done)
 }
@@ -165,15 +168,13 @@ fn target(args: &PlotArgs) -> Result<Target, Failure> {
     let conflict =
         |problem: &str, help: &str| Err(Failure::Conflict { problem: problem.to_string(), help: help.to_string() });
     match &args.out {
-        None if args.format == Format::Json => Ok(Target::Nowhere),
+        None if args.format == Format::Json => Ok(Target::None),
         None if many => Ok(Target::Folder(PathBuf::from("."))),
         None => Ok(Target::Standard),
         Some(out) if out.as_os_str() == "-" => match args.format {
-            Format::Json => {
-                conflict("--out -: standard output takes the picture or the numbers, not both", "name a file")
-            }
+            Format::Json => conflict("--out -: standard output is used for the numbers", "name a file"),
             Format::Text if many => {
-                conflict("--out -: an experiment may have many plots", "--plot NAME draws one of them")
+                conflict("--out -: an experiment may have several plots", "--plot NAME draws one of them")
             }
             Format::Text => Ok(Target::Standard),
         },
@@ -189,7 +190,7 @@ fn has_ending(path: &Path, wanted: &str) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(wanted))
 }
 
-/// What to draw.
+/// The specifications of the charts.
 fn specs(args: &PlotArgs, catalogue: &Catalogue) -> Result<Vec<PlotSpec>, Failure> {
     let Some(path) = &args.experiment else {
         let mut filters: Vec<Filter> = Vec::new();
@@ -215,8 +216,8 @@ fn specs(args: &PlotArgs, catalogue: &Catalogue) -> Result<Vec<PlotSpec>, Failur
     };
     let experiment = load(path, catalogue)?;
     if experiment.plots.is_empty() {
-        let problem = format!("{} asks for no plots", path.display());
-        return Err(Failure::Conflict { problem, help: "add a [[plot]], or say --x and --y instead".to_string() });
+        let problem = format!("{} has no [[plot]]", path.display());
+        return Err(Failure::Conflict { problem, help: "add a [[plot]], or use --x and --y".to_string() });
     }
     match &args.plot {
         None => Ok(experiment.plots),
@@ -236,14 +237,14 @@ fn results(paths: &[PathBuf]) -> Result<Table, Failure> {
         tables.push((shown, table));
     }
     if tables.len() == 1 {
-        // The usual case needs no copy.
+        // A single file needs no copy.
         return Ok(tables.remove(0).1);
     }
     let all = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     join(tables).map_err(|error| Failure::Results { path: all, error })
 }
 
-/// Draws a chart where it should go; the file that it went to.
+/// Draws a chart and returns its file.
 fn draw(
     args: &PlotArgs,
     chart: &Chart,
@@ -251,7 +252,7 @@ fn draw(
     console: &mut Console<'_>,
 ) -> Result<Option<PathBuf>, Failure> {
     let (file, as_png) = match target {
-        Target::Nowhere => return Ok(None),
+        Target::None => return Ok(None),
         Target::Standard => (None, args.png),
         Target::File(file) => (Some(file.clone()), args.png || has_ending(file, "png")),
         Target::Folder(folder) => {
@@ -278,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_ends_at_the_first_lone_equals_sign() {
+    fn a_label_ends_at_the_first_single_equals_sign() {
         let parts = |text: &str| formula(text).map(|overlay| (overlay.label, overlay.y)).ok();
         let some = |label: &str, y: &str| Some((label.to_string(), y.to_string()));
         assert_eq!(parts("n(n-1)=n*(n-1)"), some("n(n-1)", "n*(n-1)"));

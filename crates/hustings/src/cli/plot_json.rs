@@ -1,11 +1,11 @@
-//! The numbers of a chart, for programs.
+//! The numbers of a chart as JSON.
 
 use std::path::Path;
 
 use hustings_papers::plot::{Axis, Chart, Panel, Point, Scale};
 use serde_json::{Value, json};
 
-/// A chart and the file that it was drawn to, if it was.
+/// A chart and its file, if it was drawn.
 pub(crate) fn chart(chart: &Chart, file: Option<&Path>) -> Value {
     json!({
         "name": chart.name,
@@ -24,14 +24,14 @@ fn axis(axis: &Axis) -> Value {
         Scale::Linear => "linear",
         Scale::Log10 => "log10",
         Scale::Log2 => "log2",
-        Scale::Words(_) => "words",
+        Scale::Categories(_) => "categories",
     };
     json!({ "label": axis.label, "scale": scale })
 }
 
 fn panel(chart: &Chart, panel: &Panel) -> Value {
     let place = |x: f64| match &chart.x.scale {
-        Scale::Words(words) => words.get(x as usize).map_or(Value::Null, |word| json!(word)),
+        Scale::Categories(names) => names.get(x as usize).map_or(Value::Null, |name| json!(name)),
         _ => json!(x),
     };
     let point = |point: &Point| json!({ "x": place(point.x), "mean": point.y, "low": point.low, "high": point.high, "runs": point.count });

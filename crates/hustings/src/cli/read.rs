@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
-use hustings_papers::plot::NoAxes;
+use hustings_papers::plot::UnknownAxes;
 use hustings_sim::parse::{ParseError, short};
 use hustings_sim::topology::TopologyError;
 use hustings_sim::trace::UnknownFormat;
@@ -45,7 +45,7 @@ impl Explain for ParseError {
     }
 }
 
-impl Explain for NoAxes {
+impl Explain for UnknownAxes {
     fn explain(&self) -> (String, Option<String>) {
         (self.to_string(), None)
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C.
+//! Interruption by signals.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::console::Exit;
 
-/// A flag that Ctrl-C raises. The second time, it ends the program at once.
+/// A flag that Ctrl-C or SIGTERM sets. A second signal ends the program immediately.
 pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

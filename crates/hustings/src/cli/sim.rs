@@ -50,7 +50,7 @@ fn simulate(election: &dyn Election, args: &SimArgs, console: &mut Console<'_>) 
     let scenario = &planned.scenario;
     // What is over at once needs no sign of life.
     let size = scenario.network.members();
-    let working = (size >= LONG).then(|| console.working(format!("{} among {size} nodes", election.about().name)));
+    let working = (size >= LONG).then(|| console.spinner(format!("{} among {size} nodes", election.about().name)));
     let (outcome, reported) = elect(election, args, scenario, console)?;
     if !reported {
         return Ok(verdict(&outcome));

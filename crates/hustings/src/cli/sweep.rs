@@ -9,23 +9,23 @@ use std::time::Duration;
 use clap::Args;
 use hustings_elections::Catalogue;
 use hustings_papers::experiment::{Experiment, MAX_BYTES};
-use hustings_papers::sweep::{self, Begin, Opened, Progress, Store, SweepError};
+use hustings_papers::sweep::{self, OpenSweep, Progress, StartMode, Store, SweepError};
 use hustings_sim::parse;
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar};
 use serde_json::json;
 
 use super::args::Format;
-use super::console::{Console, Exit};
+use super::console::{Console, Exit, threads};
 use super::failure::{Failure, warn};
 use super::read::read;
 use super::signals::stop_flag;
 
 const EXAMPLES: &str = "Examples:
-  hustings sweep rings.toml --dry-run              how many runs, and about how long
+  hustings sweep rings.toml --dry-run              prints the number of runs and the estimated time
   hustings sweep rings.toml --out results          writes results/NAME.csv and results/NAME.parquet
-  hustings sweep rings.toml --out results --resume goes on where it was stopped
+  hustings sweep rings.toml --out results --resume continues an interrupted sweep
 
-A small file (docs/research.md has the whole form):
+A small experiment file (docs/research.md describes the format):
 
   version = 1
   name = \"rings\"
@@ -36,56 +36,56 @@ A small file (docs/research.md has the whole form):
   nodes = \"2^3..2^10\"
   ids = \"random\"
 
-Exit codes: 0 done; 2 wrong use; 3 a file could not be read or written; 130 stopped by Ctrl-C, --resume goes on.";
+Exit codes: 0 done; 2 wrong use; 3 a file cannot be read or written; 130 stopped by Ctrl-C, continue with --resume.";
 
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SweepArgs {
-    /// The experiment.
+    /// The experiment file.
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
-    /// Where the results go.
+    /// The folder of the results.
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
-    /// How many runs are held at once; the results are the same for any number [default: one per core].
+    /// The number of threads; it does not affect the results [default: one per core].
     #[arg(long, value_name = "N", value_parser = read(parse::thread_count), allow_negative_numbers = true)]
     threads: Option<usize>,
-    /// Goes on where an earlier sweep stopped.
+    /// Continues an interrupted sweep.
     #[arg(long, conflicts_with = "force")]
     resume: bool,
-    /// Replaces results that are there.
+    /// Replaces existing results.
     #[arg(long)]
     force: bool,
-    /// Runs a few elections only, and says how long all would take.
+    /// Runs only a few elections, and estimates the time of all.
     #[arg(long)]
     dry_run: bool,
-    /// Keeps the log, also when all is done.
+    /// Keeps the log after completion.
     #[arg(long)]
     keep_log: bool,
-    /// How to print what was done.
+    /// The output format.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 pub(crate) fn run(args: &SweepArgs, catalogue: &Catalogue, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let experiment = load(&args.file, catalogue)?;
-    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let threads = threads(args.threads);
     let warnings = sweep::check(&experiment).map_err(SweepError::from)?;
     warnings.iter().for_each(|warning| warn(console, warning));
     if args.dry_run {
         return dry_run(&experiment, threads, args.format, console);
     }
     let store = Store::new(&args.out, &experiment);
-    let begin = match (args.resume, args.force) {
-        (true, _) => Begin::Resume,
-        (_, true) => Begin::Anew,
-        _ => Begin::Fresh,
+    let mode = match (args.resume, args.force) {
+        (true, _) => StartMode::Resume,
+        (_, true) => StartMode::Replace,
+        _ => StartMode::Fresh,
     };
-    let Some(mut opened) = store.open(&experiment, begin)? else {
+    let Some(mut opened) = store.open(&experiment, mode)? else {
         return complete(&experiment, &store, None, args.format, console);
     };
     if opened.cut > 0 {
-        let cut = format!("the log ended in the middle of a record; its last {} bytes are run again", opened.cut);
+        let cut = format!("the log is damaged at its end; the runs of its last {} bytes are repeated", opened.cut);
         warn(console, &cut);
     }
     let resumed = opened.results().done();
@@ -119,42 +119,42 @@ fn dry_run(
     format: Format,
     console: &mut Console<'_>,
 ) -> Result<Exit, Failure> {
-    let working = console.working("trying a few runs".to_string());
-    let guess = sweep::estimate(experiment, threads).map_err(SweepError::from)?;
+    let working = console.spinner("running a few elections".to_string());
+    let estimate = sweep::estimate(experiment, threads).map_err(SweepError::from)?;
     drop(working);
     let (points, repetitions, runs) = (experiment.points().len(), experiment.repetitions, experiment.runs());
     match format {
         Format::Json => {
-            let told = json!({
+            let object = json!({
                 "experiment": experiment.name,
                 "points": points,
                 "repetitions": repetitions,
                 "runs": runs,
                 "threads": threads,
-                "seconds": guess.time.as_secs_f64(),
-                "at_least": guess.at_least,
+                "seconds": estimate.time.as_secs_f64(),
+                "at_least": estimate.at_least,
             });
-            writeln!(console.out, "{told}")?;
+            writeln!(console.out, "{object}")?;
         }
         Format::Text => {
             heading(experiment, console)?;
-            let (time, on) = (rough(guess.time), counted(threads as u64, "thread"));
-            if guess.at_least {
-                writeln!(console.out, "more than {time} on {on}: not one run came to its end while it was tried")?;
+            let (time, on) = (approximate(estimate.time), counted(threads as u64, "thread"));
+            if estimate.at_least {
+                writeln!(console.out, "more than {time} on {on}: no run ended during the trial")?;
             } else {
-                writeln!(console.out, "about {time} on {on}, guessed from a few runs")?;
+                writeln!(console.out, "about {time} on {on}, estimated from a few runs")?;
             }
         }
     }
     Ok(Exit::Done)
 }
 
-/// A duration, as exact as a guess is.
-fn rough(duration: Duration) -> String {
+/// A duration, rounded to the precision of an estimate.
+fn approximate(duration: Duration) -> String {
     if duration < Duration::from_secs(1) { "a second".to_string() } else { HumanDuration(duration).to_string() }
 }
 
-/// A number of things: `1 run`, `2 runs`.
+/// A number with its noun: `1 run`, `2 runs`.
 fn counted(count: u64, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
@@ -169,12 +169,8 @@ fn heading(experiment: &Experiment, console: &mut Console<'_>) -> io::Result<()>
 }
 
 fn bar(console: &Console<'_>, runs: u64, done: u64) -> ProgressBar {
-    if !console.progress {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(runs).with_position(done);
-    let style = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} runs, {elapsed} gone, {msg}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let bar = console.progress_bar(runs, "{bar:40} {human_pos} of {human_len} runs, {elapsed} elapsed, {msg}");
+    bar.set_position(done);
     bar.set_message("…");
     bar
 }
@@ -182,28 +178,28 @@ fn bar(console: &Console<'_>, runs: u64, done: u64) -> ProgressBar {
 fn show(bar: &ProgressBar, progress: Progress, stop: &AtomicBool) {
     bar.set_position(progress.done);
     if stop.load(Ordering::Relaxed) {
-        bar.set_message("ending with the runs under way; Ctrl-C again: at once");
+        bar.set_message("finishing the current runs; press Ctrl-C again to stop immediately");
     } else if let Some(left) = progress.left {
-        bar.set_message(format!("{} left", rough(left)));
+        bar.set_message(format!("{} left", approximate(left)));
     }
 }
 
-fn stopped(args: &SweepArgs, experiment: &Experiment, opened: &Opened, console: &mut Console<'_>) -> Exit {
+fn stopped(args: &SweepArgs, experiment: &Experiment, opened: &OpenSweep, console: &mut Console<'_>) -> Exit {
     let (done, runs) = (opened.results().done(), experiment.runs());
     let (file, out) = (args.file.display(), args.out.display());
-    // When even that cannot be written, the exit code still tells.
+    // If this cannot be written, the exit code still reports it.
     let _ = writeln!(
         console.err,
-        "stopped: {done} of {runs} runs are done and kept\ngo on with: hustings sweep {file} --out {out} --resume"
+        "stopped: {done} of {runs} runs are done and kept\ncontinue with: hustings sweep {file} --out {out} --resume"
     );
     Exit::Stopped
 }
 
-/// Says what there is. Without anything opened, all was there before.
+/// Prints the result of a complete sweep. `ran` is `None` if it was complete before.
 fn complete(
     experiment: &Experiment,
     store: &Store,
-    ran: Option<(&Opened, u64)>,
+    ran: Option<(&OpenSweep, u64)>,
     format: Format,
     console: &mut Console<'_>,
 ) -> Result<Exit, Failure> {
@@ -212,7 +208,7 @@ fn complete(
     let resumed = ran.map_or(experiment.runs(), |(_, resumed)| resumed);
     match format {
         Format::Json => {
-            let told = json!({
+            let object = json!({
                 "experiment": experiment.name,
                 "points": experiment.points().len(),
                 "repetitions": experiment.repetitions,
@@ -224,7 +220,7 @@ fn complete(
                 "hung": summary.map(|summary| summary.hung),
                 "without_second": summary.map(|summary| summary.without_second),
             });
-            writeln!(console.out, "{told}")?;
+            writeln!(console.out, "{object}")?;
         }
         Format::Text => {
             heading(experiment, console)?;
@@ -234,8 +230,11 @@ fn complete(
             if let Some(summary) = summary {
                 for (count, what) in [
                     (summary.disagreed, "did not end in agreement"),
-                    (summary.hung, "were not over when the time was up"),
-                    (summary.without_second, "had no leader, or never got quiet, for the second phase"),
+                    (summary.hung, "had messages in flight at the last tick"),
+                    (
+                        summary.without_second,
+                        "had no second phase, because the first had no leader or never became quiet",
+                    ),
                 ] {
                     if count > 0 {
                         writeln!(console.out, "{count} of them {what}")?;

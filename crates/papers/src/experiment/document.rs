@@ -1,29 +1,29 @@
-//! A TOML file whose every value knows its line.
+//! A TOML file in which every value has its line number.
 
 use std::ops::Range;
 
 use hustings_sim::parse::short;
 use toml::de::{DeTable, DeValue};
 
-use super::mistake::{Mistake, Trouble};
+use super::error::{Diagnostic, ExperimentError};
 
-/// The longest experiment file, in bytes.
+/// The maximum size of an experiment file, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// A file's text and name, to tell places in it.
+/// The text and the name of a file, for errors.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     file: &'a str,
     text: &'a str,
 }
 
-/// A value with its place.
+/// A value with its position.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     /// Its key, with its tables: `vary.p.k`.
     pub(super) key: String,
     pub(super) line: usize,
-    /// Where the key stands in the file: tables keep no order.
+    /// The offset of the key in the file, because parsed tables are unordered.
     at: usize,
     pub(super) value: Value,
 }
@@ -32,11 +32,11 @@ pub(super) struct Node {
 pub(super) enum Value {
     Text(String),
     Integer(String),
-    Real(f64),
-    Flag(bool),
+    Float(f64),
+    Bool(bool),
     List(Vec<Node>),
     Table(Vec<Node>),
-    /// A date: nothing here takes one.
+    /// A date, which no key accepts.
     Date(String),
 }
 
@@ -45,33 +45,33 @@ impl<'a> Source<'a> {
         Source { file, text }
     }
 
-    pub(super) fn mistake(self, line: usize, key: &str, value: &str, trouble: Trouble) -> Mistake {
-        Mistake {
+    pub(super) fn error(self, line: usize, key: &str, value: &str, diagnostic: Diagnostic) -> ExperimentError {
+        ExperimentError {
             file: self.file.to_string(),
             line,
             key: key.to_string(),
             value: value.to_string(),
-            trouble: Box::new(trouble),
+            diagnostic: Box::new(diagnostic),
         }
     }
 
-    /// A mistake about a whole node.
-    pub(super) fn at(self, node: &Node, trouble: Trouble) -> Mistake {
-        self.mistake(node.line, &node.key, &node.value.shown(), trouble)
+    /// An error about a node.
+    pub(super) fn at(self, node: &Node, diagnostic: Diagnostic) -> ExperimentError {
+        self.error(node.line, &node.key, &node.value.shown(), diagnostic)
     }
 
-    /// The file as a table.
-    pub(super) fn parse(self) -> Result<Node, Mistake> {
+    /// Parses the file.
+    pub(super) fn parse(self) -> Result<Node, ExperimentError> {
         if self.text.len() > MAX_BYTES {
             let problem = format!("the file has {} bytes", self.text.len());
-            return Err(self.mistake(1, "", "", Trouble::new(problem, format!("at most {MAX_BYTES}"))));
+            return Err(self.error(1, "", "", Diagnostic::new(problem, format!("at most {MAX_BYTES}"))));
         }
         let table = DeTable::parse(self.text).map_err(|error| {
             let line = error.span().map_or(1, |span| self.line(&span));
             let found =
                 error.span().and_then(|span| self.text.get(span)).map(str::trim).filter(|text| !text.is_empty());
             let found = found.map_or_else(String::new, |text| format!(": `{}`", short(text)));
-            self.mistake(line, "", "", Trouble::new(format!("this is no TOML: {}{found}", error.message()), ""))
+            self.error(line, "", "", Diagnostic::new(format!("this is not TOML: {}{found}", error.message()), ""))
         })?;
         let value = self.table("", table.get_ref());
         Ok(Node { key: String::new(), line: 1, at: 0, value })
@@ -105,9 +105,9 @@ impl<'a> Source<'a> {
                 Value::Integer(read.map_or_else(|_| number.as_str().to_string(), |number| number.to_string()))
             }
             DeValue::Float(number) => {
-                number.as_str().parse().map_or_else(|_| Value::Text(number.to_string()), Value::Real)
+                number.as_str().parse().map_or_else(|_| Value::Text(number.to_string()), Value::Float)
             }
-            DeValue::Boolean(flag) => Value::Flag(*flag),
+            DeValue::Boolean(flag) => Value::Bool(*flag),
             DeValue::Datetime(date) => Value::Date(date.to_string()),
             DeValue::Array(items) => Value::List(
                 items
@@ -126,14 +126,14 @@ impl<'a> Source<'a> {
 }
 
 impl Value {
-    /// For a message.
+    /// The value in an error message.
     pub(super) fn shown(&self) -> String {
         match self {
             Value::Text(text) => short(text),
             Value::Integer(number) => short(number),
             Value::Date(date) => date.clone(),
-            Value::Real(number) => number.to_string(),
-            Value::Flag(flag) => flag.to_string(),
+            Value::Float(number) => number.to_string(),
+            Value::Bool(value) => value.to_string(),
             Value::List(_) => "[…]".to_string(),
             Value::Table(_) => "{…}".to_string(),
         }
@@ -146,48 +146,54 @@ impl Node {
         self.key.rsplit('.').next().unwrap_or_default()
     }
 
-    pub(super) fn entries(&self, source: Source<'_>) -> Result<&[Node], Mistake> {
+    pub(super) fn entries(&self, source: Source<'_>) -> Result<&[Node], ExperimentError> {
         match &self.value {
             Value::Table(entries) => Ok(entries),
-            _ => Err(source.at(self, Trouble::new("this is no table", format!("[{}] and keys below it", self.key)))),
+            _ => {
+                Err(source
+                    .at(self, Diagnostic::new("this is not a table", format!("[{}] and keys below it", self.key))))
+            }
         }
     }
 
     /// Each of the tables of `[[key]]`.
-    pub(super) fn tables(&self, source: Source<'_>) -> Result<Vec<&[Node]>, Mistake> {
+    pub(super) fn tables(&self, source: Source<'_>) -> Result<Vec<&[Node]>, ExperimentError> {
         match &self.value {
             Value::List(items) => items.iter().map(|item| item.entries(source)).collect(),
-            _ => Err(source.at(self, Trouble::new("this is no list of tables", format!("[[{}]]", self.key)))),
+            _ => Err(source.at(self, Diagnostic::new("this is not a list of tables", format!("[[{}]]", self.key)))),
         }
     }
 
     /// A text of limited length.
-    pub(super) fn text(&self, source: Source<'_>, most: usize) -> Result<&str, Mistake> {
+    pub(super) fn text(&self, source: Source<'_>, max: usize) -> Result<&str, ExperimentError> {
         match &self.value {
-            Value::Text(text) if text.chars().count() <= most => Ok(text),
+            Value::Text(text) if text.chars().count() <= max => Ok(text),
             Value::Text(_) => {
-                Err(source.at(self, Trouble::new("this is too long", format!("at most {most} characters"))))
+                Err(source.at(self, Diagnostic::new("this is too long", format!("at most {max} characters"))))
             }
-            _ => Err(source.at(self, Trouble::new("this is no text", "text in quotes"))),
+            _ => Err(source.at(self, Diagnostic::new("this is not text", "text in quotes"))),
         }
     }
 
-    /// A whole number within bounds.
-    pub(super) fn whole(&self, source: Source<'_>, least: u64, most: u64) -> Result<u64, Mistake> {
+    /// An integer within bounds.
+    pub(super) fn whole(&self, source: Source<'_>, min: u64, max: u64) -> Result<u64, ExperimentError> {
         let number = match &self.value {
             Value::Integer(number) => number.parse::<u64>().ok(),
             _ => None,
         };
-        number.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
-            source.at(self, Trouble::new("this is no such number", format!("a whole number from {least} to {most}")))
+        number.filter(|number| (min..=max).contains(number)).ok_or_else(|| {
+            source.at(
+                self,
+                Diagnostic::new("this is not an allowed number", format!("a whole number from {min} to {max}")),
+            )
         })
     }
 
-    /// One text, or a list of them.
-    pub(super) fn texts(&self, source: Source<'_>, most: usize) -> Result<Vec<&str>, Mistake> {
+    /// A text, or a list of texts.
+    pub(super) fn texts(&self, source: Source<'_>, max: usize) -> Result<Vec<&str>, ExperimentError> {
         match &self.value {
-            Value::List(items) => items.iter().map(|item| item.text(source, most)).collect(),
-            _ => self.text(source, most).map(|text| vec![text]),
+            Value::List(items) => items.iter().map(|item| item.text(source, max)).collect(),
+            _ => self.text(source, max).map(|text| vec![text]),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Experiments: a file that says which elections to hold, and the points that it comes to.
+//! Experiments: a file that describes a set of elections, and the points of the resulting grid.
 //!
 //! ```toml
 //! version = 1
@@ -6,7 +6,7 @@
 //! title = "Chang–Roberts on random rings"
 //! seed = 1979                  # decides the seed of every run
 //! repetitions = 100            # of each point
-//! pair = ["algorithm"]         # optional: points that differ in these only have the same seeds
+//! pair = ["algorithm"]         # optional: points that differ only in these have the same seeds
 //!
 //! [vary]                       # options of `hustings sim`; a list is an axis
 //! algorithm = ["chang-roberts", "franklin"]
@@ -16,7 +16,7 @@
 //! let.u = [2, 4]               # a variable for formulas in braces
 //! initiators = "random:{n/u}"
 //!
-//! [[skip]]                     # leave out what all of this holds for
+//! [[skip]]                     # leaves out points that match all of this
 //! algorithm = "franklin"
 //! when = "n > 500 and u == 4"
 //!
@@ -28,18 +28,18 @@
 //! formula = [{ label = "H(n)", y = "H(n)" }]
 //! ```
 //!
-//! - "none" (for `initiators`, where that is a word: "default") leaves an option out. `runs` and `unordered` take true
-//!   or false.
-//! - A parameter applies to the algorithms that have it. Points that come to the same are run once.
+//! - "none" leaves an option out (for `initiators`, where "none" is a value: "default"). `runs` and `unordered` are
+//!   true or false.
+//! - A parameter applies to the algorithms that have it. Equal points are run once.
 //! - Faults and later starters may name `leader`, `other` (the lowest position that does not lead) and `quiet` of a run
 //!   without them: `crash = "leader@quiet+1"`. See [`crate::sweep`] for what is measured then.
-//! - A point's identity is the sorted list of its settings, not its place in the grid; seeds come from it. So another
-//!   point changes no seed.
+//! - Seeds depend on the sorted list of a point's settings, not on its position in the grid. Adding points therefore
+//!   does not change the seeds of others.
 
 mod document;
+mod error;
 mod grid;
 mod key;
-mod mistake;
 pub(crate) mod phase;
 mod plots;
 mod range;
@@ -57,35 +57,34 @@ use hustings_sim::rng;
 use crate::plot::PlotSpec;
 
 pub use document::MAX_BYTES;
-pub use key::Key;
-pub(crate) use key::Kind;
-pub use mistake::{Mistake, Trouble};
+pub use error::{Diagnostic, ExperimentError};
+pub(crate) use key::{Key, Kind};
 pub(crate) use request::Prepared;
 
-/// The most points of an experiment.
-pub const MAX_POINTS: usize = 100_000;
+/// The maximum number of points of an experiment.
+const MAX_POINTS: usize = 100_000;
 
-/// The most runs of an experiment: the results must fit in memory.
-pub const MAX_RUNS: u64 = 5_000_000;
+/// The maximum number of runs of an experiment: the results must fit in memory.
+const MAX_RUNS: u64 = 5_000_000;
 
-/// An experiment: checked, all its points worked out.
+/// A valid experiment with all its points.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Where it was read from.
+    /// The file it was read from.
     pub file: String,
-    /// Its name: safe in a file name.
+    /// The name, which is valid in a file name.
     pub name: String,
-    /// What it is about, in one line.
+    /// The title.
     pub title: String,
-    /// More about it.
+    /// A description.
     pub about: String,
-    /// Decides the seeds of all runs.
+    /// The seed that all others are derived from.
     pub seed: u64,
-    /// How often each point is run.
+    /// The number of runs of each point.
     pub repetitions: u32,
-    /// What to draw from its results.
+    /// The plots of its results.
     pub plots: Vec<PlotSpec>,
-    /// What it sets, in the order of the file.
+    /// The settings, in the order of the file.
     settings: Vec<Setting>,
     points: Vec<Point>,
     /// Where its algorithms come from.
@@ -96,9 +95,9 @@ pub struct Experiment {
 #[derive(Clone, Debug)]
 struct Setting {
     key: Key,
-    /// Whether points that differ in it only have the same seeds.
+    /// Whether points that differ only in it have the same seeds.
     paired: bool,
-    /// Where it stands.
+    /// The line in the file.
     line: usize,
 }
 
@@ -107,25 +106,25 @@ struct Setting {
 pub struct Point {
     /// The value of each setting; `None` for an option that is absent.
     values: Vec<Option<Arc<str>>>,
-    /// From its identity.
+    /// The hash of its settings.
     hash: u64,
-    /// What its seeds come from.
+    /// The hash that its seeds are derived from.
     seed_key: u64,
 }
 
 impl Experiment {
-    /// Reads an experiment with built-in algorithms. Nothing is run, no other file is opened.
-    pub fn parse(file: &str, text: &str) -> Result<Experiment, Mistake> {
+    /// Parses an experiment with built-in algorithms. Nothing is run, and no other file is opened.
+    pub fn parse(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
         Experiment::parse_with(file, text, &Catalogue::default())
     }
 
-    /// Reads an experiment with the algorithms of this catalogue.
-    pub fn parse_with(file: &str, text: &str, catalogue: &Catalogue) -> Result<Experiment, Mistake> {
+    /// Parses an experiment with the algorithms of this catalogue.
+    pub fn parse_with(file: &str, text: &str, catalogue: &Catalogue) -> Result<Experiment, ExperimentError> {
         read::experiment(file, text, catalogue)
     }
 
-    /// All keys that it sets, in the order of the file.
-    pub fn keys(&self) -> impl ExactSizeIterator<Item = &Key> {
+    /// All keys, in the order of the file.
+    pub(crate) fn keys(&self) -> impl ExactSizeIterator<Item = &Key> {
         self.settings.iter().map(|setting| &setting.key)
     }
 
@@ -134,19 +133,19 @@ impl Experiment {
         &self.points
     }
 
-    /// How many runs there are.
+    /// The number of runs.
     pub fn runs(&self) -> u64 {
         self.points.len() as u64 * u64::from(self.repetitions)
     }
 
     /// The value of a key at a point.
-    pub fn value<'a>(&self, point: &'a Point, key: &str) -> Option<&'a Arc<str>> {
+    pub(crate) fn value<'a>(&self, point: &'a Point, key: &str) -> Option<&'a Arc<str>> {
         let index = self.settings.iter().position(|setting| &**setting.key.name() == key)?;
         point.values[index].as_ref()
     }
 
-    /// A point in a few words: what it has in contrast to others.
-    pub fn shown(&self, point: &Point) -> String {
+    /// Describes a point by the settings in which it differs from others.
+    pub(crate) fn describe(&self, point: &Point) -> String {
         let varies = |index: &usize| self.points.iter().any(|other| other.values[*index] != point.values[*index]);
         let each = (0..self.settings.len()).filter(varies).map(|index| {
             let value = point.values[index].as_deref().unwrap_or("none");
@@ -155,31 +154,32 @@ impl Experiment {
         each.collect::<Vec<_>>().join(", ")
     }
 
-    /// A number that changes whenever some result would: for telling one experiment's log from another's.
-    pub fn fingerprint(&self) -> u64 {
+    /// A hash that changes whenever a result would, to tell logs of different experiments apart.
+    pub(crate) fn fingerprint(&self) -> u64 {
         let start = rng::hash(self.seed, u64::from(self.repetitions), self.points.len() as u64);
         self.points.iter().fold(start, |sum, point| rng::hash(sum, point.hash, point.seed_key))
     }
 }
 
 impl Point {
-    /// The hash of its identity.
-    pub fn hash(&self) -> u64 {
+    /// The hash of its settings.
+    #[cfg(test)]
+    pub(crate) fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// That hash as results show it.
-    pub fn name(&self) -> String {
+    /// The hash as it is written to results.
+    pub(crate) fn name(&self) -> String {
         format!("{:016x}", self.hash)
     }
 
     /// The values of all keys of the experiment, in their order.
-    pub fn values(&self) -> &[Option<Arc<str>>] {
+    pub(crate) fn values(&self) -> &[Option<Arc<str>>] {
         &self.values
     }
 
-    /// The seed of a run. At most 53 bits, so that no tool that reads the results rounds it.
-    pub fn seed(&self, repetition: u32) -> u64 {
+    /// The seed of a run. It has at most 53 bits, so that no program that reads the results rounds it.
+    pub(crate) fn seed(&self, repetition: u32) -> u64 {
         rng::hash(self.seed_key, u64::from(repetition), SEEDS) >> 11
     }
 
@@ -198,10 +198,10 @@ impl Point {
     }
 }
 
-/// Keeps seeds apart from other uses of the hash.
+/// Separates seeds from other uses of the hash.
 const SEEDS: u64 = 0x7365_6564;
 
-/// A hash of a text that never changes: seeds in published results depend on it.
+/// A hash of a text. It must never change, because seeds in published results depend on it.
 fn text_hash(start: u64, text: &str) -> u64 {
     let words = text.as_bytes().chunks(8).map(|chunk| {
         let mut word = [0; 8];

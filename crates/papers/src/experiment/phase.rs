@@ -1,13 +1,14 @@
-//! Faults that depend on how the election went without them: `leader@quiet+1`.
+//! Faults that depend on an election without them: `leader@quiet+1`.
 //!
-//! A point with such faults is run twice. The first run, without them, says who leads (`leader`), which is the lowest
-//! position that does not (`other`), and when all was quiet (`quiet`); the second run has them.
+//! A point with such faults is run twice. The first run, without faults, gives the leader (`leader`), the lowest
+//! position that does not lead (`other`), and the tick when no messages are left (`quiet`). The second run has the
+//! faults.
 
-use super::mistake::Trouble;
+use super::error::Diagnostic;
 
-/// What the first run showed.
+/// The outcome of the first run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Known {
+pub(crate) struct FirstPhase {
     pub(crate) leader: u32,
     pub(crate) quiet: u64,
 }
@@ -16,33 +17,33 @@ const LEADER: &str = "leader";
 const OTHER: &str = "other";
 const QUIET: &str = "quiet";
 
-impl Known {
-    /// Anything: to check the form of a text before the first run.
-    pub(crate) const SOME: Known = Known { leader: 0, quiet: 0 };
+impl FirstPhase {
+    /// An arbitrary outcome, to check the syntax of a fault before the first run.
+    pub(crate) const EXAMPLE: FirstPhase = FirstPhase { leader: 0, quiet: 0 };
 
-    /// A fault with numbers in the place of words.
-    pub(crate) fn put_into(self, text: &str) -> Result<String, Trouble> {
-        let Some((who, when)) = text.rsplit_once('@') else { return Ok(self.put_into_positions(text)) };
+    /// Replaces the names in a fault with numbers.
+    pub(crate) fn substitute(self, text: &str) -> Result<String, Diagnostic> {
+        let Some((who, when)) = text.rsplit_once('@') else { return Ok(self.substitute_positions(text)) };
         let tick = match when.strip_prefix(QUIET) {
             None => when.to_string(),
             Some("") => self.quiet.to_string(),
             Some(more) => {
                 let ticks = more.strip_prefix('+').and_then(|ticks| ticks.parse::<u64>().ok());
                 let Some(tick) = ticks.and_then(|ticks| self.quiet.checked_add(ticks)) else {
-                    let problem = format!("`{}` is no tick", hustings_sim::parse::short(when));
-                    return Err(Trouble::new(problem, "a tick, `quiet`, or `quiet+` and a number of ticks"));
+                    let problem = format!("`{}` is not a tick", hustings_sim::parse::short(when));
+                    return Err(Diagnostic::new(problem, "a tick, `quiet`, or `quiet+` and a number of ticks"));
                 };
                 tick.to_string()
             }
         };
-        Ok(format!("{}@{tick}", self.put_into_positions(who)))
+        Ok(format!("{}@{tick}", self.substitute_positions(who)))
     }
 
-    fn put_into_positions(self, text: &str) -> String {
+    fn substitute_positions(self, text: &str) -> String {
         let other = u32::from(self.leader == 0);
         let mut out = String::new();
         let mut word = String::new();
-        // A sign after the last character ends the last word.
+        // The null character ends the last word.
         for c in text.chars().chain(['\0']) {
             if c.is_ascii_alphanumeric() {
                 word.push(c);
@@ -62,18 +63,18 @@ impl Known {
     }
 }
 
-/// Whether a fault waits for the first run.
+/// Whether a fault depends on the first run.
 pub(crate) fn is_later(text: &str) -> bool {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     words.into_iter().any(|word| matches!(word, LEADER | OTHER | QUIET))
 }
 
-/// Whether a fault waits for the end of the first run.
+/// Whether a fault depends on the end of the first run.
 pub(crate) fn is_after_quiet(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == QUIET)
 }
 
-/// Several faults in one text: each ends with its tick, and may have commas before that.
+/// Splits a list of faults. Each ends with its tick, and may contain commas before it.
 pub(crate) fn split_faults(text: &str) -> Vec<String> {
     let mut faults: Vec<String> = Vec::new();
     let mut open = String::new();
@@ -86,14 +87,14 @@ pub(crate) fn split_faults(text: &str) -> Vec<String> {
         }
     }
     if !open.is_empty() {
-        // What is left has no tick: the reader says so.
+        // The rest has no tick, which the parser reports.
         open.pop();
         faults.push(open);
     }
     faults
 }
 
-/// The starters that are known now, as one text, and those that wait for the first run.
+/// The initiators that are known now, and those that depend on the first run.
 pub(crate) fn split_starts(text: &str) -> (String, Vec<String>) {
     let (later, now): (Vec<&str>, Vec<&str>) = text.split(',').partition(|piece| is_later(piece));
     (now.join(","), later.into_iter().map(str::to_string).collect())
@@ -104,9 +105,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_become_numbers() {
-        let known = Known { leader: 7, quiet: 40 };
-        for (text, wanted) in [
+    fn names_are_replaced_with_numbers() {
+        let first = FirstPhase { leader: 7, quiet: 40 };
+        for (text, expected) in [
             ("leader@quiet+1", "7@41"),
             ("leader@quiet", "7@40"),
             ("3@quiet+10", "3@50"),
@@ -115,11 +116,11 @@ mod tests {
             ("leaders@1", "leaders@1"),
             ("other", "0"),
         ] {
-            assert_eq!(known.put_into(text).unwrap(), wanted);
+            assert_eq!(first.substitute(text).unwrap(), expected);
         }
-        assert_eq!(Known { leader: 0, quiet: 0 }.put_into("other@0").unwrap(), "1@0");
+        assert_eq!(FirstPhase { leader: 0, quiet: 0 }.substitute("other@0").unwrap(), "1@0");
         for text in ["leader@quiet-1", "leader@quiet+", "leader@quiet+x", "leader@quieter"] {
-            assert!(known.put_into(text).is_err(), "{text}");
+            assert!(first.substitute(text).is_err(), "{text}");
         }
     }
 
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn starters_are_split_by_when_they_are_known() {
+    fn initiators_are_split_by_phase() {
         assert_eq!(split_starts("0,3@5,other@quiet+2"), ("0,3@5".to_string(), vec!["other@quiet+2".to_string()]));
         assert_eq!(split_starts("all"), ("all".to_string(), vec![]));
         assert_eq!(split_starts("leader@9"), (String::new(), vec!["leader@9".to_string()]));

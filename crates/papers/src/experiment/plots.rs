@@ -1,10 +1,10 @@
-//! `[[plot]]`: what to draw from the results.
+//! Parses `[[plot]]` blocks.
 
 use hustings_sim::parse::{nearest, short};
 
 use super::document::{Node, Source, Value};
+use super::error::{Diagnostic, ExperimentError};
 use super::grid::Grid;
-use super::mistake::{Mistake, Trouble};
 use super::read::{file_name, known_only};
 use crate::formula::Formula;
 use crate::plot::{Filter, Overlay, PlotSpec};
@@ -12,33 +12,33 @@ use crate::table::METRICS;
 
 const KEYS: [&str; 11] = ["name", "title", "x", "y", "by", "facet", "log", "formula", "where", "x_label", "y_label"];
 
-pub(super) fn read(source: Source<'_>, node: &Node, grid: &Grid<'_>) -> Result<Vec<PlotSpec>, Mistake> {
+pub(super) fn read(source: Source<'_>, node: &Node, grid: &Grid<'_>) -> Result<Vec<PlotSpec>, ExperimentError> {
     let mut plots: Vec<PlotSpec> = Vec::new();
     for table in node.tables(source)? {
         known_only(source, table, &KEYS)?;
         let plot = one(source, table, grid, node.line)?;
         if plots.iter().any(|other| other.name == plot.name) {
             let line = table.first().map_or(node.line, |first| first.line);
-            let trouble = Trouble::new("two plots have this name", "a name for each");
-            return Err(source.mistake(line, "plot.name", &plot.name, trouble));
+            let diagnostic = Diagnostic::new("two plots have this name", "a name for each");
+            return Err(source.error(line, "plot.name", &plot.name, diagnostic));
         }
         plots.push(plot);
     }
     Ok(plots)
 }
 
-fn one(source: Source<'_>, table: &[Node], grid: &Grid<'_>, line: usize) -> Result<PlotSpec, Mistake> {
+fn one(source: Source<'_>, table: &[Node], grid: &Grid<'_>, line: usize) -> Result<PlotSpec, ExperimentError> {
     let line = table.first().map_or(line, |first| first.line);
     let find = |name: &str| table.iter().find(|node| node.name() == name);
     let needed = |name: &str, allowed: &str| {
         let missing =
-            || source.mistake(line, &format!("plot.{name}"), "", Trouble::new("this key is missing", allowed));
+            || source.error(line, &format!("plot.{name}"), "", Diagnostic::new("this key is missing", allowed));
         find(name).ok_or_else(missing)
     };
     let text = |name: &str| find(name).map(|node| node.text(source, 200).map(str::to_string)).transpose();
     let column = |node: &Node| {
         let name = node.text(source, 100)?;
-        check_column(grid, name).map_err(|trouble| source.at(node, trouble))?;
+        check_column(grid, name).map_err(|diagnostic| source.at(node, diagnostic))?;
         Ok(name.to_string())
     };
     let x = column(needed("x", "a column, such as x = \"nodes\"")?)?;
@@ -46,7 +46,7 @@ fn one(source: Source<'_>, table: &[Node], grid: &Grid<'_>, line: usize) -> Resu
     let mut by = Vec::new();
     if let Some(node) = find("by") {
         for name in node.texts(source, 100)? {
-            check_column(grid, name).map_err(|trouble| source.mistake(node.line, &node.key, name, trouble))?;
+            check_column(grid, name).map_err(|diagnostic| source.error(node.line, &node.key, name, diagnostic))?;
             by.push(name.to_string());
         }
     }
@@ -55,7 +55,7 @@ fn one(source: Source<'_>, table: &[Node], grid: &Grid<'_>, line: usize) -> Resu
         Some(node) => node
             .text(source, 10)?
             .parse()
-            .map_err(|_| source.at(node, Trouble::new("this names no axes", "\"\", \"x\", \"y\", \"xy\"")))?,
+            .map_err(|_| source.at(node, Diagnostic::new("this does not name axes", "\"\", \"x\", \"y\", \"xy\"")))?,
     };
     let formulas = find("formula").map(|node| overlays(source, grid, node)).transpose()?.unwrap_or_default();
     let filters = find("where").map(|node| filters(source, grid, node)).transpose()?.unwrap_or_default();
@@ -75,9 +75,9 @@ fn one(source: Source<'_>, table: &[Node], grid: &Grid<'_>, line: usize) -> Resu
 }
 
 /// A formula over columns.
-fn formula(source: Source<'_>, grid: &Grid<'_>, node: &Node) -> Result<String, Mistake> {
+fn formula(source: Source<'_>, grid: &Grid<'_>, node: &Node) -> Result<String, ExperimentError> {
     let text = node.text(source, 1000)?;
-    let wrong = |trouble| source.at(node, trouble);
+    let wrong = |diagnostic| source.at(node, diagnostic);
     let parsed = Formula::parse(text).map_err(|error| wrong(error.into()))?;
     for name in parsed.names() {
         if name != "n" {
@@ -87,14 +87,15 @@ fn formula(source: Source<'_>, grid: &Grid<'_>, node: &Node) -> Result<String, M
     Ok(text.to_string())
 }
 
-fn overlays(source: Source<'_>, grid: &Grid<'_>, node: &Node) -> Result<Vec<Overlay>, Mistake> {
+fn overlays(source: Source<'_>, grid: &Grid<'_>, node: &Node) -> Result<Vec<Overlay>, ExperimentError> {
     let mut overlays = Vec::new();
     for table in node.tables(source)? {
         known_only(source, table, &["label", "y"])?;
         let find = |name: &str| {
             let missing = || {
-                let trouble = Trouble::new(format!("`{name}` is missing"), "{ label = \"…\", y = \"a formula\" }");
-                source.mistake(node.line, &node.key, "", trouble)
+                let diagnostic =
+                    Diagnostic::new(format!("`{name}` is missing"), "{ label = \"…\", y = \"a formula\" }");
+                source.error(node.line, &node.key, "", diagnostic)
             };
             table.iter().find(|node| node.name() == name).ok_or_else(missing)
         };
@@ -104,15 +105,15 @@ fn overlays(source: Source<'_>, grid: &Grid<'_>, node: &Node) -> Result<Vec<Over
     Ok(overlays)
 }
 
-fn filters(source: Source<'_>, grid: &Grid<'_>, node: &Node) -> Result<Vec<Filter>, Mistake> {
+fn filters(source: Source<'_>, grid: &Grid<'_>, node: &Node) -> Result<Vec<Filter>, ExperimentError> {
     let mut filters = Vec::new();
     for (column, values) in grid_entries(source, node)? {
-        check_column(grid, &column).map_err(|trouble| source.mistake(values.line, &values.key, "", trouble))?;
+        check_column(grid, &column).map_err(|diagnostic| source.error(values.line, &values.key, "", diagnostic))?;
         let items = match &values.value {
             Value::List(items) => items.iter().collect(),
             _ => vec![values],
         };
-        // As the results show them: an absent option is an empty cell.
+        // An absent option is an empty cell in the results.
         let shown = |item: &Node| match &item.value {
             Value::Text(text) if text == "none" && column != "initiators" => String::new(),
             Value::Text(text) => text.clone(),
@@ -124,8 +125,8 @@ fn filters(source: Source<'_>, grid: &Grid<'_>, node: &Node) -> Result<Vec<Filte
     Ok(filters)
 }
 
-/// The entries of a table of columns, also of those with a dot in their name.
-fn grid_entries<'a>(source: Source<'_>, node: &'a Node) -> Result<Vec<(String, &'a Node)>, Mistake> {
+/// The entries of a table of columns, including columns with a dot in their name.
+fn grid_entries<'a>(source: Source<'_>, node: &'a Node) -> Result<Vec<(String, &'a Node)>, ExperimentError> {
     let mut found = Vec::new();
     for entry in node.entries(source)? {
         match &entry.value {
@@ -138,7 +139,7 @@ fn grid_entries<'a>(source: Source<'_>, node: &'a Node) -> Result<Vec<(String, &
     Ok(found)
 }
 
-fn check_column(grid: &Grid<'_>, name: &str) -> Result<(), Trouble> {
+fn check_column(grid: &Grid<'_>, name: &str) -> Result<(), Diagnostic> {
     let is_kind = name.strip_prefix("messages.").is_some_and(|kind| !kind.is_empty());
     let known: Vec<&str> = ["algorithm", "nodes"]
         .into_iter()
@@ -150,5 +151,5 @@ fn check_column(grid: &Grid<'_>, name: &str) -> Result<(), Trouble> {
     }
     let near = nearest(name, known.iter().copied()).map(str::to_string);
     let allowed = format!("{}, messages.KIND", known.join(", "));
-    Err(Trouble { problem: format!("the results have no column `{}`", short(name)), allowed, nearest: near })
+    Err(Diagnostic { problem: format!("the results have no column `{}`", short(name)), allowed, nearest: near })
 }

@@ -1,4 +1,4 @@
-//! The values of settings as they were written.
+//! The values of settings before formulas are evaluated.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,28 +6,29 @@ use std::sync::Arc;
 use hustings_elections::Catalogue;
 
 use super::document::{Node, Source, Value};
+use super::error::{Diagnostic, ExperimentError};
 use super::key::Key;
-use super::mistake::{Mistake, Trouble};
 use super::range;
 use super::template::Template;
 
-/// The longest text of a setting: ids of some thousand nodes.
+/// The maximum length of a setting: the ids of some thousand nodes.
 const MAX_CHARACTERS: usize = 20_000;
 
-/// A value as it was written.
+/// A value as written in the file.
 pub(super) struct Raw {
     pub(super) text: String,
     pub(super) line: usize,
-    pub(super) meaning: Meaning,
+    pub(super) value: RawValue,
 }
 
-pub(super) enum Meaning {
-    Plain(Option<Arc<str>>),
-    Holes(Template),
+/// A literal value, or a text with formulas.
+pub(super) enum RawValue {
+    Literal(Option<Arc<str>>),
+    Template(Template),
 }
 
-/// The entries of `[vary]`, those of `p` and `let` among the others.
-pub(super) fn flat<'a>(source: Source<'_>, node: &'a Node) -> Result<Vec<&'a Node>, Mistake> {
+/// The entries of `[vary]`, including those of its tables `p` and `let`.
+pub(super) fn flat<'a>(source: Source<'_>, node: &'a Node) -> Result<Vec<&'a Node>, ExperimentError> {
     Ok(flat_entries(node.entries(source)?))
 }
 
@@ -43,57 +44,66 @@ pub(super) fn flat_entries(entries: &[Node]) -> Vec<&Node> {
 }
 
 /// All values of a setting.
-pub(super) fn raws(source: Source<'_>, key: &Key, node: &Node, catalogue: &Catalogue) -> Result<Vec<Raw>, Mistake> {
+pub(super) fn raws(
+    source: Source<'_>,
+    key: &Key,
+    node: &Node,
+    catalogue: &Catalogue,
+) -> Result<Vec<Raw>, ExperimentError> {
     let items = match &node.value {
         Value::List(items) => items.iter().collect(),
         _ => vec![node],
     };
     if items.is_empty() {
-        return Err(source.at(node, Trouble::new("the list is empty", "one value or more")));
+        return Err(source.at(node, Diagnostic::new("the list is empty", "one value or more")));
     }
     let mut raws: Vec<Raw> = Vec::new();
     for item in items {
-        let mistake = |value: &str, trouble| source.mistake(item.line, &node.key, value, trouble);
+        let mistake = |value: &str, diagnostic| source.error(item.line, &node.key, value, diagnostic);
         let text = match &item.value {
             Value::Text(text) if text.len() > MAX_CHARACTERS => {
-                let trouble = Trouble::new("this is too long", format!("at most {MAX_CHARACTERS} characters"));
-                return Err(mistake(text, trouble));
+                let diagnostic = Diagnostic::new("this is too long", format!("at most {MAX_CHARACTERS} characters"));
+                return Err(mistake(text, diagnostic));
             }
             Value::Text(text) if key.is_number() && range::is_range(text) => {
-                for number in range::expand(text).map_err(|trouble| mistake(text, trouble))? {
-                    let value = key.canonical(&number, catalogue).map_err(|trouble| mistake(text, trouble))?;
-                    raws.push(Raw { text: number, line: item.line, meaning: Meaning::Plain(value) });
+                for number in range::expand(text).map_err(|diagnostic| mistake(text, diagnostic))? {
+                    let value = key.canonical(&number, catalogue).map_err(|diagnostic| mistake(text, diagnostic))?;
+                    raws.push(Raw { text: number, line: item.line, value: RawValue::Literal(value) });
                 }
                 continue;
             }
             Value::Text(text) => text.clone(),
             Value::Integer(number) => number.clone(),
-            Value::Real(number) => number.to_string(),
-            Value::Flag(flag) => flag.to_string(),
+            Value::Float(number) => number.to_string(),
+            Value::Bool(value) => value.to_string(),
             Value::List(_) | Value::Table(_) | Value::Date(_) => {
-                let trouble =
-                    Trouble::new("this is no value of a setting", "text, a number, true, false, or a list of these");
-                return Err(source.at(item, trouble));
+                let diagnostic = Diagnostic::new(
+                    "this is not a value of a setting",
+                    "text, a number, true, false, or a list of these",
+                );
+                return Err(source.at(item, diagnostic));
             }
         };
-        let meaning = match Template::parse(&text).map_err(|trouble| mistake(&text, trouble))? {
-            Some(template) => Meaning::Holes(template),
-            None => Meaning::Plain(key.canonical(&text, catalogue).map_err(|trouble| mistake(&text, trouble))?),
+        let value = match Template::parse(&text).map_err(|diagnostic| mistake(&text, diagnostic))? {
+            Some(template) => RawValue::Template(template),
+            None => {
+                RawValue::Literal(key.canonical(&text, catalogue).map_err(|diagnostic| mistake(&text, diagnostic))?)
+            }
         };
-        raws.push(Raw { text, line: item.line, meaning });
+        raws.push(Raw { text, line: item.line, value });
     }
-    each_once(source, node, &raws)?;
+    check_duplicates(source, node, &raws)?;
     Ok(raws)
 }
 
-/// Fails at a value that is there already.
-fn each_once(source: Source<'_>, node: &Node, raws: &[Raw]) -> Result<(), Mistake> {
+/// Rejects duplicate values.
+fn check_duplicates(source: Source<'_>, node: &Node, raws: &[Raw]) -> Result<(), ExperimentError> {
     let mut seen = BTreeSet::new();
     for raw in raws {
-        let Meaning::Plain(value) = &raw.meaning else { continue };
+        let RawValue::Literal(value) = &raw.value else { continue };
         if !seen.insert(value.clone()) {
-            let trouble = Trouble::new("this value is given twice", "each value once");
-            return Err(source.mistake(raw.line, &node.key, &raw.text, trouble));
+            let diagnostic = Diagnostic::new("this value is given twice", "each value once");
+            return Err(source.error(raw.line, &node.key, &raw.text, diagnostic));
         }
     }
     Ok(())

@@ -1,29 +1,29 @@
-//! From the text of a file to an experiment.
+//! Parses an experiment file.
 
 use hustings_elections::Catalogue;
 use hustings_sim::parse::{nearest, short};
 
 use super::document::{Node, Source};
+use super::error::{Diagnostic, ExperimentError};
 use super::grid::Grid;
-use super::mistake::{Mistake, Trouble};
 use super::plots;
 use super::{Experiment, MAX_RUNS};
 
 const KEYS: [&str; 10] = ["version", "name", "title", "about", "seed", "repetitions", "pair", "vary", "skip", "plot"];
 
-/// The most repetitions of a point.
+/// The maximum number of repetitions of a point.
 const MAX_REPETITIONS: u64 = 1_000_000;
 
-pub(super) fn experiment(file: &str, text: &str, catalogue: &Catalogue) -> Result<Experiment, Mistake> {
+pub(super) fn experiment(file: &str, text: &str, catalogue: &Catalogue) -> Result<Experiment, ExperimentError> {
     let source = Source::new(file, text);
     let root = source.parse()?;
     let top = root.entries(source)?;
     known_only(source, top, &KEYS)?;
     let find = |name: &str| top.iter().find(|node| node.name() == name);
     let needed = |name: &str, allowed: &str| {
-        find(name).ok_or_else(|| source.mistake(1, name, "", Trouble::new("this key is missing", allowed)))
+        find(name).ok_or_else(|| source.error(1, name, "", Diagnostic::new("this key is missing", allowed)))
     };
-    // First of all: another version may mean something else by anything that follows.
+    // The version comes first, because it determines the meaning of everything else.
     needed("version", "version = 1")?.whole(source, 1, 1)?;
     let name = needed("name", "a name for the files, such as name = \"candidates\"")?;
     let title = find("title").map(|node| node.text(source, 200)).transpose()?.unwrap_or_default();
@@ -44,8 +44,8 @@ pub(super) fn experiment(file: &str, text: &str, catalogue: &Catalogue) -> Resul
     if runs > MAX_RUNS {
         let problem = format!("{} points, {repetitions} times each, are {runs} runs", points.len());
         let line = find("repetitions").map_or(vary.line, |node| node.line);
-        let trouble = Trouble::new(problem, format!("at most {MAX_RUNS} runs"));
-        return Err(source.mistake(line, "repetitions", &repetitions.to_string(), trouble));
+        let diagnostic = Diagnostic::new(problem, format!("at most {MAX_RUNS} runs"));
+        return Err(source.error(line, "repetitions", &repetitions.to_string(), diagnostic));
     }
     let plots = find("plot").map(|plot| plots::read(source, plot, &grid)).transpose()?.unwrap_or_default();
     Ok(Experiment {
@@ -62,25 +62,30 @@ pub(super) fn experiment(file: &str, text: &str, catalogue: &Catalogue) -> Resul
     })
 }
 
-/// A text that can be part of a file's name anywhere.
-pub(super) fn file_name(source: Source<'_>, node: &Node) -> Result<String, Mistake> {
+/// A text that is valid in file names on every system.
+pub(super) fn file_name(source: Source<'_>, node: &Node) -> Result<String, ExperimentError> {
     let name = node.text(source, 64)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if name.is_empty() || !name.chars().all(plain) || name.starts_with('-') {
-        let allowed = "letters a to z, digits, - and _, not beginning with -";
-        return Err(source.at(node, Trouble::new("this cannot be part of a file's name", allowed)));
+        let allowed = "letters a to z, digits, - and _, not starting with -";
+        return Err(source.at(node, Diagnostic::new("this is not valid in a file name", allowed)));
     }
     Ok(name.to_string())
 }
 
-/// Fails at a key that means nothing here.
-pub(super) fn known_only(source: Source<'_>, entries: &[Node], known: &[&str]) -> Result<(), Mistake> {
+/// Rejects unknown keys.
+pub(super) fn known_only(source: Source<'_>, entries: &[Node], known: &[&str]) -> Result<(), ExperimentError> {
     match entries.iter().find(|node| !known.contains(&node.name())) {
         None => Ok(()),
         Some(node) => {
             let near = nearest(node.name(), known.iter().copied()).map(str::to_string);
-            let problem = format!("there is no key `{}` here", short(node.name()));
-            Err(source.mistake(node.line, &node.key, "", Trouble { problem, allowed: known.join(", "), nearest: near }))
+            let problem = format!("unknown key `{}`", short(node.name()));
+            Err(source.error(
+                node.line,
+                &node.key,
+                "",
+                Diagnostic { problem, allowed: known.join(", "), nearest: near },
+            ))
         }
     }
 }

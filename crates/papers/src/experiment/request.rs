@@ -1,4 +1,4 @@
-//! From a point to what the simulator is asked for.
+//! Turns a point into a request for the simulator.
 
 use std::str::FromStr;
 
@@ -8,24 +8,24 @@ use hustings_sim::scenario::{Delay, Medium, Notice, Start};
 use hustings_sim::simulate::{Refusal, Request};
 use hustings_sim::topology::Topology;
 
-use super::phase::{Known, is_after_quiet, is_later, split_faults, split_starts};
-use super::{Experiment, Mistake, Point, Trouble};
+use super::phase::{FirstPhase, is_after_quiet, is_later, split_faults, split_starts};
+use super::{Diagnostic, Experiment, ExperimentError, Point};
 
-/// A point, ready to be run with any seed.
+/// A point that is ready to run with any seed.
 pub(crate) struct Prepared {
-    /// Who runs it.
+    /// The algorithm.
     pub(crate) election: Box<dyn Election>,
-    /// What is known beforehand; the seed is left to the run.
+    /// The request without the seed.
     pub(crate) request: Request,
-    /// What depends on a first run.
+    /// Settings that depend on a first run.
     later: Vec<(String, String)>,
-    /// Whether that waits for the first run's end.
+    /// Whether they depend on the end of the first run.
     pub(crate) after_quiet: bool,
 }
 
 impl Experiment {
-    /// Makes a point ready.
-    pub(crate) fn prepare(&self, point: &Point) -> Result<Prepared, Mistake> {
+    /// Prepares a point.
+    pub(crate) fn prepare(&self, point: &Point) -> Result<Prepared, ExperimentError> {
         let mut params = Vec::new();
         let mut request = Request::default();
         let mut later: Vec<(String, String)> = Vec::new();
@@ -36,61 +36,61 @@ impl Experiment {
                 params.push(format!("{param}={value}"));
                 continue;
             }
-            let wrong = |trouble| self.mistake(name, value, trouble);
+            let wrong = |diagnostic| self.error(name, value, diagnostic);
             set(&mut request, &mut later, name, value).map_err(wrong)?;
         }
         let algorithm = self.value(point, "algorithm").map_or("", |name| &**name);
         let Some(known) = self.catalogue.find(algorithm) else {
-            return Err(self.mistake("algorithm", algorithm, Trouble::new("there is no such algorithm", "")));
+            return Err(self.error("algorithm", algorithm, Diagnostic::new("unknown algorithm", "")));
         };
         let election = known.election(&params).map_err(|refusal| self.refused(point, &refusal))?;
         let after_quiet = later.iter().any(|(_, text)| is_after_quiet(text));
         Ok(Prepared { election, request, later, after_quiet })
     }
 
-    /// What the simulator refused, told in terms of the file.
-    pub(crate) fn refused(&self, point: &Point, refusal: &Refusal) -> Mistake {
-        let told = refusal.to_string();
-        // Refusals begin with the option they are about.
-        let option = told.strip_prefix("--").or_else(|| told.strip_prefix("-p ")).unwrap_or_default();
+    /// Turns a refusal of the simulator into an error about the file.
+    pub(crate) fn refused(&self, point: &Point, refusal: &Refusal) -> ExperimentError {
+        let message = refusal.to_string();
+        // A refusal starts with the option it is about.
+        let option = message.strip_prefix("--").or_else(|| message.strip_prefix("-p ")).unwrap_or_default();
         let name = option.split([' ', ':', '=']).next().unwrap_or_default();
-        let key = if told.starts_with("-p ") { format!("p.{name}") } else { name.to_string() };
-        // A misfit of parameters names the parameter in quotes.
-        let quoted = told.split('`').nth(1).map(|name| format!("p.{name}"));
+        let key = if message.starts_with("-p ") { format!("p.{name}") } else { name.to_string() };
+        // A refusal about parameters names the parameter in backquotes.
+        let quoted = message.split('`').nth(1).map(|name| format!("p.{name}"));
         let is_set = |key: &str| self.value(point, key).is_some();
         let key = [key, quoted.unwrap_or_default()].into_iter().find(|key| is_set(key));
         let key = key.unwrap_or_else(|| "algorithm".to_string());
         let value = self.value(point, &key).map_or("", |value| &**value);
-        let shown = self.shown(point);
-        let problem = if shown.is_empty() { told } else { format!("where {shown}: {told}") };
-        self.mistake(&key, value, Trouble { problem, allowed: String::new(), nearest: None })
+        let shown = self.describe(point);
+        let problem = if shown.is_empty() { message } else { format!("where {shown}: {message}") };
+        self.error(&key, value, Diagnostic { problem, allowed: String::new(), nearest: None })
     }
 
-    fn mistake(&self, name: &str, value: &str, trouble: Trouble) -> Mistake {
+    fn error(&self, name: &str, value: &str, diagnostic: Diagnostic) -> ExperimentError {
         let setting = self.settings.iter().find(|setting| &**setting.key.name() == name);
-        Mistake {
+        ExperimentError {
             file: self.file.clone(),
             line: setting.map_or(1, |setting| setting.line),
             key: format!("vary.{name}"),
             value: value.to_string(),
-            trouble: Box::new(trouble),
+            diagnostic: Box::new(diagnostic),
         }
     }
 }
 
 impl Prepared {
-    /// Whether there is a first run.
+    /// Whether there are two runs.
     pub(crate) fn has_two_phases(&self) -> bool {
         !self.later.is_empty()
     }
 
-    /// The second run: the first one's request and starters, with what was left out then.
-    pub(crate) fn second(&self, seed: u64, starts: &[Start], known: Known) -> Result<Request, Trouble> {
+    /// The request of the second run: that of the first, with the faults and the later initiators.
+    pub(crate) fn second(&self, seed: u64, starts: &[Start], first: FirstPhase) -> Result<Request, Diagnostic> {
         let mut request = self.request.clone();
         request.seed = seed;
         let mut starts = starts.to_vec();
         for (name, text) in &self.later {
-            let text = known.put_into(text)?;
+            let text = first.substitute(text)?;
             if name == "initiators" {
                 let Starts::List(more) = Starts::from_str(&text)? else { continue };
                 starts.extend(more);
@@ -105,8 +105,8 @@ impl Prepared {
     }
 }
 
-/// One setting of a request, from its canonical text.
-fn set(request: &mut Request, later: &mut Vec<(String, String)>, name: &str, text: &str) -> Result<(), Trouble> {
+/// Applies a setting to a request.
+fn set(request: &mut Request, later: &mut Vec<(String, String)>, name: &str, text: &str) -> Result<(), Diagnostic> {
     match name {
         "nodes" => request.nodes = Some(parse::node_count(text)?),
         "ids" => request.ids = Some(Ids::from_str(text)?),
@@ -144,13 +144,13 @@ fn set(request: &mut Request, later: &mut Vec<(String, String)>, name: &str, tex
                 }
             }
         }
-        // The algorithm, and variables.
+        // The algorithm and variables are handled elsewhere.
         _ => {}
     }
     Ok(())
 }
 
-fn add_fault(request: &mut Request, name: &str, text: &str) -> Result<(), Trouble> {
+fn add_fault(request: &mut Request, name: &str, text: &str) -> Result<(), Diagnostic> {
     match name {
         "crash" => request.crashes.push(NodeAt::from_str(text)?),
         "recover" => request.recoveries.push(NodeAt::from_str(text)?),

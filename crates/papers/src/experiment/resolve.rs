@@ -1,4 +1,4 @@
-//! Formulas in braces, filled in.
+//! Evaluates the formulas in settings.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -6,29 +6,30 @@ use std::sync::Arc;
 use hustings_sim::parse::short;
 use hustings_sim::topology::Topology;
 
+use super::error::Diagnostic;
 use super::grid::Grid;
-use super::mistake::Trouble;
-use super::raw::{Meaning, Raw};
+use super::raw::{Raw, RawValue};
 
-/// How many nodes a topology has by itself.
+/// The number of nodes that a topology prescribes.
 pub(super) fn size_of(topology: &str) -> Option<f64> {
     Topology::from_str(topology).ok()?.size().map(|size| size as f64)
 }
 
-/// Fills holes with numbers, in whatever order they need each other.
+/// Evaluates the formulas of a combination, in the order of their dependencies.
 pub(super) struct Resolver<'a> {
     grid: &'a Grid<'a>,
     chosen: &'a [&'a Raw],
     done: Vec<Option<Option<Arc<str>>>>,
-    busy: Vec<bool>,
+    /// Settings whose evaluation has started, to detect cycles.
+    started: Vec<bool>,
 }
 
-/// What is wrong, and at which setting.
-pub(super) type At<T> = Result<T, (usize, Trouble)>;
+/// A result whose error names the setting.
+pub(super) type At<T> = Result<T, (usize, Diagnostic)>;
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(grid: &'a Grid<'a>, chosen: &'a [&'a Raw]) -> Self {
-        Resolver { grid, chosen, done: vec![None; chosen.len()], busy: vec![false; chosen.len()] }
+        Resolver { grid, chosen, done: vec![None; chosen.len()], started: vec![false; chosen.len()] }
     }
 
     pub(super) fn all(mut self) -> At<Vec<Option<Arc<str>>>> {
@@ -39,11 +40,14 @@ impl<'a> Resolver<'a> {
         if let Some(value) = &self.done[index] {
             return Ok(value.clone());
         }
-        let value = match &self.chosen[index].meaning {
-            Meaning::Plain(value) => value.clone(),
-            Meaning::Holes(template) => {
-                if std::mem::replace(&mut self.busy[index], true) {
-                    return Err((index, Trouble::new("this formula needs itself", "formulas over other settings")));
+        let value = match &self.chosen[index].value {
+            RawValue::Literal(value) => value.clone(),
+            RawValue::Template(template) => {
+                if std::mem::replace(&mut self.started[index], true) {
+                    return Err((
+                        index,
+                        Diagnostic::new("this formula depends on itself", "formulas over other settings"),
+                    ));
                 }
                 let mut numbers: Vec<(&str, Option<f64>)> = Vec::new();
                 for name in template.names() {
@@ -51,11 +55,11 @@ impl<'a> Resolver<'a> {
                 }
                 let value_of =
                     |name: &str| numbers.iter().find(|(known, _)| *known == name).and_then(|(_, value)| *value);
-                let text = template.fill(&value_of).map_err(|trouble| (index, trouble))?;
+                let text = template.fill(&value_of).map_err(|diagnostic| (index, diagnostic))?;
                 let key = &self.grid.settings[index].key;
-                key.canonical(&text, self.grid.catalogue).map_err(|mut trouble| {
-                    trouble.problem = format!("this comes to `{}`: {}", short(&text), trouble.problem);
-                    (index, trouble)
+                key.canonical(&text, self.grid.catalogue).map_err(|mut diagnostic| {
+                    diagnostic.problem = format!("this evaluates to `{}`: {}", short(&text), diagnostic.problem);
+                    (index, diagnostic)
                 })?
             }
         };
@@ -64,9 +68,9 @@ impl<'a> Resolver<'a> {
     }
 
     fn number(&mut self, name: &str) -> At<Option<f64>> {
-        match self.grid.called(name) {
+        match self.grid.named(name) {
             Some(index) => Ok(self.value(index)?.and_then(|text| text.parse().ok())),
-            None => match self.grid.called("topology") {
+            None => match self.grid.named("topology") {
                 Some(index) => Ok(self.value(index)?.and_then(|text| size_of(&text))),
                 None => Ok(None),
             },

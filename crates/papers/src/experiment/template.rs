@@ -2,32 +2,32 @@
 
 use crate::formula::{Formula, ValueError};
 
-use super::mistake::Trouble;
+use super::error::Diagnostic;
 
-/// Text with holes.
+/// A text with formulas.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Template(Vec<Piece>);
 
 #[derive(Clone, PartialEq, Debug)]
 enum Piece {
     Text(String),
-    Hole(Formula),
+    Formula(Formula),
 }
 
-fn trouble(error: ValueError) -> Trouble {
+fn diagnostic(error: ValueError) -> Diagnostic {
     let allowed = match error {
         ValueError::Unknown { .. } => "settings that are numbers at every point",
         ValueError::NotFinite { .. } => "formulas with a finite value at every point",
     };
-    Trouble::new(error.to_string(), allowed)
+    Diagnostic::new(error.to_string(), allowed)
 }
 
-/// The greatest number that can stand in a hole: beyond that, reals have gaps.
-const MOST: f64 = 9_007_199_254_740_992.0;
+/// The largest value of a formula: beyond it, floating-point numbers skip integers.
+const MAX_VALUE: f64 = 9_007_199_254_740_992.0;
 
 impl Template {
-    /// The template that a text is; `None` if it has no holes.
-    pub(super) fn parse(text: &str) -> Result<Option<Template>, Trouble> {
+    /// Parses a template; `None` if the text has no formulas.
+    pub(super) fn parse(text: &str) -> Result<Option<Template>, Diagnostic> {
         if !text.contains(['{', '}']) {
             return Ok(None);
         }
@@ -35,17 +35,17 @@ impl Template {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
             let Some((inside, behind)) = after.split_once('}') else {
-                return Err(Trouble::new("a `{` has no `}`", "a formula in braces, such as `{n-1}`"));
+                return Err(Diagnostic::new("a `{` has no `}`", "a formula in braces, such as `{n-1}`"));
             };
             if before.contains('}') {
                 break;
             }
             pieces.push(Piece::Text(before.to_string()));
-            pieces.push(Piece::Hole(Formula::parse(inside)?));
+            pieces.push(Piece::Formula(Formula::parse(inside)?));
             rest = behind;
         }
         if rest.contains('}') {
-            return Err(Trouble::new("a `}` has no `{`", "a formula in braces, such as `{n-1}`"));
+            return Err(Diagnostic::new("a `}` has no `{`", "a formula in braces, such as `{n-1}`"));
         }
         pieces.push(Piece::Text(rest.to_string()));
         Ok(Some(Template(pieces)))
@@ -58,22 +58,22 @@ impl Template {
 
     fn formulas(&self) -> impl Iterator<Item = &Formula> {
         self.0.iter().filter_map(|piece| match piece {
-            Piece::Hole(formula) => Some(formula),
+            Piece::Formula(formula) => Some(formula),
             Piece::Text(_) => None,
         })
     }
 
     /// The text with each formula's value, rounded down.
-    pub(super) fn fill(&self, value_of: &dyn Fn(&str) -> Option<f64>) -> Result<String, Trouble> {
+    pub(super) fn fill(&self, value_of: &dyn Fn(&str) -> Option<f64>) -> Result<String, Diagnostic> {
         let mut out = String::new();
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => out += text,
-                Piece::Hole(formula) => {
-                    let value = formula.eval(value_of).map_err(trouble)?.floor();
-                    if value.abs() > MOST {
+                Piece::Formula(formula) => {
+                    let value = formula.eval(value_of).map_err(diagnostic)?.floor();
+                    if value.abs() > MAX_VALUE {
                         let problem = format!("`{formula}` is {value} here");
-                        return Err(Trouble::new(problem, format!("numbers up to {MOST}")));
+                        return Err(Diagnostic::new(problem, format!("numbers up to {MAX_VALUE}")));
                     }
                     out += &(value as i64).to_string();
                 }
@@ -90,15 +90,15 @@ mod tests {
     fn filled(text: &str) -> String {
         let value_of = |name: &str| if name == "n" { Some(10.0) } else { None };
         match Template::parse(text) {
-            Ok(Some(template)) => template.fill(&value_of).unwrap_or_else(|trouble| trouble.to_string()),
+            Ok(Some(template)) => template.fill(&value_of).unwrap_or_else(|diagnostic| diagnostic.to_string()),
             Ok(None) => "no template".to_string(),
-            Err(trouble) => trouble.problem,
+            Err(diagnostic) => diagnostic.problem,
         }
     }
 
     #[test]
-    fn holes_are_filled() {
-        for (text, wanted) in [
+    fn formulas_are_evaluated() {
+        for (text, expected) in [
             ("{n-1}@0", "9@0"),
             ("{n-1}@0, {n/3}@{2*n}", "9@0, 3@20"),
             ("{-n/3}", "-4"),
@@ -109,9 +109,9 @@ mod tests {
             ("a}{n}", "a `}` has no `{`"),
             ("{n +}", "column 4 of `n +`: the formula ends too early"),
             ("{m}", "`m` has no value here; allowed: settings that are numbers at every point"),
-            ("{10^300}", &format!("`10^300` is {} here; allowed: numbers up to {MOST}", 1e300)),
+            ("{10^300}", &format!("`10^300` is {} here; allowed: numbers up to {MAX_VALUE}", 1e300)),
         ] {
-            assert_eq!(filled(text), wanted, "{text}");
+            assert_eq!(filled(text), expected, "{text}");
         }
     }
 }

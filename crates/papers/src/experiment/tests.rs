@@ -1,7 +1,7 @@
 use super::*;
 
+mod errors;
 mod random;
-mod wrong;
 
 fn experiment(vary: &str) -> Experiment {
     with(vary, "")
@@ -9,17 +9,17 @@ fn experiment(vary: &str) -> Experiment {
 
 fn with(vary: &str, more: &str) -> Experiment {
     let text = format!("version = 1\nname = 'test'\nseed = 7\nrepetitions = 2\n[vary]\n{vary}\n{more}");
-    Experiment::parse("test.toml", &text).unwrap_or_else(|mistake| panic!("{mistake}\n{text}"))
+    Experiment::parse("test.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The points, in short: the values of all keys.
+/// The values of all keys at each point.
 fn points(experiment: &Experiment) -> Vec<String> {
     let shown = |value: &Option<Arc<str>>| value.as_deref().unwrap_or("-").to_string();
     experiment.points().iter().map(|point| point.values().iter().map(shown).collect::<Vec<_>>().join(" ")).collect()
 }
 
 #[test]
-fn a_grid_is_in_the_order_of_the_file() {
+fn the_grid_follows_the_order_of_the_file() {
     let experiment = experiment("nodes = [3, '5..6']\nalgorithm = ['cr', 'franklin']\nids = 'random'");
     assert_eq!(
         points(&experiment),
@@ -33,11 +33,11 @@ fn a_grid_is_in_the_order_of_the_file() {
         ]
     );
     assert_eq!(experiment.runs(), 12);
-    assert_eq!(experiment.shown(&experiment.points()[3]), "nodes = 5, algorithm = franklin");
+    assert_eq!(experiment.describe(&experiment.points()[3]), "nodes = 5, algorithm = franklin");
 }
 
 #[test]
-fn values_have_one_text_however_they_are_written() {
+fn values_are_canonical() {
     let one = experiment("algorithm = 'cr'\nnodes = 10\nloss = 0.50\nids = '3, 1,2'\ncrash = '3@5, 4@9'\nruns = true");
     assert_eq!(points(&one), ["chang-roberts 10 0.5 3,1,2 3@5,4@9 true"]);
     let other = experiment(
@@ -47,7 +47,7 @@ fn values_have_one_text_however_they_are_written() {
 }
 
 #[test]
-fn none_is_absent() {
+fn none_leaves_an_option_out() {
     let experiment = experiment(
         "algorithm = 'cr'\ncrash = ['none', '1@0']\nbandwidth = 'none'\nunordered = false\n\
          initiators = ['none', 'default']",
@@ -70,7 +70,7 @@ fn braces_hold_formulas() {
 }
 
 #[test]
-fn parameters_belong_to_the_algorithms_that_have_them() {
+fn parameters_apply_to_algorithms_that_have_them() {
     let experiment = experiment("algorithm = ['bully', 'sun']\nnodes = 16\np.depth = [1, 2]\np.u = 4");
     assert_eq!(points(&experiment), ["bully 16 - -", "sun 16 1 4", "sun 16 2 4"]);
 }
@@ -91,7 +91,7 @@ fn skips_leave_points_out() {
 }
 
 #[test]
-fn a_point_changes_no_other_seed() {
+fn adding_a_point_changes_no_other_seed() {
     let few = experiment("algorithm = 'cr'\nnodes = [10, 20]\nids = 'random'");
     let many =
         experiment("ids = 'random'\ncrash = ['none', '1@0']\nalgorithm = ['le-lann', 'cr']\nnodes = [5, 20, 10]");
@@ -116,7 +116,7 @@ fn seeds_never_change() {
 const GOLDEN: (u64, u64, u64) = (15124592394845342966, 8910241187908224, 4164916165559416);
 
 #[test]
-fn pairs_share_their_seeds_and_nothing_else_does() {
+fn only_paired_points_share_seeds() {
     let text =
         "version = 1\nname = 'pairs'\npair = ['algorithm']\n[vary]\nalgorithm = ['aefa', 'two-tier']\nnodes = [20, 30]";
     let experiment = Experiment::parse("pairs.toml", text).unwrap();
@@ -127,7 +127,7 @@ fn pairs_share_their_seeds_and_nothing_else_does() {
 }
 
 #[test]
-fn the_fingerprint_tells_what_changes_results() {
+fn the_fingerprint_changes_with_the_results() {
     let base = experiment("algorithm = 'cr'\nnodes = [3, 4]").fingerprint();
     assert_eq!(
         with("algorithm = 'cr'\nnodes = [3, 4]", "[[plot]]\nname = 'a'\nx = 'nodes'\ny = 'messages'").fingerprint(),
@@ -138,7 +138,7 @@ fn the_fingerprint_tells_what_changes_results() {
 }
 
 #[test]
-fn plots_are_read() {
+fn plots_parse() {
     let plot = "[[plot]]\nname = 'messages'\ntitle = 'Messages'\nx = 'nodes'\n\
                 y = 'messages / (n * `p.sun-depth`)'\nby = ['algorithm']\n\
                 facet = 'let.u'\nlog = 'xy'\nwhere = { algorithm = 'sun-divided', let.u = [2, 3] }\n\

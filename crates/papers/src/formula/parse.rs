@@ -1,10 +1,10 @@
-//! From text to the steps of a formula.
+//! Parses a formula into steps.
 
 use hustings_sim::parse::{nearest, short};
 
 use super::{Binary, FUNCTIONS, FormulaError, Function, MAX_CHARACTERS, MAX_DEPTH, Step};
 
-/// The steps that work a text out.
+/// The evaluation steps of a formula.
 pub(super) fn steps(text: &str) -> Result<Vec<Step>, FormulaError> {
     let mut parser = Parser { text, characters: text.chars().collect(), at: 0, steps: Vec::new() };
     if parser.characters.len() > MAX_CHARACTERS {
@@ -21,7 +21,7 @@ pub(super) fn steps(text: &str) -> Result<Vec<Step>, FormulaError> {
 const OPERAND: &str = "a number, a name, a function, `(` or `-`";
 const OPERATOR: &str = "an operator (+ - * / % ^ < <= > >= == != and or) or the end";
 
-/// What stands between two operands, by how strongly it binds; longer signs before their beginnings.
+/// The binary operators with their precedence. `<=` comes before `<`, so that the longer one matches first.
 const OPERATORS: [(&str, Binary, u8); 14] = [
     ("or", Binary::Or, 1),
     ("and", Binary::And, 2),
@@ -39,7 +39,7 @@ const OPERATORS: [(&str, Binary, u8); 14] = [
     ("^", Binary::Power, 7),
 ];
 
-/// A minus before a term binds stronger than products and weaker than powers: -2^2 is -4.
+/// The precedence of negation: higher than products, lower than powers, so that -2^2 is -4.
 const SIGN: u8 = 6;
 
 struct Parser<'a> {
@@ -50,7 +50,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// An operand and all that follows and binds at least so strongly.
+    /// Parses an operand and all following operators of at least this precedence.
     fn expression(&mut self, least: u8, depth: usize) -> Result<(), FormulaError> {
         if depth > MAX_DEPTH {
             return Err(self.wrong("the formula nests too deeply", format!("at most {MAX_DEPTH} levels"), None));
@@ -61,7 +61,7 @@ impl Parser<'_> {
                 break;
             }
             self.at += sign.len();
-            // Powers group to the right, all others to the left.
+            // Powers are right-associative, all others left-associative.
             let right = if operator == Binary::Power { strength } else { strength + 1 };
             self.expression(right, depth + 1)?;
             self.steps.push(Step::Binary(operator));
@@ -92,7 +92,7 @@ impl Parser<'_> {
     fn number(&mut self) -> Result<(), FormulaError> {
         let start = self.at;
         self.take_while(|c| c.is_ascii_digit() || c == '.');
-        // An exponent only if digits follow: `2e` may be a slip, `2e9` is a number.
+        // An exponent needs digits: `2e9` is a number, `2e` is an error.
         if matches!(self.characters.get(self.at), Some('e' | 'E')) {
             let sign = usize::from(matches!(self.characters.get(self.at + 1), Some('+' | '-')));
             if self.characters.get(self.at + 1 + sign).is_some_and(char::is_ascii_digit) {
@@ -175,7 +175,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The operator that stands here, if one does.
+    /// The operator at the current position.
     fn operator(&mut self) -> Option<(&'static str, Binary, u8)> {
         self.skip_spaces();
         let rest = &self.characters[self.at..];
@@ -198,7 +198,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The next character that is no space.
+    /// The next character that is not a space.
     fn peek(&mut self) -> Option<char> {
         self.skip_spaces();
         self.characters.get(self.at).copied()

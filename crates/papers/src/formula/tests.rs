@@ -51,7 +51,7 @@ fn values() {
 }
 
 #[test]
-fn the_expansion_meets_the_sum() {
+fn the_harmonic_expansion_is_continuous() {
     for n in [100u32, 101, 1000, 123_456] {
         let sum: f64 = (1..=n).rev().map(|k| 1.0 / f64::from(k)).sum();
         assert!((harmonic(f64::from(n)) - sum).abs() < 1e-12, "{n}");
@@ -64,7 +64,7 @@ fn names_are_listed_once() {
 }
 
 #[test]
-fn wrong_formulas_say_where_and_what_is_allowed() {
+fn errors_name_the_column_and_what_is_allowed() {
     for (text, wanted) in [
         ("", "column 1: the formula ends too early; allowed: a number, a name, a function, `(` or `-`"),
         ("n +", "column 4: the formula ends too early; allowed: a number, a name, a function, `(` or `-`"),
@@ -93,7 +93,7 @@ fn wrong_formulas_say_where_and_what_is_allowed() {
 }
 
 #[test]
-fn length_and_depth_are_bounded() {
+fn length_and_depth_are_limited() {
     let deep = format!("{}1{}", "(".repeat(51), ")".repeat(51));
     assert!(Formula::parse(&deep).unwrap_err().to_string().contains("nests too deeply"));
     assert!(Formula::parse(&"-".repeat(500)).unwrap_err().to_string().contains("nests too deeply"));
@@ -103,17 +103,17 @@ fn length_and_depth_are_bounded() {
 }
 
 #[test]
-fn answers_are_told_from_numbers() {
-    let is = |text: &str| Formula::parse(text).unwrap().is_yes_or_no(&|name| name == "agreement");
+fn conditions_are_recognised() {
+    let is = |text: &str| Formula::parse(text).unwrap().is_condition(&|name| name == "agreement");
     assert!(["estimate < n", "agreement", "`agreement`", "1 == n and n > 2", "(n != 3)"].into_iter().all(is));
     assert!(!["n", "1 - agreement", "n * (n < 3)", "(n < 3) + (n > 5)", "-(n < 3)", "1"].into_iter().any(is));
 }
 
 #[test]
-fn what_has_no_value_says_why() {
+fn evaluation_errors_name_the_cause() {
     let fails = |text: &str| Formula::parse(text).unwrap().eval(&names).unwrap_err().to_string();
     assert_eq!(fails("n + m"), "`m` has no value here");
     for text in ["1/zero", "sqrt(-1)", "ln(0) < 1", "1e300*1e300", "H(-1)", "1 % zero"] {
-        assert_eq!(fails(text), format!("`{text}` is no finite number here"));
+        assert_eq!(fails(text), format!("`{text}` is not a finite number here"));
     }
 }

@@ -1,9 +1,9 @@
-//! From a table and a wish to a chart.
+//! Builds a chart from a table.
 
 use std::collections::BTreeMap;
 
 use super::chart::{
-    Axis, Chart, Line, MAX_OVERLAYS, MAX_PANELS, MAX_POINTS, MAX_SERIES, MAX_WORDS, Panel, Point, Scale,
+    Axis, Chart, Line, MAX_CATEGORIES, MAX_OVERLAYS, MAX_PANELS, MAX_POINTS, MAX_SERIES, Panel, Point, Scale,
 };
 use super::error::{PlotError, listed};
 use super::levels::{Levels, label};
@@ -13,9 +13,9 @@ use super::spec::{Filter, PlotSpec};
 use crate::stats::{Summary, probability_interval};
 use crate::table::{Cell, METRICS, Table, Values};
 
-/// A row that is drawn.
+/// A row with its position in the chart.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Drawn {
+pub(super) struct PlottedRow {
     pub(super) row: usize,
     pub(super) panel: usize,
     pub(super) series: usize,
@@ -24,7 +24,7 @@ pub(super) struct Drawn {
 }
 
 impl Chart {
-    /// The chart of a table that is asked for.
+    /// Builds the chart of a table.
     pub fn from_table(table: &Table, spec: &PlotSpec) -> Result<Chart, PlotError> {
         if table.rows() == 0 {
             return Err(PlotError::Empty);
@@ -37,16 +37,16 @@ impl Chart {
 
         let facets = Groups::new(table, "facet", spec.facet.as_slice(), &rows)?;
         let series = Groups::new(table, "by", &spec.by, &rows)?;
-        let places = Places::new(x_values, &x_scale, &rows);
+        let positions = Positions::new(x_values, &x_scale, &rows);
         let mut drawn = Vec::new();
         let (mut no_x, mut no_y) = (0, 0);
         for (at, row) in rows.iter().enumerate() {
-            let x = places.of(at, x_values.cell(*row)).filter(|x| x_scale.takes(*x));
-            let y = y.of_row(*row).ok().filter(|y| y_scale.takes(*y));
+            let x = positions.of(at, x_values.cell(*row)).filter(|x| x_scale.can_show(*x));
+            let y = y.of_row(*row).ok().filter(|y| y_scale.can_show(*y));
             no_x += usize::from(x.is_none());
             no_y += usize::from(y.is_none());
             if let (Some(x), Some(y)) = (x, y) {
-                drawn.push(Drawn { row: *row, panel: facets.of_row[at], series: series.of_row[at], x, y });
+                drawn.push(PlottedRow { row: *row, panel: facets.of_row[at], series: series.of_row[at], x, y });
             }
         }
         if drawn.is_empty() {
@@ -62,11 +62,11 @@ impl Chart {
         drawn.sort_by(|a, b| (a.panel, a.series).cmp(&(b.panel, b.series)).then(a.x.total_cmp(&b.x)));
         let mut panels: Vec<Panel> = facets.into_iter().map(|title| Panel { title, ..Panel::default() }).collect();
         for points in drawn.chunk_by(|a, b| (a.panel, a.series) == (b.panel, b.series)) {
-            let line = Line { series: points[0].series, points: means(points, y.is_yes_or_no())? };
+            let line = Line { series: points[0].series, points: means(points, y.is_condition())? };
             panels[points[0].panel].lines.push(line);
         }
         overlay::add(&mut panels, table, spec, (&x_scale, x_values), &y_scale, &drawn)?;
-        let note = note(&panels, matches!(x_scale, Scale::Words(_)));
+        let note = note(&panels, matches!(x_scale, Scale::Categories(_)));
         Ok(Chart {
             name: spec.name.clone(),
             title: title(spec),
@@ -86,8 +86,8 @@ fn column<'a>(table: &'a Table, part: &str, name: &str) -> Result<&'a Values, Pl
     table.column(name).ok_or_else(|| PlotError::no_column(part, name, table))
 }
 
-fn too_many(part: &'static str, what: &'static str, found: usize, most: usize) -> Result<(), PlotError> {
-    if found > most { Err(PlotError::TooMany { part, found, what, most }) } else { Ok(()) }
+fn too_many(part: &'static str, what: &'static str, found: usize, max: usize) -> Result<(), PlotError> {
+    if found > max { Err(PlotError::TooMany { part, found, what, max }) } else { Ok(()) }
 }
 
 /// The rows that pass all filters.
@@ -95,7 +95,7 @@ fn filtered(table: &Table, filters: &[Filter]) -> Result<Vec<usize>, PlotError> 
     let mut rows: Vec<usize> = (0..table.rows()).collect();
     for filter in filters {
         let values = column(table, "where", &filter.column)?;
-        let passes = |row: &usize| filter.values.iter().any(|wanted| is(&values.cell(*row), wanted));
+        let passes = |row: &usize| filter.values.iter().any(|expected| is(&values.cell(*row), expected));
         if !(0..table.rows()).any(|row| passes(&row)) {
             let all: Vec<usize> = (0..table.rows()).collect();
             let levels = Levels::new(values, &all);
@@ -103,7 +103,7 @@ fn filtered(table: &Table, filters: &[Filter]) -> Result<Vec<usize>, PlotError> 
             let present: Vec<String> = levels.cells.iter().take(31).map(named).collect();
             return Err(PlotError::NoRow {
                 column: filter.column.clone(),
-                wanted: filter.values.join(" or "),
+                expected: filter.values.join(" or "),
                 present: listed(&present, levels.cells.len()),
             });
         }
@@ -112,24 +112,24 @@ fn filtered(table: &Table, filters: &[Filter]) -> Result<Vec<usize>, PlotError> 
     if rows.is_empty() { Err(PlotError::NoRows) } else { Ok(rows) }
 }
 
-/// Whether a cell is what was asked for, as a text or as a number.
-fn is(cell: &Cell, wanted: &str) -> bool {
+/// Whether a cell has this value, as text or as a number.
+fn is(cell: &Cell, expected: &str) -> bool {
     let as_number = |cell: &Cell| match cell {
-        Cell::Integer(_) | Cell::Real(_) => cell.number(),
+        Cell::Integer(_) | Cell::Float(_) => cell.number(),
         _ => None,
     };
-    cell.to_string() == wanted || as_number(cell).is_some_and(|number| wanted.parse() == Ok(number))
+    cell.to_string() == expected || as_number(cell).is_some_and(|number| expected.parse() == Ok(number))
 }
 
 fn x_scale(spec: &PlotSpec, values: &Values, rows: &[usize]) -> Result<Scale, PlotError> {
-    if matches!(values, Values::Texts(_) | Values::Flags(_)) {
+    if matches!(values, Values::Texts(_) | Values::Bools(_)) {
         if spec.log.x {
-            return Err(PlotError::LogOfWords { name: spec.x.clone() });
+            return Err(PlotError::LogOfText { name: spec.x.clone() });
         }
         let cells = Levels::new(values, rows).cells;
-        too_many("x", "words", cells.len(), MAX_WORDS)?;
+        too_many("x", "categories", cells.len(), MAX_CATEGORIES)?;
         let named = |cell: &Cell| if *cell == Cell::Missing { "none".to_string() } else { cell.to_string() };
-        return Ok(Scale::Words(cells.iter().map(named).collect()));
+        return Ok(Scale::Categories(cells.iter().map(named).collect()));
     }
     if !spec.log.x {
         return Ok(Scale::Linear);
@@ -139,24 +139,26 @@ fn x_scale(spec: &PlotSpec, values: &Values, rows: &[usize]) -> Result<Scale, Pl
     Ok(if numbers.all(is_power_of_two) { Scale::Log2 } else { Scale::Log10 })
 }
 
-/// Where rows stand on the horizontal axis.
-struct Places {
-    /// The numbers of words; none for numbers, which stand where they are.
-    words: Option<Vec<usize>>,
+/// The positions of rows on the horizontal axis.
+struct Positions {
+    /// The index of each row's category; `None` if the axis shows numbers.
+    categories: Option<Vec<usize>>,
 }
 
-impl Places {
+impl Positions {
     fn new(values: &Values, scale: &Scale, rows: &[usize]) -> Self {
-        Places { words: matches!(scale, Scale::Words(_)).then(|| Levels::new(values, rows).of_row) }
+        Positions { categories: matches!(scale, Scale::Categories(_)).then(|| Levels::new(values, rows).of_row) }
     }
 
     fn of(&self, at: usize, cell: Cell) -> Option<f64> {
-        // Adding 0 makes one zero of the two.
-        self.words.as_ref().map_or_else(|| cell.number().map(|number| number + 0.0), |words| Some(words[at] as f64))
+        // Adding 0 turns -0 into 0.
+        self.categories
+            .as_ref()
+            .map_or_else(|| cell.number().map(|number| number + 0.0), |categories| Some(categories[at] as f64))
     }
 }
 
-/// Rows by the combinations of the values of some columns.
+/// Groups rows by the values of some columns.
 struct Groups {
     of_row: Vec<usize>,
     labels: Vec<String>,
@@ -179,8 +181,8 @@ impl Groups {
         Ok(Groups { of_row: (0..rows.len()).map(|at| numbers[&key(at)]).collect(), labels })
     }
 
-    /// The labels of those groups of which something is drawn; the others are left out, and the rest is numbered anew.
-    fn kept(self, drawn: &mut [Drawn], group: impl Fn(&mut Drawn) -> &mut usize) -> Vec<String> {
+    /// The labels of the groups that have plotted rows. Removes the others and renumbers the rest.
+    fn kept(self, drawn: &mut [PlottedRow], group: impl Fn(&mut PlottedRow) -> &mut usize) -> Vec<String> {
         let mut used = vec![false; self.labels.len()];
         drawn.iter_mut().for_each(|drawn| used[*group(drawn)] = true);
         let number = |next: &mut usize, used: &bool| Some(std::mem::replace(next, *next + usize::from(*used)));
@@ -190,14 +192,14 @@ impl Groups {
     }
 }
 
-/// A point for each x of rows in the order of x.
-fn means(rows: &[Drawn], answers: bool) -> Result<Vec<Point>, PlotError> {
+/// A point for each x. The rows are sorted by x.
+fn means(rows: &[PlottedRow], is_condition: bool) -> Result<Vec<Point>, PlotError> {
     let mut points = Vec::new();
     for same in rows.chunk_by(|a, b| a.x == b.x) {
-        // Rows that are drawn have finite values, so there is a summary.
+        // Plotted rows have finite values, so there is a summary.
         let Some(summary) = Summary::of(same.iter().map(|drawn| drawn.y)) else { continue };
         let (low, high) = match same.iter().filter(|drawn| drawn.y == 1.0).count() {
-            came_true if answers && same.len() > 1 => probability_interval(came_true, same.len()),
+            successes if is_condition && same.len() > 1 => probability_interval(successes, same.len()),
             _ => summary.interval(),
         };
         points.push(Point { x: same[0].x, y: summary.mean, low, high, count: summary.count });
@@ -217,23 +219,23 @@ fn title(spec: &PlotSpec) -> String {
 fn axis(table: &Table, name: &str, label: Option<&str>, scale: Scale) -> Axis {
     let about =
         table.columns().find(|(heading, _)| &*heading.name == name).map(|(heading, _)| heading.about.to_string());
-    // Not every file says what its columns mean.
-    let usual = || METRICS.iter().find(|(known, _)| *known == name).map(|(_, about)| (*about).to_string());
-    let about = about.filter(|about| !about.is_empty()).or_else(usual);
+    // Files of other programs have no descriptions.
+    let default = || METRICS.iter().find(|(known, _)| *known == name).map(|(_, about)| (*about).to_string());
+    let about = about.filter(|about| !about.is_empty()).or_else(default);
     let label = label.map(str::to_string).or(about).unwrap_or_else(|| name.to_string());
     Axis { label, scale }
 }
 
-/// How many runs a point stands for, and what is drawn around it.
+/// States the number of runs per point and the meaning of bands and whiskers.
 fn note(panels: &[Panel], bars: bool) -> String {
     let points = || panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points);
-    let least = points().map(|point| point.count).min().unwrap_or(0);
-    let most = points().map(|point| point.count).max().unwrap_or(0);
-    if most < 2 {
+    let min = points().map(|point| point.count).min().unwrap_or(0);
+    let max = points().map(|point| point.count).max().unwrap_or(0);
+    if max < 2 {
         return String::new();
     }
     let what = if bars { "bar" } else { "point" };
-    let runs = if least == most { format!("{most} runs") } else { format!("{least} to {most} runs") };
+    let runs = if min == max { format!("{max} runs") } else { format!("{min} to {max} runs") };
     let mut note = format!("Each {what} is the mean of {runs}");
     if points().any(|point| point.high > point.low) {
         let around = if bars { "whiskers" } else { "bands" };

@@ -1,77 +1,76 @@
-//! A chart before it is drawn: numbers and words, no coordinates.
+//! A chart before it is drawn: data and labels without coordinates.
 
-/// The most lines of measured values in a chart: more cannot be told apart.
-pub const MAX_SERIES: usize = 16;
+/// The maximum number of series in a chart: more cannot be distinguished.
+pub(super) const MAX_SERIES: usize = 16;
 
-/// The most panels.
-pub const MAX_PANELS: usize = 24;
+/// The maximum number of panels.
+pub(super) const MAX_PANELS: usize = 24;
 
-/// The most formulas.
-pub const MAX_OVERLAYS: usize = 8;
+/// The maximum number of formulas.
+pub(super) const MAX_OVERLAYS: usize = 8;
 
-/// The most words along the horizontal axis.
-pub const MAX_WORDS: usize = 40;
+/// The maximum number of categories on the horizontal axis.
+pub(super) const MAX_CATEGORIES: usize = 40;
 
-/// The most points of a line.
-pub const MAX_POINTS: usize = 5_000;
+/// The maximum number of points of a line.
+pub(super) const MAX_POINTS: usize = 5_000;
 
-/// The greatest number that is drawn, on either side of 0.
-pub const GREATEST: f64 = 1e100;
+/// The largest absolute value that is drawn.
+pub(super) const MAX_MAGNITUDE: f64 = 1e100;
 
 /// A chart of measured values: panels with shared axes, and a legend for all of them.
 ///
-/// Every number in it is finite and at most [`GREATEST`]; on a logarithmic axis what is not above 0 is left out.
+/// All numbers are finite. On a logarithmic axis, values that are not above 0 are left out.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Chart {
-    /// Its name, safe in a file name.
+    /// The name, which is valid in a file name.
     pub name: String,
-    /// What stands above it.
+    /// The title.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
-    /// The vertical axis; its scale is one of numbers.
+    /// The vertical axis, which is numeric.
     pub y: Axis,
-    /// What the legend calls each line of measured values. A single empty name needs no legend.
+    /// The names of the series in the legend. A single empty name needs no legend.
     pub series: Vec<String>,
-    /// What the legend calls each formula.
+    /// The names of the formulas in the legend.
     pub overlays: Vec<String>,
-    /// One panel, or one for each facet.
+    /// A panel for each facet, or a single one.
     pub panels: Vec<Panel>,
-    /// A small line below: how many runs a point stands for, and what the bands are.
+    /// A note below the chart: the number of runs per point, and the meaning of the bands.
     pub note: String,
-    /// How many rows are drawn.
+    /// The number of plotted rows.
     pub rows: usize,
-    /// How many more rows were asked for, but lack a number or have one that cannot be drawn.
+    /// The number of selected rows without a drawable value.
     pub left_out: usize,
 }
 
 /// An axis.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Axis {
-    /// What is measured along it, in which unit.
+    /// The quantity and its unit.
     pub label: String,
-    /// How numbers become places.
+    /// The scale.
     pub scale: Scale,
 }
 
-/// How values become places on an axis.
+/// How values are mapped to positions on an axis.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Scale {
-    /// Evenly.
+    /// Linear.
     Linear,
-    /// By the logarithm, with ticks at powers of ten.
+    /// Logarithmic, with ticks at powers of ten.
     Log10,
-    /// By the logarithm, with ticks at powers of two.
+    /// Logarithmic, with ticks at powers of two.
     Log2,
-    /// A place for each of these words, on the horizontal axis only; the chart then has bars. x is the number of a
-    /// word.
-    Words(Vec<String>),
+    /// Categories, only on the horizontal axis; the chart then has bars. x is the index of a category.
+    Categories(Vec<String>),
 }
 
-/// One of the small multiples, or the whole chart.
+/// A panel of the chart.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Panel {
-    /// What stands above it; empty for a single one.
+    /// The title; empty for a single panel.
     pub title: String,
     /// Measured values.
     pub lines: Vec<Line>,
@@ -82,59 +81,59 @@ pub struct Panel {
 /// Measured values, a point for each x.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Line {
-    /// Which of the chart's series.
+    /// The index of the series.
     pub series: usize,
     /// The points, from left to right.
     pub points: Vec<Point>,
 }
 
-/// A mean and its interval.
+/// A mean and its confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
-    /// Its place on the horizontal axis.
+    /// The position on the horizontal axis.
     pub x: f64,
     /// The mean.
     pub y: f64,
-    /// The lower end of its 95 % confidence interval.
+    /// The lower end of the 95 % confidence interval.
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// How many values it stands for.
+    /// The number of values.
     pub count: usize,
 }
 
-/// A formula's line.
+/// The curve of a formula.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curve {
-    /// Which of the chart's overlays.
+    /// The index of the formula.
     pub overlay: usize,
-    /// The series that it belongs to, where the formula has another value for each.
+    /// The series, if the values of the formula differ between series.
     pub series: Option<usize>,
-    /// Its points, from left to right.
+    /// The points, from left to right.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Scale {
-    /// Whether it is a logarithmic one.
-    pub fn is_log(&self) -> bool {
+    /// Whether the scale is logarithmic.
+    pub(super) fn is_log(&self) -> bool {
         matches!(self, Scale::Log10 | Scale::Log2)
     }
 
-    /// Whether a number can be drawn on it.
-    pub fn takes(&self, number: f64) -> bool {
-        let smallest = if self.is_log() { 1.0 / GREATEST } else { -GREATEST };
-        (smallest..=GREATEST).contains(&number)
+    /// Whether the scale can show a number.
+    pub(super) fn can_show(&self, number: f64) -> bool {
+        let smallest = if self.is_log() { 1.0 / MAX_MAGNITUDE } else { -MAX_MAGNITUDE };
+        (smallest..=MAX_MAGNITUDE).contains(&number)
     }
 }
 
 impl Chart {
-    /// Whether it has bars rather than lines.
-    pub fn has_bars(&self) -> bool {
-        matches!(self.x.scale, Scale::Words(_))
+    /// Whether the chart has bars rather than lines.
+    pub(super) fn has_bars(&self) -> bool {
+        matches!(self.x.scale, Scale::Categories(_))
     }
 
-    /// What it shows, in words, for those who cannot see it.
-    pub fn description(&self) -> String {
+    /// A description for screen readers.
+    pub(super) fn description(&self) -> String {
         let shape = if self.has_bars() { "Bars" } else { "Lines" };
         let axis = |axis: &Axis| format!("{}{}", axis.label, if axis.scale.is_log() { " (logarithmic)" } else { "" });
         let mut text = format!("{shape}: {} over {}.", axis(&self.y), axis(&self.x));

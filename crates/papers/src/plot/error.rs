@@ -1,101 +1,101 @@
-//! Why a chart cannot be made of a table.
+//! Errors of plots.
 
 use hustings_sim::parse::nearest;
 
 use crate::formula::{FormulaError, ValueError};
 use crate::table::Table;
 
-/// Why a chart cannot be made of a table.
+/// Why a table cannot be plotted.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum PlotError {
-    /// A name that is no column.
+    /// A column does not exist.
     #[error("{part}: there is no column `{name}`{}", hint(nearest.as_deref(), known))]
     NoColumn {
-        /// Which part of what was asked for.
+        /// The part of the specification.
         part: String,
         /// The name.
         name: String,
-        /// The column that comes nearest.
+        /// The most similar column.
         nearest: Option<String>,
-        /// Those there are.
+        /// The existing columns.
         known: Vec<String>,
     },
-    /// A column of words where numbers are needed.
-    #[error("{part}: column `{name}` holds words; allowed: columns of numbers, and formulas over them")]
-    Words {
-        /// Which part of what was asked for.
+    /// A column is text where numbers are required.
+    #[error("{part}: column `{name}` is text; allowed: columns of numbers, and formulas over them")]
+    NotNumbers {
+        /// The part of the specification.
         part: String,
         /// The column.
         name: String,
     },
-    /// A logarithm of words.
-    #[error("log: column `{name}` holds words, so x cannot be logarithmic; allowed here: y, or nothing")]
-    LogOfWords {
+    /// The logarithmic axis is text.
+    #[error("log: column `{name}` is text, so x cannot be logarithmic; allowed here: y, or nothing")]
+    LogOfText {
         /// The column.
         name: String,
     },
-    /// A text that is no formula.
+    /// A text is not a formula.
     #[error("{part}: `{}`: {error}", .error.text)]
     Formula {
-        /// Which part of what was asked for.
+        /// The part of the specification.
         part: String,
-        /// What is wrong with it.
+        /// The problem.
         error: Box<FormulaError>,
     },
-    /// A formula without a value in any row.
+    /// A formula has no value in any row.
     #[error("{part}: `{text}` has no value that can be drawn in any row{}", because(.error.as_ref()))]
     NoValue {
-        /// Which part of what was asked for.
+        /// The part of the specification.
         part: String,
         /// The formula.
         text: String,
-        /// What was wrong in the first row, if it is not just outside of what can be drawn.
+        /// The problem in the first row, unless the value is merely outside of the drawable range.
         error: Option<ValueError>,
     },
-    /// A filter that nothing passes.
-    #[error("where: no row has {column} = {wanted}; there are: {present}")]
+    /// No row passes a filter.
+    #[error("where: no row has {column} = {expected}; there are: {present}")]
     NoRow {
         /// The column.
         column: String,
-        /// The values that were asked for.
-        wanted: String,
-        /// Those that are there.
+        /// The values of the filter.
+        expected: String,
+        /// The existing values.
         present: String,
     },
-    /// Filters that nothing passes together.
+    /// No row passes all filters.
     #[error("where: no row passes all the conditions together")]
     NoRows,
-    /// A table without rows.
+    /// The table has no rows.
     #[error("there are no rows")]
     Empty,
-    /// Rows that all lack something.
+    /// No row has both coordinates.
     #[error(
-        "nothing can be drawn: of {rows} rows, {no_x} have no number for x (`{x}`) and {no_y} none for y (`{y}`); \
-         logarithmic axes take numbers above 0 only"
+        "nothing can be drawn: of {rows} rows, {no_x} have no number for x (`{x}`) and {no_y} have none for y (`{y}`); \
+         logarithmic axes require numbers above 0"
     )]
     Nothing {
-        /// Rows that were asked for.
+        /// The number of selected rows.
         rows: usize,
         /// The horizontal column.
         x: String,
-        /// Rows that lack it.
+        /// The number of rows without x.
         no_x: usize,
         /// The vertical column or formula.
         y: String,
-        /// Rows that lack that.
+        /// The number of rows without y.
         no_y: usize,
     },
-    /// More than can be shown.
-    #[error("{part}: {found} {what} are too many, at most {most}; choose some with `where`")]
+    /// The chart exceeds a limit.
+    #[error("{part}: {found} {what} are too many, at most {max}; select some with `where`")]
     TooMany {
-        /// Which part of what was asked for.
+        /// The part of the specification.
         part: &'static str,
-        /// How many there are.
+        /// The number.
         found: usize,
-        /// Of what.
+        /// What is counted.
         what: &'static str,
-        /// How many can be shown.
-        most: usize,
+        /// The maximum.
+        max: usize,
     },
 }
 
@@ -116,11 +116,11 @@ fn hint(nearest: Option<&str>, known: &[String]) -> String {
     format!("{nearest}; there are: {}", listed(known, known.len()))
 }
 
-/// The first of many words.
+/// A list of names, shortened.
 pub(super) fn listed(words: &[String], count: usize) -> String {
-    const MOST: usize = 30;
-    let mut text = words.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if count > words.len().min(MOST) {
+    const MAX_NAMES: usize = 30;
+    let mut text = words.iter().take(MAX_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if count > words.len().min(MAX_NAMES) {
         text += &format!(", … ({count} in all)");
     }
     text

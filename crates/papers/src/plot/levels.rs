@@ -1,16 +1,16 @@
-//! The different values of a column, in the order in which they are shown, and what they are called.
+//! The distinct values of a column, in display order, and their labels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::table::{Cell, Values};
 
-/// The different values of a column among some rows.
+/// The distinct values of a column in some rows.
 #[derive(Debug)]
 pub(super) struct Levels {
-    /// The value of each of the rows, as a number into `cells`.
+    /// The value of each row, as an index into `cells`.
     pub(super) of_row: Vec<usize>,
-    /// Numbers by size, words as they come, a missing value last.
+    /// Numbers in ascending order, text in order of appearance, a missing value last.
     pub(super) cells: Vec<Cell>,
 }
 
@@ -28,7 +28,7 @@ impl Levels {
             of_row.push(at);
         }
         let mut order: Vec<usize> = (0..cells.len()).collect();
-        // Stable: words, which are all alike here, stay as they come.
+        // The sort is stable and texts compare equal, so they keep their order.
         order.sort_by(|a, b| {
             let (a, b) = (&cells[*a], &cells[*b]);
             let missing = |cell: &Cell| *cell == Cell::Missing;
@@ -42,13 +42,13 @@ impl Levels {
     }
 }
 
-/// Something that values can be told apart by.
+/// A key that distinguishes values.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Missing,
-    Flag(bool),
+    Bool(bool),
     Integer(i64),
-    Real(u64),
+    Float(u64),
     Text(Arc<str>),
 }
 
@@ -56,24 +56,24 @@ impl Key {
     fn of(cell: &Cell) -> Key {
         match cell {
             Cell::Missing => Key::Missing,
-            Cell::Flag(flag) => Key::Flag(*flag),
+            Cell::Bool(flag) => Key::Bool(*flag),
             Cell::Integer(number) => Key::Integer(*number),
-            // The two zeros are one value.
-            Cell::Real(number) => Key::Real((number + 0.0).to_bits()),
+            // Adding 0 turns -0 into 0.
+            Cell::Float(number) => Key::Float((number + 0.0).to_bits()),
             Cell::Text(text) => Key::Text(text.clone()),
         }
     }
 }
 
-/// What a value of a column is called in a legend: words speak for themselves, numbers do not.
+/// The label of a value in a legend. Numbers are labelled with their column, text is not.
 pub(super) fn label(column: &str, cell: &Cell) -> String {
     let name = column.strip_prefix("p.").or_else(|| column.strip_prefix("let.")).unwrap_or(column);
     match cell {
         Cell::Missing => format!("no {name}"),
         Cell::Text(text) => text.to_string(),
-        Cell::Flag(true) => name.to_string(),
-        Cell::Flag(false) => format!("not {name}"),
-        Cell::Integer(_) | Cell::Real(_) => format!("{name} = {cell}"),
+        Cell::Bool(true) => name.to_string(),
+        Cell::Bool(false) => format!("not {name}"),
+        Cell::Integer(_) | Cell::Float(_) => format!("{name} = {cell}"),
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_by_size_and_words_as_they_come() {
+    fn numbers_are_sorted_and_text_keeps_its_order() {
         let numbers = Values::Integers(vec![Some(10), None, Some(9), Some(100), Some(9)]);
         let levels = Levels::new(&numbers, &[0, 1, 2, 4]);
         assert_eq!(levels.cells, [Cell::Integer(9), Cell::Integer(10), Cell::Missing]);
@@ -90,15 +90,15 @@ mod tests {
         let words = Values::Texts(vec![Some("b".into()), None, Some("a".into()), Some("b".into())]);
         let levels = Levels::new(&words, &[0, 1, 2, 3]);
         assert_eq!(levels.of_row, [0, 2, 1, 0]);
-        let zeros = Levels::new(&Values::Reals(vec![Some(0.0), Some(-0.0)]), &[0, 1]);
+        let zeros = Levels::new(&Values::Floats(vec![Some(0.0), Some(-0.0)]), &[0, 1]);
         assert_eq!(zeros.cells.len(), 1);
     }
 
     #[test]
-    fn words_speak_for_themselves() {
+    fn numbers_are_labelled_with_their_column() {
         assert_eq!(label("algorithm", &Cell::Text("aefa".into())), "aefa");
         assert_eq!(label("p.k", &Cell::Integer(2)), "k = 2");
-        assert_eq!(label("unordered", &Cell::Flag(false)), "not unordered");
+        assert_eq!(label("unordered", &Cell::Bool(false)), "not unordered");
         assert_eq!(label("crash", &Cell::Missing), "no crash");
     }
 }

@@ -1,4 +1,4 @@
-//! Charts of results: a table and what to draw from it, made into a picture.
+//! Charts of results.
 
 mod build;
 mod chart;
@@ -14,11 +14,8 @@ mod svg;
 mod tests;
 mod text;
 
-pub use chart::{
-    Axis, Chart, Curve, GREATEST, Line, MAX_OVERLAYS, MAX_PANELS, MAX_POINTS, MAX_SERIES, MAX_WORDS, Panel, Point,
-    Scale,
-};
+pub use chart::{Axis, Chart, Panel, Point, Scale};
 pub use error::PlotError;
-pub use png::{MAX_PIXELS, PngError, png};
-pub use spec::{Filter, Log, NoAxes, Overlay, PlotSpec};
+pub use png::{PngError, png};
+pub use spec::{Filter, Log, Overlay, PlotSpec, UnknownAxes};
 pub use svg::svg;

@@ -1,37 +1,37 @@
-//! Formulas drawn over measured lines.
+//! Formulas over measured values.
 //!
-//! A formula of the horizontal column alone is a smooth curve. One that reads other columns is worked out row by row;
-//! it becomes one line if all series agree on its values, and one line for each series if they do not.
+//! A formula that reads only the horizontal column is a smooth curve. A formula that reads other columns is evaluated
+//! row by row. It becomes one curve if all series agree on its values, otherwise a curve for each series.
 
-use super::build::Drawn;
-use super::chart::{Curve, GREATEST, Panel, Scale};
+use super::build::PlottedRow;
+use super::chart::{Curve, MAX_MAGNITUDE, Panel, Scale};
 use super::error::PlotError;
 use super::measure::Measure;
 use super::spec::{Overlay, PlotSpec};
 use crate::stats::Summary;
 use crate::table::{Table, Values};
 
-/// Points of a smooth curve.
+/// The number of points of a smooth curve.
 const STEPS: usize = 120;
 
-/// Adds the formulas to panels. The rows are in the order of panel, series and x.
+/// Adds the formulas to the panels. The rows are sorted by panel, series and x.
 pub(super) fn add(
     panels: &mut [Panel],
     table: &Table,
     spec: &PlotSpec,
     (x_scale, x_values): (&Scale, &Values),
     y_scale: &Scale,
-    drawn: &[Drawn],
+    drawn: &[PlottedRow],
 ) -> Result<(), PlotError> {
     for (at, overlay) in spec.formulas.iter().enumerate() {
         let part = format!("formula \"{}\"", overlay.label);
         let measure = Measure::new(table, &part, &overlay.y)?;
-        let smooth = !matches!(x_scale, Scale::Words(_)) && measure.reads().all(|name| name == spec.x);
+        let smooth = !matches!(x_scale, Scale::Categories(_)) && measure.reads().all(|name| name == spec.x);
         if smooth {
             let whole = matches!(x_values, Values::Integers(_));
             let xs = along(x_scale, drawn, whole);
             let points: Vec<(f64, f64)> = xs.into_iter().filter_map(|x| Some((x, measure.at(x)?))).collect();
-            let points: Vec<_> = points.into_iter().filter(|(_, y)| y_scale.takes(*y)).collect();
+            let points: Vec<_> = points.into_iter().filter(|(_, y)| y_scale.can_show(*y)).collect();
             if !points.is_empty() {
                 let curve = Curve { overlay: at, series: None, points };
                 panels.iter_mut().for_each(|panel| panel.curves.push(curve.clone()));
@@ -46,29 +46,30 @@ pub(super) fn add(
     Ok(())
 }
 
-fn no_value(part: String, overlay: &Overlay, measure: &Measure<'_>, drawn: &[Drawn]) -> PlotError {
+fn no_value(part: String, overlay: &Overlay, measure: &Measure<'_>, drawn: &[PlottedRow]) -> PlotError {
     let error = drawn.first().and_then(|drawn| measure.of_row(drawn.row).err());
     PlotError::NoValue { part, text: overlay.y.clone(), error }
 }
 
-/// Places for a smooth curve: evenly spaced on the scale, from the first to the last row; whole numbers if those are.
-fn along(scale: &Scale, drawn: &[Drawn], whole: bool) -> Vec<f64> {
-    let least = drawn.iter().map(|drawn| drawn.x).fold(GREATEST, f64::min);
-    let most = drawn.iter().map(|drawn| drawn.x).fold(-GREATEST, f64::max);
+/// The x values of a smooth curve, evenly spaced on the scale between the first and the last row; integers if the rows
+/// have integers.
+fn along(scale: &Scale, drawn: &[PlottedRow], whole: bool) -> Vec<f64> {
+    let min = drawn.iter().map(|drawn| drawn.x).fold(MAX_MAGNITUDE, f64::min);
+    let max = drawn.iter().map(|drawn| drawn.x).fold(-MAX_MAGNITUDE, f64::max);
     let step = |at: usize| {
         let part = at as f64 / STEPS as f64;
-        if scale.is_log() { least * (most / least).powf(part) } else { least + (most - least) * part }
+        if scale.is_log() { min * (max / min).powf(part) } else { min + (max - min) * part }
     };
     let mut places: Vec<f64> = (1..STEPS).map(step).map(|x| if whole { x.round() } else { x }).collect();
-    // Where something is measured, the formula is told exactly.
+    // The formula is exact at measured points.
     places.extend(drawn.iter().map(|drawn| drawn.x));
-    places.retain(|x| (least..=most).contains(x));
+    places.retain(|x| (min..=max).contains(x));
     places.sort_by(f64::total_cmp);
     places.dedup();
     places
 }
 
-fn by_row(panels: &mut [Panel], overlay: usize, measure: &Measure<'_>, y_scale: &Scale, drawn: &[Drawn]) {
+fn by_row(panels: &mut [Panel], overlay: usize, measure: &Measure<'_>, y_scale: &Scale, drawn: &[PlottedRow]) {
     for rows in drawn.chunk_by(|a, b| a.panel == b.panel) {
         let lines: Vec<Curve> = rows
             .chunk_by(|a, b| a.series == b.series)
@@ -83,15 +84,15 @@ fn by_row(panels: &mut [Panel], overlay: usize, measure: &Measure<'_>, y_scale: 
     }
 }
 
-fn means(rows: &[Drawn], measure: &Measure<'_>, y_scale: &Scale) -> Vec<(f64, f64)> {
-    let of_place = |same: &[Drawn]| {
-        let values = same.iter().filter_map(|drawn| measure.of_row(drawn.row).ok()).filter(|y| y_scale.takes(*y));
+fn means(rows: &[PlottedRow], measure: &Measure<'_>, y_scale: &Scale) -> Vec<(f64, f64)> {
+    let of_place = |same: &[PlottedRow]| {
+        let values = same.iter().filter_map(|drawn| measure.of_row(drawn.row).ok()).filter(|y| y_scale.can_show(*y));
         Some((same[0].x, Summary::of(values)?.mean))
     };
     rows.chunk_by(|a, b| a.x == b.x).filter_map(of_place).collect()
 }
 
-/// The points of all lines together, if no two of them disagree.
+/// The points of all curves, if no two of them disagree.
 fn common(lines: &[Curve]) -> Option<Vec<(f64, f64)>> {
     let mut points: Vec<(f64, f64)> = lines.iter().flat_map(|line| line.points.iter().copied()).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));

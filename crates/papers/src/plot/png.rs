@@ -1,4 +1,4 @@
-//! A picture in SVG as pixels, with the bundled font and no other.
+//! Renders SVG as PNG with the bundled font.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,7 +7,7 @@ use resvg::usvg::{Options, Tree, fontdb};
 
 use super::text::FONT;
 
-/// Pixels for each unit of the SVG: 300 for an inch when a chart is 18 cm wide.
+/// Pixels per unit of the SVG: 300 dpi for a chart that is 18 cm wide.
 const SCALE: f32 = 3.0;
 
 static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
@@ -17,24 +17,24 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// Why there is no picture.
+/// Why a picture cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum PngError {
-    /// The text is no SVG.
-    #[error("it is no SVG: {0}")]
+    /// The text is not SVG.
+    #[error("it is not SVG: {0}")]
     Svg(String),
-    /// It is too large to be drawn.
+    /// The picture is too large.
     #[error("{0} by {1} pixels are too many, at most {MAX_PIXELS} either way")]
     TooLarge(u32, u32),
-    /// The pixels could not be packed.
+    /// Encoding failed.
     #[error("cannot be encoded: {0}")]
     Encoding(String),
 }
 
-/// The most pixels either way.
-pub const MAX_PIXELS: u32 = 20_000;
+/// The maximum width and height in pixels.
+const MAX_PIXELS: u32 = 20_000;
 
-/// Draws the SVG as a PNG. The same text gives the same bytes.
+/// Renders SVG as PNG. The same text gives the same bytes.
 pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
     let options = Options { fontdb: FONTS.clone(), font_family: "DejaVu Sans".to_string(), ..Options::default() };
     let tree = Tree::from_str(svg, &options).map_err(|error| PngError::Svg(error.to_string()))?;
@@ -52,7 +52,7 @@ mod tests {
     use crate::plot::text::FAMILY;
 
     #[test]
-    fn letters_come_from_the_bundled_font() {
+    fn text_uses_the_bundled_font() {
         let picture = |text: &str| {
             let svg = format!(
                 r#"<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20" font-family="{FAMILY}"><text x="2" y="15">{text}</text></svg>"#
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_is_refused() {
+    fn rejects_invalid_and_large_pictures() {
         assert!(matches!(png("<html/>"), Err(PngError::Svg(_))));
         let wide = r#"<svg xmlns="http://www.w3.org/2000/svg" width="7000" height="2"/>"#;
         let error = png(wide).unwrap_err().to_string();

@@ -1,15 +1,15 @@
-//! What to draw from a table: the `[[plot]]` block of an experiment, or the options of `hustings plot`.
+//! The specification of a chart: a `[[plot]]` block of an experiment, or the options of `hustings plot`.
 
-/// One chart, as it is asked for.
+/// The specification of a chart.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PlotSpec {
-    /// Its name, safe in a file name; empty where nobody asked for one.
+    /// The name, which is valid in a file name; may be empty.
     pub name: String,
-    /// Its title; empty for one made of `y` and `x`.
+    /// The title; if empty, it is made from `y` and `x`.
     pub title: String,
-    /// The column along the horizontal axis. Words there give bars, numbers give lines.
+    /// The column of the horizontal axis. Text gives bars, numbers give lines.
     pub x: String,
-    /// The column along the vertical axis, or a formula over columns.
+    /// The column of the vertical axis, or a formula over columns.
     pub y: String,
     /// A line for each combination of the values of these columns.
     pub by: Vec<String>,
@@ -17,58 +17,58 @@ pub struct PlotSpec {
     pub facet: Option<String>,
     /// Which axes are logarithmic.
     pub log: Log,
-    /// Lines drawn over the measured ones.
+    /// Formulas to draw over the measured values.
     pub formulas: Vec<Overlay>,
-    /// Only rows that pass all of these are drawn.
+    /// Filters for the rows.
     pub filters: Vec<Filter>,
-    /// What stands at the horizontal axis; otherwise what the column means.
+    /// The label of the horizontal axis; by default the description of the column.
     pub x_label: Option<String>,
-    /// What stands at the vertical axis; otherwise what the column means, or the formula.
+    /// The label of the vertical axis; by default the description of the column, or the formula.
     pub y_label: Option<String>,
 }
 
 /// Which axes are logarithmic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Log {
-    /// The horizontal one.
+    /// Whether the horizontal axis is logarithmic.
     pub x: bool,
-    /// The vertical one.
+    /// Whether the vertical axis is logarithmic.
     pub y: bool,
 }
 
-/// A formula drawn over the measured lines.
+/// A formula to draw over the measured values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Overlay {
-    /// What the legend calls it.
+    /// The name in the legend.
     pub label: String,
-    /// Its value, over columns; `n` is `nodes`.
+    /// The formula over columns; `n` is `nodes`.
     pub y: String,
 }
 
-/// A condition on a column.
+/// Selects rows by the value of a column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Filter {
     /// The column.
     pub column: String,
-    /// A row passes if its value, as text, is one of these; the empty text stands for a missing value.
+    /// The allowed values as text; the empty text stands for a missing value.
     pub values: Vec<String>,
 }
 
-/// Text that names no axes.
+/// The text does not name axes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{0}` names no axes; allowed: x, y, xy, or nothing for linear axes")]
-pub struct NoAxes(pub String);
+#[error("`{0}` does not name axes; allowed: x, y, xy, or nothing for linear axes")]
+pub struct UnknownAxes(pub String);
 
 impl std::str::FromStr for Log {
-    type Err = NoAxes;
+    type Err = UnknownAxes;
 
-    fn from_str(text: &str) -> Result<Self, NoAxes> {
+    fn from_str(text: &str) -> Result<Self, UnknownAxes> {
         match text {
             "" => Ok(Log { x: false, y: false }),
             "x" => Ok(Log { x: true, y: false }),
             "y" => Ok(Log { x: false, y: true }),
             "xy" | "yx" => Ok(Log { x: true, y: true }),
-            _ => Err(NoAxes(text.chars().take(40).collect())),
+            _ => Err(UnknownAxes(text.chars().take(40).collect())),
         }
     }
 }
@@ -78,11 +78,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn axes_are_named_by_letters() {
+    fn axes_parse() {
         assert_eq!("".parse(), Ok(Log::default()));
         assert_eq!("yx".parse(), Ok(Log { x: true, y: true }));
         assert_eq!("y".parse(), Ok(Log { x: false, y: true }));
         let error = "z".parse::<Log>().unwrap_err();
-        assert_eq!(error.to_string(), "`z` names no axes; allowed: x, y, xy, or nothing for linear axes");
+        assert_eq!(error.to_string(), "`z` does not name axes; allowed: x, y, xy, or nothing for linear axes");
     }
 }

@@ -21,8 +21,8 @@ pub(crate) fn results() -> Table {
         ("nodes", "number of nodes", Values::Integers(rows.iter().map(|row| Some(row.1)).collect())),
         ("bandwidth", "", Values::Integers(rows.iter().map(|row| Some(row.2)).collect())),
         ("messages", "messages sent", Values::Integers(rows.iter().map(|row| Some(messages(row))).collect())),
-        ("estimate", "", Values::Reals(vec![None; rows.len()])),
-        ("agreement", "", Values::Flags(rows.iter().map(|row| Some(row.3 == 0)).collect())),
+        ("estimate", "", Values::Floats(vec![None; rows.len()])),
+        ("agreement", "", Values::Bools(rows.iter().map(|row| Some(row.3 == 0)).collect())),
     ];
     let mut table = Table::default();
     for (name, about, values) in columns {
@@ -60,7 +60,7 @@ fn rows_become_panels_lines_and_means() {
 }
 
 #[test]
-fn rows_are_chosen_by_text_and_by_number() {
+fn filters_compare_text_and_numbers() {
     let filter = |column: &str, value: &str| Filter { column: column.into(), values: vec![value.into()] };
     let filters = vec![filter("algorithm", "aefa"), filter("bandwidth", "1e1"), filter("agreement", "true")];
     let chart = Chart::from_table(&results(), &PlotSpec { filters, ..wish() }).unwrap();
@@ -69,10 +69,10 @@ fn rows_are_chosen_by_text_and_by_number() {
 }
 
 #[test]
-fn words_give_bars_and_logarithms_fit_their_numbers() {
+fn text_gives_bars_and_powers_of_two_give_log2() {
     let bars = PlotSpec { x: "algorithm".into(), by: vec!["nodes".into()], facet: None, ..wish() };
     let chart = Chart::from_table(&results(), &bars).unwrap();
-    assert_eq!(chart.x.scale, Scale::Words(vec!["two-tier".into(), "aefa".into()]));
+    assert_eq!(chart.x.scale, Scale::Categories(vec!["two-tier".into(), "aefa".into()]));
     assert_eq!(chart.series, ["nodes = 10", "nodes = 100", "nodes = 1000"]);
     let log = PlotSpec { log: Log { x: true, y: true }, ..wish() };
     let chart = Chart::from_table(&results(), &log).unwrap();
@@ -80,7 +80,7 @@ fn words_give_bars_and_logarithms_fit_their_numbers() {
     let mut powers = Table::default();
     let heading = |name: &str| Heading { name: name.into(), about: "".into() };
     powers.push(heading("nodes"), Values::Integers(vec![Some(16), Some(1 << 20), Some(0)])).unwrap();
-    powers.push(heading("messages"), Values::Reals(vec![Some(1.0), Some(2.0), Some(3.0)])).unwrap();
+    powers.push(heading("messages"), Values::Floats(vec![Some(1.0), Some(2.0), Some(3.0)])).unwrap();
     let chart = Chart::from_table(&powers, &PlotSpec { by: vec![], facet: None, ..log }).unwrap();
     assert_eq!((chart.x.scale, chart.left_out), (Scale::Log2, 1));
 }
@@ -90,7 +90,7 @@ fn overlay(label: &str, y: &str) -> Overlay {
 }
 
 #[test]
-fn formulas_are_curves_or_go_by_row() {
+fn formulas_are_curves_or_evaluated_by_row() {
     let formulas = vec![overlay("2n", "2*n"), overlay("b", "bandwidth"), overlay("m", "messages/2 - 1")];
     let chart = Chart::from_table(&results(), &PlotSpec { formulas, ..wish() }).unwrap();
     let [first, second] = &chart.panels[..] else { panic!("two panels") };
@@ -104,7 +104,7 @@ fn formulas_are_curves_or_go_by_row() {
 }
 
 #[test]
-fn errors_name_the_column_and_the_nearest() {
+fn errors_name_the_column_and_a_suggestion() {
     let filter = |column: &str, value: &str| vec![Filter { column: column.into(), values: vec![value.into()] }];
     let cases: Vec<(PlotSpec, &str)> = vec![
         (
@@ -113,10 +113,7 @@ fn errors_name_the_column_and_the_nearest() {
              estimate, agreement",
         ),
         (PlotSpec { y: "mesages/n".into(), ..wish() }, "y: there is no column `mesages`; the nearest is `messages`"),
-        (
-            PlotSpec { y: "algorithm".into(), ..wish() },
-            "y: column `algorithm` holds words; allowed: columns of numbers",
-        ),
+        (PlotSpec { y: "algorithm".into(), ..wish() }, "y: column `algorithm` is text; allowed: columns of numbers"),
         (PlotSpec { y: "messages*".into(), ..wish() }, "y: `messages*`: column 10: "),
         (PlotSpec { by: vec!["algo".into()], ..wish() }, "by: there is no column `algo`; the nearest is `algorithm`"),
         (PlotSpec { facet: Some("zzz".into()), ..wish() }, "facet: there is no column `zzz`; there are: algorithm"),
@@ -134,11 +131,11 @@ fn errors_name_the_column_and_the_nearest() {
         ),
         (
             PlotSpec { y: "estimate".into(), ..wish() },
-            "nothing can be drawn: of 24 rows, 0 have no number for x (`nodes`) and 24 none for y (`estimate`); ",
+            "nothing can be drawn: of 24 rows, 0 have no number for x (`nodes`) and 24 have none for y (`estimate`); ",
         ),
         (
             PlotSpec { x: "algorithm".into(), log: Log { x: true, y: false }, ..wish() },
-            "log: column `algorithm` holds words, so x cannot be logarithmic; allowed here: y, or nothing",
+            "log: column `algorithm` is text, so x cannot be logarithmic; allowed here: y, or nothing",
         ),
         (
             PlotSpec { formulas: vec![overlay("f", "nodez")], ..wish() },
@@ -146,7 +143,7 @@ fn errors_name_the_column_and_the_nearest() {
         ),
         (
             PlotSpec { formulas: vec![overlay("f", "1/(n-n)")], ..wish() },
-            "formula \"f\": `1/(n-n)` has no value that can be drawn in any row: `1/(n-n)` is no finite number here",
+            "formula \"f\": `1/(n-n)` has no value that can be drawn in any row: `1/(n-n)` is not a finite number here",
         ),
         (
             PlotSpec { formulas: vec![overlay("f", "estimate")], ..wish() },
@@ -154,7 +151,7 @@ fn errors_name_the_column_and_the_nearest() {
         ),
         (
             PlotSpec { formulas: vec![overlay("f", "n"); 9], ..wish() },
-            "formula: 9 formulas are too many, at most 8; choose some with `where`",
+            "formula: 9 formulas are too many, at most 8; select some with `where`",
         ),
     ];
     for (spec, wanted) in cases {

@@ -1,44 +1,44 @@
-//! The columns of a table of findings: those in which something stands.
+//! The non-empty columns of a table of findings.
 
-use crate::findings::{Answer, Finding, Shown};
+use crate::comparison::{DisplayValue, Finding, ItemComparison};
 
-/// What stands in one column.
-type Part = fn(&Finding) -> &Option<Shown>;
+/// Selects the value of a column.
+type Part = fn(&Finding) -> &Option<DisplayValue>;
 
 /// A column of a table of findings.
 pub(super) struct Column {
     pub(super) name: &'static str,
     part: Part,
-    /// Whether all of it is words.
-    pub(super) words: bool,
-    /// The most characters that stand in one of its places.
+    /// Whether all cells are text.
+    pub(super) is_text: bool,
+    /// The length of the longest cell.
     pub(super) longest: usize,
 }
 
 impl Column {
-    /// What stands there, for one finding.
-    pub(super) fn of<'a>(&self, finding: &'a Finding) -> Option<&'a Shown> {
+    /// The value of this column for a finding.
+    pub(super) fn of<'a>(&self, finding: &'a Finding) -> Option<&'a DisplayValue> {
         (self.part)(finding).as_ref()
     }
 }
 
 /// The columns of an item's findings.
-pub(super) fn columns(answer: &Answer) -> Vec<Column> {
+pub(super) fn columns(compared: &ItemComparison) -> Vec<Column> {
     let parts: [(&str, Part); 3] = [
         ("published", |finding| &finding.published),
         ("formula", |finding| &finding.formula),
         ("measured", |finding| &finding.measured),
     ];
     let column = |(name, part): (&'static str, Part)| {
-        let shown: Vec<&Shown> = answer.findings.iter().filter_map(|finding| part(finding).as_ref()).collect();
-        let words = shown.len() == answer.findings.len() && shown.iter().all(|shown| is_words(shown));
+        let shown: Vec<&DisplayValue> = compared.findings.iter().filter_map(|finding| part(finding).as_ref()).collect();
+        let column_is_text = shown.len() == compared.findings.len() && shown.iter().all(|shown| is_text(shown));
         let longest = shown.iter().map(|shown| shown.text.chars().count()).max()?;
-        Some(Column { name, part, words, longest })
+        Some(Column { name, part, is_text: column_is_text, longest })
     };
     parts.into_iter().filter_map(column).collect()
 }
 
-/// Whether it is words, and no number.
-pub(super) fn is_words(shown: &Shown) -> bool {
+/// Whether a value is text rather than a number.
+pub(super) fn is_text(shown: &DisplayValue) -> bool {
     shown.value.is_none()
 }

@@ -1,48 +1,51 @@
-//! The page: one file with everything in it.
+//! The report as a self-contained web page.
 
 use std::fmt::Write;
 
-use super::columns::{columns, is_words};
+use hustings_sim::svg::escape;
+
+use super::columns::{columns, is_text};
 use super::notes::{marks, notes};
-use crate::findings::{Answer, Figure, Study, Verdict, WinnersTable};
+use crate::comparison::{Figure, ItemComparison, PaperComparison, Verdict, WinnersTable};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Everything on one page, which needs no other file and no network.
-pub fn page(studies: &[Study]) -> String {
+/// The whole report on one page, without external files.
+pub(super) fn page(comparisons: &[PaperComparison]) -> String {
     let mut out = String::new();
     let _ = write!(
         out,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>Published figures against measured ones</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
+         <title>Published and measured results</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
     );
-    contents(&mut out, studies);
+    contents(&mut out, comparisons);
     out.push_str("<main>\n");
-    opening(&mut out, studies);
-    studies.iter().for_each(|study| section(&mut out, study));
+    opening(&mut out, comparisons);
+    comparisons.iter().for_each(|comparison| section(&mut out, comparison));
     let _ = write!(
         out,
-        "<footer>Made by Hustings {}. Every number here comes from a simulated run with a fixed seed: \
-         <code>hustings papers --all --out DIR</code> writes the same bytes again. The data of every figure lies beside \
-         this page, in <code>data/</code>.</footer>\n</main>\n</body>\n</html>\n",
+        "<footer>Made by Hustings {}. All measured numbers come from simulated runs with fixed seeds: \
+         <code>hustings papers --all --out DIR</code> reproduces this page byte for byte. The data of every figure is \
+         in <code>data/</code>.</footer>\n</main>\n</body>\n</html>\n",
         env!("CARGO_PKG_VERSION")
     );
     out
 }
 
-fn contents(out: &mut String, studies: &[Study]) {
+fn contents(out: &mut String, comparisons: &[PaperComparison]) {
     out.push_str(
         "<nav aria-label=\"Contents\">\n<p class=\"brand\"><a href=\"#top\">Hustings · papers</a></p>\n<ol>\n",
     );
-    for study in studies {
-        let name = &study.text.name;
-        let _ = write!(out, "<li><a href=\"#{name}\">{}</a>\n<ol>\n", capital(name));
-        for answer in &study.answers {
-            let mark = if answer.findings.iter().all(|finding| finding.verdict.is_settled()) { "" } else { " open" };
-            let title = escaped(&answer.item.title);
-            let _ = writeln!(out, "<li class=\"entry{mark}\"><a href=\"#{name}-{}\">{title}</a></li>", answer.item.id);
+    for comparison in comparisons {
+        let name = &comparison.paper.name;
+        let _ = write!(out, "<li><a href=\"#{name}\">{}</a>\n<ol>\n", display_name(name));
+        for compared in &comparison.items {
+            let mark = if compared.findings.iter().all(|finding| finding.verdict.is_settled()) { "" } else { " open" };
+            let title = escape(&compared.item.title);
+            let _ =
+                writeln!(out, "<li class=\"entry{mark}\"><a href=\"#{name}-{}\">{title}</a></li>", compared.item.id);
         }
         out.push_str("</ol></li>\n");
     }
@@ -52,82 +55,84 @@ fn contents(out: &mut String, studies: &[Study]) {
 const VERDICTS: [Verdict; 6] =
     [Verdict::Equal, Verdict::Explained, Verdict::Yes, Verdict::No, Verdict::Shown, Verdict::Open];
 
-fn opening(out: &mut String, studies: &[Study]) {
+fn opening(out: &mut String, comparisons: &[PaperComparison]) {
     out.push_str(
-        "<header id=\"top\">\n<h1>Published figures against measured ones</h1>\n\
-         <p>Texts on leader election: every table, figure, worked example, formula and claim is held against simulated \
-         runs. Where print and measurement differ the reasons stand below the table, each with the part of the \
-         difference that it makes out: only when these parts add up is a number called <em>explained</em>.</p>\n",
+        "<header id=\"top\">\n<h1>Published and measured results</h1>\n\
+         <p>Every table, figure, worked example, formula and claim of these papers on leader election is compared with \
+         simulated runs. Where a published and a measured value differ, the reasons are listed below the table, each \
+         with the part of the difference that it accounts for. A difference is <em>explained</em> only if these parts \
+         add up to it.</p>\n",
     );
-    out.push_str("<table class=\"summary\">\n<thead><tr><th scope=\"col\">text</th>");
+    out.push_str("<table class=\"summary\">\n<thead><tr><th scope=\"col\">paper</th>");
     for verdict in VERDICTS {
         let _ = write!(out, "<th scope=\"col\">{}</th>", badge(verdict));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
-    for study in studies {
-        let name = &study.text.name;
-        let _ = write!(out, "<tr><th scope=\"row\"><a href=\"#{name}\">{}</a></th>", capital(name));
+    for comparison in comparisons {
+        let name = &comparison.paper.name;
+        let _ = write!(out, "<tr><th scope=\"row\"><a href=\"#{name}\">{}</a></th>", display_name(name));
         for verdict in VERDICTS {
-            let _ = write!(out, "<td>{}</td>", study.count(verdict));
+            let _ = write!(out, "<td>{}</td>", comparison.count(verdict));
         }
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody>\n</table>\n");
     out.push_str(
-        "<p class=\"legend\"><b>equal</b>: the same number, or within what chance allows (three standard errors). \
-         <b>explained</b>: different, and the reasons add up. <b>yes</b>, <b>no</b>: a claim in words that the runs \
-         bear out, or do not. <b>shown</b>: nothing is printed to hold it against. <b>open</b>: nobody knows why. \
-         Intervals in parentheses hold the mean with a confidence of 95 %. <span class=\"ours\">ours</span> marks what is \
-         not in the text: studies it wished for, and drawings that are missing in it.</p>\n</header>\n",
+        "<p class=\"legend\"><b>equal</b>: the values are equal, or differ by at most three standard errors. \
+         <b>explained</b>: they differ, and the reasons add up to the difference. <b>yes</b>, <b>no</b>: the runs \
+         confirm or refute a claim. <b>shown</b>: the paper prints no value to compare with. <b>open</b>: the \
+         difference is not explained. Parentheses contain 95 % confidence intervals of the mean. \
+         <span class=\"ours\">ours</span> marks studies that a paper suggests but does not contain, and drawings that \
+         are missing in it.</p>\n</header>\n",
     );
 }
 
-fn section(out: &mut String, study: &Study) {
-    let text = study.text;
+fn section(out: &mut String, comparison: &PaperComparison) {
+    let paper = comparison.paper;
     let _ = write!(
         out,
         "<section id=\"{}\">\n<h2>{}</h2>\n<p class=\"cite\">{}: <cite>{}</cite></p>\n<p>{}</p>\n\
-         <p class=\"counting\"><b>How it is counted.</b> {}</p>\n",
-        text.name,
-        capital(&text.name),
-        escaped(&text.authors),
-        escaped(&text.title),
-        escaped(&text.about),
-        escaped(&text.counting),
+         <p class=\"counting\"><b>Counting.</b> {}</p>\n",
+        paper.name,
+        display_name(&paper.name),
+        escape(&paper.authors),
+        escape(&paper.title),
+        escape(&paper.about),
+        escape(&paper.counting),
     );
-    for answer in &study.answers {
-        article(out, &text.name, answer);
+    for compared in &comparison.items {
+        article(out, &paper.name, compared);
     }
     out.push_str("</section>\n");
 }
 
-fn article(out: &mut String, text: &str, answer: &Answer) {
-    let item = answer.item;
+fn article(out: &mut String, text: &str, compared: &ItemComparison) {
+    let item = compared.item;
     let id = format!("{text}-{}", item.id);
     let ours = if item.ours { " <span class=\"ours\">ours</span>" } else { "" };
     let _ = write!(
         out,
         "<article id=\"{id}\">\n<h3><a href=\"#{id}\">{}</a>{ours}</h3>\n<p class=\"place\">{}</p>\n",
-        escaped(&item.title),
-        escaped(&item.place),
+        escape(&item.title),
+        escape(&item.place),
     );
     if !item.about.is_empty() {
-        let _ = writeln!(out, "<p>{}</p>", escaped(&item.about));
+        let _ = writeln!(out, "<p>{}</p>", escape(&item.about));
     }
-    if !answer.findings.is_empty() {
-        findings(out, &id, answer);
+    if !compared.findings.is_empty() {
+        findings(out, &id, compared);
     }
-    answer.winners.iter().for_each(|table| winners(out, table));
-    answer.figures.iter().for_each(|one| figure(out, one));
-    if let Some(drawing) = &answer.drawing {
+    compared.winners.iter().for_each(|table| winners(out, table));
+    compared.figures.iter().for_each(|one| figure(out, one));
+    if let Some(drawing) = &compared.drawing {
         let _ = write!(
             out,
-            "<figure class=\"run\">\n{}\n<figcaption>The run, node by node: time goes to the right. \
-             <a href=\"runs/{id}.svg\">SVG</a>, <a href=\"runs/{id}.txt\">every event</a></figcaption>\n</figure>\n",
+            "<figure class=\"run\">\n{}\n<figcaption>The run: a line per node, time from left to right. \
+             <a href=\"runs/{id}.svg\">SVG</a>, <a href=\"runs/{id}.txt\">trace</a></figcaption>\n</figure>\n",
             drawing.svg.trim()
         );
     }
-    let data: Vec<String> = answer
+    let data: Vec<String> = compared
         .experiments
         .iter()
         .map(|name| {
@@ -140,20 +145,20 @@ fn article(out: &mut String, text: &str, answer: &Answer) {
     out.push_str("</article>\n");
 }
 
-fn findings(out: &mut String, id: &str, answer: &Answer) {
-    let notes = notes(answer);
-    let columns = columns(answer);
+fn findings(out: &mut String, id: &str, compared: &ItemComparison) {
+    let notes = notes(compared);
+    let columns = columns(compared);
     out.push_str("<div class=\"scroll\"><table class=\"findings\">\n<thead><tr><th scope=\"col\"></th>");
-    let class = |words: bool| if words { " class=\"words\"" } else { "" };
+    let class = |is_text: bool| if is_text { " class=\"words\"" } else { "" };
     for column in &columns {
-        let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(column.words), column.name);
+        let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(column.is_text), column.name);
     }
     out.push_str("<th scope=\"col\">verdict</th></tr></thead>\n<tbody>\n");
-    for finding in &answer.findings {
-        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escaped(&finding.label));
+    for finding in &compared.findings {
+        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(&finding.label));
         for shown in columns.iter().map(|column| column.of(finding)) {
-            let text = shown.map_or_else(String::new, |shown| escaped(&shown.text));
-            let _ = write!(out, "<td{}>{text}</td>", class(shown.is_some_and(is_words)));
+            let text = shown.map_or_else(String::new, |shown| escape(&shown.text));
+            let _ = write!(out, "<td{}>{text}</td>", class(shown.is_some_and(is_text)));
         }
         let mut verdict = badge(finding.verdict);
         for (number, amount) in marks(finding, &notes) {
@@ -166,9 +171,9 @@ fn findings(out: &mut String, id: &str, answer: &Answer) {
         return;
     }
     out.push_str("<ol class=\"notes\">\n");
-    for (because, number) in notes.iter().zip(1..) {
-        let kind = because.kind.map_or_else(String::new, |kind| format!("<b>{}</b> ", kind.name()));
-        let _ = writeln!(out, "<li id=\"{id}-{number}\">{kind}{}</li>", escaped(&because.says));
+    for (reason, number) in notes.iter().zip(1..) {
+        let kind = reason.kind.map_or_else(String::new, |kind| format!("<b>{}</b> ", kind.name()));
+        let _ = writeln!(out, "<li id=\"{id}-{number}\">{kind}{}</li>", escape(&reason.says));
     }
     out.push_str("</ol>\n");
 }
@@ -188,17 +193,17 @@ fn winners(out: &mut String, table: &WinnersTable) {
     let _ = write!(
         out,
         "<div class=\"scroll\"><table class=\"winners\">\n<caption>{}</caption>\n<thead><tr><th scope=\"col\">{}</th>",
-        escaped(&table.title),
-        escaped(&table.axes.0)
+        escape(&table.title),
+        escape(&table.axes.0)
     );
     for column in &table.columns {
-        let _ = write!(out, "<th scope=\"col\">{} = {column}</th>", escaped(&table.axes.1));
+        let _ = write!(out, "<th scope=\"col\">{} = {column}</th>", escape(&table.axes.1));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for (head, cells) in &table.rows {
         let _ = write!(out, "<tr><th scope=\"row\">{head}</th>");
         for cell in cells {
-            let _ = write!(out, "<td>{}</td>", escaped(cell));
+            let _ = write!(out, "<td>{}</td>", escape(cell));
         }
         out.push_str("</tr>\n");
     }
@@ -209,16 +214,11 @@ fn badge(verdict: Verdict) -> String {
     format!("<span class=\"badge {verdict}\">{verdict}</span>")
 }
 
-fn capital(name: &str) -> String {
+fn display_name(name: &str) -> String {
     let mut signs = name.chars();
     let first = signs.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     match name {
         "mcmaster" => "McMaster".to_string(),
         _ => first + signs.as_str(),
     }
-}
-
-/// Text in which nothing is taken for markup.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

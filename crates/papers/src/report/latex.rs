@@ -1,49 +1,51 @@
-//! Tables for LaTeX, with booktabs.
+//! Findings as LaTeX tables (booktabs).
 
 use std::fmt::Write;
 
 use super::columns::{Column, columns};
 use super::notes::{marks, notes};
-use crate::findings::{Answer, Study, WinnersTable};
+use crate::comparison::{ItemComparison, PaperComparison, WinnersTable};
 
-/// A column with more characters than this in one of its places breaks its lines: so much fits beside the others.
-const MAX_ON_A_LINE: usize = 16;
+/// A column with longer cells wraps its lines.
+const MAX_UNWRAPPED: usize = 16;
 
-/// All items of a text that have findings, a table each; to be included in a document.
-pub fn tables(study: &Study) -> String {
-    let text = study.text;
+/// A table for each item of a paper that has findings, to be included in a document.
+pub(super) fn tables(comparison: &PaperComparison) -> String {
+    let paper = comparison.paper;
     let mut out = String::new();
-    let _ = writeln!(out, "% {}: {}", text.authors, text.title);
+    let _ = writeln!(out, "% {}: {}", paper.authors, paper.title);
     let _ = writeln!(out, "% \\usepackage{{booktabs,tabularx}}");
-    let _ = writeln!(out, "% {}\n", text.counting);
-    for answer in study.answers.iter().filter(|answer| !answer.findings.is_empty() || !answer.winners.is_empty()) {
-        if !answer.findings.is_empty() {
-            one(&mut out, study, answer);
+    let _ = writeln!(out, "% {}\n", paper.counting);
+    for compared in
+        comparison.items.iter().filter(|compared| !compared.findings.is_empty() || !compared.winners.is_empty())
+    {
+        if !compared.findings.is_empty() {
+            one(&mut out, comparison, compared);
         }
-        for (table, number) in answer.winners.iter().zip(1..) {
-            winners(&mut out, table, &format!("{}-{}-{number}", text.name, answer.item.id));
+        for (table, number) in compared.winners.iter().zip(1..) {
+            winners(&mut out, table, &format!("{}-{}-{number}", paper.name, compared.item.id));
         }
     }
     out
 }
 
-fn one(out: &mut String, study: &Study, answer: &Answer) {
-    let notes = notes(answer);
+fn one(out: &mut String, comparison: &PaperComparison, compared: &ItemComparison) {
+    let notes = notes(compared);
     let _ = writeln!(out, "\\begin{{table}}\n  \\centering\\small");
     let _ = writeln!(
         out,
         "  \\caption{{{} ({}, {})}}",
-        escaped(&answer.item.title),
-        study.text.name,
-        escaped(&answer.item.place)
+        escaped(&compared.item.title),
+        comparison.paper.name,
+        escaped(&compared.item.place)
     );
-    let _ = writeln!(out, "  \\label{{tab:{}-{}}}", study.text.name, answer.item.id);
-    let columns = columns(answer);
+    let _ = writeln!(out, "  \\label{{tab:{}-{}}}", comparison.paper.name, compared.item.id);
+    let columns = columns(compared);
     let kinds: String = columns.iter().map(kind).collect();
-    let _ = writeln!(out, "  \\begin{{tabularx}}{{\\linewidth}}{{{BROKEN}{kinds}l}}\n    \\toprule");
+    let _ = writeln!(out, "  \\begin{{tabularx}}{{\\linewidth}}{{{WRAPPED}{kinds}l}}\n    \\toprule");
     let heads: String = columns.iter().map(|column| format!(" & {}", column.name)).collect();
     let _ = writeln!(out, "    {heads} & \\\\\n    \\midrule");
-    for finding in &answer.findings {
+    for finding in &compared.findings {
         let mut verdict = finding.verdict.to_string();
         for (number, amount) in marks(finding, &notes) {
             let _ = write!(verdict, " {}$^{{{number}}}$", escaped(&amount));
@@ -53,20 +55,20 @@ fn one(out: &mut String, study: &Study, answer: &Answer) {
         let _ = writeln!(out, "    {}{cells} & {verdict} \\\\", escaped(&finding.label));
     }
     let _ = writeln!(out, "    \\bottomrule\n  \\end{{tabularx}}");
-    for (because, number) in notes.iter().zip(1..) {
-        let _ = writeln!(out, "  \\par\\raggedright\\footnotesize $^{{{number}}}$ {}", escaped(&because.says));
+    for (reason, number) in notes.iter().zip(1..) {
+        let _ = writeln!(out, "  \\par\\raggedright\\footnotesize $^{{{number}}}$ {}", escaped(&reason.says));
     }
     let _ = writeln!(out, "\\end{{table}}\n");
 }
 
-/// A column that takes its share of the width and breaks its lines.
-const BROKEN: &str = ">{\\raggedright\\arraybackslash}X";
+/// The column type of wrapped text.
+const WRAPPED: &str = ">{\\raggedright\\arraybackslash}X";
 
-/// How a column is set: numbers to the right, words to the left, and what is long in several lines.
+/// The column type: numbers are aligned right, text left, and long text is wrapped.
 fn kind(column: &Column) -> &'static str {
     match column {
-        Column { longest, .. } if *longest > MAX_ON_A_LINE => BROKEN,
-        Column { words: true, .. } => "l",
+        Column { longest, .. } if *longest > MAX_UNWRAPPED => WRAPPED,
+        Column { is_text: true, .. } => "l",
         _ => "r",
     }
 }
@@ -85,7 +87,7 @@ fn winners(out: &mut String, table: &WinnersTable, label: &str) {
     let _ = writeln!(out, "    \\bottomrule\n  \\end{{tabular}}\n\\end{{table}}\n");
 }
 
-/// Text with everything that LaTeX would take for something else made plain.
+/// Escapes text for LaTeX.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut inside = false;
@@ -135,7 +137,7 @@ mod tests {
     use super::escaped;
 
     #[test]
-    fn signs_of_latex_are_made_plain() {
+    fn escapes_special_characters() {
         assert_eq!(escaped("50 % of n_1 & {a}"), "50 \\% of n\\_1 \\& \\{a\\}");
         assert_eq!(escaped("n²·p.u ≤ \\"), "n$^2$$\\cdot$p.u $\\le$ \\textbackslash{}");
         assert_eq!(escaped("\"8 steps\""), "``8 steps''");

@@ -1,21 +1,21 @@
 use super::*;
-use crate::findings::{Answer, Because, Finding, Shown, Verdict};
-use crate::texts::ReasonKind;
+use crate::comparison::{AppliedReason, DisplayValue, Finding, ItemComparison, Verdict};
+use crate::published::ReasonKind;
 
-/// A study with one finding of each sort, and signs that markup could take for its own.
-fn study() -> Study {
-    let text = texts::find("datley").expect("it is one of the five");
+/// A comparison with findings of several verdicts, and text that needs escaping.
+fn comparison() -> PaperComparison {
+    let paper = published::find("datley").expect("the paper exists");
     let finding = |label: &str, verdict, reasons| Finding {
         label: label.to_string(),
-        published: Some(Shown::value(4.0)),
-        formula: Some(Shown::formula("n^2", 5.0)),
-        measured: Some(Shown::mean(5.5, Some((5.0, 6.0)))),
+        published: Some(DisplayValue::value(4.0)),
+        formula: Some(DisplayValue::formula("n^2", 5.0)),
+        measured: Some(DisplayValue::mean(5.5, Some((5.0, 6.0)))),
         verdict,
         reasons,
     };
-    let why = Because { kind: Some(ReasonKind::Counting), says: "1 < 2 & so on".to_string(), amount: Some(1.5) };
-    let answer = Answer {
-        item: &text.items[0],
+    let why = AppliedReason { kind: Some(ReasonKind::Counting), says: "1 < 2 & so on".to_string(), amount: Some(1.5) };
+    let compared = ItemComparison {
+        item: &paper.items[0],
         findings: vec![
             finding("a < b", Verdict::Explained, vec![why.clone()]),
             finding("c", Verdict::Explained, vec![why]),
@@ -26,12 +26,12 @@ fn study() -> Study {
         winners: Vec::new(),
         experiments: vec!["datley-best".to_string()],
     };
-    Study { text, answers: vec![answer] }
+    PaperComparison { paper, items: vec![compared] }
 }
 
 #[test]
-fn the_page_has_anchors_escapes_text_and_tells_each_reason_once() {
-    let page = html::page(&[study()]);
+fn the_page_has_anchors_escaped_text_and_each_reason_once() {
+    let page = html::page(&[comparison()]);
     for part in
         ["id=\"datley-table-1\"", "href=\"#datley-table-1\"", "a &lt; b", "n² = 5", "5.5 (5 to 6)", "+1.5<sup>1</sup>"]
     {
@@ -45,28 +45,27 @@ fn the_page_has_anchors_escapes_text_and_tells_each_reason_once() {
     }
 }
 
-/// Words in a column for numbers push all others off the page.
 #[test]
-fn latex_breaks_long_lines_and_leaves_empty_columns_out() {
-    let mut study = study();
-    let spec = |study: &Study| {
-        let tex = latex::tables(study);
+fn latex_wraps_long_cells_and_omits_empty_columns() {
+    let mut comparison = comparison();
+    let spec = |comparison: &PaperComparison| {
+        let tex = latex::tables(comparison);
         let line = tex.lines().find(|line| line.contains("{tabularx}")).expect("there is a table").to_string();
         line.replace(">{\\raggedright\\arraybackslash}X", "X")
     };
-    assert_eq!(spec(&study), "  \\begin{tabularx}{\\linewidth}{Xrrrl}");
-    for finding in &mut study.answers[0].findings {
+    assert_eq!(spec(&comparison), "  \\begin{tabularx}{\\linewidth}{Xrrrl}");
+    for finding in &mut comparison.items[0].findings {
         finding.formula = None;
-        finding.published = Some(Shown::words("messages grow with n to the power: 0.9 to 1.1"));
-        finding.measured = Some(Shown::words("tick 3: 2 of 2"));
+        finding.published = Some(DisplayValue::text("messages grow with n to the power: 0.9 to 1.1"));
+        finding.measured = Some(DisplayValue::text("tick 3: 2 of 2"));
     }
-    assert_eq!(spec(&study), "  \\begin{tabularx}{\\linewidth}{XXll}");
-    assert!(latex::tables(&study).contains("\n     & published & measured & \\\\\n"));
+    assert_eq!(spec(&comparison), "  \\begin{tabularx}{\\linewidth}{XXll}");
+    assert!(latex::tables(&comparison).contains("\n     & published & measured & \\\\\n"));
 }
 
 #[test]
 fn latex_has_a_table_for_each_item() {
-    let tex = latex::tables(&study());
+    let tex = latex::tables(&comparison());
     for part in [
         "\\toprule",
         "\\label{tab:datley-table-1}",
@@ -79,10 +78,10 @@ fn latex_has_a_table_for_each_item() {
 }
 
 #[test]
-fn findings_make_a_table() {
-    let table = data::findings(&[study()]).unwrap();
+fn findings_form_a_table() {
+    let table = data::findings(&[comparison()]).unwrap();
     assert_eq!(table.rows(), 3);
-    assert_eq!(table.cell(0, "text").to_string(), "datley");
+    assert_eq!(table.cell(0, "paper").to_string(), "datley");
     assert_eq!(table.cell(0, "verdict").to_string(), "explained");
     assert_eq!(table.cell(1, "measured").number(), Some(5.5));
     assert_eq!((table.cell(1, "low").number(), table.cell(1, "high").number()), (Some(5.0), Some(6.0)));

@@ -1,4 +1,4 @@
-//! How long a sweep takes: guessed from a few runs, and told better while it goes on.
+//! Estimates of how long a sweep takes: from a few runs beforehand, and from its progress.
 
 use std::str::FromStr;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -9,9 +9,9 @@ use hustings_sim::topology::Topology;
 use super::log::Frame;
 use super::results::Results;
 use super::runner::once;
-use crate::experiment::{Experiment, Mistake, Point};
+use crate::experiment::{Experiment, ExperimentError, Point};
 
-/// About how many nodes a point has.
+/// The approximate number of nodes of a point.
 pub(super) fn size(experiment: &Experiment, point: &Point) -> f64 {
     let nodes = experiment.value(point, "nodes").and_then(|nodes| nodes.parse().ok());
     let topology = || Topology::from_str(experiment.value(point, "topology")?).ok()?.size().map(|size| size as f64);
@@ -19,37 +19,37 @@ pub(super) fn size(experiment: &Experiment, point: &Point) -> f64 {
     nodes.or_else(topology).or_else(ids).unwrap_or(8.0).max(1.0)
 }
 
-/// What a run costs if nothing else is known: most algorithms send about so many messages.
+/// The assumed cost of a run: about the number of messages of most algorithms.
 fn weight(size: f64) -> f64 {
     size * (size + 1.0).log2()
 }
 
-/// The time left, from what the runs so far took.
-pub(super) struct Clock {
-    points: Vec<Timed>,
+/// Estimates the remaining time from the runs so far.
+pub(super) struct RemainingTime {
+    points: Vec<TimedPoint>,
     repetitions: u64,
     threads: f64,
     seconds: f64,
     weight: f64,
 }
 
-struct Timed {
+struct TimedPoint {
     weight: f64,
     missing: u64,
     runs: u64,
     seconds: f64,
 }
 
-impl Clock {
+impl RemainingTime {
     pub(super) fn new(experiment: &Experiment, results: &Results, threads: usize) -> Self {
         let repetitions = u64::from(experiment.repetitions);
         let timed = |(point, index): (&Point, u64)| {
             let runs = index * repetitions..(index + 1) * repetitions;
             let missing = runs.filter(|run| !results.has(*run)).count() as u64;
-            Timed { weight: weight(size(experiment, point)), missing, runs: 0, seconds: 0.0 }
+            TimedPoint { weight: weight(size(experiment, point)), missing, runs: 0, seconds: 0.0 }
         };
         let points = experiment.points().iter().zip(0..).map(timed).collect();
-        Clock { points, repetitions, threads: threads.max(1) as f64, seconds: 0.0, weight: 0.0 }
+        RemainingTime { points, repetitions, threads: threads.max(1) as f64, seconds: 0.0, weight: 0.0 }
     }
 
     pub(super) fn add(&mut self, frame: &Frame, took: Duration) {
@@ -62,7 +62,7 @@ impl Clock {
         self.weight += point.weight * runs as f64;
     }
 
-    /// How long the rest takes; `None` before anything is known.
+    /// The remaining time; `None` before the first run.
     pub(super) fn left(&self) -> Option<Duration> {
         if self.weight == 0.0 {
             return None;
@@ -76,35 +76,39 @@ impl Clock {
     }
 }
 
-/// How many points are tried at most, and for how long.
+/// The maximum number of points that are tried, and the time limit.
 const MAX_TRIED: usize = 60;
-const LONGEST: Duration = Duration::from_secs(3);
+const TIME_LIMIT: Duration = Duration::from_secs(3);
 
-/// How long all runs take, as far as a few of them tell.
+/// The estimated duration of all runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Guess {
-    /// So long.
+pub struct DurationEstimate {
+    /// The duration.
     pub time: Duration,
-    /// Whether it takes longer than that, nobody knows how much: not even one run came to its end in time.
+    /// Whether `time` is only a lower bound, because not a single run ended within the time limit.
     pub at_least: bool,
 }
 
-/// A guess of how long all runs take, from a few of them. A run that takes too long is left behind, and ends with the
-/// program at the latest.
-pub fn estimate(experiment: &Experiment, threads: usize) -> Result<Guess, Mistake> {
-    estimate_within(experiment, threads, LONGEST)
+/// Estimates the duration of all runs from a few of them. A run that exceeds the time limit continues in the
+/// background until the program ends.
+pub fn estimate(experiment: &Experiment, threads: usize) -> Result<DurationEstimate, ExperimentError> {
+    estimate_within(experiment, threads, TIME_LIMIT)
 }
 
-pub(super) fn estimate_within(experiment: &Experiment, threads: usize, patience: Duration) -> Result<Guess, Mistake> {
+pub(super) fn estimate_within(
+    experiment: &Experiment,
+    threads: usize,
+    time_limit: Duration,
+) -> Result<DurationEstimate, ExperimentError> {
     let mut order: Vec<(f64, usize)> =
         experiment.points().iter().map(|point| size(experiment, point)).zip(0..).collect();
-    // Small ones first: with luck they tell how the cost grows before the time is up.
+    // Small points run first, so that the growth of the cost is known before the time limit.
     order.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let begun = Instant::now();
     let trials = trials(experiment, order.iter().step_by(order.len().div_ceil(MAX_TRIED)).map(|(_, at)| *at).collect());
     let mut tried: Vec<(&str, f64, f64)> = Vec::new();
     let is_late = loop {
-        match trials.recv_timeout(patience.saturating_sub(begun.elapsed())) {
+        match trials.recv_timeout(time_limit.saturating_sub(begun.elapsed())) {
             Ok(trial) => {
                 let (at, took) = trial?;
                 let point = &experiment.points()[at];
@@ -113,28 +117,29 @@ pub(super) fn estimate_within(experiment: &Experiment, threads: usize, patience:
             Err(error) => break error == RecvTimeoutError::Timeout,
         }
     };
-    let least = begun.elapsed().as_secs_f64();
-    let guessed = |(size, at): &(f64, usize)| guess(&tried, algorithm(experiment, &experiment.points()[*at]), *size);
+    let elapsed = begun.elapsed().as_secs_f64();
+    let estimated =
+        |(size, at): &(f64, usize)| seconds_of_run(&tried, algorithm(experiment, &experiment.points()[*at]), *size);
     let at_least = is_late && tried.is_empty();
-    let total: f64 = if at_least { least * order.len() as f64 } else { order.iter().map(guessed).sum() };
-    // Threads without a run of their own help nobody.
+    let total: f64 = if at_least { elapsed * order.len() as f64 } else { order.iter().map(estimated).sum() };
+    // Threads beyond the number of runs do not help.
     let at_once = (threads.max(1) as f64).min(experiment.runs() as f64);
     let seconds = total * f64::from(experiment.repetitions) / at_once;
-    Ok(Guess { time: Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX), at_least })
+    Ok(DurationEstimate { time: Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX), at_least })
 }
 
-/// Tries these points one after another, each on its own clock, until nobody listens.
-fn trials(experiment: &Experiment, points: Vec<usize>) -> Receiver<Result<(usize, Duration), Mistake>> {
-    let (home, trials) = mpsc::channel();
+/// Runs each of these points once and sends its duration, until the receiver is dropped.
+fn trials(experiment: &Experiment, points: Vec<usize>) -> Receiver<Result<(usize, Duration), ExperimentError>> {
+    let (sender, trials) = mpsc::channel();
     let experiment = experiment.clone();
     std::thread::spawn(move || {
         for at in points {
             let point = &experiment.points()[at];
-            let held = experiment.prepare(point).and_then(|mut prepared| {
+            let trial = experiment.prepare(point).and_then(|mut prepared| {
                 let begun = Instant::now();
                 once(&experiment, point, &mut prepared, 0).map(|_| (at, begun.elapsed()))
             });
-            if home.send(held).is_err() {
+            if sender.send(trial).is_err() {
                 return;
             }
         }
@@ -146,8 +151,8 @@ fn algorithm<'a>(experiment: &Experiment, point: &'a Point) -> &'a str {
     experiment.value(point, "algorithm").map_or("", |name| name)
 }
 
-/// The seconds of one run: those of the nearest size that was tried with the algorithm, scaled.
-fn guess(tried: &[(&str, f64, f64)], algorithm: &str, size: f64) -> f64 {
+/// The seconds of one run, scaled from the nearest size that was tried with the algorithm.
+fn seconds_of_run(tried: &[(&str, f64, f64)], algorithm: &str, size: f64) -> f64 {
     let same: Vec<(f64, f64)> =
         tried.iter().filter(|(name, ..)| *name == algorithm).map(|&(_, size, took)| (size, took)).collect();
     let same = if same.is_empty() { tried.iter().map(|&(_, size, took)| (size, took)).collect() } else { same };
@@ -155,8 +160,9 @@ fn guess(tried: &[(&str, f64, f64)], algorithm: &str, size: f64) -> f64 {
     let Some(&(near, took)) = same.iter().min_by(|(a, _), (b, _)| distance(*a).total_cmp(&distance(*b))) else {
         return 0.0;
     };
-    // How fast the cost grows, between the smallest and the greatest size that was tried.
+    // The growth of the cost between the smallest and the largest size that was tried.
     let (low, high) = (same[0], same[same.len() - 1]);
-    let grows = if high.0 > 2.0 * low.0 && low.1 > 0.0 { (high.1 / low.1).ln() / (high.0 / low.0).ln() } else { 1.2 };
-    took * (size / near).powf(grows.clamp(0.5, 3.0))
+    let exponent =
+        if high.0 > 2.0 * low.0 && low.1 > 0.0 { (high.1 / low.1).ln() / (high.0 / low.0).ln() } else { 1.2 };
+    took * (size / near).powf(exponent.clamp(0.5, 3.0))
 }

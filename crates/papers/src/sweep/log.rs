@@ -1,8 +1,8 @@
-//! The log of a sweep under way: what is in it survives the end of the process.
+//! The log of a running sweep, from which it can be resumed.
 //!
-//! A sign, then frames: length, checksum, contents. The first frame says which experiment it is; each other one holds
-//! some runs. A frame that was cut off, or whose checksum is wrong, and all behind it, is dropped when the sweep goes
-//! on.
+//! A log is a magic number, then frames of length, checksum and contents. The first frame identifies the experiment;
+//! each other frame holds some runs. On resumption, the first incomplete or damaged frame and everything after it are
+//! dropped.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -15,16 +15,16 @@ use super::measure::Measured;
 use super::{SweepError, VERSION};
 use crate::experiment::Experiment;
 
-/// The first bytes of every log. The digit is the version of its form.
-const SIGN: &[u8; 16] = b"hustings log  1\n";
+/// The first bytes of every log. The digit is the version of the format.
+const MAGIC: &[u8; 16] = b"hustings log  1\n";
 
-/// The longest frame that is read.
+/// The maximum length of a frame.
 const MAX_BYTES: u32 = 1 << 28;
 
-/// How long written frames may wait for the disk. The end of the process loses none of them; that of the machine does.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How often frames are synced to disk. A crash of the machine, not of the process, loses frames since the last sync.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Which experiment a log is of.
+/// Identifies the experiment of a log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Header {
     name: String,
@@ -35,15 +35,15 @@ struct Header {
     fingerprint: u64,
 }
 
-/// Runs that follow each other.
+/// Consecutive runs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Frame {
-    /// The number of the first one.
+    /// The number of the first run.
     pub(crate) first: u64,
     pub(crate) runs: Vec<Measured>,
 }
 
-/// A log that is being written.
+/// An open log.
 #[derive(Debug)]
 pub(crate) struct Log {
     file: File,
@@ -63,38 +63,39 @@ impl Header {
         }
     }
 
-    /// In what it differs from what is wanted.
-    fn differs(&self, wanted: &Header) -> Option<String> {
-        let differs = |what: &str, found: String, wanted: String| Some(format!("its {what} is {found}, not {wanted}"));
+    /// The difference to the expected header.
+    fn differs(&self, expected: &Header) -> Option<String> {
+        let differs =
+            |what: &str, found: String, expected: String| Some(format!("its {what} is {found}, not {expected}"));
         match self {
-            _ if self == wanted => None,
-            _ if self.name != wanted.name => differs("name", self.name.clone(), wanted.name.clone()),
-            _ if self.version != wanted.version => {
-                differs("program's version", self.version.clone(), wanted.version.clone())
+            _ if self == expected => None,
+            _ if self.name != expected.name => differs("name", self.name.clone(), expected.name.clone()),
+            _ if self.version != expected.version => {
+                differs("program's version", self.version.clone(), expected.version.clone())
             }
-            _ if self.seed != wanted.seed => differs("seed", self.seed.to_string(), wanted.seed.to_string()),
-            _ if self.repetitions != wanted.repetitions => {
-                differs("number of repetitions", self.repetitions.to_string(), wanted.repetitions.to_string())
+            _ if self.seed != expected.seed => differs("seed", self.seed.to_string(), expected.seed.to_string()),
+            _ if self.repetitions != expected.repetitions => {
+                differs("number of repetitions", self.repetitions.to_string(), expected.repetitions.to_string())
             }
-            _ if self.points != wanted.points => {
-                differs("number of points", self.points.to_string(), wanted.points.to_string())
+            _ if self.points != expected.points => {
+                differs("number of points", self.points.to_string(), expected.points.to_string())
             }
-            _ => Some("its settings are others".to_string()),
+            _ => Some("its settings differ".to_string()),
         }
     }
 }
 
 impl Log {
-    /// A new log; one that was there is gone.
+    /// Creates a log, or replaces an existing one.
     pub(crate) fn create(path: &Path, experiment: &Experiment) -> Result<Log, SweepError> {
         let wrong = |error| SweepError::file(path, error);
-        // Not emptied before it is ours.
+        // The file is truncated only after it is locked.
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(wrong)?;
         lock(&file, path)?;
         Log::begin(file, path, &opening(experiment).map_err(wrong)?)
     }
 
-    /// Puts the opening into a file that is ours, and nothing else.
+    /// Truncates a locked file and writes the opening.
     fn begin(mut file: File, path: &Path, opening: &[u8]) -> Result<Log, SweepError> {
         let emptied = file.set_len(0).and_then(|()| file.rewind());
         let written = emptied.and_then(|()| file.write_all(opening)).and_then(|()| file.sync_data());
@@ -102,13 +103,13 @@ impl Log {
         Ok(Log { file, path: path.to_path_buf(), synced: Instant::now() })
     }
 
-    /// The log of a sweep that stopped, its frames, and how many bytes at its end were of no use.
+    /// Opens the log of an interrupted sweep. Returns its frames and the number of damaged bytes at its end.
     pub(crate) fn resume(path: &Path, experiment: &Experiment) -> Result<(Log, Vec<Frame>, u64), SweepError> {
         let wrong = |error| SweepError::file(path, error);
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(wrong)?;
         lock(&file, path)?;
         let length = file.metadata().map_err(wrong)?.len();
-        // Whoever was stopped while the opening was written has run nothing.
+        // A sweep that was interrupted while it wrote the opening has no runs.
         let opening = opening(experiment).map_err(wrong)?;
         if length < opening.len() as u64 {
             let mut begun = Vec::new();
@@ -120,7 +121,7 @@ impl Log {
         let mut reader = FrameReader { source: BufReader::new(&file), good: 0 };
         let foreign = |reason: String| SweepError::Foreign { path: path.to_path_buf(), reason };
         let Some(header) = reader.header().map_err(wrong)? else {
-            return Err(foreign("it is no log of a sweep".to_string()));
+            return Err(foreign("it is not the log of a sweep".to_string()));
         };
         if let Some(reason) = header.differs(&Header::of(experiment)) {
             return Err(foreign(reason));
@@ -145,7 +146,7 @@ impl Log {
         let mut bytes = Vec::new();
         let encoded = frames.iter().try_for_each(|frame| enframe(&mut bytes, frame));
         encoded.and_then(|()| self.file.write_all(&bytes)).map_err(|error| SweepError::file(&self.path, error))?;
-        if self.synced.elapsed() >= PATIENCE { self.sync() } else { Ok(()) }
+        if self.synced.elapsed() >= SYNC_INTERVAL { self.sync() } else { Ok(()) }
     }
 
     /// Waits until everything is on the disk.
@@ -155,20 +156,20 @@ impl Log {
     }
 }
 
-/// Two processes must not write one log.
+/// Locks the log, so that only one process writes it.
 fn lock(file: &File, path: &Path) -> Result<(), SweepError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(SweepError::Busy { path: path.to_path_buf() }),
-        // Some file systems know no locks; that is no reason not to work there.
+        // Some file systems have no locks; a sweep works there without one.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
         Err(TryLockError::Error(error)) => Err(SweepError::file(path, error)),
     }
 }
 
-/// What stands at the beginning of an experiment's log.
+/// The beginning of the log of an experiment.
 fn opening(experiment: &Experiment) -> io::Result<Vec<u8>> {
-    let mut bytes = SIGN.to_vec();
+    let mut bytes = MAGIC.to_vec();
     enframe(&mut bytes, &Header::of(experiment))?;
     Ok(bytes)
 }
@@ -190,16 +191,16 @@ struct FrameReader<R> {
 
 impl<R: Read> FrameReader<R> {
     fn header(&mut self) -> io::Result<Option<Header>> {
-        match self.bytes(SIGN.len())? {
-            Some(sign) if sign == SIGN => {
-                self.good = SIGN.len() as u64;
+        match self.bytes(MAGIC.len())? {
+            Some(magic) if magic == MAGIC => {
+                self.good = MAGIC.len() as u64;
                 self.frame()
             }
             _ => Ok(None),
         }
     }
 
-    /// The next frame; `None` at the end, or where the rest is of no use.
+    /// The next frame; `None` at the end or at a damaged frame.
     fn frame<T: for<'de> Deserialize<'de>>(&mut self) -> io::Result<Option<T>> {
         let Some(head) = self.bytes(8)? else { return Ok(None) };
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -218,7 +219,7 @@ impl<R: Read> FrameReader<R> {
         Ok(read)
     }
 
-    /// So many bytes; `None` if there are fewer.
+    /// Reads `count` bytes; `None` if there are fewer.
     fn bytes(&mut self, count: usize) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
         self.source.by_ref().take(count as u64).read_to_end(&mut bytes)?;

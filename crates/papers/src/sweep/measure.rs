@@ -1,24 +1,24 @@
-//! One run of a point, and what is kept of it.
+//! One run of a point and its metrics.
 
 use hustings_sim::outcome::Outcome;
 use hustings_sim::simulate::Refusal;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::phase::Known;
-use crate::experiment::{Prepared, Trouble};
+use crate::experiment::phase::FirstPhase;
+use crate::experiment::{Diagnostic, Prepared};
 
-/// What is kept of a run.
+/// The result of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Measured {
     pub(crate) nodes: u32,
     pub(crate) links: u64,
-    /// `None` where the first run showed no leader, or never got quiet, so that there was no second.
+    /// `None` if there was no second run, because the first had no leader or never became quiet.
     pub(crate) metrics: Option<Metrics>,
-    /// The first run, where there was one. Boxed: most have none, and there may be millions of these.
+    /// The first of two runs. Boxed, because most points have only one and there may be millions of results.
     pub(crate) before: Option<Box<Before>>,
 }
 
-/// The figures of a run. With two phases they are those of the second, and some of them differences.
+/// The metrics of a run. With two phases they describe the second, and some are differences.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Metrics {
     pub(crate) leader: Option<u32>,
@@ -41,7 +41,7 @@ pub(crate) struct Metrics {
     pub(crate) expected: Option<u64>,
 }
 
-/// What is kept of the first of two runs.
+/// The metrics of the first of two runs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Before {
     pub(crate) messages: i64,
@@ -51,10 +51,10 @@ pub(crate) struct Before {
     pub(crate) quiescent: Option<i64>,
 }
 
-/// Why a run could not be held.
+/// Why a run failed.
 pub(crate) enum Failed {
     Refused(Refusal),
-    Trouble(Trouble),
+    Diagnostic(Diagnostic),
 }
 
 impl From<Refusal> for Failed {
@@ -64,7 +64,7 @@ impl From<Refusal> for Failed {
 }
 
 impl Prepared {
-    /// Holds one election, or two where faults depend on the first.
+    /// Runs one election, or two if faults depend on the first.
     pub(crate) fn measure(&mut self, seed: u64) -> Result<Measured, Failed> {
         self.request.seed = seed;
         let first = self.election.plan(&self.request)?.scenario;
@@ -83,15 +83,15 @@ impl Prepared {
             agreed: whole.agreed,
             quiescent: whole.quiescent,
         }));
-        // Without a message nothing was ever busy.
+        // A run without messages is quiet from the start.
         let quiet = if outcome.hung { None } else { Some(outcome.time.quiescent.unwrap_or(0)) };
         let (Some(leader), Some(quiet)) = (outcome.leader, quiet) else {
             return Ok(Measured { nodes, links, metrics: None, before });
         };
-        let request = self.second(seed, &first.starts, Known { leader, quiet }).map_err(Failed::Trouble)?;
+        let request = self.second(seed, &first.starts, FirstPhase { leader, quiet }).map_err(Failed::Diagnostic)?;
         let second = self.election.plan(&request)?.scenario;
         let metrics = Metrics::of(&self.election.run(&second));
-        // Faults at a tick of their own divide nothing: then the second run counts as a whole.
+        // If no fault depends on `quiet`, the second run is measured as a whole.
         let metrics = if self.after_quiet { metrics.less(&whole, quiet as i64) } else { metrics };
         Ok(Measured { nodes, links, metrics: Some(metrics), before })
     }
@@ -121,7 +121,7 @@ impl Metrics {
         }
     }
 
-    /// What came after the first run's end.
+    /// The metrics after the end of the first run.
     fn less(mut self, first: &Metrics, quiet: i64) -> Self {
         for (count, before) in self.by_kind.iter_mut().zip(&first.by_kind) {
             *count -= before;

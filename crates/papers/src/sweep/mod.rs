@@ -1,4 +1,4 @@
-//! Sweeps: all runs of an experiment, on all cores, into one table.
+//! Sweeps: all runs of an experiment, on all cores, collected into one table.
 //!
 //! ```
 //! use hustings_papers::experiment::Experiment;
@@ -10,11 +10,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Where faults name `leader`, `other` or `quiet`, a point is run twice: first without them. With `quiet`, the row
-//! tells the second phase alone: counts, bytes and mean load are differences to the first run, times are counted from
-//! `quiet`. What is the most of something (`load_max`, `collisions_max`) is that of the whole second run: the busiest
-//! node may be another one. The first run's figures stand under `before.`. A first run that shows no leader, or never
-//! gets quiet, has no second: then the figures are missing.
+//! If faults name `leader`, `other` or `quiet`, a point is run twice, first without these faults. With `quiet`, the row
+//! describes the second phase alone: counts, bytes and mean load are differences to the first run, and times are
+//! counted from `quiet`. Maxima (`load_max`, `collisions_max`) are those of the whole second run, because the busiest
+//! node may be a different one. The metrics of the first run are in the columns `before.`. If the first run has no
+//! leader or never becomes quiet, there is no second run and its metrics are missing.
 
 mod estimate;
 mod log;
@@ -27,59 +27,59 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use crate::experiment::{Experiment, Mistake};
+use crate::experiment::{Experiment, ExperimentError};
 use crate::table::{Table, TableError};
 
-pub use estimate::{Guess, estimate};
+pub use estimate::{DurationEstimate, estimate};
 pub use results::{Results, Summary};
 pub use runner::{Progress, check};
-pub use store::{Begin, Opened, Store};
+pub use store::{OpenSweep, StartMode, Store};
 
-/// The version that results carry.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The version that is written to results.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Why a sweep did not come to its end.
+/// Why a sweep failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// The experiment asks for something that cannot be.
+    /// The experiment is invalid.
     #[error("{0}")]
-    Mistake(Box<Mistake>),
+    Experiment(Box<ExperimentError>),
     /// A file could not be read or written.
     #[error("`{path}`: {error}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         error: io::Error,
     },
-    /// There are results already.
-    #[error("`{path}` is there already")]
+    /// The results already exist.
+    #[error("`{path}` already exists")]
     Exists {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// There is the log of a sweep that did not come to its end.
-    #[error("`{path}` holds a sweep that is not finished")]
+    /// The log of an unfinished sweep exists.
+    #[error("`{path}` is the log of an unfinished sweep")]
     Unfinished {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// A log or results of something else.
-    #[error("`{path}` is not of this experiment: {reason}")]
+    /// A log or results belong to another experiment.
+    #[error("`{path}` does not belong to this experiment: {reason}")]
     Foreign {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// In what it differs.
+        /// The difference.
         reason: String,
     },
-    /// Another process is at it.
+    /// Another process is writing the log.
     #[error("`{path}` is in use: another sweep is writing it")]
     Busy {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// The results make no table.
-    #[error("the results make no table: {0}")]
+    /// The results do not form a table.
+    #[error("the results do not form a table: {0}")]
     Table(#[from] TableError),
 }
 
@@ -89,13 +89,13 @@ impl SweepError {
     }
 }
 
-impl From<Mistake> for SweepError {
-    fn from(mistake: Mistake) -> Self {
-        SweepError::Mistake(Box::new(mistake))
+impl From<ExperimentError> for SweepError {
+    fn from(error: ExperimentError) -> Self {
+        SweepError::Experiment(Box::new(error))
     }
 }
 
-/// Runs an experiment in memory.
+/// Runs an experiment and returns its results.
 pub fn table(experiment: &Experiment, threads: usize) -> Result<Table, SweepError> {
     check(experiment)?;
     let mut results = Results::new(experiment);

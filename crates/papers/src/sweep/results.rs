@@ -1,4 +1,4 @@
-//! The runs of an experiment, gathered, and the table they make.
+//! Collects the runs of an experiment and builds their table.
 
 use std::sync::Arc;
 
@@ -8,41 +8,41 @@ use super::{SweepError, VERSION};
 use crate::experiment::{Experiment, Key, Kind};
 use crate::table::{Heading, METRICS, Table, TableError, Values};
 
-/// The runs that are done.
+/// The runs so far.
 #[derive(Debug)]
 pub struct Results {
     runs: Vec<Option<Measured>>,
     done: u64,
 }
 
-/// What stands out in the results.
+/// Counts of unusual runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// Runs in which not all named one leader.
+    /// Runs that did not end in agreement.
     pub disagreed: u64,
-    /// Runs that were not over when the time was up.
+    /// Runs with messages in flight at the last tick.
     pub hung: u64,
-    /// Runs without a second phase, because the first gave none.
+    /// Runs without a second phase, because the first had no leader or never became quiet.
     pub without_second: u64,
 }
 
 impl Results {
-    /// None yet.
-    pub fn new(experiment: &Experiment) -> Self {
+    /// Creates an empty collection.
+    pub(crate) fn new(experiment: &Experiment) -> Self {
         Results { runs: vec![None; experiment.runs() as usize], done: 0 }
     }
 
-    /// How many there are.
+    /// The number of runs so far.
     pub fn done(&self) -> u64 {
         self.done
     }
 
-    /// Whether there is nothing left to run.
+    /// Whether all runs are done.
     pub fn is_complete(&self) -> bool {
         self.done == self.runs.len() as u64
     }
 
-    /// What stands out.
+    /// Counts unusual runs.
     pub fn summary(&self) -> Summary {
         let mut summary = Summary::default();
         for run in self.runs.iter().flatten() {
@@ -61,14 +61,14 @@ impl Results {
         self.runs.get(run as usize).is_some_and(Option::is_some)
     }
 
-    pub(super) fn take(&mut self, frame: Frame) {
+    pub(super) fn insert(&mut self, frame: Frame) {
         for (run, place) in frame.runs.into_iter().zip(self.runs.iter_mut().skip(frame.first as usize)) {
             self.done += u64::from(place.is_none());
             *place = Some(run);
         }
     }
 
-    /// A row for each run, in the order of the grid, repetitions inside. What is not done is missing.
+    /// Builds the table: a row for each run, by point and repetition. Values of pending runs are missing.
     pub fn table(&self, experiment: &Experiment) -> Result<Table, SweepError> {
         let mut builder = Builder { experiment, runs: &self.runs, table: Table::default() };
         builder.inputs()?;
@@ -100,12 +100,12 @@ impl Builder<'_> {
         self.metric(name, Values::Integers(values))
     }
 
-    fn flags(&mut self, name: &str, of: impl Fn(&Metrics) -> bool) -> Result<(), TableError> {
+    fn bools(&mut self, name: &str, of: impl Fn(&Metrics) -> bool) -> Result<(), TableError> {
         let values = self.runs.iter().map(|run| Some(of(run.as_ref()?.metrics.as_ref()?))).collect();
-        self.metric(name, Values::Flags(values))
+        self.metric(name, Values::Bools(values))
     }
 
-    /// What the file says of each run.
+    /// The settings of each run.
     fn inputs(&mut self) -> Result<(), TableError> {
         let keys: Vec<Key> = self.experiment.keys().cloned().collect();
         let has_nodes = keys.iter().any(|key| &**key.name() == "nodes");
@@ -124,7 +124,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// As many as there are, whoever decided it.
+    /// The actual number of nodes.
     fn nodes(&mut self, about: &str) -> Result<(), TableError> {
         let nodes = self.runs.iter().map(|run| Some(i64::from(run.as_ref()?.nodes))).collect();
         self.push("nodes", about, Values::Integers(nodes))
@@ -152,9 +152,9 @@ impl Builder<'_> {
         let links = self.runs.iter().map(|run| Some(run.as_ref()?.links as i64)).collect();
         self.metric("links", Values::Integers(links))?;
         self.integers("leader", |run| run.leader.map(i64::from))?;
-        self.flags("agreement", |run| run.agreement)?;
+        self.bools("agreement", |run| run.agreement)?;
         self.integers("live", |run| Some(i64::from(run.live)))?;
-        self.flags("hung", |run| run.hung)?;
+        self.bools("hung", |run| run.hung)?;
         self.integers("messages", |run| Some(run.by_kind.iter().sum()))?;
         self.kinds()?;
         if self.experiment.keys().any(|key| &**key.name() == "notice") {
@@ -163,7 +163,7 @@ impl Builder<'_> {
         self.integers("bytes", |run| Some(run.bytes))?;
         self.integers("lost", |run| Some(run.lost))?;
         let loads = self.runs.iter().map(|run| Some(run.as_ref()?.metrics.as_ref()?.load_mean)).collect();
-        self.metric("load_mean", Values::Reals(loads))?;
+        self.metric("load_mean", Values::Floats(loads))?;
         self.integers("load_max", |run| Some(run.load_max))?;
         self.integers("collisions", |run| Some(run.collisions))?;
         self.integers("collisions_max", |run| Some(run.collisions_max))?;
@@ -176,7 +176,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A column for each kind of message that occurs.
+    /// A column for each kind of message that was sent.
     fn kinds(&mut self) -> Result<(), SweepError> {
         let repetitions = self.experiment.repetitions as usize;
         let mut kinds_of: Vec<&'static [&'static str]> = Vec::with_capacity(self.experiment.points().len());
@@ -207,7 +207,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The first runs, where there were any.
+    /// The metrics of first runs.
     fn before(&mut self) -> Result<(), TableError> {
         if !self.runs.iter().flatten().any(|run| run.before.is_some()) {
             return Ok(());
@@ -240,11 +240,11 @@ fn typed(key: &Key, points: Vec<Option<Arc<str>>>, repetitions: usize) -> Values
             .collect()
     }
     match key.kind() {
-        // Absent means no.
-        Kind::Flag => Values::Flags(spread(points.iter().map(|value| Some(value.is_some())), repetitions)),
+        // An absent flag is false.
+        Kind::Flag => Values::Bools(spread(points.iter().map(|value| Some(value.is_some())), repetitions)),
         _ if key.is_number() => match (all::<i64>(&points), all::<f64>(&points)) {
-            (Some(whole), _) if key.kind() != Kind::Real => Values::Integers(spread(whole.into_iter(), repetitions)),
-            (_, Some(real)) => Values::Reals(spread(real.into_iter(), repetitions)),
+            (Some(whole), _) if key.kind() != Kind::Float => Values::Integers(spread(whole.into_iter(), repetitions)),
+            (_, Some(real)) => Values::Floats(spread(real.into_iter(), repetitions)),
             _ => Values::Texts(spread(points.into_iter(), repetitions)),
         },
         _ => Values::Texts(spread(points.into_iter(), repetitions)),

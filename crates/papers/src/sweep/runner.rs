@@ -1,39 +1,39 @@
-//! Runs on several threads.
+//! Runs an experiment on several threads.
 //!
-//! Missing runs are cut into chunks; whoever is free takes the next one. A run depends on its number alone, so the
-//! results do not depend on who ran what when.
+//! Missing runs are divided into chunks, which the threads take one after another. A run depends only on its number, so
+//! the results do not depend on the schedule.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use super::estimate::Clock;
+use super::estimate::RemainingTime;
 use super::log::{Frame, Log};
 use super::measure::{Failed, Measured};
 use super::results::Results;
 use super::{SweepError, estimate};
-use crate::experiment::{Experiment, Mistake, Point, Prepared, Trouble};
+use crate::experiment::{Diagnostic, Experiment, ExperimentError, Point, Prepared};
 
-/// How far a sweep is.
+/// The progress of a sweep.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Progress {
-    /// Runs that are done, those of earlier sessions included.
+    /// Completed runs, including those of an interrupted sweep.
     pub done: u64,
     /// All runs.
     pub runs: u64,
-    /// How long the rest will take, if that can be told.
+    /// The estimated remaining time.
     pub left: Option<Duration>,
 }
 
-/// So many nodes are built only to be checked; what is wrong with points beyond that shows when they are run.
+/// The number of nodes that are built for checks. Errors of further points show when they run.
 const MAX_CHECKED: f64 = 5_000_000.0;
 
-/// The most warnings that are told.
+/// The maximum number of warnings.
 const MAX_WARNINGS: usize = 10;
 
-/// Checks every point against its algorithm before anything is run. Tells what is allowed, but perhaps not meant.
-pub fn check(experiment: &Experiment) -> Result<Vec<String>, Mistake> {
+/// Checks every point before anything runs. Returns warnings about settings that are probably unintended.
+pub fn check(experiment: &Experiment) -> Result<Vec<String>, ExperimentError> {
     let mut warnings: Vec<String> = Vec::new();
     let mut checked = 0.0;
     for point in experiment.points() {
@@ -57,49 +57,49 @@ pub fn check(experiment: &Experiment) -> Result<Vec<String>, Mistake> {
 /// A run that failed.
 struct Failure {
     run: u64,
-    error: Mistake,
+    error: ExperimentError,
 }
 
-/// What a thread sends home.
+/// The result of a chunk.
 type Message = Result<(Frame, Duration), Failure>;
 
-/// How often progress is told.
-const PACE: Duration = Duration::from_millis(100);
+/// The interval between progress updates.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs what is missing. Stops early when it is told to, with all that was measured until then.
+/// Runs what is missing. If `stop` is set, it returns early and keeps the completed runs.
 pub(crate) fn run(
     experiment: &Experiment,
     results: &mut Results,
     mut log: Option<&mut Log>,
     threads: usize,
     stop: &AtomicBool,
-    watch: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(Progress),
 ) -> Result<(), SweepError> {
     let chunks = chunks(experiment, results);
     let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
     let worker = Worker { experiment, chunks: &chunks, next: &next, stop, halt: &halt };
     let outcome = std::thread::scope(|scope| {
-        let (home, arrivals) = mpsc::channel::<Message>();
+        let (sender, receiver) = mpsc::channel::<Message>();
         for _ in 0..threads.clamp(1, chunks.len().max(1)) {
-            let (home, worker) = (home.clone(), &worker);
-            scope.spawn(move || worker.work(&home));
+            let (sender, worker) = (sender.clone(), &worker);
+            scope.spawn(move || worker.work(&sender));
         }
-        drop(home);
-        let mut clock = Clock::new(experiment, results, threads);
-        let mut told = Instant::now();
+        drop(sender);
+        let mut remaining = RemainingTime::new(experiment, results, threads);
+        let mut updated = Instant::now();
         let mut failure: Option<Failure> = None;
         let mut written = Ok(());
         loop {
             let mut frames = Vec::new();
-            let first = arrivals.recv_timeout(PACE);
+            let first = receiver.recv_timeout(PROGRESS_INTERVAL);
             let over = matches!(first, Err(RecvTimeoutError::Disconnected));
-            for message in first.into_iter().chain(arrivals.try_iter()) {
+            for message in first.into_iter().chain(receiver.try_iter()) {
                 match message {
                     Ok((frame, took)) => {
-                        clock.add(&frame, took);
+                        remaining.add(&frame, took);
                         frames.push(frame);
                     }
-                    // Of several, always the same one is told.
+                    // Of several failures, the one with the lowest number is reported.
                     Err(other) if failure.as_ref().is_none_or(|known| other.run < known.run) => failure = Some(other),
                     Err(_) => {}
                 }
@@ -111,10 +111,10 @@ pub(crate) fn run(
                 written = log.append(&frames);
                 halt.fetch_or(written.is_err(), Ordering::Relaxed);
             }
-            frames.into_iter().for_each(|frame| results.take(frame));
-            if over || told.elapsed() >= PACE {
-                told = Instant::now();
-                watch(Progress { done: results.done(), runs: experiment.runs(), left: clock.left() });
+            frames.into_iter().for_each(|frame| results.insert(frame));
+            if over || updated.elapsed() >= PROGRESS_INTERVAL {
+                updated = Instant::now();
+                on_progress(Progress { done: results.done(), runs: experiment.runs(), left: remaining.left() });
             }
             if over {
                 break;
@@ -126,19 +126,19 @@ pub(crate) fn run(
     outcome.and(synced)
 }
 
-/// What all threads share.
+/// The state that all threads share.
 struct Worker<'a> {
     experiment: &'a Experiment,
     chunks: &'a [Range<u64>],
     next: &'a AtomicUsize,
-    /// Somebody wants to stop.
+    /// The user wants to stop.
     stop: &'a AtomicBool,
-    /// Something went wrong elsewhere.
+    /// A thread has failed.
     halt: &'a AtomicBool,
 }
 
 impl Worker<'_> {
-    fn work(&self, home: &Sender<Message>) {
+    fn work(&self, sender: &Sender<Message>) {
         let mut current: Option<(usize, Prepared)> = None;
         while let Some(chunk) = self.chunks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let begun = Instant::now();
@@ -158,12 +158,12 @@ impl Worker<'_> {
                 }
             }
             let short = frame.runs.len() as u64 != chunk.end - chunk.start;
-            // Nobody listens any more only if the main thread has failed; then nothing matters.
+            // Sending fails only if the main thread has failed.
             if !frame.runs.is_empty() {
-                let _ = home.send(Ok((frame, begun.elapsed())));
+                let _ = sender.send(Ok((frame, begun.elapsed())));
             }
             if let Some(failure) = failed {
-                let _ = home.send(Err(failure));
+                let _ = sender.send(Err(failure));
             }
             if short {
                 return;
@@ -171,7 +171,7 @@ impl Worker<'_> {
         }
     }
 
-    fn measure(&self, run: u64, current: &mut Option<(usize, Prepared)>) -> Result<Measured, Mistake> {
+    fn measure(&self, run: u64, current: &mut Option<(usize, Prepared)>) -> Result<Measured, ExperimentError> {
         let repetitions = u64::from(self.experiment.repetitions);
         let (index, repetition) = ((run / repetitions) as usize, (run % repetitions) as u32);
         let point = &self.experiment.points()[index];
@@ -189,28 +189,28 @@ pub(super) fn once(
     point: &Point,
     prepared: &mut Prepared,
     repetition: u32,
-) -> Result<Measured, Mistake> {
+) -> Result<Measured, ExperimentError> {
     prepared.measure(point.seed(repetition)).map_err(|failed| match failed {
         Failed::Refused(refusal) => experiment.refused(point, &refusal),
-        Failed::Trouble(trouble) => Mistake {
+        Failed::Diagnostic(diagnostic) => ExperimentError {
             file: experiment.file.clone(),
             line: 1,
             key: "vary".to_string(),
             value: String::new(),
-            trouble: Box::new(Trouble {
-                problem: format!("where {}: {}", experiment.shown(point), trouble.problem),
-                ..trouble
+            diagnostic: Box::new(Diagnostic {
+                problem: format!("where {}: {}", experiment.describe(point), diagnostic.problem),
+                ..diagnostic
             }),
         },
     })
 }
 
-/// About so many nodes are simulated in one chunk, and at most so many runs: long enough that handing out costs
-/// nothing, short enough that all threads end together and little is lost by a sudden end.
+/// The approximate number of nodes and the maximum number of runs in a chunk: large enough that scheduling costs
+/// nothing, small enough that all threads end together and an interruption loses little.
 const CHUNK_NODES: f64 = 65_536.0;
 const CHUNK_RUNS: f64 = 512.0;
 
-/// The missing runs, cut.
+/// Divides the missing runs into chunks.
 fn chunks(experiment: &Experiment, results: &Results) -> Vec<Range<u64>> {
     let repetitions = u64::from(experiment.repetitions);
     let mut chunks: Vec<Range<u64>> = Vec::new();
@@ -219,7 +219,7 @@ fn chunks(experiment: &Experiment, results: &Results) -> Vec<Range<u64>> {
         let runs = index * repetitions..(index + 1) * repetitions;
         for run in runs.clone().filter(|run| !results.has(*run)) {
             match chunks.last_mut() {
-                // Never across two points: each is made ready once.
+                // A chunk never spans two points, because preparing a point has a cost.
                 Some(last) if last.end == run && last.start >= runs.start && run - last.start < most => last.end += 1,
                 _ => chunks.push(run..run + 1),
             }

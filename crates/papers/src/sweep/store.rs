@@ -12,36 +12,38 @@ use super::runner::{self, Progress};
 use super::{SweepError, VERSION};
 use crate::experiment::Experiment;
 use crate::files::write_whole;
-use crate::table::{Cell, Table, csv, parquet};
+use crate::table::file::write_csv;
+use crate::table::metadata::metadata_path;
+use crate::table::{Cell, Table, parquet};
 
 /// The files of one experiment in one folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Store {
-    /// The results as text.
+    /// The results as CSV.
     pub csv: PathBuf,
-    /// The results with types.
+    /// The results as Parquet.
     pub parquet: PathBuf,
-    /// What is done so far.
+    /// The log.
     pub log: PathBuf,
 }
 
-/// What to do with files that are there.
+/// How to treat existing files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Begin {
-    /// There must be none.
+pub enum StartMode {
+    /// There must be no files.
     Fresh,
-    /// Go on where a sweep stopped.
+    /// Continue an interrupted sweep.
     Resume,
-    /// They are replaced.
-    Anew,
+    /// Replace the files.
+    Replace,
 }
 
-/// A sweep that can go on.
+/// A sweep that is ready to run.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenSweep {
     log: Option<Log>,
     results: Results,
-    /// Bytes at the end of the log that were cut off.
+    /// Damaged bytes that were dropped from the end of the log.
     pub cut: u64,
 }
 
@@ -52,8 +54,8 @@ impl Store {
         Store { csv: file("csv"), parquet: file("parquet"), log: file("log") }
     }
 
-    /// Fails if a new sweep would destroy something.
-    pub fn check_free(&self) -> Result<(), SweepError> {
+    /// Fails if a new sweep would overwrite files.
+    fn check_free(&self) -> Result<(), SweepError> {
         if self.log.exists() {
             return Err(SweepError::Unfinished { path: self.log.clone() });
         }
@@ -63,39 +65,39 @@ impl Store {
         }
     }
 
-    /// Opens the log; `None` if all is done already.
-    pub fn open(&self, experiment: &Experiment, begin: Begin) -> Result<Option<Opened>, SweepError> {
+    /// Opens the log; `None` if the sweep is already complete.
+    pub fn open(&self, experiment: &Experiment, begin: StartMode) -> Result<Option<OpenSweep>, SweepError> {
         let mut results = Results::new(experiment);
-        if begin == Begin::Resume && self.log.exists() {
+        if begin == StartMode::Resume && self.log.exists() {
             let (log, frames, cut) = Log::resume(&self.log, experiment)?;
-            frames.into_iter().for_each(|frame| results.take(frame));
-            return Ok(Some(Opened { log: Some(log), results, cut }));
+            frames.into_iter().for_each(|frame| results.insert(frame));
+            return Ok(Some(OpenSweep { log: Some(log), results, cut }));
         }
-        if begin == Begin::Resume && self.parquet.exists() {
+        if begin == StartMode::Resume && self.parquet.exists() {
             let table = self.results_of(experiment)?;
             if !self.csv.exists() {
                 self.write_csv(&table)?;
             }
             return Ok(None);
         }
-        if begin != Begin::Anew {
+        if begin != StartMode::Replace {
             self.check_free()?;
         }
         if let Some(folder) = self.log.parent() {
             fs::create_dir_all(folder).map_err(|error| SweepError::file(folder, error))?;
         }
         let log = Log::create(&self.log, experiment)?;
-        // Only now: what was there must not vanish if nothing can take its place.
-        for path in [&self.csv, &self.parquet] {
+        // Old results are removed only after the log exists.
+        for path in [&self.csv, &metadata_path(&self.csv), &self.parquet] {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(SweepError::file(path, error)),
                 _ => {}
             }
         }
-        Ok(Some(Opened { log: Some(log), results, cut: 0 }))
+        Ok(Some(OpenSweep { log: Some(log), results, cut: 0 }))
     }
 
-    /// The results in the folder. Fails unless they are those of this experiment.
+    /// Reads the results in the folder. Fails if they belong to another experiment.
     fn results_of(&self, experiment: &Experiment) -> Result<Table, SweepError> {
         let foreign = |reason: String| SweepError::Foreign { path: self.parquet.clone(), reason };
         let file = fs::File::open(&self.parquet).map_err(|error| SweepError::file(&self.parquet, error))?;
@@ -105,14 +107,14 @@ impl Store {
         }
         let mut row = 0;
         for point in experiment.points() {
-            // Paired points have the same seeds: a seed alone does not tell them apart.
+            // Paired points have the same seeds, so the seed alone does not identify a point.
             let name: Arc<str> = point.name().into();
             for repetition in 0..experiment.repetitions {
                 if table.cell(row, "point") != Cell::Text(name.clone()) {
-                    return Err(foreign(format!("row {} has other settings", row + 1)));
+                    return Err(foreign(format!("row {} has different settings", row + 1)));
                 }
                 if table.cell(row, "seed") != Cell::Integer(point.seed(repetition) as i64) {
-                    return Err(foreign(format!("row {} has another seed", row + 1)));
+                    return Err(foreign(format!("row {} has a different seed", row + 1)));
                 }
                 row += 1;
             }
@@ -123,7 +125,7 @@ impl Store {
         }
     }
 
-    /// Writes the results, each file whole or not at all.
+    /// Writes the results, each file atomically.
     pub fn write(&self, table: &Table) -> Result<(), SweepError> {
         self.write_csv(table)?;
         write_whole(&self.parquet, |out| parquet::write(table, out).map_err(io::Error::other))
@@ -131,28 +133,28 @@ impl Store {
     }
 
     fn write_csv(&self, table: &Table) -> Result<(), SweepError> {
-        write_whole(&self.csv, |out| csv::write(table, out)).map_err(|error| SweepError::file(&self.csv, error))
+        write_csv(&self.csv, table).map_err(|error| SweepError::file(&self.csv, error))
     }
 
-    /// Removes the log of a sweep that is complete.
+    /// Removes the log of a complete sweep.
     pub fn remove_log(&self) -> Result<(), SweepError> {
         fs::remove_file(&self.log).map_err(|error| SweepError::file(&self.log, error))
     }
 }
 
-impl Opened {
-    /// Runs what is missing, writing it down. Stops early when it is told to.
+impl OpenSweep {
+    /// Runs what is missing and logs it. If `stop` is set, it returns early.
     pub fn run(
         &mut self,
         experiment: &Experiment,
         threads: usize,
         stop: &AtomicBool,
-        watch: &mut dyn FnMut(Progress),
+        on_progress: &mut dyn FnMut(Progress),
     ) -> Result<(), SweepError> {
-        runner::run(experiment, &mut self.results, self.log.as_mut(), threads, stop, watch)
+        runner::run(experiment, &mut self.results, self.log.as_mut(), threads, stop, on_progress)
     }
 
-    /// What is done.
+    /// The results so far.
     pub fn results(&self) -> &Results {
         &self.results
     }

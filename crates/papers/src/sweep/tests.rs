@@ -8,25 +8,25 @@ use crate::table::{Cell, csv};
 
 fn experiment(vary: &str, repetitions: u32) -> Experiment {
     let text = format!("version = 1\nname = 'test'\nseed = 7\nrepetitions = {repetitions}\n[vary]\n{vary}");
-    Experiment::parse("test.toml", &text).unwrap_or_else(|mistake| panic!("{mistake}\n{text}"))
+    Experiment::parse("test.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 fn bytes(table: &Table) -> String {
     let mut out = Vec::new();
-    csv::write(table, &mut out).expect("memory takes everything");
-    String::from_utf8(out).expect("a table is text")
+    csv::write(table, &mut out).expect("writing to memory does not fail");
+    String::from_utf8(out).expect("CSV is UTF-8")
 }
 
 const MIXED: &str = "algorithm = ['chang-roberts', 'aefa', 'itai-rodeh']\nnodes = [5, 12, 30]\nids = 'random'\n\
                      delay = ['unit', 'uniform:1-3']";
 
-/// A sweep in a folder, stopped when so many runs are done.
-fn sweep(folder: &Path, experiment: &Experiment, begin: Begin, stop_at: Option<u64>) -> Result<Store, SweepError> {
+/// Runs a sweep in a folder, and stops it after `stop_at` runs.
+fn sweep(folder: &Path, experiment: &Experiment, mode: StartMode, stop_at: Option<u64>) -> Result<Store, SweepError> {
     let store = Store::new(folder, experiment);
-    let Some(mut opened) = store.open(experiment, begin)? else { return Ok(store) };
+    let Some(mut opened) = store.open(experiment, mode)? else { return Ok(store) };
     let stop = AtomicBool::new(stop_at == Some(0));
     opened.run(experiment, 2, &stop, &mut |progress| {
-        stop.fetch_or(stop_at.is_some_and(|most| progress.done >= most), Ordering::Relaxed);
+        stop.fetch_or(stop_at.is_some_and(|runs| progress.done >= runs), Ordering::Relaxed);
     })?;
     if stop_at.is_none() {
         assert!(opened.results().is_complete());
@@ -37,7 +37,7 @@ fn sweep(folder: &Path, experiment: &Experiment, begin: Begin, stop_at: Option<u
 }
 
 #[test]
-fn the_same_rows_whatever_the_number_of_threads() {
+fn results_do_not_depend_on_the_number_of_threads() {
     let experiment = experiment(MIXED, 9);
     let one = bytes(&table(&experiment, 1).unwrap());
     assert_eq!(one.lines().count(), 1 + 3 * 3 * 2 * 9);
@@ -47,36 +47,36 @@ fn the_same_rows_whatever_the_number_of_threads() {
 }
 
 #[test]
-fn a_row_tells_its_inputs_and_its_figures() {
+fn a_row_has_inputs_and_metrics() {
     let table =
         table(&experiment("algorithm = ['cr', 'bully']\nnodes = [4, 8]\nids = 'descending'\nloss = 0", 2), 2).unwrap();
     let names: Vec<&str> = table.columns().map(|(heading, _)| &*heading.name).collect();
-    let wanted = "algorithm nodes ids loss point repetition seed version links leader agreement live hung messages \
+    let expected = "algorithm nodes ids loss point repetition seed version links leader agreement live hung messages \
                   messages.candidate messages.elected messages.coordinator bytes lost load_mean load_max \
                   collisions collisions_max elected agreed quiescent estimate expected";
-    assert_eq!(names.join(" "), wanted);
+    assert_eq!(names.join(" "), expected);
     let row = |row: usize, name: &str| table.cell(row, name);
     assert_eq!(row(2, "algorithm"), Cell::Text("chang-roberts".into()));
     assert_eq!(
         (row(2, "nodes"), row(2, "loss"), row(3, "repetition")),
-        (Cell::Integer(8), Cell::Real(0.0), Cell::Integer(1))
+        (Cell::Integer(8), Cell::Float(0.0), Cell::Integer(1))
     );
     assert_eq!((row(2, "messages.candidate"), row(2, "messages.coordinator")), (Cell::Integer(36), Cell::Missing));
     assert_eq!((row(2, "messages"), row(2, "expected")), (Cell::Integer(44), Cell::Integer(44)));
-    assert_eq!((row(2, "leader"), row(2, "agreement")), (Cell::Integer(0), Cell::Flag(true)));
+    assert_eq!((row(2, "leader"), row(2, "agreement")), (Cell::Integer(0), Cell::Bool(true)));
     assert_eq!(row(4, "messages.candidate"), Cell::Missing);
     assert_eq!(row(0, "version"), Cell::Text(VERSION.into()));
 }
 
 #[test]
-fn the_second_phase_counts_alone() {
+fn the_second_phase_is_measured_alone() {
     let vary = "algorithm = ['aefa', 'two-tier']\nnodes = 20\ntopology = 'random:5-10'\n\
                 crash = ['none', 'leader@quiet+1']\ninitiators = ['default', '0, other@quiet+3']";
     let table = table(&experiment(vary, 3), 2).unwrap();
     let figure = |row: usize, name: &str| table.cell(row, name).number().expect("it is there");
     // Algorithm, crash, initiators, repetition: rows 9 to 11 are aefa whose leader crashes and who is started again.
     for row in 9..12 {
-        assert_eq!(table.cell(row, "agreement"), Cell::Flag(true));
+        assert_eq!(table.cell(row, "agreement"), Cell::Bool(true));
         let (links, nodes) = (figure(row, "links"), figure(row, "nodes"));
         // Four waves and at most one word to the winner.
         let first = 4.0 * (2.0 * links - (nodes - 1.0));
@@ -90,18 +90,18 @@ fn the_second_phase_counts_alone() {
 }
 
 #[test]
-fn the_most_of_something_is_that_of_both_phases() {
+fn maxima_cover_both_phases() {
     let vary = "algorithm = 'cr'\nnodes = 4\nids = 'descending'\ncrash = ['none', '1@quiet+1']";
     let table = table(&experiment(vary, 1), 1).unwrap();
     let figures = |name: &str| (table.cell(0, name), table.cell(1, name));
     assert_eq!(figures("messages"), (Cell::Integer(14), Cell::Integer(0)));
     // Nobody was busier than the busiest of the first phase.
     assert_eq!(figures("load_max").0, figures("load_max").1);
-    assert_eq!(figures("load_mean").1, Cell::Real(0.0));
+    assert_eq!(figures("load_mean").1, Cell::Float(0.0));
 }
 
 #[test]
-fn where_nobody_leads_there_is_no_second_phase() {
+fn without_a_leader_there_is_no_second_phase() {
     let experiment = experiment("algorithm = 'cr'\ninitiators = 'none'\ncrash = 'leader@quiet+1'", 1);
     let mut results = Results::new(&experiment);
     runner::run(&experiment, &mut results, None, 1, &AtomicBool::new(false), &mut |_| {}).unwrap();
@@ -111,7 +111,7 @@ fn where_nobody_leads_there_is_no_second_phase() {
 }
 
 #[test]
-fn a_fault_at_a_tick_of_its_own_divides_nothing() {
+fn a_fault_at_a_fixed_tick_measures_the_whole_run() {
     let experiment = experiment("algorithm = 'bully'\nnodes = 6\ncrash = ['leader@0', '5@0']", 1);
     let table = table(&experiment, 1).unwrap();
     assert_eq!(table.cell(0, "messages"), table.cell(1, "messages"));
@@ -120,29 +120,29 @@ fn a_fault_at_a_tick_of_its_own_divides_nothing() {
 }
 
 #[test]
-fn what_was_stopped_goes_on_and_ends_in_the_same_bytes() {
+fn a_resumed_sweep_writes_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let experiment = experiment(MIXED, 40);
-    let whole = sweep(&folder.path().join("whole"), &experiment, Begin::Fresh, None).unwrap();
+    let whole = sweep(&folder.path().join("whole"), &experiment, StartMode::Fresh, None).unwrap();
     let parts = folder.path().join("parts");
-    let store = sweep(&parts, &experiment, Begin::Fresh, Some(0)).unwrap();
+    let store = sweep(&parts, &experiment, StartMode::Fresh, Some(0)).unwrap();
     assert!(store.log.exists() && !store.csv.exists() && !store.parquet.exists());
-    sweep(&parts, &experiment, Begin::Resume, Some(200)).unwrap();
-    sweep(&parts, &experiment, Begin::Resume, None).unwrap();
+    sweep(&parts, &experiment, StartMode::Resume, Some(200)).unwrap();
+    sweep(&parts, &experiment, StartMode::Resume, None).unwrap();
     assert!(fs::read(&whole.csv).unwrap() == fs::read(&store.csv).unwrap());
     assert!(fs::read(&whole.parquet).unwrap() == fs::read(&store.parquet).unwrap());
     assert!(!store.log.exists());
 }
 
 #[test]
-fn every_torn_tail_is_cut_off() {
+fn every_torn_tail_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let experiment = experiment("algorithm = 'cr'\nnodes = [3, 4, 5]\nids = 'random'", 2);
     let store = Store::new(folder.path(), &experiment);
-    let mut opened = store.open(&experiment, Begin::Fresh).unwrap().expect("there is work");
+    let mut opened = store.open(&experiment, StartMode::Fresh).unwrap().expect("there is work");
     let header = fs::metadata(&store.log).unwrap().len() as usize;
     opened.run(&experiment, 1, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    let wanted = bytes(&opened.results().table(&experiment).unwrap());
+    let expected = bytes(&opened.results().table(&experiment).unwrap());
     drop(opened);
     let log = fs::read(&store.log).unwrap();
     for length in header..log.len() {
@@ -152,16 +152,16 @@ fn every_torn_tail_is_cut_off() {
                 *last ^= 0x10;
             }
             fs::write(&store.log, &torn).unwrap();
-            let mut opened = store.open(&experiment, Begin::Resume).unwrap().expect("there is work");
+            let mut opened = store.open(&experiment, StartMode::Resume).unwrap().expect("there is work");
             assert!(!opened.results().is_complete());
             opened.run(&experiment, 1, &AtomicBool::new(false), &mut |_| {}).unwrap();
-            assert!(bytes(&opened.results().table(&experiment).unwrap()) == wanted, "cut at {length}");
+            assert!(bytes(&opened.results().table(&experiment).unwrap()) == expected, "cut at {length}");
         }
     }
     // Whoever was stopped before the header was whole has run nothing: the sweep begins.
     for length in 0..header {
         fs::write(&store.log, &log[..length]).unwrap();
-        let opened = store.open(&experiment, Begin::Resume).unwrap().expect("there is work");
+        let opened = store.open(&experiment, StartMode::Resume).unwrap().expect("there is work");
         assert_eq!((opened.results().done(), opened.cut), (0, 0));
         drop(opened);
         assert!(fs::read(&store.log).unwrap() == log[..header], "cut at {length}");
@@ -169,17 +169,17 @@ fn every_torn_tail_is_cut_off() {
     let mut other = log[..header - 1].to_vec();
     other[20] ^= 1;
     fs::write(&store.log, &other).unwrap();
-    assert!(matches!(store.open(&experiment, Begin::Resume), Err(SweepError::Foreign { .. })));
+    assert!(matches!(store.open(&experiment, StartMode::Resume), Err(SweepError::Foreign { .. })));
 }
 
 #[test]
-fn a_foreign_log_is_refused_with_the_reason() {
+fn a_log_of_another_experiment_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mine = experiment("algorithm = 'cr'\nnodes = [3, 4]", 2);
-    sweep(folder.path(), &mine, Begin::Fresh, Some(0)).unwrap();
-    let refused = |other: &Experiment| sweep(folder.path(), other, Begin::Resume, None).unwrap_err().to_string();
+    sweep(folder.path(), &mine, StartMode::Fresh, Some(0)).unwrap();
+    let refused = |other: &Experiment| sweep(folder.path(), other, StartMode::Resume, None).unwrap_err().to_string();
     let path = folder.path().join("test.log");
-    let told = |reason: &str| format!("`{}` is not of this experiment: {reason}", path.display());
+    let told = |reason: &str| format!("`{}` does not belong to this experiment: {reason}", path.display());
     assert_eq!(
         refused(&experiment("algorithm = 'cr'\nnodes = [3, 4]", 3)),
         told("its number of repetitions is 2, not 3")
@@ -188,34 +188,34 @@ fn a_foreign_log_is_refused_with_the_reason() {
         refused(&experiment("algorithm = 'cr'\nnodes = [3, 4, 5]", 2)),
         told("its number of points is 2, not 3")
     );
-    assert_eq!(refused(&experiment("algorithm = 'cr'\nnodes = [3, 5]", 2)), told("its settings are others"));
+    assert_eq!(refused(&experiment("algorithm = 'cr'\nnodes = [3, 5]", 2)), told("its settings differ"));
     let mut seeded = mine.clone();
     seeded.seed = 8;
     assert_eq!(refused(&seeded), told("its seed is 7, not 8"));
     fs::write(&path, "something else").unwrap();
-    assert!(refused(&mine).contains("it is no log of a sweep"));
+    assert!(refused(&mine).contains("it is not the log of a sweep"));
 }
 
 #[test]
-fn nothing_is_overwritten_unless_that_is_asked_for() {
+fn files_are_overwritten_only_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let experiment = experiment("algorithm = 'cr'\nnodes = [3, 4]", 2);
-    let store = sweep(folder.path(), &experiment, Begin::Fresh, Some(0)).unwrap();
-    let again = || sweep(folder.path(), &experiment, Begin::Fresh, None);
+    let store = sweep(folder.path(), &experiment, StartMode::Fresh, Some(0)).unwrap();
+    let again = || sweep(folder.path(), &experiment, StartMode::Fresh, None);
     assert!(matches!(again(), Err(SweepError::Unfinished { .. })));
-    let open = store.open(&experiment, Begin::Resume).unwrap();
-    assert!(matches!(store.open(&experiment, Begin::Anew), Err(SweepError::Busy { .. })));
+    let open = store.open(&experiment, StartMode::Resume).unwrap();
+    assert!(matches!(store.open(&experiment, StartMode::Replace), Err(SweepError::Busy { .. })));
     drop(open);
-    sweep(folder.path(), &experiment, Begin::Anew, None).unwrap();
+    sweep(folder.path(), &experiment, StartMode::Replace, None).unwrap();
     assert!(matches!(again(), Err(SweepError::Exists { .. })));
     // All is done: there is nothing to go on with.
-    assert!(store.open(&experiment, Begin::Resume).unwrap().is_none());
+    assert!(store.open(&experiment, StartMode::Resume).unwrap().is_none());
     let other = super::tests::experiment("algorithm = 'cr'\nnodes = [3, 5]", 2);
-    assert!(matches!(store.open(&other, Begin::Resume), Err(SweepError::Foreign { .. })));
+    assert!(matches!(store.open(&other, StartMode::Resume), Err(SweepError::Foreign { .. })));
 }
 
 #[test]
-fn results_of_paired_settings_are_told_from_others() {
+fn results_of_other_settings_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let paired = |algorithm: &str| {
         let text = format!(
@@ -224,31 +224,31 @@ fn results_of_paired_settings_are_told_from_others() {
         Experiment::parse("test.toml", &text).unwrap()
     };
     // The same seeds, other runs.
-    let store = sweep(folder.path(), &paired("franklin"), Begin::Fresh, None).unwrap();
-    let refused = store.open(&paired("peterson"), Begin::Resume).unwrap_err().to_string();
-    assert!(refused.ends_with("is not of this experiment: row 1 has other settings"), "{refused}");
+    let store = sweep(folder.path(), &paired("franklin"), StartMode::Fresh, None).unwrap();
+    let refused = store.open(&paired("peterson"), StartMode::Resume).unwrap_err().to_string();
+    assert!(refused.ends_with("does not belong to this experiment: row 1 has different settings"), "{refused}");
 }
 
 #[test]
-fn a_csv_that_was_lost_is_written_again() {
+fn a_missing_csv_is_written_again() {
     let folder = tempfile::tempdir().unwrap();
     let experiment = experiment(MIXED, 2);
-    let store = sweep(folder.path(), &experiment, Begin::Fresh, None).unwrap();
+    let store = sweep(folder.path(), &experiment, StartMode::Fresh, None).unwrap();
     let csv = fs::read(&store.csv).unwrap();
     fs::remove_file(&store.csv).unwrap();
-    assert!(store.open(&experiment, Begin::Resume).unwrap().is_none());
+    assert!(store.open(&experiment, StartMode::Resume).unwrap().is_none());
     assert!(fs::read(&store.csv).unwrap() == csv);
 }
 
 #[test]
-fn a_guess_takes_every_point_into_account() {
+fn an_estimate_covers_every_point() {
     let few = estimate(&experiment("algorithm = 'cr'\nnodes = [100, 200]\nids = 'random'", 10), 2).unwrap();
     let many = estimate(&experiment("algorithm = 'cr'\nnodes = [100, 200]\nids = 'random'", 100_000), 2).unwrap();
     assert!(few.time.as_secs_f64() > 0.0 && many.time > few.time && !many.at_least);
 }
 
 #[test]
-fn a_run_that_takes_too_long_is_not_waited_for() {
+fn an_estimate_does_not_wait_for_a_long_run() {
     // Sixteen million messages: far more than a twentieth of a second's work.
     let experiment = experiment("algorithm = 'bully'\nnodes = 4000\ncrash = '3999@0'", 1000);
     let patience = Duration::from_millis(50);

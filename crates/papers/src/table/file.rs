@@ -1,4 +1,4 @@
-//! Files of results, whatever their format: read by what their name ends in, several joined into one table.
+//! Result files: the extension tells the format, and several files can be joined into one table.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,28 +7,36 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::csv::{self, CsvError};
+use super::metadata::{Metadata, metadata_path};
 use super::parquet::{self, ParquetFileError};
 use super::{Cell, Heading, Table, TableError, Values};
+use crate::files::write_whole;
 
-/// Why results were not read.
+/// Why results cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
     /// The file could not be read.
     #[error("cannot be read: {0}")]
     Io(io::Error),
-    /// A name that does not tell the format.
-    #[error("what format is this? allowed: names that end in .csv or .parquet")]
+    /// The extension is unknown.
+    #[error("unknown format; allowed: names that end in .csv or .parquet")]
     Format,
-    /// What is wrong with a CSV file.
+    /// The CSV file is invalid.
     #[error(transparent)]
     Csv(CsvError),
-    /// What is wrong with a Parquet file.
+    /// The metadata of a CSV file cannot be read.
+    #[error("its metadata `{path}` cannot be read: {error}; without that file, types are inferred from the values")]
+    Metadata {
+        /// The metadata file.
+        path: String,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The Parquet file is invalid.
     #[error(transparent)]
     Parquet(ParquetFileError),
-    /// Two files with different columns.
-    #[error(
-        "there is no column `{name}` in {lacks}, but in {has}; results are joined only if they have the same columns"
-    )]
+    /// Two files have different columns.
+    #[error("{has} has a column `{name}`, {lacks} has not; results are joined only if they have the same columns")]
     Columns {
         /// The column.
         name: Arc<str>,
@@ -37,7 +45,7 @@ pub enum ResultsError {
         /// The file that lacks it.
         lacks: String,
     },
-    /// Two files with different values.
+    /// A column has different types in two files.
     #[error("column `{name}` holds {first_kind} in {first} and {other_kind} in {other}")]
     Types {
         /// The column.
@@ -51,7 +59,7 @@ pub enum ResultsError {
         /// The other file.
         other: String,
     },
-    /// A run that is there twice.
+    /// Two rows are the same run.
     #[error("{first} and {other} hold the same run ({run}): it would count twice")]
     Repeated {
         /// Its point and repetition.
@@ -61,7 +69,7 @@ pub enum ResultsError {
         /// Another, or the same.
         other: String,
     },
-    /// A column that cannot be.
+    /// The joined columns do not form a table.
     #[error(transparent)]
     Table(#[from] TableError),
 }
@@ -75,7 +83,11 @@ pub fn open(path: &Path) -> Result<Table, ResultsError> {
     }
     let file = File::open(path).map_err(ResultsError::Io)?;
     if is("csv") {
-        csv::read(file).map_err(|error| match error {
+        let metadata = Metadata::open(path).map_err(|error| {
+            let path = metadata_path(path).display().to_string();
+            ResultsError::Metadata { path, error }
+        })?;
+        csv::read(file, &metadata).map_err(|error| match error {
             CsvError::Io(error) => ResultsError::Io(error),
             other => ResultsError::Csv(other),
         })
@@ -87,14 +99,25 @@ pub fn open(path: &Path) -> Result<Table, ResultsError> {
     }
 }
 
-/// Which columns a file may lack: kinds of messages are columns only where they occur.
-fn may_be_lacking(name: &str) -> bool {
+/// Writes a CSV file and its metadata, each of them whole or not at all.
+pub(crate) fn write_csv(path: &Path, table: &Table) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let metadata = Metadata::of(&name, table);
+    write_whole(&metadata_path(path), |out| {
+        serde_json::to_writer_pretty(&mut *out, &metadata)?;
+        out.write_all(b"\n")
+    })?;
+    write_whole(path, |out| csv::write(table, out))
+}
+
+/// Whether a file may lack a column: a kind of message is a column only if such messages were sent.
+fn is_optional(name: &str) -> bool {
     name.starts_with("messages.")
 }
 
-/// The rows of all tables, one below the other. Each comes with the name that errors call it by. All have the same
-/// columns, in any order; only `messages.KIND` may be lacking. No run is there twice: that would make means look surer
-/// than they are.
+/// Appends the rows of all tables. Each table comes with a name for errors. All tables must have the same columns, in
+/// any order; only `messages.KIND` is optional. A run must not occur twice, because that would make the confidence
+/// intervals too narrow.
 pub fn join(tables: Vec<(String, Table)>) -> Result<Table, ResultsError> {
     let mut names: Vec<(Heading, usize)> = Vec::new();
     for (at, (_, table)) in tables.iter().enumerate() {
@@ -109,7 +132,7 @@ pub fn join(tables: Vec<(String, Table)>) -> Result<Table, ResultsError> {
         let mut parts: Vec<(usize, Option<&Values>)> = Vec::new();
         for (lacks, table) in &tables {
             let values = table.column(&heading.name);
-            if values.is_none() && !may_be_lacking(&heading.name) {
+            if values.is_none() && !is_optional(&heading.name) {
                 let has = tables[has].0.clone();
                 return Err(ResultsError::Columns { name: heading.name, has, lacks: lacks.clone() });
             }
@@ -124,19 +147,19 @@ pub fn join(tables: Vec<(String, Table)>) -> Result<Table, ResultsError> {
         })?;
         joined.push(heading, concatenated(&parts, kind))?;
     }
-    each_run_once(&tables, &joined)?;
+    check_duplicate_runs(&tables, &joined)?;
     Ok(joined)
 }
 
-/// What tells a run from all others.
-const RUN: [&str; 4] = ["point", "repetition", "seed", "version"];
+/// The columns that identify a run.
+const RUN_KEY: [&str; 4] = ["point", "repetition", "seed", "version"];
 
-fn each_run_once(tables: &[(String, Table)], joined: &Table) -> Result<(), ResultsError> {
+fn check_duplicate_runs(tables: &[(String, Table)], joined: &Table) -> Result<(), ResultsError> {
     let mut seen: BTreeMap<[String; 4], &str> = BTreeMap::new();
     let files = tables.iter().flat_map(|(name, table)| std::iter::repeat_n(name.as_str(), table.rows()));
     for (row, other) in files.enumerate() {
-        let cells = RUN.map(|column| joined.cell(row, column));
-        // Other programs' files may not say which run a row is.
+        let cells = RUN_KEY.map(|column| joined.cell(row, column));
+        // Files of other programs may lack these columns.
         if cells.contains(&Cell::Missing) {
             continue;
         }
@@ -150,21 +173,22 @@ fn each_run_once(tables: &[(String, Table)], joined: &Table) -> Result<(), Resul
 
 fn kind_of(values: &Values) -> &'static str {
     match values {
-        Values::Flags(_) => "flags",
-        Values::Integers(_) | Values::Reals(_) => "numbers",
-        Values::Texts(_) => "words",
+        Values::Bools(_) => "booleans",
+        Values::Integers(_) | Values::Floats(_) => "numbers",
+        Values::Texts(_) => "text",
     }
 }
 
-/// Values of the type that all parts have; a part without a value has none. Otherwise the numbers of two that differ.
+/// A column of the type that fits all parts, where a part without values fits any type. Otherwise the indices of two
+/// parts that differ.
 fn common_kind<'a>(parts: &[(usize, Option<&'a Values>)]) -> Result<Option<&'a Values>, (usize, usize)> {
     let mut found: Option<(usize, &Values)> = None;
     for (at, (_, values)) in parts.iter().enumerate() {
-        let Some(values) = values.filter(|values| values.has_a_value()) else { continue };
+        let Some(values) = values.filter(|values| values.has_values()) else { continue };
         match found {
             None => found = Some((at, values)),
-            Some((_, Values::Reals(_))) if matches!(values, Values::Integers(_)) => {}
-            Some((_, Values::Integers(_))) if matches!(values, Values::Reals(_)) => found = Some((at, values)),
+            Some((_, Values::Floats(_))) if matches!(values, Values::Integers(_)) => {}
+            Some((_, Values::Integers(_))) if matches!(values, Values::Floats(_)) => found = Some((at, values)),
             Some((_, known)) if std::mem::discriminant(known) == std::mem::discriminant(values) => {}
             Some((first, _)) => return Err((first, at)),
         }
@@ -180,15 +204,15 @@ fn concatenated(parts: &[(usize, Option<&Values>)], kind: Option<&Values>) -> Va
         parts.iter().flat_map(of_part).collect()
     }
     match kind.or(parts.iter().find_map(|(_, values)| *values)) {
-        Some(Values::Flags(_)) => Values::Flags(all(parts, |cell| match cell {
-            Cell::Flag(flag) => Some(flag),
+        Some(Values::Bools(_)) => Values::Bools(all(parts, |cell| match cell {
+            Cell::Bool(value) => Some(value),
             _ => None,
         })),
         Some(Values::Integers(_)) => Values::Integers(all(parts, |cell| match cell {
             Cell::Integer(number) => Some(number),
             _ => None,
         })),
-        Some(Values::Reals(_)) => Values::Reals(all(parts, |cell| cell.number())),
+        Some(Values::Floats(_)) => Values::Floats(all(parts, |cell| cell.number())),
         Some(Values::Texts(_)) | None => Values::Texts(all(parts, |cell| match cell {
             Cell::Text(text) => Some(text),
             _ => None,
@@ -199,6 +223,7 @@ fn concatenated(parts: &[(usize, Option<&Values>)], kind: Option<&Values>) -> Va
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::samples::sample;
 
     fn table(columns: &[(&str, Values)]) -> Table {
         let mut table = Table::default();
@@ -213,41 +238,41 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_all_files_stand_below_each_other() {
+    fn joins_the_rows_of_all_files() {
         let first = table(&[
             ("n", integers(&[1, 2])),
             ("messages.a", integers(&[3, 4])),
             ("p.k", Values::Texts(vec![None; 2])),
         ]);
-        let other = table(&[("p.k", integers(&[7])), ("n", Values::Reals(vec![Some(2.5)]))]);
+        let other = table(&[("p.k", integers(&[7])), ("n", Values::Floats(vec![Some(2.5)]))]);
         let joined = join(vec![("a.csv".into(), first), ("b.csv".into(), other)]).unwrap();
-        assert_eq!(joined.column("n"), Some(&Values::Reals(vec![Some(1.0), Some(2.0), Some(2.5)])));
+        assert_eq!(joined.column("n"), Some(&Values::Floats(vec![Some(1.0), Some(2.0), Some(2.5)])));
         assert_eq!(joined.column("messages.a"), Some(&Values::Integers(vec![Some(3), Some(4), None])));
         assert_eq!(joined.column("p.k"), Some(&Values::Integers(vec![None, None, Some(7)])));
     }
 
     #[test]
-    fn files_that_do_not_fit_together_are_named() {
+    fn errors_name_the_files_that_differ() {
         let join = |first: Table, other: Table| join(vec![("a.csv".into(), first), ("b.csv".into(), other)]);
         let error = join(table(&[("n", integers(&[1]))]), table(&[("m", integers(&[1]))])).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no column `n` in b.csv, but in a.csv; results are joined only if they have the same columns"
+            "a.csv has a column `n`, b.csv has not; results are joined only if they have the same columns"
         );
-        let words = Values::Texts(vec![Some("x".into())]);
-        let error = join(table(&[("n", integers(&[1]))]), table(&[("n", words)])).unwrap_err();
-        assert_eq!(error.to_string(), "column `n` holds numbers in a.csv and words in b.csv");
+        let texts = Values::Texts(vec![Some("x".into())]);
+        let error = join(table(&[("n", integers(&[1]))]), table(&[("n", texts)])).unwrap_err();
+        assert_eq!(error.to_string(), "column `n` holds numbers in a.csv and text in b.csv");
     }
 
     #[test]
-    fn a_run_that_is_there_twice_is_named() {
+    fn rejects_a_duplicate_run() {
         let run = |version: &str| {
-            let words = |word: &str| Values::Texts(vec![Some(word.into())]);
+            let text = |text: &str| Values::Texts(vec![Some(text.into())]);
             table(&[
-                ("point", words("1a7")),
+                ("point", text("1a7")),
                 ("repetition", integers(&[3])),
                 ("seed", integers(&[42])),
-                ("version", words(version)),
+                ("version", text(version)),
                 ("messages", integers(&[8])),
             ])
         };
@@ -260,13 +285,17 @@ mod tests {
     }
 
     #[test]
-    fn the_name_tells_the_format() {
+    fn the_extension_tells_the_format() {
         assert!(matches!(open(Path::new("results.txt")), Err(ResultsError::Format)));
         assert!(matches!(open(Path::new("/nonexistent/results.CSV")), Err(ResultsError::Io(_))));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
         std::fs::write(&path, "n\n1\n").unwrap();
         assert_eq!(open(&path).unwrap().rows(), 1);
+        std::fs::write(metadata_path(&path), "{").unwrap();
+        assert!(matches!(open(&path), Err(ResultsError::Metadata { .. })));
+        write_csv(&path, &sample()).unwrap();
+        assert_eq!(open(&path).unwrap(), sample());
         std::fs::rename(&path, folder.path().join("a.parquet")).unwrap();
         assert!(matches!(open(&folder.path().join("a.parquet")), Err(ResultsError::Parquet(_))));
     }

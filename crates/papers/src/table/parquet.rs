@@ -1,8 +1,8 @@
 //! Results as Apache Parquet: columns of type BOOLEAN, INT64, DOUBLE and UTF8, all of them optional.
 //!
-//! What the columns mean (`about`) is kept in the file's metadata under `hustings.about.NAME`. Nothing is compressed
-//! and no time or version is written, so the same table gives the same bytes. Files of other programs are read too if
-//! their columns are flat and of these types, or of the narrower INT32 and FLOAT.
+//! The descriptions of columns (`about`) are in the file's metadata under `hustings.about.NAME`. Nothing is compressed
+//! and no time or version is written, so the same table gives the same bytes. Files of other programs can be read if
+//! their columns are flat and of these types, or of INT32 or FLOAT.
 
 use std::cell::Cell;
 use std::io::{self, Read, Write};
@@ -20,52 +20,48 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnDescriptor, Type};
 
-use super::csv::{MAX_BYTES, MAX_COLUMNS};
-use super::{Heading, Table, TableError, Values};
+use super::{Heading, MAX_BYTES, MAX_COLUMNS, MAX_ROWS, Table, TableError, Values};
 
-/// The most rows that are read.
-pub const MAX_ROWS: usize = 100_000_000;
+/// The number of rows of a row group.
+const ROWS_PER_GROUP: usize = 1 << 20;
 
-/// Rows that are written together.
-const ROWS_OF_GROUP: usize = 1 << 20;
-
-/// What stands before a column's name in the file's metadata.
+/// The prefix of the keys of descriptions in the metadata.
 const ABOUT: &str = "hustings.about.";
 
-/// Why a file was not read or written.
+/// Why a Parquet file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ParquetFileError {
-    /// The bytes did not come or go.
+    /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The file is no Parquet, or a part of it is damaged.
-    #[error("it is no Parquet file, or a damaged one: {0}")]
+    /// The file is not Parquet, or it is damaged.
+    #[error("it is not a Parquet file, or it is damaged: {0}")]
     Format(ParquetError),
-    /// There is too much of something.
-    #[error("it has more than {most} {what}, the most that is read")]
+    /// The file exceeds a limit.
+    #[error("it has more than {max} {what}, the maximum")]
     TooLarge {
-        /// Of what.
+        /// What is counted.
         what: &'static str,
-        /// How much is read.
-        most: u64,
+        /// The limit.
+        max: u64,
     },
-    /// A column that cannot be one of a table.
+    /// The type of a column is not supported.
     #[error("column `{name}` is {what}; allowed: flat columns of BOOLEAN, INT32, INT64, FLOAT, DOUBLE and UTF8")]
     Column {
-        /// Its name.
+        /// The name.
         name: String,
-        /// What it is.
+        /// Its type.
         what: String,
     },
-    /// Something wrong with the values of a column.
+    /// The values of a column are invalid.
     #[error("column `{name}`: {problem}")]
     Values {
-        /// Its name.
+        /// The name.
         name: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// Two columns of one name.
+    /// The columns do not form a table.
     #[error(transparent)]
     Table(#[from] TableError),
 }
@@ -96,8 +92,8 @@ pub fn write(table: &Table, mut out: impl Write + Send) -> Result<(), ParquetFil
         .set_key_value_metadata(Some(abouts.collect()).filter(|abouts: &Vec<_>| !abouts.is_empty()))
         .build();
     let mut file = SerializedFileWriter::new(&mut out, schema, Arc::new(properties))?;
-    for start in (0..table.rows()).step_by(ROWS_OF_GROUP) {
-        let rows = start..table.rows().min(start + ROWS_OF_GROUP);
+    for start in (0..table.rows()).step_by(ROWS_PER_GROUP) {
+        let rows = start..table.rows().min(start + ROWS_PER_GROUP);
         let mut group = file.next_row_group()?;
         for (_, values) in table.columns() {
             let Some(mut column) = group.next_column()? else { break };
@@ -112,9 +108,9 @@ pub fn write(table: &Table, mut out: impl Write + Send) -> Result<(), ParquetFil
 
 fn field(heading: &Heading, values: &Values) -> Result<Type, ParquetError> {
     let (physical, logical) = match values {
-        Values::Flags(_) => (Physical::BOOLEAN, None),
+        Values::Bools(_) => (Physical::BOOLEAN, None),
         Values::Integers(_) => (Physical::INT64, None),
-        Values::Reals(_) => (Physical::DOUBLE, None),
+        Values::Floats(_) => (Physical::DOUBLE, None),
         Values::Texts(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
     };
     Type::primitive_type_builder(&heading.name, physical)
@@ -138,9 +134,9 @@ fn write_values(
         column.typed::<D>().write_batch(&present, Some(&levels), None).map(drop)
     }
     match values {
-        Values::Flags(flags) => put::<BoolType, _>(&flags[rows], |flag| *flag, column),
+        Values::Bools(flags) => put::<BoolType, _>(&flags[rows], |flag| *flag, column),
         Values::Integers(numbers) => put::<Int64Type, _>(&numbers[rows], |number| *number, column),
-        Values::Reals(numbers) => put::<DoubleType, _>(&numbers[rows], |number| *number, column),
+        Values::Floats(numbers) => put::<DoubleType, _>(&numbers[rows], |number| *number, column),
         Values::Texts(texts) => put::<ByteArrayType, _>(&texts[rows], |text| ByteArray::from(&**text), column),
     }
 }
@@ -150,22 +146,21 @@ pub fn read(source: impl Read) -> Result<Table, ParquetFileError> {
     let mut bytes = Vec::new();
     source.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(ParquetFileError::TooLarge { what: "bytes", most: MAX_BYTES });
+        return Err(ParquetFileError::TooLarge { what: "bytes", max: MAX_BYTES });
     }
-    quietly(|| decode(Bytes::from(bytes))).unwrap_or_else(|| {
+    catch_panic(|| decode(Bytes::from(bytes))).unwrap_or_else(|| {
         let problem = "a page cannot be decoded".to_string();
         Err(ParquetFileError::Format(ParquetError::General(problem)))
     })
 }
 
 thread_local! {
-    /// Whether a panic of this thread becomes an error, so that nobody need hear of it.
+    /// Whether a panic of this thread is turned into an error, so that it is not printed.
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The library panics on some damaged pages. Nothing of it is left behind when it does, and its words are not for the
-/// people who gave us the file.
-fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
+/// Turns a panic into `None` without printing it. The library panics on some damaged pages.
+fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     static HOOKED: Once = Once::new();
     HOOKED.call_once(|| {
         let usual = panic::take_hook();
@@ -187,24 +182,24 @@ fn decode(bytes: Bytes) -> Result<Table, ParquetFileError> {
     let metadata = file.metadata().file_metadata();
     let schema = metadata.schema_descr();
     if schema.num_columns() > MAX_COLUMNS {
-        return Err(ParquetFileError::TooLarge { what: "columns", most: MAX_COLUMNS as u64 });
+        return Err(ParquetFileError::TooLarge { what: "columns", max: MAX_COLUMNS as u64 });
     }
     let mut columns = schema.columns().iter().map(|column| Column::new(column)).collect::<Result<Vec<_>, _>>()?;
     let mut rows = 0;
     for at in 0..file.num_row_groups() {
         let group = file.get_row_group(at)?;
-        // A negative number is as wrong as one that is too great.
+        // A negative number is treated like one that is too large.
         let group_rows = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
         rows = group_rows.saturating_add(rows);
         if rows > MAX_ROWS {
-            return Err(ParquetFileError::TooLarge { what: "rows", most: MAX_ROWS as u64 });
+            return Err(ParquetFileError::TooLarge { what: "rows", max: MAX_ROWS as u64 });
         }
         if group.num_columns() != columns.len() {
             let problem = format!("{} columns where the schema has {}", group.num_columns(), columns.len());
             return Err(ParquetFileError::Format(ParquetError::General(problem)));
         }
         for (at, column) in columns.iter_mut().enumerate() {
-            within(group.metadata().column(at), length)?;
+            check_position(group.metadata().column(at), length)?;
             column.read(&*group, at, group_rows)?;
         }
     }
@@ -219,15 +214,15 @@ fn decode(bytes: Bytes) -> Result<Table, ParquetFileError> {
     Ok(table)
 }
 
-/// The library trusts the places that a file names for its columns, and panics if they cannot be.
-fn within(chunk: &ColumnChunkMetaData, length: u64) -> Result<(), ParquetFileError> {
+/// Checks the position of a column chunk, because the library panics if it is outside of the file.
+fn check_position(chunk: &ColumnChunkMetaData, length: u64) -> Result<(), ParquetFileError> {
     let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
     let end = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
     let end = end.and_then(|(start, size)| start.checked_add(size));
     if end.is_some_and(|end| end <= length) && chunk.num_values() >= 0 {
         return Ok(());
     }
-    let problem = "it lies outside of the file".to_string();
+    let problem = "it is outside of the file".to_string();
     Err(ParquetFileError::Values { name: chunk.column_path().parts().join("."), problem })
 }
 
@@ -245,9 +240,9 @@ impl Column {
             return Err(ParquetFileError::Column { name, what: "nested".to_string() });
         }
         let values = match described.physical_type() {
-            Physical::BOOLEAN => Values::Flags(Vec::new()),
+            Physical::BOOLEAN => Values::Bools(Vec::new()),
             Physical::INT32 | Physical::INT64 => Values::Integers(Vec::new()),
-            Physical::FLOAT | Physical::DOUBLE => Values::Reals(Vec::new()),
+            Physical::FLOAT | Physical::DOUBLE => Values::Floats(Vec::new()),
             Physical::BYTE_ARRAY => Values::Texts(Vec::new()),
             other => return Err(ParquetFileError::Column { name, what: format!("of type {other}") }),
         };
@@ -262,13 +257,13 @@ impl Column {
         };
         let reader = group.get_column_reader(at).map_err(|error| wrong(&error))?;
         let done = match (&mut self.values, reader) {
-            (Values::Flags(all), ColumnReader::BoolColumnReader(reader)) => get(reader, rows, optional, all, Ok),
+            (Values::Bools(all), ColumnReader::BoolColumnReader(reader)) => get(reader, rows, optional, all, Ok),
             (Values::Integers(all), ColumnReader::Int64ColumnReader(reader)) => get(reader, rows, optional, all, Ok),
             (Values::Integers(all), ColumnReader::Int32ColumnReader(reader)) => {
                 get(reader, rows, optional, all, |number| Ok(i64::from(number)))
             }
-            (Values::Reals(all), ColumnReader::DoubleColumnReader(reader)) => get(reader, rows, optional, all, Ok),
-            (Values::Reals(all), ColumnReader::FloatColumnReader(reader)) => {
+            (Values::Floats(all), ColumnReader::DoubleColumnReader(reader)) => get(reader, rows, optional, all, Ok),
+            (Values::Floats(all), ColumnReader::FloatColumnReader(reader)) => {
                 get(reader, rows, optional, all, |number| Ok(f64::from(number)))
             }
             (Values::Texts(all), ColumnReader::ByteArrayColumnReader(reader)) => {
@@ -320,14 +315,14 @@ mod tests {
     }
 
     #[test]
-    fn types_and_meanings_are_kept() {
+    fn types_and_descriptions_are_kept() {
         assert_eq!(read(&written(&sample())[..]).unwrap(), sample());
         assert_eq!(written(&sample()), written(&sample()));
     }
 
     #[test]
     fn many_rows_are_written_in_groups() {
-        let rows = ROWS_OF_GROUP + 5;
+        let rows = ROWS_PER_GROUP + 5;
         let mut table = Table::default();
         let heading = Heading { name: "n".into(), about: "".into() };
         let numbers = (0..rows as i64).map(|row| (row % 3 > 0).then_some(row)).collect();
@@ -339,14 +334,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_file_is_refused() {
+    fn rejects_other_and_damaged_files() {
         for bytes in [&b""[..], b"nodes,messages\n1,2\n", b"PAR1PAR1PAR1"] {
             let error = read(bytes).unwrap_err().to_string();
-            assert!(error.starts_with("it is no Parquet file, or a damaged one: "), "{error}");
+            assert!(error.starts_with("it is not a Parquet file, or it is damaged: "), "{error}");
         }
         let whole = written(&sample());
         let error = read(&whole[..whole.len() - 1]).unwrap_err().to_string();
-        assert!(error.starts_with("it is no Parquet file, or a damaged one: "), "{error}");
+        assert!(error.starts_with("it is not a Parquet file, or it is damaged: "), "{error}");
         let nested = Type::group_type_builder("results")
             .with_fields(vec![Arc::new(Type::primitive_type_builder("a", Physical::INT96).build().unwrap())]);
         let mut bytes = Vec::new();
@@ -357,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_as_such() {
+    fn a_full_disk_is_an_io_error() {
         struct Full;
         impl Write for Full {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -373,16 +368,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(table in any_table()) {
+        fn a_written_table_is_read_back(table in any_table()) {
             let bytes = written(&table);
             let again = read(&bytes[..]).unwrap();
-            // Not a number is equal to nothing.
+            // NaN is not equal to itself, so the debug form is compared.
             prop_assert_eq!(format!("{again:?}"), format!("{table:?}"));
             prop_assert_eq!(written(&again), bytes);
         }
 
         #[test]
-        fn damaged_files_are_read_or_refused(at in 0..10_000usize, bits in 1..=255u8) {
+        fn damaged_files_do_not_panic(at in 0..10_000usize, bits in 1..=255u8) {
             let mut bytes = written(&sample());
             let at = at % bytes.len();
             bytes[at] ^= bits;

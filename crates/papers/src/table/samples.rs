@@ -1,11 +1,11 @@
-//! Tables to test with.
+//! Tables for tests.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Heading, Table, Values};
 
-/// A table with a column of each type, missing values and awkward words.
+/// A table with a column of each type, missing values, and texts that look like numbers.
 pub(crate) fn sample() -> Table {
     let mut table = Table::default();
     let words = |words: [Option<&str>; 3]| Values::Texts(words.map(|word| word.map(Into::into)).to_vec());
@@ -13,9 +13,9 @@ pub(crate) fn sample() -> Table {
         ("algorithm", "", words([Some("chang-roberts"), Some("a \"b\", c"), None])),
         ("nodes", "nodes", Values::Integers(vec![Some(8), Some(16), None])),
         ("p.k", "", Values::Integers(vec![None, Some(1), None])),
-        ("agreement", "whether all name the same leader", Values::Flags(vec![Some(true), Some(false), None])),
-        ("load_mean", "messages a node handles, mean", Values::Reals(vec![Some(2.0), Some(1e300), None])),
-        ("point", "", words([Some("17"), Some(""), Some("1a7")])),
+        ("agreement", "whether all name the same leader", Values::Bools(vec![Some(true), Some(false), None])),
+        ("load_mean", "messages a node handles, mean", Values::Floats(vec![Some(2.0), Some(1e300), None])),
+        ("point", "", words([Some("17"), Some("1e7"), Some("1a7")])),
     ];
     for (name, about, values) in columns {
         let heading = Heading { name: name.into(), about: about.into() };
@@ -51,9 +51,9 @@ fn any_values(rows: usize) -> impl Strategy<Value = Values> {
     ];
     let word = prop_oneof!["\\PC{0,6}", "[-+.,e0-9\"\n\r]{0,5}", "true|false|NaN|inf"];
     prop_oneof![
-        vec(any::<Option<bool>>(), rows).prop_map(Values::Flags),
+        vec(any::<Option<bool>>(), rows).prop_map(Values::Bools),
         vec(any::<Option<i64>>(), rows).prop_map(Values::Integers),
-        vec(proptest::option::of(real), rows).prop_map(Values::Reals),
+        vec(proptest::option::of(real), rows).prop_map(Values::Floats),
         vec(proptest::option::of(word.prop_map(Into::into)), rows).prop_map(Values::Texts),
     ]
 }

@@ -27,7 +27,7 @@ pub(super) fn run(
     print_header(args.format, console)?;
     for (number, row) in rows.iter().enumerate() {
         let row_args = row.args()?;
-        let working = console.working(format!("row {} of {}", number + 1, rows.len()));
+        let working = console.spinner(format!("row {} of {}", number + 1, rows.len()));
         let checked = check(&row_args, catalogue, work, &working)?;
         drop(working);
         exit = worse(exit, work.exit(&checked.explored));

@@ -24,7 +24,7 @@ use args::Form;
 use readers::Links;
 use rows::Row;
 
-use super::console::{Console, Exit, Working};
+use super::console::{Console, Exit, Spinner};
 use super::failure::Failure;
 use super::files::write_whole;
 use super::list;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &CheckArgs, catalogue: &Catalogue, console: &mut Console
         return all::run(args, catalogue, &work, console);
     }
     let name = args.algorithm.as_deref().unwrap_or_default();
-    let checked = check(args, catalogue, &work, &console.working(format!("checking {name}")))?;
+    let checked = check(args, catalogue, &work, &console.spinner(format!("checking {name}")))?;
     let is_alone = show(args, &checked, console)?;
     if !is_alone {
         match args.format {
@@ -118,7 +118,7 @@ struct Checked {
     explored: Explored,
 }
 
-fn check(args: &CheckArgs, catalogue: &Catalogue, work: &Work, working: &Working) -> Result<Checked, Failure> {
+fn check(args: &CheckArgs, catalogue: &Catalogue, work: &Work, working: &Spinner) -> Result<Checked, Failure> {
     let known = list::find(catalogue, args.algorithm.as_deref().unwrap_or_default())?;
     let name = known.about().name;
     let mut args = args.clone();
@@ -130,7 +130,7 @@ fn check(args: &CheckArgs, catalogue: &Catalogue, work: &Work, working: &Working
     let bound = cases.iter().filter_map(|case| case.most_messages).max();
     let (channels, timing) = cases::defaults(&*election, &wish);
     let channels = if scenario.runs { Channels::Fifo } else { channels };
-    let mut watch = |watched: Watched| working.say(progress(name, &watched));
+    let mut watch = |watched: Watched| working.set_message(progress(name, &watched));
     let explored = explore(cases, &work.effort, &work.stop, &mut watch);
     let Wish { budget, .. } = wish;
     Ok(Checked { election, scenario, channels, timing, budget, bound, explored })

@@ -154,8 +154,8 @@ fn run_failover(args: &FailoverArgs, console: &mut Console<'_>) -> Result<Exit, 
     for kind in chosen_or_all(&args.modes) {
         for how in chosen_or_all(&args.ends) {
             let name = format!("{}, {}", value_name(&kind), value_name(&how));
-            let working = console.working(name.clone());
-            let progress = |done| working.say(format!("{name}: {done} of {}", args.times));
+            let spinner = console.spinner(name.clone());
+            let progress = |done| spinner.set_message(format!("{name}: {done} of {}", args.times));
             let (folder, end) = (temporary_folder()?, how.end());
             let layout = layout(args.nodes, kind.mode(), end.needs_proxy(), folder.path())?;
             let mut cluster = Cluster::start(&layout)?;
@@ -209,10 +209,10 @@ fn table(rows: &[(ModeArg, EndArg, Failover)]) -> Table {
 fn run_idle(args: &IdleArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let folder = temporary_folder()?;
     let cluster = Cluster::start(&layout(args.nodes, Mode::Exclusive, false, folder.path())?)?;
-    let working = console.working(format!("{} nodes, left alone for {} s", args.nodes, args.seconds));
+    let spinner = console.spinner(format!("{} nodes, left alone for {} s", args.nodes, args.seconds));
     let Idle { bytes_a_second, cpu_percent, resident_mib } =
         idle::measure(&cluster, Duration::from_secs(args.seconds))?;
-    drop(working);
+    drop(spinner);
     match args.format {
         Format::Json => {
             let told = json!({"nodes": args.nodes, "seconds": args.seconds, "bytes_a_second": bytes_a_second,

@@ -99,7 +99,7 @@ proptest! {
         let (a, b, c, d) = (f64::from(a), f64::from(b), f64::from(c), f64::from(d));
         let formula = Formula::parse("a + b * -c - (a - b) / d < c * a - b").unwrap();
         let value_of = |name: &str| match name { "a" => Some(a), "b" => Some(b), "c" => Some(c), _ => Some(d) };
-        let wanted = a + b * -c - (a - b) / d < c * a - b;
-        prop_assert_eq!(formula.eval(&value_of), Ok(f64::from(u8::from(wanted))));
+        let expected = a + b * -c - (a - b) / d < c * a - b;
+        prop_assert_eq!(formula.eval(&value_of), Ok(f64::from(u8::from(expected))));
     }
 }

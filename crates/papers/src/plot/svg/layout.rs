@@ -1,35 +1,35 @@
-//! Where everything goes: spans and ticks shared by all panels, margins that hold their labels, the grid of panels.
+//! Positions: ranges and ticks that all panels share, margins for their labels, the grid of panels.
 
-use super::canvas::label_width;
+use super::elements::label_width;
 use crate::plot::chart::{Chart, Scale};
 use crate::plot::scale::{Label, Span, Ticks};
 use crate::plot::text::{LINE, shortened, width, wrapped};
 
-/// The size of the numbers at the axes.
+/// The font size of tick labels.
 pub(super) const TICK: f64 = 11.0;
-/// The size of the axes' labels.
+/// The font size of axis labels.
 pub(super) const CAPTION: f64 = 12.0;
-/// The size of the title.
+/// The font size of the title.
 pub(super) const TITLE: f64 = 15.0;
-/// How wide a picture is.
+/// The width of a chart.
 pub(super) const WIDTH: f64 = 720.0;
-/// What is left free around everything.
+/// The margin around everything.
 pub(super) const MARGIN: f64 = 14.0;
-/// Between panels.
+/// The space between panels.
 const BETWEEN: f64 = 24.0;
-/// The longest word at a slant.
-const MAX_WORD: f64 = 130.0;
+/// The maximum width of a slanted category name.
+const MAX_CATEGORY: f64 = 130.0;
 
-/// What stands at the horizontal axis of bars.
+/// The categories at the horizontal axis of a bar chart.
 #[derive(Debug, Default)]
-pub(super) struct Words {
-    pub(super) words: Vec<String>,
+pub(super) struct Categories {
+    pub(super) names: Vec<String>,
     pub(super) slanted: bool,
-    /// How much room they need below the axis.
+    /// Their height below the axis.
     height: f64,
 }
 
-/// All places.
+/// The positions of everything.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) columns: usize,
@@ -41,10 +41,10 @@ pub(super) struct Layout {
     pub(super) y_span: Span,
     pub(super) x_ticks: Ticks,
     pub(super) y_ticks: Ticks,
-    pub(super) words: Words,
+    pub(super) categories: Categories,
     pub(super) x_caption: Vec<String>,
     pub(super) y_caption: Vec<String>,
-    /// How many markers there are in all.
+    /// The total number of markers.
     pub(super) markers: usize,
     /// Whether panels have titles.
     titled: bool,
@@ -63,9 +63,9 @@ impl Layout {
         };
         let high = [330.0, 240.0, 190.0, 160.0][columns - 1];
         let (x_span, y_span) = spans(chart, high);
-        let y_most = (high / 36.0) as usize;
+        let max_y_ticks = (high / 36.0) as usize;
         let apart = |ticks: &[(f64, Label)]| ticks.windows(2).all(|pair| (pair[1].0 - pair[0].0) * high >= TICK * 1.4);
-        let y_ticks = y_span.ticks(&chart.y.scale, y_most, &apart);
+        let y_ticks = y_span.ticks(&chart.y.scale, max_y_ticks, &apart);
         let widest = y_ticks.major.iter().map(|(_, label)| label_width(label, TICK)).fold(0.0, f64::max);
         let rows = count.div_ceil(columns);
         let titled = chart.panels.iter().any(|panel| !panel.title.is_empty());
@@ -74,15 +74,15 @@ impl Layout {
         let beside = y_caption.len() as f64 * CAPTION * LINE;
         let mut left = MARGIN + beside + 8.0 + widest + 7.0;
         let wide = |left: f64| (WIDTH - left - MARGIN - 8.0 - (columns - 1) as f64 * BETWEEN) / columns as f64;
-        let words = Words::new(&chart.x.scale, wide(left));
-        if words.slanted {
-            // The first word reaches out to the left.
-            let first = words.words.first().map_or(0.0, |word| width(word, TICK) * COS);
-            left = left.max(first + MARGIN - wide(left) / words.words.len() as f64 / 2.0);
+        let categories = Categories::new(&chart.x.scale, wide(left));
+        if categories.slanted {
+            // The first category extends to the left.
+            let first = categories.names.first().map_or(0.0, |name| width(name, TICK) * COS);
+            left = left.max(first + MARGIN - wide(left) / categories.names.len() as f64 / 2.0);
         }
         let panel = (wide(left), high);
         let x_ticks = match chart.x.scale {
-            Scale::Words(_) => Ticks::default(),
+            Scale::Categories(_) => Ticks::default(),
             _ => x_span.ticks(&chart.x.scale, (panel.0 / 34.0) as usize, &|ticks| fit(ticks, panel.0)),
         };
         Layout {
@@ -93,7 +93,7 @@ impl Layout {
             y_span,
             x_ticks,
             y_ticks,
-            words,
+            categories,
             x_caption: wrapped(&chart.x.label, CAPTION, WIDTH - left - MARGIN, 2),
             y_caption,
             markers: chart.panels.iter().flat_map(|panel| &panel.lines).map(|line| line.points.len()).sum(),
@@ -102,48 +102,48 @@ impl Layout {
         }
     }
 
-    /// The upper left corner of a panel, below this height.
+    /// The upper left corner of a panel in a grid that starts at `top`.
     pub(super) fn corner(&self, at: usize, top: f64) -> (f64, f64) {
         let (column, row) = ((at % self.columns) as f64, (at / self.columns) as f64);
         let title = if self.titled { 20.0 } else { 6.0 };
         (self.left + column * (self.panel.0 + BETWEEN), top + title + row * (self.panel.1 + title + self.below_panel()))
     }
 
-    /// Whether numbers stand at the left of a panel and below it: only where no other panel is.
+    /// Whether a panel has labels at the left and below: only at the edges of the grid.
     pub(super) fn labelled(&self, at: usize, count: usize) -> (bool, bool) {
         (at.is_multiple_of(self.columns), at + self.columns >= count)
     }
 
-    /// Room below a panel that is not in the last row. In an incomplete grid some of them have numbers there.
+    /// The space below a panel that is not in the last row. In an incomplete grid some of these have labels.
     fn below_panel(&self) -> f64 {
         if self.complete { 16.0 } else { self.below_last().max(16.0) }
     }
 
-    /// Room for the numbers or words below the axis.
+    /// The space for the labels below the axis.
     pub(super) fn below_last(&self) -> f64 {
-        if self.words.words.is_empty() { 7.0 + TICK * LINE + 2.0 } else { self.words.height }
+        if self.categories.names.is_empty() { 7.0 + TICK * LINE + 2.0 } else { self.categories.height }
     }
 }
 
-/// The cosine and sine of a slanted word's angle, 35 degrees.
+/// The cosine and sine of the angle of slanted names, 35 degrees.
 const COS: f64 = 0.819;
 const SIN: f64 = 0.574;
 
-impl Words {
+impl Categories {
     fn new(scale: &Scale, wide: f64) -> Self {
-        let Scale::Words(words) = scale else { return Words::default() };
-        let place = wide / words.len().max(1) as f64;
-        let slanted = words.iter().any(|word| width(word, TICK) > place - 8.0);
+        let Scale::Categories(names) = scale else { return Categories::default() };
+        let room = wide / names.len().max(1) as f64;
+        let slanted = names.iter().any(|name| width(name, TICK) > room - 8.0);
         if !slanted {
-            return Words { words: words.clone(), slanted, height: 6.0 + TICK * LINE + 2.0 };
+            return Categories { names: names.clone(), slanted, height: 6.0 + TICK * LINE + 2.0 };
         }
-        let words: Vec<String> = words.iter().map(|word| shortened(word, TICK, MAX_WORD)).collect();
-        let longest = words.iter().map(|word| width(word, TICK)).fold(0.0, f64::max);
-        Words { words, slanted, height: 14.0 + longest * SIN + TICK * COS }
+        let names: Vec<String> = names.iter().map(|name| shortened(name, TICK, MAX_CATEGORY)).collect();
+        let longest = names.iter().map(|name| width(name, TICK)).fold(0.0, f64::max);
+        Categories { names, slanted, height: 14.0 + longest * SIN + TICK * COS }
     }
 }
 
-/// Whether labels at these places along a panel keep clear of each other and of the next panel's.
+/// Whether labels at these positions do not overlap each other or those of the next panel.
 fn fit(ticks: &[(f64, Label)], wide: f64) -> bool {
     let half = |label: &Label| label_width(label, TICK) / 2.0;
     let clear = |pair: &[(f64, Label)]| (pair[1].0 - pair[0].0) * wide >= half(&pair[0].1) + half(&pair[1].1) + 9.0;
@@ -154,25 +154,25 @@ fn fit(ticks: &[(f64, Label)], wide: f64) -> bool {
     ticks.windows(2).all(clear) && ticks.iter().all(inside)
 }
 
-/// What both axes show: all points, their intervals and all formulas.
+/// The ranges of both axes: all points, their intervals and all formulas.
 fn spans(chart: &Chart, high: f64) -> (Span, Span) {
     let points = || chart.panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points);
     let curves = || chart.panels.iter().flat_map(|panel| &panel.curves).flat_map(|curve| &curve.points);
     let x_span = match &chart.x.scale {
-        Scale::Words(words) => Span::of_words(words.len().max(1)),
+        Scale::Categories(names) => Span::of_categories(names.len().max(1)),
         scale => {
             let all = points().map(|point| point.x).chain(curves().map(|(x, _)| *x));
             Span::of(scale, all, 0.03, false)
         }
     };
     let ends = || points().flat_map(|point| [point.y, point.low, point.high]).chain(curves().map(|(_, y)| *y));
-    // Heights are compared with 0, unless all of them are far from it.
+    // The axis includes 0 unless all values are far from it.
     let (low, high_end) = ends().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), y| (l.min(y), h.max(y)));
     let far = low > 0.0 && low > 0.6 * high_end || high_end < 0.0 && high_end < 0.6 * low;
     let zero = chart.has_bars() || !far;
     let means = points().map(|point| point.y).chain(curves().map(|(_, y)| *y));
     let span = if chart.y.scale.is_log() {
-        // An interval that reaches below 0 must not stretch a logarithmic axis; one above it may.
+        // Lower ends of intervals may be 0 or less, which a logarithmic axis cannot show; upper ends are included.
         Span::of(&chart.y.scale, means.chain(points().map(|point| point.high)), 0.05, false)
     } else {
         Span::of(&chart.y.scale, ends(), 0.0, zero)

@@ -1,9 +1,11 @@
-//! Colours, markers, dashes and hatches: each series differs from the others in colour and in shape, so that a chart
-//! can also be read without colours.
+//! Colours, markers, dashes and hatches. Series differ in colour and in shape, so that a chart can also be read without
+//! colours.
 
-use super::canvas::{Canvas, short};
+use hustings_sim::svg::{Element, Svg};
 
-/// Colours that people with any kind of colour vision tell apart (after Okabe and Ito), on white.
+use super::elements;
+
+/// Colours on white that remain distinct with colour vision deficiency (after Okabe and Ito).
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b3a8e", "#4d4d4d"];
 
 const DASHES: [&str; 8] = ["7 4", "2 3", "9 3 2 3", "13 4", "5 2 1 2", "1 4", "12 3 3 3", "4 6"];
@@ -11,7 +13,7 @@ const DASHES: [&str; 8] = ["7 4", "2 3", "9 3 2 3", "13 4", "5 2 1 2", "1 4", "1
 /// The colour of text and axes.
 pub(super) const INK: &str = "#222222";
 
-/// The colour of text that says less.
+/// The colour of secondary text.
 pub(super) const FAINT: &str = "#666666";
 
 /// The colour of lines behind the data.
@@ -25,37 +27,27 @@ pub(super) fn colour(series: usize) -> &'static str {
     COLOURS[series % COLOURS.len()]
 }
 
-/// The dashes of a formula.
-pub(super) fn dashes(overlay: usize) -> &'static str {
-    DASHES[overlay % DASHES.len()]
+/// Styles the line of a formula.
+pub(super) fn curve(element: Element, overlay: usize, series: Option<usize>) -> Element {
+    let element = element.attribute("fill", "none").attribute("stroke", series.map_or(INK, colour));
+    element.attribute("stroke-width", 1.4).attribute("stroke-dasharray", DASHES[overlay % DASHES.len()])
 }
 
-/// Attributes of a formula's line.
-pub(super) fn curve(overlay: usize, series: Option<usize>) -> String {
-    let colour = series.map_or(INK, colour);
-    format!(r#"fill="none" stroke="{colour}" stroke-width="1.4" stroke-dasharray="{}""#, dashes(overlay))
+/// Styles the line of a series.
+pub(super) fn line(element: Element, series: usize) -> Element {
+    let element = element.attribute("fill", "none").attribute("stroke", colour(series));
+    element.attribute("stroke-width", 1.7).attribute("stroke-linejoin", "round")
 }
 
-/// Attributes of a series' line.
-pub(super) fn line(series: usize) -> String {
-    format!(r#"fill="none" stroke="{}" stroke-width="1.7" stroke-linejoin="round""#, colour(series))
-}
-
-/// Draws the marker of a series; `said` is what a browser says about it.
-pub(super) fn marker(canvas: &mut Canvas, series: usize, (x, y): (f64, f64), said: &str) {
-    let colour = colour(series);
-    // The second round has the same colours and shapes, but hollow ones.
-    let hollow = series >= COLOURS.len();
-    let (fill, edge, edge_width) = if hollow { ("#ffffff", colour, "1.4") } else { (colour, "#ffffff", "0.7") };
-    let attributes = format!(r#"fill="{fill}" stroke="{edge}" stroke-width="{edge_width}""#);
-    let end = if said.is_empty() { "/>".to_string() } else { format!("><title>{said}</title></") };
+/// The marker of a series.
+pub(super) fn marker(series: usize, (x, y): (f64, f64)) -> Element {
     let polygon = |points: &[(f64, f64)]| {
-        let at: Vec<String> = points.iter().map(|(dx, dy)| format!("{},{}", short(x + dx), short(y + dy))).collect();
-        (format!(r#"<polygon points="{}" {attributes}"#, at.join(" ")), "polygon>")
+        let points: Vec<(f64, f64)> = points.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
+        elements::polygon(&points)
     };
     let r = 4.0;
-    let (start, name) = match series % COLOURS.len() {
-        0 => (format!(r#"<circle cx="{}" cy="{}" r="3.6" {attributes}"#, short(x), short(y)), "circle>"),
+    let marker = match series % COLOURS.len() {
+        0 => Element::new("circle").number("cx", x).number("cy", y).number("r", 3.6),
         1 => polygon(&[(-3.3, -3.3), (3.3, -3.3), (3.3, 3.3), (-3.3, 3.3)]),
         2 => polygon(&[(0.0, -r - 0.6), (r + 0.3, r - 0.8), (-r - 0.3, r - 0.8)]),
         3 => polygon(&[(0.0, -r - 0.8), (r + 0.8, 0.0), (0.0, r + 0.8), (-r - 0.8, 0.0)]),
@@ -64,7 +56,11 @@ pub(super) fn marker(canvas: &mut Canvas, series: usize, (x, y): (f64, f64), sai
         6 => polygon(&turned(&cross(1.5, 4.8))),
         _ => polygon(&star()),
     };
-    canvas.raw(&if said.is_empty() { format!("{start}{end}") } else { format!("{start}{end}{name}") });
+    let colour = colour(series);
+    // Series beyond the last colour repeat colours and shapes, but hollow.
+    let is_hollow = series >= COLOURS.len();
+    let (fill, edge, edge_width) = if is_hollow { ("#ffffff", colour, 1.4) } else { (colour, "#ffffff", 0.7) };
+    marker.attribute("fill", fill).attribute("stroke", edge).attribute("stroke-width", edge_width)
 }
 
 /// An upright cross with arms of this half width and length.
@@ -86,29 +82,32 @@ fn star() -> Vec<(f64, f64)> {
     outer.into_iter().zip(inner).flat_map(|(outer, inner)| [outer, inner]).collect()
 }
 
-/// Defines the fillings of bars. Identifiers carry the picture's own key, because a page may hold many pictures.
-pub(super) fn define_hatches(canvas: &mut Canvas, series: usize, key: &str) {
-    canvas.raw("<defs>");
+/// Defines the hatches of bars. Their identifiers start with the chart's key, because a page may hold many charts.
+pub(super) fn define_hatches(picture: &mut Svg, series: usize, key: &str) {
+    const STROKES: [&str; 8] = [
+        "",
+        "M-2,2 l4,-4 M0,8 l8,-8 M6,10 l4,-4",
+        "M-2,6 l4,4 M0,0 l8,8 M6,-2 l4,4",
+        "M0,4 h8",
+        "M4,0 v8",
+        "M0,0 l8,8 M0,8 l8,-8",
+        "M3,4 h2 M-1,0 h2 M7,0 h2 M-1,8 h2 M7,8 h2",
+        "M0,4 h8 M4,0 v8",
+    ];
+    let sized = |element: Element| element.number("width", 8.0).number("height", 8.0);
+    picture.open(&Element::new("defs"));
     for at in 0..series {
-        let strokes = [
-            "",
-            "M-2,2 l4,-4 M0,8 l8,-8 M6,10 l4,-4",
-            "M-2,6 l4,4 M0,0 l8,8 M6,-2 l4,4",
-            "M0,4 h8",
-            "M4,0 v8",
-            "M0,0 l8,8 M0,8 l8,-8",
-            "M3,4 h2 M-1,0 h2 M7,0 h2 M-1,8 h2 M7,8 h2",
-            "M0,4 h8 M4,0 v8",
-        ];
-        let (colour, strokes) = (colour(at), strokes[at % strokes.len()]);
-        canvas.raw(&format!(
-            r##"<pattern id="{key}-{at}" width="8" height="8" patternUnits="userSpaceOnUse"><rect width="8" height="8" fill="{colour}"/><path d="{strokes}" fill="none" stroke="#ffffff" stroke-width="1.6"/></pattern>"##
-        ));
+        let strokes = Element::new("path").attribute("d", STROKES[at % STROKES.len()]).attribute("fill", "none");
+        let strokes = strokes.attribute("stroke", "#ffffff").attribute("stroke-width", 1.6);
+        let pattern = sized(Element::new("pattern").attribute("id", format!("{key}-{at}")));
+        let pattern = pattern.attribute("patternUnits", "userSpaceOnUse");
+        picture.add(&pattern.child(&sized(Element::new("rect")).attribute("fill", colour(at))).child(&strokes));
     }
-    canvas.raw("</defs>");
+    picture.close("defs");
 }
 
-/// Attributes of a bar.
-pub(super) fn bar(series: usize, key: &str) -> String {
-    format!(r#"fill="url(#{key}-{series})" stroke="{}" stroke-width="1""#, colour(series))
+/// Styles a bar.
+pub(super) fn bar(element: Element, series: usize, key: &str) -> Element {
+    let element = element.attribute("fill", format!("url(#{key}-{series})"));
+    element.attribute("stroke", colour(series)).attribute("stroke-width", 1)
 }

@@ -1,4 +1,5 @@
-//! Tables that no experiment file can make: the worst case that a search finds, and runs of [`crate::variants`].
+//! Tables that are computed instead of read from an experiment: a search for a worst case, and runs of
+//! [`crate::variants`].
 
 use hustings_algorithms::{Algorithm, NoParams};
 use hustings_elections::Catalogue;
@@ -11,15 +12,16 @@ use hustings_sim::simulate::{Request, simulate_observed};
 use hustings_sim::topology::{Graph, Network};
 use hustings_sim::trace::Observer;
 
-use super::StudyError;
+use super::CompareError;
 use crate::table::{Heading, Table, Values};
 use crate::variants::{OwnId, PredecessorOnly};
 
 /// The names of these tables.
-pub const MADE: [&str; 3] = ["search-echo", "variant-predecessor", "variant-own-id"];
+#[cfg(test)]
+pub(crate) const COMPUTED_TABLES: [&str; 3] = ["search-echo", "variant-predecessor", "variant-own-id"];
 
-/// The table of this name.
-pub(super) fn made(name: &str) -> Option<Result<Table, StudyError>> {
+/// Computes the table with this name.
+pub(super) fn table_named(name: &str) -> Option<Result<Table, CompareError>> {
     match name {
         "search-echo" => Some(echo()),
         "variant-predecessor" => Some(predecessor()),
@@ -28,35 +30,35 @@ pub(super) fn made(name: &str) -> Option<Result<Table, StudyError>> {
     }
 }
 
-fn table(columns: &[(&str, &str, Vec<i64>)]) -> Result<Table, StudyError> {
+fn table(columns: &[(&str, &str, Vec<i64>)]) -> Result<Table, CompareError> {
     let mut table = Table::default();
     for (name, about, numbers) in columns {
         let values = Values::Integers(numbers.iter().copied().map(Some).collect());
         table
             .push(Heading { name: (*name).into(), about: (*about).into() }, values)
-            .map_err(|error| StudyError::new(*name, error))?;
+            .map_err(|error| CompareError::new(*name, error))?;
     }
     Ok(table)
 }
 
-/// Looks away.
-struct Nobody;
+/// An observer that ignores all records.
+struct NoObserver;
 
-impl Observer<DynMessage> for Nobody {
+impl Observer<DynMessage> for NoObserver {
     fn record(&mut self, _: &Record<DynMessage>) {}
 }
 
-/// A variant on a ring with these ids, everybody starting.
-fn variant<A: Algorithm<Params = NoParams>>(ids: Vec<u64>) -> Result<Outcome, StudyError> {
+/// Runs a variant on a ring with these ids, with all nodes as initiators.
+fn variant<A: Algorithm<Params = NoParams>>(ids: Vec<u64>) -> Result<Outcome, CompareError> {
     let text = ids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-    let ids = Some(text.parse().map_err(|error| StudyError::new("ids", error))?);
+    let ids = Some(text.parse().map_err(|error| CompareError::new("ids", error))?);
     let planned = Request { ids, ..Request::default() }.scenario(&A::ABOUT);
-    let scenario = planned.map_err(|refusal| StudyError::new(A::ABOUT.name, refusal))?.scenario;
-    Ok(simulate_observed::<A>(&NoParams, &scenario, &mut Nobody))
+    let scenario = planned.map_err(|refusal| CompareError::new(A::ABOUT.name, refusal))?.scenario;
+    Ok(simulate_observed::<A>(&NoParams, &scenario, &mut NoObserver))
 }
 
 /// Rounds of the predecessor-only rule on sorted rings: every round takes n messages.
-fn predecessor() -> Result<Table, StudyError> {
+fn predecessor() -> Result<Table, CompareError> {
     let sizes = [4u64, 8, 16, 64, 256];
     let mut rounds = Vec::new();
     for n in sizes {
@@ -68,7 +70,7 @@ fn predecessor() -> Result<Table, StudyError> {
 }
 
 /// Whether the highest wins when survivors keep their own ids: on every ring of four.
-fn own_id() -> Result<Table, StudyError> {
+fn own_id() -> Result<Table, CompareError> {
     let (mut nodes, mut right) = (Vec::new(), Vec::new());
     for order in [[3u64, 0, 1, 2], [3, 0, 2, 1], [3, 1, 0, 2], [3, 1, 2, 0], [3, 2, 0, 1], [3, 2, 1, 0]] {
         let outcome = variant::<OwnId>(order.to_vec())?;
@@ -78,17 +80,19 @@ fn own_id() -> Result<Table, StudyError> {
     table(&[("nodes", "nodes", nodes), ("highest_wins", "whether the highest id wins (1: yes)", right)])
 }
 
-/// How many times the search starts anew for each size, and how many changes it tries each time.
+/// The number of restarts of the search for each size, and of the changes it tries in each.
 const CLIMBS: u64 = 12;
 const TRIES: u64 = 400;
 
-/// The most messages that echo with extinction was found to take, everybody starting, one tick per message.
-fn echo() -> Result<Table, StudyError> {
+/// The largest number of messages found for echo with extinction, with all nodes as initiators and one tick per
+/// message.
+fn echo() -> Result<Table, CompareError> {
     let sizes = [4u32, 5, 6, 7, 8, 12];
     let (mut links, mut waves) = (Vec::new(), Vec::new());
     for n in sizes {
         let best = (0..CLIMBS).map(|climb| Climb::run(n, climb)).collect::<Result<Vec<_>, _>>()?;
-        let best = best.into_iter().max_by_key(|climb| climb.cost).ok_or_else(|| StudyError::new("search", "none"))?;
+        let best =
+            best.into_iter().max_by_key(|climb| climb.cost).ok_or_else(|| CompareError::new("search", "none"))?;
         links.push(best.links.len() as i64);
         waves.push(best.cost as i64);
     }
@@ -109,8 +113,8 @@ struct Climb {
 }
 
 impl Climb {
-    fn run(n: u32, number: u64) -> Result<Climb, StudyError> {
-        // A path to begin with: it is connected, and whatever keeps it connected may be tried.
+    fn run(n: u32, number: u64) -> Result<Climb, CompareError> {
+        // The search starts with a path, and every change keeps the network connected.
         let mut climb =
             Climb { n, links: (1..n).map(|at| (at - 1, at)).collect(), ids: (0..u64::from(n)).collect(), cost: 0 };
         climb.cost = climb.measure()?;
@@ -168,15 +172,16 @@ impl Climb {
         reached.into_iter().all(|reached| reached)
     }
 
-    fn measure(&self) -> Result<u64, StudyError> {
+    fn measure(&self) -> Result<u64, CompareError> {
         let graph = Graph::new(self.n, |link| self.links.iter().for_each(|&(a, b)| link(a, b)));
-        let graph = graph.map_err(|error| StudyError::new("search", error))?;
+        let graph = graph.map_err(|error| CompareError::new("search", error))?;
         let mut scenario = Scenario::new(Network::Graph(graph)).started_by_all();
         scenario.ids.clone_from(&self.ids);
         // By name, because the fast engine is compiled for it already.
         let catalogue = Catalogue::default();
-        let known = catalogue.find("echo-extinction").ok_or_else(|| StudyError::new("search", "no echo-extinction"))?;
-        let election = known.election(&[]).map_err(|refusal| StudyError::new("search", refusal))?;
+        let known =
+            catalogue.find("echo-extinction").ok_or_else(|| CompareError::new("search", "no echo-extinction"))?;
+        let election = known.election(&[]).map_err(|refusal| CompareError::new("search", refusal))?;
         Ok(election.run(&scenario).by_kind[0])
     }
 }
@@ -186,14 +191,14 @@ mod tests {
     use super::*;
 
     fn column(name: &str, column: &str) -> Vec<f64> {
-        let table = made(name).unwrap().unwrap();
+        let table = table_named(name).unwrap().unwrap();
         (0..table.rows()).map(|row| table.cell(row, column).number().unwrap()).collect()
     }
 
     #[test]
     fn only_the_names_that_are_told_are_made() {
-        assert!(MADE.iter().all(|name| made(name).is_some()));
-        assert!(made("datley-best").is_none());
+        assert!(COMPUTED_TABLES.iter().all(|name| table_named(name).is_some()));
+        assert!(table_named("datley-best").is_none());
     }
 
     #[test]

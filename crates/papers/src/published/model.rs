@@ -1,101 +1,101 @@
-//! The form of a text's file.
+//! The file format of a paper.
 //!
-//! A [`Text`] is a list of [`Item`]s: a table, a figure, a worked example, a formula or a claim in words, each with the
-//! place where it stands. An item holds any of these:
+//! A [`Paper`] is a list of [`Item`]s: tables, figures, worked examples, formulas and claims, each with its place in
+//! the paper. An item holds any of these:
 //!
-//! - a [`Grid`]: numbers as they are printed, row by row, each with the value that is measured for it;
-//! - [`Claim`]s: sentences, each with the [`Test`] that makes a yes or a no of it;
-//! - an [`Example`]: one run, told message by message;
+//! - a [`Grid`]: printed numbers, row by row, with the formula that measures them;
+//! - [`Claim`]s: sentences, each with a [`Test`];
+//! - an [`Example`]: one run, message by message;
 //! - figures: plots of an experiment;
-//! - [`Winners`]: who does best where.
+//! - [`Winners`]: the best algorithm for each combination of two settings.
 //!
-//! Where a measured number differs from a printed one, [`Reason`]s say why, and *how much* each of them makes out, as a
-//! formula over what was measured. Only when these amounts add up to the whole difference is it explained.
+//! Where a measured number differs from a printed one, [`Reason`]s say why, and *how much* of the difference each of
+//! them accounts for, as a formula over the results. A difference is explained only if these amounts add up to it.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// One published text.
+/// A published paper.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Text {
-    /// Its short name, as it is typed.
+pub struct Paper {
+    /// The short name on the command line.
     pub name: String,
-    /// Who wrote it.
+    /// The authors.
     pub authors: String,
-    /// What it is called.
+    /// The title.
     pub title: String,
-    /// What it is about, and what is done with it here.
+    /// A summary of the paper and of the comparison.
     pub about: String,
-    /// How messages and time are counted here, beside how the text counts them.
+    /// How messages and time are counted here and in the paper.
     pub counting: String,
-    /// What it prints and claims.
+    /// The published tables, figures, examples and claims.
     #[serde(rename = "item")]
     pub items: Vec<Item>,
 }
 
-/// One thing that a text prints or claims.
+/// A table, figure, example, formula or claim of a paper.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
-    /// Names it within its text: letters, digits and hyphens.
+    /// An identifier within the paper: letters, digits and hyphens.
     pub id: String,
-    /// Where it stands: section, table, figure, slide.
+    /// The section, table, figure or slide.
     pub place: String,
-    /// What it is.
+    /// The title.
     pub title: String,
-    /// What is measured for it, and how.
+    /// What is measured, and how.
     #[serde(default)]
     pub about: String,
-    /// Whether it is not in the text: a study that it wished for, or a drawing that is missing and was made up.
+    /// Whether it is not in the paper: a study that the paper suggests, or a drawing that is missing.
     #[serde(default)]
     pub ours: bool,
-    /// Whether it takes too long for every day.
+    /// Whether it takes minutes, and runs only on request.
     #[serde(default)]
     pub large: bool,
-    /// The experiment that its parts are measured by, unless they name another.
+    /// The experiment of its parts, unless they name another.
     pub experiment: Option<String>,
-    /// Numbers.
+    /// Printed numbers.
     pub grid: Option<Grid>,
-    /// Sentences.
+    /// Claims.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
-    /// A run, message by message.
+    /// A worked example.
     pub example: Option<Example>,
-    /// Plots to draw, by name; with `EXPERIMENT/` before it where it is another experiment's.
+    /// The names of plots, with the prefix `EXPERIMENT/` for those of another experiment.
     #[serde(default)]
     pub figures: Vec<String>,
-    /// Who does best where.
+    /// Tables of the best algorithms.
     #[serde(default, rename = "winners")]
     pub winners: Vec<Winners>,
 }
 
-/// Which rows of an experiment: for each of these columns, the value as text.
-pub type Where = BTreeMap<String, Wanted>;
+/// Selects rows of an experiment: the value of each of these columns.
+pub(crate) type Filter = BTreeMap<String, FilterValue>;
 
-/// A value as it is written in a file of a text.
+/// A value in a filter.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(untagged)]
-pub enum Wanted {
-    /// A whole number.
+pub enum FilterValue {
+    /// An integer.
     Integer(i64),
-    /// Yes or no.
-    Flag(bool),
-    /// Words; empty for none.
+    /// A boolean.
+    Bool(bool),
+    /// A text; empty for a missing value.
     Text(String),
 }
 
-/// How several runs become one number.
+/// How the values of several runs are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Take {
-    /// Their mean, with an interval.
+pub enum Aggregate {
+    /// The mean, with a confidence interval.
     #[default]
     Mean,
-    /// The greatest.
+    /// The maximum.
     Max,
-    /// The least.
+    /// The minimum.
     Min,
 }
 
@@ -103,47 +103,47 @@ pub enum Take {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
-    /// What is measured, unless a row or column says so: a formula over the columns of results.
+    /// The measured quantity, unless a row or column has its own: a formula over the columns of results.
     pub value: Option<String>,
-    /// How several runs become one number.
+    /// How the values of several runs are combined.
     #[serde(default)]
-    pub take: Take,
+    pub aggregate: Aggregate,
     /// The rows.
     pub rows: Vec<Line>,
     /// The columns.
     pub columns: Vec<Line>,
-    /// What is printed, row by row; may be left out where nothing is.
+    /// The printed values, row by row.
     #[serde(default)]
-    pub published: Vec<Vec<Print>>,
-    /// What formulas give, row by row, or one formula for all; may be left out.
+    pub published: Vec<Vec<PrintedValue>>,
+    /// A formula for each cell, or one for all.
     pub formula: Option<Formulas>,
-    /// Why the measured numbers differ.
+    /// Why measured values differ.
     #[serde(default, rename = "reason")]
     pub reasons: Vec<Reason>,
 }
 
-/// A row or a column of a grid: narrows down what is measured.
+/// A row or a column of a grid, which selects what is measured.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// What stands at its head.
+    /// The label.
     pub label: String,
-    /// The experiment, if it is not the item's.
+    /// The experiment, unless it is that of the item.
     pub experiment: Option<String>,
-    /// Which of its rows.
+    /// The rows of the experiment.
     #[serde(default, rename = "where")]
-    pub narrowed: Where,
-    /// What is measured.
+    pub filter: Filter,
+    /// The measured quantity.
     pub value: Option<String>,
 }
 
-/// What is printed in one place.
+/// A printed value.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(untagged)]
-pub enum Print {
+pub enum PrintedValue {
     /// A number.
     Number(f64),
-    /// A formula; empty where nothing is printed.
+    /// A formula; empty if the paper prints nothing.
     Formula(String),
 }
 
@@ -151,68 +151,68 @@ pub enum Print {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Formulas {
-    /// The same everywhere.
+    /// The same formula for all cells.
     One(String),
-    /// One for each place; empty where there is none.
+    /// A formula for each cell; empty if there is none.
     Each(Vec<Vec<String>>),
 }
 
-/// Why a measured number is not the printed one.
+/// Why a measured value differs from the printed one.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reason {
-    /// What sort of reason.
+    /// The kind of reason.
     pub kind: ReasonKind,
     /// The reason, in a sentence.
     pub says: String,
-    /// How much of "measured less published" it makes out: a formula over the columns of results and the numbers
-    /// `published` and `measured`.
+    /// How much of "measured minus published" it accounts for: a formula over the columns of results and the number
+    /// `published`.
     pub amount: String,
-    /// The rows it is about; all if left out.
+    /// The rows it applies to; all if left out.
     #[serde(default)]
     pub rows: Vec<String>,
-    /// The columns it is about; all if left out.
+    /// The columns it applies to; all if left out.
     #[serde(default)]
     pub columns: Vec<String>,
 }
 
-/// Sorts of reasons.
+/// The kinds of reasons.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReasonKind {
-    /// The print is wrong: the text itself says otherwise elsewhere.
+    /// The printed value is wrong: the paper itself contradicts it.
     Misprint,
-    /// The text leaves out, or puts in, messages or steps.
+    /// The paper omits or adds messages or steps.
     Counting,
-    /// Steps that the text adds up happen at the same time.
+    /// Steps that the paper adds up happen at the same time.
     Overlap,
-    /// The text rounds, or gives an order of growth.
-    Rough,
+    /// The paper rounds, or gives an order of growth.
+    Approximation,
 }
 
 impl ReasonKind {
-    /// Its name.
+    /// The name.
     pub const fn name(self) -> &'static str {
         match self {
             ReasonKind::Misprint => "misprint",
             ReasonKind::Counting => "counting",
             ReasonKind::Overlap => "overlap",
-            ReasonKind::Rough => "rough",
+            ReasonKind::Approximation => "approximation",
         }
     }
 }
 
-/// A sentence of the text, as a question with a measured answer.
+/// A claim of the paper and its test.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// What the text says, in short.
+    /// The claim in short.
     pub says: String,
-    /// The experiment, if it is not the item's.
+    /// The experiment, unless it is that of the item.
     pub experiment: Option<String>,
-    /// How it is put to the test.
+    /// The test.
     pub test: Test,
-    /// Why the answer is no. Must be there then, and only then.
+    /// Why the claim does not hold; present exactly if it does not.
     pub because: Option<String>,
 }
 
@@ -220,16 +220,16 @@ pub struct Claim {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Side {
-    /// The experiment, if it is not the claim's.
+    /// The experiment, unless it is that of the claim.
     pub experiment: Option<String>,
-    /// Which rows.
+    /// The rows.
     #[serde(default, rename = "where")]
-    pub narrowed: Where,
-    /// What is measured there, if it is not the same on both sides.
+    pub filter: Filter,
+    /// The measured quantity, if it differs between the sides.
     pub y: Option<String>,
 }
 
-/// How a claim is put to the test. Bounds are inclusive.
+/// The test of a claim. Bounds are inclusive.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Test {
@@ -237,53 +237,53 @@ pub enum Test {
     Mean {
         /// A formula over columns.
         y: String,
-        /// Which rows.
+        /// The rows.
         #[serde(default, rename = "where")]
-        narrowed: Where,
-        /// From, to.
+        filter: Filter,
+        /// The lower and upper bound.
         within: [f64; 2],
     },
-    /// The greatest `y` lies within the bounds.
+    /// The maximum of `y` lies within the bounds.
     Max {
         /// A formula over columns.
         y: String,
-        /// Which rows.
+        /// The rows.
         #[serde(default, rename = "where")]
-        narrowed: Where,
-        /// From, to.
+        filter: Filter,
+        /// The lower and upper bound.
         within: [f64; 2],
     },
-    /// The least `y` lies within the bounds.
+    /// The minimum of `y` lies within the bounds.
     Min {
         /// A formula over columns.
         y: String,
-        /// Which rows.
+        /// The rows.
         #[serde(default, rename = "where")]
-        narrowed: Where,
-        /// From, to.
+        filter: Filter,
+        /// The lower and upper bound.
         within: [f64; 2],
     },
     /// Every `y` lies within the bounds.
     Every {
         /// A formula over columns.
         y: String,
-        /// Which rows.
+        /// The rows.
         #[serde(default, rename = "where")]
-        narrowed: Where,
-        /// From, to.
+        filter: Filter,
+        /// The lower and upper bound.
         within: [f64; 2],
     },
-    /// The mean of `y` here over its mean there, runs taken in pairs, lies within the bounds, for each value of `by`.
+    /// The ratio of the means of `y` on both sides, for paired runs, lies within the bounds for each value of `by`.
     Ratio {
         /// A formula over columns.
         y: String,
         /// A column.
         by: Option<String>,
-        /// Over the line.
+        /// The numerator.
         of: Side,
-        /// Under it.
+        /// The denominator.
         to: Side,
-        /// From, to.
+        /// The lower and upper bound.
         within: [f64; 2],
     },
     /// `y` grows as `x` to a power within the bounds.
@@ -292,10 +292,10 @@ pub enum Test {
         y: String,
         /// A formula over columns.
         x: String,
-        /// Which rows.
+        /// The rows.
         #[serde(default, rename = "where")]
-        narrowed: Where,
-        /// From, to.
+        filter: Filter,
+        /// The lower and upper bound.
         within: [f64; 2],
     },
     /// The mean of `y` falls whenever `x` rises, for each value of `by`.
@@ -306,37 +306,37 @@ pub enum Test {
         x: String,
         /// A column.
         by: Option<String>,
-        /// Which rows.
+        /// The rows.
         #[serde(default, rename = "where")]
-        narrowed: Where,
+        filter: Filter,
     },
-    /// The constant c of the nearest c·f lies within the bounds.
+    /// The constant c of the best fit c·f lies within the bounds.
     Fit {
         /// A formula over columns.
         y: String,
         /// A formula over columns.
         f: String,
-        /// Which rows.
+        /// The rows.
         #[serde(default, rename = "where")]
-        narrowed: Where,
-        /// From, to.
+        filter: Filter,
+        /// The lower and upper bound.
         within: [f64; 2],
     },
 }
 
-/// A run, told message by message.
+/// A worked example: a run, message by message.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Example {
-    /// The experiment, if it is not the item's.
+    /// The experiment, unless it is that of the item.
     pub experiment: Option<String>,
-    /// Which run of it.
+    /// The run of the experiment.
     #[serde(default, rename = "where")]
-    pub narrowed: Where,
-    /// What the text tells.
+    pub filter: Filter,
+    /// The steps of the paper.
     #[serde(default, rename = "step")]
     pub steps: Vec<Step>,
-    /// Whether the steps are all that is sent.
+    /// Whether the steps contain all messages.
     #[serde(default)]
     pub whole: bool,
 }
@@ -345,28 +345,28 @@ pub struct Example {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// Where the text tells it.
+    /// The place in the paper.
     pub place: String,
-    /// What it says, in short.
+    /// A short description.
     pub says: String,
-    /// The tick at which it is sent here.
+    /// The tick of the simulation.
     pub tick: u64,
-    /// What is sent: `FROM KIND TO…` or `FROM KIND(WORD) TO…`, by id (by position in anonymous networks).
+    /// The messages: `FROM KIND TO…` or `FROM KIND(PAYLOAD) TO…`, by id (by position in anonymous networks).
     pub sends: Vec<String>,
 }
 
-/// A table of who does best: a row for each value of one column, a column for each value of another.
+/// A table of the best candidates: a row for each value of one setting, a column for each value of another.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Winners {
-    /// What is compared.
+    /// The compared quantity.
     pub title: String,
-    /// A formula over columns; the least wins.
+    /// A formula over columns; the smallest value wins.
     pub y: String,
-    /// Down the side.
+    /// The setting of the rows.
     pub rows: String,
-    /// Along the top. Candidates without this column take part everywhere.
+    /// The setting of the columns. Candidates without it take part in all columns.
     pub columns: String,
-    /// Who takes part.
+    /// The candidates.
     pub candidates: Vec<Line>,
 }

@@ -1,4 +1,4 @@
-//! Where experiments are run: each once, whoever asks for it.
+//! Runs experiments and caches their results.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,14 +11,14 @@ use hustings_sim::erased::DynMessage;
 use hustings_sim::scenario::Scenario;
 use hustings_sim::trace::Format;
 
-use super::StudyError;
-use super::facts::{Facts, Sent, sent};
-use super::search;
+use super::CompareError;
+use super::computed;
+use super::trace_facts::{SentMessage, TraceFacts, sent_messages};
 use crate::experiment::Experiment;
-use crate::experiment::phase::Known;
+use crate::experiment::phase::FirstPhase;
+use crate::published;
 use crate::sweep;
 use crate::table::Table;
-use crate::texts;
 
 /// The results of one experiment.
 #[derive(Debug)]
@@ -27,88 +27,88 @@ pub struct Results {
     pub name: String,
     /// A row for each run.
     pub table: Table,
-    /// What was run; none where the table was made otherwise.
+    /// The experiment; `None` for a computed table.
     pub experiment: Option<Experiment>,
 }
 
-/// One run, looked at closely.
+/// The trace of one run.
 #[derive(Debug)]
-pub(super) struct Run {
-    pub(super) sent: Vec<Sent>,
-    /// The id of each position; none in anonymous networks.
+pub(super) struct TracedRun {
+    pub(super) sent: Vec<SentMessage>,
+    /// The id of each position; empty in anonymous networks.
     pub(super) ids: Vec<u64>,
-    pub(super) facts: Facts,
+    pub(super) facts: TraceFacts,
     pub(super) svg: String,
     pub(super) text: String,
 }
 
-/// Runs experiments and keeps what came of them.
-pub struct Laboratory<'a> {
+/// Runs experiments and keeps their results.
+pub struct ResultCache<'a> {
     threads: usize,
-    /// Is told which experiment comes next.
-    watch: &'a dyn Fn(&str),
+    /// Is called with the name of each experiment before it runs.
+    on_start: &'a dyn Fn(&str),
     results: RefCell<BTreeMap<String, Rc<Results>>>,
-    runs: RefCell<BTreeMap<(String, usize), Rc<Run>>>,
+    runs: RefCell<BTreeMap<(String, usize), Rc<TracedRun>>>,
 }
 
-impl<'a> Laboratory<'a> {
-    /// An empty one.
-    pub fn new(threads: usize, watch: &'a dyn Fn(&str)) -> Self {
-        Laboratory { threads, watch, results: RefCell::default(), runs: RefCell::default() }
+impl<'a> ResultCache<'a> {
+    /// Creates an empty cache.
+    pub fn new(threads: usize, on_start: &'a dyn Fn(&str)) -> Self {
+        ResultCache { threads, on_start, results: RefCell::default(), runs: RefCell::default() }
     }
 
-    /// The results of an experiment, which is run now if it was not before.
-    pub fn results(&self, name: &str) -> Result<Rc<Results>, StudyError> {
+    /// The results of an experiment. Runs it on the first call.
+    pub fn results(&self, name: &str) -> Result<Rc<Results>, CompareError> {
         if let Some(known) = self.results.borrow().get(name) {
             return Ok(known.clone());
         }
-        (self.watch)(name);
-        let results = Rc::new(match search::made(name) {
+        (self.on_start)(name);
+        let results = Rc::new(match computed::table_named(name) {
             Some(table) => Results { name: name.to_string(), table: table?, experiment: None },
-            None => self.swept(name)?,
+            None => self.run_experiment(name)?,
         });
         self.results.borrow_mut().insert(name.to_string(), results.clone());
         Ok(results)
     }
 
-    /// Everything that was run, by name.
+    /// All results so far, by name.
     pub fn all(&self) -> Vec<Rc<Results>> {
         self.results.borrow().values().cloned().collect()
     }
 
-    fn swept(&self, name: &str) -> Result<Results, StudyError> {
-        let Some((text, file)) = texts::experiment(name) else {
-            return Err(StudyError::new(name, "there is no such experiment"));
+    fn run_experiment(&self, name: &str) -> Result<Results, CompareError> {
+        let Some((text, file)) = published::experiment(name) else {
+            return Err(CompareError::new(name, "unknown experiment"));
         };
-        let experiment = Experiment::parse(&file, text).map_err(|mistake| StudyError::new(name, mistake))?;
-        let table = sweep::table(&experiment, self.threads).map_err(|error| StudyError::new(name, error))?;
+        let experiment = Experiment::parse(&file, text).map_err(|error| CompareError::new(name, error))?;
+        let table = sweep::table(&experiment, self.threads).map_err(|error| CompareError::new(name, error))?;
         Ok(Results { name: name.to_string(), table, experiment: Some(experiment) })
     }
 
-    /// What is known of a row beside its columns.
-    pub(super) fn facts(&self, results: &Results, row: usize) -> Result<Facts, StudyError> {
+    /// What the trace of a row's run shows.
+    pub(super) fn facts(&self, results: &Results, row: usize) -> Result<TraceFacts, CompareError> {
         Ok(self.run(results, row)?.facts.clone())
     }
 
-    /// The run of a row, held once more and looked at closely.
-    pub(super) fn run(&self, results: &Results, row: usize) -> Result<Rc<Run>, StudyError> {
+    /// The trace of a row's run, which is repeated for it.
+    pub(super) fn run(&self, results: &Results, row: usize) -> Result<Rc<TracedRun>, CompareError> {
         let key = (results.name.clone(), row);
         if let Some(known) = self.runs.borrow().get(&key) {
             return Ok(known.clone());
         }
-        let run = Rc::new(look_closely(results, row)?);
+        let run = Rc::new(trace_run(results, row)?);
         self.runs.borrow_mut().insert(key, run.clone());
         Ok(run)
     }
 }
 
-fn look_closely(results: &Results, row: usize) -> Result<Run, StudyError> {
-    let wrong = |problem: &dyn std::fmt::Display| StudyError::new(&results.name, problem);
-    let Some(experiment) = &results.experiment else { return Err(wrong(&"it has no runs to look at")) };
+fn trace_run(results: &Results, row: usize) -> Result<TracedRun, CompareError> {
+    let wrong = |problem: &dyn std::fmt::Display| CompareError::new(&results.name, problem);
+    let Some(experiment) = &results.experiment else { return Err(wrong(&"a computed table has no runs")) };
     let repetitions = experiment.repetitions as usize;
     let point = &experiment.points()[row / repetitions];
     let seed = point.seed((row % repetitions) as u32);
-    let mut prepared = experiment.prepare(point).map_err(|mistake| wrong(&mistake))?;
+    let mut prepared = experiment.prepare(point).map_err(|error| wrong(&error))?;
     prepared.request.seed = seed;
     let election = &*prepared.election;
     let mut scenario = election.plan(&prepared.request).map_err(|refusal| wrong(&refusal))?.scenario;
@@ -117,20 +117,20 @@ fn look_closely(results: &Results, row: usize) -> Result<Run, StudyError> {
         let (Some(leader), Some(quiet)) = (outcome.leader, outcome.time.quiescent) else {
             return Err(wrong(&"its first phase has no leader or no end"));
         };
-        let second = prepared.second(seed, &scenario.starts, Known { leader, quiet });
-        let request = second.map_err(|trouble| wrong(&trouble.problem))?;
+        let second = prepared.second(seed, &scenario.starts, FirstPhase { leader, quiet });
+        let request = second.map_err(|diagnostic| wrong(&diagnostic.problem))?;
         scenario = election.plan(&request).map_err(|refusal| wrong(&refusal))?.scenario;
     }
     let mut records: Vec<Record<DynMessage>> = Vec::new();
     let outcome = election.observed(&scenario, &mut records);
-    let (sent, sides) = sent(&records);
-    let facts = Facts::of(&sent, sides, scenario.network.members(), outcome.time.elected);
+    let (sent, sides) = sent_messages(&records);
+    let facts = TraceFacts::of(&sent, sides, scenario.network.members(), outcome.time.elected);
     let ids = match election.about().assumptions.identity {
         Identity::Unique => scenario.ids.clone(),
         Identity::Anonymous => Vec::new(),
     };
     let traced = |format| traced(election, &scenario, format).map_err(|error| wrong(&error));
-    Ok(Run { sent, ids, facts, svg: traced(Format::Svg)?, text: traced(Format::Text)? })
+    Ok(TracedRun { sent, ids, facts, svg: traced(Format::Svg)?, text: traced(Format::Text)? })
 }
 
 fn traced(election: &dyn Election, scenario: &Scenario, format: Format) -> std::io::Result<String> {
@@ -140,9 +140,9 @@ fn traced(election: &dyn Election, scenario: &Scenario, format: Format) -> std::
 }
 
 #[cfg(test)]
-impl Laboratory<'_> {
-    /// Results that were not run.
-    pub(super) fn put(&self, name: &str, table: Table) {
+impl ResultCache<'_> {
+    /// Adds results without running anything.
+    pub(super) fn insert(&self, name: &str, table: Table) {
         let results = Results { name: name.to_string(), table, experiment: None };
         self.results.borrow_mut().insert(name.to_string(), Rc::new(results));
     }

@@ -10,13 +10,13 @@ fn results(columns: &[(&str, &[i64])]) -> Table {
     table
 }
 
-/// What comes of an item, told in a file, on these results.
-fn answer(item: &str, columns: &[(&str, &[i64])]) -> Result<Answer, StudyError> {
-    let laboratory = Laboratory::new(1, &|_| {});
-    laboratory.put("made", results(columns));
+/// Compares an item, given as TOML, with these results.
+fn answer(item: &str, columns: &[(&str, &[i64])]) -> Result<ItemComparison, CompareError> {
+    let cache = ResultCache::new(1, &|_| {});
+    cache.insert("made", results(columns));
     let head = "id = 'x'\nplace = 'here'\ntitle = 'x'\nexperiment = 'made'\n";
     let item: Item = toml::from_str(&format!("{head}{item}")).unwrap_or_else(|error| panic!("{error}"));
-    Answer::of(Box::leak(Box::new(item)), &laboratory)
+    ItemComparison::of(Box::leak(Box::new(item)), &cache)
 }
 
 fn verdicts(item: &str, columns: &[(&str, &[i64])]) -> Vec<Verdict> {
@@ -43,7 +43,7 @@ fn a_difference_is_explained_only_by_reasons_that_add_up_to_it() {
     for (amount, wanted) in cases {
         assert_eq!(verdicts(&reason(amount), COLUMNS), wanted, "{amount}");
     }
-    // That would explain anything.
+    // With the measured value, a reason could explain any difference.
     let error = answer(&reason("measured - published"), COLUMNS).unwrap_err();
     assert_eq!(error.problem, "`measured` has no value here");
     let two = format!("{}[[grid.reason]]\nkind = 'overlap'\nsays = 'also'\namount = '-lost'\n", reason("2*lost"));
@@ -53,16 +53,16 @@ fn a_difference_is_explained_only_by_reasons_that_add_up_to_it() {
 }
 
 #[test]
-fn a_reason_for_a_difference_that_is_not_there_is_open() {
+fn a_reason_without_a_difference_is_open() {
     let equal = GRID.replace("[[4], [5]]", "[[5], [5]]");
     let stale = format!("{equal}[[grid.reason]]\nkind = 'counting'\nsays = 'why'\namount = 'lost'\n");
     let found = answer(&stale, COLUMNS).unwrap().findings;
     assert_eq!((found[0].verdict, found[1].verdict), (Verdict::Open, Verdict::Explained));
-    assert_eq!(found[0].reasons[0].says, "there is no difference, yet reasons for 1 are given");
+    assert_eq!(found[0].reasons[0].says, "there is no difference, but reasons for 1 are given");
 }
 
 #[test]
-fn a_probability_is_told_between_0_and_1() {
+fn the_interval_of_a_probability_is_within_0_and_1() {
     let rare = "[grid]\nvalue = 'messages < n'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n";
     let columns: [(&str, &[i64]); 2] =
         [("nodes", &[5; 20]), ("messages", &[4, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5])];
@@ -72,7 +72,7 @@ fn a_probability_is_told_between_0_and_1() {
 }
 
 #[test]
-fn a_reason_is_about_its_rows_and_columns_only() {
+fn a_reason_applies_to_its_rows_and_columns_only() {
     let reason = format!("{GRID}[[grid.reason]]\nkind = 'misprint'\nsays = 'why'\namount = '1'\nrows = ['b']\n");
     assert_eq!(verdicts(&reason, COLUMNS), [Verdict::Open, Verdict::Explained]);
     let nowhere = format!("{GRID}[[grid.reason]]\nkind = 'misprint'\nsays = 'why'\namount = '1'\nrows = ['c']\n");
@@ -80,7 +80,7 @@ fn a_reason_is_about_its_rows_and_columns_only() {
 }
 
 #[test]
-fn equal_is_equal_and_a_mean_may_differ_by_chance() {
+fn a_mean_may_differ_by_chance() {
     let one = "[grid]\nvalue = 'messages'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n";
     let cases: [(&str, &[i64], Verdict); 6] = [
         ("published = [[7]]", &[7], Verdict::Equal),
@@ -97,12 +97,12 @@ fn equal_is_equal_and_a_mean_may_differ_by_chance() {
         assert_eq!(verdicts(&format!("{one}{print}\n"), &columns), [wanted], "{print} {messages:?}");
     }
     assert_eq!(verdicts(one, &[("messages", &[7])]), [Verdict::Shown]);
-    let greatest = format!("{one}published = [[9]]\ntake = 'max'\n");
+    let greatest = format!("{one}published = [[9]]\naggregate = 'max'\n");
     assert_eq!(verdicts(&greatest, &[("messages", &[7, 9, 8])]), [Verdict::Equal]);
 }
 
 #[test]
-fn a_claim_that_does_not_hold_needs_a_reason_and_one_that_holds_has_none() {
+fn a_failed_claim_needs_a_reason_and_a_true_claim_must_have_none() {
     let columns: [(&str, &[i64]); 2] = [("nodes", &[2, 4, 8]), ("messages", &[4, 16, 64])];
     let claim = |test: &str, because: &str| format!("[[claim]]\nsays = 'x'\ntest = {{ {test} }}\n{because}\n");
     let squares = "kind = 'power', y = 'messages', x = 'n', within = [1.99, 2.01]";
@@ -115,7 +115,6 @@ fn a_claim_that_does_not_hold_needs_a_reason_and_one_that_holds_has_none() {
         ("kind = 'max', y = 'messages', within = [64, 64]", "", Verdict::Yes),
         ("kind = 'min', y = 'messages - n', within = [2, 9]", "", Verdict::Yes),
         ("kind = 'every', y = 'messages - n^2', within = [0, 0]", "", Verdict::Yes),
-        // One that is too small is not made good by one that is right.
         ("kind = 'every', y = 'messages', within = [5, 64]", "because = '4 is less'", Verdict::No),
         ("kind = 'every', y = 'messages', within = [4, 63]", "because = '64 is more'", Verdict::No),
         ("kind = 'mean', y = 'messages', within = [27, 29]", "", Verdict::Yes),
@@ -140,28 +139,28 @@ fn a_claim_that_does_not_hold_needs_a_reason_and_one_that_holds_has_none() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told() {
+fn errors_describe_the_problem() {
     let cases = [
         (
-            "[grid]\nvalue = 'messages'\nrows = [{ label = 'a', where = { knots = 5 } }]\ncolumns = [{ label = '' }]\n",
-            "there is no column `knots`",
+            "[grid]\nvalue = 'messages'\nrows = [{ label = 'a', where = { hops = 5 } }]\ncolumns = [{ label = '' }]\n",
+            "there is no column `hops`",
         ),
         (
             "[grid]\nvalue = 'messages'\nrows = [{ label = 'a', where = { nodes = 9 } }]\ncolumns = [{ label = '' }]\n",
             "no row has",
         ),
         (
-            "[grid]\nvalue = 'nobody'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n",
-            "`nobody` has no value here",
+            "[grid]\nvalue = 'unknown'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n",
+            "`unknown` has no value here",
         ),
         ("[grid]\nvalue = 'n +'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n", "column"),
-        ("[grid]\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n", "none is given"),
+        ("[grid]\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n", "no formula is given"),
         (
             "[grid]\nvalue = 'n'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\npublished = [[1, 2]]\n",
-            "lists do not have 1 rows of 1",
+            "its lists do not have 1 rows of 1 entries",
         ),
         ("figures = ['messages']\n", "it has no plot `messages`"),
-        ("figures = ['nothing/messages']\n", "there is no such experiment"),
+        ("figures = ['nothing/messages']\n", "unknown experiment"),
     ];
     for (item, wanted) in cases {
         let error = answer(item, COLUMNS).expect_err(item);
@@ -170,7 +169,7 @@ fn what_is_wrong_with_a_file_is_told() {
 }
 
 #[test]
-fn the_best_is_found_for_every_row_and_column() {
+fn finds_the_winner_of_every_row_and_column() {
     let item = "[[winners]]\ntitle = 'least'\ny = 'messages'\nrows = 'nodes'\ncolumns = 'u'\n\
                 candidates = [{ label = 'a', where = { kind = 1 } }, { label = 'b', where = { kind = 2 } }]\n";
     let columns: [(&str, &[i64]); 4] =
@@ -181,20 +180,20 @@ fn the_best_is_found_for_every_row_and_column() {
     assert_eq!(table.rows, wanted);
 }
 
-/// What comes of an example on the run of figure 6-20.
+/// The verdicts of an example on the run of figure 6-20.
 fn told(steps: &str, whole: bool) -> Vec<Verdict> {
-    let laboratory = Laboratory::new(1, &|_| {});
+    let cache = ResultCache::new(1, &|_| {});
     let head = "id = 'x'\nplace = 'here'\ntitle = 'x'\nexperiment = 'crete-example'\n[example]\n";
     let item: Item =
         toml::from_str(&format!("{head}whole = {whole}\n{steps}")).unwrap_or_else(|error| panic!("{error}"));
-    let answer = Answer::of(Box::leak(Box::new(item)), &laboratory).unwrap_or_else(|error| panic!("{error}"));
+    let answer = ItemComparison::of(Box::leak(Box::new(item)), &cache).unwrap_or_else(|error| panic!("{error}"));
     let drawing = answer.drawing.expect("a run is drawn");
     assert!(drawing.svg.starts_with("<svg") && drawing.text.contains("election from 4"));
     answer.findings.iter().map(|finding| finding.verdict).collect()
 }
 
 #[test]
-fn a_step_is_equal_only_if_just_that_was_sent_then() {
+fn a_step_is_equal_only_if_exactly_its_messages_were_sent() {
     let step = |tick: u64, sends: &str| {
         format!("[[example.step]]\nplace = 'a'\nsays = 'x'\ntick = {tick}\nsends = ['{sends}']\n")
     };

@@ -1,8 +1,8 @@
-//! Numbers for people.
+//! Numbers as text.
 
-use super::Shown;
+use super::DisplayValue;
 
-/// A number with as many digits as say something: whole ones whole, others with four digits that count.
+/// A number with four significant digits; integers are written in full.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_string();
@@ -13,11 +13,11 @@ pub fn number(value: f64) -> String {
     let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{value:.digits$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    // What rounds to nothing is told by its size.
+    // A value that would round to zero is shown with its exponent.
     if text.trim_matches(['-', '0', '.']).is_empty() { format!("{value:.1e}") } else { grouped(text) }
 }
 
-/// Thousands apart from ten thousand on.
+/// Adds thousands separators from ten thousand on.
 fn grouped(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("−", rest));
     let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(whole, fraction)| (whole, Some(fraction)));
@@ -35,25 +35,25 @@ fn grouped(text: &str) -> String {
     shown
 }
 
-impl Shown {
-    /// A number alone.
+impl DisplayValue {
+    /// A number.
     pub fn value(value: f64) -> Self {
-        Shown { text: number(value), value: Some(value), interval: None }
+        DisplayValue { text: number(value), value: Some(value), interval: None }
     }
 
-    /// Words alone.
-    pub fn words(text: impl Into<String>) -> Self {
-        Shown { text: text.into(), value: None, interval: None }
+    /// A text without a number.
+    pub fn text(text: impl Into<String>) -> Self {
+        DisplayValue { text: text.into(), value: None, interval: None }
     }
 
-    /// A formula and what it gives.
+    /// A formula and its value.
     pub fn formula(text: &str, value: f64) -> Self {
         let plain = text.parse::<f64>().is_ok();
         let text = if plain { number(value) } else { format!("{} = {}", pretty(text), number(value)) };
-        Shown { text, value: Some(value), interval: None }
+        DisplayValue { text, value: Some(value), interval: None }
     }
 
-    /// A mean with its interval.
+    /// A mean with its confidence interval.
     pub fn mean(value: f64, interval: Option<(f64, f64)>) -> Self {
         let text = match interval {
             Some((low, high)) if high - low > 1e-9 => {
@@ -61,14 +61,14 @@ impl Shown {
             }
             _ => number(value),
         };
-        Shown { text, value: Some(value), interval }
+        DisplayValue { text, value: Some(value), interval }
     }
 }
 
-/// A formula as it is set in a text: `·` for `*`, raised squares, `⌈ ⌉` for `ceil( )`, and no backquotes.
+/// A formula in mathematical notation: `·` for `*`, raised squares, `⌈ ⌉` for `ceil( )`, and no backquotes.
 pub(super) fn pretty(formula: &str) -> String {
     let mut out = String::new();
-    // What closes each open parenthesis.
+    // The closing character of each open parenthesis.
     let mut open: Vec<char> = Vec::new();
     let mut rest = formula;
     while let Some(sign) = rest.chars().next() {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_the_digits_that_count() {
+    fn numbers_have_four_significant_digits() {
         let shown = [0.0, 7.0, -3.0, 1234.0, 12345.0, 0.5, 0.503_712, 1.0 / 3.0, 12_345.678, 1e-12, -0.000_012_3];
         let texts = ["0", "7", "−3", "1234", "12,345", "0.5", "0.5037", "0.3333", "12,346", "0", "−0.0000123"];
         assert_eq!(shown.map(number), texts.map(str::to_string));
@@ -114,12 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn formulas_and_intervals_stand_beside_their_numbers() {
-        assert_eq!(Shown::formula("n^2*`p.u`", 25.0).text, "n²·p.u = 25");
-        assert_eq!(Shown::formula("2*ceil(n/2)-(1+n)", 0.0).text, "2·⌈n/2⌉−(1+n) = 0");
-        assert_eq!(Shown::formula("floor(log2(n)) + 1", 4.0).text, "⌊log₂(n)⌋ + 1 = 4");
-        assert_eq!(Shown::formula("25", 25.0).text, "25");
-        assert_eq!(Shown::mean(0.5, Some((0.25, 0.75))).text, "0.5 (0.25 to 0.75)");
-        assert_eq!(Shown::mean(4.0, Some((4.0, 4.0))).text, "4");
+    fn formulas_and_intervals_are_shown_with_their_values() {
+        assert_eq!(DisplayValue::formula("n^2*`p.u`", 25.0).text, "n²·p.u = 25");
+        assert_eq!(DisplayValue::formula("2*ceil(n/2)-(1+n)", 0.0).text, "2·⌈n/2⌉−(1+n) = 0");
+        assert_eq!(DisplayValue::formula("floor(log2(n)) + 1", 4.0).text, "⌊log₂(n)⌋ + 1 = 4");
+        assert_eq!(DisplayValue::formula("25", 25.0).text, "25");
+        assert_eq!(DisplayValue::mean(0.5, Some((0.25, 0.75))).text, "0.5 (0.25 to 0.75)");
+        assert_eq!(DisplayValue::mean(4.0, Some((4.0, 4.0))).text, "4");
     }
 }

@@ -1,31 +1,32 @@
-//! What a run's trace tells: who sent what to whom, and when.
+//! Messages and numbers from the trace of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hustings_protocol::{Event, Message, Record, TraceEvent};
 use serde_json::Value;
 
-/// A message as it was sent.
+/// A message and when it was sent.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Sent {
+pub(super) struct SentMessage {
     pub(super) tick: u64,
-    /// Positions.
+    /// The position of the sender.
     pub(super) from: u32,
+    /// The position of the receiver.
     pub(super) to: u32,
     pub(super) kind: String,
-    /// What it says beside its kind, as JSON; empty if nothing.
-    pub(super) word: String,
+    /// The contents as JSON; empty if there are none.
+    pub(super) payload: String,
 }
 
-/// What is known of one run beside its row of results.
+/// Numbers from the trace of a run, in addition to its row of results.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct TraceFacts {
     numbers: BTreeMap<String, f64>,
 }
 
-/// The messages of a run, from its records, and the greatest number of sides that a coin had.
-pub(super) fn sent<M: Message>(records: &[Record<M>]) -> (Vec<Sent>, u64) {
-    let mut sent: Vec<Sent> = records.iter().filter_map(|record| arrived(record, records)).collect();
+/// The messages of a run, and the largest range of a random number.
+pub(super) fn sent_messages<M: Message>(records: &[Record<M>]) -> (Vec<SentMessage>, u64) {
+    let mut sent: Vec<SentMessage> = records.iter().filter_map(|record| arrived(record, records)).collect();
     sent.sort();
     let coins = records.iter().flat_map(|record| match &record.what {
         TraceEvent::Handled { coins, .. } => coins.as_slice(),
@@ -34,8 +35,8 @@ pub(super) fn sent<M: Message>(records: &[Record<M>]) -> (Vec<Sent>, u64) {
     (sent, coins.map(|(sides, _)| *sides).max().unwrap_or(0))
 }
 
-/// The message that arrives or is lost here. Records are numbered from 0, so the cause is found by its number.
-fn arrived<M: Message>(record: &Record<M>, records: &[Record<M>]) -> Option<Sent> {
+/// The message that arrives or is lost in this record. Records are numbered from 0, so the cause is an index.
+fn arrived<M: Message>(record: &Record<M>, records: &[Record<M>]) -> Option<SentMessage> {
     let (message, from) = match &record.what {
         TraceEvent::Handled { event: Event::Message { message, .. } | Event::Direct { message, .. }, peer, .. } => {
             (message, (*peer)?)
@@ -44,39 +45,39 @@ fn arrived<M: Message>(record: &Record<M>, records: &[Record<M>]) -> Option<Sent
         _ => return None,
     };
     let tick = records.get(record.cause? as usize)?.tick;
-    let word = match serde_json::to_value(message) {
+    let payload = match serde_json::to_value(message) {
         Ok(Value::Object(fields)) => fields.values().next().map(Value::to_string).unwrap_or_default(),
         _ => String::new(),
     };
-    Some(Sent { tick, from, to: record.node, kind: message.kind_name().to_string(), word })
+    Some(SentMessage { tick, from, to: record.node, kind: message.kind_name().to_string(), payload })
 }
 
-impl Facts {
-    /// Works them out.
-    pub(super) fn of(sent: &[Sent], sides: u64, size: u32, elected: Option<u64>) -> Facts {
+impl TraceFacts {
+    /// Computes the numbers.
+    pub(super) fn of(sent: &[SentMessage], sides: u64, size: u32, elected: Option<u64>) -> TraceFacts {
         let mut numbers = BTreeMap::new();
-        let mut know = |name: &str, number: f64| {
+        let mut add = |name: &str, number: f64| {
             numbers.insert(name.to_string(), number);
         };
         let distinct = |count: usize| count as f64;
-        // A step is a kind that is sent in a tick; ticks with two of them are steps that overlap.
-        know("steps", distinct(sent.iter().map(|one| (one.tick, &one.kind)).collect::<BTreeSet<_>>().len()));
-        know("ticks", distinct(sent.iter().map(|one| one.tick).collect::<BTreeSet<_>>().len()));
-        know("kinds", distinct(sent.iter().map(|one| &one.kind).collect::<BTreeSet<_>>().len()));
-        // A wheel is a kind that goes round a ring, told by how far each hop goes.
-        let hop = |one: &Sent| (i64::from(one.to) - i64::from(one.from)).rem_euclid(i64::from(size.max(1)));
-        know("wheels", distinct(sent.iter().map(|one| (&one.kind, hop(one))).collect::<BTreeSet<_>>().len()));
-        know("coin_sides", sides as f64);
+        // A step is a kind of message in a tick. Two kinds in one tick are overlapping steps.
+        add("steps", distinct(sent.iter().map(|one| (one.tick, &one.kind)).collect::<BTreeSet<_>>().len()));
+        add("ticks", distinct(sent.iter().map(|one| one.tick).collect::<BTreeSet<_>>().len()));
+        add("kinds", distinct(sent.iter().map(|one| &one.kind).collect::<BTreeSet<_>>().len()));
+        // A wheel is a kind of message that circulates on a ring with hops of a certain length.
+        let hop = |one: &SentMessage| (i64::from(one.to) - i64::from(one.from)).rem_euclid(i64::from(size.max(1)));
+        add("wheels", distinct(sent.iter().map(|one| (&one.kind, hop(one))).collect::<BTreeSet<_>>().len()));
+        add("coin_sides", sides as f64);
         if let Some(elected) = elected {
-            know("before_elected", distinct(sent.iter().filter(|one| one.tick < elected).count()));
+            add("before_elected", distinct(sent.iter().filter(|one| one.tick < elected).count()));
         }
         let kinds: BTreeSet<&String> = sent.iter().map(|one| &one.kind).collect();
         for kind in kinds {
             let ticks = || sent.iter().filter(|one| one.kind == *kind).map(|one| one.tick);
-            know(&format!("first.{kind}"), ticks().min().unwrap_or(0) as f64);
-            know(&format!("last.{kind}"), ticks().max().unwrap_or(0) as f64);
+            add(&format!("first.{kind}"), ticks().min().unwrap_or(0) as f64);
+            add(&format!("last.{kind}"), ticks().max().unwrap_or(0) as f64);
         }
-        Facts { numbers }
+        TraceFacts { numbers }
     }
 
     /// A fact by its name: `steps`, `ticks`, `kinds`, `wheels`, `coin_sides`, `before_elected`, `first.KIND`,
@@ -93,21 +94,21 @@ mod tests {
 
     use super::*;
 
-    fn run(name: &str, request: &Request) -> (Vec<Sent>, Facts) {
+    fn run(name: &str, request: &Request) -> (Vec<SentMessage>, TraceFacts) {
         let election = hustings_elections::Catalogue::default().find(name).unwrap().election(&[]).unwrap();
         let scenario = election.plan(request).unwrap().scenario;
         let mut records: Vec<Record<DynMessage>> = Vec::new();
         let outcome = election.observed(&scenario, &mut records);
-        let (sent, sides) = sent(&records);
-        let facts = Facts::of(&sent, sides, scenario.network.members(), outcome.time.elected);
+        let (sent, sides) = sent_messages(&records);
+        let facts = TraceFacts::of(&sent, sides, scenario.network.members(), outcome.time.elected);
         (sent, facts)
     }
 
     #[test]
-    fn a_trace_tells_who_sent_what() {
+    fn messages_are_read_from_the_trace() {
         let ids = Some("3,0,1,2".parse().unwrap());
         let (sent, facts) = run("dolev-klawe-rodeh", &Request { ids, ..Request::default() });
-        let first = Sent { tick: 0, from: 0, to: 1, kind: "first".into(), word: "3".into() };
+        let first = SentMessage { tick: 0, from: 0, to: 1, kind: "first".into(), payload: "3".into() };
         assert_eq!((sent.len(), &sent[0]), (20, &first));
         let wanted =
             [("kinds", 3.0), ("wheels", 3.0), ("first.first", 0.0), ("first.second", 1.0), ("coin_sides", 0.0)];
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_was_sent_all_the_same() {
+    fn lost_messages_count_as_sent() {
         let crashes = vec!["3@0".parse().unwrap()];
         let (sent, facts) = run("bully", &Request { nodes: Some(4), crashes, ..Request::default() });
         assert_eq!(sent.iter().filter(|sent| sent.to == 3).count(), 4);

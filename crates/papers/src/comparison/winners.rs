@@ -1,45 +1,45 @@
-//! Who does best where: a table that the texts advise to make, measured.
+//! Tables of the best algorithm for each combination of two settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::rows::{Scope, parse, select};
-use super::{Laboratory, StudyError, number};
+use super::{CompareError, ResultCache, number};
+use crate::published::{Item, Winners};
 use crate::stats::Summary;
-use crate::texts::{Item, Winners};
 
-/// The best for each row and column.
+/// The best candidate for each row and column.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WinnersTable {
-    /// What is compared.
+    /// The compared quantity.
     pub title: String,
-    /// What the rows and the columns are.
+    /// The settings of the rows and the columns.
     pub axes: (String, String),
-    /// Along the top.
+    /// The heads of the columns.
     pub columns: Vec<String>,
-    /// The head of each row, and who wins where, with the winning number; empty where nobody takes part.
+    /// The head of each row, and the winners with their value; empty if there is no candidate.
     pub rows: Vec<(String, Vec<String>)>,
 }
 
-pub(super) fn tables(item: &Item, laboratory: &Laboratory) -> Result<Vec<WinnersTable>, StudyError> {
-    item.winners.iter().map(|winners| table(winners, item, laboratory)).collect()
+pub(super) fn tables(item: &Item, cache: &ResultCache) -> Result<Vec<WinnersTable>, CompareError> {
+    item.winners.iter().map(|winners| table(winners, item, cache)).collect()
 }
 
-/// What each candidate measured: by row, and by column where it has that column.
+/// The values of a candidate by row, and by column if it has that setting.
 type Scores = BTreeMap<(u64, Option<u64>), f64>;
 
-fn table(winners: &Winners, item: &Item, laboratory: &Laboratory) -> Result<WinnersTable, StudyError> {
+fn table(winners: &Winners, item: &Item, cache: &ResultCache) -> Result<WinnersTable, CompareError> {
     let formula = parse(&winners.y)?;
     let mut scores: Vec<(&str, Scores)> = Vec::new();
     for line in &winners.candidates {
         let Some(name) = line.experiment.as_ref().or(item.experiment.as_ref()) else {
-            return Err(StudyError::new(&line.label, "no experiment is named"));
+            return Err(CompareError::new(&line.label, "no experiment is named"));
         };
-        let results = laboratory.results(name)?;
+        let results = cache.results(name)?;
         let mut all: BTreeMap<(u64, Option<u64>), Vec<f64>> = BTreeMap::new();
-        for row in select(&results, &[&line.narrowed])? {
+        for row in select(&results, &[&line.filter])? {
             let whole = |column: &str| results.table.cell(row, column).number().map(|number| number as u64);
             let Some(down) = whole(&winners.rows) else { continue };
-            let value = Scope { table: &results.table, row, facts: None, beside: &[] }.eval(&formula)?;
+            let value = Scope { table: &results.table, row, facts: None, extra: &[] }.eval(&formula)?;
             all.entry((down, whole(&winners.columns))).or_default().push(value);
         }
         let means = all.into_iter().filter_map(|(place, values)| Some((place, Summary::of(values)?.mean)));
@@ -47,7 +47,7 @@ fn table(winners: &Winners, item: &Item, laboratory: &Laboratory) -> Result<Winn
     }
     let places = || scores.iter().flat_map(|(_, scores)| scores.keys());
     let columns: BTreeSet<u64> = places().filter_map(|(_, along)| *along).collect();
-    // Rows in which nobody has a choice of columns say nothing.
+    // Rows in which no candidate depends on the column are left out.
     let rows: BTreeSet<u64> = places().filter(|(_, along)| along.is_some()).map(|(down, _)| *down).collect();
     let best = |down: u64, along: u64| {
         let score = |scores: &Scores| scores.get(&(down, Some(along))).or_else(|| scores.get(&(down, None))).copied();

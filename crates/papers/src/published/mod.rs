@@ -1,15 +1,18 @@
-//! The five texts: what each prints and claims, where it stands, and how it is measured.
+//! The five published papers: their numbers, examples and claims, and how each is measured.
 //!
-//! A text is a file of its own, `crates/papers/texts/NAME.toml`, in the form that [`model`] describes. Nothing about a
-//! text is written in code: another one needs another file, and the experiments that it names.
+//! Each paper is a file `crates/papers/published/NAME.toml` in the format of [`Paper`]. The code knows no paper: to add
+//! one, add its file and the experiments that it names.
 
-pub mod model;
+mod model;
 
 use std::sync::LazyLock;
 
-pub use model::{Claim, Example, Grid, Item, Line, Print, Reason, ReasonKind, Side, Step, Take, Test, Text, Winners};
+pub(crate) use model::{
+    Aggregate, Claim, Filter, FilterValue, Formulas, Grid, Line, PrintedValue, Side, Step, Test, Winners,
+};
+pub use model::{Item, Paper, ReasonKind};
 
-/// A file that is compiled in: its name and what it says.
+/// A file that is compiled in.
 struct File {
     name: &'static str,
     text: &'static str,
@@ -21,8 +24,8 @@ macro_rules! files {
     };
 }
 
-/// In the order in which reports show them.
-const TEXTS: &[File] = files!("texts": "shirali" "adams" "datley" "mcmaster" "crete");
+/// In the order of reports.
+const PAPERS: &[File] = files!("published": "shirali" "adams" "datley" "mcmaster" "crete");
 
 const EXPERIMENTS: &[File] = files!("experiments":
     "shirali-bully" "shirali-token" "shirali-token-detectors" "shirali-token-down" "shirali-sun" "shirali-sun-lengths"
@@ -38,31 +41,33 @@ const EXPERIMENTS: &[File] = files!("experiments":
     "crete-example" "crete-seven" "crete-detectors" "crete-revival" "crete-first-start" "crete-active"
     "crete-timeout" "crete-handling" "crete-prepare" "crete-notice" "crete-partition");
 
-static ALL: LazyLock<Vec<Text>> = LazyLock::new(|| {
+static ALL: LazyLock<Vec<Paper>> = LazyLock::new(|| {
     let read = |file: &File| {
-        toml::from_str(file.text).unwrap_or_else(|error| panic!("{}.toml, which a test reads: {error}", file.name))
+        toml::from_str(file.text)
+            .unwrap_or_else(|error| panic!("{}.toml, which is checked by a test: {error}", file.name))
     };
-    TEXTS.iter().map(read).collect()
+    PAPERS.iter().map(read).collect()
 });
 
-/// All texts, in the order in which reports show them.
-pub fn all() -> &'static [Text] {
+/// All papers, in the order of reports.
+pub fn all() -> &'static [Paper] {
     &ALL
 }
 
-/// The text of this name.
-pub fn find(name: &str) -> Option<&'static Text> {
-    all().iter().find(|text| text.name == name)
+/// The paper with this name.
+pub fn find(name: &str) -> Option<&'static Paper> {
+    all().iter().find(|paper| paper.name == name)
 }
 
-/// What the experiment file of this name says, and the name under which errors speak of it.
-pub fn experiment(name: &str) -> Option<(&'static str, String)> {
+/// The contents of an experiment file, and its name for errors.
+pub(crate) fn experiment(name: &str) -> Option<(&'static str, String)> {
     let file = EXPERIMENTS.iter().find(|file| file.name == name)?;
     Some((file.text, format!("experiments/{name}.toml")))
 }
 
 /// The names of all experiment files.
-pub fn experiments() -> impl Iterator<Item = &'static str> {
+#[cfg(test)]
+fn experiments() -> impl Iterator<Item = &'static str> {
     EXPERIMENTS.iter().map(|file| file.name)
 }
 

@@ -1,18 +1,17 @@
-//! Claims in words, each turned into a measured yes or no.
+//! Tests the claims of a paper against measured results.
 
 use std::collections::BTreeMap;
 
-use super::number::pretty;
+use super::display::pretty;
 use super::rows::{parse, select, values};
-use super::{Because, Finding, Laboratory, Results, Shown, StudyError, Verdict, number};
+use super::{AppliedReason, CompareError, DisplayValue, Finding, ResultCache, Results, Verdict, number};
+use crate::published::{Claim, Filter, Item, Side, Test};
 use crate::stats::{Estimate, Summary, factor_fit, linear_fit, paired_ratio};
-use crate::texts::model::Where;
-use crate::texts::{Claim, Item, Side, Test};
 
-pub(super) fn findings(item: &Item, laboratory: &Laboratory) -> Result<Vec<Finding>, StudyError> {
+pub(super) fn findings(item: &Item, cache: &ResultCache) -> Result<Vec<Finding>, CompareError> {
     let finding = |claim: &Claim| {
         let name = claim.experiment.as_deref().or(item.experiment.as_deref());
-        finding(claim, name, laboratory).map_err(|error| StudyError {
+        finding(claim, name, cache).map_err(|error| CompareError {
             place: format!("claim `{}`: {}", claim.says, error.place),
             problem: error.problem,
         })
@@ -29,82 +28,82 @@ pub(super) fn experiments(claim: &Claim) -> Vec<&Option<String>> {
     std::iter::once(&claim.experiment).chain(sides).collect()
 }
 
-/// An answer, with what it rests on.
-struct Answered {
+/// The result of a test.
+struct TestResult {
     holds: bool,
-    measured: Shown,
-    /// What it had to be.
-    wanted: String,
+    measured: DisplayValue,
+    /// The condition.
+    condition: String,
 }
 
-fn finding(claim: &Claim, name: Option<&str>, laboratory: &Laboratory) -> Result<Finding, StudyError> {
-    let answered = answer(&claim.test, name, laboratory)?;
-    // A reason for a no that is a yes explains nothing: it is as open as a no without one.
-    let (verdict, reasons) = match (answered.holds, &claim.because) {
+fn finding(claim: &Claim, name: Option<&str>, cache: &ResultCache) -> Result<Finding, CompareError> {
+    let tested = run_test(&claim.test, name, cache)?;
+    // A failed claim needs a reason, and a reason for a claim that holds is out of date.
+    let (verdict, reasons) = match (tested.holds, &claim.because) {
         (true, None) => (Verdict::Yes, Vec::new()),
         (false, Some(says)) => (Verdict::No, vec![because(says)]),
         (false, None) => (Verdict::Open, vec![because("the claim does not hold, and no reason is given")]),
-        (true, Some(_)) => (Verdict::Open, vec![because("the claim holds, and yet a reason against it is given")]),
+        (true, Some(_)) => (Verdict::Open, vec![because("the claim holds, but a reason against it is given")]),
     };
     Ok(Finding {
         label: claim.says.clone(),
-        published: Some(Shown::words(answered.wanted)),
+        published: Some(DisplayValue::text(tested.condition)),
         formula: None,
-        measured: Some(answered.measured),
+        measured: Some(tested.measured),
         verdict,
         reasons,
     })
 }
 
-fn because(says: &str) -> Because {
-    Because { kind: None, says: says.to_string(), amount: None }
+fn because(says: &str) -> AppliedReason {
+    AppliedReason { kind: None, says: says.to_string(), amount: None }
 }
 
-fn answer(test: &Test, name: Option<&str>, laboratory: &Laboratory) -> Result<Answered, StudyError> {
+fn run_test(test: &Test, name: Option<&str>, cache: &ResultCache) -> Result<TestResult, CompareError> {
     let results = |own: Option<&str>| match own.or(name) {
-        Some(name) => laboratory.results(name),
-        None => Err(StudyError::new("test", "no experiment is named")),
+        Some(name) => cache.results(name),
+        None => Err(CompareError::new("test", "no experiment is named")),
     };
-    let measured = |y: &str, narrowed: &Where| {
+    let measured = |y: &str, filter: &Filter| {
         let results = results(None)?;
-        let rows = select(&results, &[narrowed])?;
+        let rows = select(&results, &[filter])?;
         values(&results.table, &rows, &parse(y)?)
     };
     match test {
-        Test::Mean { y, narrowed, within } => {
-            let summary = Summary::of(measured(y, narrowed)?);
+        Test::Mean { y, filter, within } => {
+            let summary = Summary::of(measured(y, filter)?);
             estimated(
                 "the mean",
                 summary.map(|summary| Estimate { value: summary.mean, margin: summary.margin }),
                 *within,
             )
         }
-        Test::Max { y, narrowed, within } => {
-            let most = measured(y, narrowed)?.into_iter().fold(f64::NEG_INFINITY, f64::max);
-            Ok(bounded(&format!("greatest {}", pretty(y)), Shown::value(most), most, *within))
+        Test::Max { y, filter, within } => {
+            let max = measured(y, filter)?.into_iter().fold(f64::NEG_INFINITY, f64::max);
+            Ok(bounded(&format!("largest {}", pretty(y)), DisplayValue::value(max), max, *within))
         }
-        Test::Min { y, narrowed, within } => {
-            let least = measured(y, narrowed)?.into_iter().fold(f64::INFINITY, f64::min);
-            Ok(bounded(&format!("least {}", pretty(y)), Shown::value(least), least, *within))
+        Test::Min { y, filter, within } => {
+            let min = measured(y, filter)?.into_iter().fold(f64::INFINITY, f64::min);
+            Ok(bounded(&format!("smallest {}", pretty(y)), DisplayValue::value(min), min, *within))
         }
-        Test::Every { y, narrowed, within } => {
-            let all = measured(y, narrowed)?;
+        Test::Every { y, filter, within } => {
+            let all = measured(y, filter)?;
             let ends = all
                 .iter()
-                .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(*value), most.max(*value)));
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), value| (min.min(*value), max.max(*value)));
             Ok(ranging(&format!("every {}", pretty(y)), ends, *within))
         }
         Test::Ratio { y, by, of, to, within } => {
             let side = |side: &Side| {
                 let results = results(side.experiment.as_deref())?;
-                let rows = select(&results, &[&side.narrowed])?;
+                let rows = select(&results, &[&side.filter])?;
                 let measured = values(&results.table, &rows, &parse(side.y.as_ref().unwrap_or(y))?)?;
-                Ok::<_, StudyError>(grouped(&results, &rows, measured, by.as_deref()))
+                Ok::<_, CompareError>(grouped(&results, &rows, measured, by.as_deref()))
             };
             ratios(&format!("ratio of {}", pretty(y)), &side(of)?, &side(to)?, *within)
         }
-        Test::Power { y, x, narrowed, within } => {
-            let pairs = measured(x, narrowed)?.into_iter().zip(measured(y, narrowed)?);
+        Test::Power { y, x, filter, within } => {
+            let pairs = measured(x, filter)?.into_iter().zip(measured(y, filter)?);
             let logs: Vec<(f64, f64)> = pairs.map(|(x, y)| (x.ln(), y.ln())).collect();
             estimated(
                 &format!("{} grows with {} to the power", pretty(y), pretty(x)),
@@ -112,9 +111,9 @@ fn answer(test: &Test, name: Option<&str>, laboratory: &Laboratory) -> Result<An
                 *within,
             )
         }
-        Test::Falls { y, x, by, narrowed } => falls(&*results(None)?, y, x, by.as_deref(), narrowed),
-        Test::Fit { y, f, narrowed, within } => {
-            let pairs: Vec<(f64, f64)> = measured(f, narrowed)?.into_iter().zip(measured(y, narrowed)?).collect();
+        Test::Falls { y, x, by, filter } => falls(&*results(None)?, y, x, by.as_deref(), filter),
+        Test::Fit { y, f, filter, within } => {
+            let pairs: Vec<(f64, f64)> = measured(f, filter)?.into_iter().zip(measured(y, filter)?).collect();
             estimated(
                 &format!("c in {} = c·{}", pretty(y), pretty(f)),
                 factor_fit(&pairs).map(|fit| fit.factor),
@@ -124,7 +123,7 @@ fn answer(test: &Test, name: Option<&str>, laboratory: &Laboratory) -> Result<An
     }
 }
 
-/// What was measured, by the value that a column has in their rows; all together without a column.
+/// Groups measured values by the value of a column in their rows; without a column there is one group.
 fn grouped<T>(results: &Results, rows: &[usize], measured: Vec<T>, by: Option<&str>) -> BTreeMap<String, Vec<T>> {
     let mut groups: BTreeMap<String, Vec<T>> = BTreeMap::new();
     for (row, value) in rows.iter().zip(measured) {
@@ -134,19 +133,19 @@ fn grouped<T>(results: &Results, rows: &[usize], measured: Vec<T>, by: Option<&s
     groups
 }
 
-/// A ratio for each group; of several the least and the greatest must be right.
+/// A ratio for each group. All ratios must be within the bounds.
 fn ratios(
     what: &str,
     of: &BTreeMap<String, Vec<f64>>,
     to: &BTreeMap<String, Vec<f64>>,
     within: [f64; 2],
-) -> Result<Answered, StudyError> {
+) -> Result<TestResult, CompareError> {
     let mut found = Vec::new();
     for (group, above) in of {
         let below = to.get(group).map_or(&[][..], Vec::as_slice);
         if above.len() != below.len() || of.len() != to.len() {
-            let problem = format!("{} runs against {} where it is `{group}`", above.len(), below.len());
-            return Err(StudyError::new(what, problem));
+            let problem = format!("{} runs against {} in group `{group}`", above.len(), below.len());
+            return Err(CompareError::new(what, problem));
         }
         let pairs: Vec<(f64, f64)> = above.iter().copied().zip(below.iter().copied()).collect();
         found.push(paired_ratio(&pairs));
@@ -156,43 +155,48 @@ fn ratios(
     }
     let mut ends = (f64::INFINITY, f64::NEG_INFINITY);
     for ratio in found {
-        let ratio = ratio.ok_or_else(|| StudyError::new(what, "there is nothing to work it out from"))?;
+        let ratio = ratio.ok_or_else(|| CompareError::new(what, "there are no values"))?;
         ends = (ends.0.min(ratio.value), ends.1.max(ratio.value));
     }
     Ok(ranging(&format!("every {what}"), ends, within))
 }
 
-/// The least and the greatest of many, both of which must be right.
-fn ranging(what: &str, (least, most): (f64, f64), within: [f64; 2]) -> Answered {
+/// The smallest and the largest of several values, which must both be within the bounds.
+fn ranging(what: &str, (min, max): (f64, f64), within: [f64; 2]) -> TestResult {
     let (low, high) =
-        (bounded(what, Shown::value(least), least, within), bounded(what, Shown::value(most), most, within));
-    let measured = if least == most {
+        (bounded(what, DisplayValue::value(min), min, within), bounded(what, DisplayValue::value(max), max, within));
+    let measured = if min == max {
         low.measured
     } else {
-        Shown::words(format!("{} to {}", low.measured.text, high.measured.text))
+        DisplayValue::text(format!("{} to {}", low.measured.text, high.measured.text))
     };
-    Answered { holds: low.holds && high.holds, measured, wanted: low.wanted }
+    TestResult { holds: low.holds && high.holds, measured, condition: low.condition }
 }
 
-fn estimated(what: &str, estimate: Option<Estimate>, within: [f64; 2]) -> Result<Answered, StudyError> {
-    let estimate = estimate.ok_or_else(|| StudyError::new(what, "there is nothing to work it out from"))?;
-    Ok(bounded(what, Shown::mean(estimate.value, estimate.margin.map(|_| estimate.interval())), estimate.value, within))
+fn estimated(what: &str, estimate: Option<Estimate>, within: [f64; 2]) -> Result<TestResult, CompareError> {
+    let estimate = estimate.ok_or_else(|| CompareError::new(what, "there are no values"))?;
+    Ok(bounded(
+        what,
+        DisplayValue::mean(estimate.value, estimate.margin.map(|_| estimate.interval())),
+        estimate.value,
+        within,
+    ))
 }
 
-fn bounded(what: &str, measured: Shown, value: f64, [from, to]: [f64; 2]) -> Answered {
-    // Such a bound is none.
+fn bounded(what: &str, measured: DisplayValue, value: f64, [from, to]: [f64; 2]) -> TestResult {
+    // A bound beyond this stands for "no bound".
     const FAR: f64 = 1e8;
-    let wanted = match (from, to) {
+    let condition = match (from, to) {
         _ if from == to => format!("{what} = {}", number(from)),
         _ if from <= -FAR => format!("{what} ≤ {}", number(to)),
         _ if to >= FAR => format!("{what} ≥ {}", number(from)),
         _ => format!("{what}: {} to {}", number(from), number(to)),
     };
-    Answered { holds: from - 1e-9 <= value && value <= to + 1e-9, measured, wanted }
+    TestResult { holds: from - 1e-9 <= value && value <= to + 1e-9, measured, condition }
 }
 
-fn falls(results: &Results, y: &str, x: &str, by: Option<&str>, narrowed: &Where) -> Result<Answered, StudyError> {
-    let rows = select(results, &[narrowed])?;
+fn falls(results: &Results, y: &str, x: &str, by: Option<&str>, filter: &Filter) -> Result<TestResult, CompareError> {
+    let rows = select(results, &[filter])?;
     let measured = values(&results.table, &rows, &parse(y)?)?;
     let steps = values(&results.table, &rows, &parse(x)?)?;
     let mut groups = grouped(results, &rows, steps.into_iter().zip(measured).collect(), by);
@@ -206,9 +210,9 @@ fn falls(results: &Results, y: &str, x: &str, by: Option<&str>, narrowed: &Where
         pairs += means.len().saturating_sub(1);
         falling += means.windows(2).filter(|pair| pair[1] < pair[0]).count();
     }
-    Ok(Answered {
+    Ok(TestResult {
         holds: falling == pairs && pairs > 0,
-        measured: Shown::words(format!("falls at {falling} of {pairs} steps")),
-        wanted: format!("{} falls at every step of {}", pretty(y), pretty(x)),
+        measured: DisplayValue::text(format!("falls at {falling} of {pairs} steps")),
+        condition: format!("{} falls at every step of {}", pretty(y), pretty(x)),
     })
 }

@@ -6,36 +6,36 @@ const HEAD: &str = "version = 1\nname = 'wrong'\n";
 
 /// What follows the head; what is said; the nearest that is offered.
 const FILES: &[(&str, &str, Option<&str>)] = &[
-    ("[vary", "line 3: this is no TOML: unclosed table, expected `]`", None),
-    ("seed = 1\nseed = 2", "line 4: this is no TOML: duplicate key: `seed`", None),
+    ("[vary", "line 3: this is not TOML: unclosed table, expected `]`", None),
+    ("seed = 1\nseed = 2", "line 4: this is not TOML: duplicate key: `seed`", None),
     (
         "sed = 4",
-        "line 3: sed: there is no key `sed` here; allowed: version, name, title, about, seed, repetitions, \
+        "line 3: sed: unknown key `sed`; allowed: version, name, title, about, seed, repetitions, \
          pair, vary, skip, plot",
         Some("seed"),
     ),
     (
         "seed = -1",
-        "line 3: seed = -1: this is no such number; allowed: a whole number from 0 to 9223372036854775807",
+        "line 3: seed = -1: this is not an allowed number; allowed: a whole number from 0 to 9223372036854775807",
         None,
     ),
     (
         "seed = 'x'",
-        "line 3: seed = x: this is no such number; allowed: a whole number from 0 to 9223372036854775807",
+        "line 3: seed = x: this is not an allowed number; allowed: a whole number from 0 to 9223372036854775807",
         None,
     ),
     (
         "repetitions = 0",
-        "line 3: repetitions = 0: this is no such number; allowed: a whole number from 1 to 1000000",
+        "line 3: repetitions = 0: this is not an allowed number; allowed: a whole number from 1 to 1000000",
         None,
     ),
     (
         "repetitions = 10000001",
-        "line 3: repetitions = 10000001: this is no such number; allowed: a whole number from 1 to 1000000",
+        "line 3: repetitions = 10000001: this is not an allowed number; allowed: a whole number from 1 to 1000000",
         None,
     ),
-    ("title = 3", "line 3: title = 3: this is no text; allowed: text in quotes", None),
-    ("vary = 3", "line 3: vary = 3: this is no table; allowed: [vary] and keys below it", None),
+    ("title = 3", "line 3: title = 3: this is not text; allowed: text in quotes", None),
+    ("vary = 3", "line 3: vary = 3: this is not a table; allowed: [vary] and keys below it", None),
     ("", "line 1: vary: this key is missing; allowed: [vary] with the settings below it", None),
     (
         "[vary]\nnodes = 3",
@@ -53,7 +53,7 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "[vary]\nalgorithm = 'cr'\nnode = 3",
-        "line 5: vary.node: there is no key `node` here; allowed: algorithm, nodes, ids, values, votes, best, \
+        "line 5: vary.node: unknown key `node`; allowed: algorithm, nodes, ids, values, votes, best, \
          topology, initiators, notice, runs, crash, recover, join, retire, cut, heal, partition, delay, \
          unordered, loss, duplicate, bandwidth, medium, cheat, until, p.NAME, let.NAME",
         Some("nodes"),
@@ -90,13 +90,13 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "[vary]\nalgorithm = 'cr'\nnodes = [[3]]",
-        "line 5: vary.nodes = […]: this is no value of a setting; allowed: text, a number, true, false, or a \
+        "line 5: vary.nodes = […]: this is not a value of a setting; allowed: text, a number, true, false, or a \
          list of these",
         None,
     ),
     (
         "[vary]\nalgorithm = 'cr'\nnodes = 2026-01-01",
-        "line 5: vary.nodes = 2026-01-01: this is no value of a setting; allowed: text, a number, true, \
+        "line 5: vary.nodes = 2026-01-01: this is not a value of a setting; allowed: text, a number, true, \
          false, or a list of these",
         None,
     ),
@@ -138,7 +138,7 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "[vary]\nalgorithm = 'cr'\nruns = 'ture'",
-        "line 5: vary.runs = ture: there is no answer `ture`; allowed: true, false",
+        "line 5: vary.runs = ture: there is no boolean `ture`; allowed: true, false",
         Some("true"),
     ),
     (
@@ -155,7 +155,7 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "[vary]\nalgorithm = 'cr'\ncrash = 'leader@quiet-1'",
-        "line 5: vary.crash = leader@quiet-1: `quiet-1` is no tick; allowed: a tick, `quiet`, or `quiet+` and \
+        "line 5: vary.crash = leader@quiet-1: `quiet-1` is not a tick; allowed: a tick, `quiet`, or `quiet+` and \
          a number of ticks",
         None,
     ),
@@ -207,7 +207,7 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "[vary]\nalgorithm = 'cr'\nlet.up = 1\ncrash = '{un}@0'",
-        "line 6: vary.crash = {un}@0: `un` is no number of this experiment; allowed: n, up",
+        "line 6: vary.crash = {un}@0: `un` is not a number of this experiment; allowed: n, up",
         Some("n"),
     ),
     (
@@ -217,13 +217,13 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "[vary]\nalgorithm = 'cr'\nnodes = [3, 4]\ncrash = '{3-n}@0'",
-        "line 6: vary.crash = {3-n}@0: where nodes = 4: this comes to `-1@0`: `-1` is less than 0; allowed: a \
+        "line 6: vary.crash = {3-n}@0: where nodes = 4: this evaluates to `-1@0`: `-1` is less than 0; allowed: a \
          position and a tick, such as `3@10`; `leader` or `other` may be the position, `quiet+K` the tick",
         None,
     ),
     (
         "[vary]\nalgorithm = 'cr'\nlet.u = '{n}'\nnodes = '{u}'",
-        "line 5: vary.let.u = {n}: this formula needs itself; allowed: formulas over other settings",
+        "line 5: vary.let.u = {n}: this formula depends on itself; allowed: formulas over other settings",
         None,
     ),
     (
@@ -238,7 +238,7 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "[vary]\nalgorithm = 'cr'\nnodes = 3\n[[skip]]\nwhen = 'm > 3'",
-        "line 7: skip.when = m > 3: `m` is no number of this experiment; allowed: n, nodes",
+        "line 7: skip.when = m > 3: `m` is not a number of this experiment; allowed: n, nodes",
         Some("n"),
     ),
     (
@@ -249,17 +249,17 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "[vary]\nalgorithm = 'cr'\nnodes = 3\n[[skip]]\nwhen = 'n == 3'",
-        "line 7: skip: every point is left out; allowed: skips that leave something to run",
+        "line 7: skip: every point is left out; allowed: skips that leave some points",
         None,
     ),
     (
         "[vary]\nalgorithm = 'cr'\nnodes = 3\n[[skip]]\nnodes = '{n}'",
-        "line 7: skip.nodes = {n}: there are no braces here; allowed: plain values; `when` takes a formula",
+        "line 7: skip.nodes = {n}: formulas in braces are not allowed here; allowed: values; `when` takes a formula",
         None,
     ),
     (
         "[vary]\nalgorithm = 'cr'\nnodes = 3\n[skip]\nnodes = 3",
-        "line 6: skip = {…}: this is no list of tables; allowed: [[skip]]",
+        "line 6: skip = {…}: this is not a list of tables; allowed: [[skip]]",
         None,
     ),
     (
@@ -270,7 +270,7 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "[vary]\nalgorithm = 'cr'\nnodes = '1..2000'\nbandwidth = '1..2000'",
-        "line 4: vary: this comes to 4000000 combinations; allowed: at most 1000000",
+        "line 4: vary: there are 4000000 combinations; allowed: at most 1000000",
         None,
     ),
     (
@@ -298,13 +298,13 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "[vary]\nalgorithm = 'cr'\n[[plot]]\nname = 'a/b'\nx = 'nodes'\ny = 'messages'",
-        "line 6: plot.name = a/b: this cannot be part of a file's name; allowed: letters a to z, digits, - \
-         and _, not beginning with -",
+        "line 6: plot.name = a/b: this is not valid in a file name; allowed: letters a to z, digits, - \
+         and _, not starting with -",
         None,
     ),
     (
         "[vary]\nalgorithm = 'cr'\n[[plot]]\nname = 'a'\nx = 'nodes'\ny = 'messages'\nlog = 'z'",
-        "line 9: plot.log = z: this names no axes; allowed: \"\", \"x\", \"y\", \"xy\"",
+        "line 9: plot.log = z: this does not name axes; allowed: \"\", \"x\", \"y\", \"xy\"",
         None,
     ),
     (
@@ -323,25 +323,25 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
 ];
 
 #[test]
-fn every_mistake_is_named_with_its_place() {
+fn every_error_has_its_position() {
     let mut wrong = Vec::new();
-    for (rest, wanted, nearest) in FILES {
+    for (rest, expected, nearest) in FILES {
         let mistake = Experiment::parse("wrong.toml", &format!("{HEAD}{rest}")).expect_err(rest);
         let told = mistake.to_string();
-        if told != format!("wrong.toml, {wanted}") || mistake.trouble.nearest.as_deref() != *nearest {
-            wrong.push(format!("{rest:?}\n  {told}\n  {:?}", mistake.trouble.nearest));
+        if told != format!("wrong.toml, {expected}") || mistake.diagnostic.nearest.as_deref() != *nearest {
+            wrong.push(format!("{rest:?}\n  {told}\n  {:?}", mistake.diagnostic.nearest));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn a_file_says_its_version_and_its_name() {
+fn a_file_needs_a_version_and_a_name() {
     let told = |text: &str| Experiment::parse("wrong.toml", text).expect_err(text).to_string();
     assert_eq!(told("name = 'a'"), "wrong.toml, line 1: version: this key is missing; allowed: version = 1");
     assert_eq!(
         told("version = 2\nname = 'a'"),
-        "wrong.toml, line 1: version = 2: this is no such number; allowed: a whole number from 1 to 1"
+        "wrong.toml, line 1: version = 2: this is not an allowed number; allowed: a whole number from 1 to 1"
     );
     assert_eq!(
         told("version = 1"),
@@ -349,20 +349,20 @@ fn a_file_says_its_version_and_its_name() {
     );
     assert_eq!(
         told("version = 1\nname = '../a'\n[vary]\nalgorithm = 'cr'"),
-        "wrong.toml, line 2: name = ../a: this cannot be part of a file's name; allowed: letters a to z, digits, - and _, \
-         not beginning with -"
+        "wrong.toml, line 2: name = ../a: this is not valid in a file name; allowed: letters a to z, digits, - and _, \
+         not starting with -"
     );
     let long = " ".repeat(super::super::MAX_BYTES + 1);
     assert_eq!(told(&long), "wrong.toml, line 1: the file has 1048577 bytes; allowed: at most 1048576");
 }
 
 #[test]
-fn what_the_simulator_refuses_is_told_at_its_line() {
+fn refusals_of_the_simulator_name_the_line() {
     let told = |vary: &str| {
         let experiment = Experiment::parse("wrong.toml", &format!("{HEAD}[vary]\n{vary}")).expect("it can be read");
         crate::sweep::check(&experiment).expect_err(vary).to_string()
     };
-    for (vary, wanted) in [
+    for (vary, expected) in [
         (
             "algorithm = ['aefa', 'cr']\nnodes = 12\ntopology = 'grid:3x4'",
             "line 6: vary.topology = grid:3x4: where algorithm = chang-roberts: --topology grid:3x4: \
@@ -378,6 +378,6 @@ fn what_the_simulator_refuses_is_told_at_its_line() {
              allowed: lazy, eager",
         ),
     ] {
-        assert_eq!(told(vary), format!("wrong.toml, {wanted}"));
+        assert_eq!(told(vary), format!("wrong.toml, {expected}"));
     }
 }
