@@ -1,19 +1,19 @@
-//! Two clocks for one piece of work.
+//! Measures CPU time and wall time.
 
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// How long a piece of work took.
+/// The duration of a piece of work.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Took {
     /// CPU time of the calling thread.
     pub(super) cpu: Duration,
-    /// Time on the wall.
+    /// Wall time.
     pub(super) wall: Duration,
 }
 
-/// Runs it between two looks at the clocks.
+/// Runs and measures a piece of work.
 pub(super) fn time<T>(work: impl FnOnce() -> T) -> (T, Took) {
     let (cpu, wall) = (cpu_time(), Instant::now());
     let result = work();

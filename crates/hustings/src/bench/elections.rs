@@ -1,4 +1,4 @@
-//! Small elections in a sweep: everything around a run counts too, up to the table of results.
+//! Measures small elections in a sweep, including the overhead of the sweep and its table.
 
 use std::time::Duration;
 
@@ -8,27 +8,27 @@ use serde_json::{Value, json};
 
 use super::clock::time;
 
-/// How many elections a sweep holds in a second.
+/// The number of elections per second in a sweep.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Elections {
-    /// How many were held, each time.
+    /// The number of elections of each measurement.
     pub runs: u32,
-    /// On one thread.
+    /// Elections per second on one thread.
     pub one_thread: f64,
-    /// On several.
+    /// The number of threads, and elections per second on them.
     pub threads: Option<(usize, f64)>,
 }
 
-/// How many nodes each has.
+/// The number of nodes of each election.
 const NODES: u32 = 100;
 
 impl Elections {
-    /// Holds so many elections of Chang–Roberts on random rings, on one thread and on several.
+    /// Runs elections of Chang–Roberts on random rings, on one thread and on several.
     pub fn measure(runs: u32, threads: usize, seed: u64) -> Self {
         let text = format!(
             "version = 1\nname = 'elections'\nseed = {}\nrepetitions = {runs}\n[vary]\nalgorithm = 'chang-roberts'\n\
              nodes = {NODES}\nids = 'random'",
-            // As great as a number in such a file may be.
+            // Numbers in experiment files have at most 63 bits.
             seed >> 1
         );
         let experiment = Experiment::parse("elections.toml", &text).expect("this file is written correctly");
@@ -40,18 +40,18 @@ impl Elections {
         Elections { runs, one_thread: speed(1), threads: (threads > 1).then(|| (threads, speed(threads))) }
     }
 
-    /// For people.
+    /// The result as text.
     pub fn to_text(&self) -> String {
         let several = self.threads.map(|(threads, speed)| format!(", {speed:.0} on {threads} threads"));
         format!(
-            "Elections of chang-roberts among {NODES} nodes that a sweep holds in a second, wall time: {:.0} on one \
+            "Elections of chang-roberts among {NODES} nodes per second in a sweep (wall time): {:.0} on one \
              thread{}.\n",
             self.one_thread,
             several.unwrap_or_default()
         )
     }
 
-    /// For programs.
+    /// The result as JSON.
     pub fn to_json(&self) -> Value {
         json!({
             "algorithm": "chang-roberts",

@@ -1,4 +1,4 @@
-//! One workload: a hand-written loop and the engine run in turn, and are held to the same counts.
+//! Measures one workload: a hand-written loop and the engine run alternately and must count the same.
 
 use hustings_protocol::{Id, Protocol};
 use hustings_sim::engine::fast::{EngineInput, Lean, Prepared, Starts};
@@ -10,28 +10,28 @@ use super::clock::{Took, time};
 use super::report::{Row, Speeds};
 use super::workload::Workload;
 
-/// What the engine is to run.
+/// The work of the engine.
 pub(super) struct Work<'a, P: Protocol<Rank = Id>> {
     pub(super) workload: Workload,
     pub(super) rules: &'a P,
     pub(super) ids: &'a [Id],
     pub(super) network: &'a Network,
     pub(super) starts: Starts,
-    /// Who is down from the start.
+    /// The position that is down from the start.
     pub(super) down: Option<u32>,
-    /// Whether nodes send to each other by the map.
+    /// Whether nodes address each other through the map.
     pub(super) by_map: bool,
-    /// What the formula says, where the loop is that of another workload.
+    /// The number of messages by the formula, if the loop belongs to another workload.
     pub(super) expected: Option<u64>,
 }
 
 impl<P: Protocol<Rank = Id>> Work<'_, P> {
-    /// Against the loop that was written for it.
+    /// Compares with the loop of this workload.
     pub(super) fn against_own(&self, plan: &Plan, plain: impl FnMut() -> Counted) -> Row {
         self.measure(plan, plain, true)
     }
 
-    /// Against the loop of another workload: messages a second are compared, not counts.
+    /// Compares with the loop of another workload: only messages per second are comparable.
     pub(super) fn against_other(&self, plan: &Plan, plain: impl FnMut() -> Counted) -> Row {
         self.measure(plan, plain, false)
     }
@@ -68,7 +68,7 @@ impl<P: Protocol<Rank = Id>> Work<'_, P> {
         }
     }
 
-    /// One run of the engine: what it counted, what it held, and how long it took.
+    /// Runs the engine once: its counts, its memory and its duration.
     fn engine(&self, plan: &Plan, threads: usize) -> (Counted, usize, Took) {
         let crashes = self.down.map(|at| (0, at)).into_iter().collect();
         let plan = EngineInput { starts: self.starts.clone(), crashes, seed: plan.seed, until: u64::MAX >> 1, threads };

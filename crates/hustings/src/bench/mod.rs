@@ -1,7 +1,7 @@
-//! The speed of this machine: the engine against plain hand-written loops, in the same process, in turn.
+//! Benchmarks of the engine against hand-written loops, which run alternately in the same process.
 //!
-//! Buffers are allocated and touched before the clock starts, for both. One thread is measured in CPU time, which
-//! another process on the machine cannot lengthen much; two threads in wall time, against one thread in wall time.
+//! Both allocate and touch their buffers before the clock starts. One thread is measured in CPU time, which other
+//! processes hardly affect. Several threads are measured in wall time and compared with one thread in wall time.
 
 mod clock;
 mod elections;
@@ -11,24 +11,24 @@ mod workload;
 
 pub use elections::Elections;
 pub use report::{Row, Speed, Speeds, to_json, to_text};
-pub use workload::{Ground, Workload};
+pub use workload::{NetworkType, Workload};
 
 use hustings_sim::topology::BuildError;
 
 /// What to measure.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// What is run, and how many nodes it has.
+    /// The workloads and their numbers of nodes.
     pub work: Vec<(Workload, u32)>,
-    /// How often each is run.
+    /// The number of runs of each workload.
     pub rounds: u32,
-    /// How many threads are compared with one.
+    /// The number of threads to compare with one.
     pub threads: usize,
-    /// Decides the rings, graphs and coins.
+    /// The seed of rings, graphs and random numbers.
     pub seed: u64,
 }
 
-/// Measures everything, row by row; `progress` is told what comes next.
+/// Measures all workloads; `progress` is called with a description before each.
 pub fn run(plan: &Plan, mut progress: impl FnMut(&str)) -> Result<Vec<Row>, BuildError> {
     let row = |&(workload, size): &(Workload, u32)| {
         progress(&format!("{}, n = {size}: {}", workload.name(), workload.what()));

@@ -1,4 +1,4 @@
-//! The figures, as a table and as JSON.
+//! The results as a table and as JSON.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::workload::Workload;
 
-/// Messages a second, one entry per round.
+/// Messages per second, an entry for each round.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Speeds(Vec<f64>);
 
@@ -16,7 +16,7 @@ pub struct Speeds(Vec<f64>);
 pub struct Speed {
     /// The best round.
     pub best: f64,
-    /// The middle round.
+    /// The median.
     pub median: f64,
 }
 
@@ -26,13 +26,13 @@ impl Speeds {
         self.0.push(messages as f64 / took.as_secs_f64().max(1e-9));
     }
 
-    /// The best and the middle round.
+    /// The best round and the median.
     pub fn summary(&self) -> Speed {
         Speed { best: self.0.iter().copied().fold(0.0, f64::max), median: median(self.0.clone()) }
     }
 
-    /// How many times slower the others are: the middle of the rounds' ratios, so that both sides of a ratio saw the
-    /// same machine.
+    /// How many times slower the other one is: the median of the ratios of each round, whose two sides ran under the
+    /// same conditions.
     pub fn over(&self, slower: &Speeds) -> f64 {
         median(self.0.iter().zip(&slower.0).map(|(fast, slow)| fast / slow).collect())
     }
@@ -51,13 +51,13 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 /// One workload at one size.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    /// What it is.
+    /// The workload.
     pub workload: Workload,
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: u32,
-    /// How many messages.
+    /// The number of messages.
     pub messages: u64,
-    /// What the engine holds for a node, its links left out.
+    /// Memory of the engine per node, without links.
     pub bytes_per_node: f64,
     /// The hand-written loop, by CPU time.
     pub reference: Speeds,
@@ -81,7 +81,7 @@ impl Row {
     }
 }
 
-/// The figures as one JSON object.
+/// The results as one JSON object.
 pub fn to_json(rows: &[Row]) -> Value {
     let speed = |speeds: &Speeds| {
         let Speed { best, median } = speeds.summary();
@@ -91,7 +91,7 @@ pub fn to_json(rows: &[Row]) -> Value {
         json!({
             "workload": row.workload.name(),
             "what": row.workload.what(),
-            "loop_of": row.workload.yardstick().name(),
+            "loop_of": row.workload.baseline().name(),
             "nodes": row.nodes,
             "messages": row.messages,
             "rounds": row.reference.0.len(),
@@ -110,7 +110,7 @@ pub fn to_json(rows: &[Row]) -> Value {
     json!({ "bench": rows.iter().map(row).collect::<Vec<_>>() })
 }
 
-/// The figures as a table.
+/// The results as a table.
 pub fn to_text(rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
@@ -135,7 +135,7 @@ pub fn to_text(rows: &[Row]) -> String {
             format!("{}: {}", row.workload.name(), row.workload.what()),
             row.nodes.to_string(),
             row.messages.to_string(),
-            row.workload.yardstick().name().to_string(),
+            row.workload.baseline().name().to_string(),
             million(&row.reference),
             million(&row.engine),
             format!("{:.2}×", row.ratio()),
@@ -148,8 +148,8 @@ pub fn to_text(rows: &[Row]) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     format!(
-        "{table}\nMillions of messages a second, best / median of the rounds; loop and engine in CPU time of one thread, threads in \
-         wall time.\nA loop is written by hand for one workload. A ratio is the median over rounds that ran in turn; where the loop is that of \
-         another workload, it compares messages a second.\n"
+        "{table}\nMillions of messages per second, best / median of the rounds; loop and engine in CPU time of one thread, threads in \
+         wall time.\nA loop is written by hand for one workload. A ratio is the median over rounds that ran alternately; if the loop belongs \
+         to another workload, it compares messages per second.\n"
     )
 }

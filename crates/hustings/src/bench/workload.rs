@@ -1,4 +1,4 @@
-//! The workloads: which algorithm, on which network, against which loop.
+//! The workloads: an algorithm, a network and a loop to compare with.
 
 use hustings_algorithms::anonymous::ItaiRodeh;
 use hustings_algorithms::complete::Bully;
@@ -18,30 +18,30 @@ use super::Plan;
 use super::measure::Work;
 use super::report::Row;
 
-/// What can be measured.
+/// A workload of the benchmark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Workload {
-    /// On a random ring where everybody starts, announcement included.
+    /// On a random ring with all nodes as initiators, including the announcement.
     ChangRoberts,
     /// A wave from one position of a random graph with degrees 5 to 10.
     Echo,
-    /// The greatest of a complete network is down, and the lowest detects it.
+    /// The highest node of a complete network is down, and the lowest detects it.
     Bully,
     /// From one position of a random graph with degrees 5 to 10.
     Aefa,
-    /// The same with subordinates; against AEFA's loop.
+    /// The same with subordinates; compared with the loop of AEFA.
     TwoTier,
-    /// A ring with division points; against Chang–Roberts' loop.
+    /// A ring with division points; compared with the loop of Chang–Roberts.
     Sun,
-    /// A divided ring; against Chang–Roberts' loop.
+    /// A divided ring; compared with the loop of Chang–Roberts.
     Divided,
-    /// On an anonymous ring where everybody starts; against Chang–Roberts' loop.
+    /// On an anonymous ring with all nodes as initiators; compared with the loop of Chang–Roberts.
     ItaiRodeh,
 }
 
-/// What a workload runs on.
+/// The kind of network of a workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ground {
+pub enum NetworkType {
     /// A ring.
     Ring,
     /// A random graph.
@@ -51,7 +51,7 @@ pub enum Ground {
 }
 
 impl Workload {
-    /// All, in the order in which they are measured.
+    /// All workloads, in the order of measurement.
     pub const ALL: [Workload; 8] = [
         Workload::ChangRoberts,
         Workload::Echo,
@@ -77,21 +77,21 @@ impl Workload {
         }
     }
 
-    /// What is run.
+    /// A short description.
     pub fn what(self) -> &'static str {
         match self {
-            Workload::ChangRoberts => "random ring, all start",
+            Workload::ChangRoberts => "random ring, all nodes start",
             Workload::Echo => "random graph 5-10",
-            Workload::Bully => "greatest down, lowest detects",
+            Workload::Bully => "highest down, lowest detects",
             Workload::Aefa => "random graph 5-10, one source",
             Workload::TwoTier => "random graph 5-10, start-up",
             Workload::Sun | Workload::Divided => "random ring, one detector",
-            Workload::ItaiRodeh => "anonymous ring, all start",
+            Workload::ItaiRodeh => "anonymous ring, all nodes start",
         }
     }
 
-    /// Whose hand-written loop it is compared with.
-    pub fn yardstick(self) -> Workload {
+    /// The workload whose hand-written loop it is compared with.
+    pub fn baseline(self) -> Workload {
         match self {
             Workload::TwoTier => Workload::Aefa,
             Workload::Sun | Workload::Divided | Workload::ItaiRodeh => Workload::ChangRoberts,
@@ -99,19 +99,19 @@ impl Workload {
         }
     }
 
-    /// What it runs on.
-    pub fn ground(self) -> Ground {
+    /// The kind of network.
+    pub fn network_type(self) -> NetworkType {
         match self {
-            Workload::ChangRoberts | Workload::Sun | Workload::Divided | Workload::ItaiRodeh => Ground::Ring,
-            Workload::Echo | Workload::Aefa | Workload::TwoTier => Ground::Graph,
-            Workload::Bully => Ground::Complete,
+            Workload::ChangRoberts | Workload::Sun | Workload::Divided | Workload::ItaiRodeh => NetworkType::Ring,
+            Workload::Echo | Workload::Aefa | Workload::TwoTier => NetworkType::Graph,
+            Workload::Bully => NetworkType::Complete,
         }
     }
 
-    /// Fewer nodes are not worth measuring.
-    pub const LEAST: u32 = 16;
+    /// The minimum number of nodes.
+    pub const MIN_NODES: u32 = 16;
 
-    /// The sizes that are measured unless others are asked for, and those that take a while.
+    /// The default sizes, with the largest ones if `large` is set.
     pub fn sizes(self, large: bool) -> &'static [u32] {
         const MILLION: u32 = 1_000_000;
         match (self, large) {
@@ -123,9 +123,9 @@ impl Workload {
         }
     }
 
-    /// Runs it as often as planned.
+    /// Measures the workload.
     pub(super) fn measure(self, size: u32, plan: &Plan) -> Result<Row, BuildError> {
-        let size = size.max(Self::LEAST);
+        let size = size.max(Self::MIN_NODES);
         let start = |at| Starts::At(vec![Start { at, tick: 0 }]);
         match self {
             Workload::ChangRoberts => Ok(self.on_ring::<ChangRoberts>(size, Starts::All, false, plan)),
@@ -140,14 +140,14 @@ impl Workload {
     }
 
     fn on_ring<A: Algorithm>(self, size: u32, starts: Starts, by_map: bool, plan: &Plan) -> Row {
-        // The hierarchies by default divide by 4; a ring that cannot be divided is made a little larger.
+        // By default, hierarchies divide the ring by 4, so its size is rounded up to a multiple of 4.
         let size = if by_map { size.next_multiple_of(4) } else { size };
         let network = match A::ABOUT.network {
             NetworkKind::InformedRing => Network::InformedRing(Ring { size }),
             _ => Network::Ring(Ring { size }),
         };
         let mut ids = random_ids(size, plan.seed);
-        // An informer outside has an id as well, which nobody asks for.
+        // An outside informer has an id as well, which is not used.
         ids.extend_from_within(..(network.size() - size) as usize);
         let members = &ids[..size as usize];
         let params = A::Params::default();
@@ -156,7 +156,7 @@ impl Workload {
         let expected = expected::<A>(&params, members, &starts, network.links());
         let work =
             Work { workload: self, rules: &rules, ids: &ids, network: &network, starts, down: None, by_map, expected };
-        match self.yardstick() == self {
+        match self.baseline() == self {
             true => work.against_own(plan, || plain.run(members)),
             false => work.against_other(plan, || plain.run(members)),
         }
@@ -181,8 +181,8 @@ impl Workload {
         let starts = Starts::At(vec![Start { at: 0, tick: 0 }]);
         let network = &network;
         let work = Work { workload: self, rules, ids, network, starts, down: None, by_map: false, expected: None };
-        let Network::Graph(graph) = network else { unreachable!("of so many nodes it is a graph") };
-        Ok(match self.yardstick() {
+        let Network::Graph(graph) = network else { unreachable!("a random network of this size is a graph") };
+        Ok(match self.baseline() {
             Workload::Aefa => {
                 let mut places = vec![0; ids.len()];
                 ids.iter().zip(0..).for_each(|(id, at)| places[id.0 as usize] = at);
@@ -215,7 +215,7 @@ impl Workload {
     }
 }
 
-/// What the catalogue's formula says of a ring.
+/// The number of messages by the catalogue's formula.
 fn expected<A: Algorithm>(params: &A::Params, ids: &[Id], starts: &Starts, links: u64) -> Option<u64> {
     let order: Vec<u32> = ids.iter().map(|id| id.0 as u32).collect();
     let initiators = match starts {

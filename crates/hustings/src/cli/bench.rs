@@ -5,7 +5,7 @@ use hustings_sim::parse::node_count;
 use super::args::{BenchArgs, Format};
 use super::console::{Console, Exit, Paint};
 use super::failure::Failure;
-use crate::bench::{self, Elections, Ground, Plan, Workload};
+use crate::bench::{self, Elections, NetworkType, Plan, Workload};
 
 pub(crate) fn run(args: &BenchArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     if let Some(bench) = &args.cluster {
@@ -13,17 +13,17 @@ pub(crate) fn run(args: &BenchArgs, console: &mut Console<'_>) -> Result<Exit, F
     }
     let asked = if args.what.is_empty() { &Workload::ALL[..] } else { &args.what };
     let sizes = |workload: Workload| {
-        let given = match workload.ground() {
-            Ground::Ring => &args.rings,
-            Ground::Graph => &args.graphs,
-            Ground::Complete => &args.complete,
+        let given = match workload.network_type() {
+            NetworkType::Ring => &args.rings,
+            NetworkType::Graph => &args.graphs,
+            NetworkType::Complete => &args.complete,
         };
         if given.is_empty() { workload.sizes(args.large) } else { given }
     };
     let work = asked.iter().flat_map(|&workload| sizes(workload).iter().map(move |&size| (workload, size)));
     let plan = Plan { work: work.collect(), rounds: args.rounds, threads: args.threads, seed: args.seed };
     let (colour, err) = (console.colour_errors, &mut console.err);
-    // Progress is a courtesy: that it cannot be written is no reason to stop.
+    // A failure to write progress is ignored.
     let progress = |what: &str| _ = writeln!(err, "{}", Paint::Faint.on(what, colour));
     let rows = bench::run(&plan, progress).map_err(Failure::Bench)?;
     let count = args.elections.unwrap_or(if args.what.is_empty() { 200_000 } else { 0 });
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &BenchArgs, console: &mut Console<'_>) -> Result<Exit, F
 
 /// A size for rings and graphs.
 pub(crate) fn size(text: &str) -> Result<u32, String> {
-    const LEAST: u32 = Workload::LEAST;
+    const LEAST: u32 = Workload::MIN_NODES;
     let size = node_count(text).map_err(|error| error.to_string())?;
     if size < LEAST { Err(format!("{size} nodes are too few to measure; at least {LEAST}")) } else { Ok(size) }
 }
