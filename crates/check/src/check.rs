@@ -1,4 +1,4 @@
-//! Checking one election: explore everything, then look at the whole.
+//! Checks one election: explores its state space, then evaluates the properties.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,213 +7,228 @@ use std::time::{Duration, Instant};
 
 use hustings_algorithms::Goal;
 use hustings_protocol::{Protocol, Record};
-use stateright::{Checker, HasDiscoveries, Model};
+use stateright::{Checker, HasDiscoveries, Model as _};
 
-use crate::graph::{Graph, Most, Recorder};
-use crate::machine::{Local, Machine};
-use crate::promise::Promise;
-use crate::property::{Marks, Property};
-use crate::scene::Scene;
-use crate::space::{Limits, Progress, Space, UNTIL_THE_END};
-use crate::witness::{self, Lasso, Witness};
+use crate::counterexample::{self, Counterexample, Cycle};
+use crate::model::Model;
+use crate::property::{Labels, Property};
+use crate::spec::Spec;
+use crate::state_graph::{MaxMessages, StateGraph, StateRecorder};
+use crate::state_space::{NEVER_DISCOVERED, Progress, StateSpace};
+use crate::transition_table::{ProtocolTable, TransitionTable};
 
-/// An election that is checked: a protocol in a scene, with what is promised of it.
+/// A check of one election: a protocol, a model of its environment, and the properties that it must have.
 pub struct Check<P: Protocol> {
-    local: Arc<Local<P>>,
-    space: Space<P::Rank>,
-    /// How many threads explore.
+    table: Arc<ProtocolTable<P>>,
+    space: StateSpace<P::Rank>,
+    /// The number of threads that explore.
     pub threads: usize,
-    /// Whether to go on after the first violation.
+    /// Whether to explore everything although a property is violated.
     pub keep_going: bool,
 }
 
-/// What was found.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// How many different worlds there are.
-    pub worlds: u64,
-    /// How many worlds were generated: the first one and one for each step.
+    /// The number of distinct states.
+    pub states: u64,
+    /// The number of generated states: the initial one, and one for each step.
     pub generated: u64,
-    /// How many steps away the farthest world is.
+    /// The distance of the farthest state from the initial one, in steps.
     pub depth: u32,
-    /// How many worlds are ends.
-    pub ends: u64,
-    /// The most messages that an execution sends, as far as was explored.
-    pub most_messages: Most,
+    /// The number of terminal states.
+    pub terminal_states: u64,
+    /// The maximum number of messages of an execution, as far as explored.
+    pub max_messages: MaxMessages,
     /// Whether everything was explored.
     pub is_complete: bool,
-    /// Whether anybody ever leads, and whether anything ends well: if not, the rest says little.
+    /// Whether no node ever leads, or no execution ends in agreement. Then the other verdicts say little.
     pub is_vacuous: bool,
-    /// What became of each property that was checked.
+    /// The verdict on each property.
     pub verdicts: Vec<(Property, Verdict)>,
-    /// For the first property that is broken: an execution that breaks it.
-    pub witness: Option<Witness>,
-    /// How long it took.
-    pub took: Duration,
+    /// An execution that violates the first of the violated properties.
+    pub counterexample: Option<Counterexample>,
+    /// The time that the check took.
+    pub elapsed: Duration,
 }
 
-/// What became of a property.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The verdict on a property. The greater of two verdicts is the worse one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
     /// It holds in every execution.
     Holds,
-    /// There is an execution that breaks it.
-    Violated,
-    /// Nothing breaks it as far as was explored, which is not everything.
+    /// No execution violates it as far as explored, which is not everything.
     Unknown,
+    /// Some execution violates it.
+    Violated,
+}
+
+impl Verdict {
+    /// The worst of several verdicts, given whether everything was explored.
+    pub(crate) fn worst(verdicts: impl IntoIterator<Item = Verdict>, is_complete: bool) -> Verdict {
+        let of_rest = if is_complete { Verdict::Holds } else { Verdict::Unknown };
+        verdicts.into_iter().fold(of_rest, Verdict::max)
+    }
+}
+
+/// The maximum effort of a check.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The maximum number of states.
+    pub max_states: u64,
+    /// When to stop.
+    pub deadline: Option<Instant>,
 }
 
 impl Findings {
-    /// What became of all properties together.
+    /// The verdict on all properties together.
     pub fn verdict(&self) -> Verdict {
-        let any = |wanted| self.verdicts.iter().any(|(_, verdict)| *verdict == wanted);
-        match (any(Verdict::Violated), any(Verdict::Unknown) || !self.is_complete) {
-            (true, _) => Verdict::Violated,
-            (false, true) => Verdict::Unknown,
-            (false, false) => Verdict::Holds,
-        }
+        Verdict::worst(self.verdicts.iter().map(|(_, verdict)| *verdict), self.is_complete)
     }
 
-    /// What became of one property; `None` if it was not checked.
+    /// The verdict on one property; `None` if it was not checked.
     pub fn of(&self, property: Property) -> Option<Verdict> {
         self.verdicts.iter().find(|(checked, _)| *checked == property).map(|(_, verdict)| *verdict)
     }
 }
 
 impl<P: Protocol> Check<P> {
-    /// Everything that can happen to this protocol in this scene, without limits and on one thread.
-    pub fn new(protocol: P, scene: Scene<P::Rank>, promise: Promise) -> Self {
-        let members = &scene.ranks[..scene.members as usize];
+    /// A check without limits, on one thread.
+    pub fn new(protocol: P, model: Model<P::Rank>, spec: Spec) -> Self {
+        let members = &model.ranks[..model.members as usize];
         let order = members.iter().map(|rank| members.iter().filter(|other| *other < rank).count() as u32).collect();
-        let local = Arc::new(Local::new(protocol, &scene));
-        let space = Space {
-            scene: Arc::new(scene),
-            machine: Arc::clone(&local) as Arc<dyn Machine>,
-            promise: Arc::new(promise),
+        let table = Arc::new(ProtocolTable::new(protocol, &model));
+        let space = StateSpace {
+            model: Arc::new(model),
+            table: Arc::clone(&table) as Arc<dyn TransitionTable>,
+            spec: Arc::new(spec),
             order,
-            limits: Limits { worlds: u64::MAX, until: None },
+            limits: Limits { max_states: u64::MAX, deadline: None },
             progress: Arc::new(Progress::default()),
-            recorder: Arc::new(Recorder::default()),
+            recorder: Arc::new(StateRecorder::default()),
         };
-        Check { local, space, threads: 1, keep_going: false }
+        Check { table, space, threads: 1, keep_going: false }
     }
 
-    /// Explores so much at most.
+    /// Limits the effort.
     pub fn limit(&mut self, limits: Limits) {
         self.space.limits = limits;
     }
 
-    /// How far it is, for whoever watches.
-    pub fn progress(&self) -> Arc<Progress> {
+    /// The progress of the check, which also allows to stop it.
+    pub(crate) fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.space.progress)
     }
 
-    /// Explores everything, and judges.
+    /// Explores the state space and evaluates the properties.
     pub fn run(&self) -> Findings {
-        let begun = Instant::now();
-        let findings = self.explore_and_judge(self.threads, begun);
+        let started = Instant::now();
+        let findings = self.explore_and_evaluate(self.threads, started);
         let is_stopped = self.space.progress.stop.load(Ordering::Relaxed);
-        if self.threads == 1 || findings.witness.is_none() || is_stopped {
+        if self.threads == 1 || findings.counterexample.is_none() || is_stopped {
             return findings;
         }
-        // Several threads do not go strictly by distance, nor in the same order twice: what is shown is what a single
-        // one finds.
-        self.space.progress.worlds.store(0, Ordering::Relaxed);
-        self.local.forget();
-        self.explore_and_judge(1, begun)
+        // Several threads do not explore strictly by distance, and their order varies. So that the counterexample is
+        // the shortest and always the same, one thread explores again.
+        self.space.progress.states.store(0, Ordering::Relaxed);
+        self.table.clear();
+        self.explore_and_evaluate(1, started)
     }
 
-    fn explore_and_judge(&self, threads: usize, begun: Instant) -> Findings {
+    fn explore_and_evaluate(&self, threads: usize, started: Instant) -> Findings {
         self.explore(threads);
-        let graph = self.space.recorder.graph(self.space.first().fingerprint);
-        self.judge(&graph, begun)
+        let graph = self.space.recorder.graph(self.space.initial().fingerprint);
+        self.evaluate(&graph, started)
     }
 
     fn explore(&self, threads: usize) {
-        let never = || HasDiscoveries::AllOf(BTreeSet::from([UNTIL_THE_END]));
+        let never = || HasDiscoveries::AllOf(BTreeSet::from([NEVER_DISCOVERED]));
         let finish = if self.keep_going { never() } else { HasDiscoveries::AnyFailures };
         self.space.clone().checker().threads(threads).finish_when(finish).spawn_bfs().join();
     }
 
-    fn judge(&self, graph: &Graph, begun: Instant) -> Findings {
-        let knots = graph.knots();
-        let (most_messages, longest) = graph.most_messages(&knots);
-        let is_complete = !graph.is_cut_off && !self.space.machine.left_out_coins();
-        let is_estimate = self.space.promise.goal == Goal::Estimate;
+    fn evaluate(&self, graph: &StateGraph, started: Instant) -> Findings {
+        let components = graph.strongly_connected_components();
+        let (max_messages, longest) = graph.max_messages(&components);
+        let is_complete = !graph.is_cut_off && !self.space.table.has_unexplored_coins();
+        let is_estimate = self.space.spec.goal == Goal::Estimate;
         let mut findings = Findings {
-            worlds: graph.worlds(),
-            generated: graph.steps() + 1,
+            states: graph.states(),
+            generated: graph.transitions() + 1,
             depth: graph.depth(),
-            ends: graph.count(Marks::END),
-            most_messages,
+            terminal_states: graph.count(Labels::TERMINAL),
+            max_messages,
             is_complete,
-            is_vacuous: !(graph.is_any(Marks::GOOD_END) && (is_estimate || graph.is_any(Marks::LEADER))),
+            is_vacuous: !(graph.any(Labels::TERMINAL_AGREEMENT) && (is_estimate || graph.any(Labels::LEADER))),
             verdicts: Vec::new(),
-            witness: None,
-            took: Duration::ZERO,
+            counterexample: None,
+            elapsed: Duration::ZERO,
         };
-        for &property in &self.space.promise.properties {
-            let broken = match property {
-                Property::Termination => self.endless(graph, &knots),
-                Property::MessageBound => match (most_messages, self.space.promise.most_messages) {
-                    (Most::Messages(most), Some(bound)) if most <= bound => None,
+        for &property in &self.space.spec.properties {
+            let violation = match property {
+                Property::Termination => self.nontermination(graph, &components),
+                Property::MessageBound => match (max_messages, self.space.spec.max_messages) {
+                    (MaxMessages::Bounded(max), Some(bound)) if max <= bound => None,
                     (_, None) => continue,
                     _ => Some((longest.clone(), None)),
                 },
-                other => other.mark().and_then(|mark| {
-                    let nearest = graph.nearest(|at| graph.marks(at).has(mark))?;
-                    Some((graph.way_to(nearest), None))
+                other => other.violation_label().and_then(|label| {
+                    let nearest = graph.nearest(|at| graph.labels(at).has(label))?;
+                    Some((graph.path_to(nearest), None))
                 }),
             };
-            let verdict = match (&broken, is_complete) {
+            let verdict = match (&violation, is_complete) {
                 (Some(_), _) => Verdict::Violated,
                 (None, true) => Verdict::Holds,
                 (None, false) => Verdict::Unknown,
             };
             findings.verdicts.push((property, verdict));
-            if let (Some((way, lasso)), None) = (broken, &findings.witness) {
-                findings.witness = Some(witness::witness(&self.space, property, &way, lasso));
+            if let (Some((path, cycle)), None) = (violation, &findings.counterexample) {
+                findings.counterexample = Some(counterexample::counterexample(&self.space, property, &path, cycle));
             }
         }
-        findings.took = begun.elapsed();
+        findings.elapsed = started.elapsed();
         findings
     }
 
-    /// A way into an execution that never ends well, if there is one.
-    fn endless(&self, graph: &Graph, knots: &[u32]) -> Option<(Vec<u64>, Option<Lasso>)> {
-        let loops = graph.loops(knots);
-        // Where only traffic that never ends goes on, and all agree for good, it has ended well.
-        let is_settled = |knot: &[u32]| {
-            !graph.can_leave(knot, knots) && knot.iter().all(|&at| graph.marks(at).has(Marks::AGREEMENT))
+    /// A path, and possibly a cycle at its end, that violates termination.
+    fn nontermination(&self, graph: &StateGraph, components: &[u32]) -> Option<(Vec<u64>, Option<Cycle>)> {
+        let cyclic_components = graph.cyclic_components(components);
+        // A component that no step leaves and in which all nodes agree counts as termination: only periodic traffic
+        // goes on in it.
+        let is_settled = |component: &[u32]| {
+            !graph.has_exit(component, components)
+                && component.iter().all(|&at| graph.labels(at).has(Labels::AGREEMENT))
         };
-        if !self.space.promise.has_coins {
-            for knot in loops.iter().filter(|knot| !is_settled(knot)) {
-                let entry = *knot.iter().min_by_key(|&&at| graph.depth_of(at))?;
-                let way = graph.way_to(entry);
-                let members: BTreeSet<u64> = knot.iter().map(|&at| graph.fingerprint(at)).collect();
-                if let Some(lasso) = witness::fair_lasso(&self.space, &way, &members) {
-                    return Some((way, Some(lasso)));
+        if !self.space.spec.is_randomized {
+            for component in cyclic_components.iter().filter(|component| !is_settled(component)) {
+                let entry = *component.iter().min_by_key(|&&at| graph.depth_of(at))?;
+                let path = graph.path_to(entry);
+                let members: BTreeSet<u64> = component.iter().map(|&at| graph.fingerprint(at)).collect();
+                if let Some(cycle) = counterexample::fair_cycle(&self.space, &path, &members) {
+                    return Some((path, Some(cycle)));
                 }
             }
         }
-        // Where nothing goes round, everything ends; a bad end is another property's business.
-        if graph.is_cut_off || (loops.is_empty() && !self.space.promise.has_coins) {
+        // Without cycles every execution ends. Whether it ends in agreement is another property.
+        if graph.is_cut_off || (cyclic_components.is_empty() && !self.space.spec.is_randomized) {
             return None;
         }
-        let settled: Vec<u32> = loops.iter().filter(|knot| is_settled(knot)).flatten().copied().collect();
-        let can = graph.can_reach(Marks::GOOD_END, &settled);
-        let is_lost = |at: u32| !can[at as usize] && !graph.marks(at).has(Marks::END);
-        Some((graph.way_to(graph.nearest(is_lost)?), None))
+        let settled: Vec<u32> =
+            cyclic_components.iter().filter(|component| is_settled(component)).flatten().copied().collect();
+        let can_agree = graph.can_reach(Labels::TERMINAL_AGREEMENT, &settled);
+        let is_stuck = |at: u32| !can_agree[at as usize] && !graph.labels(at).has(Labels::TERMINAL);
+        Some((graph.path_to(graph.nearest(is_stuck)?), None))
     }
 
-    /// The expected number of rounds with fair coins, for the opponent that decides who acts when and wants few rounds,
-    /// and for the one that wants many. `None` if there are more worlds than that.
-    pub fn expected_rounds(&self, most_worlds: usize) -> Option<(f64, f64)> {
-        crate::expect::rounds(&self.space, most_worlds)
+    /// The expected number of rounds with fair coins: the minimum and the maximum over all schedulers. `None` if there
+    /// are more than `max_states` states.
+    pub fn expected_rounds(&self, max_states: usize) -> Option<(f64, f64)> {
+        crate::expected_rounds::rounds(&self.space, max_states)
     }
 
-    /// The records of a witness, as a simulator can replay them.
-    pub fn records(&self, witness: &Witness) -> Vec<Record<P::Message>> {
-        crate::records::records(&self.local, &self.space, witness)
+    /// The counterexample as a trace that the simulator can replay.
+    pub fn records(&self, counterexample: &Counterexample) -> Vec<Record<P::Message>> {
+        crate::trace::records(&self.table, &self.space, counterexample)
     }
 }

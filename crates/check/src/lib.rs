@@ -1,36 +1,43 @@
-//! All executions of a small election.
+//! A model checker for small elections: it explores all executions.
 //!
-//! The state machines are those that the simulator and the cluster run, not models of them: a [`Check`] takes any
-//! [`Protocol`](hustings_protocol::Protocol) in a [`Scene`] (who there is, what links and clocks do, what may go wrong)
-//! and explores with stateright everything that can happen. What is claimed is a [`Property`]; what comes of it are
-//! [`Findings`], and where something is broken a [`Witness`] that a simulator can replay.
+//! It runs the same protocols as the simulator and the cluster, not separate models of them. A [`Check`] takes a
+//! [`Protocol`](hustings_protocol::Protocol), a [`Model`] of its environment (nodes, links, clocks, faults) and a
+//! [`Spec`] (the properties to check), and explores the state space with stateright. The result are [`Findings`], with
+//! a [`Counterexample`] that the simulator can replay if a property is violated.
 //!
-//! - `world`: one state of a whole election; `steps`: what can happen next; `acts`: what a node does then.
-//! - `machine`: the protocol as a table, so that a step is looked up.
-//! - `space`: all that as a model for stateright; `graph`: what it explored; `check`: what follows from it.
-//! - `expect`: how many rounds it takes on average, where coins decide.
-//! - `witness`, `records`: executions that show something.
+//! A [`CheckRequest`] describes a check of an election in several cases, such as all orders of the ids: [`cases`] lists
+//! them, [`explore`] checks them and gives a [`Report`].
+//!
+//! - `model`, `spec`, `property`: what is checked.
+//! - `global_state`, `steps`, `apply`, `transition_table`: the states and the transition relation.
+//! - `state_space`, `state_graph`, `check`: exploring, and properties of whole executions.
+//! - `counterexample`, `trace`: executions that violate a property.
+//! - `expected_rounds`: the expected number of rounds of randomised algorithms.
+//! - `cases`, `explore`: several cases of one election.
 
-mod acts;
+mod apply;
+mod cases;
 mod check;
-mod expect;
-mod graph;
-mod machine;
-mod promise;
+mod counterexample;
+mod expected_rounds;
+mod explore;
+mod global_state;
+mod interner;
+mod model;
 mod property;
-mod records;
-mod scene;
-mod space;
+mod spec;
+mod state_graph;
+mod state_space;
 mod steps;
-mod witness;
-mod world;
+mod trace;
+mod transition_table;
 
-pub use check::{Check, Findings, Verdict};
-pub use graph::Most;
-pub use machine::MAX_SIDES;
-pub use promise::{Promise, Right};
+pub use cases::{Case, Cases, CheckError, CheckRequest, IdOrders, Subject, cases};
+pub use check::{Check, Findings, Limits, Verdict};
+pub use counterexample::Counterexample;
+pub use explore::{CaseResult, Conclusion, ExploreOptions, ExploreProgress, Report, Violation, explore};
+pub use global_state::FaultBudget;
+pub use model::{Channels, MAX_NODES, Model, Timing};
 pub use property::Property;
-pub use scene::{Channels, MAX_NODES, Scene, Timing};
-pub use space::{Limits, Progress};
-pub use witness::Witness;
-pub use world::{Budget, World};
+pub use spec::{ExpectedLeader, Spec};
+pub use state_graph::MaxMessages;

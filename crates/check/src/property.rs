@@ -1,32 +1,32 @@
-//! What is claimed of every execution.
+//! The properties that the checker knows, and the labels of states.
 
 use std::fmt;
 
-/// Something that is claimed of every execution.
+/// A property of all executions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Property {
-    /// Two nodes never lead in one epoch.
+    /// No two live nodes lead in the same epoch.
     OneLeader,
-    /// Whoever is named as leader is the one that the algorithm promises.
+    /// A node that is named as leader is the one that the specification expects.
     RightLeader,
-    /// A node that names a leader goes on naming it, while nothing goes wrong.
-    SteadyMind,
-    /// When nothing more happens, all live nodes name the same live leader.
+    /// While no fault happens, a node does not replace its leader.
+    Stability,
+    /// In terminal states all live nodes name the same live leader.
     Agreement,
-    /// When nothing more happens, nobody is in the middle of an election.
+    /// In terminal states no node is in the middle of an election.
     AllNormal,
-    /// Every execution ends; where coins decide, from every world a good end can be reached.
+    /// Every fair execution ends; for randomised algorithms, agreement is reachable from every state.
     Termination,
-    /// No execution sends more messages than the worst case of the catalogue.
+    /// No execution sends more messages than the algorithm's worst case.
     MessageBound,
 }
 
 impl Property {
-    /// All of them, in the order of reports.
+    /// All properties, in the order of reports.
     pub const ALL: [Property; 7] = [
         Property::OneLeader,
         Property::RightLeader,
-        Property::SteadyMind,
+        Property::Stability,
         Property::Agreement,
         Property::AllNormal,
         Property::Termination,
@@ -38,7 +38,7 @@ impl Property {
         match self {
             Property::OneLeader => "one-leader",
             Property::RightLeader => "right-leader",
-            Property::SteadyMind => "steady-mind",
+            Property::Stability => "stability",
             Property::Agreement => "agreement",
             Property::AllNormal => "all-normal",
             Property::Termination => "termination",
@@ -46,25 +46,25 @@ impl Property {
         }
     }
 
-    /// What it says.
-    pub const fn says(self) -> &'static str {
+    /// The property in one sentence.
+    pub const fn statement(self) -> &'static str {
         match self {
-            Property::OneLeader => "never two live leaders in one epoch",
-            Property::RightLeader => "whoever is named is the one that the algorithm promises",
-            Property::SteadyMind => "while nothing fails, a node that names a leader goes on naming it",
-            Property::Agreement => "when nothing more happens, all live nodes name the same live leader",
-            Property::AllNormal => "when nothing more happens, nobody is in the middle of an election",
-            Property::Termination => "every execution ends (with coins: from everywhere a good end can be reached)",
-            Property::MessageBound => "no execution sends more than the worst case of the catalogue",
+            Property::OneLeader => "no two live leaders in the same epoch",
+            Property::RightLeader => "a node that is named as leader is the one that the algorithm specifies",
+            Property::Stability => "while no fault happens, a node does not replace its leader",
+            Property::Agreement => "in terminal states all live nodes name the same live leader",
+            Property::AllNormal => "in terminal states no node is in the middle of an election",
+            Property::Termination => "every fair execution ends (randomised: agreement is reachable from every state)",
+            Property::MessageBound => "no execution sends more messages than the worst case of the catalogue",
         }
     }
 
-    /// Where it comes from.
+    /// The source of the property.
     pub const fn source(self) -> &'static str {
         match self {
             Property::OneLeader => "McMaster's goal, one process is the leader; Crete, a single process is selected",
             Property::RightLeader => "the text of each algorithm: see its page in docs/families",
-            Property::SteadyMind => "ours: whoever was told of a leader may have acted on it",
+            Property::Stability => "ours: a program that was told of a leader may have acted on it",
             Property::Agreement => "Datley's safety; Crete, every process agrees and knows who leads",
             Property::AllNormal => "Datley's liveness: all live processes are in state normal",
             Property::Termination => "McMaster's goal, each computation terminates",
@@ -72,14 +72,14 @@ impl Property {
         }
     }
 
-    /// The mark of a world in which it is broken, for those that a single world can break.
-    pub(crate) const fn mark(self) -> Option<Marks> {
+    /// The label of states that violate it, if a single state can.
+    pub(crate) const fn violation_label(self) -> Option<Labels> {
         match self {
-            Property::OneLeader => Some(Marks::TWO_LEADERS),
-            Property::RightLeader => Some(Marks::WRONG_LEADER),
-            Property::SteadyMind => Some(Marks::FICKLE),
-            Property::Agreement => Some(Marks::DISAGREEMENT),
-            Property::AllNormal => Some(Marks::BUSY),
+            Property::OneLeader => Some(Labels::TWO_LEADERS),
+            Property::RightLeader => Some(Labels::WRONG_LEADER),
+            Property::Stability => Some(Labels::LEADER_CHANGED),
+            Property::Agreement => Some(Labels::DISAGREEMENT),
+            Property::AllNormal => Some(Labels::ELECTING),
             Property::Termination | Property::MessageBound => None,
         }
     }
@@ -91,34 +91,40 @@ impl fmt::Display for Property {
     }
 }
 
-/// What is the case in a world.
+/// The labels of a global state: atomic propositions that hold in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Marks(u16);
+pub(crate) struct Labels(u16);
 
-impl Marks {
-    pub(crate) const TWO_LEADERS: Marks = Marks(1);
-    pub(crate) const WRONG_LEADER: Marks = Marks(1 << 1);
-    pub(crate) const FICKLE: Marks = Marks(1 << 2);
-    /// An end without agreement.
-    pub(crate) const DISAGREEMENT: Marks = Marks(1 << 3);
-    /// An end in which somebody is in the middle of an election.
-    pub(crate) const BUSY: Marks = Marks(1 << 4);
-    /// Nothing more happens, unless something fails.
-    pub(crate) const END: Marks = Marks(1 << 5);
-    /// An end with agreement.
-    pub(crate) const GOOD_END: Marks = Marks(1 << 6);
-    /// Somebody leads.
-    pub(crate) const LEADER: Marks = Marks(1 << 7);
-    /// All agree, whether or not it is an end.
-    pub(crate) const AGREEMENT: Marks = Marks(1 << 8);
+impl Labels {
+    pub(crate) const TWO_LEADERS: Labels = Labels(1);
+    pub(crate) const WRONG_LEADER: Labels = Labels(1 << 1);
+    pub(crate) const LEADER_CHANGED: Labels = Labels(1 << 2);
+    /// A terminal state without agreement.
+    pub(crate) const DISAGREEMENT: Labels = Labels(1 << 3);
+    /// A terminal state in which some node is in the middle of an election.
+    pub(crate) const ELECTING: Labels = Labels(1 << 4);
+    /// A terminal state: only faults can still happen.
+    pub(crate) const TERMINAL: Labels = Labels(1 << 5);
+    /// A terminal state with agreement.
+    pub(crate) const TERMINAL_AGREEMENT: Labels = Labels(1 << 6);
+    /// Some node leads.
+    pub(crate) const LEADER: Labels = Labels(1 << 7);
+    /// All live nodes agree; the state need not be terminal.
+    pub(crate) const AGREEMENT: Labels = Labels(1 << 8);
 
-    pub(crate) const fn has(self, mark: Marks) -> bool {
-        self.0 & mark.0 != 0
+    /// All labels of states that violate a property.
+    pub(crate) const VIOLATION: Labels = Labels(
+        Self::TWO_LEADERS.0 | Self::WRONG_LEADER.0 | Self::LEADER_CHANGED.0 | Self::DISAGREEMENT.0 | Self::ELECTING.0,
+    );
+
+    /// Whether any of these labels is set.
+    pub(crate) const fn has(self, labels: Labels) -> bool {
+        self.0 & labels.0 != 0
     }
 
-    pub(crate) fn put(&mut self, mark: Marks, is_so: bool) {
-        if is_so {
-            self.0 |= mark.0;
+    pub(crate) fn insert_if(&mut self, label: Labels, holds: bool) {
+        if holds {
+            self.0 |= label.0;
         }
     }
 }

@@ -1,347 +1,355 @@
-//! What can happen next in a world.
+//! The transition relation: the steps that are possible in a global state.
 
 use hustings_protocol::{Port, StartReason};
 
-use crate::machine::{Input, Machine};
-use crate::property::Marks;
-use crate::scene::{Channels, Scene, Timing};
-use crate::world::{Alarm, Budget, Channel, Letter, MessageNo, Seat, Word, World};
+use crate::global_state::{
+    Channel, Envelope, FaultBudget, GlobalState, MessageNo, NodeState, PendingTimer, ReachabilityUpdate, StateNo,
+};
+use crate::model::{Channels, Model, Timing};
+use crate::property::Labels;
+use crate::transition_table::{Input, TransitionTable};
 
-/// One thing that can happen, and the world after it.
+/// A step from one global state to the next.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Step {
-    pub(crate) what: What,
-    /// Which node handles what, if one does.
+    pub(crate) action: Action,
+    /// The node that handles an input, if one does, and the input.
     pub(crate) handled: Option<(u8, Input)>,
-    /// Which of the ways in which the coins may fall.
-    pub(crate) fall: u32,
-    /// How many messages are sent.
+    /// The outcome of its coin tosses: an index into its transitions.
+    pub(crate) branch: u32,
+    /// The number of messages sent.
     pub(crate) sent: u32,
-    /// By how much the greatest round has grown.
-    pub(crate) raised: u32,
-    /// By how much all rounds were lowered after it.
-    pub(crate) lowered: u32,
-    pub(crate) next: World,
+    /// The growth of the greatest round.
+    pub(crate) rounds_begun: u32,
+    /// What was subtracted from all rounds afterwards.
+    pub(crate) rounds_lowered: u32,
+    pub(crate) next: GlobalState,
 }
 
-/// What happens. Numbers are places in the lists of the world before.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum What {
-    /// A node gets its start signal.
-    Start(u8),
-    /// A node takes its first step, which does nothing.
-    FirstStep(u8),
-    /// A node is told that the leader it names is gone.
-    Notice(u8),
-    /// A node is told whom it reaches.
-    Word(usize),
-    /// A letter arrives, and is gone.
-    Arrive(usize),
-    /// A copy of it arrives.
-    Copy(usize),
-    /// It is lost.
-    Lose(usize),
-    /// It finds its receiver down.
-    Bounce(usize),
-    /// Its sender hears of that.
-    Return(usize),
-    /// A timer is due.
-    Ring(usize),
-    /// So much time passes.
-    Tick(u32),
-    /// A node stops.
-    Crash(u8),
-    /// A node comes back.
-    Recover(u8),
-}
-
-impl What {
-    /// Whether it is something that goes wrong, or the end of it: nothing says that it must happen.
-    pub(crate) fn is_fault(self) -> bool {
-        matches!(self, What::Copy(_) | What::Lose(_) | What::Crash(_) | What::Recover(_))
+impl Step {
+    /// The state in which a node handles the input of this step.
+    pub(crate) fn state_before(&self, global: &GlobalState, at: u8, table: &dyn TransitionTable) -> StateNo {
+        match self.action {
+            Action::Recover(_) => table.init(),
+            _ => global.nodes[usize::from(at)].state,
+        }
     }
 }
 
-/// The rules of a scene.
-pub(crate) struct Rules<'a, R> {
-    pub(crate) scene: &'a Scene<R>,
-    pub(crate) machine: &'a dyn Machine,
+/// What happens in a step. A `usize` is an index into a list of the state before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Action {
+    /// A node gets its start signal.
+    Start(u8),
+    /// A node wakes up without a start signal.
+    Wakeup(u8),
+    /// A node learns that its leader is dead.
+    LeaderLost(u8),
+    /// A node handles a reachability update.
+    UpdateReachability(usize),
+    /// A message is delivered.
+    Deliver(usize),
+    /// A copy of a message is delivered; the message stays in transit.
+    Duplicate(usize),
+    /// A message is lost.
+    Lose(usize),
+    /// A message finds its receiver down.
+    Bounce(usize),
+    /// The sender of such a message learns that the receiver is down.
+    Return(usize),
+    /// A timer fires.
+    Timeout(usize),
+    /// Time passes.
+    Tick(u32),
+    /// A node crashes.
+    Crash(u8),
+    /// A node recovers.
+    Recover(u8),
 }
 
-/// A letter that came back to its sender along a link, while that handles it.
-pub(crate) type Returned = Option<Lost>;
+impl Action {
+    /// Whether it is a fault or a recovery. Fairness does not require those to happen.
+    pub(crate) fn is_fault(self) -> bool {
+        matches!(self, Action::Duplicate(_) | Action::Lose(_) | Action::Crash(_) | Action::Recover(_))
+    }
+}
 
+/// The possible steps of a protocol in a model.
+pub(crate) struct TransitionRelation<'a, R> {
+    pub(crate) model: &'a Model<R>,
+    pub(crate) table: &'a dyn TransitionTable,
+}
+
+/// A message that came back to its sender along a link.
 #[derive(Clone, Copy)]
-pub(crate) struct Lost {
+pub(crate) struct Bounced {
     pub(crate) port: Port,
     pub(crate) peer: u8,
     pub(crate) message: MessageNo,
 }
 
-impl<R> Rules<'_, R> {
-    /// The world before anything has happened.
-    pub(crate) fn first(&self) -> World {
-        let init = self.machine.init();
-        let seat = |at: u32| Seat {
-            state: init,
-            estimate: None,
-            names: None,
-            leads: false,
-            live: true,
-            starts: self.scene.starters.contains(&at) || self.scene.first_steps,
-            entered: false,
-            busy: false,
-            struck: [0, 0],
-        };
-        let mut world = World {
+impl<R> TransitionRelation<'_, R> {
+    /// The initial state.
+    pub(crate) fn initial(&self) -> GlobalState {
+        let init = self.table.init();
+        let starts = |at: u32| self.model.initiators.contains(&at) || self.model.requires_wakeup;
+        let mut global = GlobalState {
             fingerprint: 0,
-            seats: (0..self.scene.ranks.len() as u32).map(seat).collect(),
-            letters: Vec::new(),
-            alarms: Vec::new(),
-            words: Vec::new(),
-            left: self.scene.budget,
-            fickle: false,
-            marks: Marks::default(),
+            nodes: (0..self.model.size() as u32).map(|at| NodeState::new(init, starts(at))).collect(),
+            envelopes: Vec::new(),
+            timers: Vec::new(),
+            reachability_updates: Vec::new(),
+            faults_left: self.model.budget,
+            leader_changed: false,
+            labels: Labels::default(),
         };
-        world.seal();
-        world
+        global.update_fingerprint();
+        global
     }
 
-    /// Whether nothing more happens, unless something fails.
-    pub(crate) fn is_quiet(&self, world: &World) -> bool {
-        let nothing_is_due = world.letters.is_empty() && world.alarms.is_empty() && world.words.is_empty();
+    /// Whether only faults can still happen.
+    pub(crate) fn is_quiescent(&self, global: &GlobalState) -> bool {
+        let nothing_is_due =
+            global.envelopes.is_empty() && global.timers.is_empty() && global.reachability_updates.is_empty();
         nothing_is_due && {
-            let mut signals = Vec::new();
-            self.signals(world, &mut signals);
-            signals.is_empty()
+            let mut steps = Vec::new();
+            self.signal_steps(global, &mut steps);
+            steps.is_empty()
         }
     }
 
     pub(crate) fn is_fifo(&self) -> bool {
-        self.scene.channels == Channels::Fifo
+        self.model.channels == Channels::Fifo
     }
 
-    /// Everything that can happen next.
-    pub(crate) fn steps(&self, world: &World, steps: &mut Vec<Step>) {
-        self.signals(world, steps);
-        self.post(world, steps);
-        self.clock(world, steps);
-        self.faults(world, steps);
+    /// Adds all steps that are possible in a state.
+    pub(crate) fn steps(&self, global: &GlobalState, steps: &mut Vec<Step>) {
+        self.signal_steps(global, steps);
+        self.delivery_steps(global, steps);
+        self.clock_steps(global, steps);
+        self.fault_steps(global, steps);
     }
 
-    fn signals(&self, world: &World, steps: &mut Vec<Step>) {
-        for (at, seat) in (0u8..).zip(&world.seats).filter(|(_, seat)| seat.live) {
-            let is_misled = seat.names.is_some_and(|leader| !world.seats[usize::from(leader)].live);
-            let reason = if is_misled { StartReason::LeaderLost } else { StartReason::Start };
-            if seat.starts {
-                let mut begun = world.clone();
-                let now = &mut begun.seats[usize::from(at)];
-                now.starts = false;
-                now.entered = self.scene.notes_entrants && seat.state == self.machine.init();
-                if self.scene.starters.contains(&u32::from(at)) {
-                    self.handle(&begun, at, Input::Start(reason), What::Start(at), None, steps);
+    fn signal_steps(&self, global: &GlobalState, steps: &mut Vec<Step>) {
+        for (at, node) in (0u8..).zip(&global.nodes).filter(|(_, node)| node.is_live) {
+            let leader_is_dead = node.leader.is_some_and(|leader| !global.nodes[usize::from(leader)].is_live);
+            let reason = if leader_is_dead { StartReason::LeaderLost } else { StartReason::Start };
+            if node.start_pending {
+                let mut started = global.clone();
+                let now = &mut started.nodes[usize::from(at)];
+                now.start_pending = false;
+                now.started_itself = self.model.tracks_starts && node.state == self.table.init();
+                if self.model.initiators.contains(&u32::from(at)) {
+                    self.push_handled(&started, at, Input::Start(reason), Action::Start(at), None, steps);
                 } else {
-                    self.push(What::FirstStep(at), begun, steps);
+                    self.push_step(Action::Wakeup(at), started, steps);
                 }
-            } else if is_misled && self.scene.notices {
+            } else if leader_is_dead && self.model.reports_leader_loss {
                 let before = steps.len();
-                self.handle(world, at, Input::Start(StartReason::LeaderLost), What::Notice(at), None, steps);
-                // A node that does not care is told again and again: nothing happens.
-                if steps[before..].iter().all(|step| step.next.fingerprint == world.fingerprint) {
+                self.push_handled(
+                    global,
+                    at,
+                    Input::Start(StartReason::LeaderLost),
+                    Action::LeaderLost(at),
+                    None,
+                    steps,
+                );
+                // A node that ignores the loss would get the same signal again and again.
+                if steps[before..].iter().all(|step| step.next.fingerprint == global.fingerprint) {
                     steps.truncate(before);
                 }
             }
         }
-        for (place, &Word { at, reach }) in world.words.iter().enumerate() {
-            if world.words[..place].iter().any(|word| word.at == at) {
+        for (place, &ReachabilityUpdate { at, reachable }) in global.reachability_updates.iter().enumerate() {
+            if global.reachability_updates[..place].iter().any(|update| update.at == at) {
                 continue;
             }
-            let mut told = world.clone();
-            told.words.remove(place);
-            self.handle(&told, at, Input::Reach(reach), What::Word(place), None, steps);
+            let mut updated = global.clone();
+            updated.reachability_updates.remove(place);
+            self.push_handled(
+                &updated,
+                at,
+                Input::Reachability(reachable),
+                Action::UpdateReachability(place),
+                None,
+                steps,
+            );
         }
     }
 
-    /// Whether a letter may be the next to arrive.
-    fn is_next(&self, world: &World, place: usize) -> bool {
-        let letter = &world.letters[place];
-        let before = world.letters[..place].iter().rev().take_while(|other| other.channel == letter.channel);
+    /// Whether a message may be the next one to arrive on its channel.
+    fn is_next(&self, global: &GlobalState, place: usize) -> bool {
+        let envelope = &global.envelopes[place];
+        let before = global.envelopes[..place].iter().rev().take_while(|other| other.channel == envelope.channel);
         match self.is_fifo() {
             true => before.count() == 0,
-            // Of those that are alike, the first.
-            false => !before.into_iter().any(|other| other == letter),
+            // Equal messages on a channel are interchangeable: take the first.
+            false => !before.into_iter().any(|other| other == envelope),
         }
     }
 
-    fn post(&self, world: &World, steps: &mut Vec<Step>) {
-        for (place, &letter) in world.letters.iter().enumerate() {
-            let Letter { channel, message, .. } = letter;
+    fn delivery_steps(&self, global: &GlobalState, steps: &mut Vec<Step>) {
+        for (place, &envelope) in global.envelopes.iter().enumerate() {
+            let Envelope { channel, message, .. } = envelope;
             let receiver = channel.receiver();
-            let seat = &world.seats[usize::from(receiver)];
-            if !self.is_next(world, place) || (self.scene.first_steps && seat.starts) {
+            let node = &global.nodes[usize::from(receiver)];
+            if !self.is_next(global, place) || (self.model.requires_wakeup && node.start_pending) {
                 continue;
             }
-            let mut taken = world.clone();
-            taken.letters.remove(place);
-            if channel.returns {
-                let (input, lost) = match channel.port() {
-                    Some(port) => (Input::Unreachable(port, message), Some(Lost { port, peer: channel.to, message })),
+            let mut rest = global.clone();
+            rest.envelopes.remove(place);
+            if channel.is_returning {
+                let (input, bounced) = match channel.port() {
+                    Some(port) => {
+                        (Input::Unreachable(port, message), Some(Bounced { port, peer: channel.to, message }))
+                    }
                     None => (Input::UnreachableDirect(channel.to, message), None),
                 };
-                self.handle(&taken, receiver, input, What::Return(place), lost, steps);
+                self.push_handled(&rest, receiver, input, Action::Return(place), bounced, steps);
                 continue;
             }
-            if !seat.live {
-                if !letter.orphan {
-                    let back =
-                        Letter { channel: Channel { returns: true, ..channel }, left: self.way_back(), ..letter };
-                    taken.post(back, self.is_fifo());
+            if !node.is_live {
+                if !envelope.sender_crashed {
+                    let channel = Channel { is_returning: true, ..channel };
+                    let returning = Envelope { channel, ticks_left: self.return_delay(), ..envelope };
+                    rest.send(returning, self.is_fifo());
                 }
-                self.push(What::Bounce(place), taken, steps);
+                self.push_step(Action::Bounce(place), rest, steps);
                 continue;
             }
-            let input = self.arrival(world, channel, message);
-            self.handle(&taken, receiver, input, What::Arrive(place), None, steps);
+            let input = self.arrival(global, channel, message);
+            self.push_handled(&rest, receiver, input, Action::Deliver(place), None, steps);
         }
     }
 
-    fn arrival(&self, world: &World, channel: Channel, message: MessageNo) -> Input {
+    fn arrival(&self, global: &GlobalState, channel: Channel, message: MessageNo) -> Input {
         let into = channel.port().and_then(|port| {
-            let struck = world.seats[usize::from(channel.from)].struck;
-            self.scene.target(channel.from, port, struck).map(|(_, into)| into)
+            let skipped = global.nodes[usize::from(channel.from)].skipped;
+            self.model.target(channel.from, port, skipped).map(|(_, into)| into)
         });
         into.map_or(Input::Direct(channel.from, message), |into| Input::Message(into, message))
     }
 
-    fn clock(&self, world: &World, steps: &mut Vec<Step>) {
-        let is_anything_due = match self.scene.timing {
+    fn clock_steps(&self, global: &GlobalState, steps: &mut Vec<Step>) {
+        let is_anything_due = match self.model.timing {
             Timing::Free => true,
-            Timing::Bounded(_) => !world.alarms.is_empty() || !world.letters.is_empty(),
-            Timing::Patient => steps.is_empty() && !world.alarms.is_empty(),
+            Timing::Bounded(_) => !global.timers.is_empty() || !global.envelopes.is_empty(),
+            Timing::Patient => steps.is_empty() && !global.timers.is_empty(),
         };
         if !is_anything_due {
             return;
         }
-        for (place, &Alarm { at, timer, left }) in world.alarms.iter().enumerate() {
-            let is_due = left == 0 && !world.letters.iter().any(|letter| self.precedes(letter, at));
-            if !is_due || world.alarms[..place].contains(&world.alarms[place]) {
+        for (place, &PendingTimer { at, timer, ticks_left }) in global.timers.iter().enumerate() {
+            let is_due = ticks_left == 0 && !global.envelopes.iter().any(|envelope| self.precedes(envelope, at));
+            if !is_due || global.timers[..place].contains(&global.timers[place]) {
                 continue;
             }
-            let mut rung = world.clone();
-            rung.alarms.remove(place);
-            self.handle(&rung, at, Input::Timer(timer), What::Ring(place), None, steps);
+            let mut rest = global.clone();
+            rest.timers.remove(place);
+            self.push_handled(&rest, at, Input::Timer(timer), Action::Timeout(place), None, steps);
         }
-        let is_late =
-            world.letters.iter().any(|letter| letter.left == 0) || world.alarms.iter().any(|set| set.left == 0);
-        if self.scene.timing == Timing::Free || is_late {
+        let is_overdue = global.envelopes.iter().any(|envelope| envelope.ticks_left == 0)
+            || global.timers.iter().any(|pending| pending.ticks_left == 0);
+        if self.model.timing == Timing::Free || is_overdue {
             return;
         }
-        // Where only timers can be due, the time until the next one passes at once.
-        let is_idle = steps.is_empty() && world.letters.is_empty();
-        let can_fail = world.left.crashes > 0 || world.left.recoveries > 0;
-        let ticks = match world.alarms.iter().map(|set| set.left).min() {
-            Some(next) if self.scene.timing == Timing::Patient || (is_idle && !can_fail) => next,
+        // If only timers can fire, time jumps to the next one.
+        let is_idle = steps.is_empty() && global.envelopes.is_empty();
+        let can_fail = global.faults_left.crashes > 0 || global.faults_left.recoveries > 0;
+        let ticks = match global.timers.iter().map(|pending| pending.ticks_left).min() {
+            Some(next) if self.model.timing == Timing::Patient || (is_idle && !can_fail) => next,
             _ => 1,
         };
-        let mut later = world.clone();
-        later.letters.iter_mut().for_each(|letter| letter.left -= ticks);
-        later.alarms.iter_mut().for_each(|alarm| alarm.left -= ticks);
-        self.push(What::Tick(ticks), later, steps);
+        let mut later = global.clone();
+        later.envelopes.iter_mut().for_each(|envelope| envelope.ticks_left -= ticks);
+        later.timers.iter_mut().for_each(|pending| pending.ticks_left -= ticks);
+        self.push_step(Action::Tick(ticks), later, steps);
     }
 
-    /// Whether a letter must arrive before a timer of this node may be due.
-    fn precedes(&self, letter: &Letter, at: u8) -> bool {
-        matches!(self.scene.timing, Timing::Bounded(_)) && letter.left == 0 && letter.channel.receiver() == at
+    /// Whether a message must arrive before a timer of this node may fire.
+    fn precedes(&self, envelope: &Envelope, at: u8) -> bool {
+        matches!(self.model.timing, Timing::Bounded(_)) && envelope.ticks_left == 0 && envelope.channel.receiver() == at
     }
 
-    fn faults(&self, world: &World, steps: &mut Vec<Step>) {
-        let Budget { crashes, recoveries, losses, copies } = world.left;
-        let members = self.scene.members as usize;
-        for (at, seat) in (0u8..).zip(&world.seats[..members]) {
-            if seat.live && crashes > 0 {
-                let mut world = world.clone();
-                world.left.crashes -= 1;
-                self.crash(&mut world, at);
-                self.push(What::Crash(at), world, steps);
+    fn fault_steps(&self, global: &GlobalState, steps: &mut Vec<Step>) {
+        let FaultBudget { crashes, recoveries, losses, duplicates } = global.faults_left;
+        let members = self.model.members as usize;
+        for (at, node) in (0u8..).zip(&global.nodes[..members]) {
+            if node.is_live && crashes > 0 {
+                let mut global = global.clone();
+                global.faults_left.crashes -= 1;
+                self.crash(&mut global, at);
+                self.push_step(Action::Crash(at), global, steps);
             }
-            if !seat.live && recoveries > 0 {
-                let mut world = world.clone();
-                world.left.recoveries -= 1;
-                world.seats[usize::from(at)].live = true;
-                self.spread_word(&mut world);
-                match self.machine.handles_rejoin() {
-                    true => self.handle(&world, at, Input::Rejoin, What::Recover(at), None, steps),
-                    false => self.push(What::Recover(at), world, steps),
+            if !node.is_live && recoveries > 0 {
+                let mut global = global.clone();
+                global.faults_left.recoveries -= 1;
+                global.nodes[usize::from(at)].is_live = true;
+                self.announce_reachability(&mut global);
+                match self.table.handles_rejoin() {
+                    true => self.push_handled(&global, at, Input::Rejoin, Action::Recover(at), None, steps),
+                    false => self.push_step(Action::Recover(at), global, steps),
                 }
             }
         }
-        if losses == 0 && copies == 0 {
+        if losses == 0 && duplicates == 0 {
             return;
         }
-        for (place, &Letter { channel, message, copied: is_copied, .. }) in world.letters.iter().enumerate() {
-            if channel.returns || !self.is_next(world, place) {
+        for (place, &Envelope { channel, message, duplicated: is_duplicated, .. }) in
+            global.envelopes.iter().enumerate()
+        {
+            if channel.is_returning || !self.is_next(global, place) {
                 continue;
             }
             if losses > 0 {
-                let mut world = world.clone();
-                world.left.losses -= 1;
-                world.letters.remove(place);
-                self.push(What::Lose(place), world, steps);
+                let mut global = global.clone();
+                global.faults_left.losses -= 1;
+                global.envelopes.remove(place);
+                self.push_step(Action::Lose(place), global, steps);
             }
-            if copies > 0 && !is_copied && world.seats[usize::from(channel.to)].live {
-                let mut copied = world.clone();
-                copied.left.copies -= 1;
-                copied.letters[place].copied = true;
+            if duplicates > 0 && !is_duplicated && global.nodes[usize::from(channel.to)].is_live {
+                let mut duplicated = global.clone();
+                duplicated.faults_left.duplicates -= 1;
+                duplicated.envelopes[place].duplicated = true;
                 if !self.is_fifo() {
-                    copied.letters.sort_unstable();
+                    duplicated.envelopes.sort_unstable();
                 }
-                let input = self.arrival(world, channel, message);
-                self.handle(&copied, channel.to, input, What::Copy(place), None, steps);
+                let input = self.arrival(global, channel, message);
+                self.push_handled(&duplicated, channel.to, input, Action::Duplicate(place), None, steps);
             }
         }
     }
 
-    fn crash(&self, world: &mut World, at: u8) {
-        let seat = &mut world.seats[usize::from(at)];
-        *seat = Seat {
-            state: self.machine.init(),
-            estimate: None,
-            names: None,
-            leads: false,
-            live: false,
-            starts: false,
-            entered: false,
-            busy: false,
-            struck: [0, 0],
-        };
-        world.alarms.retain(|alarm| alarm.at != at);
-        world.words.retain(|word| word.at != at);
-        world.letters.retain(|letter| !(letter.channel.returns && letter.channel.from == at));
-        let own = world.letters.iter_mut().filter(|letter| letter.channel.from == at);
-        own.for_each(|letter| letter.orphan = true);
+    fn crash(&self, global: &mut GlobalState, at: u8) {
+        global.nodes[usize::from(at)] = NodeState { is_live: false, ..NodeState::new(self.table.init(), false) };
+        global.timers.retain(|pending| pending.at != at);
+        global.reachability_updates.retain(|update| update.at != at);
+        global.envelopes.retain(|envelope| !(envelope.channel.is_returning && envelope.channel.from == at));
+        let own = global.envelopes.iter_mut().filter(|envelope| envelope.channel.from == at);
+        own.for_each(|envelope| envelope.sender_crashed = true);
         if !self.is_fifo() {
-            world.letters.sort_unstable();
+            global.envelopes.sort_unstable();
         }
-        self.spread_word(world);
+        self.announce_reachability(global);
     }
 
-    /// Everybody who lives is to be told whom it now reaches.
-    fn spread_word(&self, world: &mut World) {
-        if self.machine.observes_reachability() {
-            let members = u64::MAX >> (64 - self.scene.members);
-            let reach = world.living() & members;
-            let living = (0..self.scene.members as u8).filter(|at| reach >> at & 1 == 1);
-            world.words.extend(living.map(|at| Word { at, reach }));
+    /// Queues an update for every live node about the nodes that it now reaches.
+    fn announce_reachability(&self, global: &mut GlobalState) {
+        if self.table.observes_reachability() {
+            let members = u64::MAX >> (64 - self.model.members);
+            let reachable = global.live_nodes() & members;
+            let live = (0..self.model.members as u8).filter(|at| reachable >> at & 1 == 1);
+            global.reachability_updates.extend(live.map(|at| ReachabilityUpdate { at, reachable }));
         }
     }
 
-    /// How long a letter may take.
-    pub(crate) fn way(&self) -> u32 {
-        if let Timing::Bounded(most) = self.scene.timing { most } else { 0 }
+    /// The maximum delay of a message, in ticks.
+    pub(crate) fn max_delay(&self) -> u32 {
+        if let Timing::Bounded(ticks) = self.model.timing { ticks } else { 0 }
     }
 
-    /// How long it may take until a sender hears that its receiver is down.
-    fn way_back(&self) -> u32 {
-        self.way().min(1)
+    /// The maximum time until a sender learns that the receiver is down.
+    fn return_delay(&self) -> u32 {
+        self.max_delay().min(1)
     }
 }

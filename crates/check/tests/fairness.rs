@@ -1,17 +1,17 @@
-//! Executions that go on for ever: reported where nobody is kept waiting for ever, and only there.
+//! Infinite executions: the checker reports them only if they are fair.
 
 #[allow(dead_code, reason = "every test uses some of it")]
 mod support;
 
 use hustings_algorithms::Goal;
 use hustings_algorithms::ring::ChangRoberts;
-use hustings_check::{Findings, Property, Scene};
+use hustings_check::{Findings, Model, Property};
 use hustings_protocol::{Context, Fact, Id, Port, Protocol, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
-use support::{Found, examine, promise, ring};
+use support::{Checked, check_protocol, ring, spec};
 
-/// A ball goes round the ring for ever, or until a whistle has come to the one who has it.
+/// A ball circulates on the ring forever, or until a whistle has reached the node that has the ball.
 #[derive(Clone, Copy)]
 struct Game {
     has_whistle: bool,
@@ -52,28 +52,28 @@ impl Protocol for Game {
     }
 }
 
-fn game(has_whistle: bool) -> Found {
-    let mut scene: Scene<Id> = Scene { starters: vec![0], ..ring(&[0, 1, 2]) };
-    let mut promise = promise::<ChangRoberts>(&mut scene);
-    promise.properties = vec![Property::Termination];
-    // All that anybody finds out is that it was asked; to be led would be another goal.
-    promise.goal = if has_whistle { Goal::Estimate } else { Goal::Leader };
-    examine(|_| Game { has_whistle }, scene, promise)
+fn game(has_whistle: bool) -> Checked {
+    let mut model: Model<Id> = Model { initiators: vec![0], ..ring(&[0, 1, 2]) };
+    let mut spec = spec::<ChangRoberts>(&mut model);
+    spec.properties = vec![Property::Termination];
+    // With the whistle the nodes agree on an estimate; without it there is no leader to agree on.
+    spec.goal = if has_whistle { Goal::Estimate } else { Goal::Leader };
+    check_protocol(|_| Game { has_whistle }, model, spec)
 }
 
 #[test]
-fn a_ball_that_nobody_stops_is_a_loop_that_is_shown_whole() {
-    let found = game(false);
-    found.breaks(Property::Termination, 6);
-    let Findings { witness, .. } = &found.findings;
-    // The start, and two who have not had the ball yet; then a lap of three.
-    assert_eq!(witness.as_ref().and_then(|witness| witness.repeats_from), Some(3));
+fn reports_an_infinite_execution_as_a_lasso() {
+    let checked = game(false);
+    checked.violates(Property::Termination, 6);
+    let Findings { counterexample, .. } = &checked.findings;
+    // The start and two first deliveries; then a lap of three.
+    assert_eq!(counterexample.as_ref().and_then(|counterexample| counterexample.repeats_from), Some(3));
 }
 
-/// The ball can go round for ever only if the whistle is under way for ever.
+/// The ball can circulate forever only if the whistle is never delivered.
 #[test]
-fn a_loop_that_keeps_a_message_waiting_for_ever_is_not_reported() {
-    let found = game(true);
-    assert_eq!(found.findings.of(Property::Termination), Some(hustings_check::Verdict::Holds));
-    assert_eq!(found.findings.most_messages, hustings_check::Most::Unbounded);
+fn does_not_report_a_cycle_that_starves_a_message() {
+    let checked = game(true);
+    assert_eq!(checked.findings.of(Property::Termination), Some(hustings_check::Verdict::Holds));
+    assert_eq!(checked.findings.max_messages, hustings_check::MaxMessages::Unbounded);
 }

@@ -2,9 +2,9 @@
 
 use hustings_algorithms::anonymous::{IdRange, ItaiRodeh, ItaiRodehParams};
 use hustings_algorithms::{Algorithm, Setting};
-use hustings_check::{Check, Promise, Scene};
+use hustings_check::{Check, Model, Spec};
 use hustings_protocol::Id;
-use hustings_sim::simulate::{Request, simulate};
+use hustings_sim::simulate::{ElectionSpec, simulate};
 
 /// f(1) = 1 where n = 1; else f(m) = 1 + Σ_{j=2..m} P_m(j)·f(j): of m that draw from 1 to K, j share the greatest with
 /// probability P_m(j), and all j go on.
@@ -16,7 +16,7 @@ fn recursion(n: u64, sides: u64) -> f64 {
     };
     let mut expected = vec![1.0; n as usize + 1];
     for m in 2..=n {
-        // f(m) stands on both sides.
+        // f(m) appears on both sides of the equation.
         let others: f64 = (2..m).map(|j| share(m, j) * expected[j as usize]).sum();
         expected[m as usize] = (1.0 + others) / (1.0 - share(m, m));
     }
@@ -30,32 +30,32 @@ fn drawing_from(sides: u32) -> ItaiRodehParams {
 fn explored(n: u64, sides: u32) -> (f64, f64) {
     let ranks: Vec<Id> = (0..n).map(Id).collect();
     let protocol = ItaiRodeh::protocol::<Id>(&drawing_from(sides), &Setting::of(&ranks));
-    // Everybody draws: nobody is drawn in before its start signal.
-    let scene = Scene { first_steps: true, ..Scene::ring(ranks) };
-    let promise = Promise::of(&ItaiRodeh::ABOUT, &scene, &[], false);
-    Check::new(protocol, scene, promise).expected_rounds(20_000_000).expect("the graph is smaller than that")
+    // All nodes draw an id: no message wakes one before its start signal.
+    let model = Model { requires_wakeup: true, ..Model::ring(ranks) };
+    let spec = Spec::of(&ItaiRodeh::ABOUT, &model, &[], false);
+    Check::new(protocol, model, spec).expected_rounds(20_000_000).expect("the graph is smaller than that")
 }
 
-/// McMaster, Itai–Rodeh: the graph and the recursion agree to twelve digits, whoever decides who acts when.
+/// McMaster, Itai–Rodeh: the state graph and the recursion agree to twelve digits, for every scheduler.
 #[test]
 fn the_graph_and_the_recursion_agree() {
     for (n, sides) in [(1, 1), (2, 2), (3, 2), (3, 3), (4, 2), (4, 4)] {
-        let (few, many) = explored(n, sides);
+        let (min, max) = explored(n, sides);
         let expected = recursion(n, sides.into());
-        assert!((few - expected).abs() < 1e-12 * expected, "n = {n}, K = {sides}: {few} and {expected}");
-        assert!((many - expected).abs() < 1e-12 * expected, "n = {n}, K = {sides}: {many} and {expected}");
+        assert!((min - expected).abs() < 1e-12 * expected, "n = {n}, K = {sides}: {min} and {expected}");
+        assert!((max - expected).abs() < 1e-12 * expected, "n = {n}, K = {sides}: {max} and {expected}");
     }
 }
 
 /// The mean over many simulated elections is within its confidence interval (99.9 %: the seeds are fixed, so it either
 /// holds or does not) of the recursion. A round takes a lap of n ticks; the rest is the announcement's, another lap.
 #[test]
-fn so_does_the_mean_over_many_runs() {
+fn the_mean_over_many_runs_agrees_with_the_recursion() {
     const RUNS: u64 = 1_000_000;
     for (n, sides) in [(2, 2), (3, 2), (3, 3), (4, 2), (4, 4)] {
-        let mut request = Request { nodes: Some(n), ..Request::default() };
+        let mut request = ElectionSpec { nodes: Some(n), ..ElectionSpec::default() };
         let (mut sum, mut squares) = (0.0, 0.0);
-        let mut scenario = request.scenario(&ItaiRodeh::ABOUT).expect("a plain election").scenario;
+        let mut scenario = request.build(&ItaiRodeh::ABOUT).expect("a plain election").scenario;
         for seed in 0..RUNS {
             request.seed = seed;
             scenario.seed = seed;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hustings_algorithms::catalogue::{ENTRIES, Entry, NameTaken, Visitor, check_names, visit};
 use hustings_algorithms::{About, Algorithm};
-use hustings_sim::simulate::{self, Refusal, ReplayRefusal};
+use hustings_sim::simulate::{self, ReplayFileError, SpecError};
 use hustings_sim::trace::file::TraceFile;
 
 use crate::{Compiled, Election, Replayed};
@@ -26,8 +26,8 @@ pub struct Known {
     replayed: Replay,
 }
 
-type MakeElection = fn(&[String]) -> Result<Box<dyn Election>, Refusal>;
-type Replay = fn(TraceFile<Box<dyn BufRead>>) -> Result<Replayed, ReplayRefusal>;
+type MakeElection = fn(&[String]) -> Result<Box<dyn Election>, SpecError>;
+type Replay = fn(TraceFile<Box<dyn BufRead>>) -> Result<Replayed, ReplayFileError>;
 
 impl Default for Catalogue {
     fn default() -> Self {
@@ -83,21 +83,21 @@ impl Known {
     }
 
     /// The algorithm with parameters as they are typed (`name=value`).
-    pub fn election(&self, params: &[String]) -> Result<Box<dyn Election>, Refusal> {
+    pub fn election(&self, params: &[String]) -> Result<Box<dyn Election>, SpecError> {
         (self.election)(params)
     }
 
     /// Replays a recorded run.
-    pub fn replayed(&self, file: TraceFile<Box<dyn BufRead>>) -> Result<Replayed, ReplayRefusal> {
+    pub fn replayed(&self, file: TraceFile<Box<dyn BufRead>>) -> Result<Replayed, ReplayFileError> {
         (self.replayed)(file)
     }
 }
 
-fn election<A: Algorithm>(params: &[String]) -> Result<Box<dyn Election>, Refusal> {
+fn election<A: Algorithm>(params: &[String]) -> Result<Box<dyn Election>, SpecError> {
     Ok(Box::new(Compiled::<A>(simulate::params::<A>(params)?)))
 }
 
-fn replayed<A: Algorithm>(file: TraceFile<Box<dyn BufRead>>) -> Result<Replayed, ReplayRefusal> {
+fn replayed<A: Algorithm>(file: TraceFile<Box<dyn BufRead>>) -> Result<Replayed, ReplayFileError> {
     let simulate::Replayed { params, scenario, outcome } = simulate::replayed::<A>(file)?;
     Ok(Replayed { election: Box::new(Compiled::<A>(params)), scenario, outcome })
 }
@@ -119,7 +119,7 @@ mod tests {
     use hustings_algorithms::ring::ChangRoberts;
     use hustings_algorithms::{NoParams, Setting};
     use hustings_protocol::Rank;
-    use hustings_sim::simulate::Request;
+    use hustings_sim::simulate::ElectionSpec;
 
     use super::*;
 
@@ -153,8 +153,8 @@ mod tests {
         let catalogue = Catalogue::default().with::<Own>().unwrap();
         assert_eq!(catalogue.all().len(), ENTRIES.len() + 1);
         let election = catalogue.find("mine").unwrap().election(&[]).unwrap();
-        let planned = election.plan(&Request { nodes: Some(5), ..Request::default() }).unwrap();
-        assert_eq!(election.run(&planned.scenario).leader, Some(4));
+        let built = election.build(&ElectionSpec { nodes: Some(5), ..ElectionSpec::default() }).unwrap();
+        assert_eq!(election.run(&built.scenario).leader, Some(4));
         assert!(election.has_default_params());
     }
 

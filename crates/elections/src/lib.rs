@@ -5,12 +5,12 @@
 //! crate of its own, so that the engines are not compiled again when a command line or a report changes.
 //!
 //! ```
-//! use hustings_sim::simulate::Request;
+//! use hustings_sim::simulate::ElectionSpec;
 //!
 //! let catalogue = hustings_elections::Catalogue::default();
 //! let election = catalogue.find("chang-roberts").expect("it is built in").election(&[])?;
-//! let planned = election.plan(&Request { nodes: Some(5), ..Request::default() })?;
-//! assert_eq!(election.run(&planned.scenario).leader, Some(4));
+//! let built = election.build(&ElectionSpec { nodes: Some(5), ..ElectionSpec::default() })?;
+//! assert_eq!(election.run(&built.scenario).leader, Some(4));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -24,7 +24,7 @@ use hustings_protocol::{Id, Message, Protocol};
 use hustings_sim::erased::{DynMessage, DynProtocol, DynRank};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
-use hustings_sim::simulate::{self, Planned, Refusal, Request};
+use hustings_sim::simulate::{self, BuiltScenario, ElectionSpec, SpecError};
 use hustings_sim::trace::{Format, Observer};
 
 pub use catalogue::{Catalogue, Known};
@@ -39,8 +39,8 @@ pub trait Election: Send + Sync {
     fn has_default_params(&self) -> bool;
     /// The kinds under which its messages are counted; in runs there are more.
     fn kinds(&self, runs: bool) -> &'static [&'static str];
-    /// Checks a request and builds everything: [`Request::scenario_for`].
-    fn plan(&self, request: &Request) -> Result<Planned, Refusal>;
+    /// Checks the specification of an election and builds its scenario: [`ElectionSpec::build_for`].
+    fn build(&self, spec: &ElectionSpec) -> Result<BuiltScenario, SpecError>;
     /// Holds an election: [`simulate::simulate`].
     fn run(&self, scenario: &Scenario) -> Outcome;
     /// The same, writing its trace: [`simulate::simulate_traced`].
@@ -90,8 +90,8 @@ impl<A: Algorithm> Election for Compiled<A> {
         }
     }
 
-    fn plan(&self, request: &Request) -> Result<Planned, Refusal> {
-        request.scenario_for::<A>(&self.0)
+    fn build(&self, spec: &ElectionSpec) -> Result<BuiltScenario, SpecError> {
+        spec.build_for::<A>(&self.0)
     }
 
     fn run(&self, scenario: &Scenario) -> Outcome {

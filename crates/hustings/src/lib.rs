@@ -6,17 +6,16 @@
 //! - `Elector`: leadership for a program, from the node on its host (feature `cluster`).
 //! - `cluster`: what a node is made of (feature `cluster`).
 //! - `bench`: the engine's speed against plain loops (feature `cli`).
-//! - `check`: elections of the catalogue, for the checker (feature `cli`).
 //! - `cli`: the command line, to which `cli::with` adds algorithms of your own (feature `cli`, on by default; without
 //!   it nothing of it is compiled in).
 //!
 #![cfg_attr(feature = "sim", doc = "```")]
 #![cfg_attr(not(feature = "sim"), doc = "```ignore")]
 //! use hustings::algorithms::{Algorithm, NoParams, ring::ChangRoberts};
-//! use hustings::sim::simulate::{Request, simulate};
+//! use hustings::sim::simulate::{ElectionSpec, simulate};
 //!
-//! let planned = Request { nodes: Some(5), ..Request::default() }.scenario(&ChangRoberts::ABOUT)?;
-//! assert_eq!(simulate::<ChangRoberts>(&NoParams, &planned.scenario).leader, Some(4));
+//! let built = ElectionSpec { nodes: Some(5), ..ElectionSpec::default() }.build(&ChangRoberts::ABOUT)?;
+//! assert_eq!(simulate::<ChangRoberts>(&NoParams, &built.scenario).leader, Some(4));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -29,8 +28,6 @@ pub use hustings_sim as sim;
 
 #[cfg(feature = "cli")]
 pub mod bench;
-#[cfg(feature = "cli")]
-pub mod check;
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "cluster")]

@@ -1,4 +1,4 @@
-//! `hustings check`: what it finds, how it tells, and that its counterexamples replay.
+//! `hustings check`: its results, its reports, and the replay of its counterexamples.
 
 mod common;
 
@@ -19,8 +19,8 @@ fn json(line: &str) -> (i32, Value) {
     (ran.code, serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{line}: {error}: {}", ran.out)))
 }
 
-/// Command lines with how many states there are, how many are generated, the depth, and the most messages of an
-/// execution. Whoever changes one of these numbers has changed what is explored, and should know why.
+/// Command lines, with the number of states, of generated states, the depth, and the maximum number of messages of an
+/// execution. A change of one of these numbers is a change of what is explored, and must be intended.
 const COUNTS: &[(&str, u64, u64, u64, Option<u64>)] = &[
     ("chang-roberts -n 2", 29, 40, 7, Some(5)),
     ("chang-roberts -n 3", 200, 390, 11, Some(9)),
@@ -37,7 +37,7 @@ const COUNTS: &[(&str, u64, u64, u64, Option<u64>)] = &[
 ];
 
 #[test]
-fn so_many_states_are_there() {
+fn state_counts_are_pinned() {
     for &(line, states, generated, depth, most) in COUNTS {
         let (code, found) = json(line);
         let count = |key: &str| found[key].as_u64().unwrap_or_else(|| panic!("{line}: {key}"));
@@ -53,7 +53,7 @@ fn so_many_states_are_there() {
     }
 }
 
-/// Command lines with the property that is violated, and after how many steps.
+/// Command lines, with the violated property and the number of steps of the counterexample.
 const WRONG: &[(&str, &str, u64)] = &[
     ("chang-roberts --channels lossy:1", "agreement", 6),
     ("tree -n 4 --channels lossy:1", "agreement", 13),
@@ -100,13 +100,13 @@ fn every_kind_of_counterexample_replays() {
 }
 
 #[test]
-fn a_counterexample_is_a_story_with_the_commands_that_replay_it() {
+fn prints_a_counterexample_and_the_commands_that_replay_it() {
     let ran = check("bully --timing free", &[]);
     assert_eq!(ran.code, 1);
     for part in [
         "verdict     violated\n",
         "one-leader     violated           McMaster",
-        "one-leader is violated: it says \"never two live leaders in one epoch\"\n",
+        "one-leader is violated: it says \"no two live leaders in the same epoch\"\n",
         "ids 1,2,3, initiators 0; 4 steps, and there is no shorter one\n",
         "  node 0 (id 1)  starts → sends election to 1 2; ",
         "replay it with: hustings check bully --ids 1,2,3 --initiators 0 --timing free --trace jsonl --trace-to FILE\n",
@@ -114,24 +114,24 @@ fn a_counterexample_is_a_story_with_the_commands_that_replay_it() {
     ] {
         assert!(ran.out.contains(part), "{part}\n{}", ran.out);
     }
-    // What it says is a command line that finds the same.
+    // The printed command line finds the same counterexample.
     let again = check("bully --ids 1,2,3 --initiators 0 --timing free", &["--trace", "text"]);
-    let story = |text: &str| text.split("is violated: ").nth(1).map(str::to_string);
-    assert_eq!(story(&again.out), story(&ran.out));
+    let counterexample = |text: &str| text.split("is violated: ").nth(1).map(str::to_string);
+    assert_eq!(counterexample(&again.out), counterexample(&ran.out));
 }
 
 #[test]
-fn what_goes_on_for_ever_says_from_where_on() {
+fn prints_where_an_infinite_execution_repeats() {
     let ran = check("token-ring --crashes 1", &[]);
     assert_eq!(ran.code, 1);
-    let from = "; for ever: from record ";
+    let from = "; infinite: from record ";
     assert!(ran.out.contains("termination is violated") && ran.out.contains(from), "{}", ran.out);
     let number = ran.out.split(from).nth(1).and_then(|rest| rest.split(' ').next()).expect("a number");
-    assert!(ran.out.contains(&format!("\n      from here on it repeats for ever (record {number}):\n")), "{}", ran.out);
+    assert!(ran.out.contains(&format!("\n      from here on it repeats forever (record {number}):\n")), "{}", ran.out);
 }
 
 #[test]
-fn every_form_of_a_trace_can_stand_alone() {
+fn every_trace_format_goes_to_standard_output() {
     for (form, begins) in
         [("mermaid", "sequenceDiagram"), ("svg", "<svg"), ("jsonl", "{\"version\":1,"), ("shiviz", "")]
     {
@@ -139,13 +139,13 @@ fn every_form_of_a_trace_can_stand_alone() {
         assert_eq!(ran.code, 1, "{form}");
         assert!(ran.out.contains(begins) && !ran.out.contains("verdict     "), "{form}: {}", ran.out);
     }
-    // Where nothing is violated there is nothing to show.
+    // Without a violation there is no counterexample.
     let ran = check("bully", &["--trace", "mermaid"]);
     assert!(ran.code == 0 && ran.out.contains("verdict     holds"), "{}", ran.out);
 }
 
 #[test]
-fn what_was_cut_off_never_holds() {
+fn an_incomplete_check_never_holds() {
     for line in ["hirschberg-sinclair -n 3 --max-states 1000", "hirschberg-sinclair -n 3 --ids all --max-states 5000"] {
         let (code, found) = json(line);
         assert_eq!((code, found["verdict"].as_str()), (3, Some("not fully explored")), "{line}");
@@ -156,14 +156,14 @@ fn what_was_cut_off_never_holds() {
     let states: Vec<u64> =
         found["cases"].as_array().expect("a list").iter().filter_map(|case| case["states"].as_u64()).collect();
     assert!(code == 3 && states.len() == 2, "{states:?}");
-    // A violation that was found is one, whatever was not explored.
+    // A violation counts even if the check is incomplete.
     assert_eq!(json("bully --timing free --max-states 200").0, 1);
     let (code, found) = json("anonymous-echo -n 4 --topology complete --max-time 1 --threads 2");
     assert_eq!((code, found["complete"].as_bool()), (3, Some(false)));
 }
 
 #[test]
-fn nothing_depends_on_the_number_of_threads() {
+fn the_result_does_not_depend_on_the_number_of_threads() {
     for line in ["chang-roberts -n 4 --ids all", "bully --crashes 1", "peterson -n 4 --channels unordered --ids all"] {
         let found = |threads: &str| {
             let ran = check(line, &["--threads", threads, "--format", "json"]);
@@ -176,28 +176,28 @@ fn nothing_depends_on_the_number_of_threads() {
 }
 
 #[test]
-fn to_keep_going_is_to_explore_the_rest() {
+fn keep_going_explores_everything() {
     let states = |line: &str| json(line).1["states"].as_u64().expect("a number");
     let (short, long) = (states("bully --timing bounded:2"), states("bully --timing bounded:2 --keep-going"));
     assert!(short < long, "{short} {long}");
 }
 
 #[test]
-fn a_message_comes_twice_at_most() {
+fn a_message_is_duplicated_at_most_once() {
     // With two copies of one message there would be more states, and a replay would refuse the third delivery.
     let (code, found) = json("le-lann -n 2 --channels unordered,duplicating:2 --keep-going");
     assert_eq!((code, found["states"].as_u64(), found["generated"].as_u64()), (1, Some(893), Some(2419)));
 }
 
 #[test]
-fn a_name_for_a_new_life_is_tried_once_for_each_life() {
-    // It is drawn from four thousand million: to try them all would leave the check unfinished.
+fn explores_one_identifier_per_incarnation() {
+    // The identifier has 2^32 values: exploring them all would leave the check unfinished.
     let (code, found) = json("chang-roberts -n 2 --runs --crashes 1 --recoveries 1");
     assert_eq!((code, found["verdict"].as_str(), found["states"].as_u64()), (0, Some("holds"), Some(8259)));
 }
 
 #[test]
-fn ctrl_c_stops_it_in_good_order() {
+fn ctrl_c_stops_the_check() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_hustings"))
         .args(["check", "--all"])
         .stdout(Stdio::piped())
@@ -213,9 +213,9 @@ fn ctrl_c_stops_it_in_good_order() {
     assert_eq!(child.wait().expect("it ends").code(), Some(130), "{rest}");
 }
 
-/// The table in the docs: its quick rows are made anew here, the others by `hustings check --all --format markdown`.
+/// Compares the quick rows of the table in the docs; `hustings check --all --format markdown` prints all rows.
 #[test]
-fn the_table_in_the_docs_is_what_is_found() {
+fn the_table_in_the_docs_is_up_to_date() {
     let page = std::fs::read_to_string(common::repository().join("docs/checking.md")).expect("the page can be read");
     let ran = inside(&["check", "--all", "--quick", "--format", "markdown"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
@@ -227,7 +227,7 @@ fn the_table_in_the_docs_is_what_is_found() {
     assert!(rows > 22, "{rows}");
 }
 
-/// What is typed after `hustings check`, and what it is refused with.
+/// Arguments of `hustings check`, and the error.
 const REFUSED: &[(&str, &str)] = &[
     ("", "error: the following required arguments were not provided:"),
     (
@@ -237,7 +237,7 @@ const REFUSED: &[(&str, &str)] = &[
     (
         "cr -n 33",
         "error: 33 nodes cannot be checked; allowed: 1 to 32, and 3 to 6 are practical\n\
-         help: say --nodes 3; `hustings sim` holds elections of any size",
+         help: say --nodes 3; `hustings sim` runs elections of any size",
     ),
     (
         "cr -n 9 --ids all",
@@ -276,22 +276,22 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "bully --recoveries 1",
-        "error: --recoveries 1: only 0 nodes stop, and nobody else can come back\nhelp: say --crashes 1 too",
+        "error: --recoveries 1: only 0 nodes crash, and only those can recover\nhelp: say --crashes 1 too",
     ),
     (
         "cr --crashes 1 --recoveries 1",
-        "error: --recoveries: on a plain ring a neighbour that was struck off stays so; allowed: with --runs\n\
+        "error: --recoveries: on a plain ring neighbours skip a crashed node for good; allowed: in runs\n\
          help: say --runs, or leave --recoveries out",
     ),
     (
         "cr --runs --channels unordered",
-        "error: --channels unordered: runs take links that keep the order of messages; allowed: fifo\n\
+        "error: --channels: runs need links that keep the order of messages; allowed: fifo\n\
          help: leave --channels unordered out",
     ),
     (
         "cr --max-time 0",
-        "error: --max-time 0: `0` is less than 1; allowed: seconds, or a number with `s`, `m` or `h` such as `5m`, up to \
-         1000h\nhelp: the nearest is `1`",
+        "error: --max-time 0: `0` is less than 1; allowed: seconds, or a duration such as `90s`, `5m` or `1h 30m`, \
+         up to 1000h\nhelp: the nearest is `1`",
     ),
     (
         "cr --max-states x",
@@ -299,7 +299,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "cr --format markdown",
-        "error: --format markdown: only a table is printed like that; allowed: with --all\n\
+        "error: --format markdown: this is the format of the table; allowed: with --all\n\
          help: say --all, or --format text",
     ),
     (
@@ -309,7 +309,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "--all -n 3",
-        "error: --all: it says itself what is checked; allowed beside it: --quick, --threads, --max-states, --max-time, \
+        "error: --all: this checks the whole catalogue; allowed beside it: --quick, --threads, --max-states, --max-time, \
          --format\nhelp: leave the algorithm and the other options out, or leave --all out",
     ),
     ("cr --quick", "error: the following required arguments were not provided:"),
@@ -318,7 +318,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn wrong_use_is_refused_with_help() {
+fn rejects_wrong_usage_with_help() {
     for &(line, words) in REFUSED {
         let ran = check(line.trim(), &[]);
         let ran = if line.is_empty() { binary(&["check"]) } else { ran };

@@ -1,4 +1,4 @@
-//! No command line panics, whatever is typed.
+//! No command line panics.
 
 mod common;
 
@@ -111,7 +111,7 @@ fn option() -> impl Strategy<Value = Vec<String>> {
         1 => ("--[a-z-]{1,9}", "[ -~]{0,6}").prop_map(|(name, value)| vec![name, value]),
         1 => ((0..OPTIONS.len()), "\\PC{0,10}").prop_map(|(at, value)| {
             let name = OPTIONS[at].0;
-            // Nothing is to be written where the test happens to run.
+            // The test must not write files.
             let value = if name == "--trace-to" { format!("/nonexistent/{value}") } else { value };
             vec![name.to_string(), value]
         }),

@@ -1,4 +1,4 @@
-//! Elections in text: every file in `testdata/` holds command lines, each with the output it must have below it.
+//! Every file in `testdata/` contains command lines, each followed by the output that it must have.
 //!
 //! A block is comments (`# …`), a command line (`$ hustings …`), a line `----`, and all its output: standard output,
 //! then errors with `! ` before each line, then `[exit N]` unless N is 0. `HUSTINGS_REGENERATE=1` rewrites the output;
@@ -9,7 +9,7 @@ mod common;
 use std::fmt::Write;
 use std::fs;
 
-/// The file with the output that its command lines have now.
+/// The file with the current output of its command lines.
 fn renewed(text: &str) -> String {
     let mut new = String::new();
     let mut old_output = false;
@@ -36,7 +36,7 @@ fn renewed(text: &str) -> String {
 }
 
 #[test]
-fn every_scenario_has_the_output_below_it() {
+fn every_scenario_prints_its_recorded_output() {
     let folder = common::repository().join("testdata");
     let mut files: Vec<_> = fs::read_dir(&folder)
         .expect("the folder is there")

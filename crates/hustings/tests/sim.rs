@@ -12,7 +12,7 @@ fn result(args: &[&str]) -> Value {
 }
 
 #[test]
-fn the_object_has_the_promised_form() {
+fn the_json_object_has_the_documented_form() {
     let ran = binary(&["sim", "chang-roberts", "--ids", "3,1,0,2", "--format", "json"]);
     let wanted = concat!(
         r#"{"algorithm":"chang-roberts","nodes":4,"edges":4,"seed":0,"params":{},"hung":false,"#,
@@ -26,7 +26,7 @@ fn the_object_has_the_promised_form() {
 }
 
 #[test]
-fn chang_roberts_takes_what_its_authors_say() {
+fn chang_roberts_sends_as_many_messages_as_published() {
     let candidates = |ids| {
         result(&["sim", "chang-roberts", "--ids", ids, "--nodes", "64"])["messages"]["by_kind"]["candidate"].clone()
     };
@@ -35,7 +35,7 @@ fn chang_roberts_takes_what_its_authors_say() {
 }
 
 #[test]
-fn nobody_starts_and_nobody_leads() {
+fn without_initiators_there_is_no_leader() {
     let ran = binary(&["sim", "chang-roberts", "--initiators", "none", "--format", "json"]);
     let object: Value = serde_json::from_str(&ran.out).expect("the output is one object");
     assert_eq!(ran.code, 1);
@@ -44,7 +44,7 @@ fn nobody_starts_and_nobody_leads() {
 }
 
 #[test]
-fn the_seed_decides_everything_and_threads_nothing() {
+fn the_result_depends_on_the_seed_and_not_on_threads() {
     let line = ["sim", "chang-roberts", "-n", "300", "--ids", "random", "--seed", "9", "--format", "json"];
     let first = binary(&line);
     assert_eq!(first, binary(&line));
@@ -54,7 +54,7 @@ fn the_seed_decides_everything_and_threads_nothing() {
 }
 
 #[test]
-fn ids_and_values_come_from_files_too() {
+fn reads_ids_and_values_from_files() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let path = folder.path().join("ids.txt");
     std::fs::write(&path, "7 # the first\n9,8\n").expect("the folder can be written to");
@@ -64,7 +64,7 @@ fn ids_and_values_come_from_files_too() {
 }
 
 #[test]
-fn a_trace_goes_to_a_file_and_the_report_to_standard_output() {
+fn writes_the_trace_to_a_file_and_the_report_to_standard_output() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     for form in ["text", "jsonl", "mermaid", "svg", "shiviz"] {
         let path = folder.path().join(form);
@@ -83,7 +83,7 @@ fn a_trace_goes_to_a_file_and_the_report_to_standard_output() {
 }
 
 #[test]
-fn a_recorded_run_replays_until_somebody_changes_it() {
+fn replays_a_recorded_run_and_rejects_a_changed_one() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let path = folder.path().join("run.jsonl");
     let file = path.to_str().expect("the path is UTF-8");
@@ -103,7 +103,7 @@ fn a_recorded_run_replays_until_somebody_changes_it() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     use std::process::{Command, Stdio};
     let mut child = Command::new(env!("CARGO_BIN_EXE_hustings"))
         .args(["sim", "cr", "-n", "200", "--trace", "jsonl"])
@@ -117,7 +117,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 }
 
 #[test]
-fn what_it_can_do_fits_on_one_screen() {
+fn the_overview_fits_on_one_screen() {
     let ran = binary(&[]);
     assert_eq!(ran.code, 0);
     assert!(ran.out.lines().count() <= 24 && ran.out.lines().all(|line| line.chars().count() <= 80), "{}", ran.out);
@@ -133,7 +133,7 @@ fn what_it_can_do_fits_on_one_screen() {
 }
 
 #[test]
-fn the_list_is_the_catalogue_in_both_forms() {
+fn lists_the_catalogue_as_text_and_json() {
     let object: Value = serde_json::from_str(&binary(&["list", "--format", "json"]).out).expect("it is one object");
     let listed: Vec<&str> =
         object["algorithms"].as_array().expect("it is a list").iter().filter_map(|one| one["name"].as_str()).collect();
@@ -145,7 +145,7 @@ fn the_list_is_the_catalogue_in_both_forms() {
 }
 
 #[test]
-fn shells_and_man_get_their_pages() {
+fn prints_completions_and_manual_pages() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         assert!(binary(&["completions", shell]).out.contains("initiators"), "{shell}");
     }
@@ -154,8 +154,8 @@ fn shells_and_man_get_their_pages() {
 }
 
 #[test]
-fn a_hung_run_is_no_success_even_if_all_agree() {
-    // The token of the dead detector circles for ever; the other detector has found a leader meanwhile.
+fn a_hung_run_is_not_a_success_even_if_all_agree() {
+    // The token of the dead detector circulates forever; the other detector has found a leader in the meantime.
     let ran = binary(&["sim", "token-ring", "--initiators", "7,3", "--crash", "7@4", "--format", "json"]);
     let object: Value = serde_json::from_str(&ran.out).expect("the output is one object");
     assert_eq!((&object["agreement"], &object["hung"]), (&json!(true), &json!(true)));
@@ -163,14 +163,14 @@ fn a_hung_run_is_no_success_even_if_all_agree() {
 }
 
 #[test]
-fn an_id_of_le_lann_is_taken_off_the_ring_each_time_it_is_home() {
+fn le_lann_removes_its_id_from_the_ring_each_time() {
     let object = result(&["sim", "le-lann", "--ids", "random", "--duplicate", "0.1"]);
     assert_eq!((&object["agreement"], &object["hung"]), (&json!(true), &json!(false)));
 }
 
 #[test]
-fn the_start_signal_of_a_node_that_joins_later_waits_for_it() {
-    // No word that the signal does nothing: it does.
+fn a_start_signal_waits_for_a_node_that_joins_later() {
+    // There is no warning, because the signal has an effect.
     let object = result(&["sim", "token-ring", "--join", "7@50", "--initiators", "7"]);
     assert_eq!((&object["leader"]["id"], &object["time"]["quiescent"]), (&json!(7), &json!(66)));
 }

@@ -1,4 +1,4 @@
-//! Every wrong option, with the very words it is refused with and the exit code.
+//! Wrong options: the exact error messages and the exit codes.
 
 mod common;
 
@@ -78,14 +78,14 @@ const SIM: &[(&str, i32, &str)] = &[
     (
         "cr --votes 0:1",
         2,
-        "error: --votes: in chang-roberts nobody votes; allowed: only with algorithms that take votes\n\
+        "error: --votes: chang-roberts takes no votes; allowed: only with algorithms that do\n\
          help: leave --votes out; --values ranks nodes before their ids",
     ),
     (
         "cr --cheat 1:rank",
         2,
-        "error: --cheat: chang-roberts says nothing about members that cheat; allowed: only with algorithms that do\n\
-         help: leave --cheat out; `hustings list` shows who takes it",
+        "error: --cheat: chang-roberts does not define cheating; allowed: only with algorithms that do\n\
+         help: leave --cheat out; `hustings list` shows the algorithms that take it",
     ),
     (
         "cr --cheat 1:ackk",
@@ -97,13 +97,13 @@ const SIM: &[(&str, i32, &str)] = &[
     (
         "itai-rodeh --values 3,2,1",
         2,
-        "error: --values: in itai-rodeh nodes are alike and compare nothing; allowed: only with algorithms that do\n\
+        "error: --values: nodes of itai-rodeh are anonymous and compare nothing; allowed: only with algorithms that compare nodes\n\
          help: leave --values out",
     ),
     (
         "ring-size --best min",
         2,
-        "error: --best: in ring-size nodes are alike and compare nothing; allowed: only with algorithms that do\n\
+        "error: --best: nodes of ring-size are anonymous and compare nothing; allowed: only with algorithms that compare nodes\n\
          help: leave --best out",
     ),
     ("ring-size -n 1", 2, "error: ring-size takes 2 nodes or more, and 1 would be up at tick 0"),
@@ -192,7 +192,7 @@ const SIM: &[(&str, i32, &str)] = &[
     (
         "cr --notice poll:3",
         2,
-        "error: --notice poll:3: chang-roberts holds one election only, so nobody looks after its leader; allowed: oracle\n\
+        "error: --notice poll:3: chang-roberts holds one election only, so nothing watches its leader; allowed: oracle\n\
          help: leave --notice out",
     ),
     (
@@ -235,7 +235,7 @@ const SIM: &[(&str, i32, &str)] = &[
     (
         "cr --join 1@2 --join 1@3",
         2,
-        "error: --join 1@3: position 1 is known already then; allowed: a node that is new, with nothing before its --join",
+        "error: --join 1@3: position 1 is known already then; allowed: a node that is new, with no change before it joins",
     ),
     ("cr --retire 1@2 --crash 1@3", 2, "error: --crash 1@3: position 1 is down then; allowed: a node that is up"),
     ("cr --cut 0-5@1", 2, "error: --cut 0-5@1: positions 0 and 5 are not linked; allowed: neighbours, such as 0-7"),
@@ -409,7 +409,7 @@ const OTHERS: &[(&str, i32, &str)] = &[
 ];
 
 #[test]
-fn every_wrong_election_is_refused_with_reasons() {
+fn rejects_every_wrong_election_with_a_reason() {
     for (args, code, err) in SIM {
         let line: Vec<&str> = std::iter::once("sim").chain(args.split(' ')).collect();
         let ran = binary(&line);
@@ -418,7 +418,7 @@ fn every_wrong_election_is_refused_with_reasons() {
 }
 
 #[test]
-fn every_wrong_command_is_refused_with_reasons() {
+fn rejects_every_wrong_command_with_a_reason() {
     for (args, code, err) in OTHERS {
         let ran = binary(&args.split(' ').collect::<Vec<_>>());
         assert_eq!((ran.code, ran.err.lines().next(), ran.out.as_str()), (*code, Some(*err), ""), "{args}");
@@ -426,7 +426,7 @@ fn every_wrong_command_is_refused_with_reasons() {
 }
 
 #[test]
-fn what_is_only_odd_is_run_with_a_warning() {
+fn warns_about_unusual_options_and_runs() {
     let ran = binary(&["sim", "franklin", "--unordered"]);
     let warning = "warning: --unordered: franklin needs links that keep the order of messages; it may elect wrongly or never end\n";
     assert_eq!((ran.code, ran.err.as_str()), (0, warning));

@@ -1,4 +1,4 @@
-//! What an election came to: the [`Outcome`] that every engine fills in.
+//! The [`Outcome`] of an election, which every engine computes.
 
 /// The result of one simulated election.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -9,13 +9,13 @@ pub struct Outcome {
     pub leader: Option<u32>,
     /// Whether every live node names that leader.
     pub agreement: bool,
-    /// How many nodes are up at the end.
+    /// The number of nodes that are up at the end.
     pub live: u32,
-    /// Whether mail was still under way when the time was up.
+    /// Whether messages were still in transit at the last tick.
     pub hung: bool,
     /// Messages by kind, in the order of the algorithm's kinds.
     pub by_kind: Vec<u64>,
-    /// Messages of the ways of noticing a dead leader, by kind, outside the total.
+    /// Messages for noticing a dead leader, by kind; not part of the total.
     pub notice: Vec<(&'static str, u64)>,
     /// The sum of the encoded lengths of all messages.
     pub bytes: u64,
@@ -27,9 +27,9 @@ pub struct Outcome {
     pub collisions: Collisions,
     /// The three times.
     pub time: Times,
-    /// How many nodes there are, if every live node found the same number.
+    /// The number of nodes, if every live node found the same.
     pub estimate: Option<u64>,
-    /// The names that nodes were given, by position, where they had none of their own.
+    /// The names that anonymous nodes were given, by position.
     pub names: Vec<(u32, u64)>,
 }
 
@@ -45,27 +45,27 @@ impl Outcome {
 pub struct Load {
     /// On average over all nodes.
     pub mean: f64,
-    /// At the busiest.
+    /// The maximum over all nodes.
     pub max: u64,
-    /// How many nodes handled so many: `(messages, nodes)`, ascending, only those that occur.
+    /// Pairs of a number of messages and the number of nodes that handled it, ascending.
     pub histogram: Vec<(u64, u64)>,
 }
 
 /// Arrivals at one node in one tick beyond the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Collisions {
-    /// In all.
+    /// The sum over all nodes and ticks.
     pub total: u64,
-    /// The most messages that arrived at one node in one tick.
+    /// The maximum number of messages that arrived at one node in one tick.
     pub max: u64,
 }
 
-/// The three times; those not reached are `None`.
+/// The three times; `None` if the event did not happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Times {
     /// When the final leader entered the leader state it still holds.
     pub elected: Option<u64>,
-    /// From when on every live node names that leader.
+    /// Since when every live node names that leader.
     pub agreed: Option<u64>,
     /// The last tick with a delivery or a timer that did something.
     pub quiescent: Option<u64>,
@@ -74,7 +74,7 @@ pub struct Times {
 impl Load {
     /// The load of `size` nodes from what each handled.
     pub fn of(handled: impl Iterator<Item = u64>, size: u32) -> Self {
-        // Small loads are common, and counted without a search.
+        // Small loads are common, so an array counts them without a search.
         let mut small: Vec<u64> = Vec::with_capacity(64);
         let mut great = std::collections::BTreeMap::new();
         let mut sum = 0u64;

@@ -1,4 +1,4 @@
-//! A [`Scenario`]: everything about one election but the algorithm.
+//! A [`Scenario`]: everything about one election except the algorithm.
 
 use hustings_algorithms::Cheat;
 use hustings_protocol::{Best, Value};
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::topology::Network;
 
-/// One election, as the engines take it: checked, built, ready to run.
+/// One election as the engines run it: checked and built.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
-    /// Who is linked to whom.
+    /// The network.
     pub network: Network,
     /// The id of each member; all different.
     pub ids: Vec<u64>,
-    /// What is compared before the ids.
+    /// Values that rank nodes before their ids do.
     pub values: Option<Vec<Value>>,
-    /// Who votes for whom, by position.
+    /// Pairs of a voter and the position it votes for.
     pub votes: Vec<(u32, u32)>,
-    /// Who cheats, and how.
+    /// Nodes that break the rules, and how.
     pub cheats: Vec<(u32, Cheat)>,
-    /// Which end of the order wins.
+    /// Whether the greatest or the least rank wins.
     pub best: Best,
     /// Positions and the ticks of their start signals; ascending by tick, then position.
     pub starts: Vec<Start>,
-    /// What happens to nodes and links; ascending by tick.
+    /// Faults and repairs, ascending by tick.
     pub faults: Vec<Fault>,
     /// How long messages travel.
     pub delay: Delay,
@@ -33,24 +33,24 @@ pub struct Scenario {
     pub loss: f64,
     /// The probability that a message is delivered twice.
     pub duplicate: f64,
-    /// The most messages that are delivered per tick in the whole network.
+    /// The maximum number of messages that the whole network delivers per tick.
     pub bandwidth: Option<u64>,
     /// What a send to all neighbours costs.
     pub medium: Medium,
-    /// How a dead leader is noticed.
+    /// How nodes notice that the leader is dead.
     pub notice: Notice,
-    /// Whether the algorithm runs in views of those who reach each other: [`hustings_algorithms::runs`].
+    /// Whether the algorithm runs anew in every view of nodes that reach each other: [`hustings_algorithms::runs`].
     pub runs: bool,
-    /// Decides everything random.
+    /// The seed of everything random.
     pub seed: u64,
     /// The last tick that is simulated.
     pub until: u64,
-    /// How many threads may work on it; the result is the same for any number.
+    /// The number of threads; the result does not depend on it.
     pub threads: usize,
 }
 
 impl Scenario {
-    /// An election on this network with positions as ids, nobody starting, nothing going wrong.
+    /// An election on this network with positions as ids, without initiators and faults.
     pub fn new(network: Network) -> Self {
         let size = network.members();
         Scenario {
@@ -83,21 +83,21 @@ impl Scenario {
     }
 }
 
-/// The last tick that is simulated unless somebody says otherwise.
-pub fn default_until(size: u32) -> u64 {
+/// The default of the last tick.
+pub(crate) fn default_until(size: u32) -> u64 {
     100 * u64::from(size) + 10_000
 }
 
 /// A start signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Start {
-    /// Where.
+    /// The position.
     pub at: u32,
     /// When.
     pub tick: u64,
 }
 
-/// Something that happens to the network at a tick.
+/// A fault or repair at a tick.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// When.
@@ -106,7 +106,7 @@ pub struct Fault {
     pub what: FaultKind,
 }
 
-/// What can happen to nodes and links.
+/// A fault or repair of a node or link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultKind {
     /// The node stops. At tick 0: it is down from the start.
@@ -115,13 +115,13 @@ pub enum FaultKind {
     Recover(u32),
     /// A new process enters here; before that the position is down.
     Join(u32),
-    /// The node leaves in good order: it may say good-bye, then it is down.
+    /// The node leaves in good order: it may send messages, then it is down.
     Retire(u32),
     /// The link between two neighbours is cut.
     Cut(u32, u32),
     /// The link between two neighbours works again.
     Heal(u32, u32),
-    /// Every cut link and every partition is mended.
+    /// All cut links and partitions are repaired.
     HealAll,
     /// Only messages between positions with the same number get through.
     Partition(Vec<u32>),
@@ -132,13 +132,13 @@ pub enum FaultKind {
 pub enum Delay {
     /// One tick.
     Unit,
-    /// Evenly from the first to the second.
+    /// Uniformly distributed from the first to the second.
     Uniform(u64, u64),
     /// Exponentially distributed with this mean.
     Exponential(f64),
     /// Pareto distributed: heavy-tailed.
     Pareto {
-        /// The least delay.
+        /// The minimum delay.
         min: f64,
         /// How fast the tail falls.
         shape: f64,
@@ -146,7 +146,7 @@ pub enum Delay {
 }
 
 impl Delay {
-    /// The longest that a message may travel, if there is a bound.
+    /// The maximum delay, if there is one.
     pub const fn longest(self) -> Option<u64> {
         match self {
             Delay::Unit => Some(1),
@@ -162,21 +162,21 @@ pub enum Medium {
     /// A message for each link.
     #[default]
     Links,
-    /// One message: everybody in reach hears it.
+    /// One message, which all neighbours receive.
     Broadcast,
 }
 
-/// How a dead leader is noticed.
+/// How nodes notice that the leader is dead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Notice {
     /// The initiators simply start.
     #[default]
     Oracle,
-    /// Every so many ticks each node asks its leader, which answers.
+    /// Each node polls the leader at this interval, in ticks.
     Poll(u64),
-    /// Every so many ticks the leader tells everybody that it lives.
+    /// The leader sends heartbeats to all nodes at this interval, in ticks.
     Heartbeat(u64),
-    /// A leader's term lasts so many ticks.
+    /// A leader's term lasts this number of ticks.
     Term(u64),
 }

@@ -14,17 +14,19 @@ use hustings_algorithms::{Algorithm, NetworkKind};
 use hustings_protocol::{Best, Record};
 use hustings_sim::erased::DynMessage;
 use hustings_sim::outcome::Outcome;
-use hustings_sim::parse::NodeAt;
+use hustings_sim::parse::NodeFault;
 use hustings_sim::replay::{self, Setting};
-use hustings_sim::simulate::{Refusal, ReplayRefusal, Request, replayed, simulate, simulate_traced};
+use hustings_sim::simulate::{
+    ElectionSpec, ReplayFileError, SpecError, SpecProblem, replayed, simulate, simulate_traced,
+};
 use hustings_sim::topology::{Network, Ring};
 use hustings_sim::trace::Format;
 use hustings_sim::trace::file::{Limits, TraceFile};
 
 use sweep::{Case, subjects};
 
-fn in_runs(request: &Request) -> Request {
-    Request { runs: true, ..request.clone() }
+fn in_runs(request: &ElectionSpec) -> ElectionSpec {
+    ElectionSpec { runs: true, ..request.clone() }
 }
 
 /// The overlay of a view is the network that the algorithm gets when nothing is said.
@@ -54,14 +56,15 @@ fn where_nothing_happens_runs_cost_nothing_and_change_nothing() {
 /// Inside a view nobody is outside the ring: so there is no position for an informer, and nothing can happen to it.
 #[test]
 fn there_is_no_informer_in_runs() {
-    let crash = |at: u32| Request { nodes: Some(16), crashes: vec![NodeAt { at, tick: 5 }], ..Request::default() };
-    assert!(crash(16).scenario(&Divided::ABOUT).is_ok(), "without runs it can go down");
-    match in_runs(&crash(16)).scenario(&Divided::ABOUT) {
-        Err(Refusal::Beyond { at: 16, last: 15, .. }) => {}
+    let crash =
+        |at: u32| ElectionSpec { nodes: Some(16), crashes: vec![NodeFault { at, tick: 5 }], ..ElectionSpec::default() };
+    assert!(crash(16).build(&Divided::ABOUT).is_ok(), "without runs it can go down");
+    match in_runs(&crash(16)).build(&Divided::ABOUT) {
+        Err(SpecError { problem: SpecProblem::NoSuchPosition { at: 16, last: 15 }, .. }) => {}
         other => panic!("it is refused: {other:?}"),
     }
-    let planned = in_runs(&crash(15)).scenario(&Divided::ABOUT).expect("the request is sound");
-    assert!(matches!(planned.scenario.network, Network::Ring(Ring { size: 16 })));
+    let built = in_runs(&crash(15)).build(&Divided::ABOUT).expect("the request is sound");
+    assert!(matches!(built.scenario.network, Network::Ring(Ring { size: 16 })));
     replays::<Divided>(&in_runs(&crash(15)));
 }
 
@@ -91,8 +94,8 @@ fn every_algorithm_replays_in_runs() {
     }
 }
 
-fn faulty() -> Request {
-    Request {
+fn faulty() -> ElectionSpec {
+    ElectionSpec {
         nodes: Some(6),
         crashes: vec!["2@3".parse().unwrap(), "5@12".parse().unwrap()],
         recoveries: vec!["2@9".parse().unwrap()],
@@ -102,25 +105,25 @@ fn faulty() -> Request {
         heals: vec!["all@30".parse().unwrap()],
         delay: "uniform:1-3".parse().unwrap(),
         seed: 5,
-        ..in_runs(&Request::default())
+        ..in_runs(&ElectionSpec::default())
     }
 }
 
-fn trace<A: Algorithm>(request: &Request) -> (Outcome, Vec<u8>) {
+fn trace<A: Algorithm>(request: &ElectionSpec) -> (Outcome, Vec<u8>) {
     let params = A::Params::default();
-    let scenario = request.scenario_for::<A>(&params).expect("the request is sound").scenario;
+    let scenario = request.build_for::<A>(&params).expect("the request is sound").scenario;
     let mut file = Vec::new();
     let outcome = simulate_traced::<A>(&params, &scenario, Format::Jsonl, &mut file).expect("memory takes it");
     assert_eq!(outcome, simulate::<A>(&params, &scenario), "watching changes nothing");
     (outcome, file)
 }
 
-fn replayed_from<A: Algorithm>(file: &[u8]) -> Result<Outcome, ReplayRefusal> {
+fn replayed_from<A: Algorithm>(file: &[u8]) -> Result<Outcome, ReplayFileError> {
     let file = TraceFile::open(file, Limits::default())?;
     replayed::<A>(file).map(|replayed| replayed.outcome)
 }
 
-fn replays<A: Algorithm>(request: &Request) {
+fn replays<A: Algorithm>(request: &ElectionSpec) {
     let (outcome, file) = trace::<A>(request);
     assert!(outcome.agreement && outcome.by_kind.last() > Some(&0), "{}: {outcome:?}", A::ABOUT.name);
     assert_eq!(replayed_from::<A>(&file).expect("what was recorded replays"), outcome, "{}", A::ABOUT.name);
@@ -130,8 +133,8 @@ fn replays<A: Algorithm>(request: &Request) {
 fn a_recorded_run_replays_whatever_happened_in_it() {
     replays::<ChangRoberts>(&faulty());
     replays::<TokenRing>(&faulty());
-    replays::<TokenRing>(&Request { best: Best::Min, ..faulty() });
-    replays::<ChangRoberts>(&Request { values: "3,1,2,3,1,2".parse().ok(), ..faulty() });
+    replays::<TokenRing>(&ElectionSpec { best: Best::Min, ..faulty() });
+    replays::<ChangRoberts>(&ElectionSpec { values: "3,1,2,3,1,2".parse().ok(), ..faulty() });
 }
 
 #[test]
@@ -143,8 +146,8 @@ fn the_header_says_that_it_was_in_runs() {
     let plainly = text.replacen(r#""runs":true,"#, "", 1);
     let refusal =
         replayed_from::<TokenRing>(plainly.as_bytes()).expect_err("plain token-ring says nothing of the kind");
-    assert!(matches!(refusal, ReplayRefusal::Message { .. }), "{refusal}");
-    let (_, plain) = trace::<TokenRing>(&Request { nodes: Some(4), ..Request::default() });
+    assert!(matches!(refusal, ReplayFileError::Message { .. }), "{refusal}");
+    let (_, plain) = trace::<TokenRing>(&ElectionSpec { nodes: Some(4), ..ElectionSpec::default() });
     assert!(!String::from_utf8(plain).expect("it is text").contains("runs"), "where it is not so, nothing is said");
 }
 
@@ -153,13 +156,14 @@ fn a_message_that_is_none_is_refused_also_inside_an_envelope() {
     let (_, file) = trace::<TokenRing>(&faulty());
     let text = String::from_utf8(file).expect("it is text").replace("coordinator", "co-ordinator");
     let refusal = replayed_from::<TokenRing>(text.as_bytes()).expect_err("there is no such message");
-    assert!(matches!(refusal, ReplayRefusal::Message { .. }), "{refusal}");
+    assert!(matches!(refusal, ReplayFileError::Message { .. }), "{refusal}");
 }
 
 #[test]
 fn a_trace_reads_well() {
-    let request = Request { nodes: Some(3), crashes: vec!["2@0".parse().unwrap()], ..in_runs(&Request::default()) };
-    let scenario = request.scenario(&TokenRing::ABOUT).expect("the request is sound").scenario;
+    let request =
+        ElectionSpec { nodes: Some(3), crashes: vec!["2@0".parse().unwrap()], ..in_runs(&ElectionSpec::default()) };
+    let scenario = request.build(&TokenRing::ABOUT).expect("the request is sound").scenario;
     let mut out = Vec::new();
     simulate_traced::<TokenRing>(&Default::default(), &scenario, Format::Text, &mut out).expect("memory takes it");
     let text = String::from_utf8(out).expect("it is text");

@@ -22,11 +22,11 @@
 //!
 //! ```
 //! use hustings::algorithms::{Algorithm, NoParams};
-//! use hustings::sim::simulate::{Request, simulate};
+//! use hustings::sim::simulate::{ElectionSpec, simulate};
 //! use own_algorithm::ThreeLaps;
 //!
-//! let request = Request { nodes: Some(64), ids: Some("random".parse()?), ..Request::default() };
-//! let election = request.scenario(&ThreeLaps::ABOUT)?;
+//! let request = ElectionSpec { nodes: Some(64), ids: Some("random".parse()?), ..ElectionSpec::default() };
+//! let election = request.build(&ThreeLaps::ABOUT)?;
 //! let outcome = simulate::<ThreeLaps>(&NoParams, &election.scenario);
 //! assert!(outcome.agreement);
 //! assert_eq!(outcome.by_kind, [64, 64, 64]);

@@ -1,9 +1,9 @@
-//! What the tests of the checker share: elections in a few words, what was found of them, and protocols that are bent.
+//! Shared by the tests of the checker: models, checks that replay their counterexamples, and mutants of protocols.
 
-mod bent;
+mod mutant;
 
 use hustings_algorithms::{Algorithm, Params, Setting, Winner};
-use hustings_check::{Check, Findings, Promise, Property, Scene, Verdict};
+use hustings_check::{Check, Findings, Model, Property, Spec, Verdict};
 use hustings_protocol::{Id, Protocol};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::replay::{self, replay};
@@ -12,13 +12,13 @@ use hustings_sim::topology::{Graph, Network, Ring};
 use hustings_sim::trace::{Format, Names, write};
 
 #[allow(unused_imports, reason = "every test uses some of it")]
-pub(crate) use bent::{Bent, Turn, carry_out, place_of};
+pub(crate) use mutant::{Mutant, NodeEvent, apply, node_info};
 
 /// The page that shows executions of these tests.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/checking.md");
 
-/// Whether that page has this on it. It is read when a test runs, so that a word on it costs no compilation.
-fn page_has(text: &str) -> bool {
+/// Whether the page contains a text. It is read at run time, so that an edit of the page needs no compilation.
+fn page_contains(text: &str) -> bool {
     let page = std::fs::read_to_string(PAGE).unwrap_or_else(|error| panic!("{PAGE}: {error}"));
     page.contains(text)
 }
@@ -27,94 +27,94 @@ pub(crate) fn ids(ids: &[u64]) -> Vec<Id> {
     ids.iter().copied().map(Id).collect()
 }
 
-pub(crate) fn ring(ranks: &[u64]) -> Scene<Id> {
-    Scene::ring(ids(ranks))
+pub(crate) fn ring(ranks: &[u64]) -> Model<Id> {
+    Model::ring(ids(ranks))
 }
 
-/// Everybody reaches everybody; only the first position starts.
-pub(crate) fn complete(ranks: &[u64]) -> Scene<Id> {
-    Scene { starters: vec![0], ..Scene::complete(ids(ranks)) }
+/// A complete network; only position 0 starts.
+pub(crate) fn complete(ranks: &[u64]) -> Model<Id> {
+    Model { initiators: vec![0], ..Model::complete(ids(ranks)) }
 }
 
-/// An algorithm with parameters as they would be typed.
-pub(crate) fn protocol<A: Algorithm>(given: &[(&str, &str)], scene: &Scene<Id>) -> A::Protocol<Id> {
+/// The protocol of an algorithm with these parameters.
+pub(crate) fn protocol<A: Algorithm>(given: &[(&str, &str)], model: &Model<Id>) -> A::Protocol<Id> {
     let mut params = A::Params::default();
     for (name, value) in given {
         params.set(name, value).unwrap_or_else(|error| panic!("{error}"));
     }
-    A::protocol(&params, &Setting::of(&scene.ranks))
+    A::protocol(&params, &Setting::of(&model.ranks))
 }
 
-/// What the catalogue promises of an algorithm.
-pub(crate) fn promise<A: Algorithm>(scene: &mut Scene<Id>) -> Promise {
-    scene.notes_entrants = A::ABOUT.winner == Winner::GreatestInitiator;
-    Promise::of(&A::ABOUT, scene, &[], false)
+/// The specification from the algorithm's description.
+pub(crate) fn spec<A: Algorithm>(model: &mut Model<Id>) -> Spec {
+    model.tracks_starts = A::ABOUT.winner == Winner::GreatestInitiator;
+    Spec::of(&A::ABOUT, model, &[], false)
 }
 
-/// Checks an algorithm of the catalogue against what the catalogue promises of it.
-pub(crate) fn check<A: Algorithm>(given: &[(&str, &str)], mut scene: Scene<Id>) -> Found {
-    let promise = promise::<A>(&mut scene);
-    examine(|scene| protocol::<A>(given, scene), scene, promise)
+/// Checks an algorithm against its description.
+pub(crate) fn check<A: Algorithm>(given: &[(&str, &str)], mut model: Model<Id>) -> Checked {
+    let spec = spec::<A>(&mut model);
+    check_protocol(|model| protocol::<A>(given, model), model, spec)
 }
 
-/// Checks a protocol; what breaks a property is replayed.
-pub(crate) fn examine<P>(make: impl Fn(&Scene<Id>) -> P, scene: Scene<Id>, promise: Promise) -> Found
+/// Checks a protocol, and replays the counterexample if there is one.
+pub(crate) fn check_protocol<P>(make: impl Fn(&Model<Id>) -> P, model: Model<Id>, spec: Spec) -> Checked
 where
     P: Protocol<Rank = Id>,
 {
-    let check = Check::new(make(&scene), scene.clone(), promise);
+    let check = Check::new(make(&model), model.clone(), spec);
     let findings = check.run();
-    let shown = findings.witness.as_ref().map(|witness| {
-        let records = check.records(witness);
+    let replayed = findings.counterexample.as_ref().map(|counterexample| {
+        let records = check.records(counterexample);
         let setting = replay::Setting {
-            network: &network(&scene),
+            network: &network(&model),
             medium: Medium::Links,
             absent: Vec::new(),
-            duplicates: scene.budget.copies > 0,
+            duplicates: model.budget.duplicates > 0,
             notice: Notice::Oracle,
         };
-        let outcome = replay(&make(&scene), &scene.ranks, &setting, records.clone());
-        let numbers = scene.ranks.iter().map(|id| id.0).collect();
-        let mut story = Vec::new();
-        write(Format::Text, &Names::new("", numbers, network(&scene)), &records, &mut story)
+        let outcome = replay(&make(&model), &model.ranks, &setting, records.clone());
+        let numbers = model.ranks.iter().map(|id| id.0).collect();
+        let mut trace = Vec::new();
+        write(Format::Text, &Names::new("", numbers, network(&model)), &records, &mut trace)
             .expect("writing to memory does not fail");
-        let story = String::from_utf8(story).expect("text is written in UTF-8");
+        let trace = String::from_utf8(trace).expect("text is written in UTF-8");
         match outcome {
-            Ok(outcome) => Shown { outcome, story },
-            Err(error) => panic!("it does not replay: {error}\n{story}"),
+            Ok(outcome) => Replayed { outcome, trace },
+            Err(error) => panic!("it does not replay: {error}\n{trace}"),
         }
     });
-    Found { findings, shown }
+    Checked { findings, replayed }
 }
 
-fn network(scene: &Scene<Id>) -> Network {
-    if scene.is_ring {
-        return Network::Ring(Ring { size: scene.members });
+fn network(model: &Model<Id>) -> Network {
+    if model.is_ring {
+        return Network::Ring(Ring { size: model.members });
     }
-    let graph = Graph::new(scene.members, |link| {
-        for (at, peers) in (0..).zip(&scene.links) {
+    let graph = Graph::new(model.members, |link| {
+        for (at, peers) in (0..).zip(&model.links) {
             peers.iter().filter(|(peer, _)| *peer > at).for_each(|&(peer, _)| link(at, peer));
         }
     });
     Network::Graph(graph.unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// What was found, and an execution that breaks something.
-pub(crate) struct Found {
+/// The result of a check, and the replayed counterexample.
+pub(crate) struct Checked {
     pub(crate) findings: Findings,
-    pub(crate) shown: Option<Shown>,
+    pub(crate) replayed: Option<Replayed>,
 }
 
-/// An execution that breaks something.
-pub(crate) struct Shown {
-    /// What it comes to in the simulator.
+/// A counterexample that the simulator has replayed.
+pub(crate) struct Replayed {
+    /// Its outcome in the simulator.
     pub(crate) outcome: Outcome,
-    /// What happens in it, in words.
-    pub(crate) story: String,
+    /// Its trace as text.
+    pub(crate) trace: String,
 }
 
-impl Found {
-    /// Everything that is promised holds, and something happens at all.
+impl Checked {
+    /// Asserts that all properties hold, and not vacuously.
     #[track_caller]
     pub(crate) fn holds(&self) -> &Findings {
         assert_eq!(self.findings.verdict(), Verdict::Holds, "{}", self.report());
@@ -122,44 +122,46 @@ impl Found {
         &self.findings
     }
 
-    /// This is the first property that does not hold, and the execution that shows it has so many steps.
+    /// Asserts that this is the first violated property, and that its counterexample has `steps` steps.
     #[track_caller]
-    pub(crate) fn breaks(&self, property: Property, steps: usize) -> &Shown {
+    pub(crate) fn violates(&self, property: Property, steps: usize) -> &Replayed {
         assert_eq!(self.findings.of(property), Some(Verdict::Violated), "{}", self.report());
-        match (&self.findings.witness, &self.shown) {
-            (Some(witness), Some(shown)) => {
-                assert_eq!((witness.property, witness.len()), (property, steps), "{}", self.report());
-                shown
+        match (&self.findings.counterexample, &self.replayed) {
+            (Some(counterexample), Some(replayed)) => {
+                assert_eq!((counterexample.property, counterexample.len()), (property, steps), "{}", self.report());
+                replayed
             }
-            _ => panic!("no execution shows it: {}", self.report()),
+            _ => panic!("there is no counterexample: {}", self.report()),
         }
     }
 
     fn report(&self) -> String {
-        let Findings { worlds, generated, depth, most_messages, verdicts, witness, .. } = &self.findings;
-        let story = self.shown.as_ref().map_or("", |shown| &shown.story);
-        let broken = witness.as_ref().map(|witness| (witness.property, witness.len(), witness.repeats_from));
+        let Findings { states, generated, depth, max_messages, verdicts, counterexample, .. } = &self.findings;
+        let trace = self.replayed.as_ref().map_or("", |replayed| &replayed.trace);
+        let violated = counterexample
+            .as_ref()
+            .map(|counterexample| (counterexample.property, counterexample.len(), counterexample.repeats_from));
         format!(
-            "{worlds} worlds, {generated} generated, depth {depth}, {most_messages:?}\n\
-             {verdicts:?}\n{broken:?}\n{story}"
+            "{states} states, {generated} generated, depth {depth}, {max_messages:?}\n\
+             {verdicts:?}\n{violated:?}\n{trace}"
         )
     }
 }
 
-impl Shown {
-    /// The page on checking shows this very execution.
+impl Replayed {
+    /// Asserts that docs/checking.md shows this execution.
     #[track_caller]
-    pub(crate) fn is_on_the_page(&self) -> &Self {
-        assert!(page_has(&self.story), "docs/checking.md does not show this execution:\n{}", self.story);
+    pub(crate) fn is_documented(&self) -> &Self {
+        assert!(page_contains(&self.trace), "docs/checking.md does not show this execution:\n{}", self.trace);
         self
     }
 
-    /// The page shows how it ends: so many lines.
+    /// Asserts that docs/checking.md shows the last `lines` lines of this execution.
     #[track_caller]
-    pub(crate) fn ends_on_the_page(&self, lines: usize) -> &Self {
-        let all: Vec<&str> = self.story.split_inclusive('\n').collect();
+    pub(crate) fn has_documented_end(&self, lines: usize) -> &Self {
+        let all: Vec<&str> = self.trace.split_inclusive('\n').collect();
         let end = all[all.len().saturating_sub(lines)..].concat();
-        assert!(page_has(&end), "docs/checking.md does not show how this execution ends:\n{}", self.story);
+        assert!(page_contains(&end), "docs/checking.md does not show how this execution ends:\n{}", self.trace);
         self
     }
 }

@@ -1,4 +1,4 @@
-//! What can be typed: the commands and their options.
+//! The commands and their options.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -13,38 +13,38 @@ use super::sweep::SweepArgs;
 #[derive(Parser, Debug)]
 #[command(name = "hustings", version, max_term_width = 100, disable_help_subcommand = true)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// A cluster of real processes.
+    /// Commands of a cluster of real processes.
     #[command(flatten)]
     Cluster(ClusterCommand),
-    /// The catalogue: network, assumptions, complexity, source.
+    /// Lists the algorithms and their properties.
     List(ListArgs),
-    /// One simulated election.
+    /// Simulates one election.
     Sim(Box<SimArgs>),
-    /// All executions of a small election.
+    /// Checks all executions of a small election.
     Check(Box<CheckArgs>),
-    /// Many simulated elections: an experiment from a file.
+    /// Simulates many elections: an experiment from a file.
     Sweep(SweepArgs),
-    /// Published figures and claims against what is measured.
+    /// Compares published figures and claims with measurements.
     Papers(PapersArgs),
-    /// Charts of a sweep's results, as SVG or PNG.
+    /// Draws charts of a sweep's results, as SVG or PNG.
     Plot(Box<PlotArgs>),
-    /// The speed of this machine, against hand-written loops.
+    /// Measures the engine's speed against hand-written loops.
     Bench(BenchArgs),
-    /// A script that completes commands and options in a shell.
+    /// Prints a shell completion script.
     Completions {
-        /// Which shell.
+        /// The shell.
         shell: clap_complete::Shell,
     },
-    /// The manual page, in roff.
+    /// Prints the manual page, in roff.
     Man {
-        /// Of this command only.
+        /// Prints the page of this command only.
         command: Option<String>,
     },
 }
@@ -55,9 +55,9 @@ pub(crate) enum Command {
   hustings list chang-roberts        everything about one
   hustings list --format json        for programs")]
 pub(crate) struct ListArgs {
-    /// Only this one, with all that is known of it.
+    /// Shows everything about this algorithm only.
     pub(crate) name: Option<String>,
-    /// How to print it.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -70,13 +70,13 @@ pub(crate) struct ListArgs {
   hustings bench bully aefa                      these two
   hustings bench --large                         also a ring of 10^8 and graphs of 10^7
   hustings bench --rings 100000 --graphs 100000 --complete 1000 --rounds 9 --format json
-  hustings bench failover --nodes 5              how fast a real cluster is
+  hustings bench failover --nodes 5              the failover time of a real cluster
 
-The engine and a hand-written loop run in turn, in the same process; read the ratios, not the seconds, on a machine that
-does other work too."
+The engine and a hand-written loop run alternately in the same process. On a busy machine, compare the ratios, not the
+seconds."
 )]
 pub(crate) struct BenchArgs {
-    /// Of a real cluster on this host.
+    /// Measures a real cluster on this host.
     #[command(subcommand)]
     pub(crate) cluster: Option<super::cluster::ClusterBench>,
     /// What to measure; everything by default.
@@ -91,32 +91,32 @@ pub(crate) struct BenchArgs {
     /// Sizes of the complete networks.
     #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = super::bench::complete_size)]
     pub(crate) complete: Vec<u32>,
-    /// The largest sizes too: about 5 GB of memory and some minutes.
+    /// Also measures the largest sizes: takes about 5 GB of memory and some minutes.
     #[arg(long)]
     pub(crate) large: bool,
-    /// How often each is run.
+    /// Number of runs of each workload.
     #[arg(long, default_value_t = 5, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: u32,
-    /// How many threads are compared with one; 1 leaves that out.
+    /// Number of threads to compare with one thread; 1 skips the comparison.
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = hustings_sim::parse::thread_count)]
     pub(crate) threads: usize,
-    /// How many small elections (chang-roberts, 100 nodes) a sweep holds [default: 200000, or none with WHAT].
+    /// Number of small elections (chang-roberts, 100 nodes) in a sweep [default: 200000, or none with WHAT].
     #[arg(long, value_name = "E", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub(crate) elections: Option<u32>,
-    /// Decides the rings and graphs.
+    /// Seed of the rings and graphs.
     #[arg(long, default_value_t = 1, value_name = "S")]
     pub(crate) seed: u64,
-    /// How to print it.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
 
-/// How results are printed.
+/// The format of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
-    /// For programs: one object.
+    /// One JSON object.
     Json,
 }

@@ -1,37 +1,38 @@
-//! Why a command failed, and how it is told.
+//! Errors of commands, and how they are reported.
 
 use std::io;
 
 use hustings_algorithms::catalogue::NameTaken;
+use hustings_check::CheckError;
 use hustings_papers::comparison::CompareError;
 use hustings_papers::plot::{PlotError, PngError};
 use hustings_papers::report::ReportError;
 use hustings_papers::sweep::SweepError;
 use hustings_papers::table::file::ResultsError;
 use hustings_sim::parse::{nearest, short};
-use hustings_sim::simulate::{Refusal, ReplayRefusal};
+use hustings_sim::simulate::{Field, ReplayFileError, SpecError, SpecProblem};
 use hustings_sim::topology::BuildError;
 use hustings_sim::trace::file::FileError;
 
 use super::cluster::ClusterFailure;
 use super::console::{Console, Exit, Paint};
-use crate::check::cases::NoCheck;
+use super::flags::{option, typed};
 
-/// A command that could not be carried out.
+/// Why a command could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The arguments themselves are wrong, or ask for help.
+    /// Wrong arguments, or a request for help.
     #[error(transparent)]
     Arguments(clap::Error),
-    /// A name that is none.
+    /// An unknown name.
     #[error("there is no {what} `{name}`")]
     Unknown { what: &'static str, name: String, nearest: Option<String> },
-    /// Options that make no sense together or with the algorithm.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// What cannot be checked.
-    #[error("{0}")]
-    NoCheck(NoCheck),
+    /// Options that do not describe an election of the algorithm.
+    #[error("{}", .0.describe(typed))]
+    Election(#[from] SpecError),
+    /// An election that cannot be checked.
+    #[error("{}", check_error(.0))]
+    Check(#[from] CheckError),
     /// An algorithm that could not be added to the built-in ones.
     #[error(transparent)]
     NameTaken(#[from] NameTaken),
@@ -45,18 +46,18 @@ pub(crate) enum Failure {
     #[error("--replay {path}: cannot be read: {error}")]
     Unreadable { path: String, error: io::Error },
     /// A recorded run that does not replay.
-    #[error("--replay {path}: {refusal}")]
-    NotReplayed { path: String, refusal: ReplayRefusal },
+    #[error("--replay {path}: {error}")]
+    NotReplayed { path: String, error: ReplayFileError },
     /// A file that could not be written.
     #[error("{option}: cannot write `{path}`: {error}")]
     Unwritable { option: &'static str, path: String, error: io::Error },
     /// An experiment file that could not be read.
     #[error("cannot read `{path}`: {error}")]
     Experiment { path: String, error: io::Error },
-    /// A sweep that came to no end.
+    /// A sweep that did not finish.
     #[error(transparent)]
     Sweep(#[from] SweepError),
-    /// A text that could not be gone through.
+    /// A paper that could not be evaluated.
     #[error(transparent)]
     Study(#[from] CompareError),
     /// A report that could not be written.
@@ -65,16 +66,16 @@ pub(crate) enum Failure {
     /// Results that could not be read.
     #[error("{path}: {error}")]
     Results { path: String, error: ResultsError },
-    /// A chart that cannot be made of the results.
+    /// A chart that cannot be drawn from the results.
     #[error("{}{error}", if name.is_empty() { String::new() } else { format!("plot `{name}`: ") })]
     Plot { name: String, error: PlotError },
-    /// A picture that could not be turned into pixels.
+    /// A picture that could not be rendered.
     #[error("--png: {0}")]
     Png(PngError),
     /// A command of the cluster.
     #[error(transparent)]
     Cluster(#[from] ClusterFailure),
-    /// Ctrl-C could not be listened for.
+    /// The handler for Ctrl-C could not be installed.
     #[error("cannot listen for signals: {0}")]
     Signals(io::Error),
     /// The output itself could not be written.
@@ -83,18 +84,18 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// A name that is none of those known.
+    /// The failure for an unknown name.
     pub(crate) fn unknown<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         Failure::Unknown { what, name: short(name), nearest: nearest(name, known).map(str::to_string) }
     }
 
-    /// Tells what went wrong, and gives the exit code for it.
+    /// Prints the error and returns the exit code.
     pub(crate) fn tell(&self, console: &mut Console<'_>) -> Exit {
         let (exit, help) = match self {
-            Failure::Arguments(error) => return tell_clap(error, console),
-            // Whoever reads our output has seen enough.
+            Failure::Arguments(error) => return print_clap(error, console),
+            // The reader of a pipe has closed it.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return Exit::Done,
-            Failure::NotReplayed { refusal, .. } => (replay_exit(refusal), None),
+            Failure::NotReplayed { error, .. } => (replay_exit(error), None),
             Failure::Bench(_)
             | Failure::Output(_)
             | Failure::Unwritable { .. }
@@ -113,16 +114,16 @@ impl Failure {
                 (Exit::WrongUse, Some("give the algorithm another name in its `ABOUT`".to_string()))
             }
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),
-            Failure::NoCheck(why) => (Exit::WrongUse, Some(no_check_help(why).to_string())),
-            Failure::Refused(refusal) => {
-                (if refusal.is_environmental() { Exit::CouldNot } else { Exit::WrongUse }, refusal.help())
+            Failure::Check(error) => (Exit::WrongUse, Some(check_help(error).to_string())),
+            Failure::Election(error) => {
+                (if error.is_io() { Exit::CouldNot } else { Exit::WrongUse }, election_help(error))
             }
         };
         let mut text = format!("{} {self}\n", Paint::Bad.on("error:", console.colour_errors));
         if let Some(help) = help {
             text += &format!("{} {help}\n", Paint::Strong.on("help:", console.colour_errors));
         }
-        // When even that cannot be written, the exit code still tells.
+        // If standard error cannot be written either, the exit code still tells.
         let _ = console.err.write_all(text.as_bytes());
         exit
     }
@@ -134,29 +135,60 @@ impl From<hustings_harness::HarnessError> for Failure {
     }
 }
 
-impl From<NoCheck> for Failure {
-    fn from(why: NoCheck) -> Self {
-        match why {
-            NoCheck::Refused(refusal) => Failure::Refused(refusal),
-            other => Failure::NoCheck(other),
+/// The error, with options in place of fields.
+fn check_error(error: &CheckError) -> String {
+    let text = error.to_string();
+    match error {
+        CheckError::TooManyNodes(_) | CheckError::TooManyCases { .. } => text,
+        CheckError::RingRecovery | CheckError::UnorderedRuns => format!("--{text}"),
+    }
+}
+
+fn check_help(error: &CheckError) -> &'static str {
+    match error {
+        CheckError::TooManyNodes(_) => "say --nodes 3; `hustings sim` runs elections of any size",
+        CheckError::TooManyCases { .. } => {
+            "take fewer nodes, or --ids rotations, or leave --initiators every-subset out"
         }
+        CheckError::RingRecovery => "say --runs, or leave --recoveries out",
+        CheckError::UnorderedRuns => "leave --channels unordered out",
     }
 }
 
-fn no_check_help(why: &NoCheck) -> &'static str {
-    match why {
-        NoCheck::Refused(_) | NoCheck::TooMany(_) => "say --nodes 3; `hustings sim` holds elections of any size",
-        NoCheck::TooManyCases { .. } => "take fewer nodes, or --ids rotations, or leave --initiators every-subset out",
-        NoCheck::RingRecovery => "say --runs, or leave --recoveries out",
-        NoCheck::UnorderedRuns => "leave --channels unordered out",
+/// What to type instead, if there is a suggestion.
+fn election_help(error: &SpecError) -> Option<String> {
+    let leave_out = |field: Field| format!("leave {} out", option(field));
+    match &error.problem {
+        SpecProblem::SizeMismatch { size, .. } => {
+            Some(format!("{}, or say {} {size}", leave_out(Field::Nodes), option(Field::Nodes)))
+        }
+        SpecProblem::NoSuchPosition { last, .. } => Some(format!("the nearest position is {last}")),
+        SpecProblem::WrongTopology { suitable, .. } => {
+            Some(format!("{}, or say {} {suitable}", leave_out(Field::Topology), option(Field::Topology)))
+        }
+        SpecProblem::ParamConflict(conflict) => conflict.instead.as_ref().map(|instead| format!("say {instead}")),
+        SpecProblem::AfterEnd { tick, .. } => Some(format!("say {} {tick} or more", option(Field::Until))),
+        SpecProblem::TooManyInitiators { live } if *live > 0 => Some(format!("the nearest is random:{live}")),
+        SpecProblem::OneElection { .. } | SpecProblem::Anonymous { .. } => {
+            error.field.as_ref().map(|at| leave_out(at.field))
+        }
+        SpecProblem::NoCheats { .. } => {
+            Some(format!("{}; `hustings list` shows the algorithms that take it", leave_out(Field::Cheats)))
+        }
+        SpecProblem::NoVotes { .. } => {
+            Some(format!("{}; {} ranks nodes before their ids", leave_out(Field::Votes), option(Field::Values)))
+        }
+        SpecProblem::Contents { error, .. } => error.nearest.as_ref().map(|near| format!("the nearest is {near}")),
+        SpecProblem::Param { nearest: Some(nearest), .. } => Some(format!("the nearest is `{nearest}`")),
+        _ => None,
     }
 }
 
-/// That the algorithm no longer does the same is an answer; that the file is no recorded run of it is wrong use.
-fn replay_exit(refusal: &ReplayRefusal) -> Exit {
-    match refusal {
-        ReplayRefusal::Differs(_) => Exit::No,
-        ReplayRefusal::File(FileError::Io { .. }) => Exit::CouldNot,
+/// That the algorithm behaves differently now is an answer. That the file is not a recorded run of it is wrong usage.
+fn replay_exit(error: &ReplayFileError) -> Exit {
+    match error {
+        ReplayFileError::Differs(_) => Exit::No,
+        ReplayFileError::File(FileError::Io { .. }) => Exit::CouldNot,
         _ => Exit::WrongUse,
     }
 }
@@ -187,8 +219,8 @@ fn unknown_help(what: &str, nearest: Option<&str>) -> Option<String> {
     Some(nearest.map_or_else(|| list.to_string(), |nearest| format!("the nearest is `{nearest}`; {list}")))
 }
 
-/// Help goes to standard output and is no failure.
-fn tell_clap(error: &clap::Error, console: &mut Console<'_>) -> Exit {
+/// Prints an error of the argument parser. Help goes to standard output and is not a failure.
+fn print_clap(error: &clap::Error, console: &mut Console<'_>) -> Exit {
     let to_err = error.use_stderr();
     let rendered = error.render();
     let colour = if to_err { console.colour_errors } else { console.colour };
@@ -201,9 +233,9 @@ fn tell_clap(error: &clap::Error, console: &mut Console<'_>) -> Exit {
     }
 }
 
-/// Prints what is allowed, but perhaps not meant.
+/// Prints a warning.
 pub(crate) fn warn(console: &mut Console<'_>, warning: &dyn std::fmt::Display) {
     let word = Paint::Strong.on("warning:", console.colour_errors);
-    // A warning that cannot be shown is no reason to stop.
+    // A warning that cannot be printed does not stop the command.
     let _ = writeln!(console.err, "{word} {warning}");
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use hustings_elections::{Catalogue, Election, Known, Replayed};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
-use hustings_sim::simulate::ReplayRefusal;
+use hustings_sim::simulate::ReplayFileError;
 use hustings_sim::trace;
 use hustings_sim::trace::file::{Limits, TraceFile};
 
@@ -15,6 +15,7 @@ use super::args::Format;
 use super::console::{Console, Exit};
 use super::failure::{Failure, warn};
 use super::files::write_whole;
+use super::flags::option;
 use super::list;
 use super::report::{Report, json, text};
 use super::sim_args::SimArgs;
@@ -26,9 +27,9 @@ pub(crate) fn run(args: &SimArgs, catalogue: &Catalogue, console: &mut Console<'
             help: "say where the trace goes: --trace-to FILE".to_string(),
         });
     }
-    if args.replay.is_some() && !args.says_nothing_more() {
+    if args.replay.is_some() && !args.is_default() {
         return Err(Failure::Conflict {
-            problem: "--replay: the file says everything about the election; allowed beside it: --format".to_string(),
+            problem: "--replay: the file describes the whole election; allowed beside it: --format".to_string(),
             help: "leave the other options out".to_string(),
         });
     }
@@ -38,21 +39,24 @@ pub(crate) fn run(args: &SimArgs, catalogue: &Catalogue, console: &mut Console<'
         let report = Report::new(&*election, &scenario, &outcome, None);
         return print(&report, args.format, console);
     }
-    simulate(&*known.election(&args.params)?, args, console)
+    simulate(&*known.election(&args.election.params)?, args, console)
 }
 
-/// From so many nodes on a run may take seconds.
-const LONG: u32 = 500_000;
+/// From this number of nodes on, a run may take seconds.
+const PROGRESS_NODES: u32 = 500_000;
 
 fn simulate(election: &dyn Election, args: &SimArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let planned = election.plan(&args.request())?;
-    planned.warnings.iter().for_each(|warning| warn(console, warning));
-    let scenario = &planned.scenario;
-    // What is over at once needs no sign of life.
+    let built = election.build(&args.election.spec)?;
+    for warning in &built.warnings {
+        warn(console, &format!("{}: {warning}", option(warning.field())));
+    }
+    let scenario = &built.scenario;
+    // Short runs show no progress.
     let size = scenario.network.members();
-    let working = (size >= LONG).then(|| console.spinner(format!("{} among {size} nodes", election.about().name)));
-    let (outcome, reported) = elect(election, args, scenario, console)?;
-    if !reported {
+    let working =
+        (size >= PROGRESS_NODES).then(|| console.spinner(format!("{} among {size} nodes", election.about().name)));
+    let (outcome, has_report) = elect(election, args, scenario, console)?;
+    if !has_report {
         return Ok(verdict(&outcome));
     }
     let expected = election.expected(scenario);
@@ -68,7 +72,7 @@ fn print(report: &Report<'_>, format: Format, console: &mut Console<'_>) -> Resu
     Ok(verdict(report.outcome))
 }
 
-/// A hung run is no success, even if all agree: a message circles for ever, or the end came too soon.
+/// A hung run is not a success even if all nodes agree: a message circulates forever, or `--until` was too early.
 fn verdict(outcome: &Outcome) -> Exit {
     if outcome.agreement && !outcome.hung { Exit::Done } else { Exit::No }
 }
@@ -77,13 +81,13 @@ fn replay(known: &Known, path: &Path) -> Result<Replayed, Failure> {
     let shown = || path.display().to_string();
     let file = File::open(path).map_err(|error| Failure::Unreadable { path: shown(), error })?;
     TraceFile::open(Box::new(BufReader::new(file)) as Box<dyn BufRead>, Limits::default())
-        .map_err(ReplayRefusal::from)
+        .map_err(ReplayFileError::from)
         .and_then(|file| known.replayed(file))
-        .map_err(|refusal| Failure::NotReplayed { path: shown(), refusal })
+        .map_err(|error| Failure::NotReplayed { path: shown(), error })
 }
 
-/// Runs the election with the trace that was asked for. Also says whether standard output still takes a report: a trace
-/// for programs stands there alone.
+/// Runs the election and writes the trace, if there is one. Returns `false` if a machine-readable trace went to
+/// standard output: then no report follows.
 fn elect(
     election: &dyn Election,
     args: &SimArgs,
@@ -94,11 +98,11 @@ fn elect(
         (None, _) => Ok((election.run(scenario), true)),
         (Some(format), None) => {
             let outcome = election.traced(scenario, format, console.out)?;
-            let for_people = format == trace::Format::Text;
-            if for_people {
+            let is_text = format == trace::Format::Text;
+            if is_text {
                 writeln!(console.out)?;
             }
-            Ok((outcome, for_people))
+            Ok((outcome, is_text))
         }
         (Some(format), Some(path)) => {
             let mut outcome = None;

@@ -8,7 +8,7 @@ use hustings_sim::erased::DynMessage;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::rng;
 use hustings_sim::scenario::Scenario;
-use hustings_sim::simulate::{Request, simulate_observed};
+use hustings_sim::simulate::{ElectionSpec, simulate_observed};
 use hustings_sim::topology::{Graph, Network};
 use hustings_sim::trace::Observer;
 
@@ -52,7 +52,7 @@ impl Observer<DynMessage> for NoObserver {
 fn variant<A: Algorithm<Params = NoParams>>(ids: Vec<u64>) -> Result<Outcome, CompareError> {
     let text = ids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     let ids = Some(text.parse().map_err(|error| CompareError::new("ids", error))?);
-    let planned = Request { ids, ..Request::default() }.scenario(&A::ABOUT);
+    let planned = ElectionSpec { ids, ..ElectionSpec::default() }.build(&A::ABOUT);
     let scenario = planned.map_err(|refusal| CompareError::new(A::ABOUT.name, refusal))?.scenario;
     Ok(simulate_observed::<A>(&NoParams, &scenario, &mut NoObserver))
 }

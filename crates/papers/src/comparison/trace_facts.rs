@@ -90,13 +90,13 @@ impl TraceFacts {
 #[cfg(test)]
 mod tests {
     use hustings_sim::erased::DynMessage;
-    use hustings_sim::simulate::Request;
+    use hustings_sim::simulate::ElectionSpec;
 
     use super::*;
 
-    fn run(name: &str, request: &Request) -> (Vec<SentMessage>, TraceFacts) {
+    fn run(name: &str, request: &ElectionSpec) -> (Vec<SentMessage>, TraceFacts) {
         let election = hustings_elections::Catalogue::default().find(name).unwrap().election(&[]).unwrap();
-        let scenario = election.plan(request).unwrap().scenario;
+        let scenario = election.build(request).unwrap().scenario;
         let mut records: Vec<Record<DynMessage>> = Vec::new();
         let outcome = election.observed(&scenario, &mut records);
         let (sent, sides) = sent_messages(&records);
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn messages_are_read_from_the_trace() {
         let ids = Some("3,0,1,2".parse().unwrap());
-        let (sent, facts) = run("dolev-klawe-rodeh", &Request { ids, ..Request::default() });
+        let (sent, facts) = run("dolev-klawe-rodeh", &ElectionSpec { ids, ..ElectionSpec::default() });
         let first = SentMessage { tick: 0, from: 0, to: 1, kind: "first".into(), payload: "3".into() };
         assert_eq!((sent.len(), &sent[0]), (20, &first));
         let wanted =
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn lost_messages_count_as_sent() {
         let crashes = vec!["3@0".parse().unwrap()];
-        let (sent, facts) = run("bully", &Request { nodes: Some(4), crashes, ..Request::default() });
+        let (sent, facts) = run("bully", &ElectionSpec { nodes: Some(4), crashes, ..ElectionSpec::default() });
         assert_eq!(sent.iter().filter(|sent| sent.to == 3).count(), 4);
         assert_eq!((facts.get("steps"), facts.get("ticks")), (Some(5.0), Some(4.0)));
         // Everything but the announcement.

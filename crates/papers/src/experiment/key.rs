@@ -4,7 +4,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use hustings_elections::Catalogue;
-use hustings_sim::parse::{self, CheatAt, Healing, Ids, LinkAt, NodeAt, Split, Starts, Values, Votes, nearest, short};
+use hustings_sim::parse::{
+    self, Ids, LinkFault, NodeCheat, NodeFault, Partition, Repair, Starts, Values, Votes, nearest, short,
+};
 use hustings_sim::scenario::{Delay, Medium, Notice};
 use hustings_sim::topology::Topology;
 
@@ -166,7 +168,7 @@ impl Key {
             "medium" => _ = Medium::from_str(text)?,
             "cheat" => {
                 for one in text.split(',') {
-                    CheatAt::from_str(one)?;
+                    NodeCheat::from_str(one)?;
                 }
             }
             "initiators" => {
@@ -196,10 +198,10 @@ impl Key {
 
 fn check_fault(name: &str, text: &str) -> Result<(), Diagnostic> {
     match name {
-        "cut" => _ = LinkAt::from_str(text)?,
-        "heal" => _ = Healing::from_str(text)?,
-        "partition" => _ = Split::from_str(text)?,
-        _ => _ = NodeAt::from_str(text)?,
+        "cut" => _ = LinkFault::from_str(text)?,
+        "heal" => _ = Repair::from_str(text)?,
+        "partition" => _ = Partition::from_str(text)?,
+        _ => _ = NodeFault::from_str(text)?,
     }
     Ok(())
 }

@@ -1,12 +1,11 @@
-//! Turns a point into a request for the simulator.
+//! From a point of the grid to the specification of its election.
 
 use std::str::FromStr;
 
 use hustings_elections::Election;
-use hustings_sim::parse::{self, CheatAt, Healing, Ids, LinkAt, NodeAt, Split, Starts, Values, Votes};
-use hustings_sim::scenario::{Delay, Medium, Notice, Start};
-use hustings_sim::simulate::{Refusal, Request};
-use hustings_sim::topology::Topology;
+use hustings_sim::parse::Starts;
+use hustings_sim::scenario::Start;
+use hustings_sim::simulate::{ElectionSpec, Field, FieldError, FieldRef, SpecError, SpecProblem};
 
 use super::phase::{FirstPhase, is_after_quiet, is_later, split_faults, split_starts};
 use super::{Diagnostic, Experiment, ExperimentError, Point};
@@ -16,7 +15,7 @@ pub(crate) struct Prepared {
     /// The algorithm.
     pub(crate) election: Box<dyn Election>,
     /// The request without the seed.
-    pub(crate) request: Request,
+    pub(crate) request: ElectionSpec,
     /// Settings that depend on a first run.
     later: Vec<(String, String)>,
     /// Whether they depend on the end of the first run.
@@ -27,7 +26,7 @@ impl Experiment {
     /// Prepares a point.
     pub(crate) fn prepare(&self, point: &Point) -> Result<Prepared, ExperimentError> {
         let mut params = Vec::new();
-        let mut request = Request::default();
+        let mut request = ElectionSpec::default();
         let mut later: Vec<(String, String)> = Vec::new();
         for (setting, value) in self.settings.iter().zip(&point.values) {
             let Some(value) = value else { continue };
@@ -48,21 +47,20 @@ impl Experiment {
         Ok(Prepared { election, request, later, after_quiet })
     }
 
-    /// Turns a refusal of the simulator into an error about the file.
-    pub(crate) fn refused(&self, point: &Point, refusal: &Refusal) -> ExperimentError {
-        let message = refusal.to_string();
-        // A refusal starts with the option it is about.
-        let option = message.strip_prefix("--").or_else(|| message.strip_prefix("-p ")).unwrap_or_default();
-        let name = option.split([' ', ':', '=']).next().unwrap_or_default();
-        let key = if message.starts_with("-p ") { format!("p.{name}") } else { name.to_string() };
-        // A refusal about parameters names the parameter in backquotes.
-        let quoted = message.split('`').nth(1).map(|name| format!("p.{name}"));
-        let is_set = |key: &str| self.value(point, key).is_some();
-        let key = [key, quoted.unwrap_or_default()].into_iter().find(|key| is_set(key));
-        let key = key.unwrap_or_else(|| "algorithm".to_string());
+    /// An error of the simulator, in terms of the file: fields become keys.
+    pub(crate) fn refused(&self, point: &Point, error: &SpecError) -> ExperimentError {
+        let of_conflict = match &error.problem {
+            SpecProblem::ParamConflict(conflict) => Some(format!("p.{}", conflict.name)),
+            _ => None,
+        };
+        let key = error.field.as_deref().map(key_of).or(of_conflict);
+        let key = key.filter(|key| self.value(point, key).is_some()).unwrap_or_else(|| "algorithm".to_string());
         let value = self.value(point, &key).map_or("", |value| &**value);
+        // The error itself names the key and its value: repeat them only where one entry of several is at fault.
+        let is_whole = error.field.as_deref().is_some_and(|field| described(field) == format!("{key} = {value}"));
+        let text = if is_whole { error.problem.to_string() } else { error.describe(described) };
         let shown = self.describe(point);
-        let problem = if shown.is_empty() { message } else { format!("where {shown}: {message}") };
+        let problem = if shown.is_empty() { text } else { format!("where {shown}: {text}") };
         self.error(&key, value, Diagnostic { problem, allowed: String::new(), nearest: None })
     }
 
@@ -85,7 +83,7 @@ impl Prepared {
     }
 
     /// The request of the second run: that of the first, with the faults and the later initiators.
-    pub(crate) fn second(&self, seed: u64, starts: &[Start], first: FirstPhase) -> Result<Request, Diagnostic> {
+    pub(crate) fn second(&self, seed: u64, starts: &[Start], first: FirstPhase) -> Result<ElectionSpec, Diagnostic> {
         let mut request = self.request.clone();
         request.seed = seed;
         let mut starts = starts.to_vec();
@@ -94,8 +92,8 @@ impl Prepared {
             if name == "initiators" {
                 let Starts::List(more) = Starts::from_str(&text)? else { continue };
                 starts.extend(more);
-            } else {
-                add_fault(&mut request, name, &text)?;
+            } else if let Some(field) = field_of(name) {
+                request.set(field, &text).map_err(diagnostic)?;
             }
         }
         starts.sort_unstable_by_key(|start| (start.tick, start.at));
@@ -105,60 +103,95 @@ impl Prepared {
     }
 }
 
-/// Applies a setting to a request.
-fn set(request: &mut Request, later: &mut Vec<(String, String)>, name: &str, text: &str) -> Result<(), Diagnostic> {
-    match name {
-        "nodes" => request.nodes = Some(parse::node_count(text)?),
-        "ids" => request.ids = Some(Ids::from_str(text)?),
-        "values" => request.values = Some(Values::from_str(text)?),
-        "votes" => request.votes = Some(Votes::from_str(text)?),
-        "best" => request.best = parse::best(text)?,
-        "topology" => request.topology = Some(Topology::from_str(text)?),
-        "notice" => request.notice = Notice::from_str(text)?,
-        "delay" => request.delay = Delay::from_str(text)?,
-        "medium" => request.medium = Medium::from_str(text)?,
-        "loss" => request.loss = parse::probability(text)?,
-        "duplicate" => request.duplicate = parse::probability(text)?,
-        "bandwidth" => request.bandwidth = Some(parse::bandwidth(text)?),
-        "until" => request.until = Some(parse::tick(text)?),
-        "runs" => request.runs = true,
-        "unordered" => request.unordered = true,
-        "cheat" => {
+/// The fields of an election, under the names of their keys.
+const KEYS: [(&str, Field); 24] = [
+    ("nodes", Field::Nodes),
+    ("ids", Field::Ids),
+    ("values", Field::Values),
+    ("votes", Field::Votes),
+    ("best", Field::Best),
+    ("topology", Field::Topology),
+    ("initiators", Field::Initiators),
+    ("notice", Field::Notice),
+    ("runs", Field::Runs),
+    ("crash", Field::Crashes),
+    ("recover", Field::Recoveries),
+    ("join", Field::Joins),
+    ("retire", Field::Retirements),
+    ("cut", Field::Cuts),
+    ("heal", Field::Heals),
+    ("partition", Field::Partitions),
+    ("delay", Field::Delay),
+    ("unordered", Field::Unordered),
+    ("loss", Field::Loss),
+    ("duplicate", Field::Duplicate),
+    ("bandwidth", Field::Bandwidth),
+    ("medium", Field::Medium),
+    ("cheat", Field::Cheats),
+    ("until", Field::Until),
+];
+
+fn field_of(key: &str) -> Option<Field> {
+    KEYS.iter().find(|(name, _)| *name == key).map(|&(_, field)| field)
+}
+
+/// The key of the field that an error names.
+fn key_of(at: &FieldRef) -> String {
+    match (at.field, &at.value) {
+        (Field::Params, Some(value)) => format!("p.{}", value.split('=').next().unwrap_or_default()),
+        (field, _) => KEYS.iter().find(|(_, other)| *other == field).map_or(field.name(), |(name, _)| name).to_string(),
+    }
+}
+
+/// A field with its value, as the file writes it.
+fn described(at: &FieldRef) -> String {
+    let value = match (at.field, &at.value) {
+        (Field::Params, Some(value)) => value.split_once('=').map(|(_, value)| value),
+        (_, value) => value.as_deref(),
+    };
+    value.map_or_else(|| key_of(at), |value| format!("{} = {value}", key_of(at)))
+}
+
+/// Sets one field of an election from its canonical text.
+fn set(spec: &mut ElectionSpec, later: &mut Vec<(String, String)>, name: &str, text: &str) -> Result<(), Diagnostic> {
+    // The algorithm and variables are not fields.
+    let Some(field) = field_of(name) else { return Ok(()) };
+    match field {
+        Field::Cheats => {
             for one in text.split(',') {
-                request.cheats.push(CheatAt::from_str(one)?);
+                spec.set(field, one).map_err(diagnostic)?;
             }
         }
-        "initiators" => {
+        Field::Initiators => {
             let (now, more) = split_starts(text);
             if !now.is_empty() {
-                request.initiators = Some(Starts::from_str(&now)?);
+                spec.set(field, &now).map_err(diagnostic)?;
             }
             later.extend(more.into_iter().map(|one| (name.to_string(), one)));
         }
-        "crash" | "recover" | "join" | "retire" | "cut" | "heal" | "partition" => {
+        Field::Crashes
+        | Field::Recoveries
+        | Field::Joins
+        | Field::Retirements
+        | Field::Cuts
+        | Field::Heals
+        | Field::Partitions => {
             for one in split_faults(text) {
                 if is_later(&one) {
                     later.push((name.to_string(), one));
                 } else {
-                    add_fault(request, name, &one)?;
+                    spec.set(field, &one).map_err(diagnostic)?;
                 }
             }
         }
-        // The algorithm and variables are handled elsewhere.
-        _ => {}
+        _ => spec.set(field, text).map_err(diagnostic)?,
     }
     Ok(())
 }
 
-fn add_fault(request: &mut Request, name: &str, text: &str) -> Result<(), Diagnostic> {
-    match name {
-        "crash" => request.crashes.push(NodeAt::from_str(text)?),
-        "recover" => request.recoveries.push(NodeAt::from_str(text)?),
-        "join" => request.joins.push(NodeAt::from_str(text)?),
-        "retire" => request.retirements.push(NodeAt::from_str(text)?),
-        "cut" => request.cuts.push(LinkAt::from_str(text)?),
-        "heal" => request.heals.push(Healing::from_str(text)?),
-        _ => request.partitions.push(Split::from_str(text)?),
+fn diagnostic(error: FieldError) -> Diagnostic {
+    match error {
+        FieldError::Parse(error) => error.into(),
+        FieldError::Topology(error) => error.into(),
     }
-    Ok(())
 }

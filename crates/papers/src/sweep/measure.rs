@@ -1,7 +1,7 @@
 //! One run of a point and its metrics.
 
 use hustings_sim::outcome::Outcome;
-use hustings_sim::simulate::Refusal;
+use hustings_sim::simulate::SpecError;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::phase::FirstPhase;
@@ -53,12 +53,12 @@ pub(crate) struct Before {
 
 /// Why a run failed.
 pub(crate) enum Failed {
-    Refused(Refusal),
+    Refused(SpecError),
     Diagnostic(Diagnostic),
 }
 
-impl From<Refusal> for Failed {
-    fn from(refusal: Refusal) -> Self {
+impl From<SpecError> for Failed {
+    fn from(refusal: SpecError) -> Self {
         Failed::Refused(refusal)
     }
 }
@@ -67,7 +67,7 @@ impl Prepared {
     /// Runs one election, or two if faults depend on the first.
     pub(crate) fn measure(&mut self, seed: u64) -> Result<Measured, Failed> {
         self.request.seed = seed;
-        let first = self.election.plan(&self.request)?.scenario;
+        let first = self.election.build(&self.request)?.scenario;
         let outcome = self.election.run(&first);
         let (nodes, links) = (first.network.members(), first.network.links());
         if !self.has_two_phases() {
@@ -89,7 +89,7 @@ impl Prepared {
             return Ok(Measured { nodes, links, metrics: None, before });
         };
         let request = self.second(seed, &first.starts, FirstPhase { leader, quiet }).map_err(Failed::Diagnostic)?;
-        let second = self.election.plan(&request)?.scenario;
+        let second = self.election.build(&request)?.scenario;
         let metrics = Metrics::of(&self.election.run(&second));
         // If no fault depends on `quiet`, the second run is measured as a whole.
         let metrics = if self.after_quiet { metrics.less(&whole, quiet as i64) } else { metrics };

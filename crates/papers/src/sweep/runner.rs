@@ -44,7 +44,7 @@ pub fn check(experiment: &Experiment) -> Result<Vec<String>, ExperimentError> {
         }
         prepared.request.seed = point.seed(0);
         let planned =
-            prepared.election.plan(&prepared.request).map_err(|refusal| experiment.refused(point, &refusal))?;
+            prepared.election.build(&prepared.request).map_err(|refusal| experiment.refused(point, &refusal))?;
         for warning in planned.warnings.iter().map(ToString::to_string) {
             if warnings.len() < MAX_WARNINGS && !warnings.contains(&warning) {
                 warnings.push(warning);

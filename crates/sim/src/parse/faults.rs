@@ -1,66 +1,67 @@
-//! What happens to nodes and links: `P@T`, `P-P@T`, `all@T`, `0-3,8/4-7@T`.
+//! Faults and repairs of nodes and links: `P@T`, `P-P@T`, `all@T`, `0-3,8/4-7@T`.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use super::{ParseError, Problem, Reader};
 
-/// `--crash`, `--recover`, `--join`, `--retire`: a node and a tick.
+/// A node that crashes, recovers, joins or retires at a tick: `P@T`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NodeAt {
-    /// Which position.
+pub struct NodeFault {
+    /// The position of the node.
     pub at: u32,
-    /// When.
+    /// The tick.
     pub tick: u64,
 }
 
-/// `--cut`: a link and a tick.
+/// A link that is cut or repaired at a tick: `P-P@T`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LinkAt {
-    /// Its ends.
+pub struct LinkFault {
+    /// Both ends of the link.
     pub ends: (u32, u32),
-    /// When.
+    /// The tick.
     pub tick: u64,
 }
 
-/// `--heal`: one link, or everything.
+/// A repair of one link (`P-P@T`) or of everything (`all@T`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Healing {
-    /// This link.
-    Link(LinkAt),
+pub enum Repair {
+    /// One link.
+    Link(LinkFault),
     /// Every cut link and every partition.
     All {
-        /// When.
+        /// The tick.
         tick: u64,
     },
 }
 
-/// `--partition`: groups of positions between which nothing gets through. Positions that are in no group form one more.
+/// A partition into groups that cannot reach each other: `0-3,8/4-7@T`. Positions in no group form one more group.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Split {
+pub struct Partition {
     /// The groups, each a list of ranges.
     pub groups: Vec<Vec<RangeInclusive<u32>>>,
-    /// When.
+    /// The tick.
     pub tick: u64,
 }
 
 const NODE: &str = "a position and a tick, such as `3@10`";
 const LINK: &str = "two neighbours and a tick, such as `0-1@10`";
 const HEAL: &str = "two neighbours and a tick, such as `0-1@10`, or `all@10`";
-const SPLIT: &str = "groups of positions and a tick, such as `0-3,8/4-7@10`";
+const PARTITION: &str = "groups of positions and a tick, such as `0-3,8/4-7@10`";
 const TICK: &str = "`@` and a tick";
 
-impl FromStr for NodeAt {
+impl FromStr for NodeFault {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let reader = Reader::new(text, NODE);
         let (at, tick) = reader.halves(text, '@', TICK)?;
-        Ok(NodeAt { at: reader.position(at)?, tick: reader.tick(tick)? })
+        Ok(NodeFault { at: reader.position(at)?, tick: reader.tick(tick)? })
     }
 }
 
-impl FromStr for LinkAt {
+impl FromStr for LinkFault {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
@@ -68,24 +69,24 @@ impl FromStr for LinkAt {
     }
 }
 
-impl FromStr for Healing {
+impl FromStr for Repair {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let reader = Reader::new(text, HEAL);
         match text.split_once('@') {
-            Some(("all", tick)) => reader.tick(tick).map(|tick| Healing::All { tick }),
+            Some(("all", tick)) => reader.tick(tick).map(|tick| Repair::All { tick }),
             _ if text == "all" => Err(reader.wrong(Problem::Lacks { piece: text.to_string(), what: TICK }, None)),
-            _ => link(reader, text).map(Healing::Link),
+            _ => link(reader, text).map(Repair::Link),
         }
     }
 }
 
-impl FromStr for Split {
+impl FromStr for Partition {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let reader = Reader::new(text, SPLIT);
+        let reader = Reader::new(text, PARTITION);
         let (groups, tick) = reader.halves(text, '@', TICK)?;
         let groups: Vec<Vec<_>> = groups
             .split('/')
@@ -93,22 +94,22 @@ impl FromStr for Split {
             .collect::<Result<_, _>>()?;
         let mut all: Vec<&RangeInclusive<u32>> = groups.iter().flatten().collect();
         all.sort_unstable_by_key(|range| *range.start());
-        // Sorted by their beginnings, two ranges overlap only if some neighbouring two do.
+        // Once sorted by their starts, ranges overlap only if two adjacent ones do.
         match all.windows(2).find(|pair| pair[1].start() <= pair[0].end()) {
             Some(pair) => Err(reader.wrong(Problem::Twice(pair[1].start().to_string()), None)),
-            None => Ok(Split { groups, tick: reader.tick(tick)? }),
+            None => Ok(Partition { groups, tick: reader.tick(tick)? }),
         }
     }
 }
 
-fn link<'a>(reader: Reader<'a>, text: &'a str) -> Result<LinkAt, ParseError> {
+fn link<'a>(reader: Reader<'a>, text: &'a str) -> Result<LinkFault, ParseError> {
     let (ends, tick) = reader.halves(text, '@', TICK)?;
     let (from, to) = reader.halves(ends, '-', "`-` and the other end")?;
     let ends = (reader.position(from)?, reader.position(to)?);
     if ends.0 == ends.1 {
         return Err(reader.wrong(Problem::OwnLink(format!("{from}-{to}")), None));
     }
-    Ok(LinkAt { ends, tick: reader.tick(tick)? })
+    Ok(LinkFault { ends, tick: reader.tick(tick)? })
 }
 
 fn range(reader: Reader<'_>, piece: &str) -> Result<RangeInclusive<u32>, ParseError> {
@@ -118,4 +119,36 @@ fn range(reader: Reader<'_>, piece: &str) -> Result<RangeInclusive<u32>, ParseEr
         return Err(reader.wrong(Problem::Backwards(piece.to_string()), Some(format!("{to}-{from}"))));
     }
     Ok(range)
+}
+
+impl fmt::Display for NodeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.at, self.tick)
+    }
+}
+
+impl fmt::Display for LinkFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}@{}", self.ends.0, self.ends.1, self.tick)
+    }
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Repair::Link(link) => link.fmt(f),
+            Repair::All { tick } => write!(f, "all@{tick}"),
+        }
+    }
+}
+
+impl fmt::Display for Partition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let range = |range: &RangeInclusive<u32>| match (range.start(), range.end()) {
+            (start, end) if start == end => start.to_string(),
+            (start, end) => format!("{start}-{end}"),
+        };
+        let group = |group: &Vec<_>| group.iter().map(range).collect::<Vec<_>>().join(",");
+        write!(f, "{}@{}", self.groups.iter().map(group).collect::<Vec<_>>().join("/"), self.tick)
+    }
 }

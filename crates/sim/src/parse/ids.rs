@@ -1,4 +1,4 @@
-//! Ids, values and votes: lists, files of them, and orders with a name.
+//! Ids, values and votes: lists, files and named orders.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -7,16 +7,16 @@ use hustings_protocol::Value;
 
 use super::{MAX_NODES, ParseError, Problem, Reader};
 
-/// `--ids`: where ids come from.
+/// The ids of the nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ids {
-    /// These, by position.
+    /// A list, by position.
     List(Vec<u64>),
-    /// Those in a file.
+    /// The contents of a file.
     File(PathBuf),
-    /// Rising clockwise.
+    /// Ascending with the positions.
     Ascending,
-    /// Falling clockwise.
+    /// Descending with the positions.
     Descending,
     /// Shuffled by the seed.
     Random,
@@ -47,12 +47,12 @@ impl FromStr for Ids {
     }
 }
 
-/// `--values`: what is compared before the ids.
+/// Values that rank nodes before their ids do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Values {
-    /// These, by position.
+    /// A list, by position.
     List(Vec<Value>),
-    /// Those in a file.
+    /// The contents of a file.
     File(PathBuf),
 }
 
@@ -70,7 +70,7 @@ impl FromStr for Values {
     }
 }
 
-/// `--votes`: who votes for whom, by position.
+/// Pairs of a voter and the position it votes for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Votes(pub Vec<(u32, u32)>);
 
@@ -96,12 +96,12 @@ impl FromStr for Votes {
 }
 
 /// The ids in a file's text: whole numbers between commas, spaces or line ends; `#` begins a comment.
-pub fn numbers_in_file(text: &str) -> Result<Vec<u64>, ParseError> {
+pub(crate) fn numbers_in_file(text: &str) -> Result<Vec<u64>, ParseError> {
     listed(text, "whole numbers between commas, spaces or line ends", |reader, piece| reader.whole(piece, 0, u64::MAX))
 }
 
 /// The values in a file's text: finite numbers, as in [`numbers_in_file`].
-pub fn values_in_file(text: &str) -> Result<Vec<Value>, ParseError> {
+pub(crate) fn values_in_file(text: &str) -> Result<Vec<Value>, ParseError> {
     listed(text, "finite numbers between commas, spaces or line ends", value)
 }
 
@@ -113,7 +113,7 @@ fn listed<T>(
     let mut items = Vec::new();
     let without_comments = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     for piece in without_comments.flat_map(|line| line.split([',', ' ', '\t', ';'])).filter(|piece| !piece.is_empty()) {
-        // Not the whole file: an error should not carry it about.
+        // The error carries one entry, not the whole file.
         let reader = Reader::new(piece, allowed);
         if items.len() as u64 == MAX_NODES {
             return Err(reader.wrong(

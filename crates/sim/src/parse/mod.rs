@@ -1,8 +1,8 @@
-//! From text to the parts of a scenario: what the command line and experiment files share.
+//! Parses the values of fields from text, as command lines and experiment files contain them.
 //!
-//! Every reader takes one option's text and gives a value or a [`ParseError`] that names the piece that is wrong, what
-//! is wrong with it, what is allowed and, where there is one, the nearest allowed text. Nothing here touches files, and
-//! every number and list is bounded.
+//! Every function returns a value or a [`ParseError`] that names the wrong part of the text, the problem, what is
+//! allowed and, where there is one, the closest text that is allowed. Nothing here reads files, and all numbers and
+//! lists are bounded.
 
 mod cheats;
 mod faults;
@@ -14,69 +14,70 @@ mod starts;
 use std::fmt;
 use std::str::FromStr;
 
-pub use cheats::CheatAt;
-pub use faults::{Healing, LinkAt, NodeAt, Split};
-pub use ids::{Ids, Values, Votes, numbers_in_file, values_in_file};
+pub use cheats::NodeCheat;
+pub use faults::{LinkFault, NodeFault, Partition, Repair};
+pub use ids::{Ids, Values, Votes};
+pub(crate) use ids::{numbers_in_file, values_in_file};
 pub use nearest::nearest;
-pub use settings::{bandwidth, best, node_count, probability, seed, thread_count, tick};
+pub use settings::{bandwidth, best, flag, node_count, probability, seed, thread_count, tick};
 pub use starts::Starts;
 
-/// The most nodes a scenario may have.
+/// The maximum number of nodes of a scenario.
 pub const MAX_NODES: u64 = 100_000_000;
 
-/// The last tick that can be named.
-pub const MAX_TICK: u64 = 1_000_000_000_000;
+/// The maximum tick.
+pub(crate) const MAX_TICK: u64 = 1_000_000_000_000;
 
-/// The longest delay that can be asked for, in ticks.
-pub const MAX_DELAY: u64 = 1_000_000_000;
+/// The maximum delay, in ticks.
+pub(crate) const MAX_DELAY: u64 = 1_000_000_000;
 
-/// Text that is not what the option takes.
+/// Text that is not a value of the field.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{problem}; allowed: {allowed}")]
 pub struct ParseError {
-    /// The whole text of the option.
+    /// The whole text.
     pub text: String,
     /// What is wrong with it.
     pub problem: Problem,
-    /// What may be given.
+    /// What is allowed.
     pub allowed: &'static str,
-    /// The allowed text that comes nearest.
+    /// The closest text that is allowed.
     pub nearest: Option<String>,
 }
 
 /// What is wrong with a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Problem {
-    /// There is nothing where something is needed.
+    /// A part that must not be empty.
     Empty,
-    /// A word that means nothing here.
+    /// An unknown word.
     Unknown(String),
-    /// A piece that is no whole number.
+    /// A part that is not a whole number.
     NotWhole(String),
-    /// A piece that is no finite number.
+    /// A part that is not a finite number.
     NotFinite(String),
-    /// A number below the least.
+    /// A number below the minimum.
     TooSmall {
         /// The number.
         piece: String,
-        /// The least that is allowed.
+        /// The minimum.
         least: String,
     },
-    /// A number above the greatest.
+    /// A number above the maximum.
     TooGreat {
         /// The number.
         piece: String,
-        /// The greatest that is allowed.
+        /// The maximum.
         most: String,
     },
-    /// A piece without its second half.
+    /// A part without its second half.
     Lacks {
-        /// The piece.
+        /// The part.
         piece: String,
         /// What should follow.
         what: &'static str,
     },
-    /// A piece that is given twice.
+    /// A part that is given twice.
     Twice(String),
     /// A range that ends before it begins.
     Backwards(String),
@@ -101,7 +102,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Text for a message: at most 40 characters of it, control characters made visible.
+/// Text to quote in a message: at most 40 characters, with control characters escaped.
 pub fn short(text: &str) -> String {
     let mut shown: String = text.chars().take(40).flat_map(char::escape_debug).collect();
     if text.chars().nth(40).is_some() {
@@ -110,31 +111,33 @@ pub fn short(text: &str) -> String {
     shown
 }
 
-/// One option's text on its way to a value: makes the errors.
+/// Parses the parts of a text, and makes errors that carry the whole text.
 #[derive(Clone, Copy)]
-struct Reader<'a> {
+pub struct Reader<'a> {
     text: &'a str,
     allowed: &'static str,
 }
 
 impl<'a> Reader<'a> {
-    fn new(text: &'a str, allowed: &'static str) -> Self {
+    /// A reader of a text; `allowed` says what errors suggest.
+    pub fn new(text: &'a str, allowed: &'static str) -> Self {
         Reader { text, allowed }
     }
 
-    fn wrong(self, problem: Problem, nearest: Option<String>) -> ParseError {
+    /// The error about a problem.
+    pub fn wrong(self, problem: Problem, nearest: Option<String>) -> ParseError {
         ParseError { text: self.text.to_string(), problem, allowed: self.allowed, nearest }
     }
 
-    /// A word that is none of those known.
-    fn unknown(self, word: &str, known: &[&str]) -> ParseError {
+    /// The error about an unknown word.
+    pub fn unknown(self, word: &str, known: &[&str]) -> ParseError {
         if word.is_empty() {
             return self.wrong(Problem::Empty, None);
         }
         self.wrong(Problem::Unknown(word.to_string()), nearest(word, known.iter().copied()).map(str::to_string))
     }
 
-    /// A word with something after a colon, where the word is none of those known. What follows is kept if it will do.
+    /// The error about an unknown word before a colon. The suggestion keeps what follows the colon if that is valid.
     fn unknown_with<T: FromStr>(self, word: &str, rest: Option<&str>, examples: &[&'static str]) -> ParseError {
         if self.text.is_empty() {
             return self.wrong(Problem::Empty, None);
@@ -149,7 +152,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A whole number within bounds.
-    fn whole(self, piece: &str, least: u64, most: u64) -> Result<u64, ParseError> {
+    pub fn whole(self, piece: &str, least: u64, most: u64) -> Result<u64, ParseError> {
         if piece.is_empty() {
             return Err(self.wrong(Problem::Empty, None));
         }
@@ -158,7 +161,7 @@ impl<'a> Reader<'a> {
             Ok(number) if number < least => Err(self.too_small(piece, &least)),
             Ok(number) if number > most => Err(self.too_great(piece, &most)),
             Ok(number) => Ok(number),
-            // All digits and yet no number: it does not fit.
+            // Only digits, and yet not a number: it does not fit.
             Err(_) if digits => Err(self.too_great(piece, &most)),
             Err(_) if piece.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok()) => {
                 Err(self.too_small(piece, &least))
@@ -186,7 +189,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Two halves around a sign, the second of which must be there.
+    /// Splits a part at a sign, which must be there.
     fn halves(self, piece: &'a str, sign: char, what: &'static str) -> Result<(&'a str, &'a str), ParseError> {
         if piece.is_empty() {
             return Err(self.wrong(Problem::Empty, None));

@@ -1,5 +1,6 @@
-//! The small settings: delays, probabilities, words.
+//! Settings that are a number or a word: delays, probabilities, ways of noticing a dead leader.
 
+use std::fmt;
 use std::str::FromStr;
 
 use hustings_protocol::Best;
@@ -57,7 +58,7 @@ fn positive(reader: Reader<'_>, piece: &str) -> Result<f64, ParseError> {
     }
 }
 
-/// Smaller means and shapes are no delays that anybody can tell from this.
+/// The least mean and shape of a delay; smaller ones make no observable difference.
 const SMALLEST: f64 = 0.001;
 
 const NOTICE: &str = "`oracle`, `poll:K`, `heartbeat:K` or `term:K`, with K ticks";
@@ -87,6 +88,17 @@ impl FromStr for Notice {
     }
 }
 
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::Oracle => f.write_str("oracle"),
+            Notice::Poll(ticks) => write!(f, "poll:{ticks}"),
+            Notice::Heartbeat(ticks) => write!(f, "heartbeat:{ticks}"),
+            Notice::Term(ticks) => write!(f, "term:{ticks}"),
+        }
+    }
+}
+
 impl FromStr for Medium {
     type Err = ParseError;
 
@@ -99,7 +111,7 @@ impl FromStr for Medium {
     }
 }
 
-/// `--best`: which end of the order wins.
+/// Whether the greatest or the least rank wins: `max` or `min`.
 pub fn best(text: &str) -> Result<Best, ParseError> {
     match text {
         "max" => Ok(Best::Max),
@@ -108,38 +120,47 @@ pub fn best(text: &str) -> Result<Best, ParseError> {
     }
 }
 
-/// `--loss`, `--duplicate`: a number from 0 to 1.
+/// A switch: `true` or `false`.
+pub fn flag(text: &str) -> Result<bool, ParseError> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Reader::new(text, "`true` or `false`").unknown(text, &["true", "false"])),
+    }
+}
+
+/// A probability, from 0 to 1.
 pub fn probability(text: &str) -> Result<f64, ParseError> {
     let reader = Reader::new(text, "a probability, from 0 to 1");
     match reader.finite(text)? {
         number if number < 0.0 => Err(reader.too_small(text, &0)),
         number if number > 1.0 => Err(reader.too_great(text, &1)),
-        // Not -0: it would show.
+        // Adding 0 turns -0 into 0.
         number => Ok(number + 0.0),
     }
 }
 
-/// `--bandwidth`: messages per tick.
+/// A number of messages per tick.
 pub fn bandwidth(text: &str) -> Result<u64, ParseError> {
     Reader::new(text, "messages per tick, from 1 on").whole(text, 1, u64::MAX)
 }
 
-/// `--nodes`.
+/// A number of nodes.
 pub fn node_count(text: &str) -> Result<u32, ParseError> {
     Reader::new(text, "a whole number from 1 to 100000000").whole(text, 1, MAX_NODES).map(|count| count as u32)
 }
 
-/// `--threads`.
+/// A number of threads.
 pub fn thread_count(text: &str) -> Result<usize, ParseError> {
     Reader::new(text, "a whole number from 1 to 256").whole(text, 1, 256).map(|count| count as usize)
 }
 
-/// `--until`: a tick.
+/// A tick.
 pub fn tick(text: &str) -> Result<u64, ParseError> {
     Reader::new(text, "a whole number from 0 to 1000000000000").tick(text)
 }
 
-/// `--seed`.
+/// A seed.
 pub fn seed(text: &str) -> Result<u64, ParseError> {
     Reader::new(text, "a whole number from 0 to 18446744073709551615").whole(text, 0, u64::MAX)
 }

@@ -1,20 +1,20 @@
-//! `--initiators`: who starts, and when.
+//! The initiators: the nodes that start, and when.
 
 use std::str::FromStr;
 
 use super::{MAX_NODES, ParseError, Problem, Reader};
 use crate::scenario::Start;
 
-/// Who gets a start signal.
+/// The nodes that get a start signal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Starts {
     /// Every node that is up at tick 0.
     All,
-    /// Nobody.
+    /// None.
     None,
-    /// So many of the nodes that are up at tick 0, chosen by the seed.
+    /// This number of the nodes that are up at tick 0, chosen by the seed.
     Random(u32),
-    /// These, ascending by tick, then position.
+    /// A list, ascending by tick, then position.
     List(Vec<Start>),
 }
 

@@ -62,17 +62,17 @@ fn initiators_may_start_later() {
 
 #[test]
 fn faults_have_a_place_and_a_tick() {
-    assert_eq!("3@10".parse(), Ok(NodeAt { at: 3, tick: 10 }));
-    assert_eq!(wrong("3".parse::<NodeAt>()), far("`3` lacks `@` and a tick"));
-    assert_eq!(wrong("3@x".parse::<NodeAt>()), far("`x` is not a whole number"));
-    assert_eq!("0-1@4".parse(), Ok(LinkAt { ends: (0, 1), tick: 4 }));
-    assert_eq!(wrong("0@4".parse::<LinkAt>()), far("`0` lacks `-` and the other end"));
-    assert_eq!(wrong("2-2@4".parse::<LinkAt>()), far("`2-2` leads from a node to itself"));
-    assert_eq!("all@9".parse(), Ok(Healing::All { tick: 9 }));
-    assert_eq!(wrong("all".parse::<Healing>()), far("`all` lacks `@` and a tick"));
-    assert_eq!("0-3,8/4-7@2".parse(), Ok(Split { groups: vec![vec![0..=3, 8..=8], vec![4..=7]], tick: 2 }));
-    assert_eq!(wrong("0-3/3-7@2".parse::<Split>()), far("`3` is given twice"));
-    assert_eq!(wrong("3-0@2".parse::<Split>()), near("the range `3-0` ends before it begins", "0-3"));
+    assert_eq!("3@10".parse(), Ok(NodeFault { at: 3, tick: 10 }));
+    assert_eq!(wrong("3".parse::<NodeFault>()), far("`3` lacks `@` and a tick"));
+    assert_eq!(wrong("3@x".parse::<NodeFault>()), far("`x` is not a whole number"));
+    assert_eq!("0-1@4".parse(), Ok(LinkFault { ends: (0, 1), tick: 4 }));
+    assert_eq!(wrong("0@4".parse::<LinkFault>()), far("`0` lacks `-` and the other end"));
+    assert_eq!(wrong("2-2@4".parse::<LinkFault>()), far("`2-2` leads from a node to itself"));
+    assert_eq!("all@9".parse(), Ok(Repair::All { tick: 9 }));
+    assert_eq!(wrong("all".parse::<Repair>()), far("`all` lacks `@` and a tick"));
+    assert_eq!("0-3,8/4-7@2".parse(), Ok(Partition { groups: vec![vec![0..=3, 8..=8], vec![4..=7]], tick: 2 }));
+    assert_eq!(wrong("0-3/3-7@2".parse::<Partition>()), far("`3` is given twice"));
+    assert_eq!(wrong("3-0@2".parse::<Partition>()), near("the range `3-0` ends before it begins", "0-3"));
 }
 
 #[test]
@@ -118,16 +118,17 @@ proptest! {
         check(&text, str::parse::<Ids>);
         check(&text, str::parse::<Values>);
         check(&text, str::parse::<Votes>);
-        check(&text, str::parse::<CheatAt>);
+        check(&text, str::parse::<NodeCheat>);
         check(&text, str::parse::<Starts>);
-        check(&text, str::parse::<NodeAt>);
-        check(&text, str::parse::<LinkAt>);
-        check(&text, str::parse::<Healing>);
-        check(&text, str::parse::<Split>);
+        check(&text, str::parse::<NodeFault>);
+        check(&text, str::parse::<LinkFault>);
+        check(&text, str::parse::<Repair>);
+        check(&text, str::parse::<Partition>);
         check(&text, str::parse::<Delay>);
         check(&text, str::parse::<Notice>);
         check(&text, str::parse::<Medium>);
         check(&text, best);
+        check(&text, flag);
         check(&text, probability);
         check(&text, bandwidth);
         check(&text, node_count);

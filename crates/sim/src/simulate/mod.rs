@@ -1,23 +1,24 @@
-//! From a request to a result: [`Request`] is what was asked for, [`Request::scenario`] checks and builds it,
-//! [`simulate`] runs it.
+//! From a specification to a result: [`ElectionSpec`] says what the election is, [`ElectionSpec::build`] checks it and
+//! builds a scenario, [`simulate`] runs that.
 //!
-//! Everything is generic over the [`Algorithm`], so one from a crate of its own runs just like those of the catalogue:
+//! Everything is generic over the [`Algorithm`], so one from another crate runs just like those of the catalogue:
 //!
 //! ```
 //! use hustings_algorithms::{Algorithm, NoParams, ring::ChangRoberts};
-//! use hustings_sim::simulate::{Request, simulate};
+//! use hustings_sim::simulate::{ElectionSpec, simulate};
 //!
-//! let request = Request { nodes: Some(64), ids: Some("descending".parse()?), ..Request::default() };
-//! let planned = request.scenario(&ChangRoberts::ABOUT)?;
-//! let outcome = simulate::<ChangRoberts>(&NoParams, &planned.scenario);
+//! let spec = ElectionSpec { nodes: Some(64), ids: Some("descending".parse()?), ..ElectionSpec::default() };
+//! let built = spec.build(&ChangRoberts::ABOUT)?;
+//! let outcome = simulate::<ChangRoberts>(&NoParams, &built.scenario);
 //! assert_eq!(outcome.by_kind, [2080, 64]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod plan;
+mod build;
+mod error;
+mod field;
 mod recorded;
-mod refusal;
-mod request;
+mod spec;
 mod timeline;
 
 use std::collections::BTreeMap;
@@ -36,20 +37,21 @@ use crate::scenario::{Delay, Medium, Notice, Scenario};
 use crate::trace::file::{Header, TraceWriter};
 use crate::trace::{self, Format, Names, Observer, Stream};
 
-pub use recorded::{ReplayRefusal, Replayed, replayed};
-pub use refusal::{Refusal, Warning};
-pub use request::{Planned, Request};
+pub use error::{SpecError, SpecProblem, Warning};
+pub use field::{Field, FieldError, FieldRef};
+pub use recorded::{ReplayFileError, Replayed, replayed};
+pub use spec::{BuiltScenario, ElectionSpec};
 
-/// Runs an election: with the fast engine where it suits, else with the general one.
+/// Runs an election, with the fast engine where it supports the scenario and with the general one otherwise.
 ///
-/// The fast engine is compiled for the algorithm's own kind of network and for plain ids; the general one only once for
-/// all.
+/// The fast engine is compiled for the algorithm's own kind of network and for plain ids. The general one is compiled
+/// once.
 pub fn simulate<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Outcome {
     let is_plain = scenario.values.is_none() && scenario.best == Best::Max && !scenario.runs;
     if is_plain && fast::supports(scenario) {
         let ranks = plain_ranks(scenario);
         let protocol = A::protocol::<Id>(params, &setting(scenario, &ranks));
-        // It may find on the way that the protocol asks for more than it can do.
+        // The fast engine gives up if the protocol turns out to need more than it supports.
         let outcome = if const { A::ABOUT.sends_by_map } {
             fast::run_on_mapped_ring::<_, Full>(&protocol, &ranks, scenario)
         } else if const { matches!(A::ABOUT.network, NetworkKind::Ring) } {
@@ -58,13 +60,13 @@ pub fn simulate<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Outcom
             fast::run_on_graph::<_, Full>(&protocol, &ranks, scenario)
         };
         if let Some(mut outcome) = outcome {
-            judge::<A>(&mut outcome);
+            apply_goal::<A>(&mut outcome);
             return outcome;
         }
     }
     let (protocol, ranks) = erased::<A>(params, scenario);
     let mut outcome = observed(&protocol, &ranks, scenario, None);
-    judge::<A>(&mut outcome);
+    apply_goal::<A>(&mut outcome);
     outcome
 }
 
@@ -102,7 +104,7 @@ pub fn simulate_traced<A: Algorithm>(
         }
     };
     traced.map(|mut outcome| {
-        judge::<A>(&mut outcome);
+        apply_goal::<A>(&mut outcome);
         outcome
     })
 }
@@ -115,20 +117,20 @@ pub fn simulate_observed<A: Algorithm>(
 ) -> Outcome {
     let (protocol, ranks) = erased::<A>(params, scenario);
     let mut outcome = observed(&protocol, &ranks, scenario, Some(observer));
-    judge::<A>(&mut outcome);
+    apply_goal::<A>(&mut outcome);
     outcome
 }
 
-/// Where no leader is wanted, agreement is that all found the same. Fewer than the algorithm takes find nothing: what
-/// they say goes without them.
-fn judge<A: Algorithm>(outcome: &mut Outcome) {
+/// Adjusts the outcome of algorithms that estimate the network's size: agreement then means that all nodes found the
+/// same number. With fewer nodes than the algorithm needs there is no estimate.
+fn apply_goal<A: Algorithm>(outcome: &mut Outcome) {
     if A::ABOUT.goal == Goal::Estimate {
         outcome.estimate = outcome.estimate.filter(|_| outcome.live >= A::ABOUT.min_nodes);
         outcome.agreement = outcome.estimate.is_some();
     }
 }
 
-/// The general engine, on a protocol whose type is hidden: compiled once for all.
+/// Runs the general engine on a type-erased protocol, for which it is compiled once.
 pub fn observed(
     protocol: &DynProtocol,
     ranks: &[DynRank],
@@ -140,14 +142,14 @@ pub fn observed(
     outcome
 }
 
-/// All parameters by name, as they would be typed.
+/// All parameters by name, as [`params`] reads them.
 pub fn described<P: Params>(params: &P) -> BTreeMap<String, String> {
     let value = |name: &'static str| params.get(name).map(|value| (name.to_string(), value));
     P::DESCRIPTIONS.iter().filter_map(|parameter| value(parameter.name)).collect()
 }
 
 /// The algorithm's protocol with the ranks that the scenario needs: plain ids, [`Ranked`] when values are given,
-/// [`Least`] of either when the least wins. For drivers of their own, such as a checker.
+/// [`Least`] of either when the least wins. Meant for other drivers, such as a checker.
 pub fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>) {
     fn with<A: Algorithm, R: Rank>(
         params: &A::Params,
@@ -178,7 +180,7 @@ pub fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (DynProt
     match &scenario.values {
         None => ends::<A, Id>(params, ids, scenario),
         Some(values) => {
-            // An informer outside has no value either; nobody asks for it.
+            // An informer has no value either; nothing reads the one it gets here.
             let values = values.iter().chain(values.first());
             let ranks = ids.into_iter().zip(values).map(|(id, &value)| Ranked { value, id }).collect();
             ends::<A, Ranked>(params, ranks, scenario)
@@ -186,7 +188,7 @@ pub fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (DynProt
     }
 }
 
-/// What the protocol may take from the election.
+/// What the protocol may know about the election beforehand.
 fn setting<'a, R>(scenario: &'a Scenario, ranks: &'a [R]) -> Setting<'a, R> {
     let members = scenario.network.members() as usize;
     Setting {
@@ -197,15 +199,14 @@ fn setting<'a, R>(scenario: &'a Scenario, ranks: &'a [R]) -> Setting<'a, R> {
     }
 }
 
-/// The id of each position. An informer outside has none of its own: it stands under the first one's, and must not
-/// look at it.
+/// The id of each position. An informer outside the ring has no id; it gets the first one, which it must not read.
 fn plain_ranks(scenario: &Scenario) -> Vec<Id> {
     let outside = (scenario.network.size() - scenario.network.members()) as usize;
     scenario.ids.iter().chain(scenario.ids.iter().take(outside)).copied().map(Id).collect()
 }
 
-/// How many messages of each kind the algorithm's formula gives for this very election; `None` where there is no
-/// formula, or the election is not the plain one that formulas are about.
+/// The number of messages of each kind that the algorithm's formula gives for this election; `None` if there is no
+/// formula, or if the election has faults or delays that formulas do not cover.
 pub fn expected<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Option<Vec<u64>> {
     let plain = scenario.faults.is_empty()
         && scenario.delay == Delay::Unit
@@ -231,8 +232,8 @@ pub fn expected<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Option
     A::expect(params, &Instance { order: &order, initiators: &initiators, links, neighbours: network, votes })
 }
 
-/// The order of ranks where those are ids without gaps, as they are unless somebody gives others: then nothing need be
-/// sorted. Many small elections take longer to prepare than to hold.
+/// The order of the ranks if they are ids without gaps, as they are by default. Then nothing needs sorting, which
+/// matters because small elections take longer to prepare than to run.
 fn order_of_ids(scenario: &Scenario) -> Option<Vec<u32>> {
     let ids = &scenario.ids;
     let (least, most) = (*ids.iter().min()?, *ids.iter().max()?);
@@ -241,25 +242,26 @@ fn order_of_ids(scenario: &Scenario) -> Option<Vec<u32>> {
 }
 
 /// The parameters of an algorithm from `name=value` texts.
-pub fn params<A: Algorithm>(texts: &[String]) -> Result<A::Params, Refusal> {
+pub fn params<A: Algorithm>(texts: &[String]) -> Result<A::Params, SpecError> {
     let mut params = A::Params::default();
     let mut seen: Vec<&str> = Vec::new();
-    for text in texts {
+    for (index, text) in texts.iter().enumerate() {
+        let field = |value: &str| FieldRef::entry(Field::Params, index, value);
         let Some((name, value)) = text.split_once('=') else {
-            return Err(Refusal::ParameterForm { text: text.clone() });
+            return Err(SpecProblem::ParamForm.of(field(text)));
         };
         if seen.contains(&name) {
-            return Err(Refusal::ParameterTwice { name: name.to_string() });
+            return Err(SpecProblem::DuplicateParam.of(field(name)));
         }
         seen.push(name);
         params.set(name, value).map_err(|error| {
             let near = match error {
                 ParamError::Unknown { .. } => nearest(name, A::Params::DESCRIPTIONS.iter().map(|one| one.name)),
-                // Where a few words are allowed, they are listed like this.
+                // A choice among a few words is listed with commas.
                 ParamError::BadValue { allowed, .. } => nearest(value, allowed.split(", ")),
             };
             let nearest = near.map(str::to_string);
-            Refusal::Parameter { text: text.clone(), error: Box::new(error), nearest }
+            SpecProblem::Param { error: Box::new(error), nearest }.of(field(text))
         })?;
     }
     Ok(params)

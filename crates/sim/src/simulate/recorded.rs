@@ -1,11 +1,12 @@
-//! A recorded run, replayed: the file says what the election was, and the protocol of today must do what it did then.
+//! Replays a recorded run: the file describes the election, and the protocol must behave as it did when it was
+//! recorded.
 
 use std::io::BufRead;
 
 use hustings_algorithms::{Algorithm, NetworkKind};
 use hustings_protocol::{Record, TraceEvent};
 
-use super::{Refusal, erased, judge, params};
+use super::{SpecError, apply_goal, erased, params};
 use crate::erased::DynMessage;
 use crate::outcome::Outcome;
 use crate::replay::{Replay, ReplayError};
@@ -13,41 +14,41 @@ use crate::scenario::{Fault, FaultKind, Scenario};
 use crate::topology::{GraphError, Network};
 use crate::trace::file::{FileError, TraceFile};
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Replayed<P> {
     /// The algorithm's parameters.
     pub params: P,
-    /// The election, as far as the file tells: delays and chance are in its records only.
+    /// The election, as far as the file describes it: delays and random losses appear in its records only.
     pub scenario: Scenario,
-    /// Worked out anew.
+    /// Recomputed from the records.
     pub outcome: Outcome,
 }
 
 /// A file that cannot be replayed.
 #[derive(Debug, thiserror::Error)]
-pub enum ReplayRefusal {
-    /// It cannot be read, or is no trace.
+pub enum ReplayFileError {
+    /// It cannot be read, or is not a trace.
     #[error(transparent)]
     File(#[from] FileError),
-    /// It is of another algorithm.
+    /// It records another algorithm.
     #[error("this is a run of {found}, not of {wanted}")]
     Algorithm {
-        /// Whose run it is.
+        /// The algorithm it records.
         found: String,
-        /// Whose it should be.
+        /// The algorithm that should replay it.
         wanted: &'static str,
     },
-    /// It is of an algorithm with other parameters.
-    #[error("its parameters are not those of the algorithm: {0}")]
-    Params(Refusal),
-    /// Its links make no graph.
-    #[error("its network is none: {0}")]
+    /// Its parameters are not valid for the algorithm.
+    #[error("its parameters are not valid for the algorithm: {0}")]
+    Params(SpecError),
+    /// Its links are not a valid graph.
+    #[error("its network is not valid: {0}")]
     Graph(#[from] GraphError),
-    /// It is on a network that the algorithm does not run on.
+    /// The algorithm does not run on its network.
     #[error("its network is not one that {0} runs on")]
     Network(&'static str),
-    /// A message in it is none of the algorithm's.
+    /// It contains a message that is not one of the algorithm's.
     #[error("record {number} holds a message that the algorithm does not know: {error}")]
     Message {
         /// Which record.
@@ -55,20 +56,20 @@ pub enum ReplayRefusal {
         /// What is wrong with it.
         error: serde_json::Error,
     },
-    /// It is no run of the algorithm.
+    /// Its records are not a run of the algorithm.
     #[error(transparent)]
     Differs(#[from] ReplayError),
 }
 
 /// Replays a recorded run of the algorithm.
-pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Replayed<A::Params>, ReplayRefusal> {
+pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Replayed<A::Params>, ReplayFileError> {
     let header = file.header().clone();
     let name = A::ABOUT.name;
     if header.algorithm != name {
-        return Err(ReplayRefusal::Algorithm { found: header.algorithm, wanted: name });
+        return Err(ReplayFileError::Algorithm { found: header.algorithm, wanted: name });
     }
     let texts: Vec<String> = header.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let params = params::<A>(&texts).map_err(ReplayRefusal::Params)?;
+    let params = params::<A>(&texts).map_err(ReplayFileError::Params)?;
     let network = header.network.build()?;
     let fits = match (A::ABOUT.network, &network) {
         (NetworkKind::Ring, Network::Ring(ring)) => ring.size > 0,
@@ -81,7 +82,7 @@ pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Repla
         _ => false,
     };
     if !fits {
-        return Err(ReplayRefusal::Network(name));
+        return Err(ReplayFileError::Network(name));
     }
     let mut scenario = Scenario::new(network);
     scenario.ids.clone_from(&header.ids);
@@ -90,7 +91,7 @@ pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Repla
     (scenario.notice, scenario.runs) = (header.notice, header.runs);
     (scenario.votes, scenario.cheats) = (header.votes.clone(), header.cheats.clone());
     scenario.bandwidth = header.bandwidth;
-    A::check(&params, scenario.network.members()).map_err(|misfit| ReplayRefusal::Params(misfit.into()))?;
+    A::check(&params, scenario.network.members()).map_err(|conflict| ReplayFileError::Params(conflict.into()))?;
     let (protocol, ranks) = erased::<A>(&params, &scenario);
     let setting = header.setting(&scenario.network);
     let mut replay = Replay::new(&protocol, &ranks, &setting)?;
@@ -98,7 +99,7 @@ pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Repla
     for record in file.records() {
         let record: Record<DynMessage> = record?;
         let (number, tick, node) = (record.number, record.tick, record.node);
-        let record = protocol.adopt(record).map_err(|error| ReplayRefusal::Message { number, error })?;
+        let record = protocol.adopt(record).map_err(|error| ReplayFileError::Message { number, error })?;
         let what = match record.what {
             TraceEvent::Crashed => Some(FaultKind::Crash(node)),
             TraceEvent::Recovered => Some(FaultKind::Recover(node)),
@@ -111,7 +112,7 @@ pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Repla
     }
     let mut outcome = replay.finish();
     outcome.by_kind.truncate(protocol.kinds().len());
-    judge::<A>(&mut outcome);
+    apply_goal::<A>(&mut outcome);
     scenario.faults = faults;
     Ok(Replayed { params, scenario, outcome })
 }

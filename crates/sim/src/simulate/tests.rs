@@ -7,16 +7,16 @@ use crate::parse::Starts;
 use crate::scenario::{FaultKind, Start};
 use crate::trace::file::{Limits, TraceFile};
 
-fn ring(nodes: u32) -> Request {
-    Request { nodes: Some(nodes), ..Request::default() }
+fn ring(nodes: u32) -> ElectionSpec {
+    ElectionSpec { nodes: Some(nodes), ..ElectionSpec::default() }
 }
 
-fn scenario(request: &Request) -> Scenario {
-    request.scenario(&ChangRoberts::ABOUT).expect("the request is sound").scenario
+fn scenario(spec: &ElectionSpec) -> Scenario {
+    spec.build(&ChangRoberts::ABOUT).expect("the specification is valid").scenario
 }
 
-fn refused(request: &Request) -> String {
-    request.scenario(&ChangRoberts::ABOUT).expect_err("the request makes no sense").to_string()
+fn rejected(spec: &ElectionSpec) -> String {
+    spec.build(&ChangRoberts::ABOUT).expect_err("the specification is invalid").to_string()
 }
 
 fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
@@ -25,7 +25,7 @@ fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
 
 #[test]
 fn defaults_are_eight_nodes_whose_ids_are_their_positions() {
-    let scenario = scenario(&Request::default());
+    let scenario = scenario(&ElectionSpec::default());
     assert_eq!(scenario.ids, [0, 1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(scenario.starts.len(), 8);
     assert_eq!(scenario.until, 10_800);
@@ -33,99 +33,96 @@ fn defaults_are_eight_nodes_whose_ids_are_their_positions() {
 
 #[test]
 fn lists_say_how_many_nodes_there_are() {
-    assert_eq!(scenario(&Request { ids: Some(read("5,3,9")), ..Request::default() }).network.size(), 3);
-    assert_eq!(scenario(&Request { values: Some(read("5,3")), ..Request::default() }).network.size(), 2);
-    let request = Request { ids: Some(read("5,3,9")), ..ring(4) };
-    assert_eq!(refused(&request), "--ids means 3 nodes, but --nodes 4 says 4");
-    let request = Request { ids: Some(read("5,3,5")), ..Request::default() };
-    assert_eq!(refused(&request), "--ids: positions 0 and 2 both have the id 5; all ids must be different");
+    assert_eq!(scenario(&ElectionSpec { ids: Some(read("5,3,9")), ..ElectionSpec::default() }).network.size(), 3);
+    assert_eq!(scenario(&ElectionSpec { values: Some(read("5,3")), ..ElectionSpec::default() }).network.size(), 2);
+    let spec = ElectionSpec { ids: Some(read("5,3,9")), ..ring(4) };
+    assert_eq!(rejected(&spec), "ids means 3 nodes, but nodes says 4");
+    let spec = ElectionSpec { ids: Some(read("5,3,5")), ..ElectionSpec::default() };
+    assert_eq!(rejected(&spec), "ids: positions 0 and 2 both have the id 5; all ids must be different");
 }
 
 #[test]
 fn random_ids_are_a_permutation_that_the_seed_decides() {
-    let request = |seed| Request { ids: Some(read("random")), seed, ..ring(50) };
-    let mut ids = scenario(&request(1)).ids;
-    assert_eq!(ids, scenario(&request(1)).ids);
-    assert_ne!(ids, scenario(&request(2)).ids);
+    let spec = |seed| ElectionSpec { ids: Some(read("random")), seed, ..ring(50) };
+    let mut ids = scenario(&spec(1)).ids;
+    assert_eq!(ids, scenario(&spec(1)).ids);
+    assert_ne!(ids, scenario(&spec(2)).ids);
     ids.sort_unstable();
     assert_eq!(ids, (0..50).collect::<Vec<_>>());
 }
 
 #[test]
 fn those_who_are_down_at_the_start_do_not_start() {
-    let request = Request { crashes: vec![read("0@0")], joins: vec![read("2@9")], ..ring(4) };
+    let spec = ElectionSpec { crashes: vec![read("0@0")], joins: vec![read("2@9")], ..ring(4) };
     let starts = |initiators: &str| -> Vec<u32> {
-        let request = Request { initiators: Some(read(initiators)), ..request.clone() };
-        scenario(&request).starts.iter().map(|start| start.at).collect()
+        let spec = ElectionSpec { initiators: Some(read(initiators)), ..spec.clone() };
+        scenario(&spec).starts.iter().map(|start| start.at).collect()
     };
     assert_eq!(starts("all"), [1, 3]);
     assert_eq!(starts("random:2"), [1, 3]);
     assert!(starts("none").is_empty());
-    let request = Request { initiators: Some(Starts::Random(3)), ..request };
-    assert_eq!(
-        refused(&request),
-        "--initiators random:3: only 2 nodes are up at tick 0; allowed: random:1 to random:2"
-    );
+    let spec = ElectionSpec { initiators: Some(Starts::Random(3)), ..spec };
+    assert_eq!(rejected(&spec), "initiators: only 2 nodes are up at tick 0; allowed: random:1 to random:2");
 }
 
 #[test]
 fn a_start_signal_for_a_dead_node_is_allowed_and_pointed_out() {
-    let request = Request { crashes: vec![read("1@3")], initiators: Some(read("1@2,1@5")), ..ring(4) };
-    let planned = request.scenario(&ChangRoberts::ABOUT).expect("it is allowed");
-    assert_eq!(planned.scenario.starts, [Start { at: 1, tick: 2 }, Start { at: 1, tick: 5 }]);
-    assert_eq!(planned.warnings, [Warning::DeadStarter { at: 1, tick: 5 }]);
+    let spec = ElectionSpec { crashes: vec![read("1@3")], initiators: Some(read("1@2,1@5")), ..ring(4) };
+    let built = spec.build(&ChangRoberts::ABOUT).expect("it is allowed");
+    assert_eq!(built.scenario.starts, [Start { at: 1, tick: 2 }, Start { at: 1, tick: 5 }]);
+    assert_eq!(built.warnings, [Warning::InitiatorDown { at: 1, tick: 5 }]);
 }
 
 #[test]
 fn nodes_go_down_and_up_in_turn() {
-    let sound = Request { crashes: vec![read("1@3"), read("1@8")], recoveries: vec![read("1@5")], ..ring(4) };
+    let sound = ElectionSpec { crashes: vec![read("1@3"), read("1@8")], recoveries: vec![read("1@5")], ..ring(4) };
     let kinds: Vec<FaultKind> = scenario(&sound).faults.into_iter().map(|fault| fault.what).collect();
     assert_eq!(kinds, [FaultKind::Crash(1), FaultKind::Recover(1), FaultKind::Crash(1)]);
-    let twice = Request { crashes: vec![read("1@3"), read("1@8")], ..ring(4) };
-    assert_eq!(refused(&twice), "--crash 1@8: position 1 is down then; allowed: a node that is up");
-    let up = Request { recoveries: vec![read("1@3")], ..ring(4) };
-    assert_eq!(refused(&up), "--recover 1@3: position 1 is up then; allowed: a node that is down");
-    let at_once = Request { crashes: vec![read("1@3")], recoveries: vec![read("1@3")], ..ring(4) };
-    assert!(refused(&at_once).contains("another change at tick 3"));
-    let late = Request { crashes: vec![read("1@3")], until: Some(2), ..ring(4) };
-    assert_eq!(refused(&late), "--crash 1@3: the last tick is 2; allowed: ticks 0 to 2");
-    let joined = Request { crashes: vec![read("1@3")], joins: vec![read("1@5")], ..ring(4) };
-    assert_eq!(refused(&joined), "--crash 1@3: position 1 is down then; allowed: a node that is up");
-    let again = Request { joins: vec![read("1@3"), read("1@5")], ..ring(4) };
-    assert!(refused(&again).contains("known already"));
+    let twice = ElectionSpec { crashes: vec![read("1@3"), read("1@8")], ..ring(4) };
+    assert_eq!(rejected(&twice), "crashes[1]: position 1 is down then; allowed: a node that is up");
+    let up = ElectionSpec { recoveries: vec![read("1@3")], ..ring(4) };
+    assert_eq!(rejected(&up), "recoveries[0]: position 1 is up then; allowed: a node that is down");
+    let at_once = ElectionSpec { crashes: vec![read("1@3")], recoveries: vec![read("1@3")], ..ring(4) };
+    assert!(rejected(&at_once).contains("another change at tick 3"));
+    let late = ElectionSpec { crashes: vec![read("1@3")], until: Some(2), ..ring(4) };
+    assert_eq!(rejected(&late), "crashes[0]: the last tick is 2; allowed: ticks 0 to 2");
+    let joined = ElectionSpec { crashes: vec![read("1@3")], joins: vec![read("1@5")], ..ring(4) };
+    assert_eq!(rejected(&joined), "crashes[0]: position 1 is down then; allowed: a node that is up");
+    let again = ElectionSpec { joins: vec![read("1@3"), read("1@5")], ..ring(4) };
+    assert!(rejected(&again).contains("known already"));
 }
 
 #[test]
 fn links_are_cut_and_mended_in_turn() {
     let sound =
-        Request { cuts: vec![read("0-3@2"), read("1-0@2")], heals: vec![read("3-0@4"), read("all@5")], ..ring(4) };
+        ElectionSpec { cuts: vec![read("0-3@2"), read("1-0@2")], heals: vec![read("3-0@4"), read("all@5")], ..ring(4) };
     assert_eq!(scenario(&sound).faults.len(), 4);
-    let none = Request { cuts: vec![read("0-2@2")], ..ring(4) };
-    assert_eq!(refused(&none), "--cut 0-2@2: positions 0 and 2 are not linked; allowed: neighbours, such as 0-1");
-    let twice = Request { cuts: vec![read("0-1@2"), read("1-0@3")], ..ring(4) };
-    assert_eq!(refused(&twice), "--cut 1-0@3: the link is cut then; allowed: a link that is whole");
-    let whole = Request { heals: vec![read("0-1@2")], ..ring(4) };
-    assert_eq!(refused(&whole), "--heal 0-1@2: the link is whole then; allowed: a link that is cut");
+    let none = ElectionSpec { cuts: vec![read("0-2@2")], ..ring(4) };
+    assert_eq!(rejected(&none), "cuts[0]: positions 0 and 2 are not linked; allowed: neighbours, such as 0-1");
+    let twice = ElectionSpec { cuts: vec![read("0-1@2"), read("1-0@3")], ..ring(4) };
+    assert_eq!(rejected(&twice), "cuts[1]: the link is cut then; allowed: a link that is whole");
+    let whole = ElectionSpec { heals: vec![read("0-1@2")], ..ring(4) };
+    assert_eq!(rejected(&whole), "heals[0]: the link is whole then; allowed: a link that is cut");
 }
 
 #[test]
 fn a_partition_puts_the_rest_in_a_group_of_its_own() {
-    let split = Request { partitions: vec![read("0-1,5/2@7")], ..ring(6) };
+    let split = ElectionSpec { partitions: vec![read("0-1,5/2@7")], ..ring(6) };
     assert_eq!(scenario(&split).faults[0].what, FaultKind::Partition(vec![1, 1, 2, 0, 0, 1]));
-    let nothing = Request { partitions: vec![read("0-5@7")], ..ring(6) };
-    assert!(refused(&nothing).contains("all positions are in one group"));
-    let beyond = Request { partitions: vec![read("0-2/3-6@7")], ..ring(6) };
-    assert_eq!(refused(&beyond), "--partition 0-2/3-6@7: there is no position 6; allowed: 0 to 5");
+    let nothing = ElectionSpec { partitions: vec![read("0-5@7")], ..ring(6) };
+    assert!(rejected(&nothing).contains("all positions are in one group"));
+    let beyond = ElectionSpec { partitions: vec![read("0-2/3-6@7")], ..ring(6) };
+    assert_eq!(rejected(&beyond), "partitions[0]: there is no position 6; allowed: 0 to 5");
 }
 
 #[test]
 fn ranks_follow_values_and_the_direction() {
-    let leader = |request: &Request| simulate::<ChangRoberts>(&NoParams, &scenario(request)).leader;
+    let leader = |spec: &ElectionSpec| simulate::<ChangRoberts>(&NoParams, &scenario(spec)).leader;
     assert_eq!(leader(&ring(4)), Some(3));
-    assert_eq!(leader(&Request { best: Best::Min, ..ring(4) }), Some(0));
-    let valued = Request { values: Some(read("1,7.5,7.5,-2")), ..Request::default() };
+    assert_eq!(leader(&ElectionSpec { best: Best::Min, ..ring(4) }), Some(0));
+    let valued = ElectionSpec { values: Some(read("1,7.5,7.5,-2")), ..ElectionSpec::default() };
     assert_eq!(leader(&valued), Some(2));
-    assert_eq!(leader(&Request { best: Best::Min, ..valued }), Some(3));
+    assert_eq!(leader(&ElectionSpec { best: Best::Min, ..valued }), Some(3));
 }
 
 #[test]
@@ -145,9 +142,13 @@ fn a_trace_is_of_the_same_run() {
 
 #[test]
 fn what_was_recorded_can_be_replayed_and_what_was_tampered_with_cannot() {
-    let request =
-        Request { crashes: vec![read("2@3")], recoveries: vec![read("2@9")], values: Some(read("4,1,3,2")), ..ring(4) };
-    let scenario = scenario(&request);
+    let spec = ElectionSpec {
+        crashes: vec![read("2@3")],
+        recoveries: vec![read("2@9")],
+        values: Some(read("4,1,3,2")),
+        ..ring(4)
+    };
+    let scenario = scenario(&spec);
     let mut text = Vec::new();
     let outcome =
         simulate_traced::<ChangRoberts>(&NoParams, &scenario, Format::Jsonl, &mut text).expect("memory takes all");
@@ -158,25 +159,25 @@ fn what_was_recorded_can_be_replayed_and_what_was_tampered_with_cannot() {
     assert_eq!(again.scenario.faults, scenario.faults);
     let text = String::from_utf8(text).expect("JSON is UTF-8");
     let without_a_line: Vec<&str> = text.lines().enumerate().filter(|(at, _)| *at != 5).map(|(_, line)| line).collect();
-    assert!(matches!(replay(without_a_line.join("\n").as_bytes()), Err(ReplayRefusal::Differs(_))));
+    assert!(matches!(replay(without_a_line.join("\n").as_bytes()), Err(ReplayFileError::Differs(_))));
     let another = text.replacen("chang-roberts", "franklin", 1);
-    assert!(matches!(replay(another.as_bytes()), Err(ReplayRefusal::Algorithm { .. })));
+    assert!(matches!(replay(another.as_bytes()), Err(ReplayFileError::Algorithm { .. })));
     let elsewhere = text.replacen(r#""kind":"ring""#, r#""kind":"complete""#, 1);
-    assert!(matches!(replay(elsewhere.as_bytes()), Err(ReplayRefusal::Network(_))));
+    assert!(matches!(replay(elsewhere.as_bytes()), Err(ReplayFileError::Network(_))));
 }
 
 proptest! {
     /// The formula and the engine never heard of each other.
     #[test]
     fn a_plain_election_takes_what_the_formula_says(seed: u64, nodes in 1u32..40, least: bool, starters in 1u32..40) {
-        let request = Request {
+        let spec = ElectionSpec {
             ids: Some(read("random")),
             seed,
             best: if least { Best::Min } else { Best::Max },
             initiators: Some(Starts::Random(starters.min(nodes))),
             ..ring(nodes)
         };
-        let scenario = scenario(&request);
+        let scenario = scenario(&spec);
         let outcome = simulate::<ChangRoberts>(&NoParams, &scenario);
         prop_assert_eq!(Some(outcome.by_kind), expected::<ChangRoberts>(&NoParams, &scenario));
     }

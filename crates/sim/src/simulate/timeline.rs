@@ -1,114 +1,118 @@
-//! What happens to nodes and links, in order, with everything that makes no sense refused.
+//! Everything that happens to nodes and links, in order, with what is impossible rejected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hustings_protocol::Port;
 
-use super::{Refusal, Request};
-use crate::parse::{Healing, LinkAt, NodeAt, Split};
+use super::{ElectionSpec, Field, FieldRef, SpecError, SpecProblem};
+use crate::parse::{LinkFault, NodeFault, Partition, Repair};
 use crate::scenario::{Fault, FaultKind};
 use crate::topology::Network;
 
-/// The most faults and repairs of one scenario.
+/// The maximum number of faults and repairs in one scenario.
 const MAX_FAULTS: usize = 100_000;
 
-/// The checked faults of a request, and who is up when.
+/// The checked faults of a specification, and which nodes are up when.
 pub(super) struct Timeline {
     /// Ascending by tick.
     pub(super) faults: Vec<Fault>,
-    /// For nodes to which something happens: whether they are up before anything does.
-    first: BTreeMap<u32, bool>,
+    /// For nodes with faults: whether they are up before the first one.
+    initially_up: BTreeMap<u32, bool>,
     /// When such nodes come up (true) or go down, ascending by tick.
     changes: BTreeMap<u32, Vec<(u64, bool)>>,
+    /// Links that are cut.
     cut: BTreeSet<(u32, u32)>,
 }
 
-/// One fault on its way through the checks, with the option it came from.
-struct Planned {
+/// A fault that is not checked yet, and the field that it comes from.
+struct Unchecked {
     tick: u64,
-    option: String,
+    field: FieldRef,
     what: FaultKind,
 }
 
 impl Timeline {
-    pub(super) fn new(request: &Request, network: &Network, until: u64) -> Result<Self, Refusal> {
-        let mut planned = Self::gather(request, network)?;
-        if planned.len() > MAX_FAULTS {
-            return Err(Refusal::TooManyFaults { count: planned.len(), most: MAX_FAULTS });
+    pub(super) fn new(spec: &ElectionSpec, network: &Network, until: u64) -> Result<Self, SpecError> {
+        let mut unchecked = Self::collect(spec, network)?;
+        if unchecked.len() > MAX_FAULTS {
+            return Err(SpecProblem::TooManyFaults { count: unchecked.len(), max: MAX_FAULTS }.into());
         }
-        planned.sort_by_key(|planned| planned.tick);
+        unchecked.sort_by_key(|fault| fault.tick);
         let mut timeline = Timeline {
-            faults: Vec::with_capacity(planned.len()),
-            first: request.joins.iter().map(|join| (join.at, false)).collect(),
+            faults: Vec::with_capacity(unchecked.len()),
+            initially_up: spec.joins.iter().map(|join| (join.at, false)).collect(),
             changes: BTreeMap::new(),
             cut: BTreeSet::new(),
         };
-        for Planned { tick, option, what } in planned {
+        for Unchecked { tick, field, what } in unchecked {
             if tick > until {
-                return Err(Refusal::TooLate { option, tick, until });
+                return Err(SpecProblem::AfterEnd { tick, until }.of(field));
             }
-            timeline.check(&option, tick, &what, network)?;
+            timeline.check(&field, tick, &what, network)?;
             timeline.faults.push(Fault { tick, what });
         }
         Ok(timeline)
     }
 
     /// All faults; those of one tick in the order in which they take effect: nodes, repairs of links, cuts.
-    fn gather(request: &Request, network: &Network) -> Result<Vec<Planned>, Refusal> {
-        let node = |name: &'static str, make: fn(u32) -> FaultKind| {
-            move |&NodeAt { at, tick }: &NodeAt| Planned {
-                tick,
-                option: format!("--{name} {at}@{tick}"),
-                what: make(at),
-            }
-        };
-        let link = |name: &'static str, make: fn(u32, u32) -> FaultKind| {
-            move |&LinkAt { ends: (from, to), tick }: &LinkAt| Planned {
-                tick,
-                option: format!("--{name} {from}-{to}@{tick}"),
-                what: make(from, to),
-            }
-        };
-        let mut planned: Vec<Planned> = Vec::new();
-        planned.extend(request.crashes.iter().map(node("crash", FaultKind::Crash)));
-        planned.extend(request.recoveries.iter().map(node("recover", FaultKind::Recover)));
-        planned.extend(request.joins.iter().map(node("join", FaultKind::Join)));
-        planned.extend(request.retirements.iter().map(node("retire", FaultKind::Retire)));
-        planned.extend(request.heals.iter().map(|heal| match heal {
-            Healing::Link(at) => link("heal", FaultKind::Heal)(at),
-            Healing::All { tick } => {
-                Planned { tick: *tick, option: format!("--heal all@{tick}"), what: FaultKind::HealAll }
-            }
-        }));
-        planned.extend(request.cuts.iter().map(link("cut", FaultKind::Cut)));
-        for split in &request.partitions {
-            planned.push(partition(split, network.size())?);
+    fn collect(spec: &ElectionSpec, network: &Network) -> Result<Vec<Unchecked>, SpecError> {
+        type NodeList<'a> = (Field, &'a [NodeFault], fn(u32) -> FaultKind);
+        let nodes: [NodeList<'_>; 4] = [
+            (Field::Crashes, &spec.crashes, FaultKind::Crash),
+            (Field::Recoveries, &spec.recoveries, FaultKind::Recover),
+            (Field::Joins, &spec.joins, FaultKind::Join),
+            (Field::Retirements, &spec.retirements, FaultKind::Retire),
+        ];
+        let mut unchecked: Vec<Unchecked> = Vec::new();
+        for (field, faults, kind) in nodes {
+            unchecked.extend(faults.iter().enumerate().map(|(index, fault)| Unchecked {
+                tick: fault.tick,
+                field: FieldRef::entry(field, index, fault),
+                what: kind(fault.at),
+            }));
         }
-        Ok(planned)
+        unchecked.extend(spec.heals.iter().enumerate().map(|(index, repair)| {
+            let (tick, what) = match *repair {
+                Repair::Link(LinkFault { ends: (from, to), tick }) => (tick, FaultKind::Heal(from, to)),
+                Repair::All { tick } => (tick, FaultKind::HealAll),
+            };
+            Unchecked { tick, field: FieldRef::entry(Field::Heals, index, repair), what }
+        }));
+        unchecked.extend(spec.cuts.iter().enumerate().map(|(index, cut)| Unchecked {
+            tick: cut.tick,
+            field: FieldRef::entry(Field::Cuts, index, cut),
+            what: FaultKind::Cut(cut.ends.0, cut.ends.1),
+        }));
+        for (index, partition) in spec.partitions.iter().enumerate() {
+            let field = FieldRef::entry(Field::Partitions, index, partition);
+            let what = FaultKind::Partition(groups(&field, partition, network.size())?);
+            unchecked.push(Unchecked { tick: partition.tick, field, what });
+        }
+        Ok(unchecked)
     }
 
-    fn check(&mut self, option: &str, tick: u64, what: &FaultKind, network: &Network) -> Result<(), Refusal> {
+    fn check(&mut self, field: &FieldRef, tick: u64, what: &FaultKind, network: &Network) -> Result<(), SpecError> {
         match *what {
-            FaultKind::Crash(at) | FaultKind::Retire(at) => self.turn(option, at, tick, false, network),
-            FaultKind::Recover(at) => self.turn(option, at, tick, true, network),
+            FaultKind::Crash(at) | FaultKind::Retire(at) => self.change_node(field, at, tick, false, network),
+            FaultKind::Recover(at) => self.change_node(field, at, tick, true, network),
             FaultKind::Join(at) => {
                 if self.changes.contains_key(&at) {
-                    let wanted = "new, with nothing before its --join";
-                    return Err(Refusal::WrongState { option: option.into(), at, state: "known already", wanted });
+                    let (state, wanted) = ("known already", "new, with no change before it joins");
+                    return Err(SpecProblem::WrongNodeState { at, state, wanted }.of(field.clone()));
                 }
-                self.turn(option, at, tick, true, network)
+                self.change_node(field, at, tick, true, network)
             }
             FaultKind::Cut(from, to) => {
-                let link = checked_link(option, from, to, network)?;
+                let link = checked_link(field, from, to, network)?;
                 if !self.cut.insert(link) {
-                    return Err(Refusal::WrongLinkState { option: option.into(), state: "cut", wanted: "whole" });
+                    return Err(SpecProblem::WrongLinkState { state: "cut", wanted: "whole" }.of(field.clone()));
                 }
                 Ok(())
             }
             FaultKind::Heal(from, to) => {
-                let link = checked_link(option, from, to, network)?;
+                let link = checked_link(field, from, to, network)?;
                 if !self.cut.remove(&link) {
-                    return Err(Refusal::WrongLinkState { option: option.into(), state: "whole", wanted: "cut" });
+                    return Err(SpecProblem::WrongLinkState { state: "whole", wanted: "cut" }.of(field.clone()));
                 }
                 Ok(())
             }
@@ -121,17 +125,24 @@ impl Timeline {
     }
 
     /// The node comes up or goes down.
-    fn turn(&mut self, option: &str, at: u32, tick: u64, up: bool, network: &Network) -> Result<(), Refusal> {
-        within(option, at, network.size())?;
-        let before = *self.first.entry(at).or_insert(true);
+    fn change_node(
+        &mut self,
+        field: &FieldRef,
+        at: u32,
+        tick: u64,
+        up: bool,
+        network: &Network,
+    ) -> Result<(), SpecError> {
+        check_position(field, at, network.size())?;
+        let before = *self.initially_up.entry(at).or_insert(true);
         let changes = self.changes.entry(at).or_default();
         let last = changes.last().copied();
         if last.is_some_and(|(last, _)| last == tick) {
-            return Err(Refusal::AtOnce { option: option.into(), at, tick });
+            return Err(SpecProblem::TwoChanges { at, tick }.of(field.clone()));
         }
         if last.map_or(before, |(_, up)| up) == up {
             let (state, wanted) = if up { ("up", "down") } else { ("down", "up") };
-            return Err(Refusal::WrongState { option: option.into(), at, state, wanted });
+            return Err(SpecProblem::WrongNodeState { at, state, wanted }.of(field.clone()));
         }
         changes.push((tick, up));
         Ok(())
@@ -140,60 +151,48 @@ impl Timeline {
     /// Whether a node is up when a tick's start signals are given.
     pub(super) fn is_up(&self, at: u32, tick: u64) -> bool {
         let Some(changes) = self.changes.get(&at) else { return true };
-        let before = || self.first.get(&at).copied().unwrap_or(true);
+        let before = || self.initially_up.get(&at).copied().unwrap_or(true);
         changes.iter().take_while(|(then, _)| *then <= tick).last().map_or_else(before, |(_, up)| *up)
     }
 
     /// Whether a node joins after a tick. A start signal that comes too early waits for it.
     pub(super) fn is_yet_to_join(&self, at: u32, tick: u64) -> bool {
-        let is_new = self.first.get(&at) == Some(&false);
+        let is_new = self.initially_up.get(&at) == Some(&false);
         let joins = self.changes.get(&at).and_then(|changes| changes.first());
         is_new && joins.is_some_and(|(then, _)| *then > tick)
     }
 }
 
 /// Fails if there is no such position.
-pub(super) fn within(option: &str, at: u32, size: u32) -> Result<(), Refusal> {
-    if at < size { Ok(()) } else { Err(Refusal::Beyond { option: option.to_string(), at, last: size - 1 }) }
+pub(super) fn check_position(field: &FieldRef, at: u32, size: u32) -> Result<(), SpecError> {
+    if at < size { Ok(()) } else { Err(SpecProblem::NoSuchPosition { at, last: size - 1 }.of(field.clone())) }
 }
 
-fn partition(split: &Split, size: u32) -> Result<Planned, Refusal> {
-    let shown: Vec<String> = split
-        .groups
-        .iter()
-        .map(|group| {
-            let ranges = group.iter().map(|range| match (range.start(), range.end()) {
-                (start, end) if start == end => start.to_string(),
-                (start, end) => format!("{start}-{end}"),
-            });
-            ranges.collect::<Vec<_>>().join(",")
-        })
-        .collect();
-    let option = format!("--partition {}@{}", shown.join("/"), split.tick);
-    // Those in no group share the number 0.
+/// The group of each position; those that the partition does not name share group 0.
+fn groups(field: &FieldRef, partition: &Partition, size: u32) -> Result<Vec<u32>, SpecError> {
     let mut numbers = vec![0; size as usize];
-    for (group, number) in split.groups.iter().zip(1..) {
+    for (group, number) in partition.groups.iter().zip(1..) {
         for range in group {
-            within(&option, *range.end(), size)?;
+            check_position(field, *range.end(), size)?;
             numbers[*range.start() as usize..=*range.end() as usize].fill(number);
         }
     }
     if numbers.iter().all(|number| *number == numbers[0]) {
-        return Err(Refusal::SplitsNothing { option });
+        return Err(SpecProblem::OneGroup.of(field.clone()));
     }
-    Ok(Planned { tick: split.tick, option, what: FaultKind::Partition(numbers) })
+    Ok(numbers)
 }
 
 /// The link with its lower end first, if there is one.
-fn checked_link(option: &str, from: u32, to: u32, network: &Network) -> Result<(u32, u32), Refusal> {
-    within(option, from.max(to), network.size())?;
+fn checked_link(field: &FieldRef, from: u32, to: u32, network: &Network) -> Result<(u32, u32), SpecError> {
+    check_position(field, from.max(to), network.size())?;
     if linked(network, from, to) {
         return Ok((from.min(to), from.max(to)));
     }
     let neighbours = (0..network.degree(from)).map(|port| network.peer(from, Port(port)).0);
     let nearest = neighbours.min_by_key(|other| (other.abs_diff(to), *other));
     let nearest = nearest.map_or_else(|| "none: this node has no links".to_string(), |other| format!("{from}-{other}"));
-    Err(Refusal::NoLink { option: option.to_string(), from, to, nearest })
+    Err(SpecProblem::NoLink { from, to, nearest }.of(field.clone()))
 }
 
 fn linked(network: &Network, from: u32, to: u32) -> bool {

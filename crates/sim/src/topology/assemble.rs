@@ -43,7 +43,7 @@ fn blocks(size: u32) -> usize {
     (size >> BLOCK_BITS) as usize + 1
 }
 
-/// The lists of the graph that a generator makes, with up to so many threads.
+/// The lists of the graph that a generator makes, with up to `threads` threads.
 pub(super) fn assemble(generator: &dyn Generator, threads: usize) -> Result<Lists, GraphError> {
     // How many links start from each position.
     let mut starting = vec![0u32; generator.size() as usize];

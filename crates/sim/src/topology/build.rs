@@ -20,9 +20,9 @@ pub enum BuildError {
     /// The shape has another size.
     #[error("topology `{shape}` has {allowed} nodes, not {size}")]
     OtherSize {
-        /// Which shape.
+        /// The shape.
         shape: String,
-        /// The size that was asked for.
+        /// The requested size.
         size: u64,
         /// The one size that it has.
         allowed: u64,
@@ -30,11 +30,11 @@ pub enum BuildError {
     /// The shape does not exist in this size.
     #[error("topology `{shape}` does not exist with {size} nodes: {problem}; nearest: {nearest}")]
     Impossible {
-        /// Which shape.
+        /// The shape.
         shape: String,
-        /// The size that was asked for.
+        /// The requested size.
         size: u32,
-        /// Why not.
+        /// The reason.
         problem: &'static str,
         /// What there is instead.
         nearest: String,
@@ -44,13 +44,13 @@ pub enum BuildError {
         "topology `{shape}` with {size} nodes has about {links} links; at most {most} are possible, with {nearest} nodes"
     )]
     TooManyLinks {
-        /// Which shape.
+        /// The shape.
         shape: String,
-        /// The size that was asked for.
+        /// The requested size.
         size: u32,
-        /// How many links there would be.
+        /// The number of links.
         links: u64,
-        /// How many there may be.
+        /// The maximum.
         most: u64,
         /// The greatest size with so few.
         nearest: u32,
@@ -58,7 +58,7 @@ pub enum BuildError {
     /// The shape comes in any size, and none was given.
     #[error("topology `{shape}` comes in any size: the number of nodes must be given")]
     NoSize {
-        /// Which shape.
+        /// The shape.
         shape: String,
     },
     /// The shape's own numbers are wrong.
@@ -67,7 +67,7 @@ pub enum BuildError {
     /// The file is wrong.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The links make no graph.
+    /// The links do not form a valid graph.
     #[error(transparent)]
     Graph(#[from] GraphError),
 }
@@ -84,14 +84,14 @@ impl Topology {
         }
     }
 
-    /// The network of this shape with so many nodes. The seed decides the random ones.
+    /// The network of this topology with `size` nodes. The seed decides random topologies.
     pub fn build(&self, size: u32, seed: u64) -> Result<Network, BuildError> {
         self.build_in(Some(size), seed)
     }
 
     /// The network in the size that the shape itself dictates; that of a file is its greatest position + 1. Fails for
     /// shapes that come in any size.
-    pub fn build_in_own_size(&self, seed: u64) -> Result<Network, BuildError> {
+    pub(crate) fn build_in_own_size(&self, seed: u64) -> Result<Network, BuildError> {
         self.build_in(None, seed)
     }
 
@@ -109,7 +109,7 @@ impl Topology {
     }
 
     /// What yields the links of this shape, range by range; without a size, in the shape's own.
-    pub fn generator(&self, size: Option<u32>, seed: u64) -> Result<Box<dyn Generator>, BuildError> {
+    pub(crate) fn generator(&self, size: Option<u32>, seed: u64) -> Result<Box<dyn Generator>, BuildError> {
         self.check(&self.to_string())?;
         if size == Some(0) {
             return Err(BuildError::NoNodes);

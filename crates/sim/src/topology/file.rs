@@ -13,19 +13,19 @@ use std::path::{Path, PathBuf};
 
 use super::generator::Listed;
 
-/// The most that is read of a file: 1 GiB.
-pub const MAX_BYTES: u64 = 1 << 30;
+/// The maximum size of a file: 1 GiB.
+pub(crate) const MAX_BYTES: u64 = 1 << 30;
 
-/// So much of a wrong line is shown.
+/// The number of characters of a wrong line that an error shows.
 const MAX_SHOWN: usize = 60;
 
-/// A file that is no topology.
+/// A file that does not describe a topology.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FileError {
     /// It cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What the system says.
         reason: String,
@@ -33,17 +33,17 @@ pub enum FileError {
     /// It is too long.
     #[error("{} is longer than {most} bytes, the most that a topology may have", path.display())]
     TooLong {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// How many bytes it may have.
+        /// The number of bytes.
         most: u64,
     },
     /// A line is wrong.
     #[error("{}, line {line}: `{text}`: {problem}", path.display())]
     Line {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Which line, from 1 on.
+        /// The line number, from 1.
         line: u32,
         /// What it says.
         text: String,
@@ -53,25 +53,25 @@ pub enum FileError {
     /// There are no links in it.
     #[error("{} has no links; a topology has lines `u v` with two positions from 0 on", path.display())]
     Empty {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
     /// There are fewer links than it takes to connect all nodes.
     #[error("{}: {links} links cannot connect the {size} positions from 0 on", path.display())]
     TooFew {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// How many links there are.
+        /// The number of links.
         links: u64,
-        /// How many positions there are.
+        /// The number of positions.
         size: u64,
     },
     /// Not all nodes can reach each other.
     #[error("{}: the {size} positions from 0 on are not connected: position {unreached} cannot be reached from 0", path.display())]
     Disconnected {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// How many positions there are.
+        /// The number of positions.
         size: u64,
         /// One that position 0 cannot reach.
         unreached: u64,
@@ -93,7 +93,7 @@ pub enum LineError {
     /// The network was to be smaller.
     #[error("with {size} nodes the last position is {last}")]
     Beyond {
-        /// How many nodes there are to be.
+        /// The number of nodes.
         size: u32,
         /// The last position.
         last: u32,

@@ -11,36 +11,36 @@ use super::generator::Generator;
 pub(super) enum Fixed {
     /// i – i+1, the last with the first.
     Ring(u32),
-    /// Everybody with everybody.
+    /// Every pair of nodes is linked.
     Complete(u32),
     /// i – i+1.
     Line(u32),
-    /// Everybody with 0.
+    /// all nodes are linked to 0.
     Star(u32),
     /// i > 0 hangs on (i-1)/K.
     Tree {
-        /// How many nodes.
+        /// The number of nodes.
         size: u32,
         /// How many hang on one.
         children: u32,
     },
     /// Row by row, each with its right and lower neighbour.
     Grid {
-        /// How many rows.
+        /// The number of rows.
         rows: u32,
-        /// How many columns.
+        /// The number of columns.
         columns: u32,
     },
     /// A grid whose last column and row meet the first.
     Torus {
-        /// How many rows, from 3 on.
+        /// The number of rows, from 3 on.
         rows: u32,
-        /// How many columns, from 3 on.
+        /// The number of columns, from 3 on.
         columns: u32,
     },
     /// Positions that differ in one bit.
     Hypercube {
-        /// How many bits.
+        /// The number of bits.
         dimension: u32,
     },
 }

@@ -1,11 +1,11 @@
-//! What every generator of a graph promises.
+//! The contract of graph generators.
 
 use std::ops::Range;
 
 /// Yields the links of a graph, part by part: threads or machines can each build their own positions apart, from the
 /// shape and the seed alone.
-pub trait Generator: Send + Sync {
-    /// How many positions.
+pub(crate) trait Generator: Send + Sync {
+    /// The number of positions.
     fn size(&self) -> u32;
 
     /// Emits every link that belongs to the positions of `own`, each as `(from, to)` with `from` in `own` and `from`

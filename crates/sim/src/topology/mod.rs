@@ -1,7 +1,7 @@
-//! Who is linked to whom: shapes as the command line names them, and the networks that are built from them.
+//! Topologies by name, and the networks that are built from them.
 //!
-//! Every graph is simple and connected, and follows from its shape, size and seed alone. Ranges of positions can be
-//! built apart: see [`Generator`].
+//! Every graph is simple and connected, and depends only on its topology, size and seed. Ranges of positions can be
+//! built independently: see `Generator`.
 
 mod assemble;
 mod build;
@@ -21,23 +21,24 @@ mod tests;
 use std::path::PathBuf;
 
 pub use build::BuildError;
-pub use file::{FileError, LineError, MAX_BYTES};
-pub use generator::Generator;
-pub use network::{Complete, Graph, GraphError, MAX_LINKS, Network, Ring};
+pub use file::{FileError, LineError};
+use generator::Generator;
+use network::MAX_LINKS;
+pub use network::{Complete, Graph, GraphError, Network, Ring};
 pub use shape::TopologyError;
 
-/// The shape of a network, as it is given to `--topology`.
+/// The topology of a network.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Topology {
     /// `ring`: i – i+1, the last with the first.
     Ring,
-    /// `complete`: everybody with everybody.
+    /// `complete`: every pair of nodes is linked.
     Complete,
     /// `line`: i – i+1.
     Line,
-    /// `star`: everybody with 0.
+    /// `star`: all nodes are linked to 0.
     Star,
-    /// `tree:K`: node i > 0 hangs on (i-1)/K.
+    /// `tree:K`: the parent of node i > 0 is (i-1)/K.
     Tree(u32),
     /// `grid:RxC`: R rows of C, row by row.
     Grid(u32, u32),
@@ -52,14 +53,14 @@ pub enum Topology {
         /// The greatest degree.
         max: u32,
     },
-    /// `small-world:K,P`: a ring with K neighbours each, whose links lead elsewhere with probability P.
+    /// `small-world:K,P`: a ring with K neighbours each, whose links are rewired with probability P.
     SmallWorld {
-        /// How many neighbours on the ring, both sides together; even.
+        /// The number of neighbours on the ring, both sides together; even.
         neighbours: u32,
-        /// The probability that a link is led elsewhere; the links of the ring itself stay.
+        /// The probability that a link is rewired; the links of the ring itself stay.
         rewire: f64,
     },
-    /// `scale-free:M`: newcomers link to M nodes, likelier to those with many links.
+    /// `scale-free:M`: each new node links to M nodes, preferably to those with many links.
     ScaleFree(u32),
     /// `geometric:R`: points in the unit square, linked within a distance of R.
     Geometric(f64),

@@ -13,14 +13,14 @@ use super::{
 /// A ring of n positions: port 0 leads clockwise, port 1 counter-clockwise. Alone, a node is its own neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ring {
-    /// How many positions.
+    /// The number of positions.
     pub size: u32,
 }
 
 /// Everybody reaches everybody: port p of position i leads to position p, or p+1 from i on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Complete {
-    /// How many positions.
+    /// The number of positions.
     pub size: u32,
 }
 
@@ -35,7 +35,7 @@ pub struct Graph {
     reverse: Vec<u32>,
 }
 
-/// A list of links that is no graph.
+/// Links that do not form a valid graph.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum GraphError {
     /// A position beyond the last.
@@ -51,7 +51,7 @@ pub enum GraphError {
     /// A link from a node to itself.
     #[error("link {at}–{at} leads from a node to itself")]
     Loop {
-        /// Which node.
+        /// The node.
         at: u64,
     },
     /// The same link twice.
@@ -65,9 +65,9 @@ pub enum GraphError {
     /// More links than slots can be numbered.
     #[error("{links} links are too many; at most {most}")]
     TooMany {
-        /// How many there are.
+        /// The number given.
         links: u64,
-        /// How many there may be.
+        /// The maximum.
         most: u64,
     },
     /// Not all nodes can reach each other.
@@ -80,8 +80,8 @@ pub enum GraphError {
     },
 }
 
-/// The most links a [`Graph`] holds: each has two slots, numbered with 32 bits.
-pub const MAX_LINKS: u64 = (u32::MAX / 2) as u64;
+/// The maximum number of links of a [`Graph`]: each has two slots, numbered with 32 bits.
+pub(crate) const MAX_LINKS: u64 = (u32::MAX / 2) as u64;
 
 impl Graph {
     /// A graph of `size` positions from its links, each given once, in any order and direction.
@@ -99,18 +99,18 @@ impl Graph {
     }
 
     /// The graph that a generator makes, with all processors.
-    pub fn generate(generator: &dyn Generator) -> Result<Self, GraphError> {
+    pub(crate) fn generate(generator: &dyn Generator) -> Result<Self, GraphError> {
         Graph::generate_with(generator, std::thread::available_parallelism().map_or(1, usize::from))
     }
 
-    /// The graph that a generator makes, with up to so many threads; it is the same for any number.
-    pub fn generate_with(generator: &dyn Generator, threads: usize) -> Result<Self, GraphError> {
+    /// The graph that a generator makes, with up to `threads` threads; it is the same for any number.
+    pub(crate) fn generate_with(generator: &dyn Generator, threads: usize) -> Result<Self, GraphError> {
         let Lists { first, neighbours, reverse } = assemble(generator, threads)?;
         Ok(Graph { first, neighbours, reverse })
     }
 
     /// Fails if some position cannot reach another.
-    pub fn check_connected(&self) -> Result<(), GraphError> {
+    pub(crate) fn check_connected(&self) -> Result<(), GraphError> {
         let size = self.size() as usize;
         let mut seen = vec![false; size];
         let mut waiting = vec![0u32];
@@ -132,13 +132,13 @@ impl Graph {
         }
     }
 
-    /// How many positions.
+    /// The number of positions.
     #[inline(always)]
     pub fn size(&self) -> u32 {
         self.first.len() as u32 - 1
     }
 
-    /// How many links.
+    /// The number of links.
     pub fn links(&self) -> u64 {
         self.neighbours.len() as u64 / 2
     }
@@ -168,7 +168,7 @@ impl Graph {
     }
 
     /// Whether the graph has no cycle (and is connected).
-    pub fn is_tree(&self) -> bool {
+    pub(crate) fn is_tree(&self) -> bool {
         self.links() + 1 == u64::from(self.size()) && self.check_connected().is_ok()
     }
 }

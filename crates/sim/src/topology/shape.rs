@@ -6,13 +6,13 @@ use std::str::FromStr;
 
 use super::Topology;
 
-/// A text that is no shape, or numbers that no shape can have.
+/// Text that does not describe a topology.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TopologyError {
     /// There is no shape of this name.
     #[error("there is no topology `{text}`{}; allowed: {}", nearest.map(|name| format!("; nearest: `{name}`")).unwrap_or_default(), forms())]
     Unknown {
-        /// What was given.
+        /// The text.
         text: String,
         /// The name most like it.
         nearest: Option<&'static str>,
@@ -20,21 +20,21 @@ pub enum TopologyError {
     /// What follows the name is wrong.
     #[error("topology `{text}`: {problem}; allowed: {allowed}")]
     Form {
-        /// What was given.
+        /// The text.
         text: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
-        /// What may be given.
+        /// What is allowed.
         allowed: &'static str,
     },
     /// A number is out of its bounds.
     #[error("topology `{text}`: {problem}; allowed: {allowed}; nearest: `{nearest}`")]
     Value {
-        /// What was given.
+        /// The text.
         text: String,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
-        /// What may be given.
+        /// What is allowed.
         allowed: &'static str,
         /// The shape most like it that exists.
         nearest: String,

@@ -8,7 +8,7 @@ use hustings_protocol::{Best, Id, Record, TraceEvent, Value};
 use hustings_sim::engine::{fast, general};
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::scenario::{Delay, Scenario, Start};
-use hustings_sim::simulate::{Request, simulate};
+use hustings_sim::simulate::{ElectionSpec, simulate};
 use hustings_sim::topology::{Complete, Network, Ring};
 use hustings_sim::trace::Observer;
 use proptest::prelude::*;
@@ -241,15 +241,17 @@ fn ids_make_no_difference() {
 /// So what is to be compared is refused, as votes are where nobody votes.
 #[test]
 fn what_would_be_compared_is_refused() {
-    let refused = |request: Request, about: &About| request.scenario(about).expect_err("it is refused").to_string();
-    let least = || Request { best: Best::Min, ..Request::default() };
-    let valued = Request { values: Some("3,2,1".parse().expect("these are values")), ..least() };
-    let says = |option, name| {
-        format!("{option}: in {name} nodes are alike and compare nothing; allowed: only with algorithms that do")
+    let refused = |request: ElectionSpec, about: &About| request.build(about).expect_err("it is refused").to_string();
+    let least = || ElectionSpec { best: Best::Min, ..ElectionSpec::default() };
+    let valued = ElectionSpec { values: Some("3,2,1".parse().expect("these are values")), ..least() };
+    let says = |field, name| {
+        format!(
+            "{field}: nodes of {name} are anonymous and compare nothing; allowed: only with algorithms that compare nodes"
+        )
     };
-    assert_eq!(refused(valued, &ItaiRodeh::ABOUT), says("--values", "itai-rodeh"));
-    assert_eq!(refused(least(), &AnonymousEcho::ABOUT), says("--best", "anonymous-echo"));
-    assert_eq!(refused(least(), &RingSize::ABOUT), says("--best", "ring-size"));
+    assert_eq!(refused(valued, &ItaiRodeh::ABOUT), says("values", "itai-rodeh"));
+    assert_eq!(refused(least(), &AnonymousEcho::ABOUT), says("best", "anonymous-echo"));
+    assert_eq!(refused(least(), &RingSize::ABOUT), says("best", "ring-size"));
 }
 
 /// They run in the fast engine, and it agrees with the general one.

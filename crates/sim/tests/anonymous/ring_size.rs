@@ -6,9 +6,9 @@ use hustings_algorithms::anonymous::{RingSize, RingSizeParams};
 use hustings_algorithms::{Algorithm, Setting};
 use hustings_protocol::{Effect, Event, Fact, Id, NodeInfo, Peers, Port, Protocol, Recorder, StartReason};
 use hustings_sim::outcome::{Outcome, Times};
-use hustings_sim::parse::NodeAt;
+use hustings_sim::parse::NodeFault;
 use hustings_sim::scenario::{Delay, Scenario, Start};
-use hustings_sim::simulate::{Request, params, simulate};
+use hustings_sim::simulate::{ElectionSpec, params, simulate};
 use hustings_sim::topology::{Network, Ring};
 use proptest::prelude::*;
 
@@ -156,11 +156,11 @@ fn nobody_leads() {
 
 #[test]
 fn one_node_or_no_id_is_refused() {
-    let down = |at: u32| NodeAt { at, tick: 0 };
+    let down = |at: u32| NodeFault { at, tick: 0 };
     let asked = |nodes, crashes: &[u32]| {
         let crashes = crashes.iter().copied().map(down).collect();
-        let request = Request { nodes: Some(nodes), crashes, ..Request::default() };
-        request.scenario(&RingSize::ABOUT).map(|_| ()).map_err(|error| error.to_string())
+        let request = ElectionSpec { nodes: Some(nodes), crashes, ..ElectionSpec::default() };
+        request.build(&RingSize::ABOUT).map(|_| ()).map_err(|error| error.to_string())
     };
     let refused = Err("ring-size takes 2 nodes or more, and 1 would be up at tick 0".to_string());
     assert_eq!((asked(2, &[]), asked(4, &[1, 3])), (Ok(()), Ok(())));
@@ -172,17 +172,21 @@ fn one_node_or_no_id_is_refused() {
 /// Of two nodes one is left, alone in its view: no estimate of two any more.
 #[test]
 fn whoever_is_left_alone_has_no_estimate() {
-    let request =
-        Request { nodes: Some(2), runs: true, crashes: vec![NodeAt { at: 1, tick: 50 }], ..Request::default() };
-    let outcome = estimate(16, &request.scenario(&RingSize::ABOUT).expect("it is sound").scenario);
+    let request = ElectionSpec {
+        nodes: Some(2),
+        runs: true,
+        crashes: vec![NodeFault { at: 1, tick: 50 }],
+        ..ElectionSpec::default()
+    };
+    let outcome = estimate(16, &request.build(&RingSize::ABOUT).expect("it is sound").scenario);
     assert_eq!((outcome.live, outcome.estimate, outcome.agreement), (1, None, false));
 }
 
 /// About n²/2 ticks are more than a few laps: the last tick is later by default.
 #[test]
 fn a_large_ring_has_time_enough_by_default() {
-    let request = Request { nodes: Some(250), ..Request::default() };
-    let scenario = request.scenario(&RingSize::ABOUT).expect("it is sound").scenario;
+    let request = ElectionSpec { nodes: Some(250), ..ElectionSpec::default() };
+    let scenario = request.build(&RingSize::ABOUT).expect("it is sound").scenario;
     assert_eq!(scenario.until, 100 * 250 + 10_000 + 250 * 251 / 2);
     let outcome = estimate(16, &scenario);
     assert_eq!((outcome.hung, outcome.estimate), (false, Some(250)));

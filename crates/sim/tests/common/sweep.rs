@@ -14,9 +14,9 @@ use hustings_algorithms::{About, Algorithm, Goal, Setting};
 use hustings_protocol::Id;
 use hustings_sim::erased::{DynMessage, DynProtocol, DynRank};
 use hustings_sim::outcome::Outcome;
-use hustings_sim::parse::NodeAt;
+use hustings_sim::parse::NodeFault;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario};
-use hustings_sim::simulate::{self, Request};
+use hustings_sim::simulate::{self, ElectionSpec};
 use hustings_sim::trace::Observer;
 
 use crate::parts::Parts;
@@ -71,7 +71,7 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     options: Vec<(&'static str, String)>,
     /// Who crashes and recovers within a tick. The command line has no word for that.
-    restarts: Vec<NodeAt>,
+    restarts: Vec<NodeFault>,
     broken: Option<ViewRule>,
 }
 
@@ -83,7 +83,7 @@ impl fmt::Display for Case {
             value => write!(f, " {name} {value}"),
         })?;
         let mut restarts = self.restarts.iter();
-        restarts.try_for_each(|NodeAt { at, tick }| write!(f, " (and {at} restarts within tick {tick})"))
+        restarts.try_for_each(|NodeFault { at, tick }| write!(f, " (and {at} restarts within tick {tick})"))
     }
 }
 
@@ -104,7 +104,7 @@ impl Case {
     }
 
     pub(crate) fn restart(mut self, at: u32, tick: u64) -> Self {
-        self.restarts.push(NodeAt { at, tick });
+        self.restarts.push(NodeFault { at, tick });
         self
     }
 
@@ -117,8 +117,8 @@ impl Case {
         self.options.iter().filter(|(name, _)| *name == "-p").map(|(_, value)| value.clone()).collect()
     }
 
-    fn request(&self) -> Request {
-        let mut request = Request::default();
+    fn request(&self) -> ElectionSpec {
+        let mut request = ElectionSpec::default();
         for (name, value) in &self.options {
             let known = set(&mut request, name, value);
             known.unwrap_or_else(|| panic!("{name} {value}: no option that these cases know, or no value for it"));
@@ -128,7 +128,7 @@ impl Case {
 }
 
 /// Sets an option; `None` if there is no such option or value.
-fn set(request: &mut Request, name: &str, value: &str) -> Option<()> {
+fn set(request: &mut ElectionSpec, name: &str, value: &str) -> Option<()> {
     match name {
         "-n" => request.nodes = Some(value.parse().ok()?),
         "--ids" => request.ids = Some(value.parse().ok()?),
@@ -166,9 +166,9 @@ impl Subject {
 
     /// What a case needs: its scenario, the protocol, the ranks.
     pub(crate) fn prepared(&self, case: &Case) -> (Scenario, DynProtocol, Vec<DynRank>) {
-        let planned = case.request().scenario(&self.about);
+        let planned = case.request().build(&self.about);
         let mut scenario = planned.unwrap_or_else(|refusal| panic!("{case}: {refusal}")).scenario;
-        for &NodeAt { at, tick } in &case.restarts {
+        for &NodeFault { at, tick } in &case.restarts {
             scenario.faults.extend([FaultKind::Crash(at), FaultKind::Recover(at)].map(|what| Fault { tick, what }));
         }
         scenario.faults.sort_by_key(|fault| fault.tick);

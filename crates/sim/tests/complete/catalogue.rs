@@ -5,7 +5,7 @@ use hustings_algorithms::{Algorithm, Case, DefaultIds, Initiators, Params, Setti
 use hustings_protocol::{Best, Id, Protocol, Value};
 use hustings_sim::engine::{fast, general};
 use hustings_sim::scenario::{FaultKind, Scenario};
-use hustings_sim::simulate::{Request, expected, params, simulate};
+use hustings_sim::simulate::{ElectionSpec, expected, params, simulate};
 use proptest::prelude::*;
 
 use super::{any_ids, detected, fault, start, with_ids};
@@ -135,12 +135,12 @@ fn defaults() {
     fn defaults<A: Algorithm>() {
         assert_eq!(A::ABOUT.default_ids, DefaultIds::PositionsFromOne);
         assert_eq!(A::ABOUT.initiators, Initiators::LowestLive);
-        let request = Request {
+        let request = ElectionSpec {
             nodes: Some(5),
             crashes: vec!["0@0".parse().expect("it is written correctly")],
-            ..Request::default()
+            ..ElectionSpec::default()
         };
-        let scenario = request.scenario(&A::ABOUT).expect("nothing is wrong with it").scenario;
+        let scenario = request.build(&A::ABOUT).expect("nothing is wrong with it").scenario;
         assert_eq!((scenario.ids, scenario.starts), (vec![1, 2, 3, 4, 5], vec![start(1, 0)]));
         assert!(A::Params::default().get("T").is_some_and(|travel| travel == "1"));
     }

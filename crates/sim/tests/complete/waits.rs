@@ -4,7 +4,7 @@
 use hustings_algorithms::Algorithm;
 use hustings_algorithms::complete::{Bully, Campaigner, ImprovedBully, Invitation};
 use hustings_sim::scenario::{Delay, FaultKind, Scenario};
-use hustings_sim::simulate::{Request, params};
+use hustings_sim::simulate::{ElectionSpec, params};
 
 use super::{fault, greatest_down, network, run, start, times};
 
@@ -116,9 +116,8 @@ fn a_bandwidth_adds_to_the_time_that_messages_travel() {
 fn only_delays_beyond_t_are_pointed_out() {
     fn warnings<A: Algorithm>(texts: &[&str], delay: &str) -> Vec<String> {
         let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
-        let request = Request { delay: delay.parse().expect("it is a delay"), ..Request::default() };
-        let planned =
-            request.scenario_for::<A>(&params::<A>(&texts).expect("they are parameters")).expect("it is sound");
+        let request = ElectionSpec { delay: delay.parse().expect("it is a delay"), ..ElectionSpec::default() };
+        let planned = request.build_for::<A>(&params::<A>(&texts).expect("they are parameters")).expect("it is sound");
         planned.warnings.iter().map(ToString::to_string).collect()
     }
     let says = |counts: &str| {

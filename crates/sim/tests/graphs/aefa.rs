@@ -6,7 +6,7 @@ use hustings_algorithms::graph::{Aefa, AefaParams};
 use hustings_protocol::Best;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, Scenario, Start};
-use hustings_sim::simulate::{Request, expected, simulate};
+use hustings_sim::simulate::{ElectionSpec, expected, simulate};
 use hustings_sim::topology::{Complete, Network, Topology};
 use proptest::prelude::*;
 
@@ -144,8 +144,8 @@ fn the_least_can_win_and_a_needless_start_is_ignored() {
 /// Without being told anything it runs on a random graph, started by the lowest position.
 #[test]
 fn its_defaults_make_sense() {
-    let request = Request { nodes: Some(40), ..Request::default() };
-    let scenario = request.scenario(&Aefa::ABOUT).unwrap().scenario;
+    let request = ElectionSpec { nodes: Some(40), ..ElectionSpec::default() };
+    let scenario = request.build(&Aefa::ABOUT).unwrap().scenario;
     assert_eq!(scenario.starts, [Start { at: 0, tick: 0 }]);
     let outcome = run(&scenario);
     assert_eq!(Some(&outcome.by_kind), expected::<Aefa>(&AefaParams::default(), &scenario).as_ref());

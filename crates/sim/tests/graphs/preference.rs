@@ -6,7 +6,7 @@ use hustings_algorithms::graph::{AefaParams, Preference};
 use hustings_protocol::Best;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
-use hustings_sim::simulate::{self, Request};
+use hustings_sim::simulate::{self, ElectionSpec};
 use hustings_sim::topology::{Network, Topology};
 use proptest::prelude::*;
 
@@ -93,7 +93,8 @@ fn a_second_election_counts_anew() {
 
 #[test]
 fn votes_are_taken_from_the_request() {
-    let request = Request { nodes: Some(6), votes: Some("0:3,1:3,2:3,3:3".parse().unwrap()), ..Request::default() };
-    let scenario = request.scenario(&Preference::ABOUT).unwrap().scenario;
+    let request =
+        ElectionSpec { nodes: Some(6), votes: Some("0:3,1:3,2:3,3:3".parse().unwrap()), ..ElectionSpec::default() };
+    let scenario = request.build(&Preference::ABOUT).unwrap().scenario;
     assert_eq!(run(&scenario).leader, Some(3));
 }

@@ -2,15 +2,15 @@
 
 use std::io;
 
-use hustings_check::{Most, Verdict};
+use hustings_check::{Conclusion, MaxMessages};
 use hustings_elections::{Catalogue, Known};
 use indicatif::HumanCount;
 use serde_json::{Value, json};
 
 use super::args::{CheckArgs, Form, listed};
-use super::json::most;
+use super::json::max_messages;
 use super::rows::Row;
-use super::{Checked, Work, check, readers};
+use super::{Checked, Work, check, values};
 use crate::cli::console::{Console, Exit, Paint};
 use crate::cli::failure::Failure;
 
@@ -22,7 +22,7 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let rows = catalogue.all().map(Known::about).flat_map(Row::all);
     let rows: Vec<Row> = rows.filter(|row| row.is_quick || !args.quick).collect();
-    let mut told = Vec::new();
+    let mut objects = Vec::new();
     let mut exit = Exit::Done;
     print_header(args.format, console)?;
     for (number, row) in rows.iter().enumerate() {
@@ -30,9 +30,9 @@ pub(super) fn run(
         let working = console.spinner(format!("row {} of {}", number + 1, rows.len()));
         let checked = check(&row_args, catalogue, work, &working)?;
         drop(working);
-        exit = worse(exit, work.exit(&checked.explored));
+        exit = worse(exit, work.exit(&checked.report));
         match args.format {
-            Form::Json => told.push(object(row, &checked)),
+            Form::Json => objects.push(object(row, &checked)),
             Form::Text => print_line(&cells(&row_args, &checked), &checked, console)?,
             Form::Markdown => writeln!(console.out, "| {} |", cells(&row_args, &checked)[..SECONDS].join(" | "))?,
         }
@@ -43,12 +43,12 @@ pub(super) fn run(
         }
     }
     if args.format == Form::Json {
-        writeln!(console.out, "{}", json!({ "rows": told }))?;
+        writeln!(console.out, "{}", json!({ "rows": objects }))?;
     }
     Ok(exit)
 }
 
-/// The exit that says more: something is violated, then that it was stopped, then that the budget ran out.
+/// The more important of two exit codes: a violation, then an interruption, then a limit that was reached.
 fn worse(one: Exit, other: Exit) -> Exit {
     let order = [Exit::No, Exit::Stopped, Exit::CouldNot, Exit::Done];
     order.into_iter().find(|exit| [one, other].contains(exit)).unwrap_or(other)
@@ -70,10 +70,10 @@ const COLUMNS: [(&str, usize); 12] = [
     ("verdict", 18),
 ];
 
-/// Where the seconds stand: they are no part of the table that is kept.
+/// The index of the seconds, which the Markdown table leaves out.
 const SECONDS: usize = COLUMNS.len();
 
-/// What is aligned to the right.
+/// The columns that are aligned to the right.
 const NUMBERS: [&str; 5] = ["n", "cases", "states", "depth", "messages"];
 
 fn print_header(format: Form, console: &mut Console<'_>) -> io::Result<()> {
@@ -102,60 +102,61 @@ fn aligned(cells: &[String]) -> String {
 
 fn print_line(cells: &[String], checked: &Checked, console: &mut Console<'_>) -> io::Result<()> {
     let line = aligned(cells);
-    let line = if checked.explored.verdict() == Verdict::Holds { line } else { Paint::Bad.on(&line, console.colour) };
+    let line =
+        if checked.report.conclusion() == Conclusion::Holds { line } else { Paint::Bad.on(&line, console.colour) };
     writeln!(console.out, "{line}  {:>7}", cells[SECONDS])
 }
 
 fn cells(args: &CheckArgs, checked: &Checked) -> Vec<String> {
-    let found = &checked.explored;
+    let found = &checked.report;
     let runs = checked.scenario.runs.then(|| "in runs".to_string());
     let name = Some(checked.election.about().name.to_string());
-    let words = [name, runs, args.topology_words()].into_iter().flatten().chain(args.params.iter().cloned());
-    let messages = match found.most_messages() {
-        Most::Messages(most) => HumanCount(most).to_string(),
-        Most::Unbounded => "no bound".to_string(),
+    let words = [name, runs, args.topology_text()].into_iter().flatten().chain(args.election.params.iter().cloned());
+    let messages = match found.max_messages() {
+        MaxMessages::Bounded(max) => HumanCount(max).to_string(),
+        MaxMessages::Unbounded => "no bound".to_string(),
     };
     vec![
         words.collect::<Vec<_>>().join(" "),
         checked.scenario.network.members().to_string(),
-        args.order_words(),
-        starters(args, checked),
+        args.id_orders_text(),
+        initiators_text(args, checked),
         checked.links().to_string(),
-        readers::timing_words(checked.timing),
-        checked.faults(),
+        values::timing_text(checked.timing),
+        checked.faults_text(),
         found.cases.len().to_string(),
         HumanCount(found.states()).to_string(),
         found.depth().to_string(),
         messages,
-        checked.verdict().to_string(),
-        format!("{:.1}", found.took.as_secs_f64()),
+        checked.conclusion().to_string(),
+        format!("{:.1}", found.elapsed.as_secs_f64()),
     ]
 }
 
-fn starters(args: &CheckArgs, checked: &Checked) -> String {
+fn initiators_text(args: &CheckArgs, checked: &Checked) -> String {
     let positions: Vec<u32> = checked.scenario.starts.iter().map(|start| start.at).collect();
     match positions.len() as u32 == checked.scenario.network.members() {
-        _ if args.takes_every_subset() => "every subset".to_string(),
+        _ if args.has_every_subset() => "every subset".to_string(),
         true => "all".to_string(),
         false => listed(&positions),
     }
 }
 
 fn object(row: &Row, checked: &Checked) -> Value {
-    let found = &checked.explored;
+    let found = &checked.report;
     json!({
         "command": format!("hustings check {}", row.line),
         "algorithm": checked.election.about().name,
         "nodes": checked.scenario.network.members(),
         "channels": checked.links().to_string(),
-        "timing": readers::timing_words(checked.timing),
-        "faults": checked.faults(),
+        "timing": values::timing_text(checked.timing),
+        "faults": checked.faults_text(),
         "cases": found.cases.len(),
         "states": found.states(),
         "generated": found.generated(),
         "depth": found.depth(),
-        "most_messages": most(found.most_messages()),
-        "verdict": checked.verdict(),
-        "seconds": found.took.as_secs_f64(),
+        "most_messages": max_messages(found.max_messages()),
+        "verdict": checked.conclusion(),
+        "seconds": found.elapsed.as_secs_f64(),
     })
 }

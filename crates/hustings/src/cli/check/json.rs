@@ -1,23 +1,22 @@
-//! What was found, as one JSON object. The order of its keys is part of its form.
+//! The result as one JSON object. The order of its keys is part of the format.
 
-use hustings_check::{Most, Verdict};
+use hustings_check::{CaseResult, MaxMessages, Property, Verdict, Violation};
 use serde_json::{Map, Value, json};
 
-use super::{Checked, proof, readers, word};
-use crate::check::explore::{Proof, Tried};
+use super::{Checked, counterexample, values, verdict_text};
 use crate::cli::report::json::typed;
 
 /// The object.
 pub(super) fn render(checked: &Checked) -> Value {
-    let found = &checked.explored;
+    let found = &checked.report;
     let params: Map<String, Value> =
         checked.election.params().iter().map(|(name, value)| ((*name).to_string(), typed(value))).collect();
-    let property = |(property, verdict): (hustings_check::Property, Verdict)| {
+    let property = |(property, verdict): (Property, Verdict)| {
         json!({
             "name": property.name(),
-            "says": property.says(),
+            "says": property.statement(),
             "source": property.source(),
-            "verdict": word(verdict),
+            "verdict": verdict_text(verdict),
         })
     };
     json!({
@@ -26,56 +25,56 @@ pub(super) fn render(checked: &Checked) -> Value {
         "params": params,
         "runs": checked.scenario.runs,
         "channels": checked.links().to_string(),
-        "timing": readers::timing_words(checked.timing),
-        "crashes": checked.budget.crashes,
-        "recoveries": checked.budget.recoveries,
-        "verdict": checked.verdict(),
+        "timing": values::timing_text(checked.timing),
+        "crashes": checked.faults.crashes,
+        "recoveries": checked.faults.recoveries,
+        "verdict": checked.conclusion(),
         "complete": found.is_complete(),
         "vacuous": found.is_vacuous(),
         "states": found.states(),
         "generated": found.generated(),
         "depth": found.depth(),
-        "seconds": found.took.as_secs_f64(),
-        "messages": {"most": most(found.most_messages()), "bound": checked.bound},
+        "seconds": found.elapsed.as_secs_f64(),
+        "messages": {"most": max_messages(found.max_messages()), "bound": checked.message_bound},
         "properties": found.verdicts().into_iter().map(property).collect::<Vec<_>>(),
-        "counterexample": found.proof.as_ref().map(|proof| counterexample(checked, proof)),
-        "cases": found.cases.iter().map(|case| tried(checked, case)).collect::<Vec<_>>(),
-        "cases_left": found.left,
+        "counterexample": found.violation.as_ref().map(|violation| counterexample_object(checked, violation)),
+        "cases": found.cases.iter().map(|case| case_result(checked, case)).collect::<Vec<_>>(),
+        "cases_left": found.cases_left,
     })
 }
 
 /// `null` if there is no bound.
-pub(super) fn most(most: Most) -> Option<u64> {
-    match most {
-        Most::Messages(most) => Some(most),
-        Most::Unbounded => None,
+pub(super) fn max_messages(max: MaxMessages) -> Option<u64> {
+    match max {
+        MaxMessages::Bounded(max) => Some(max),
+        MaxMessages::Unbounded => None,
     }
 }
 
-fn tried(checked: &Checked, case: &Tried) -> Value {
+fn case_result(checked: &Checked, case: &CaseResult) -> Value {
     let findings = &case.findings;
     json!({
         "ids": checked.ids(&case.ids),
-        "initiators": case.starters,
-        "verdict": word(findings.verdict()),
-        "states": findings.worlds,
+        "initiators": case.initiators,
+        "verdict": verdict_text(findings.verdict()),
+        "states": findings.states,
         "generated": findings.generated,
-        "ends": findings.ends,
+        "ends": findings.terminal_states,
         "depth": findings.depth,
-        "most_messages": most(findings.most_messages),
+        "most_messages": max_messages(findings.max_messages),
     })
 }
 
-fn counterexample(checked: &Checked, found: &Proof) -> Value {
-    let starters: Vec<u32> = found.scenario.starts.iter().map(|start| start.at).collect();
+fn counterexample_object(checked: &Checked, found: &Violation) -> Value {
+    let initiators: Vec<u32> = found.scenario.starts.iter().map(|start| start.at).collect();
     json!({
         "property": found.property.name(),
         "ids": checked.ids(&found.scenario.ids),
-        "initiators": starters,
+        "initiators": initiators,
         "steps": found.steps,
         "repeats_from": found.repeats_from,
         // Writing to memory cannot fail.
-        "text": proof::lines(checked, found).unwrap_or_default(),
+        "text": counterexample::lines(checked, found).unwrap_or_default(),
         "records": found.records,
     })
 }

@@ -60,7 +60,7 @@ mod tests {
             let rows = Row::all(&entry.about);
             for row in &rows {
                 let args = row.args().unwrap_or_else(|failure| panic!("{}: {failure}", row.line));
-                assert!(args.nodes.is_some(), "{}", row.line);
+                assert!(args.election.spec.nodes.is_some(), "{}", row.line);
             }
             assert!(rows.iter().any(|row| row.is_quick), "{}", entry.about.name);
         }

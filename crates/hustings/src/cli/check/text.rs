@@ -1,35 +1,34 @@
-//! What was found, for people.
+//! The result as text.
 
 use std::fmt::Write;
 
-use hustings_check::{Most, Property, Verdict};
+use hustings_check::{MaxMessages, Property, Verdict, Violation};
 use indicatif::HumanCount;
 
 use super::args::{CheckArgs, listed};
-use super::{Checked, proof, readers, word};
-use crate::check::explore::Proof;
+use super::{Checked, counterexample, values, verdict_text};
 use crate::cli::console::Paint;
 use crate::cli::report;
 
 /// The whole report, a line end after its last line.
 pub(super) fn render(checked: &Checked, args: &CheckArgs, colour: bool) -> String {
     let mut text = String::new();
-    // Writing to a string cannot fail, so no result below is looked at.
+    // Writing to a string cannot fail, so the results are ignored.
     let _ = writeln!(text, "{}\n", headline(checked, colour));
     let mut line = |name: &str, value: &str| _ = writeln!(text, "{name:<11} {value}");
     line("links", &checked.links().to_string());
-    line("clocks", &readers::timing_words(checked.timing));
-    line("faults", &checked.faults());
+    line("clocks", &values::timing_text(checked.timing));
+    line("faults", &checked.faults_text());
     line("explored", &explored(checked));
     line("messages", &messages(checked));
     line("verdict", &verdict(checked, colour));
     let _ = writeln!(text, "\n{:<14} {:<18} from", "property", "verdict");
-    for (property, verdict) in checked.explored.verdicts() {
-        let shown = paint(verdict).on(&format!("{:<18}", word(verdict)), colour);
+    for (property, verdict) in checked.report.verdicts() {
+        let shown = paint(verdict).on(&format!("{:<18}", verdict_text(verdict)), colour);
         let _ = writeln!(text, "{:<14} {shown} {}", property.name(), property.source());
     }
-    if let Some(found) = &checked.explored.proof {
-        text += &counterexample(checked, found, args, colour);
+    if let Some(found) = &checked.report.violation {
+        text += &counterexample_text(checked, found, args, colour);
     }
     text
 }
@@ -48,11 +47,11 @@ fn headline(checked: &Checked, colour: bool) -> String {
 }
 
 fn explored(checked: &Checked) -> String {
-    let found = &checked.explored;
-    let seconds = found.took.as_secs_f64();
+    let found = &checked.report;
+    let seconds = found.elapsed.as_secs_f64();
     let (states, generated) = (found.states(), found.generated());
     let rate = (states as f64 / seconds.max(0.001)) as u64;
-    let cases = match (found.cases.len() + found.left, found.left) {
+    let cases = match (found.cases.len() + found.cases_left, found.cases_left) {
         (1, _) => String::new(),
         (cases, 0) => format!("{} cases: ", HumanCount(cases as u64)),
         (cases, left) => format!("{} of {cases} cases: ", cases - left),
@@ -67,41 +66,44 @@ fn explored(checked: &Checked) -> String {
 }
 
 fn messages(checked: &Checked) -> String {
-    let most = match checked.explored.most_messages() {
-        Most::Messages(most) => format!("at most {most}"),
-        Most::Unbounded => "no bound: some execution sends for ever".to_string(),
+    let max = match checked.report.max_messages() {
+        MaxMessages::Bounded(max) => format!("at most {max}"),
+        MaxMessages::Unbounded => "no bound: some execution sends forever".to_string(),
     };
-    let bound = checked.bound.map_or_else(String::new, |bound| format!("; the catalogue's worst case is {bound}"));
-    let so_far = if checked.explored.is_complete() { "" } else { " as far as was explored" };
-    format!("{most}{so_far}{bound}")
+    let bound =
+        checked.message_bound.map_or_else(String::new, |bound| format!("; the catalogue's worst case is {bound}"));
+    let so_far = if checked.report.is_complete() { "" } else { " as far as explored" };
+    format!("{max}{so_far}{bound}")
 }
 
 fn verdict(checked: &Checked, colour: bool) -> String {
-    let verdict = checked.explored.verdict();
-    let told = paint(verdict).on(checked.verdict(), colour);
-    match checked.explored.is_vacuous() {
+    let verdict = checked.report.verdict();
+    let told = paint(verdict).on(checked.conclusion(), colour);
+    match checked.report.is_vacuous() {
         true => {
-            format!("{told}: there is a case in which nobody ever leads, or nothing ends well, so the rest says little")
+            format!(
+                "{told}: in some case no node ever leads, or no execution ends in agreement, so the verdicts say little"
+            )
         }
         false => told,
     }
 }
 
-fn counterexample(checked: &Checked, found: &Proof, args: &CheckArgs, colour: bool) -> String {
-    let Proof { property, scenario, steps, repeats_from, .. } = found;
+fn counterexample_text(checked: &Checked, found: &Violation, args: &CheckArgs, colour: bool) -> String {
+    let Violation { property, scenario, steps, repeats_from, .. } = found;
     let mut text = String::new();
     let title = format!("{} is violated", property.name());
-    let _ = writeln!(text, "\n{}: it says \"{}\"", Paint::Bad.on(&title, colour), property.says());
-    let starters: Vec<u32> = scenario.starts.iter().map(|start| start.at).collect();
+    let _ = writeln!(text, "\n{}: it says \"{}\"", Paint::Bad.on(&title, colour), property.statement());
+    let initiators: Vec<u32> = scenario.starts.iter().map(|start| start.at).collect();
     let ids = checked.ids(&scenario.ids).map_or_else(String::new, |ids| format!("ids {}, ", listed(ids)));
     let length = match repeats_from {
-        Some(first) => format!("for ever: from record {first} on it repeats"),
+        Some(first) => format!("infinite: from record {first} on it repeats"),
         None if *property == Property::MessageBound => format!("{steps} steps, with as many messages as any"),
         None => format!("{steps} step{}, and there is no shorter one", if *steps == 1 { "" } else { "s" }),
     };
-    let _ = writeln!(text, "{ids}initiators {}; {length}\n", listed(&starters));
+    let _ = writeln!(text, "{ids}initiators {}; {length}\n", listed(&initiators));
     // Writing to memory cannot fail.
-    for line in proof::lines(checked, found).unwrap_or_default() {
+    for line in counterexample::lines(checked, found).unwrap_or_default() {
         let _ = writeln!(text, "{line}");
     }
     let (name, file) = (checked.election.about().name, args.trace_to.as_ref().map(|path| path.display().to_string()));
@@ -110,7 +112,7 @@ fn counterexample(checked: &Checked, found: &Proof, args: &CheckArgs, colour: bo
             writeln!(text, "\nreplay it with: hustings sim {name} --replay {file}")
         }
         _ => {
-            let options = checked.case_options(args, &scenario.ids, &starters);
+            let options = checked.case_options(args, &scenario.ids, &initiators);
             writeln!(
                 text,
                 "\nreplay it with: hustings check {options} --trace jsonl --trace-to FILE\n           then: hustings sim \

@@ -1,4 +1,4 @@
-//! The report as one JSON object. The order of its keys is part of its form.
+//! The report as one JSON object. The order of its keys is part of the format.
 
 use hustings_algorithms::Goal;
 use serde_json::{Map, Value, json};
@@ -51,7 +51,7 @@ pub(crate) fn render(report: &Report<'_>) -> Value {
     object
 }
 
-/// A parameter's value: a number where it is one, else a word.
+/// The value of a parameter: a number if it is one, otherwise a string.
 pub(crate) fn typed(value: &str) -> Value {
     value.parse::<u64>().map_or_else(|_| json!(value), |number| json!(number))
 }

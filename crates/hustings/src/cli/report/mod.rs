@@ -1,4 +1,4 @@
-//! What an election came to, for people and for programs.
+//! Reports of an election's outcome, as text and as JSON.
 
 pub(crate) mod json;
 mod picture;
@@ -9,7 +9,7 @@ use hustings_elections::Election;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
 
-/// Everything a report may say.
+/// The data of a report.
 pub(crate) struct Report<'a> {
     pub(crate) about: &'static About,
     /// Whether nodes have ids that may be shown.
@@ -17,11 +17,11 @@ pub(crate) struct Report<'a> {
     /// What was wanted.
     pub(crate) goal: Goal,
     pub(crate) kinds: &'static [&'static str],
-    /// All parameters, as they would be typed.
+    /// All parameters and their values.
     pub(crate) params: Vec<(&'static str, String)>,
     pub(crate) scenario: &'a Scenario,
     pub(crate) outcome: &'a Outcome,
-    /// What the formula gives, by kind.
+    /// The number of messages that the formula gives, by kind.
     pub(crate) expected: Option<Vec<u64>>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The id of a position, if nodes have one.
+    /// The id of a position, unless nodes are anonymous.
     pub(crate) fn id(&self, at: u32) -> Option<u64> {
         if self.named { self.scenario.ids.get(at as usize).copied() } else { None }
     }

@@ -1,4 +1,5 @@
-//! A small ring, drawn: position 0 on top, clockwise, the leader with a star, those that are down crossed.
+//! Draws a small ring: position 0 on top, then clockwise; the leader has a star, and nodes that are down are crossed
+//! out.
 
 use std::collections::BTreeSet;
 use std::f64::consts::TAU;
@@ -9,12 +10,12 @@ use hustings_sim::topology::Network;
 use super::Report;
 use crate::cli::console::Paint;
 
-/// The largest ring that is drawn.
+/// The maximum size of a ring that is drawn.
 const MAX_NODES: u32 = 16;
-/// The longest name that is drawn on it.
+/// The maximum length of a node's name.
 const MAX_DIGITS: usize = 6;
 
-/// The picture, if the network is a ring and small enough.
+/// The picture, if the network is a ring that is small enough.
 pub(crate) fn draw(report: &Report<'_>, colour: bool) -> Option<String> {
     let (Network::Ring(ring) | Network::InformedRing(ring)) = report.scenario.network else { return None };
     let names: Vec<String> = (0..ring.size.min(MAX_NODES + 1))
@@ -38,7 +39,7 @@ pub(crate) fn draw(report: &Report<'_>, colour: bool) -> Option<String> {
     Some(canvas.render(colour))
 }
 
-/// The positions that are down when the last fault has happened.
+/// The positions that are down after the last fault.
 fn down_at_the_end(scenario: &Scenario) -> BTreeSet<u32> {
     let joining = scenario.faults.iter().filter_map(|fault| match fault.what {
         FaultKind::Join(at) => Some(at),
@@ -76,7 +77,7 @@ impl Canvas {
         canvas
     }
 
-    /// The cell at a part of the way round, from the top, clockwise.
+    /// The cell at a fraction of the circle, clockwise from the top.
     fn spot(&self, turn: f64) -> (usize, usize) {
         let (sine, cosine) = (turn * TAU).sin_cos();
         let row = (self.radius - self.radius * cosine).round();

@@ -1,4 +1,4 @@
-//! The report for people.
+//! The report as text.
 
 use std::fmt::Write;
 
@@ -9,10 +9,10 @@ use hustings_sim::topology::Network;
 use super::{Report, picture};
 use crate::cli::console::Paint;
 
-/// The whole report, a line end after its last line.
+/// The whole report, ending with a newline.
 pub(crate) fn render(report: &Report<'_>, colour: bool) -> String {
     let mut text = String::new();
-    // Writing to a string cannot fail, so no result below is looked at.
+    // Writing to a string cannot fail, so the results are ignored.
     let _ = writeln!(text, "{}", election(report.about, &report.params, report.scenario, colour));
     if let Some(picture) = picture::draw(report, colour) {
         let _ = write!(text, "\n{picture}");
@@ -46,7 +46,7 @@ pub(crate) fn render(report: &Report<'_>, colour: bool) -> String {
     text
 }
 
-/// What nodes found out beside who leads.
+/// What nodes found out besides the leader.
 fn found(text: &mut String, report: &Report<'_>, colour: bool) {
     let outcome = report.outcome;
     match (outcome.estimate, report.goal) {
@@ -71,7 +71,7 @@ fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// The algorithm, what it runs on, and with which parameters.
+/// The algorithm, its network and its parameters.
 pub(crate) fn election(about: &About, params: &[(&str, String)], scenario: &Scenario, colour: bool) -> String {
     let network = &scenario.network;
     let size = u64::from(network.members());
@@ -116,7 +116,7 @@ fn leader(report: &Report<'_>, colour: bool) -> String {
     format!("{:<11} {who}, {named}", "leader")
 }
 
-/// Messages by kind beside what the formula gives.
+/// Messages by kind, with the formula's values.
 fn messages(report: &Report<'_>, colour: bool) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{:<16} {:>12} {:>12}", "messages", "sent", "formula");

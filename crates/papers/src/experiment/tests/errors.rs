@@ -365,16 +365,16 @@ fn refusals_of_the_simulator_name_the_line() {
     for (vary, expected) in [
         (
             "algorithm = ['aefa', 'cr']\nnodes = 12\ntopology = 'grid:3x4'",
-            "line 6: vary.topology = grid:3x4: where algorithm = chang-roberts: --topology grid:3x4: \
-             chang-roberts runs on a ring",
+            "line 6: vary.topology = grid:3x4: where algorithm = chang-roberts: chang-roberts runs on a \
+             ring",
         ),
         (
             "algorithm = 'cr'\nnodes = [3, 4]\ncrash = '3@0'",
-            "line 6: vary.crash = 3@0: where nodes = 3: --crash 3@0: there is no position 3; allowed: 0 to 2",
+            "line 6: vary.crash = 3@0: where nodes = 3: there is no position 3; allowed: 0 to 2",
         ),
         (
             "algorithm = 'sun'\nnodes = 16\np.aggregate = 'lazzy'",
-            "line 6: vary.p.aggregate = lazzy: -p aggregate=lazzy: parameter `aggregate` cannot be `lazzy`; \
+            "line 6: vary.p.aggregate = lazzy: parameter `aggregate` cannot be `lazzy`; \
              allowed: lazy, eager",
         ),
     ] {

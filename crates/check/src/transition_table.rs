@@ -1,11 +1,10 @@
-//! The protocol as a table: what a node in a state does about an event, worked out once and then looked up.
+//! The transition table of a protocol: the transitions of a node for each state and input, computed once.
 //!
-//! An election has a great many worlds, but few states of a node and few messages. Both get numbers, and a step of a
-//! node is a line of a table. So the protocol itself runs only when a line is missing, and exploring worlds costs the
-//! same for all protocols.
+//! An election has very many global states, but few node states and few messages. Both get numbers, and the transitions
+//! of a node are an entry of a table. So the protocol itself runs only when an entry is missing, and exploring costs
+//! the same for all protocols.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -15,125 +14,91 @@ use hustings_protocol::{
     StateOrMessage, Timer,
 };
 
-use crate::scene::Scene;
-use crate::world::{MessageNo, StateNo};
+use crate::global_state::{MessageNo, StateNo};
+use crate::interner::{Interner, fixed_hasher};
+use crate::model::Model;
 
-/// The most values of one coin that are tried.
-pub const MAX_SIDES: u64 = 64;
+/// The maximum number of outcomes of one random draw that are explored.
+pub(crate) const MAX_COIN_SIDES: u64 = 64;
 
-/// What happens to a node.
+/// An input of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Input {
     Start(StartReason),
-    /// Came in at a port.
+    /// Arrived at a port.
     Message(Port, MessageNo),
-    /// Came from a position that sent it by id.
+    /// Arrived from a position that addressed it by id.
     Direct(u8, MessageNo),
     Unreachable(Port, MessageNo),
     UnreachableDirect(u8, MessageNo),
     Timer(Timer),
-    /// These positions are in reach.
-    Reach(u64),
+    /// The reachable positions, as bits.
+    Reachability(u64),
     Rejoin,
 }
 
-/// What a node does about it, for one way in which its coins may fall.
+/// The next state and the effects of a node, for one outcome of its random draws.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct Transition {
     pub(crate) state: StateNo,
-    pub(crate) acts: Box<[Act]>,
-    /// The coins: how many sides, which one.
+    pub(crate) effects: Box<[TableEffect]>,
+    /// The random draws: the number of outcomes, and which one it was.
     pub(crate) coins: Box<[(u64, u64)]>,
 }
 
-/// One thing that a node does.
+/// An effect, with messages and nodes as numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Act {
+pub(crate) enum TableEffect {
     Send(Port, MessageNo),
-    /// To a position; `None` if nobody has the id.
+    /// To a position; `None` if no node has the id.
     Direct(Option<u8>, MessageNo),
     Timer(u64, Timer),
     Lead,
     Follow(Option<u8>),
     Forget,
     Estimate(u32),
-    Busy(bool),
+    Electing(bool),
     Skip(Port),
 }
 
-/// A protocol whose type is hidden.
-pub(crate) trait Machine: Send + Sync {
-    /// The state of a fresh node.
+/// A transition table with the type of the protocol erased.
+pub(crate) trait TransitionTable: Send + Sync {
+    /// The initial state of a node.
     fn init(&self) -> StateNo;
     fn observes_reachability(&self) -> bool;
     fn handles_rejoin(&self) -> bool;
-    /// What a node does, for every way in which its coins may fall.
-    fn outcomes(&self, at: u8, state: StateNo, input: Input) -> Arc<[Outcome]>;
+    /// The transitions of a node, one for each outcome of its random draws.
+    fn transitions(&self, at: u8, state: StateNo, input: Input) -> Arc<[Transition]>;
     fn epoch(&self, state: StateNo) -> Epoch;
     /// The least and the greatest round in a state.
     fn rounds_of(&self, state: StateNo) -> Option<(u32, u32)>;
     fn rounds_in(&self, message: MessageNo) -> Option<(u32, u32)>;
-    /// The same with all rounds lowered.
+    /// The state with `by` subtracted from all its rounds.
     fn lower_state(&self, state: StateNo, by: u32) -> StateNo;
     fn lower_message(&self, message: MessageNo, by: u32) -> MessageNo;
-    /// Whether any state or message has a round.
+    /// Whether any state or message so far has a round.
     fn counts_rounds(&self) -> bool;
-    /// Whether a coin had more sides than are tried.
-    fn left_out_coins(&self) -> bool;
+    /// Whether some outcomes of a random draw were not explored.
+    fn has_unexplored_coins(&self) -> bool;
 }
 
-/// Things and their numbers.
-struct Numbers<T> {
-    by_number: Vec<Arc<T>>,
-    numbers: HashMap<Arc<T>, u32, RandomState>,
-    rounds: Vec<Option<(u32, u32)>>,
-    lowered: HashMap<(u32, u32), u32, RandomState>,
-}
+type Table = HashMap<(u8, StateNo, Input), Arc<[Transition]>, RandomState>;
 
-fn fixed() -> RandomState {
-    RandomState::with_seeds(5, 6, 7, 8)
-}
-
-impl<T: Eq + Hash> Numbers<T> {
-    fn new() -> Self {
-        Numbers {
-            by_number: Vec::new(),
-            numbers: HashMap::with_hasher(fixed()),
-            rounds: Vec::new(),
-            lowered: HashMap::with_hasher(fixed()),
-        }
-    }
-
-    fn number(&mut self, thing: T, rounds: impl FnOnce(&T) -> Option<(u32, u32)>) -> u32 {
-        if let Some(&number) = self.numbers.get(&thing) {
-            return number;
-        }
-        let number = self.by_number.len() as u32;
-        self.rounds.push(rounds(&thing));
-        let thing = Arc::new(thing);
-        self.by_number.push(Arc::clone(&thing));
-        self.numbers.insert(thing, number);
-        number
-    }
-}
-
-type Table = HashMap<(u8, StateNo, Input), Arc<[Outcome]>, RandomState>;
-
-/// The table of a protocol in one scene.
-pub(crate) struct Local<P: Protocol> {
+/// The transition table of a protocol in one model.
+pub(crate) struct ProtocolTable<P: Protocol> {
     protocol: P,
     places: Vec<NodeInfo<P::Rank>>,
     ids: HashMap<Id, u8, RandomState>,
-    states: RwLock<Numbers<P::State>>,
-    messages: RwLock<Numbers<P::Message>>,
+    states: RwLock<Interner<P::State>>,
+    messages: RwLock<Interner<P::Message>>,
     table: RwLock<Table>,
     counts_rounds: AtomicBool,
-    /// How many nodes may come up.
-    lives: u64,
-    left_out_coins: AtomicBool,
+    /// The maximum number of incarnations that recoveries create; at least 1.
+    incarnations: u64,
+    has_unexplored_coins: AtomicBool,
 }
 
-/// Locks are poisoned only where a protocol panicked, and then everything ends.
+/// A lock is poisoned only if a protocol panics, and that ends the whole check.
 fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -142,21 +107,21 @@ fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<P: Protocol> Local<P> {
-    pub(crate) fn new(protocol: P, scene: &Scene<P::Rank>) -> Self {
-        let members = &scene.ranks[..scene.members as usize];
-        let mut ids = HashMap::with_hasher(fixed());
+impl<P: Protocol> ProtocolTable<P> {
+    pub(crate) fn new(protocol: P, model: &Model<P::Rank>) -> Self {
+        let members = &model.ranks[..model.members as usize];
+        let mut ids = HashMap::with_hasher(fixed_hasher());
         ids.extend(members.iter().zip(0..).map(|(rank, at)| (rank.id(), at)));
-        Local {
+        ProtocolTable {
             protocol,
-            places: (0..scene.size() as u32).map(|at| scene.place(at)).collect(),
+            places: (0..model.size() as u32).map(|at| model.node_info(at)).collect(),
             ids,
-            states: RwLock::new(Numbers::new()),
-            messages: RwLock::new(Numbers::new()),
-            table: RwLock::new(HashMap::with_hasher(fixed())),
+            states: RwLock::new(Interner::new()),
+            messages: RwLock::new(Interner::new()),
+            table: RwLock::new(HashMap::with_hasher(fixed_hasher())),
             counts_rounds: AtomicBool::new(false),
-            lives: u64::from(scene.budget.recoveries).clamp(1, MAX_SIDES),
-            left_out_coins: AtomicBool::new(false),
+            incarnations: u64::from(model.budget.recoveries).clamp(1, MAX_COIN_SIDES),
+            has_unexplored_coins: AtomicBool::new(false),
         }
     }
 
@@ -172,12 +137,12 @@ impl<P: Protocol> Local<P> {
         self.places[usize::from(at)].rank.id()
     }
 
-    /// The event that an input is.
+    /// The event for an input.
     fn event(&self, input: Input) -> Event<P::Message> {
         self.event_with(input, |number| self.message(number))
     }
 
-    /// The same, with a message of the caller's in place of the one of that number.
+    /// Like `event`, with the message chosen by the caller.
     pub(crate) fn event_with(&self, input: Input, message: impl FnOnce(MessageNo) -> P::Message) -> Event<P::Message> {
         match input {
             Input::Start(reason) => Event::Start(reason),
@@ -188,7 +153,7 @@ impl<P: Protocol> Local<P> {
                 Event::UnreachableDirect { to: self.id_of(to), message: message(number) }
             }
             Input::Timer(timer) => Event::Timer(timer),
-            Input::Reach(bits) => {
+            Input::Reachability(bits) => {
                 let mut ids: Vec<Id> = (0..64).filter(|at| bits >> at & 1 == 1).map(|at| self.id_of(at)).collect();
                 ids.sort_unstable();
                 Event::Change(Change::Reachable(ids.into()))
@@ -197,7 +162,7 @@ impl<P: Protocol> Local<P> {
         }
     }
 
-    /// What the protocol itself does, with these coins; those that are missing fall on 0 and are added.
+    /// Runs the protocol with these random draws. Further draws give 0 and are appended.
     pub(crate) fn perform(
         &self,
         at: u8,
@@ -219,24 +184,24 @@ impl<P: Protocol> Local<P> {
         effects
     }
 
-    /// Who has an id.
+    /// The position of an id.
     pub(crate) fn position(&self, id: Id) -> Option<u8> {
         self.ids.get(&id).copied()
     }
 
-    /// Gives out all numbers anew.
-    pub(crate) fn forget(&self) {
-        *write(&self.states) = Numbers::new();
-        *write(&self.messages) = Numbers::new();
+    /// Empties the table, so that numbers are assigned anew.
+    pub(crate) fn clear(&self) {
+        *write(&self.states) = Interner::new();
+        *write(&self.messages) = Interner::new();
         write(&self.table).clear();
     }
 
-    /// A fresh state.
-    pub(crate) fn fresh(&self) -> P::State {
+    /// The initial state of a node.
+    pub(crate) fn initial_state(&self) -> P::State {
         self.protocol.init()
     }
 
-    /// Whether a message, its rounds lowered by so much, is the one of this number.
+    /// Whether a message, after `lowered` is subtracted from its rounds, has this number.
     pub(crate) fn is_message(&self, number: MessageNo, message: &P::Message, lowered: u32) -> bool {
         let mut message = message.clone();
         self.protocol
@@ -244,65 +209,69 @@ impl<P: Protocol> Local<P> {
         *read(&self.messages).by_number[number as usize] == message
     }
 
-    fn work_out(&self, at: u8, state: StateNo, input: Input) -> Arc<[Outcome]> {
-        let mut outcomes = Vec::new();
+    fn compute(&self, at: u8, state: StateNo, input: Input) -> Arc<[Transition]> {
+        let mut transitions = Vec::new();
         let mut coins: Vec<(u64, u64)> = Vec::new();
-        // What a node draws when it comes up is a name for its new life. Names are only compared with each other, so
-        // there need be no more of them than lives.
-        let is_name = input == Input::Rejoin;
-        let most = if is_name { self.lives } else { MAX_SIDES };
+        // A node that recovers draws an identifier for its incarnation. Identifiers are only compared with each other,
+        // so as many of them suffice as there are incarnations.
+        let is_identifier = input == Input::Rejoin;
+        let max_sides = if is_identifier { self.incarnations } else { MAX_COIN_SIDES };
         loop {
             let mut after = self.state(state);
             let effects = self.perform(at, &mut after, self.event(input), &mut coins);
-            let mut acts = Vec::new();
-            effects.into_iter().for_each(|effect| self.act(at, effect, &mut acts));
+            let mut numbered = Vec::new();
+            effects.into_iter().for_each(|effect| self.push_effect(at, effect, &mut numbered));
             let state = self.number_state(after);
-            outcomes.push(Outcome { state, acts: acts.into(), coins: coins.as_slice().into() });
-            // The next way in which they may fall: the last coin that has another side.
+            transitions.push(Transition { state, effects: numbered.into(), coins: coins.as_slice().into() });
+            // The next combination of draws: advance the last one that has another outcome.
             while let Some((bound, coin)) = coins.last_mut() {
-                if *bound > most {
-                    self.left_out_coins.fetch_or(!is_name, Ordering::Relaxed);
+                if *bound > max_sides {
+                    self.has_unexplored_coins.fetch_or(!is_identifier, Ordering::Relaxed);
                 }
                 *coin += 1;
-                if *coin < (*bound).min(most) {
+                if *coin < (*bound).min(max_sides) {
                     break;
                 }
                 coins.pop();
             }
             if coins.is_empty() {
-                return outcomes.into();
+                return transitions.into();
             }
         }
     }
 
-    fn act(&self, at: u8, effect: Effect<P::Message>, acts: &mut Vec<Act>) {
-        let place = |id: Id| self.position(id);
+    fn push_effect(&self, at: u8, effect: Effect<P::Message>, effects: &mut Vec<TableEffect>) {
+        let position = |id: Id| self.position(id);
         match effect {
-            Effect::Send(port, message) => acts.push(Act::Send(port, self.number_message(message))),
+            Effect::Send(port, message) => effects.push(TableEffect::Send(port, self.number_message(message))),
             Effect::SendAllBut(except, message) => {
                 let message = self.number_message(message);
                 let ports = (0..self.degree(at)).map(Port).filter(|port| Some(*port) != except);
-                acts.extend(ports.map(|port| Act::Send(port, message)));
+                effects.extend(ports.map(|port| TableEffect::Send(port, message)));
             }
             Effect::SendRange(ports, message) => {
                 let message = self.number_message(message);
-                acts.extend(ports.map(|port| Act::Send(Port(port), message)));
+                effects.extend(ports.map(|port| TableEffect::Send(Port(port), message)));
             }
-            Effect::SendDirect(to, message) => acts.push(Act::Direct(place(to), self.number_message(message))),
+            Effect::SendDirect(to, message) => {
+                effects.push(TableEffect::Direct(position(to), self.number_message(message)))
+            }
             Effect::SendTo(member, message) => {
                 let to = u8::try_from(member).ok().filter(|&to| usize::from(to) < self.places.len());
-                acts.push(Act::Direct(to, self.number_message(message)));
+                effects.push(TableEffect::Direct(to, self.number_message(message)));
             }
-            Effect::SetTimer(after, timer) => acts.push(Act::Timer(after.max(1), timer)),
-            Effect::Lead => acts.push(Act::Lead),
-            Effect::Follow(leader) => acts.push(Act::Follow(place(leader))),
-            Effect::Forget => acts.push(Act::Forget),
-            Effect::Learn(Fact::Size(size)) => acts.push(Act::Estimate(size.min(u64::from(u32::MAX)) as u32)),
+            Effect::SetTimer(after, timer) => effects.push(TableEffect::Timer(after.max(1), timer)),
+            Effect::Lead => effects.push(TableEffect::Lead),
+            Effect::Follow(leader) => effects.push(TableEffect::Follow(position(leader))),
+            Effect::Forget => effects.push(TableEffect::Forget),
+            Effect::Learn(Fact::Size(size)) => {
+                effects.push(TableEffect::Estimate(size.min(u64::from(u32::MAX)) as u32))
+            }
             Effect::Learn(Fact::Name(_)) => {}
             Effect::Learn(Fact::Stage(stage)) => {
-                acts.push(Act::Busy(matches!(stage, Stage::Elect | Stage::Hold | Stage::Reorganize)));
+                effects.push(TableEffect::Electing(matches!(stage, Stage::Elect | Stage::Hold | Stage::Reorganize)));
             }
-            Effect::Skip(port) => acts.push(Act::Skip(port)),
+            Effect::Skip(port) => effects.push(TableEffect::Skip(port)),
         }
     }
 
@@ -317,32 +286,31 @@ impl<P: Protocol> Local<P> {
         if let Some(&number) = read(&self.states).numbers.get(&state) {
             return number;
         }
-        write(&self.states).number(state, |state| self.ends_of_rounds(StateOrMessage::State(&mut state.clone())))
+        write(&self.states).number(state, |state| self.round_range(StateOrMessage::State(&mut state.clone())))
     }
 
     fn number_message(&self, message: P::Message) -> MessageNo {
         if let Some(&number) = read(&self.messages).numbers.get(&message) {
             return number;
         }
-        write(&self.messages)
-            .number(message, |message| self.ends_of_rounds(StateOrMessage::Message(&mut message.clone())))
+        write(&self.messages).number(message, |message| self.round_range(StateOrMessage::Message(&mut message.clone())))
     }
 
-    /// The least and the greatest of the rounds in a state or message.
-    fn ends_of_rounds(&self, held: StateOrMessage<'_, P>) -> Option<(u32, u32)> {
-        let mut ends: Option<(u32, u32)> = None;
+    /// The least and the greatest round in a state or message.
+    fn round_range(&self, held: StateOrMessage<'_, P>) -> Option<(u32, u32)> {
+        let mut range: Option<(u32, u32)> = None;
         self.protocol.rounds(held, &mut |round| {
-            let (least, greatest) = ends.unwrap_or((*round, *round));
-            ends = Some((least.min(*round), greatest.max(*round)));
+            let (least, greatest) = range.unwrap_or((*round, *round));
+            range = Some((least.min(*round), greatest.max(*round)));
         });
-        if ends.is_some() {
+        if range.is_some() {
             self.counts_rounds.store(true, Ordering::Relaxed);
         }
-        ends
+        range
     }
 }
 
-impl<P: Protocol> Machine for Local<P> {
+impl<P: Protocol> TransitionTable for ProtocolTable<P> {
     fn init(&self) -> StateNo {
         self.number_state(self.protocol.init())
     }
@@ -355,13 +323,13 @@ impl<P: Protocol> Machine for Local<P> {
         self.protocol.handles_rejoin()
     }
 
-    fn outcomes(&self, at: u8, state: StateNo, input: Input) -> Arc<[Outcome]> {
+    fn transitions(&self, at: u8, state: StateNo, input: Input) -> Arc<[Transition]> {
         let key = (at, state, input);
-        if let Some(outcomes) = read(&self.table).get(&key) {
-            return Arc::clone(outcomes);
+        if let Some(transitions) = read(&self.table).get(&key) {
+            return Arc::clone(transitions);
         }
-        let outcomes = self.work_out(at, state, input);
-        Arc::clone(write(&self.table).entry(key).or_insert(outcomes))
+        let transitions = self.compute(at, state, input);
+        Arc::clone(write(&self.table).entry(key).or_insert(transitions))
     }
 
     fn epoch(&self, state: StateNo) -> Epoch {
@@ -402,7 +370,7 @@ impl<P: Protocol> Machine for Local<P> {
         self.counts_rounds.load(Ordering::Relaxed)
     }
 
-    fn left_out_coins(&self) -> bool {
-        self.left_out_coins.load(Ordering::Relaxed)
+    fn has_unexplored_coins(&self) -> bool {
+        self.has_unexplored_coins.load(Ordering::Relaxed)
     }
 }

@@ -1,20 +1,20 @@
-//! Several elections, one after the other: a leader's term ends, and the next election begins where not everybody has
-//! heard of the end of the last.
+//! Consecutive elections: a leader's term ends, and the next election begins before all nodes know the result of the
+//! last.
 
 use hustings_algorithms::ring::ChangRoberts;
-use hustings_check::{Property, Scene};
+use hustings_check::{Model, Property};
 use hustings_protocol::{Context, Effect, Epoch, Event, Id, Message, Port, Protocol, Recorder, StartReason, Timer};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Found, carry_out, examine, place_of, promise, protocol, ring};
+use crate::support::{Checked, apply, check_protocol, node_info, protocol, ring, spec};
 
-/// A protocol twice in a row. With epochs, everything that is said carries the number of the election.
+/// Runs a protocol twice in a row. With epochs, every message carries the number of its election.
 struct Twice<P> {
     inner: P,
     has_epochs: bool,
 }
 
-/// What is said, and in which election.
+/// A message, with the number of its election.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 struct Said<M: Message> {
@@ -30,16 +30,16 @@ impl<M: Message> Message for Said<M> {
     }
 }
 
-/// A leader's term ends.
+/// The timer for the end of a leader's term.
 const TERM: u8 = 0x40;
 const ELECTIONS: u32 = 2;
 
-/// Where a node stands in one of the elections.
+/// The state of a node in one of the elections.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct State<S> {
     epoch: u32,
     inner: S,
-    /// Whether it has named a leader, whose term will end.
+    /// Whether the timer of the leader's term is set.
     is_set: bool,
 }
 
@@ -47,7 +47,7 @@ type StateOf<P> = State<<P as Protocol>::State>;
 
 impl<P: Protocol> Twice<P> {
     fn run<C: Context<Self>>(&self, state: &mut StateOf<P>, event: Event<P::Message>, cx: &mut C) {
-        let place = place_of(cx);
+        let place = node_info(cx);
         let mut effects = Vec::new();
         self.inner.handle(&mut state.inner, event, &mut Recorder::new(&place, |bound| cx.draw(bound), &mut effects));
         let names = effects.iter().any(|effect| matches!(effect, Effect::Lead | Effect::Follow(_)));
@@ -56,7 +56,7 @@ impl<P: Protocol> Twice<P> {
             effects.push(Effect::SetTimer(1, Timer { kind: TERM, token: state.epoch }));
         }
         let said = if self.has_epochs { state.epoch } else { 0 };
-        carry_out(effects, |message| Said { epoch: said, message }, cx);
+        apply(effects, |message| Said { epoch: said, message }, cx);
     }
 
     fn begin<C: Context<Self>>(&self, state: &mut StateOf<P>, epoch: u32, cx: &mut C) {
@@ -96,20 +96,20 @@ impl<P: Protocol> Protocol for Twice<P> {
     }
 }
 
-fn twice(has_epochs: bool, ranks: &[u64], checked: &[Property]) -> Found {
-    let mut scene: Scene<Id> = ring(ranks);
-    let mut promise = promise::<ChangRoberts>(&mut scene);
-    promise.properties = checked.to_vec();
-    examine(|scene| Twice { inner: protocol::<ChangRoberts>(&[], scene), has_epochs }, scene, promise)
+fn twice(has_epochs: bool, ranks: &[u64], checked: &[Property]) -> Checked {
+    let mut model: Model<Id> = ring(ranks);
+    let mut spec = spec::<ChangRoberts>(&mut model);
+    spec.properties = checked.to_vec();
+    check_protocol(|model| Twice { inner: protocol::<ChangRoberts>(&[], model), has_epochs }, model, spec)
 }
 
-/// Garavel and Mounier found the algorithm wrong where several elections follow each other. Here nobody ever leads
-/// beside another, but the second election is lost: who still leads from the first swallows the candidates.
+/// Garavel and Mounier found that the algorithm fails in consecutive elections. Here there are never two leaders, but
+/// the second election fails: the leader of the first one swallows its candidates.
 #[test]
-fn two_elections_in_a_row_are_mixed_up_without_epochs() {
-    twice(false, &[1, 2], &[Property::Agreement]).breaks(Property::Agreement, 10).is_on_the_page();
-    twice(false, &[1, 2, 3], &[Property::Agreement]).breaks(Property::Agreement, 15);
-    twice(false, &[1, 2, 3], &[Property::Termination]).breaks(Property::Termination, 9);
+fn consecutive_elections_interfere_without_epochs() {
+    twice(false, &[1, 2], &[Property::Agreement]).violates(Property::Agreement, 10).is_documented();
+    twice(false, &[1, 2, 3], &[Property::Agreement]).violates(Property::Agreement, 15);
+    twice(false, &[1, 2, 3], &[Property::Termination]).violates(Property::Termination, 9);
     twice(false, &[1, 2, 3], &[Property::OneLeader]).holds();
     for ranks in [&[1, 2][..], &[1, 2, 3], &[3, 2, 1]] {
         twice(true, ranks, &[Property::OneLeader, Property::Agreement, Property::Termination]).holds();

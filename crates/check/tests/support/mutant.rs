@@ -1,4 +1,4 @@
-//! A protocol that is bent: the real one, with something done differently.
+//! Mutants: real protocols that handle some events differently.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -9,26 +9,26 @@ use hustings_protocol::{
     Timer,
 };
 
-/// A protocol of which some events are handled differently. Its nodes remember something more, an `X`.
-pub(crate) struct Bent<P, X, F> {
+/// A protocol with some events handled differently. Its nodes have an additional state `X`.
+pub(crate) struct Mutant<P, X, F> {
     inner: P,
-    bend: F,
+    mutate: F,
     extra: PhantomData<fn() -> X>,
 }
 
-impl<P, X, F> Bent<P, X, F>
+impl<P, X, F> Mutant<P, X, F>
 where
     P: Protocol,
-    F: Fn(&mut Turn<'_, P, X>) -> Vec<Effect<P::Message>>,
+    F: Fn(&mut NodeEvent<'_, P, X>) -> Vec<Effect<P::Message>>,
 {
-    /// What `bend` makes of the protocol: it says what a node does about an event.
-    pub(crate) fn new(inner: P, bend: F) -> Self {
-        Bent { inner, bend, extra: PhantomData }
+    /// The protocol, with `mutate` deciding what a node does about an event.
+    pub(crate) fn new(inner: P, mutate: F) -> Self {
+        Mutant { inner, mutate, extra: PhantomData }
     }
 }
 
 /// One event at one node.
-pub(crate) struct Turn<'a, P: Protocol, X> {
+pub(crate) struct NodeEvent<'a, P: Protocol, X> {
     inner: &'a P,
     pub(crate) state: &'a mut P::State,
     pub(crate) extra: &'a mut X,
@@ -37,13 +37,13 @@ pub(crate) struct Turn<'a, P: Protocol, X> {
     coins: &'a mut dyn FnMut(u64) -> u64,
 }
 
-impl<P: Protocol, X> Turn<'_, P, X> {
-    /// What the protocol itself does.
-    pub(crate) fn straight(&mut self) -> Vec<Effect<P::Message>> {
+impl<P: Protocol, X> NodeEvent<'_, P, X> {
+    /// Handles the event as the original protocol does.
+    pub(crate) fn original(&mut self) -> Vec<Effect<P::Message>> {
         self.handle(self.event.clone())
     }
 
-    /// What the protocol itself does about another event.
+    /// Handles another event as the original protocol does.
     pub(crate) fn handle(&mut self, event: Event<P::Message>) -> Vec<Effect<P::Message>> {
         let mut effects = Vec::new();
         let mut context = Recorder::new(self.place, &mut *self.coins, &mut effects);
@@ -52,31 +52,31 @@ impl<P: Protocol, X> Turn<'_, P, X> {
     }
 }
 
-impl<P, X, F> Bent<P, X, F>
+impl<P, X, F> Mutant<P, X, F>
 where
     P: Protocol,
     X: Clone + Eq + Hash + Debug + Default + Send + Sync + 'static,
-    F: Fn(&mut Turn<'_, P, X>) -> Vec<Effect<P::Message>> + Send + Sync + 'static,
+    F: Fn(&mut NodeEvent<'_, P, X>) -> Vec<Effect<P::Message>> + Send + Sync + 'static,
 {
-    fn turn<C: Context<Self>>(&self, (state, extra): &mut (P::State, X), event: Event<P::Message>, cx: &mut C) {
-        let place = place_of(cx);
+    fn run<C: Context<Self>>(&self, (state, extra): &mut (P::State, X), event: Event<P::Message>, cx: &mut C) {
+        let place = node_info(cx);
         let mut coins = |bound| cx.draw(bound);
-        let mut turn = Turn { inner: &self.inner, state, extra, event, place: &place, coins: &mut coins };
-        let effects = (self.bend)(&mut turn);
-        carry_out(effects, |message| message, cx);
+        let mut node = NodeEvent { inner: &self.inner, state, extra, event, place: &place, coins: &mut coins };
+        let effects = (self.mutate)(&mut node);
+        apply(effects, |message| message, cx);
     }
 }
 
-/// What a context says of a node's place.
-pub(crate) fn place_of<P: Protocol, C: Context<P>>(cx: &C) -> NodeInfo<P::Rank> {
+/// What a node knows about itself, from its context.
+pub(crate) fn node_info<P: Protocol, C: Context<P>>(cx: &C) -> NodeInfo<P::Rank> {
     let ranks: Vec<P::Rank> = (0..cx.degree()).filter_map(|port| cx.peer_rank(Port(port))).collect();
     let is_known = ranks.len() == cx.degree() as usize;
     let peers = if is_known { Peers::Known(ranks) } else { Peers::Unknown(cx.degree()) };
     NodeInfo { rank: cx.rank(), index: cx.index(), size: cx.size(), peers }
 }
 
-/// Carries out the effects of a protocol in the context of one around it.
-pub(crate) fn carry_out<M, P: Protocol, C: Context<P>>(
+/// Applies the effects of an inner protocol in the context of the outer one.
+pub(crate) fn apply<M, P: Protocol, C: Context<P>>(
     effects: Vec<Effect<M>>,
     wrap: impl Fn(M) -> P::Message,
     cx: &mut C,
@@ -98,11 +98,11 @@ pub(crate) fn carry_out<M, P: Protocol, C: Context<P>>(
     }
 }
 
-impl<P, X, F> Protocol for Bent<P, X, F>
+impl<P, X, F> Protocol for Mutant<P, X, F>
 where
     P: Protocol,
     X: Clone + Eq + Hash + Debug + Default + Send + Sync + 'static,
-    F: Fn(&mut Turn<'_, P, X>) -> Vec<Effect<P::Message>> + Send + Sync + 'static,
+    F: Fn(&mut NodeEvent<'_, P, X>) -> Vec<Effect<P::Message>> + Send + Sync + 'static,
 {
     type Rank = P::Rank;
     type State = (P::State, X);
@@ -118,13 +118,13 @@ where
         self.inner.handles_rejoin()
     }
     fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, reason: StartReason, cx: &mut C) {
-        self.turn(state, Event::Start(reason), cx);
+        self.run(state, Event::Start(reason), cx);
     }
     fn handle_message<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: P::Message, cx: &mut C) {
-        self.turn(state, Event::Message { from, message }, cx);
+        self.run(state, Event::Message { from, message }, cx);
     }
     fn handle_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: P::Message, cx: &mut C) {
-        self.turn(state, Event::Direct { from, message }, cx);
+        self.run(state, Event::Direct { from, message }, cx);
     }
     fn handle_unreachable<C: Context<Self>>(
         &self,
@@ -133,7 +133,7 @@ where
         message: P::Message,
         cx: &mut C,
     ) {
-        self.turn(state, Event::Unreachable { port, message }, cx);
+        self.run(state, Event::Unreachable { port, message }, cx);
     }
     fn handle_unreachable_direct<C: Context<Self>>(
         &self,
@@ -142,16 +142,16 @@ where
         message: P::Message,
         cx: &mut C,
     ) {
-        self.turn(state, Event::UnreachableDirect { to, message }, cx);
+        self.run(state, Event::UnreachableDirect { to, message }, cx);
     }
     fn handle_timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
-        self.turn(state, Event::Timer(timer), cx);
+        self.run(state, Event::Timer(timer), cx);
     }
     fn handle_change<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
-        self.turn(state, Event::Change(change), cx);
+        self.run(state, Event::Change(change), cx);
     }
     fn handle_rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
-        self.turn(state, Event::Rejoin, cx);
+        self.run(state, Event::Rejoin, cx);
     }
     fn epoch(&self, (state, _): &Self::State) -> Epoch {
         self.inner.epoch(state)

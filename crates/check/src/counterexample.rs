@@ -1,0 +1,200 @@
+//! Counterexamples: a path to a state, followed by a fair cycle if the execution is infinite (a lasso).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::global_state::{Channel, GlobalState};
+use crate::model::Channels;
+use crate::property::Property;
+use crate::state_space::StateSpace;
+use crate::steps::{Action, Step};
+
+/// An execution that violates a property.
+#[derive(Clone, Debug)]
+pub struct Counterexample {
+    /// The property.
+    pub property: Property,
+    /// The steps from the initial state.
+    pub(crate) steps: Vec<Step>,
+    /// For an infinite execution: the index of the step with which the repeated part begins; it lasts until the end.
+    pub repeats_from: Option<usize>,
+}
+
+impl Counterexample {
+    /// The number of steps.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The part of an infinite execution before its cycle.
+    pub(crate) fn stem(&self) -> Option<Counterexample> {
+        let stem = self.steps.get(..self.repeats_from?)?;
+        Some(Counterexample { property: self.property, steps: stem.to_vec(), repeats_from: None })
+    }
+
+    /// Whether the initial state already violates the property.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+}
+
+/// The steps of a cycle, from a state back to it.
+pub(crate) type Cycle = Vec<Step>;
+
+/// Turns a path of fingerprints into steps.
+pub(crate) fn counterexample<R>(
+    space: &StateSpace<R>,
+    property: Property,
+    path: &[u64],
+    cycle: Option<Cycle>,
+) -> Counterexample
+where
+    R: Send + Sync + 'static,
+{
+    let mut steps = walk(space, path);
+    let repeats_from = cycle.as_ref().map(|_| steps.len());
+    steps.extend(cycle.into_iter().flatten());
+    Counterexample { property, steps, repeats_from }
+}
+
+fn walk<R: Send + Sync + 'static>(space: &StateSpace<R>, path: &[u64]) -> Vec<Step> {
+    let mut global = space.initial();
+    let mut steps = Vec::new();
+    for &next in path.iter().skip(1) {
+        // Every path follows steps that were explored.
+        let Some(step) = space.steps(&global).into_iter().find(|step| step.next.fingerprint == next) else { break };
+        global = step.next.clone();
+        steps.push(step);
+    }
+    steps
+}
+
+/// An action that keeps its identity from state to state, independent of list indices. Fairness is defined over these.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum ActionClass {
+    Channel(Channel, u32),
+    Timer(u8, hustings_protocol::Timer),
+    ReachabilityUpdate(u8),
+    Other(Action),
+}
+
+fn class<R>(space: &StateSpace<R>, global: &GlobalState, action: Action) -> ActionClass {
+    match action {
+        Action::Deliver(place) | Action::Bounce(place) | Action::Return(place) => {
+            let envelope = &global.envelopes[place];
+            let is_fifo = space.model.channels == Channels::Fifo;
+            ActionClass::Channel(envelope.channel, if is_fifo { 0 } else { envelope.message })
+        }
+        Action::Timeout(place) => ActionClass::Timer(global.timers[place].at, global.timers[place].timer),
+        Action::UpdateReachability(place) => ActionClass::ReachabilityUpdate(global.reachability_updates[place].at),
+        Action::Tick(_) => ActionClass::Other(Action::Tick(0)),
+        other => ActionClass::Other(other),
+    }
+}
+
+/// A step inside a component: its class, the step, and the index of the next state.
+type InnerStep = (ActionClass, Step, usize);
+
+/// A strongly connected component, with the steps inside it.
+struct Component {
+    states: Vec<GlobalState>,
+    /// The steps of each state that stay inside.
+    inside: Vec<Vec<InnerStep>>,
+    /// The classes of all steps of each state, also of those that leave the component.
+    enabled: Vec<BTreeSet<ActionClass>>,
+}
+
+/// A weakly fair cycle of the component, if it has one: every action class is taken in it, or disabled somewhere on it.
+/// It contains no faults.
+pub(crate) fn fair_cycle<R: Send + Sync + 'static>(
+    space: &StateSpace<R>,
+    path: &[u64],
+    members: &BTreeSet<u64>,
+) -> Option<Cycle> {
+    let entry = walk(space, path).pop().map_or_else(|| space.initial(), |step| step.next);
+    let component = Component::new(space, entry, members);
+    let mut obligations: BTreeSet<ActionClass> = component.enabled.iter().flatten().copied().collect();
+    // A state in which the class is disabled discharges the obligation, and so does a step of the class.
+    let discharges = |at: usize, taken: Option<ActionClass>, obligation: &ActionClass| {
+        !component.enabled[at].contains(obligation) || taken == Some(*obligation)
+    };
+    let can_be_discharged = |obligation: &ActionClass| {
+        (0..component.states.len()).any(|at| {
+            discharges(at, None, obligation) || component.inside[at].iter().any(|(taken, ..)| taken == obligation)
+        })
+    };
+    if !obligations.iter().all(can_be_discharged) {
+        return None;
+    }
+    let mut cycle = Vec::new();
+    let mut at = 0;
+    obligations.retain(|obligation| !discharges(0, None, obligation));
+    while let Some(&obligation) = obligations.first() {
+        let (steps, end) = component.path(at, |at, taken| discharges(at, taken, &obligation))?;
+        for (taken, step, to) in steps {
+            obligations.retain(|obligation| !discharges(to, Some(taken), obligation));
+            cycle.push(step);
+        }
+        at = end;
+    }
+    if at != 0 || cycle.is_empty() {
+        let (back, _) = component.path(at, |to, taken| to == 0 && taken.is_some())?;
+        cycle.extend(back.into_iter().map(|(_, step, _)| step));
+    }
+    Some(cycle)
+}
+
+impl Component {
+    fn new<R: Send + Sync + 'static>(space: &StateSpace<R>, entry: GlobalState, members: &BTreeSet<u64>) -> Self {
+        let mut places: BTreeMap<u64, usize> = BTreeMap::from([(entry.fingerprint, 0)]);
+        let mut component = Component { states: vec![entry], inside: Vec::new(), enabled: Vec::new() };
+        while component.inside.len() < component.states.len() {
+            let global = component.states[component.inside.len()].clone();
+            let steps: Vec<Step> = space.steps(&global).into_iter().filter(|step| !step.action.is_fault()).collect();
+            component.enabled.push(steps.iter().map(|step| class(space, &global, step.action)).collect());
+            let mut inside = Vec::new();
+            for step in steps.into_iter().filter(|step| members.contains(&step.next.fingerprint)) {
+                let to = *places.entry(step.next.fingerprint).or_insert_with(|| {
+                    component.states.push(step.next.clone());
+                    component.states.len() - 1
+                });
+                inside.push((class(space, &global, step.action), step, to));
+            }
+            component.inside.push(inside);
+        }
+        component
+    }
+
+    /// A shortest path to a state that matches, given the class of the last step.
+    fn path(
+        &self,
+        from: usize,
+        matches: impl Fn(usize, Option<ActionClass>) -> bool,
+    ) -> Option<(Vec<InnerStep>, usize)> {
+        if matches(from, None) {
+            return Some((Vec::new(), from));
+        }
+        let mut before: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+        let mut queue = VecDeque::from([from]);
+        while let Some(at) = queue.pop_front() {
+            for (place, &(taken, _, to)) in self.inside[at].iter().enumerate() {
+                let is_new = to != from && !before.contains_key(&to);
+                if matches(to, Some(taken)) {
+                    let mut path = vec![self.inside[at][place].clone()];
+                    let mut back = at;
+                    while back != from {
+                        let (earlier, step) = before[&back];
+                        path.push(self.inside[earlier][step].clone());
+                        back = earlier;
+                    }
+                    path.reverse();
+                    return Some((path, to));
+                }
+                if is_new {
+                    before.insert(to, (at, place));
+                    queue.push_back(to);
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,199 @@
+//! The state space of an election, as a model for stateright, and the labels of its states.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use hustings_algorithms::Goal;
+use stateright::Property as Claim;
+
+use crate::check::Limits;
+use crate::global_state::{GlobalState, NodeState};
+use crate::model::Model;
+use crate::property::{Labels, Property};
+use crate::spec::{ExpectedLeader, Spec};
+use crate::state_graph::{Expanded, StateRecorder};
+use crate::steps::{Step, TransitionRelation};
+use crate::transition_table::TransitionTable;
+
+/// The progress of an exploration, and a request to stop it.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// The number of states that were explored.
+    pub(crate) states: AtomicU64,
+    /// Set to stop the exploration.
+    pub(crate) stop: AtomicBool,
+}
+
+/// All states of a protocol in a model, with the specification that labels them.
+pub(crate) struct StateSpace<R> {
+    pub(crate) model: Arc<Model<R>>,
+    pub(crate) table: Arc<dyn TransitionTable>,
+    pub(crate) spec: Arc<Spec>,
+    /// Each member's position in the order of ranks.
+    pub(crate) order: Arc<[u32]>,
+    pub(crate) limits: Limits,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) recorder: Arc<StateRecorder>,
+}
+
+impl<R> Clone for StateSpace<R> {
+    fn clone(&self) -> Self {
+        StateSpace {
+            model: Arc::clone(&self.model),
+            table: Arc::clone(&self.table),
+            spec: Arc::clone(&self.spec),
+            order: Arc::clone(&self.order),
+            limits: self.limits,
+            progress: Arc::clone(&self.progress),
+            recorder: Arc::clone(&self.recorder),
+        }
+    }
+}
+
+impl<R> StateSpace<R> {
+    fn relation(&self) -> TransitionRelation<'_, R> {
+        TransitionRelation { model: &self.model, table: &*self.table }
+    }
+
+    pub(crate) fn initial(&self) -> GlobalState {
+        let mut global = self.relation().initial();
+        global.labels = self.labels(&global);
+        global
+    }
+
+    pub(crate) fn steps(&self, global: &GlobalState) -> Vec<Step> {
+        let mut steps = Vec::new();
+        self.relation().steps(global, &mut steps);
+        // A step must change the state.
+        steps.retain(|step| step.next.fingerprint != global.fingerprint);
+        for step in &mut steps {
+            step.next.labels = self.labels(&step.next);
+        }
+        steps
+    }
+
+    /// Whether a limit is reached or a stop was requested. Counts one more state.
+    fn should_stop(&self) -> bool {
+        let states = self.progress.states.fetch_add(1, Ordering::Relaxed);
+        let is_late =
+            || states.is_multiple_of(1024) && self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if states >= self.limits.max_states || is_late() {
+            self.progress.stop.store(true, Ordering::Relaxed);
+        }
+        self.progress.stop.load(Ordering::Relaxed)
+    }
+
+    fn checks(&self, property: Property) -> bool {
+        self.spec.properties.contains(&property)
+    }
+
+    /// The labels of a state.
+    fn labels(&self, global: &GlobalState) -> Labels {
+        let mut labels = Labels::default();
+        let members = &global.nodes[..self.model.members as usize];
+        let is_faultless = self.model.budget == Default::default();
+        let leaders = || (0u8..).zip(members).filter(|(_, node)| node.is_live && node.is_leader);
+        labels.insert_if(Labels::LEADER, leaders().next().is_some());
+        if self.checks(Property::OneLeader) && leaders().nth(1).is_some() {
+            let mut epochs: Vec<_> = leaders().map(|(_, node)| self.table.epoch(node.state)).collect();
+            epochs.sort_unstable();
+            labels.insert_if(Labels::TWO_LEADERS, epochs.windows(2).any(|pair| pair[0] == pair[1]));
+        }
+        labels.insert_if(Labels::LEADER_CHANGED, global.leader_changed && self.checks(Property::Stability));
+        let agreed = self.agreed(global);
+        labels.insert_if(Labels::AGREEMENT, agreed.is_some());
+        if is_faultless && self.checks(Property::RightLeader) {
+            let expected = match self.spec.leader {
+                ExpectedLeader::Position(at) => Some(at as u8),
+                ExpectedLeader::GreatestStarter => self.greatest(global, |node| node.started_itself),
+                ExpectedLeader::GreatestLive | ExpectedLeader::Anyone => None,
+            };
+            let is_wrong = |node: &NodeState| node.is_live && node.leader.is_some() && node.leader != expected;
+            labels.insert_if(Labels::WRONG_LEADER, expected.is_some() && members.iter().any(is_wrong));
+        }
+        if !self.relation().is_quiescent(global) || self.is_unstarted(global) {
+            return labels;
+        }
+        labels.insert_if(Labels::TERMINAL, true);
+        labels.insert_if(Labels::TERMINAL_AGREEMENT, agreed.is_some());
+        labels.insert_if(Labels::DISAGREEMENT, agreed.is_none() && self.checks(Property::Agreement));
+        let is_electing = members.iter().any(|node| node.is_live && node.is_electing);
+        labels.insert_if(Labels::ELECTING, is_electing && self.checks(Property::AllNormal));
+        if let (ExpectedLeader::GreatestLive, Some(Some(leader))) = (self.spec.leader, agreed) {
+            let is_right = self.greatest(global, |node| node.is_live) == Some(leader);
+            labels.insert_if(Labels::WRONG_LEADER, !is_right && self.checks(Property::RightLeader));
+        }
+        labels
+    }
+
+    /// The greatest of the matching members.
+    fn greatest(&self, global: &GlobalState, matches: impl Fn(&NodeState) -> bool) -> Option<u8> {
+        let members = (0u8..).zip(&global.nodes[..self.model.members as usize]);
+        let matching = members.filter(|(_, node)| matches(node)).map(|(at, _)| at);
+        matching.max_by_key(|&at| self.order[usize::from(at)])
+    }
+
+    /// `Some` if all live members agree: with the leader, if the goal is to elect one.
+    fn agreed(&self, global: &GlobalState) -> Option<Option<u8>> {
+        let mut live = global.nodes[..self.model.members as usize].iter().filter(|node| node.is_live);
+        let first = live.next()?;
+        match self.spec.goal {
+            Goal::Leader => {
+                let leader = first.leader?;
+                let node = &global.nodes[usize::from(leader)];
+                let is_leader = node.is_live && node.is_leader;
+                (is_leader && live.all(|node| node.leader == Some(leader))).then_some(Some(leader))
+            }
+            Goal::Estimate => {
+                let size = first.estimate?;
+                let is_possible = size <= self.model.members;
+                (is_possible && live.all(|node| node.estimate == Some(size))).then_some(None)
+            }
+        }
+    }
+
+    /// Whether no live member has handled anything yet.
+    fn is_unstarted(&self, global: &GlobalState) -> bool {
+        let init = self.table.init();
+        global.nodes[..self.model.members as usize].iter().all(|node| !node.is_live || node.state == init)
+    }
+}
+
+impl<R: Send + Sync + 'static> stateright::Model for StateSpace<R> {
+    type State = GlobalState;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<GlobalState> {
+        vec![self.initial()]
+    }
+
+    /// Computes and records all steps here, because they share most of the work.
+    fn actions(&self, global: &GlobalState, actions: &mut Vec<Step>) {
+        if self.should_stop() {
+            return;
+        }
+        let steps = self.steps(global);
+        self.recorder.record(Expanded {
+            fingerprint: global.fingerprint,
+            labels: global.labels,
+            next: steps.iter().map(|step| (step.next.fingerprint, step.sent)).collect(),
+        });
+        actions.extend(steps);
+    }
+
+    fn next_state(&self, _: &GlobalState, step: Step) -> Option<GlobalState> {
+        Some(step.next)
+    }
+
+    fn properties(&self) -> Vec<Claim<Self>> {
+        vec![
+            Claim::always("no violation", |_, global: &GlobalState| !global.labels.has(Labels::VIOLATION)),
+            // The checker stops once it has a discovery for every property. There is never one for this.
+            Claim::always(NEVER_DISCOVERED, |_, _| true),
+        ]
+    }
+}
+
+/// The name of a property that always holds.
+pub(crate) const NEVER_DISCOVERED: &str = "explored";

@@ -1,0 +1,162 @@
+//! The checker must find bugs that are seeded into correct algorithms. The mutants wrap the real protocols.
+
+#[allow(dead_code, reason = "every test uses some of it")]
+mod support;
+
+use hustings_algorithms::Algorithm;
+use hustings_algorithms::graph::diffusion::{Aggregate, Diffusion, Greatest};
+use hustings_algorithms::graph::{Aefa, EchoExtinction};
+use hustings_algorithms::ring::{ChangRoberts, Franklin};
+use hustings_check::{Channels, Model, Property};
+use hustings_protocol::{Context, Effect, Event, Id, Peers, Port, Protocol};
+
+use support::{Mutant, NodeEvent, check, check_protocol, ids, protocol, ring, spec};
+
+type Inner<A> = <A as Algorithm>::Protocol<Id>;
+type Message<A> = <Inner<A> as Protocol>::Message;
+type State<A> = <Inner<A> as Protocol>::State;
+type Effects<A> = Vec<Effect<Message<A>>>;
+
+/// An active node forwards smaller ids instead of dropping them.
+fn forwards_smaller(node: &mut NodeEvent<'_, Inner<ChangRoberts>, ()>) -> Effects<ChangRoberts> {
+    type Word = Message<ChangRoberts>;
+    let is_active = matches!(node.state, State::<ChangRoberts>::Active(()));
+    let mut effects = node.original();
+    match node.event {
+        Event::Message { message: Word::Candidate(id), .. } if is_active && id < node.place.rank => {
+            effects.push(Effect::Send(Port::NEXT, Word::Candidate(id)));
+        }
+        _ => {}
+    }
+    effects
+}
+
+#[test]
+fn finds_forwarding_of_smaller_ids_in_chang_roberts() {
+    let model = || ring(&[1, 2, 3]);
+    let mut mutant = model();
+    let spec = spec::<ChangRoberts>(&mut mutant);
+    let make = |model: &Model<Id>| Mutant::new(protocol::<ChangRoberts>(&[], model), forwards_smaller);
+    // On FIFO links the greatest candidate stays ahead of the smaller ones, so the bug only costs messages.
+    check_protocol(make, mutant.clone(), spec.clone()).violates(Property::MessageBound, 18);
+    let mutant = Model { channels: Channels::Unordered, ..mutant };
+    check_protocol(make, mutant, spec).violates(Property::RightLeader, 5).is_documented();
+    check::<ChangRoberts>(&[], model()).holds();
+    check::<ChangRoberts>(&[], Model { channels: Channels::Unordered, ..model() }).holds();
+}
+
+/// A node becomes passive if the greatest id it receives is its own: `greatest >= own` in place of `greatest > own`.
+fn yields_to_itself(node: &mut NodeEvent<'_, Inner<Franklin>, ()>) -> Effects<Franklin> {
+    let effects = node.original();
+    if !effects.contains(&Effect::Lead) {
+        return effects;
+    }
+    *node.state = State::<Franklin>::Passive;
+    Vec::new()
+}
+
+#[test]
+fn finds_greater_or_equal_in_place_of_greater_in_franklin() {
+    let model = || ring(&[1, 2, 3]);
+    let mut mutant = model();
+    let spec = spec::<Franklin>(&mut mutant);
+    let make = |model: &Model<Id>| Mutant::new(protocol::<Franklin>(&[], model), yields_to_itself);
+    let checked = check_protocol(make, mutant, spec);
+    let replayed = checked.violates(Property::Agreement, 9).is_documented();
+    assert!(replayed.outcome.leaders.is_empty());
+    check::<Franklin>(&[], model()).holds();
+}
+
+/// A node does not send its wave to the last neighbour.
+fn skips_last_neighbour(node: &mut NodeEvent<'_, Inner<EchoExtinction>, ()>) -> Effects<EchoExtinction> {
+    let last = last_port(node);
+    let mut effects = Vec::new();
+    for effect in node.original() {
+        match effect {
+            Effect::SendAllBut(except, message @ Message::<EchoExtinction>::Wave(_)) => {
+                let told = (0..last.0).map(Port).filter(|port| Some(*port) != except);
+                effects.extend(told.map(|port| Effect::Send(port, message)));
+            }
+            other => effects.push(other),
+        }
+    }
+    effects
+}
+
+fn last_port(node: &NodeEvent<'_, Inner<EchoExtinction>, ()>) -> Port {
+    match &node.place.peers {
+        Peers::Known(ranks) => Port(ranks.len() as u32 - 1),
+        Peers::Unknown(degree) => Port(degree - 1),
+    }
+}
+
+/// A node decides before the last neighbour has answered its wave.
+fn does_not_await_last_neighbour(node: &mut NodeEvent<'_, Inner<EchoExtinction>, ()>) -> Effects<EchoExtinction> {
+    let last = last_port(node);
+    let started = matches!(node.event, Event::Start(_));
+    let mut effects = node.original();
+    let begins = effects.iter().any(|effect| matches!(effect, Effect::SendAllBut(None, _)));
+    if started && begins {
+        // Behaves as if the last neighbour had answered at once.
+        let message = Message::<EchoExtinction>::Wave(node.place.rank);
+        effects.extend(node.handle(Event::Message { from: last, message }));
+    }
+    effects
+}
+
+fn echo(
+    mutate: fn(&mut NodeEvent<'_, Inner<EchoExtinction>, ()>) -> Effects<EchoExtinction>,
+    property: Property,
+    steps: usize,
+) {
+    // A line of three with the greatest id at one end, so that its wave must pass the node in the middle.
+    let model = || Model::graph(ids(&[3, 1, 2]), &[(0, 1), (1, 2)]);
+    let mut mutant = model();
+    let spec = spec::<EchoExtinction>(&mut mutant);
+    let make = |model: &Model<Id>| Mutant::new(protocol::<EchoExtinction>(&[], model), mutate);
+    check_protocol(make, mutant, spec).violates(property, steps).is_documented();
+    check::<EchoExtinction>(&[], model()).holds();
+}
+
+#[test]
+fn finds_a_missing_send_in_echo() {
+    echo(skips_last_neighbour, Property::Agreement, 4);
+}
+
+#[test]
+fn finds_a_missing_wait_in_echo() {
+    echo(does_not_await_last_neighbour, Property::OneLeader, 2);
+}
+
+/// Aggregates the greatest rank, but nodes answer before their children have.
+#[derive(Debug)]
+struct Hasty;
+
+impl Aggregate<Id> for Hasty {
+    type Value = Id;
+    fn own<P: Protocol<Rank = Id>, C: Context<P>>(&self, cx: &C) -> Id {
+        Aggregate::<Id>::own::<P, C>(&Greatest, cx)
+    }
+    fn nothing(&self, own: Id) -> Id {
+        Aggregate::<Id>::nothing(&Greatest, own)
+    }
+    fn merge(&self, gathered: &mut Id, more: Id) {
+        Greatest.merge(gathered, more);
+    }
+    fn winner(&self, gathered: &Id, source: Id) -> Id {
+        Greatest.winner(gathered, source)
+    }
+    fn acks_early(&self, _: Id) -> bool {
+        true
+    }
+}
+
+#[test]
+fn finds_early_acknowledgement_in_aefa() {
+    // The greatest node is a child of a node that does not wait for it.
+    let model = || Model { initiators: vec![0], ..Model::graph(ids(&[1, 2, 3]), &[(0, 1), (1, 2)]) };
+    let mut mutant = model();
+    let spec = spec::<Aefa>(&mut mutant);
+    check_protocol(|_| Diffusion::new(Hasty), mutant, spec).violates(Property::RightLeader, 4).is_documented();
+    check::<Aefa>(&[], model()).holds();
+}

@@ -1,4 +1,0 @@
-//! Elections of the catalogue for the checker.
-
-pub mod cases;
-pub mod explore;
