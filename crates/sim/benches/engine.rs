@@ -9,7 +9,7 @@ use hustings_algorithms::graph::{Aefa, AefaParams};
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, NoParams, Setting};
 use hustings_protocol::{Id, Protocol};
-use hustings_sim::engine::fast::{EngineInput, Full, Lean, Meter, Prepared, Starts};
+use hustings_sim::engine::fast::{self, Driver, EngineInput, Full, Lean, Meter, Starts};
 use hustings_sim::engine::general;
 use hustings_sim::reference;
 use hustings_sim::rng::{Purpose, Stream};
@@ -21,11 +21,12 @@ const SIZE: u32 = 100_000;
 fn engine<P: Protocol<Rank = Id>, M: Meter>(
     group: &mut BenchmarkGroup<'_, WallTime>,
     name: &str,
+    driver: Driver<P, M>,
     (rules, ids, network): (&P, &[Id], &Network),
     (starts, crashes): (Starts, Vec<(u64, u32)>),
 ) {
     let plan = EngineInput { starts, crashes, seed: 0, until: u64::MAX >> 1, threads: 1 };
-    let prepare = || Prepared::<P, M>::new(rules, ids, network, &plan).expect("the workload suits the fast engine");
+    let prepare = || driver(rules, ids, network, &plan).expect("the workload suits the fast engine");
     group.bench_function(name, |bencher| bencher.iter_batched(prepare, |ready| ready.run(), BatchSize::PerIteration));
 }
 
@@ -38,8 +39,20 @@ fn ring(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("chang-roberts on a ring");
     group.throughput(Throughput::Elements(plain.run(&ids).messages)).sample_size(10);
     group.bench_function("loop", |bencher| bencher.iter(|| plain.run(&ids)));
-    engine::<_, Lean>(&mut group, "fast, counts and times", (&rules, &ids, &network), (Starts::All, Vec::new()));
-    engine::<_, Full>(&mut group, "fast, all measurements", (&rules, &ids, &network), (Starts::All, Vec::new()));
+    engine::<_, Lean>(
+        &mut group,
+        "fast, counts and times",
+        fast::on_ring,
+        (&rules, &ids, &network),
+        (Starts::All, Vec::new()),
+    );
+    engine::<_, Full>(
+        &mut group,
+        "fast, all measurements",
+        fast::on_ring,
+        (&rules, &ids, &network),
+        (Starts::All, Vec::new()),
+    );
     let mut scenario = Scenario::new(network).started_by_all();
     scenario.ids = ids.iter().map(|id| id.0).collect();
     group.bench_function("general", |bencher| bencher.iter(|| general::run(&rules, &ids, &scenario, None)));
@@ -54,8 +67,20 @@ fn wave(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("echo on a graph");
     group.throughput(Throughput::Elements(plain.run(graph, 0).messages)).sample_size(10);
     group.bench_function("loop", |bencher| bencher.iter(|| plain.run(graph, 0)));
-    engine::<_, Lean>(&mut group, "fast, counts and times", (&Echo::new(), &ids, &network), from_the_first());
-    engine::<_, Full>(&mut group, "fast, all measurements", (&Echo::new(), &ids, &network), from_the_first());
+    engine::<_, Lean>(
+        &mut group,
+        "fast, counts and times",
+        fast::on_graph,
+        (&Echo::new(), &ids, &network),
+        from_the_first(),
+    );
+    engine::<_, Full>(
+        &mut group,
+        "fast, all measurements",
+        fast::on_graph,
+        (&Echo::new(), &ids, &network),
+        from_the_first(),
+    );
     group.finish();
 }
 
@@ -69,7 +94,7 @@ fn election(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("aefa on a graph");
     group.throughput(Throughput::Elements(run().messages)).sample_size(10);
     group.bench_function("loop", |bencher| bencher.iter(&mut run));
-    engine::<_, Lean>(&mut group, "fast, counts and times", (&rules, &ids, &network), from_the_first());
+    engine::<_, Lean>(&mut group, "fast, counts and times", fast::on_graph, (&rules, &ids, &network), from_the_first());
     group.finish();
 }
 
@@ -84,7 +109,7 @@ fn clique(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(run().messages)).sample_size(10);
     group.bench_function("loop", |bencher| bencher.iter(&mut run));
     let plan = (from_the_first().0, vec![(0, SIZE - 1)]);
-    engine::<_, Lean>(&mut group, "fast, counts and times", (&rules, &ids, &network), plan);
+    engine::<_, Lean>(&mut group, "fast, counts and times", fast::on_complete, (&rules, &ids, &network), plan);
     group.finish();
 }
 

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, NoParams, Setting, catalogue};
-use hustings_protocol::{Effect, Event, Id, Peers, NodeInfo, Protocol, Recorder, StartReason};
+use hustings_protocol::{Effect, Event, Id, NodeInfo, Peers, Protocol, Recorder, StartReason};
 
 /// Runs the only member of a ring until it sends nothing more, as a device without an operating system would. Returns
 /// the number of messages, or 0 if it does not lead.

@@ -1,7 +1,7 @@
 //! Measures one workload: a hand-written loop and the engine run alternately and must count the same.
 
 use hustings_protocol::{Id, Protocol};
-use hustings_sim::engine::fast::{EngineInput, Lean, Prepared, Starts};
+use hustings_sim::engine::fast::{Driver, EngineInput, Lean, Starts};
 use hustings_sim::reference::Counted;
 use hustings_sim::topology::Network;
 
@@ -19,8 +19,8 @@ pub(super) struct Work<'a, P: Protocol<Rank = Id>> {
     pub(super) starts: Starts,
     /// The position that is down from the start.
     pub(super) down: Option<u32>,
-    /// Whether nodes address each other through the map.
-    pub(super) by_map: bool,
+    /// The driver of the fast engine for its network.
+    pub(super) driver: Driver<P, Lean>,
     /// The number of messages by the formula, if the loop belongs to another workload.
     pub(super) expected: Option<u64>,
 }
@@ -71,12 +71,9 @@ impl<P: Protocol<Rank = Id>> Work<'_, P> {
     /// Runs the engine once: its counts, its memory and its duration.
     fn engine(&self, plan: &Plan, threads: usize) -> (Counted, usize, Took) {
         let crashes = self.down.map(|at| (0, at)).into_iter().collect();
-        let plan = EngineInput { starts: self.starts.clone(), crashes, seed: plan.seed, until: u64::MAX >> 1, threads };
-        let prepared = if self.by_map {
-            Prepared::<P, Lean>::on_mapped_ring(self.rules, self.ids, self.network, &plan)
-        } else {
-            Prepared::<P, Lean>::new(self.rules, self.ids, self.network, &plan)
-        };
+        let input =
+            EngineInput { starts: self.starts.clone(), crashes, seed: plan.seed, until: u64::MAX >> 1, threads };
+        let prepared = (self.driver)(self.rules, self.ids, self.network, &input);
         let prepared = prepared.expect("every workload suits the fast engine");
         let memory = prepared.memory();
         let (outcome, took) = time(|| prepared.run());

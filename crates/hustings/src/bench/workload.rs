@@ -8,7 +8,7 @@ use hustings_algorithms::hierarchy::{Divided, Sun};
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, Instance, NetworkKind, Setting};
 use hustings_protocol::{Id, Protocol};
-use hustings_sim::engine::fast::Starts;
+use hustings_sim::engine::fast::{self, Driver, Lean, Starts};
 use hustings_sim::reference;
 use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::Start;
@@ -128,10 +128,10 @@ impl Workload {
         let size = size.max(Self::MIN_NODES);
         let start = |at| Starts::At(vec![Start { at, tick: 0 }]);
         match self {
-            Workload::ChangRoberts => Ok(self.on_ring::<ChangRoberts>(size, Starts::All, false, plan)),
-            Workload::Sun => Ok(self.on_ring::<Sun>(size, start(0), true, plan)),
-            Workload::Divided => Ok(self.on_ring::<Divided>(size, start(0), true, plan)),
-            Workload::ItaiRodeh => Ok(self.on_ring::<ItaiRodeh>(size, Starts::All, false, plan)),
+            Workload::ChangRoberts => Ok(self.on_ring::<ChangRoberts>(size, Starts::All, fast::on_ring, plan)),
+            Workload::Sun => Ok(self.on_ring::<Sun>(size, start(0), fast::on_mapped_ring, plan)),
+            Workload::Divided => Ok(self.on_ring::<Divided>(size, start(0), fast::on_mapped_ring, plan)),
+            Workload::ItaiRodeh => Ok(self.on_ring::<ItaiRodeh>(size, Starts::All, fast::on_ring, plan)),
             Workload::Echo => self.on_graph(size, &Echo::new(), None, plan),
             Workload::Aefa => self.elect_on_graph::<Aefa>(size, plan),
             Workload::TwoTier => self.elect_on_graph::<TwoTier>(size, plan),
@@ -139,9 +139,15 @@ impl Workload {
         }
     }
 
-    fn on_ring<A: Algorithm>(self, size: u32, starts: Starts, by_map: bool, plan: &Plan) -> Row {
+    fn on_ring<A: Algorithm>(
+        self,
+        size: u32,
+        starts: Starts,
+        driver: Driver<A::Protocol<Id>, Lean>,
+        plan: &Plan,
+    ) -> Row {
         // By default, hierarchies divide the ring by 4, so its size is rounded up to a multiple of 4.
-        let size = if by_map { size.next_multiple_of(4) } else { size };
+        let size = if A::ABOUT.sends_by_map { size.next_multiple_of(4) } else { size };
         let network = match A::ABOUT.network {
             NetworkKind::InformedRing => Network::InformedRing(Ring { size }),
             _ => Network::Ring(Ring { size }),
@@ -155,7 +161,7 @@ impl Workload {
         let mut plain = reference::ChangRoberts::new(members.len());
         let expected = expected::<A>(&params, members, &starts, network.links());
         let work =
-            Work { workload: self, rules: &rules, ids: &ids, network: &network, starts, down: None, by_map, expected };
+            Work { workload: self, rules: &rules, ids: &ids, network: &network, starts, down: None, driver, expected };
         match self.baseline() == self {
             true => work.against_own(plan, || plain.run(members)),
             false => work.against_other(plan, || plain.run(members)),
@@ -180,7 +186,8 @@ impl Workload {
         let ids = ids.unwrap_or(&positions);
         let starts = Starts::At(vec![Start { at: 0, tick: 0 }]);
         let network = &network;
-        let work = Work { workload: self, rules, ids, network, starts, down: None, by_map: false, expected: None };
+        let work =
+            Work { workload: self, rules, ids, network, starts, down: None, driver: fast::on_graph, expected: None };
         let Network::Graph(graph) = network else { unreachable!("a random network of this size is a graph") };
         Ok(match self.baseline() {
             Workload::Aefa => {
@@ -208,7 +215,7 @@ impl Workload {
             network: &Network::Complete(Complete { size }),
             starts: Starts::At(vec![Start { at: 0, tick: 0 }]),
             down: Some(size - 1),
-            by_map: false,
+            driver: fast::on_complete,
             expected: Some(u64::from(size) * u64::from(size - 1)),
         };
         work.against_own(plan, || plain.run(&ids, size - 1, 0))

@@ -4,6 +4,7 @@
 //! compiled once, not once for every algorithm and type of rank. The fast engine does not use them.
 
 mod message;
+mod rank;
 mod state;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use hustings_protocol::{
 use serde::{Deserialize, Serialize};
 
 pub use message::DynMessage;
+pub use rank::ScenarioRank;
 use state::AnyState;
 pub use state::DynState;
 

@@ -26,11 +26,11 @@ use std::io::{self, Write};
 
 use hustings_algorithms::runs::Runs;
 use hustings_algorithms::{Algorithm, Goal, Identity, Instance, NetworkKind, ParamError, Params, Setting};
-use hustings_protocol::{Best, Id, Least, Rank, Ranked, Record};
+use hustings_protocol::{Best, Id, Least, Rank, Record};
 
 use crate::engine::fast::{self, Full};
 use crate::engine::general;
-use crate::erased::{DynMessage, DynProtocol, DynRank};
+use crate::erased::{DynMessage, DynProtocol, DynRank, ScenarioRank};
 use crate::outcome::Outcome;
 use crate::parse::nearest;
 use crate::scenario::{Delay, Medium, Notice, Scenario};
@@ -52,12 +52,17 @@ pub fn simulate<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Outcom
         let ranks = plain_ranks(scenario);
         let protocol = A::protocol::<Id>(params, &setting(scenario, &ranks));
         // The fast engine gives up if the protocol turns out to need more than it supports.
+        let run = |driver| fast::run_with::<_, Full>(driver, &protocol, &ranks, scenario);
+        // Each algorithm is compiled for its own kind of network only.
         let outcome = if const { A::ABOUT.sends_by_map } {
-            fast::run_on_mapped_ring::<_, Full>(&protocol, &ranks, scenario)
-        } else if const { matches!(A::ABOUT.network, NetworkKind::Ring) } {
-            fast::run_on_ring::<_, Full>(&protocol, &ranks, scenario)
+            run(fast::on_mapped_ring)
         } else {
-            fast::run_on_graph::<_, Full>(&protocol, &ranks, scenario)
+            match const { A::ABOUT.network } {
+                NetworkKind::Ring | NetworkKind::InformedRing => run(fast::on_ring),
+                NetworkKind::Complete => run(fast::on_complete),
+                NetworkKind::Tree => run(fast::on_graph),
+                NetworkKind::Graph => run(fast::on_complete).or_else(|| run(fast::on_graph)),
+            }
         };
         if let Some(mut outcome) = outcome {
             apply_goal::<A>(&mut outcome);
@@ -148,44 +153,30 @@ pub fn described<P: Params>(params: &P) -> BTreeMap<String, String> {
     P::DESCRIPTIONS.iter().filter_map(|parameter| value(parameter.name)).collect()
 }
 
-/// The algorithm's protocol with the ranks that the scenario needs: plain ids, [`Ranked`] when values are given,
-/// [`Least`] of either when the least wins. Meant for other drivers, such as a checker.
+/// The algorithm's protocol with the ranks that the scenario needs: [`ScenarioRank`], or [`Least`] of it when the least
+/// wins. Meant for other drivers, such as a checker.
 pub fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>) {
-    fn with<A: Algorithm, R: Rank>(
-        params: &A::Params,
-        ranks: &[R],
-        scenario: &Scenario,
-    ) -> (DynProtocol, Vec<DynRank>) {
-        let (protocol, standings) = DynProtocol::new(A::protocol(params, &setting(scenario, ranks)), ranks);
-        if !scenario.runs {
-            return (protocol, standings);
-        }
-        let runs = Runs::new(protocol, &A::ABOUT, &standings[..scenario.network.members() as usize]);
-        (DynProtocol::in_runs(runs, &standings), standings)
+    // An informer has no value of its own; nothing reads the one it gets here.
+    let values = scenario.values.iter().flat_map(|values| values.iter().chain(values.first()).copied().map(Some));
+    let ranks = plain_ranks(scenario).into_iter().zip(values.chain(std::iter::repeat(None)));
+    let ranks = ranks.map(|(id, value)| ScenarioRank { value, id });
+    let (protocol, ranks) = match scenario.best {
+        Best::Max => erased_with::<A, _>(params, &ranks.collect::<Vec<_>>(), scenario),
+        Best::Min => erased_with::<A, _>(params, &ranks.map(Least).collect::<Vec<_>>(), scenario),
+    };
+    if !scenario.runs {
+        return (protocol, ranks);
     }
-    fn ends<A: Algorithm, R: Rank>(
-        params: &A::Params,
-        ranks: Vec<R>,
-        scenario: &Scenario,
-    ) -> (DynProtocol, Vec<DynRank>) {
-        match scenario.best {
-            Best::Max => with::<A, R>(params, &ranks, scenario),
-            Best::Min => {
-                let ranks: Vec<_> = ranks.into_iter().map(Least).collect();
-                with::<A, Least<R>>(params, &ranks, scenario)
-            }
-        }
-    }
-    let ids = plain_ranks(scenario);
-    match &scenario.values {
-        None => ends::<A, Id>(params, ids, scenario),
-        Some(values) => {
-            // An informer has no value either; nothing reads the one it gets here.
-            let values = values.iter().chain(values.first());
-            let ranks = ids.into_iter().zip(values).map(|(id, &value)| Ranked { value, id }).collect();
-            ends::<A, Ranked>(params, ranks, scenario)
-        }
-    }
+    let runs = Runs::new(protocol, &A::ABOUT, &ranks[..scenario.network.members() as usize]);
+    (DynProtocol::in_runs(runs, &ranks), ranks)
+}
+
+fn erased_with<A: Algorithm, R: Rank>(
+    params: &A::Params,
+    ranks: &[R],
+    scenario: &Scenario,
+) -> (DynProtocol, Vec<DynRank>) {
+    DynProtocol::new(A::protocol(params, &setting(scenario, ranks)), ranks)
 }
 
 /// What the protocol may know about the election beforehand.

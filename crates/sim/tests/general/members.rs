@@ -139,7 +139,7 @@ fn periodic_traffic_does_not_delay_quiescence() {
     assert!(!outcome.hung, "the beacon of tick 30 is under way, and does not count");
     assert!(general::run(&Lighthouse, &ids, &until(9), None).hung, "the call is under way");
     assert_eq!(
-        fast::run_on_ring::<_, fast::Full>(&Lighthouse, &ids, &until(30)),
+        fast::run_with::<_, fast::Full>(fast::on_ring, &Lighthouse, &ids, &until(30)),
         None,
         "only the general engine knows"
     );

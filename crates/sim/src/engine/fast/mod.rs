@@ -28,6 +28,7 @@ use hustings_protocol::Protocol;
 
 use self::bucket_mailbox::BucketMailbox;
 pub use self::calendar::Starts;
+use self::graph_driver::GraphRun;
 use self::links::{Links, MappedRing};
 use self::mailbox::Mailbox;
 use self::matrix_mailbox::MatrixMailbox;
@@ -60,61 +61,100 @@ fn needs_reachability_updates(protocol: &impl Protocol, input: &EngineInput) -> 
     protocol.observes_reachability() && !input.crashes.is_empty()
 }
 
-/// The engine's input, if the fast engine can run the scenario with this protocol.
-fn input(protocol: &impl Protocol, scenario: &Scenario) -> Option<EngineInput> {
-    supports(scenario).then(|| EngineInput::of(scenario)).filter(|input| !needs_reachability_updates(protocol, input))
-}
-
 /// Runs a scenario. Returns `None` if it is not supported, or the protocol turns out to need the general engine.
+///
+/// This compiles every driver for the protocol. If the kind of network is known, [`run_with`] compiles only one.
 pub fn run<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
     match scenario.network {
-        Network::Ring(_) | Network::InformedRing(_) => run_on_ring::<P, Mt>(protocol, ranks, scenario)
-            .or_else(|| run_on_mapped_ring::<P, Mt>(protocol, ranks, scenario)),
-        Network::Complete(_) | Network::Graph(_) => run_on_graph::<P, Mt>(protocol, ranks, scenario),
+        Network::Ring(_) | Network::InformedRing(_) => run_with::<P, Mt>(on_ring, protocol, ranks, scenario)
+            .or_else(|| run_with::<P, Mt>(on_mapped_ring, protocol, ranks, scenario)),
+        Network::Complete(_) => run_with::<P, Mt>(on_complete, protocol, ranks, scenario),
+        Network::Graph(_) => run_with::<P, Mt>(on_graph, protocol, ranks, scenario),
     }
 }
 
-/// [`run`] for rings whose members talk to their neighbours only. Nothing else is compiled.
-pub fn run_on_ring<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
-    let input = input(protocol, scenario)?;
-    match scenario.network {
+/// [`run`] with one driver, such as [`on_ring`]. Also returns `None` if the driver is for another kind of network.
+pub fn run_with<P: Protocol, Mt: Meter>(
+    driver: Driver<P, Mt>,
+    protocol: &P,
+    ranks: &[P::Rank],
+    scenario: &Scenario,
+) -> Option<Outcome> {
+    let input = supports(scenario).then(|| EngineInput::of(scenario))?;
+    driver(protocol, ranks, &scenario.network, &input)?.run()
+}
+
+/// A function that prepares a run. It returns `None` if it is for another kind of network, or if the run needs the
+/// general engine.
+pub type Driver<P, Mt> =
+    for<'a> fn(&'a P, &'a [<P as Protocol>::Rank], &'a Network, &EngineInput) -> Option<Prepared<'a, P, Mt>>;
+
+/// Prepares a run on a ring whose members talk to their neighbours only.
+pub fn on_ring<'a, P: Protocol, Mt: Meter>(
+    protocol: &'a P,
+    ranks: &'a [P::Rank],
+    network: &'a Network,
+    input: &EngineInput,
+) -> Option<Prepared<'a, P, Mt>> {
+    match *network {
         Network::Ring(ring) if ring_driver::supports(ring, input.crashes.len()) => {
-            ring_driver::RingRun::<P, Mt>::new(protocol, ranks, ring, &input).run()
+            prepared(protocol, input, || Box::new(ring_driver::RingRun::<P, Mt>::new(protocol, ranks, ring, input)))
         }
         _ => None,
     }
 }
 
-/// [`run`] for rings whose members know the list of members, with or without an outside informer. Nothing else is
-/// compiled.
-pub fn run_on_mapped_ring<P: Protocol, Mt: Meter>(
-    protocol: &P,
-    ranks: &[P::Rank],
-    scenario: &Scenario,
-) -> Option<Outcome> {
-    let (links, input) = (mapped_ring(&scenario.network)?, input(protocol, scenario)?);
-    graph_driver::GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, links, &input).run()
+/// Prepares a run on a ring whose members know the list of members, with or without an outside informer.
+pub fn on_mapped_ring<'a, P: Protocol, Mt: Meter>(
+    protocol: &'a P,
+    ranks: &'a [P::Rank],
+    network: &'a Network,
+    input: &EngineInput,
+) -> Option<Prepared<'a, P, Mt>> {
+    let links = mapped_ring(network)?;
+    prepared(protocol, input, || Box::new(GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, links, input)))
 }
 
-/// [`run`] for graphs and complete networks. Nothing else is compiled.
-pub(crate) fn run_on_graph<P: Protocol, Mt: Meter>(
-    protocol: &P,
-    ranks: &[P::Rank],
-    scenario: &Scenario,
-) -> Option<Outcome> {
-    let input = input(protocol, scenario)?;
-    match &scenario.network {
-        Network::Ring(_) | Network::InformedRing(_) => None,
-        Network::Complete(complete) if const { is_tiny::<P>() } => {
-            graph_driver::GraphRun::<P, _, MatrixMailbox<_>, Mt>::new(protocol, ranks, *complete, &input).run()
-        }
-        Network::Complete(complete) => {
-            graph_driver::GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, *complete, &input).run()
-        }
-        Network::Graph(graph) => {
-            graph_driver::GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, graph, &input).run()
-        }
+/// Prepares a run on a complete network.
+pub fn on_complete<'a, P: Protocol, Mt: Meter>(
+    protocol: &'a P,
+    ranks: &'a [P::Rank],
+    network: &'a Network,
+    input: &EngineInput,
+) -> Option<Prepared<'a, P, Mt>> {
+    let Network::Complete(complete) = *network else { return None };
+    if !graph_driver::supports(complete) {
+        return None;
     }
+    prepared(protocol, input, || {
+        if const { is_tiny::<P>() } {
+            Box::new(GraphRun::<P, _, MatrixMailbox<_>, Mt>::new(protocol, ranks, complete, input))
+        } else {
+            Box::new(GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, complete, input))
+        }
+    })
+}
+
+/// Prepares a run on a graph.
+pub fn on_graph<'a, P: Protocol, Mt: Meter>(
+    protocol: &'a P,
+    ranks: &'a [P::Rank],
+    network: &'a Network,
+    input: &EngineInput,
+) -> Option<Prepared<'a, P, Mt>> {
+    let Network::Graph(graph) = network else { return None };
+    if !graph_driver::supports(graph) {
+        return None;
+    }
+    prepared(protocol, input, || Box::new(GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, graph, input)))
+}
+
+fn prepared<'a, P: Protocol, Mt>(
+    protocol: &P,
+    input: &EngineInput,
+    driver: impl FnOnce() -> Box<dyn PreparedRun + 'a>,
+) -> Option<Prepared<'a, P, Mt>> {
+    (!needs_reachability_updates(protocol, input)).then(|| Prepared(driver(), PhantomData))
 }
 
 /// Whether messages are so small that a slot for every pair of nodes is faster than a bucket for many receivers.
@@ -150,54 +190,16 @@ impl<P: Protocol, Mt: Meter> PreparedRun for ring_driver::RingRun<'_, P, Mt> {
     }
 }
 
-impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> PreparedRun for graph_driver::GraphRun<'_, P, L, B, Mt> {
+impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> PreparedRun for GraphRun<'_, P, L, B, Mt> {
     fn memory(&self) -> usize {
-        graph_driver::GraphRun::memory(self)
+        GraphRun::memory(self)
     }
     fn run(self: Box<Self>) -> Option<Outcome> {
-        graph_driver::GraphRun::run(*self)
+        GraphRun::run(*self)
     }
 }
 
-impl<'a, P: Protocol, Mt: Meter> Prepared<'a, P, Mt> {
-    /// Prepares a run; `None` if it needs the general engine.
-    pub fn new(protocol: &'a P, ranks: &'a [P::Rank], network: &'a Network, input: &EngineInput) -> Option<Self> {
-        type Run<'a, P, L, B, Mt> = graph_driver::GraphRun<'a, P, L, B, Mt>;
-        if needs_reachability_updates(protocol, input) {
-            return None;
-        }
-        let driver: Box<dyn PreparedRun + 'a> = match network {
-            Network::Ring(ring) if ring_driver::supports(*ring, input.crashes.len()) => {
-                Box::new(ring_driver::RingRun::<P, Mt>::new(protocol, ranks, *ring, input))
-            }
-            Network::Complete(complete) if graph_driver::supports(*complete) => {
-                if const { is_tiny::<P>() } {
-                    Box::new(Run::<P, _, MatrixMailbox<_>, Mt>::new(protocol, ranks, *complete, input))
-                } else {
-                    Box::new(Run::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, *complete, input))
-                }
-            }
-            Network::Graph(graph) if graph_driver::supports(graph) => {
-                Box::new(Run::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, graph, input))
-            }
-            _ => return None,
-        };
-        Some(Prepared(driver, PhantomData))
-    }
-
-    /// [`Prepared::new`] for rings whose members know the list of members, with or without an outside informer; `None`
-    /// on other networks.
-    pub fn on_mapped_ring(
-        protocol: &'a P,
-        ranks: &'a [P::Rank],
-        network: &Network,
-        input: &EngineInput,
-    ) -> Option<Self> {
-        let links = mapped_ring(network).filter(|_| !needs_reachability_updates(protocol, input))?;
-        let driver = graph_driver::GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, links, input);
-        Some(Prepared(Box::new(driver), PhantomData))
-    }
-
+impl<P: Protocol, Mt: Meter> Prepared<'_, P, Mt> {
     /// The number of bytes that the run holds: ranks, states, accounting and message buffers, without the network.
     pub fn memory(&self) -> usize {
         self.0.memory()
