@@ -3,8 +3,10 @@
 mod build;
 mod chart;
 mod error;
+mod glyphs;
 mod levels;
 mod measure;
+mod outline;
 mod overlay;
 mod png;
 mod scale;

@@ -1,21 +1,12 @@
 //! Renders SVG as PNG with the bundled font.
 
-use std::sync::{Arc, LazyLock};
-
 use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{Options, Tree, fontdb};
+use resvg::usvg::{Options, Tree};
 
-use super::text::FONT;
+use super::outline::outlined;
 
 /// Pixels per unit of the SVG: 300 dpi for a chart that is 18 cm wide.
 const SCALE: f32 = 3.0;
-
-static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
-    let mut fonts = fontdb::Database::new();
-    fonts.load_font_data(FONT.to_vec());
-    fonts.set_sans_serif_family("DejaVu Sans");
-    Arc::new(fonts)
-});
 
 /// Why a picture cannot be rendered.
 #[derive(Debug, thiserror::Error)]
@@ -36,8 +27,8 @@ const MAX_PIXELS: u32 = 20_000;
 
 /// Renders SVG as PNG. The same text gives the same bytes.
 pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
-    let options = Options { fontdb: FONTS.clone(), font_family: "DejaVu Sans".to_string(), ..Options::default() };
-    let tree = Tree::from_str(svg, &options).map_err(|error| PngError::Svg(error.to_string()))?;
+    let svg = outlined(svg).map_err(|error| PngError::Svg(error.to_string()))?;
+    let tree = Tree::from_str(&svg, &Options::default()).map_err(|error| PngError::Svg(error.to_string()))?;
     let side = |length: f32| (length * SCALE).ceil() as u32;
     let (width, height) = (side(tree.size().width()), side(tree.size().height()));
     let pixels = if width.max(height) > MAX_PIXELS { None } else { Pixmap::new(width, height) };

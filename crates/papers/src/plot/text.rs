@@ -1,35 +1,18 @@
 //! The width of text in the bundled font, and fitting text into a width.
 //!
-//! A browser without that font uses another one of [`FAMILY`], all of which are at max_width as wide.
+//! A browser without that font uses another one of [`FAMILY`], none of which is wider.
 
-use std::sync::LazyLock;
+use super::glyphs::{glyph, units_per_em};
 
-use skrifa::instance::{LocationRef, Size};
-use skrifa::{FontRef, MetadataProvider};
-
-/// The font of all charts.
-pub(super) const FONT: &[u8] = include_bytes!("font/DejaVuSans-subset.ttf");
-
-/// Its name and the fallbacks.
+/// The name of the font and its fallbacks.
 pub(super) const FAMILY: &str = "DejaVu Sans, Verdana, Arial, sans-serif";
 
 /// The line height, relative to the font size.
 pub(super) const LINE: f64 = 1.25;
 
-/// The widths of characters below this code point are cached.
-const COMMON: u32 = 0x2c00;
-
-/// Widths relative to the font size; a character that the font lacks counts as 1.
-static WIDTHS: LazyLock<Vec<f32>> = LazyLock::new(|| {
-    let Ok(font) = FontRef::new(FONT) else { return Vec::new() };
-    let (characters, metrics) = (font.charmap(), font.glyph_metrics(Size::new(1.0), LocationRef::default()));
-    let width = |code: u32| metrics.advance_width(characters.map(code)?);
-    (0..COMMON).map(|code| width(code).unwrap_or(1.0)).collect()
-});
-
-/// The width of a text.
+/// The width of a text. A character that the font lacks is as wide as the font is high.
 pub(super) fn width(text: &str, size: f64) -> f64 {
-    let one = |c: char| WIDTHS.get(c as usize).copied().map_or(1.0, f64::from);
+    let one = |c: char| glyph(c).map_or(1.0, |glyph| f64::from(glyph.advance) / units_per_em());
     text.chars().map(one).sum::<f64>() * size
 }
 
@@ -87,11 +70,6 @@ mod tests {
         assert!((width("n", 1000.0) - 633.8).abs() < 0.1, "{}", width("n", 1000.0));
         assert!(width("mm", 10.0) > 2.0 * width("ii", 10.0));
         assert_eq!(width("龍", 10.0), 10.0);
-        // The font has all characters of labels and formulas.
-        for c in "10⁵×·≤≥≈√∞⌊⌋⌈⌉λΘΩ–…½₂äß →".chars() {
-            let font = FontRef::new(FONT).unwrap();
-            assert!(font.charmap().map(c).is_some(), "{c} is not in the font");
-        }
     }
 
     #[test]
