@@ -9,6 +9,7 @@ mod policy;
 mod shipped;
 mod steps;
 mod tidy;
+mod vocabulary;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

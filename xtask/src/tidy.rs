@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::lexer::{self, Class, Line};
+use crate::vocabulary;
 
 /// No file of a crate is longer.
 const MAX_LINES: usize = 600;
-/// Longer ones are named, so that somebody thinks about it.
-const MANY_LINES: usize = 400;
+/// Longer ones cause a warning.
+const WARN_LINES: usize = 400;
 /// No line of code or comment is wider. Strings may be: tables and expected texts read better whole.
-const WIDEST: usize = 120;
+const MAX_WIDTH: usize = 120;
 
 /// What must not be left in code, and why.
 const LEFTOVERS: &[(&str, &str)] = &[
@@ -87,6 +88,14 @@ fn examine(file: &str, content: &str) -> Vec<Problem> {
             report(index + 1, format!("a path of one machine: {path}"));
         }
     }
+    // Advisories are texts of others.
+    if file.ends_with(".md") && !file.starts_with("deny/") {
+        for (index, line) in content.lines().enumerate() {
+            for (word, instead) in vocabulary::retired(line) {
+                report(index + 1, format!("`{word}` is a retired word: write {instead}"));
+            }
+        }
+    }
     if file.ends_with("Cargo.toml") && is_member(file) && !inherits_lints(content) {
         report(1, "the package does not inherit the workspace's lints ([lints] workspace = true)".to_string());
     }
@@ -114,6 +123,9 @@ fn source_line(line: &Line, tests: bool, report: &mut dyn FnMut(String)) {
     if comment.contains(LEFTOVER_NOTE) {
         report(format!("`{LEFTOVER_NOTE}` is left: mend it or open an issue"));
     }
+    for (word, instead) in vocabulary::retired(&code).chain(vocabulary::retired(&comment)) {
+        report(format!("`{word}` is a retired word: write {instead}"));
+    }
     if tests && has_word(&code, "sleep(") {
         report("a test sleeps: wait for what it waits for".to_string());
     }
@@ -125,8 +137,8 @@ fn source_line(line: &Line, tests: bool, report: &mut dyn FnMut(String)) {
     if line.text.last().is_some_and(|c| c.is_whitespace()) && !ends_in_string {
         report("space at the end of the line".to_string());
     }
-    if line.text.len() > WIDEST && !line.has_literal() {
-        report(format!("{} characters are too wide, at most {WIDEST}", line.text.len()));
+    if line.text.len() > MAX_WIDTH && !line.has_literal() {
+        report(format!("{} characters are too wide, at most {MAX_WIDTH}", line.text.len()));
     }
 }
 
@@ -157,8 +169,8 @@ fn inherits_lints(manifest: &str) -> bool {
 /// A word about a file that grows long.
 fn long(file: &str, content: &str) -> Option<String> {
     let lines = content.lines().count();
-    let many = file.starts_with("crates/") && file.ends_with(".rs") && (MANY_LINES + 1..=MAX_LINES).contains(&lines);
-    many.then(|| format!("{file} has {lines} lines; think of splitting it above {MANY_LINES}"))
+    let many = file.starts_with("crates/") && file.ends_with(".rs") && (WARN_LINES + 1..=MAX_LINES).contains(&lines);
+    many.then(|| format!("{file} has {lines} lines; think of splitting it above {WARN_LINES}"))
 }
 
 #[cfg(test)]
@@ -223,6 +235,14 @@ mod tests {
             assert_eq!(one("README.md", &line), format!("a path of one machine: /{folder}/"));
             assert_eq!(found("README.md", &line.replace("see ", "https://example.org")), []);
         }
+    }
+
+    #[test]
+    fn retired_words_are_found_in_code_comments_and_pages() {
+        assert_eq!(one("a.rs", "const MOST_NODES: u32 = 3;\n"), "`most` is a retired word: write MAX_");
+        assert_eq!(one("a.rs", "// The council decides.\n"), "`council` is a retired word: write consensus");
+        assert_eq!(one("docs/a.md", "The council decides.\n"), "`council` is a retired word: write consensus");
+        assert_eq!(found("a.rs", "let text = \"the council\";\n"), [], "what users typed is not ours to name");
     }
 
     #[test]
