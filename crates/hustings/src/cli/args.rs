@@ -23,19 +23,19 @@ pub(crate) enum Command {
     /// Commands of a cluster of real processes.
     #[command(flatten)]
     Cluster(ClusterCommand),
-    /// Lists the algorithms and their properties.
+    /// List the algorithms and their properties.
     List(ListArgs),
-    /// Simulates one election.
+    /// Simulate one election.
     Sim(Box<SimArgs>),
-    /// Checks all executions of a small election.
+    /// Check all executions of a small election.
     Check(Box<CheckArgs>),
-    /// Simulates many elections: an experiment from a file.
+    /// Run an experiment of many elections, from a file.
     Sweep(SweepArgs),
-    /// Compares published figures and claims with measurements.
+    /// Compare published figures and claims with measurements.
     Papers(PapersArgs),
-    /// Draws charts of a sweep's results, as SVG or PNG.
+    /// Draw charts of a sweep's results, as SVG or PNG.
     Plot(Box<PlotArgs>),
-    /// Measures the engine's speed against hand-written loops.
+    /// Measure the engine's speed against hand-written loops.
     Bench(BenchArgs),
     /// Prints a shell completion script.
     Completions {

@@ -9,10 +9,10 @@ use super::failure::Failure;
 
 /// Commands that share a line, and what it says of them. All others have a line and their own words.
 const TOGETHER: &[(&[&str], &str)] = &[
-    (&["leader", "watch", "history"], "Who holds an office, when, and why"),
-    (&["resign", "transfer"], "Hands an office on, in good order"),
-    (&["pause", "resume"], "Nobody new is elected meanwhile"),
-    (&["completions", "man"], "For your shell; the manual"),
+    (&["leader", "watch", "history"], "Show who holds an office, and since when"),
+    (&["resign", "transfer"], "Hand an office over"),
+    (&["pause", "resume"], "Suspend elections, and resume them"),
+    (&["completions", "man"], "Print shell completions, or manual pages"),
 ];
 
 /// What stands above a command, after an empty line; and how wide names are from there on.

@@ -31,7 +31,7 @@ pub(crate) enum ClusterCommand {
     Init(Box<init::InitArgs>),
     /// Run one node of a cluster.
     Node(node::NodeArgs),
-    /// Print the state of the cluster, as one node sees it.
+    /// Print the state of the cluster.
     Status(status::StatusArgs),
     /// Print the holder of an office.
     Leader(show::LeaderArgs),
