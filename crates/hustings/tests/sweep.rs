@@ -100,7 +100,7 @@ fn a_killed_and_resumed_sweep_writes_the_same_bytes() {
         let over = child.wait_with_output().expect("it ends");
         assert_eq!(over.status.code(), Some(130));
         let told = String::from_utf8(over.stderr).expect("text");
-        assert!(told.contains(&format!("go on with: hustings sweep {file} --out {killed} --resume")), "{told}");
+        assert!(told.contains(&format!("continue with: hustings sweep {file} --out {killed} --resume")), "{told}");
     }
     #[cfg(not(unix))]
     let _ = kept;
@@ -154,7 +154,7 @@ fn errors_name_the_problem() {
             2,
             format!(
                 "error: {misfit}, line 10: vary.topology = star: where algorithm = chang-roberts, nodes = 5: \
-                 --topology star: chang-roberts runs on a ring"
+                 chang-roberts runs on a ring"
             ),
         ),
         (

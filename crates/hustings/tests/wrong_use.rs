@@ -368,7 +368,7 @@ const SIM: &[(&str, i32, &str)] = &[
     (
         "cr --trace svgg",
         2,
-        "error: --trace svgg: there is no trace format `svgg` (did you mean `svg`?); allowed: text, jsonl, mermaid, svg, shiviz",
+        "error: --trace svgg: unknown trace format `svgg` (did you mean `svg`?); allowed: text, jsonl, mermaid, svg, shiviz",
     ),
     (
         "cr --trace svg --format json",

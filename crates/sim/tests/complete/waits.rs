@@ -120,9 +120,7 @@ fn only_delays_beyond_t_are_pointed_out() {
         let planned = request.build_for::<A>(&params::<A>(&texts).expect("they are parameters")).expect("it is sound");
         planned.warnings.iter().map(ToString::to_string).collect()
     }
-    let says = |counts: &str| {
-        vec![format!("--delay: bully counts on messages that travel for {counts}; it may elect wrongly")]
-    };
+    let says = |counts: &str| vec![format!("bully counts on messages that travel for {counts}; it may elect wrongly")];
     assert_eq!(warnings::<Bully>(&[], "uniform:1-2"), says("1 tick at most, and here some take 2"));
     assert_eq!(warnings::<Bully>(&["T=3"], "exponential:2"), says("3 ticks at most, and here there is no bound"));
     for fine in [
@@ -141,9 +139,9 @@ fn only_delays_beyond_t_are_pointed_out() {
 #[test]
 fn waits_that_make_no_sense_are_refused() {
     let refused = |text: &str| params::<Bully>(&[text.to_string()]).expect_err("it is refused").to_string();
-    assert_eq!(refused("T=0"), "-p T=0: parameter `T` cannot be `0`; allowed: a whole number from 1 on");
-    assert_eq!(refused("T=-1"), "-p T=-1: parameter `T` cannot be `-1`; allowed: a whole number from 1 on");
-    assert_eq!(refused("period=0"), "-p period=0: parameter `period` cannot be `0`; allowed: a whole number from 1 on");
+    assert_eq!(refused("T=0"), "params[0]: parameter `T` cannot be `0`; allowed: a whole number from 1 on");
+    assert_eq!(refused("T=-1"), "params[0]: parameter `T` cannot be `-1`; allowed: a whole number from 1 on");
+    assert_eq!(refused("period=0"), "params[0]: parameter `period` cannot be `0`; allowed: a whole number from 1 on");
     for outcome in [
         run::<Bully>(&["T=18446744073709551615", "M=18446744073709551615", "prepare=9999999"], &greatest_down(4, 1)),
         run::<Invitation>(&["T=18446744073709551615"], &greatest_down(4, 1)),

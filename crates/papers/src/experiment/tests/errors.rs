@@ -173,8 +173,8 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "[vary]\nalgorithm = 'cr'\np.k = 3",
-        "line 5: vary.p.k: there is no parameter `k` of these algorithms; allowed: none, they have no \
-         parameters",
+        "line 5: vary.p.k: there is no parameter `k` of these algorithms; allowed: none, because they \
+         have no parameters",
         None,
     ),
     (
