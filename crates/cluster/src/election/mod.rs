@@ -12,7 +12,7 @@
 //!    reports the end of the connection with [`SharedState::handle_disconnect`]; [`Election::is_interrupted`] then
 //!    tells which elections are affected. Both ends of a connection must notice its end. Only a node with a connection
 //!    may be a candidate.
-//! 2. A message carries the [`key`] of its election. It goes to the running election with that key, or else to
+//! 2. A message carries the `key` of its election. It goes to the running election with that key, or else to
 //!    [`SharedState::buffer`]. The messages of one node arrive in the order in which it sent them, and none arrives
 //!    over a new connection before the end of the old one was reported.
 //! 3. It fires timers when they are due. Timers of dropped elections may be fired or not.

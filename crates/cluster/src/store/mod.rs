@@ -1,7 +1,7 @@
 //! The persistent state of a node: its vote, its log and its snapshot.
 //!
-//! A [`Store`] owns a folder with three files. `lock` keeps a second process out. `header` identifies the store and is
-//! written once. `log` contains everything else. A [`DiskWriter`] is a store on a thread of its own. A [`RaftStorage`]
+//! A `Store` owns a folder with three files. `lock` keeps a second process out. `header` identifies the store and is
+//! written once. `log` contains everything else. A `DiskWriter` is a store on a thread of its own. A [`RaftStorage`]
 //! is the same state in memory, from which the raft library reads.
 //!
 //! # The log
@@ -14,7 +14,7 @@
 //!
 //! # Torn writes and damage
 //!
-//! A write that a crash interrupts (a torn write) was never acknowledged. It is removed, and [`Recovered::torn_at`]
+//! A write that a crash interrupts (a torn write) was never acknowledged. It is removed, and `Recovered::torn_at`
 //! says where it was. A durable write that is damaged later may be a lost vote, so the store refuses to open. Both can
 //! be at the end of the file. They are told apart as follows:
 //!

@@ -2,7 +2,7 @@
 //! nothing per message and dispatches nothing at run time.
 //!
 //! It contains nothing specific to an algorithm. The network's type decides how messages are queued: on a ring they are
-//! sent in the order in which they are read, elsewhere a [mailbox](mailbox) sorts them.
+//! sent in the order in which they are read, elsewhere a mailbox sorts them.
 //!
 //! A property test checks that it agrees with the general engine event for event.
 
