@@ -14,7 +14,7 @@
 pub mod lap;
 pub mod traversal;
 
-use hustings_protocol::{Change, Context, Id, Port, Protocol, StartReason, StateOrMessage, Timer, kinds};
+use hustings_protocol::{Change, Context, Event, Id, Port, Protocol, StartReason, StateOrMessage, Timer, kinds};
 use serde::{Deserialize, Serialize};
 
 use crate::inner_context::InnerContext;
@@ -110,14 +110,9 @@ where
 {
     /// Lets the election handle an event, and starts the follow-up if the node became the leader.
     #[inline(always)]
-    fn elect<C: Context<Self>>(
-        &self,
-        state: &mut (P::State, S::State),
-        cx: &mut C,
-        handle: impl FnOnce(&P, &mut P::State, &mut InnerContext<'_, Self, C, fn(P::Message) -> P::Message>),
-    ) {
-        let mut inner = InnerContext::new(cx, core::convert::identity as fn(P::Message) -> P::Message);
-        handle(&self.election, &mut state.0, &mut inner);
+    fn elect<C: Context<Self>>(&self, state: &mut (P::State, S::State), event: Event<P::Message>, cx: &mut C) {
+        let mut inner = InnerContext::new(cx, core::convert::identity);
+        self.election.handle(&mut state.0, event, &mut inner);
         if inner.leads() {
             self.follow_up.handle_start(
                 &mut state.1,
@@ -148,7 +143,7 @@ where
 
     #[inline(always)]
     fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, reason: StartReason, cx: &mut C) {
-        self.elect(state, cx, |election, state, cx| election.handle_start(state, reason, cx));
+        self.elect(state, Event::Start(reason), cx);
     }
 
     #[inline(always)]
@@ -157,12 +152,12 @@ where
             Ok(next) => {
                 self.follow_up.handle_message(&mut state.1, from, next, &mut InnerContext::new(cx, P::Message::embed))
             }
-            Err(own) => self.elect(state, cx, |election, state, cx| election.handle_message(state, from, own, cx)),
+            Err(own) => self.elect(state, Event::Message { from, message: own }, cx),
         }
     }
 
     fn handle_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: P::Message, cx: &mut C) {
-        self.elect(state, cx, |election, state, cx| election.handle_direct(state, from, message, cx));
+        self.elect(state, Event::Direct { from, message }, cx);
     }
 
     fn handle_unreachable<C: Context<Self>>(
@@ -179,7 +174,7 @@ where
                 next,
                 &mut InnerContext::new(cx, P::Message::embed),
             ),
-            Err(own) => self.elect(state, cx, |election, state, cx| election.handle_unreachable(state, port, own, cx)),
+            Err(own) => self.elect(state, Event::Unreachable { port, message: own }, cx),
         }
     }
 
@@ -190,19 +185,19 @@ where
         message: P::Message,
         cx: &mut C,
     ) {
-        self.elect(state, cx, |election, state, cx| election.handle_unreachable_direct(state, to, message, cx));
+        self.elect(state, Event::UnreachableDirect { to, message }, cx);
     }
 
     fn handle_timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
-        self.elect(state, cx, |election, state, cx| election.handle_timer(state, timer, cx));
+        self.elect(state, Event::Timer(timer), cx);
     }
 
     fn handle_change<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
-        self.elect(state, cx, |election, state, cx| election.handle_change(state, change, cx));
+        self.elect(state, Event::Change(change), cx);
     }
 
     fn handle_retire<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
-        self.elect(state, cx, |election, state, cx| election.handle_retire(state, cx));
+        self.elect(state, Event::Retire, cx);
     }
 
     fn rounds(&self, held: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
