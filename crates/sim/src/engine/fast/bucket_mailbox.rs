@@ -288,9 +288,9 @@ fn sort<M>(boxes: &mut [BucketMailbox<M>], pool: &mut Vec<Chunk<M>>, bucket: usi
     }
     if count < begins.len() / MIN_FILL_FOR_COUNTING {
         boxes.iter_mut().for_each(|buckets| buckets.buckets[bucket].empty(pool, |entry| few.push(entry)));
-        few.sort_by_key(|entry| entry.address.receiver());
-        for (place, Entry { address, message }) in open.iter_mut().zip(few.drain(..)) {
-            *place = (address, MaybeUninit::new(message));
+        sorted_places(few.iter().map(|entry| entry.address.receiver()), &mut begins);
+        for (Entry { address, message }, &place) in few.drain(..).zip(&begins) {
+            open[place as usize] = (address, MaybeUninit::new(message));
         }
     } else {
         begins.fill(0);
@@ -311,4 +311,13 @@ fn sort<M>(boxes: &mut [BucketMailbox<M>], pool: &mut Vec<Chunk<M>>, bucket: usi
     }
     (boxes[0].open, boxes[0].begins, boxes[0].few) = (open, begins, few);
     count
+}
+
+/// For each receiver, its place in the order of all receivers. Equal ones keep their order.
+fn sorted_places(receivers: impl Iterator<Item = u32>, places: &mut [u32]) {
+    let mut keys: Vec<u64> = receivers.zip(0..).map(|(receiver, at)| u64::from(receiver) << 32 | at).collect();
+    keys.sort_unstable();
+    for (place, key) in keys.into_iter().enumerate() {
+        places[key as u32 as usize] = place as u32;
+    }
 }

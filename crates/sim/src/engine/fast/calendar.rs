@@ -1,6 +1,7 @@
 //! Everything in a tick other than arriving messages: starts, crashes, returned messages and timers.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use hustings_protocol::{Id, Port, Timer};
 
@@ -47,7 +48,9 @@ pub(super) struct Calendar<M> {
     /// When each node crashes; empty if none does.
     down_from: Vec<u64>,
     crashes: VecDeque<(u64, u32)>,
-    returns: BTreeMap<u64, Vec<ReturnedMessage<M>>>,
+    /// Returning messages with the tick in which they are due, ascending by tick, then sender. That is the order in
+    /// which they are sent, because all return after two ticks.
+    returns: VecDeque<(u64, ReturnedMessage<M>)>,
     timers: BTreeMap<u64, Vec<(u32, Timer)>>,
     next: u64,
 }
@@ -73,7 +76,7 @@ impl<M> TickEvents<M> {
 
 impl<M> Calendar<M> {
     /// The calendar of a range of positions. `crashes` has the tick and the position of all crashes, in all ranges.
-    pub(super) fn new(range: std::ops::Range<u32>, size: u32, starts: &Starts, crashes: &[(u64, u32)]) -> Self {
+    pub(super) fn new(range: Range<u32>, size: u32, starts: &Starts, crashes: &[(u64, u32)]) -> Self {
         let mut down_from = Vec::new();
         if !crashes.is_empty() {
             down_from.resize(size as usize, u64::MAX);
@@ -81,11 +84,6 @@ impl<M> Calendar<M> {
                 down_from[node as usize] = down_from[node as usize].min(tick);
             }
         }
-        // Only the first crash of a node counts.
-        let mut own: Vec<(u64, u32)> = crashes.iter().copied().filter(|(_, node)| range.contains(node)).collect();
-        own.sort_unstable_by_key(|&(tick, node)| (node, tick));
-        own.dedup_by_key(|&mut (_, node)| node);
-        own.sort_unstable();
         let listed = match starts {
             Starts::All => VecDeque::new(),
             Starts::At(list) => {
@@ -96,8 +94,8 @@ impl<M> Calendar<M> {
             starts: listed,
             all_start_at_zero: *starts == Starts::All,
             down_from,
-            crashes: own.into(),
-            returns: BTreeMap::new(),
+            crashes: first_crashes(crashes, &range),
+            returns: VecDeque::new(),
             timers: BTreeMap::new(),
             next: 0,
         };
@@ -127,21 +125,19 @@ impl<M> Calendar<M> {
     /// kept even if its sender crashes before the return: until then, the sender may send it again.
     pub(super) fn return_to_sender(&mut self, tick: u64, message: ReturnedMessage<M>) {
         let due = tick + 2;
-        self.returns.entry(due).or_default().push(message);
+        debug_assert!(self.returns.back().is_none_or(|last| (last.0, last.1.sender) <= (due, message.sender)));
+        self.returns.push_back((due, message));
         self.next = self.next.min(due);
     }
 
     /// Takes the returning messages that this node sent there, in sending order.
     pub(super) fn take_returned(&mut self, sender: u32, to: Destination) -> Vec<M> {
         let mut taken = Vec::new();
-        for list in self.returns.values_mut() {
-            let all = std::mem::take(list);
-            for message in all {
-                if (message.sender, message.to) == (sender, to) {
-                    taken.push(message.message);
-                } else {
-                    list.push(message);
-                }
+        for (due, message) in std::mem::take(&mut self.returns) {
+            if (message.sender, message.to) == (sender, to) {
+                taken.push(message.message);
+            } else {
+                self.returns.push_back((due, message));
             }
         }
         taken
@@ -159,16 +155,16 @@ impl<M> Calendar<M> {
             return TickEvents::EMPTY;
         }
         let all_start = tick == 0 && std::mem::take(&mut self.all_start_at_zero);
-        let mut timers = self.timers.remove(&tick).unwrap_or_default();
-        timers.sort_by_key(|&(node, _)| node); // stable: a node's timers keep the order of their setting
-        let mut returns = self.returns.remove(&tick).unwrap_or_default();
-        returns.sort_by_key(|message| message.sender);
+        let mut returns = VecDeque::new();
+        while let Some((_, message)) = self.returns.pop_front_if(|first| first.0 <= tick) {
+            returns.push_back(message);
+        }
         let events = TickEvents {
             all_start,
             starts: take_due(&mut self.starts, tick),
             crashes: take_due(&mut self.crashes, tick),
-            returns: returns.into(),
-            timers: timers.into(),
+            returns,
+            timers: take_timers(&mut self.timers, tick),
         };
         self.find_next();
         events
@@ -179,11 +175,28 @@ impl<M> Calendar<M> {
             self.all_start_at_zero.then_some(0),
             self.starts.front().map(|start| start.0),
             self.crashes.front().map(|crash| crash.0),
-            self.returns.keys().next().copied(),
+            self.returns.front().map(|message| message.0),
             self.timers.keys().next().copied(),
         ];
         self.next = heads.into_iter().flatten().min().unwrap_or(u64::MAX);
     }
+}
+
+// What follows does not depend on the type of messages, so it is compiled once.
+
+/// The first crash of each node in a range, ascending by tick, then position.
+fn first_crashes(crashes: &[(u64, u32)], range: &Range<u32>) -> VecDeque<(u64, u32)> {
+    let mut own: Vec<(u64, u32)> = crashes.iter().copied().filter(|(_, node)| range.contains(node)).collect();
+    own.sort_unstable_by_key(|&(tick, node)| (node, tick));
+    own.dedup_by_key(|&mut (_, node)| node);
+    own.sort_unstable();
+    own.into()
+}
+
+fn take_timers(timers: &mut BTreeMap<u64, Vec<(u32, Timer)>>, tick: u64) -> VecDeque<(u32, Timer)> {
+    let mut due = timers.remove(&tick).unwrap_or_default();
+    due.sort_by_key(|&(node, _)| node); // stable: a node's timers keep the order of their setting
+    due.into()
 }
 
 fn take_due(list: &mut VecDeque<(u64, u32)>, tick: u64) -> VecDeque<u32> {
