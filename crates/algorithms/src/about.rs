@@ -84,6 +84,7 @@ impl About {
             checks: &[],
             cluster_params: &[],
             max_state_bytes: 64,
+            has_own_engine: false,
             source: Source::UNPUBLISHED,
         }
     }

@@ -149,6 +149,9 @@ pub struct About {
     /// No node's state takes more bytes, with plain ids as ranks. A test checks it, because large states make the
     /// simulator slow.
     pub max_state_bytes: usize,
+    /// Whether the simulator's fast engine is compiled for it alone, which makes large elections several times as fast,
+    /// and the program larger and slower to build. The others share one copy. The results are the same.
+    pub has_own_engine: bool,
     /// Where it comes from.
     pub source: Source,
 }

@@ -221,6 +221,7 @@ impl Algorithm for ItaiRodeh {
             Cost::described(Case::Worst, "no bound, but each further lap is less likely"),
         ],
         checks: &[CheckCase::quick("-n 3")],
+        has_own_engine: true,
         source: Source {
             authors: "A. Itai and M. Rodeh, 1990",
             title: "Symmetry breaking in distributed networks",

@@ -77,7 +77,7 @@ impl Algorithm for Aefa {
     type Params = AefaParams;
     type Protocol<R: Rank> = Diffusion<R, Greatest>;
 
-    const ABOUT: About = ABOUT;
+    const ABOUT: About = About { has_own_engine: true, ..ABOUT };
 
     fn protocol<R: Rank>(params: &AefaParams, _: &Setting<'_, R>) -> Diffusion<R, Greatest> {
         Diffusion::new(Greatest).with_fault_detection(params.probe, params.beacon)

@@ -74,6 +74,7 @@ impl Algorithm for ChangRoberts {
             CheckCase::quick("-n 3 --runs --crashes 1"),
             CheckCase::slow("-n 3 --runs --crashes 1 --recoveries 1 --initiators 0 --timing patient"),
         ],
+        has_own_engine: true,
         source: Source {
             authors: "E. Chang and R. Roberts, 1979",
             title: "An improved algorithm for decentralized extrema-finding in circular configurations of processes",

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use hustings_protocol::{Fact, Id, Message, Rank};
 
 use super::directory::Directory;
+use super::encoded_len;
 use crate::outcome::{Collisions, Load, Outcome, Times};
 
 /// The node names no leader.
@@ -192,9 +193,7 @@ impl Accounting {
     #[inline]
     pub(crate) fn count_sent<M: Message>(&mut self, message: &M, count: u64) {
         self.by_kind[message.kind()] += count;
-        // A message that cannot be encoded has no length. It could not travel on a network either.
-        let length = postcard::experimental::serialized_size(message).unwrap_or(0);
-        self.bytes += length as u64 * count;
+        self.bytes += encoded_len(message) * count;
     }
 
     /// Counts a message that did not arrive.

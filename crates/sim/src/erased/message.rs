@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::engine::MAX_KINDS;
+use crate::engine::{MAX_KINDS, encoded_len};
 use hustings_protocol::Message;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -19,6 +19,7 @@ pub struct DynMessage {
 trait AnyMessage: erased_serde::Serialize + fmt::Debug + Send + Sync {
     fn kind_name(&self) -> &'static str;
     fn is_periodic(&self) -> bool;
+    fn encoded_len(&self) -> u64;
     fn eq_dyn(&self, other: &dyn AnyMessage) -> bool;
     fn hash_dyn(&self, hasher: &mut dyn Hasher);
     fn as_any(&self) -> &dyn Any;
@@ -31,6 +32,9 @@ impl<M: Message> AnyMessage for M {
     }
     fn is_periodic(&self) -> bool {
         Message::is_periodic(self)
+    }
+    fn encoded_len(&self) -> u64 {
+        encoded_len(self)
     }
     fn eq_dyn(&self, other: &dyn AnyMessage) -> bool {
         other.as_any().downcast_ref() == Some(self)
@@ -52,6 +56,11 @@ impl DynMessage {
     pub(super) fn new<M: Message>(message: M, kinds: usize) -> Self {
         let kind = message.kind().min(kinds.saturating_sub(1)) as u8;
         DynMessage { message: Arc::new(message), kind }
+    }
+
+    /// The length of the encoded message. Erased serialization would find the same number, but much more slowly.
+    pub(crate) fn encoded_len(&self) -> u64 {
+        self.message.encoded_len()
     }
 
     /// The message itself. The type must match: every protocol gets its own messages only.

@@ -1,7 +1,8 @@
 //! Protocols with an erased type: [`DynProtocol`] is a [`Protocol`] with boxed states and shared messages.
 //!
 //! The general engine, replay and the traces are large, and their speed is less important. With erased types they are
-//! compiled once, not once for every algorithm and type of rank. The fast engine does not use them.
+//! compiled once, not once for every algorithm and type of rank. So is the fast engine, for the algorithms that do not
+//! ask for one of their own ([`hustings_algorithms::About::has_own_engine`]).
 
 mod message;
 mod rank;
@@ -11,8 +12,8 @@ use std::fmt;
 
 use hustings_algorithms::runs::{Envelope, Runs};
 use hustings_protocol::{
-    Change, Context, Effect, Epoch, Event, Id, Message, Port, Protocol, Rank, Record, StartReason, StateOrMessage,
-    Timer, TraceEvent,
+    Best, Change, Context, Effect, Epoch, Event, Id, Message, Port, Protocol, Rank, Record, StartReason,
+    StateOrMessage, Timer, TraceEvent,
 };
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,8 @@ pub struct DynProtocol {
     kinds: &'static [&'static str],
     /// Its kinds, followed by the kind of view messages.
     kinds_in_runs: &'static [&'static str],
+    /// Which end of the order wins, for ranks that are read from a file.
+    best: Best,
 }
 
 /// A rank of any type: its position in the order of all ranks of the election.
@@ -58,23 +61,26 @@ impl Rank for DynRank {
 impl DynProtocol {
     /// Erases the type of a protocol and of its ranks.
     pub fn new<P: Protocol>(protocol: P, ranks: &[P::Rank]) -> (Self, Vec<DynRank>) {
-        let mut sorted = ranks.to_vec();
-        sorted.sort_unstable();
-        let place = |rank: &P::Rank| sorted.partition_point(|other| other < rank) as u32;
-        let ranks = ranks.iter().map(|rank| DynRank { order: place(rank), id: rank.id() }).collect();
+        let (sorted, ranks) = ordered(ranks);
         let kinds = P::Message::KINDS;
         let protocol = Box::new(Typed { protocol, ranks: sorted, kinds: kinds.len(), open: |_, message| Ok(message) });
-        (DynProtocol { protocol, kinds, kinds_in_runs: Envelope::<P::Message>::KINDS }, ranks)
+        let kinds_in_runs = Envelope::<P::Message>::KINDS;
+        (DynProtocol { protocol, kinds, kinds_in_runs, best: Best::Max }, ranks)
+    }
+
+    /// The same for an election in which this end of the order of [`ScenarioRank`] wins.
+    pub(crate) fn with_best(self, best: Best) -> Self {
+        DynProtocol { best, ..self }
     }
 
     /// Erases the type of runs of an erased protocol, so that runs are compiled once for all algorithms. `ranks` has
     /// the ranks of all positions, including an outside informer.
     pub fn in_runs(runs: Runs<DynProtocol>, ranks: &[DynRank]) -> Self {
-        let kinds = runs.inner().kinds_in_runs;
+        let (kinds, best) = (runs.inner().kinds_in_runs, runs.inner().best);
         let mut sorted = ranks.to_vec();
         sorted.sort_unstable();
         let protocol = Box::new(Typed { protocol: runs, ranks: sorted, kinds: kinds.len(), open: open_inner });
-        DynProtocol { protocol, kinds, kinds_in_runs: kinds }
+        DynProtocol { protocol, kinds, kinds_in_runs: kinds, best }
     }
 
     /// The names of the protocol's kinds of messages.
@@ -85,7 +91,7 @@ impl DynProtocol {
     /// Converts the messages of a record that was read from a file into messages of the protocol.
     pub fn adopt(&self, mut record: Record<DynMessage>) -> Result<Record<DynMessage>, serde_json::Error> {
         let adopt = |message: &mut DynMessage| {
-            *message = self.protocol.parse(message)?;
+            *message = rank::reading(self.best, || self.protocol.parse(message))?;
             Ok(())
         };
         match &mut record.what {
@@ -98,6 +104,15 @@ impl DynProtocol {
         }
         Ok(record)
     }
+}
+
+/// The ranks in ascending order, and the place of each in that order.
+fn ordered<R: Rank>(ranks: &[R]) -> (Vec<R>, Vec<DynRank>) {
+    let mut sorted = ranks.to_vec();
+    sorted.sort_unstable();
+    let place = |rank: &R| sorted.partition_point(|other| other < rank) as u32;
+    let ranks = ranks.iter().map(|rank| DynRank { order: place(rank), id: rank.id() }).collect();
+    (sorted, ranks)
 }
 
 fn event_message(event: &mut Event<DynMessage>) -> Option<&mut DynMessage> {

@@ -25,8 +25,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use hustings_algorithms::runs::Runs;
-use hustings_algorithms::{Algorithm, Goal, Identity, Instance, NetworkKind, ParamError, Params, Setting};
-use hustings_protocol::{Best, Id, Least, Rank, Record};
+use hustings_algorithms::{
+    About, Algorithm, Goal, Identity, Instance, NetworkKind, ParamError, Parameter, Params, Setting,
+};
+use hustings_protocol::{Best, Id, Record};
 
 use crate::engine::fast::{self, Full};
 use crate::engine::general;
@@ -44,34 +46,47 @@ pub use spec::{BuiltScenario, ElectionSpec};
 
 /// Runs an election, with the fast engine where it supports the scenario and with the general one otherwise.
 ///
-/// The fast engine is compiled for the algorithm's own kind of network and for plain ids. The general one is compiled
-/// once.
+/// The general engine is compiled once for all algorithms. So is the fast one, and once more for each algorithm that
+/// [has its own](hustings_algorithms::About::has_own_engine).
 pub fn simulate<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Outcome {
+    let own = if const { A::ABOUT.has_own_engine } { simulate_alone::<A>(params, scenario) } else { None };
+    let mut outcome = own.unwrap_or_else(|| {
+        let (protocol, ranks) = erased::<A>(params, scenario);
+        simulate_erased(&protocol, &ranks, scenario, A::ABOUT.sends_by_map)
+    });
+    apply_goal(&A::ABOUT, &mut outcome);
+    outcome
+}
+
+/// Runs the fast engine that is compiled for the algorithm, its own kind of network and plain ids. It gives up if the
+/// protocol turns out to need more than it supports.
+fn simulate_alone<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Option<Outcome> {
     let is_plain = scenario.values.is_none() && scenario.best == Best::Max && !scenario.runs;
-    if is_plain && fast::supports(scenario) {
-        let ranks = plain_ranks(scenario);
-        let protocol = A::protocol::<Id>(params, &setting(scenario, &ranks));
-        // The fast engine gives up if the protocol turns out to need more than it supports.
-        let run = |driver| fast::run_with::<_, Full>(driver, &protocol, &ranks, scenario);
-        // Each algorithm is compiled for its own kind of network only.
-        let outcome = if const { A::ABOUT.sends_by_map } {
-            run(fast::on_mapped_ring)
-        } else {
-            match const { A::ABOUT.network } {
-                NetworkKind::Ring | NetworkKind::InformedRing => run(fast::on_ring),
-                NetworkKind::Complete => run(fast::on_complete),
-                NetworkKind::Tree => run(fast::on_graph),
-                NetworkKind::Graph => run(fast::on_complete).or_else(|| run(fast::on_graph)),
-            }
-        };
-        if let Some(mut outcome) = outcome {
-            apply_goal::<A>(&mut outcome);
-            return outcome;
-        }
+    if !is_plain || !fast::supports(scenario) {
+        return None;
     }
-    let (protocol, ranks) = erased::<A>(params, scenario);
-    let mut outcome = observed(&protocol, &ranks, scenario, None);
-    apply_goal::<A>(&mut outcome);
+    let ranks = plain_ranks(scenario);
+    let protocol = A::protocol::<Id>(params, &setting(scenario, &ranks));
+    let run = |driver| fast::run_with::<_, Full>(driver, &protocol, &ranks, scenario);
+    if const { A::ABOUT.sends_by_map } {
+        return run(fast::on_mapped_ring);
+    }
+    match const { A::ABOUT.network } {
+        NetworkKind::Ring | NetworkKind::InformedRing => run(fast::on_ring),
+        NetworkKind::Complete => run(fast::on_complete),
+        NetworkKind::Graph | NetworkKind::Tree => run(fast::on_graph),
+    }
+}
+
+/// Runs a type-erased protocol with the fast engine where it supports the scenario and with the general one otherwise.
+fn simulate_erased(protocol: &DynProtocol, ranks: &[DynRank], scenario: &Scenario, sends_by_map: bool) -> Outcome {
+    let fast = if sends_by_map {
+        fast::run_with::<_, Full>(fast::on_mapped_ring, protocol, ranks, scenario)
+    } else {
+        fast::run::<_, Full>(protocol, ranks, scenario)
+    };
+    let Some(mut outcome) = fast else { return observed(protocol, ranks, scenario, None) };
+    outcome.by_kind.truncate(protocol.kinds().len());
     outcome
 }
 
@@ -83,35 +98,46 @@ pub fn simulate_traced<A: Algorithm>(
     format: Format,
     out: &mut dyn Write,
 ) -> io::Result<Outcome> {
-    let ids = match A::ABOUT.assumptions.identity {
+    let (protocol, ranks) = erased::<A>(params, scenario);
+    let header = Header::new(A::ABOUT.name, described(params), scenario);
+    let mut outcome = traced(&A::ABOUT, &protocol, &ranks, scenario, &header, format, out)?;
+    apply_goal(&A::ABOUT, &mut outcome);
+    Ok(outcome)
+}
+
+fn traced(
+    about: &About,
+    protocol: &DynProtocol,
+    ranks: &[DynRank],
+    scenario: &Scenario,
+    header: &Header,
+    format: Format,
+    out: &mut dyn Write,
+) -> io::Result<Outcome> {
+    let ids = match about.assumptions.identity {
         Identity::Unique => scenario.ids.clone(),
         Identity::Anonymous => Vec::new(),
     };
     let runs = if scenario.runs { " in runs" } else { "" };
-    let title = format!("{}{runs}, {} nodes, seed {}", A::ABOUT.name, scenario.network.members(), scenario.seed);
+    let title = format!("{}{runs}, {} nodes, seed {}", about.name, scenario.network.members(), scenario.seed);
     let names = Names::new(title, ids, scenario.network.clone());
-    let (protocol, ranks) = erased::<A>(params, scenario);
-    let traced = match format {
+    match format {
         Format::Text => {
             let mut stream = Stream::text(&names, out);
-            let outcome = observed(&protocol, &ranks, scenario, Some(&mut stream));
+            let outcome = observed(protocol, ranks, scenario, Some(&mut stream));
             stream.finish().map(|_| outcome)
         }
         Format::Jsonl => {
-            let mut writer = TraceWriter::new(out, &Header::new(A::ABOUT.name, described(params), scenario))?;
-            let outcome = observed(&protocol, &ranks, scenario, Some(&mut writer));
+            let mut writer = TraceWriter::new(out, header)?;
+            let outcome = observed(protocol, ranks, scenario, Some(&mut writer));
             writer.finish().map(|_| outcome)
         }
         Format::Mermaid | Format::Svg | Format::Shiviz => {
             let mut records: Vec<Record<DynMessage>> = Vec::new();
-            let outcome = observed(&protocol, &ranks, scenario, Some(&mut records));
+            let outcome = observed(protocol, ranks, scenario, Some(&mut records));
             trace::write(format, &names, &records, out).map(|()| outcome)
         }
-    };
-    traced.map(|mut outcome| {
-        apply_goal::<A>(&mut outcome);
-        outcome
-    })
+    }
 }
 
 /// Runs an election with the general engine and shows every record to an observer.
@@ -122,15 +148,15 @@ pub fn simulate_observed<A: Algorithm>(
 ) -> Outcome {
     let (protocol, ranks) = erased::<A>(params, scenario);
     let mut outcome = observed(&protocol, &ranks, scenario, Some(observer));
-    apply_goal::<A>(&mut outcome);
+    apply_goal(&A::ABOUT, &mut outcome);
     outcome
 }
 
 /// Adjusts the outcome of algorithms that estimate the network's size: agreement then means that all nodes found the
 /// same number. With fewer nodes than the algorithm needs there is no estimate.
-fn apply_goal<A: Algorithm>(outcome: &mut Outcome) {
-    if A::ABOUT.goal == Goal::Estimate {
-        outcome.estimate = outcome.estimate.filter(|_| outcome.live >= A::ABOUT.min_nodes);
+fn apply_goal(about: &About, outcome: &mut Outcome) {
+    if about.goal == Goal::Estimate {
+        outcome.estimate = outcome.estimate.filter(|_| outcome.live >= about.min_nodes);
         outcome.agreement = outcome.estimate.is_some();
     }
 }
@@ -153,30 +179,29 @@ pub fn described<P: Params>(params: &P) -> BTreeMap<String, String> {
     P::DESCRIPTIONS.iter().filter_map(|parameter| value(parameter.name)).collect()
 }
 
-/// The algorithm's protocol with the ranks that the scenario needs: [`ScenarioRank`], or [`Least`] of it when the least
-/// wins. Meant for other drivers, such as a checker.
+/// The algorithm's protocol with the ranks that the scenario needs ([`ScenarioRank`]). Meant for other drivers, such as a
+/// checker.
 pub fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>) {
+    let ranks = scenario_ranks(scenario);
+    let (protocol, ranks) = DynProtocol::new(A::protocol(params, &setting(scenario, &ranks)), &ranks);
+    (finished(protocol, &ranks, &A::ABOUT, scenario), ranks)
+}
+
+fn scenario_ranks(scenario: &Scenario) -> Vec<ScenarioRank> {
     // An informer has no value of its own; nothing reads the one it gets here.
     let values = scenario.values.iter().flat_map(|values| values.iter().chain(values.first()).copied().map(Some));
     let ranks = plain_ranks(scenario).into_iter().zip(values.chain(std::iter::repeat(None)));
-    let ranks = ranks.map(|(id, value)| ScenarioRank { value, id });
-    let (protocol, ranks) = match scenario.best {
-        Best::Max => erased_with::<A, _>(params, &ranks.collect::<Vec<_>>(), scenario),
-        Best::Min => erased_with::<A, _>(params, &ranks.map(Least).collect::<Vec<_>>(), scenario),
-    };
-    if !scenario.runs {
-        return (protocol, ranks);
-    }
-    let runs = Runs::new(protocol, &A::ABOUT, &ranks[..scenario.network.members() as usize]);
-    (DynProtocol::in_runs(runs, &ranks), ranks)
+    ranks.map(|(id, value)| ScenarioRank { value, id, best: scenario.best }).collect()
 }
 
-fn erased_with<A: Algorithm, R: Rank>(
-    params: &A::Params,
-    ranks: &[R],
-    scenario: &Scenario,
-) -> (DynProtocol, Vec<DynRank>) {
-    DynProtocol::new(A::protocol(params, &setting(scenario, ranks)), ranks)
+/// The protocol as the scenario runs it: in runs, or as it is.
+fn finished(protocol: DynProtocol, ranks: &[DynRank], about: &About, scenario: &Scenario) -> DynProtocol {
+    let protocol = protocol.with_best(scenario.best);
+    if !scenario.runs {
+        return protocol;
+    }
+    let runs = Runs::new(protocol, about, &ranks[..scenario.network.members() as usize]);
+    DynProtocol::in_runs(runs, ranks)
 }
 
 /// What the protocol may know about the election beforehand.
@@ -235,6 +260,15 @@ fn order_of_ids(scenario: &Scenario) -> Option<Vec<u32>> {
 /// The parameters of an algorithm from `name=value` texts.
 pub fn params<A: Algorithm>(texts: &[String]) -> Result<A::Params, SpecError> {
     let mut params = A::Params::default();
+    set_params(texts, A::Params::DESCRIPTIONS, &mut |name, value| params.set(name, value))?;
+    Ok(params)
+}
+
+fn set_params(
+    texts: &[String],
+    known: &'static [Parameter],
+    set: &mut dyn FnMut(&str, &str) -> Result<(), ParamError>,
+) -> Result<(), SpecError> {
     let mut seen: Vec<&str> = Vec::new();
     for (index, text) in texts.iter().enumerate() {
         let field = |value: &str| FieldRef::entry(Field::Params, index, value);
@@ -245,9 +279,9 @@ pub fn params<A: Algorithm>(texts: &[String]) -> Result<A::Params, SpecError> {
             return Err(SpecProblem::DuplicateParam.of(field(name)));
         }
         seen.push(name);
-        params.set(name, value).map_err(|error| {
+        set(name, value).map_err(|error| {
             let near = match error {
-                ParamError::Unknown { .. } => nearest(name, A::Params::DESCRIPTIONS.iter().map(|one| one.name)),
+                ParamError::Unknown { .. } => nearest(name, known.iter().map(|one| one.name)),
                 // A choice among a few words is listed with commas.
                 ParamError::BadValue { allowed, .. } => nearest(value, allowed.split(", ")),
             };
@@ -255,7 +289,7 @@ pub fn params<A: Algorithm>(texts: &[String]) -> Result<A::Params, SpecError> {
             SpecProblem::Param { error: Box::new(error), nearest }.of(field(text))
         })?;
     }
-    Ok(params)
+    Ok(())
 }
 
 #[cfg(test)]

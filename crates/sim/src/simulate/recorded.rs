@@ -3,16 +3,16 @@
 
 use std::io::BufRead;
 
-use hustings_algorithms::{Algorithm, NetworkKind};
+use hustings_algorithms::{About, Algorithm, NetworkKind};
 use hustings_protocol::{Record, TraceEvent};
 
 use super::{SpecError, apply_goal, erased, params};
-use crate::erased::DynMessage;
+use crate::erased::{DynMessage, DynProtocol, DynRank};
 use crate::outcome::Outcome;
 use crate::replay::{Replay, ReplayError};
 use crate::scenario::{Fault, FaultKind, Scenario};
 use crate::topology::{GraphError, Network};
-use crate::trace::file::{FileError, TraceFile};
+use crate::trace::file::{FileError, Header, TraceFile};
 
 /// The result of a replay.
 #[derive(Clone, PartialEq, Debug)]
@@ -62,16 +62,25 @@ pub enum ReplayFileError {
 }
 
 /// Replays a recorded run of the algorithm.
-pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Replayed<A::Params>, ReplayFileError> {
+pub fn replayed<A: Algorithm>(file: TraceFile<impl BufRead>) -> Result<Replayed<A::Params>, ReplayFileError> {
     let header = file.header().clone();
-    let name = A::ABOUT.name;
-    if header.algorithm != name {
-        return Err(ReplayFileError::Algorithm { found: header.algorithm, wanted: name });
+    if header.algorithm != A::ABOUT.name {
+        return Err(ReplayFileError::Algorithm { found: header.algorithm, wanted: A::ABOUT.name });
     }
     let texts: Vec<String> = header.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let params = params::<A>(&texts).map_err(ReplayFileError::Params)?;
+    let mut scenario = recorded_scenario(&A::ABOUT, &header)?;
+    A::check(&params, scenario.network.members()).map_err(|conflict| ReplayFileError::Params(conflict.into()))?;
+    let (protocol, ranks) = erased::<A>(&params, &scenario);
+    let mut outcome = replay_records(&protocol, &ranks, file, &mut scenario)?;
+    apply_goal(&A::ABOUT, &mut outcome);
+    Ok(Replayed { params, scenario, outcome })
+}
+
+/// The election that the header of a file describes.
+fn recorded_scenario(about: &About, header: &Header) -> Result<Scenario, ReplayFileError> {
     let network = header.network.build()?;
-    let fits = match (A::ABOUT.network, &network) {
+    let fits = match (about.network, &network) {
         (NetworkKind::Ring, Network::Ring(ring)) => ring.size > 0,
         (NetworkKind::InformedRing, Network::InformedRing(ring)) => ring.size > 0 && !header.runs,
         (NetworkKind::InformedRing, Network::Ring(ring)) => ring.size > 0 && header.runs,
@@ -82,7 +91,7 @@ pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Repla
         _ => false,
     };
     if !fits {
-        return Err(ReplayFileError::Network(name));
+        return Err(ReplayFileError::Network(about.name));
     }
     let mut scenario = Scenario::new(network);
     scenario.ids.clone_from(&header.ids);
@@ -91,10 +100,18 @@ pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Repla
     (scenario.notice, scenario.runs) = (header.notice, header.runs);
     (scenario.votes, scenario.cheats) = (header.votes.clone(), header.cheats.clone());
     scenario.bandwidth = header.bandwidth;
-    A::check(&params, scenario.network.members()).map_err(|conflict| ReplayFileError::Params(conflict.into()))?;
-    let (protocol, ranks) = erased::<A>(&params, &scenario);
-    let setting = header.setting(&scenario.network);
-    let mut replay = Replay::new(&protocol, &ranks, &setting)?;
+    Ok(scenario)
+}
+
+/// Replays all records of a file, and adds their faults to the scenario.
+fn replay_records(
+    protocol: &DynProtocol,
+    ranks: &[DynRank],
+    mut file: TraceFile<impl BufRead>,
+    scenario: &mut Scenario,
+) -> Result<Outcome, ReplayFileError> {
+    let setting = file.header().setting(&scenario.network);
+    let mut replay = Replay::new(protocol, ranks, &setting)?;
     let mut faults = Vec::new();
     for record in file.records() {
         let record: Record<DynMessage> = record?;
@@ -112,7 +129,6 @@ pub fn replayed<A: Algorithm>(mut file: TraceFile<impl BufRead>) -> Result<Repla
     }
     let mut outcome = replay.finish();
     outcome.by_kind.truncate(protocol.kinds().len());
-    apply_goal::<A>(&mut outcome);
     scenario.faults = faults;
-    Ok(Replayed { params, scenario, outcome })
+    Ok(outcome)
 }

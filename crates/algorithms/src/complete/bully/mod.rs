@@ -130,6 +130,7 @@ impl Algorithm for Bully {
         ],
         // Whoever knows that no higher member is up need not ask.
         cluster_params: &["highest=announce"],
+        has_own_engine: true,
         source: Source {
             authors: "H. Garcia-Molina, 1982",
             title: "Elections in a distributed computing system, IEEE Transactions on Computers C-31(1)",

@@ -124,6 +124,7 @@ impl Algorithm for TwoTier {
         checks: &[CheckCase::quick("-n 3 -p subordinates=2 --topology complete --timing patient")],
         // It holds the state of the election beside its own.
         max_state_bytes: 112,
+        has_own_engine: true,
         source: Source { authors: "I. Adams", title: "Two-Tier Leadership Election", text: "Adams" },
         ..Aefa::ABOUT
     };

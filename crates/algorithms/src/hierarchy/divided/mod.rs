@@ -164,6 +164,7 @@ impl Algorithm for Divided {
             CheckCase::quick("-n 4 --timing patient"),
             CheckCase::slow("-n 4 -p u=2 --timing patient --initiators every-subset"),
         ],
+        has_own_engine: true,
         source: Source { title: "Leader election algorithms: History and novel schemes, §6", ..SHIRALI },
         ..DIVIDED_RING
     };

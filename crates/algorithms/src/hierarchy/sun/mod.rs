@@ -340,6 +340,7 @@ impl Algorithm for Sun {
             CheckCase::quick("-n 4 --timing patient"),
             CheckCase::quick("-n 4 -p u=2 --timing patient --initiators every-subset"),
         ],
+        has_own_engine: true,
         source: Source { title: "Leader election algorithms: History and novel schemes, §4–5", ..SHIRALI },
         winner: Winner::Greatest,
         ..DIRECTED_RING

@@ -2,6 +2,7 @@
 
 use hustings_protocol::Message;
 
+use crate::engine::encoded_len;
 use crate::outcome::{Collisions, Load};
 
 /// How much is measured. It is a type parameter of the engine, so that what is off costs nothing.
@@ -73,13 +74,6 @@ impl LoadMeter {
     pub(super) fn end_of_tick(&mut self) {
         self.inbox.0 = u32::MAX;
     }
-}
-
-/// The length of an encoded message, without framing.
-#[inline(always)]
-pub(crate) fn encoded_len<M: Message>(message: &M) -> u64 {
-    // Derived encodings cannot fail.
-    postcard::experimental::serialized_size(message).map_or(0, |length| length as u64)
 }
 
 /// Sums the measurements of all ranges. An outside informer, which comes after the members, has no load.
