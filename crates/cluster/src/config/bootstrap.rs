@@ -192,7 +192,7 @@ pub fn add_member(folder: &Path, spec: &MemberSpec) -> Result<AddedMember, Boots
         certificate: read_pem(&folder.join("authority.crt"))?,
         key: read_pem(&folder.join("authority.key"))?,
     };
-    let authority = Authority::open(&authority_key)?;
+    let authority = Authority::open(&record.cluster, &authority_key)?;
     // The id is recorded first, so that it is never used again; the name last, so that a failed call can be repeated.
     replace(&path, &Record { highest: record.highest, ..before }.text())?;
     create_folder_atomically(&place, |inside| {

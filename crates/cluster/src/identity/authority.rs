@@ -4,6 +4,8 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose,
 };
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use time::{Duration, OffsetDateTime};
 
 use crate::member::Member;
@@ -39,22 +41,25 @@ pub(crate) fn dns_name(cluster: &str, member: &Member) -> String {
 impl Authority {
     /// Creates an authority. Also returns its certificate and key, which must be stored.
     pub(crate) fn create(cluster: &str, lifetime: Duration) -> Result<(Self, CertifiedKey), IssueError> {
-        let mut params = CertificateParams::default();
-        params.distinguished_name = common_name(&format!("{cluster} hustings authority"));
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let mut params = authority_params(cluster);
         (params.not_before, params.not_after) = validity(lifetime);
         let key = KeyPair::generate()?;
         let secret = key.serialize_pem();
         let issuer = CertifiedIssuer::self_signed(params, key)?;
         let authority_key = CertifiedKey { certificate: issuer.pem(), key: secret };
-        Ok((Authority::open(&authority_key)?, authority_key))
+        Ok((Authority::open(cluster, &authority_key)?, authority_key))
     }
 
-    /// Restores an authority from its stored certificate and key.
-    pub(crate) fn open(authority_key: &CertifiedKey) -> Result<Self, IssueError> {
+    /// Restores the authority of a cluster from its stored certificate and key.
+    pub(crate) fn open(cluster: &str, authority_key: &CertifiedKey) -> Result<Self, IssueError> {
+        // What an issuer takes from its certificate follows from the cluster's name. The certificate is only checked:
+        // members could not use a damaged one.
+        let certificate = CertificateDer::from_pem_slice(authority_key.certificate.as_bytes()).ok();
+        if certificate.is_none_or(|certificate| webpki::anchor_from_trusted_cert(&certificate).is_err()) {
+            return Err(IssueError(rcgen::Error::CouldNotParseCertificate));
+        }
         let key = KeyPair::from_pem(&authority_key.key)?;
-        Ok(Authority { issuer: Issuer::from_ca_cert_pem(&authority_key.certificate, key)? })
+        Ok(Authority { issuer: Issuer::new(authority_params(cluster), key) })
     }
 
     /// Issues a key and a certificate for a member.
@@ -68,6 +73,15 @@ impl Authority {
         let certificate = params.signed_by(&key, &self.issuer)?;
         Ok(CertifiedKey { certificate: certificate.pem(), key: key.serialize_pem() })
     }
+}
+
+/// The authority's certificate, except for its validity.
+fn authority_params(cluster: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = common_name(&format!("{cluster} hustings authority"));
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
 }
 
 fn common_name(name: &str) -> DistinguishedName {
