@@ -1,6 +1,6 @@
 //! Every figure that the texts print for rings, measured as docs/model.md#rings defines it. Each test names its source.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 

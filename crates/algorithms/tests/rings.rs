@@ -1,6 +1,6 @@
 //! Properties of every ring election: the right node leads, all nodes know it, and the counts are as expected.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! Token ring (Shirali §3): several detectors, dead ones, and elections that follow each other.
 
-mod support;
+use crate::support;
 
 use support::Setup;
 

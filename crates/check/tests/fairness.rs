@@ -1,7 +1,6 @@
 //! Infinite executions: the checker reports them only if they are fair.
 
-#[allow(dead_code, reason = "every test uses some of it")]
-mod support;
+use crate::support;
 
 use hustings_algorithms::Goal;
 use hustings_algorithms::ring::ChangRoberts;

@@ -1,7 +1,6 @@
 //! State counts of small elections. A change of an algorithm or of the model changes them, and must be intended.
 
-#[allow(dead_code, reason = "every test uses some of it")]
-mod support;
+use crate::support;
 
 use hustings_algorithms::anonymous::ItaiRodeh;
 use hustings_algorithms::complete::{Bully, Campaigner, ImprovedBully};

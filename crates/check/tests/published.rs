@@ -5,8 +5,7 @@
 //! message, and nodes that are not initiators have lost from the beginning. The least id wins, so the test uses
 //! descending ids. All subsets of initiators belong to one graph.
 
-#[allow(dead_code, reason = "every test uses some of it")]
-mod support;
+use crate::support;
 
 use hustings_algorithms::Algorithm;
 use hustings_algorithms::ring::ChangRoberts;

@@ -1,7 +1,6 @@
 //! The checker must find bugs that are seeded into correct algorithms. The mutants wrap the real protocols.
 
-#[allow(dead_code, reason = "every test uses some of it")]
-mod support;
+use crate::support;
 
 use hustings_algorithms::Algorithm;
 use hustings_algorithms::graph::diffusion::{Aggregate, Diffusion, Greatest};

@@ -1,6 +1,6 @@
 //! `hustings bench` measures what it says, in both forms. No time is asserted.
 
-mod common;
+use crate::common;
 
 use std::time::Duration;
 

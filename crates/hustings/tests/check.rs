@@ -1,6 +1,6 @@
 //! `hustings check`: its results, its reports, and the replay of its counterexamples.
 
-mod common;
+use crate::common;
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};

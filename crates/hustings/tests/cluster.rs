@@ -1,8 +1,8 @@
 //! Clusters of real processes, run by the real binary.
 
-mod common;
-mod loopback;
-mod processes;
+use crate::common;
+use crate::loopback;
+use crate::processes;
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

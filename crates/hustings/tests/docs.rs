@@ -1,6 +1,6 @@
 //! What the docs show is what the program does: the table of algorithms, every picture, every command line.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 use std::fs;

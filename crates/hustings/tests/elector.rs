@@ -1,6 +1,6 @@
 //! The library with real nodes in this process.
 
-mod loopback;
+use crate::loopback;
 
 use std::sync::mpsc::channel;
 use std::time::Duration;

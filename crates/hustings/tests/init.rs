@@ -1,6 +1,6 @@
 //! Tests of `hustings init`.
 
-mod common;
+use crate::common;
 
 use common::inside;
 use hustings_cluster::config::Config;

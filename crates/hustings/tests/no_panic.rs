@@ -1,6 +1,6 @@
 //! No command line panics.
 
-mod common;
+use crate::common;
 
 use proptest::prelude::*;
 

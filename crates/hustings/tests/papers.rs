@@ -1,6 +1,6 @@
 //! `hustings papers`, and the command lines of docs/research.md.
 
-mod common;
+use crate::common;
 
 use std::fs;
 

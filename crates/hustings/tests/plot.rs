@@ -1,6 +1,6 @@
 //! `hustings plot`: charts of real results, and error messages.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Runs the cluster block of the README as a script.
 
-mod common;
-mod loopback;
+use crate::common;
+use crate::loopback;
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;

@@ -4,7 +4,7 @@
 //! then errors with `! ` before each line, then `[exit N]` unless N is 0. `HUSTINGS_REGENERATE=1` rewrites the output;
 //! read the diff.
 
-mod common;
+use crate::common;
 
 use std::fmt::Write;
 use std::fs;

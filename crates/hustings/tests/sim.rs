@@ -1,6 +1,6 @@
 //! `hustings sim`, by the real binary.
 
-mod common;
+use crate::common;
 
 use common::{Ran, binary};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! `hustings sweep`: the same bytes however often it was stopped, and words for everything that is wrong.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Wrong options: the exact error messages and the exit codes.
 
-mod common;
+use crate::common;
 
 use common::binary;
 

@@ -1,13 +1,13 @@
 //! The fast engine and the general engine agree event for event on random protocols: on rings, complete networks and
 //! graphs, with crashes, late starts, timers and coins.
 
-#[path = "common/gossip.rs"]
-mod gossip;
+use crate::common::gossip;
 
 use std::collections::BTreeSet;
 
 use hustings_protocol::Id;
 use hustings_sim::engine::{fast, general};
+use hustings_sim::erased::DynProtocol;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::topology::{Complete, Network, Ring};
@@ -75,6 +75,12 @@ fn agree<W: GossipMessage>(gossip: &Gossip<W>, mut scenario: Scenario) -> Result
         // On rings that the ring driver supports, the graph driver must give the same outcome.
         let quick = fast::run_with::<_, fast::Full>(fast::on_mapped_ring, gossip, &ranks(&scenario), &scenario);
         if let Some(quick) = quick {
+            prop_assert_eq!(&quick, &general);
+        }
+        // Nor do erased types change anything.
+        let (erased, erased_ranks) = DynProtocol::new(gossip.clone(), &ranks(&scenario));
+        if let Some(mut quick) = fast::run::<_, fast::Full>(&erased, &erased_ranks, &scenario) {
+            quick.by_kind.truncate(erased.kinds().len());
             prop_assert_eq!(&quick, &general);
         }
     }

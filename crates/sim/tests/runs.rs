@@ -1,12 +1,6 @@
 //! `--runs` (docs/model.md#runs) in the simulator: what it costs where nothing happens, its traces and their replay.
 
-#[path = "common/parts.rs"]
-mod parts;
-#[path = "common/sweep.rs"]
-mod sweep;
-#[path = "common/waves.rs"]
-#[allow(dead_code)]
-mod waves;
+use crate::common::sweep;
 
 use hustings_algorithms::hierarchy::Divided;
 use hustings_algorithms::ring::{ChangRoberts, TokenRing};

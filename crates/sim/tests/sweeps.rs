@@ -4,26 +4,18 @@
 //!
 //! A case that fails is shown as the command that runs it. `HUSTINGS_SWEEPS=20` tries twenty times as many random ones.
 
-#[path = "common/parts.rs"]
-mod parts;
-#[path = "common/schedule.rs"]
-mod schedule;
-#[path = "common/sweep.rs"]
-mod sweep;
-#[path = "common/tolerance.rs"]
-mod tolerance;
-#[path = "common/waves.rs"]
-#[allow(dead_code)]
-mod waves;
+use crate::common::schedule;
+use crate::common::sweep;
+use crate::common::tolerance;
 
 use hustings_algorithms::NetworkKind;
 use hustings_algorithms::runs::ViewRule;
 use hustings_sim::topology::{Complete, Network, Ring};
 
+use crate::common::waves::neighbours;
 use schedule::{Menu, at_random};
 use sweep::{Case, Subject, Tally, splits, subjects};
 use tolerance::by_itself;
-use waves::neighbours;
 
 /// How many random cases, of each algorithm.
 const RANDOM: u64 = 300;

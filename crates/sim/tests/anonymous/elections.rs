@@ -13,8 +13,8 @@ use hustings_sim::topology::{Complete, Network, Ring};
 use hustings_sim::trace::Observer;
 use proptest::prelude::*;
 
-use crate::gossip::graph;
-use crate::sample::Sample;
+use crate::common::gossip::graph;
+use crate::common::sample::Sample;
 
 const RUNS: u64 = 100_000;
 const SIZES: std::ops::RangeInclusive<u32> = 2..=8;

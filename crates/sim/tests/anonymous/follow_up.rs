@@ -12,7 +12,7 @@ use hustings_sim::simulate::simulate;
 use hustings_sim::topology::{Network, Ring, Topology};
 use proptest::prelude::*;
 
-use crate::gossip::graph;
+use crate::common::gossip::graph;
 
 const ALL: [FollowUp; 4] = [FollowUp::Nothing, FollowUp::Names, FollowUp::Size, FollowUp::Both];
 

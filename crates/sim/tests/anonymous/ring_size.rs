@@ -12,7 +12,7 @@ use hustings_sim::simulate::{ElectionSpec, params, simulate};
 use hustings_sim::topology::{Network, Ring};
 use proptest::prelude::*;
 
-use crate::sample::Sample;
+use crate::common::sample::Sample;
 
 fn ring(size: u32) -> Scenario {
     Scenario::new(Network::Ring(Ring { size })).started_by_all()

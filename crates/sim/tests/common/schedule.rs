@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hustings_algorithms::{Synchrony, Tolerates};
 use hustings_sim::rng::{Purpose, Stream};
 
-use crate::sweep::{Case, Subject, group};
+use crate::common::sweep::{Case, Subject, group};
 
 /// What may happen.
 #[derive(Clone, Copy)]

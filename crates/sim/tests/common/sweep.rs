@@ -19,7 +19,7 @@ use hustings_sim::scenario::{Fault, FaultKind, Scenario};
 use hustings_sim::simulate::{self, ElectionSpec};
 use hustings_sim::trace::Observer;
 
-use crate::parts::Parts;
+use crate::common::parts::Parts;
 
 /// An algorithm of the catalogue, its type hidden.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use hustings_algorithms::Initiators;
 
-use crate::sweep::{Case, Subject, Tally, splits};
+use crate::common::sweep::{Case, Subject, Tally, splits};
 
 /// How long after the last fault everybody is started again. By then all time-outs are over.
 const LATER: u64 = 400;

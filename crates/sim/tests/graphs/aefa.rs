@@ -1,6 +1,6 @@
 //! AEFA where nothing goes wrong: counts and times, on any graph, whoever starts.
 
-use crate::waves::{predicted, started};
+use crate::common::waves::{predicted, started};
 use hustings_algorithms::Algorithm;
 use hustings_algorithms::graph::{Aefa, AefaParams};
 use hustings_protocol::Best;
@@ -58,7 +58,7 @@ proptest! {
     /// docs/model.md#aefa, on random graphs with random ids; the general engine says the same as the fast one.
     #[test]
     fn on_random_graphs_too(size in 1u32..40, more in 0u32..80, seed: u64, place: u32) {
-        let network = crate::gossip::graph(size, more, seed);
+        let network = crate::common::gossip::graph(size, more, seed);
         let mut ids: Vec<u64> = (0..u64::from(size)).map(|at| at * 3 + 1).collect();
         let turn = ids.len() as u64;
         ids.sort_by_key(|id| id.wrapping_mul(seed | 1) >> 20);
@@ -82,7 +82,7 @@ proptest! {
     fn delays_change_no_count(
         size in 1u32..25, more in 0u32..40, seed: u64, unordered: bool, bandwidth in prop::option::of(1u64..20),
     ) {
-        let network = crate::gossip::graph(size, more, seed);
+        let network = crate::common::gossip::graph(size, more, seed);
         let each = 2 * network.links() + 1 - u64::from(size);
         let scenario = Scenario { delay: Delay::Uniform(1, 9), unordered, bandwidth, seed, ..started(network, 0) };
         let outcome = run(&scenario);
@@ -96,7 +96,7 @@ proptest! {
         size in 2u32..25, more in 0u32..40, seed: u64,
         sources in prop::collection::vec((0u32..25, 0u64..12), 2..6), slow: bool,
     ) {
-        let network = crate::gossip::graph(size, more, seed);
+        let network = crate::common::gossip::graph(size, more, seed);
         let each = 2 * network.links() + 1 - u64::from(size);
         let mut starts: Vec<Start> = sources.iter().map(|&(at, tick)| Start { at: at % size, tick }).collect();
         starts.sort_by_key(|start| (start.tick, start.at));

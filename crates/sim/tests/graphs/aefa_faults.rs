@@ -1,7 +1,7 @@
 //! AEFA with probes and beacons: what it survives by itself.
 
-use crate::lookout::{QUIET, run, survives};
-use crate::rough::rough_runs;
+use crate::common::lookout::{QUIET, run, survives};
+use crate::graphs::rough::rough_runs;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::topology::{Network, Topology};
 use proptest::prelude::*;
@@ -82,7 +82,7 @@ proptest! {
 fn without_looking_out_a_crash_can_be_too_much() {
     let line = "line".parse::<Topology>().unwrap().build(5, 0).unwrap();
     let faults = vec![Fault { tick: 2, what: FaultKind::Crash(1) }];
-    let scenario = Scenario { faults, ..crate::waves::started(line, 0) };
+    let scenario = Scenario { faults, ..crate::common::waves::started(line, 0) };
     let (parts, _) = run(&scenario, 0, 0);
     assert!(parts.check(&scenario.network, &scenario.ids).is_err());
     assert_eq!(survives(&Scenario { until: QUIET, ..scenario }), Ok(()));

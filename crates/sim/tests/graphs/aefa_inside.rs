@@ -1,6 +1,6 @@
 //! The diffusing computation as a part of another algorithm: its progress, its aggregates, and what it is told.
 
-use crate::waves::{predicted, started, wave};
+use crate::common::waves::{predicted, started, wave};
 use hustings_algorithms::graph::diffusion::{
     Aggregate, AggregateValue, Diffusion, Greatest, Message, Progress, Size, State, Top, Value,
 };
@@ -100,7 +100,7 @@ proptest! {
     /// The size of the network, counted by a wave.
     #[test]
     fn a_wave_counts_the_nodes(size in 1u32..40, more in 0u32..60, seed: u64, source: u32) {
-        let network = crate::gossip::graph(size, more, seed);
+        let network = crate::common::gossip::graph(size, more, seed);
         let fact = |progress: Progress, state: &State<Id, u64>| {
             progress.contains(Progress::ENDED).then(|| Fact::Size(*state.result().expect("it has ended here")))
         };
@@ -114,7 +114,7 @@ proptest! {
     /// The greatest few are known to the winner when its last `leader-ack` is in, just when nothing is under way.
     #[test]
     fn the_winner_knows_the_next_best(size in 1u32..40, more in 0u32..60, seed: u64, source: u32, most in 1u32..6) {
-        let network = crate::gossip::graph(size, more, seed);
+        let network = crate::common::gossip::graph(size, more, seed);
         let fact = |progress: Progress, state: &State<Id, Value<Id, Top>>| {
             let packed = |ranks: &[Id]| ranks.iter().fold(0, |sum, id| sum * 100 + id.0);
             let best = state.result().cloned().flatten();
@@ -132,7 +132,7 @@ proptest! {
     /// that node.
     #[test]
     fn neighbours_that_are_gone_are_left_out(size in 3u32..30, seed: u64) {
-        let network = crate::gossip::graph(size, 3 * size, seed);
+        let network = crate::common::gossip::graph(size, 3 * size, seed);
         let last = size - 1;
         let faults = vec![Fault { tick: 0, what: FaultKind::Crash(last) }];
         let scenario = Scenario { faults, ..started(network.clone(), 0) };

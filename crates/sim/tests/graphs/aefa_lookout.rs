@@ -1,7 +1,7 @@
 //! AEFA's probes and beacons one by one: what they cost, what they notice, how leaders meet.
 
-use crate::lookout::{BEACON, PROBE, QUIET, run, survives};
-use crate::waves::{neighbours, predicted, started};
+use crate::common::lookout::{BEACON, PROBE, QUIET, run, survives};
+use crate::common::waves::{neighbours, predicted, started};
 use hustings_algorithms::graph::{Aefa, AefaParams, Preference};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::simulate;
@@ -140,7 +140,7 @@ proptest! {
     /// from those who did not.
     #[test]
     fn lost_messages_are_made_good(size in 2u32..16, more in 0u32..20, seed: u64, loss in 0.0..0.1) {
-        let network = crate::gossip::graph(size, more, seed);
+        let network = crate::common::gossip::graph(size, more, seed);
         let scenario = Scenario { loss, seed, until: 2 * QUIET, ..started(network, 0) };
         let (parts, _) = run(&scenario, PROBE, BEACON);
         prop_assert_eq!(parts.check(&scenario.network, &scenario.ids), Ok(()));
@@ -149,7 +149,7 @@ proptest! {
     /// Copies of messages, at any time and in any order, change no result.
     #[test]
     fn copies_change_nothing(size in 2u32..16, more in 0u32..20, seed: u64, duplicate in 0.0..0.9, unordered: bool) {
-        let network = crate::gossip::graph(size, more, seed);
+        let network = crate::common::gossip::graph(size, more, seed);
         let delay = Delay::Uniform(1, 7);
         let scenario = Scenario { duplicate, delay, unordered, seed, ..started(network, 0) };
         let outcome = simulate::<Aefa>(&AefaParams::default(), &scenario);
@@ -161,7 +161,7 @@ proptest! {
     fn it_settles_after_hard_times(
         size in 2u32..12, more in 0u32..12, seed: u64, toggles in prop::collection::vec((0u32..12, 1u64..9), 5..40),
     ) {
-        let network = crate::gossip::graph(size, more, seed);
+        let network = crate::common::gossip::graph(size, more, seed);
         let mut up = vec![true; size as usize];
         let (mut faults, mut tick) = (Vec::new(), 0);
         for (at, after) in toggles {

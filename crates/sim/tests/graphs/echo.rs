@@ -11,8 +11,8 @@ use hustings_sim::simulate::{expected, simulate};
 use hustings_sim::topology::Network;
 use proptest::prelude::*;
 
-use crate::gossip::graph;
-use crate::waves::{distances, neighbours};
+use crate::common::gossip::graph;
+use crate::common::waves::{distances, neighbours};
 
 fn elect(scenario: &Scenario) -> Outcome {
     simulate::<EchoExtinction>(&NoParams, scenario)

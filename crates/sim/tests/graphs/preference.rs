@@ -1,6 +1,6 @@
 //! Preference: who wins, and that it costs what aefa costs.
 
-use crate::waves::{neighbours, predicted, started};
+use crate::common::waves::{neighbours, predicted, started};
 use hustings_algorithms::Algorithm;
 use hustings_algorithms::graph::{AefaParams, Preference};
 use hustings_protocol::Best;
@@ -36,7 +36,7 @@ proptest! {
         size in 1u32..40, more in 0u32..60, seed: u64, source: u32,
         votes in prop::collection::vec((0u32..40, 0u32..40), 0..30),
     ) {
-        let network = crate::gossip::graph(size, more, seed);
+        let network = crate::common::gossip::graph(size, more, seed);
         let mut ids: Vec<u64> = (0..u64::from(size)).collect();
         ids.sort_by_key(|id| (id + 1).wrapping_mul(seed | 1) >> 20);
         let votes = votes.into_iter().map(|(voter, choice)| (voter % size, choice % size)).collect();

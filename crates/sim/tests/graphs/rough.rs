@@ -4,7 +4,7 @@ use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
 use hustings_sim::topology::Network;
 use proptest::prelude::*;
 
-use crate::waves::neighbours;
+use crate::common::waves::neighbours;
 
 /// Any number of crashes, recoveries, cuts and partitions, any sources, among `min_nodes` nodes or more; then quiet for
 /// so many ticks.
@@ -14,7 +14,7 @@ pub(crate) fn rough_runs(min_nodes: u32, quiet: u64) -> impl Strategy<Value = Sc
     let starts = prop::collection::vec((0u32..64, 0u64..40), 1..4);
     (graph, prop::collection::vec(fault, 0..9), starts, any::<bool>()).prop_map(
         move |((size, more, seed), faults, starts, slow)| {
-            let network = crate::gossip::graph(size, more, seed);
+            let network = crate::common::gossip::graph(size, more, seed);
             let fault = |(kind, a, b, tick)| Fault { tick, what: fault_of(kind, a, b, &network) };
             let mut faults: Vec<Fault> = faults.into_iter().map(fault).collect();
             faults.sort_by_key(|fault| fault.tick);

@@ -10,7 +10,7 @@ use hustings_sim::simulate::{ElectionSpec, expected, simulate};
 use hustings_sim::topology::{Graph, Network, Topology};
 use proptest::prelude::*;
 
-use crate::waves::neighbours;
+use crate::common::waves::neighbours;
 
 fn elect(scenario: &Scenario) -> Outcome {
     simulate::<Tree>(&NoParams, scenario)

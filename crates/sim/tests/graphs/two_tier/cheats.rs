@@ -159,7 +159,7 @@ proptest! {
         size in 2u32..14, more in 0u32..25, seed: u64, source: u32,
         cheats in prop::collection::vec((0u32..14, any::<bool>()), 0..6), down: Option<u32>,
     ) {
-        let network = crate::gossip::graph(size, more, seed);
+        let network = crate::common::gossip::graph(size, more, seed);
         let down: Vec<u32> = down.map(|at| at % size).filter(|at| *at != source % size).into_iter().collect();
         prop_assume!(without(&network, &down).is_some());
         let faults: Vec<_> = down.iter().map(|at| (0, FaultKind::Crash(*at))).collect();

@@ -173,7 +173,7 @@ proptest! {
     /// docs/model.md#two-tier, on random graphs with random ids; both engines agree with the formula.
     #[test]
     fn on_random_graphs_too(size in 1u32..30, more in 0u32..60, seed: u64, place: u32, s in 0u64..6, best: bool) {
-        let network = crate::gossip::graph(size, more, seed);
+        let network = crate::common::gossip::graph(size, more, seed);
         let mut ids: Vec<u64> = (0..u64::from(size)).map(|at| at * 3 + 1).collect();
         ids.sort_by_key(|id| id.wrapping_mul(seed | 1) >> 20);
         let scenario = Scenario { ids, seed, ..started(network, place % size) };
@@ -191,7 +191,7 @@ proptest! {
     #[test]
     fn delays_change_nothing_that_matters(size in 4u32..20, more in 0u32..40, seed: u64, unordered: bool, slow: bool) {
         let delay = if slow { Delay::Uniform(1, 60) } else { Delay::Uniform(1, 4) };
-        let scenario = Scenario { delay, unordered, seed, ..started(crate::gossip::graph(size, more, seed), 0) };
+        let scenario = Scenario { delay, unordered, seed, ..started(crate::common::gossip::graph(size, more, seed), 0) };
         let outcome = run(&TwoTierParams::default(), &scenario);
         prop_assert!(outcome.agreement && !outcome.hung && outcome.leaders == [size - 1]);
         if !slow {

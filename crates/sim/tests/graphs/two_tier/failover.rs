@@ -83,7 +83,7 @@ proptest! {
     #[test]
     fn on_random_graphs_too(size in 5u32..25, more in 20u32..60, seed: u64, s in 1u64..5) {
         let params = TwoTierParams { subordinates: s, ..TwoTierParams::default() };
-        fails_over(&crate::gossip::graph(size, more, seed), &params);
+        fails_over(&crate::common::gossip::graph(size, more, seed), &params);
     }
 }
 

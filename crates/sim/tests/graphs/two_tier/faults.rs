@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::*;
-use crate::parts::Parts;
-use crate::rough::rough_runs;
+use crate::common::parts::Parts;
+use crate::graphs::rough::rough_runs;
 
 /// How long everything takes to settle after the last fault: beacons missed, probes and invitations unanswered.
 const QUIET: u64 = 600;

@@ -4,9 +4,7 @@ mod channel;
 mod counts;
 mod crashes;
 mod failure_detector;
-#[allow(dead_code, reason = "only its tiny messages and graphs are used here")]
-#[path = "../common/gossip.rs"]
-mod gossip;
+use crate::common::gossip;
 mod link_faults;
 mod members;
 mod replays;

@@ -3,9 +3,6 @@
 
 mod anonymous;
 mod rings;
-#[path = "../support/mod.rs"]
-#[allow(dead_code, reason = "every test uses some of it")]
-mod support;
 mod terms;
 mod time;
 mod two_tier;

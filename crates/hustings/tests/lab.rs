@@ -1,0 +1,14 @@
+//! The commands that need no cluster, in one program.
+
+mod common;
+
+mod bench;
+mod check;
+mod docs;
+mod no_panic;
+mod papers;
+mod plot;
+mod scenarios;
+mod sim;
+mod sweep;
+mod wrong_use;

@@ -1,0 +1,11 @@
+//! What starts nodes or prepares them, in one program. It is apart from the other commands, whose tests keep the processor
+//! busy.
+
+mod common;
+mod loopback;
+mod processes;
+
+mod cluster;
+mod elector;
+mod init;
+mod readme;

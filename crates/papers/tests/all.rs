@@ -1,0 +1,5 @@
+//! All integration tests of experiments, tables and plots in one program.
+
+mod damaged;
+mod papers;
+mod plots;

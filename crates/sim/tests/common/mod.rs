@@ -1,0 +1,10 @@
+//! What several of these tests share.
+
+pub(crate) mod gossip;
+pub(crate) mod lookout;
+pub(crate) mod parts;
+pub(crate) mod sample;
+pub(crate) mod schedule;
+pub(crate) mod sweep;
+pub(crate) mod tolerance;
+pub(crate) mod waves;
