@@ -1,5 +1,6 @@
 //! The two commands that every change passes: `cargo xtask check` reads only, `cargo xtask fix` rewrites what can be
-//! rewritten. Both stop at the first step that fails. `cargo xtask advisories refresh` renews the copy of advisories.
+//! rewritten. Both stop at the first step that fails. `cargo xtask advisories refresh` renews the copy of advisories,
+//! and `cargo xtask surface` measures the crates.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 mod advisories;
@@ -8,6 +9,7 @@ mod licences;
 mod policy;
 mod shipped;
 mod steps;
+mod surface;
 mod tidy;
 mod vocabulary;
 
@@ -21,19 +23,14 @@ const WRONG_USE: u8 = 2;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match plan(&arguments) {
-        Ok(Plan::Help) => {
+    match parse(&arguments) {
+        Ok(Request::Help) => {
             print!("{}", help());
             ExitCode::SUCCESS
         }
-        Ok(Plan::Run(chosen)) => steps::run(root(), &chosen),
-        Ok(Plan::Refresh(database)) => match advisories::refresh(root(), &database) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(wrong) => {
-                eprintln!("error: {wrong}");
-                ExitCode::FAILURE
-            }
-        },
+        Ok(Request::Run(chosen)) => steps::run(root(), &chosen),
+        Ok(Request::Refresh(database)) => exit(advisories::refresh(root(), &database)),
+        Ok(Request::Surface) => exit(surface::print(root())),
         Err(wrong) => {
             eprintln!("error: {wrong}\n\n{}", help());
             ExitCode::from(WRONG_USE)
@@ -41,29 +38,43 @@ fn main() -> ExitCode {
     }
 }
 
+fn exit(result: Result<(), String>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// What the user asked for.
 #[derive(Debug)]
-enum Plan {
+enum Request {
     Help,
     Run(Vec<&'static Step>),
     /// Rewrites the copy of the advisories from this checkout of the database.
     Refresh(PathBuf),
+    /// Prints the number of public items and lines of each crate.
+    Surface,
 }
 
-fn plan(arguments: &[String]) -> Result<Plan, String> {
+fn parse(arguments: &[String]) -> Result<Request, String> {
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
-        return Ok(Plan::Help);
+        return Ok(Request::Help);
     }
-    let Some((command, names)) = arguments.split_first() else { return Ok(Plan::Help) };
+    let Some((command, names)) = arguments.split_first() else { return Ok(Request::Help) };
     let steps = match command.as_str() {
         "check" => CHECK,
         "fix" => FIX,
         "advisories" => return refresh(names),
-        "help" => return Ok(Plan::Help),
-        other => return Err(format!("there is no command `{other}`; allowed: check, fix, advisories")),
+        "surface" if names.is_empty() => return Ok(Request::Surface),
+        "surface" => return Err("`surface` takes no arguments".to_string()),
+        "help" => return Ok(Request::Help),
+        other => return Err(format!("there is no command `{other}`; allowed: check, fix, advisories, surface")),
     };
     if names.is_empty() {
-        return Ok(Plan::Run(steps.iter().collect()));
+        return Ok(Request::Run(steps.iter().collect()));
     }
     let find = |name: &String| {
         steps.iter().find(|step| step.name == name).ok_or_else(|| {
@@ -71,12 +82,12 @@ fn plan(arguments: &[String]) -> Result<Plan, String> {
             format!("`{command}` has no step `{name}`; allowed: {allowed}")
         })
     };
-    names.iter().map(find).collect::<Result<_, _>>().map(Plan::Run)
+    names.iter().map(find).collect::<Result<_, _>>().map(Request::Run)
 }
 
-fn refresh(arguments: &[String]) -> Result<Plan, String> {
+fn refresh(arguments: &[String]) -> Result<Request, String> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["refresh", "--from", database] => Ok(Plan::Refresh(PathBuf::from(database))),
+        ["refresh", "--from", database] => Ok(Request::Refresh(PathBuf::from(database))),
         _ => Err("`advisories` needs `refresh --from DIR`".to_string()),
     }
 }
@@ -87,7 +98,8 @@ fn help() -> String {
     format!(
         "Usage: cargo xtask check [STEP…]                    reads, changes nothing\n       \
          cargo xtask fix [STEP…]                      rewrites what can be rewritten\n       \
-         cargo xtask advisories refresh --from DIR    copies advisories from a checkout of rustsec/advisory-db\n\n\
+         cargo xtask advisories refresh --from DIR    copies advisories from a checkout of rustsec/advisory-db\n       \
+         cargo xtask surface                          counts the public items and lines of each crate\n\n\
          Without a step: all of them, in this order, up to the first that fails.\n\n\
          Steps of check:\n{}\nSteps of fix:\n{}",
         list(CHECK),
@@ -106,10 +118,11 @@ mod tests {
 
     fn names(arguments: &[&str]) -> Result<Vec<&'static str>, String> {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        match plan(&arguments)? {
-            Plan::Help => Ok(vec!["help"]),
-            Plan::Run(steps) => Ok(steps.iter().map(|step| step.name).collect()),
-            Plan::Refresh(_) => Ok(vec!["refresh"]),
+        match parse(&arguments)? {
+            Request::Help => Ok(vec!["help"]),
+            Request::Run(steps) => Ok(steps.iter().map(|step| step.name).collect()),
+            Request::Refresh(_) => Ok(vec!["refresh"]),
+            Request::Surface => Ok(vec!["surface"]),
         }
     }
 
@@ -122,11 +135,13 @@ mod tests {
         assert_eq!(names(&["check", "fmt", "--help"]), Ok(vec!["help"]));
         assert_eq!(names(&["advisories", "refresh", "--from", "db"]), Ok(vec!["refresh"]));
         assert!(names(&["advisories", "refresh"]).is_err());
+        assert_eq!(names(&["surface"]), Ok(vec!["surface"]));
+        assert!(names(&["surface", "sim"]).is_err());
     }
 
     #[test]
     fn wrong_names_are_told_what_is_allowed() {
-        assert_eq!(names(&["chek"]), Err("there is no command `chek`; allowed: check, fix, advisories".to_string()));
+        assert_eq!(names(&["chek"]), Err("there is no command `chek`; allowed: check, fix, advisories, surface".to_string()));
         let error = names(&["fix", "tidy"]).unwrap_err();
         assert!(error.starts_with("`fix` has no step `tidy`; allowed: "), "{error}");
     }

@@ -63,7 +63,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
 }
 
 /// All files but those that are built, fetched or somebody else's.
-fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+pub(crate) fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let (path, kind) = entry.map(|entry| (entry.path(), entry.file_type()))?;
         // `.git` may be a file as well as a folder.
