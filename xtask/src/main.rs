@@ -141,7 +141,10 @@ mod tests {
 
     #[test]
     fn wrong_names_are_told_what_is_allowed() {
-        assert_eq!(names(&["chek"]), Err("there is no command `chek`; allowed: check, fix, advisories, surface".to_string()));
+        assert_eq!(
+            names(&["chek"]),
+            Err("there is no command `chek`; allowed: check, fix, advisories, surface".to_string())
+        );
         let error = names(&["fix", "tidy"]).unwrap_err();
         assert!(error.starts_with("`fix` has no step `tidy`; allowed: "), "{error}");
     }

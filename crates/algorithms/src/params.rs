@@ -60,7 +60,7 @@ pub trait ParamValue: Sized {
 }
 
 impl ParamValue for u64 {
-    const ALLOWED: &'static str = "a whole number from 0 on";
+    const ALLOWED: &'static str = "a whole number of at least 0";
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
@@ -69,9 +69,9 @@ impl ParamValue for u64 {
     }
 }
 
-/// A number from 1 on.
+/// A number of at least 1.
 impl ParamValue for NonZeroU64 {
-    const ALLOWED: &'static str = "a whole number from 1 on";
+    const ALLOWED: &'static str = "a whole number of at least 1";
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
@@ -244,8 +244,8 @@ mod tests {
         assert_eq!(error.to_string(), "there is no parameter `speed`; allowed: far, way, in-percent, times");
         assert!(params.set("far", "-1").is_err());
         let error = params.set("times", "0").unwrap_err();
-        assert_eq!(error.to_string(), "parameter `times` cannot be `0`; allowed: a whole number from 1 on");
-        assert_eq!(Four::DESCRIPTIONS[3].allowed, "a whole number from 1 on", "lists say the same");
+        assert_eq!(error.to_string(), "parameter `times` cannot be `0`; allowed: a whole number of at least 1");
+        assert_eq!(Four::DESCRIPTIONS[3].allowed, "a whole number of at least 1", "lists say the same");
         assert_eq!(params, Four::default());
     }
 }

@@ -314,7 +314,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("cr --quick", "error: the following required arguments were not provided:"),
     ("sun -n 5", "error: parameter `u` cannot be `4` with 5 nodes"),
-    ("bully -p T=0", "error: -p T=0: parameter `T` cannot be `0`; allowed: a whole number from 1 on"),
+    ("bully -p T=0", "error: -p T=0: parameter `T` cannot be `0`; allowed: a whole number of at least 1"),
 ];
 
 #[test]

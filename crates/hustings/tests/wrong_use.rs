@@ -125,7 +125,7 @@ const SIM: &[(&str, i32, &str)] = &[
         "error: parameter `u` cannot be `4` with 8 nodes: the ring is divided 2 times by 4, so it takes a multiple of 16 nodes, or lengths in `parts`\n\
          help: say --nodes 16",
     ),
-    ("bully -p T=0", 2, "error: -p T=0: parameter `T` cannot be `0`; allowed: a whole number from 1 on"),
+    ("bully -p T=0", 2, "error: -p T=0: parameter `T` cannot be `0`; allowed: a whole number of at least 1"),
     (
         "cr --best mix",
         2,
@@ -153,12 +153,14 @@ const SIM: &[(&str, i32, &str)] = &[
     (
         "cr --topology rign",
         2,
-        "error: --topology rign: there is no topology `rign`; nearest: `ring`; allowed: ring, complete, line, star, tree:K, grid:RxC, torus:RxC, hypercube:D, random:MIN-MAX, small-world:K,P, scale-free:M, geometric:R, file:PATH",
+        "error: --topology rign: `rign` is not known here; allowed: ring, complete, line, star, tree:K, grid:RxC, torus:RxC, hypercube:D, random:MIN-MAX, small-world:K,P, scale-free:M, geometric:R, file:PATH\n\
+         help: the nearest is `ring`",
     ),
     (
         "cr --topology torus:1x3",
         2,
-        "error: --topology torus:1x3: topology `torus:1x3`: with fewer than three a link would be there twice; allowed: torus:RxC with R and C from 3 on; nearest: `torus:3x3`",
+        "error: --topology torus:1x3: with fewer than 3 rows or columns, two nodes would be linked twice; allowed: torus:RxC with R and C at least 3\n\
+         help: the nearest is `torus:3x3`",
     ),
     (
         "cr --initiators 8",
@@ -328,7 +330,7 @@ const SIM: &[(&str, i32, &str)] = &[
     (
         "cr --bandwidth 0",
         2,
-        "error: --bandwidth 0: `0` is less than 1; allowed: messages per tick, from 1 on\n\
+        "error: --bandwidth 0: `0` is less than 1; allowed: messages per tick, at least 1\n\
          help: the nearest is `1`",
     ),
     ("cr --medium air", 2, "error: --medium air: `air` is not known here; allowed: `links` or `broadcast`"),
@@ -368,7 +370,8 @@ const SIM: &[(&str, i32, &str)] = &[
     (
         "cr --trace svgg",
         2,
-        "error: --trace svgg: unknown trace format `svgg` (did you mean `svg`?); allowed: text, jsonl, mermaid, svg, shiviz",
+        "error: --trace svgg: `svgg` is not known here; allowed: text, jsonl, mermaid, svg, shiviz\n\
+         help: the nearest is `svg`",
     ),
     (
         "cr --trace svg --format json",

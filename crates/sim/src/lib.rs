@@ -10,6 +10,5 @@ pub mod replay;
 pub mod rng;
 pub mod scenario;
 pub mod simulate;
-pub mod svg;
 pub mod topology;
 pub mod trace;

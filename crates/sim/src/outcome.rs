@@ -73,7 +73,7 @@ pub struct Times {
 
 impl Load {
     /// The load of `size` nodes from what each handled.
-    pub fn of(handled: impl Iterator<Item = u64>, size: u32) -> Self {
+    pub(crate) fn of(handled: impl Iterator<Item = u64>, size: u32) -> Self {
         // Small loads are common, so an array counts them without a search.
         let mut small: Vec<u64> = Vec::with_capacity(64);
         let mut great = std::collections::BTreeMap::new();

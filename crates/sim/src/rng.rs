@@ -67,7 +67,7 @@ impl Stream {
 
     /// The next 64 bits.
     #[inline]
-    pub const fn next_u64(&mut self) -> u64 {
+    pub(crate) const fn next_u64(&mut self) -> u64 {
         let out = mix(self.key.wrapping_add(self.counter.wrapping_mul(GAMMA)));
         self.counter += 1;
         out
@@ -92,7 +92,7 @@ impl Stream {
 
     /// A number from 0 (included) to 1 (excluded).
     #[inline]
-    pub const fn unit(&mut self) -> f64 {
+    pub(crate) const fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 

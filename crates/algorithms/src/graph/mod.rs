@@ -1,4 +1,4 @@
-//! Connected graphs: ports from 0 on lead to the neighbours in the order of their positions.
+//! Connected graphs: ports, numbered from 0, lead to the neighbours in the order of their positions.
 //!
 //! Shared code is in `flood` (the announcement), `wave` (waves that come back, with or without extinction) and
 //! `diffusion` (a computation that spreads, gathers a value and spreads the result). Specified in

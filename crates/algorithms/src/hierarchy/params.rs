@@ -64,7 +64,7 @@ impl Branching {
 }
 
 impl ParamValue for Branching {
-    const ALLOWED: &'static str = "a whole number from 2 on";
+    const ALLOWED: &'static str = "a whole number of at least 2";
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok().and_then(Branching::new)
     }
@@ -97,7 +97,7 @@ impl Depth {
 }
 
 impl ParamValue for Depth {
-    const ALLOWED: &'static str = "a whole number from 1 on, max";
+    const ALLOWED: &'static str = "a whole number of at least 1, max";
     fn parse(text: &str) -> Option<Self> {
         if text == "max" { Some(Depth::Max) } else { text.parse().ok().map(Depth::Times) }
     }
@@ -137,7 +137,7 @@ impl Parts {
 }
 
 impl ParamValue for Parts {
-    const ALLOWED: &'static str = "lengths from 1 on with commas between, even";
+    const ALLOWED: &'static str = "lengths of at least 1 separated by commas, even";
     fn parse(text: &str) -> Option<Self> {
         if text == "even" {
             return Some(Parts::EVEN);

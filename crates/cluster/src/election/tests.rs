@@ -29,7 +29,7 @@ fn rejects_unsuitable_algorithms_with_a_reason() {
     assert!(refusal("ring-size", &[]).contains("does not elect"));
     assert_eq!(refusal("bully", &["highest"]), "`highest` is not of the form `name=value`");
     assert_eq!(refusal("bully", &["T=1", "T=2"]), "parameter `T` is given twice");
-    assert!(refusal("bully", &["T=0"]).contains("a whole number from 1 on"));
+    assert!(refusal("bully", &["T=0"]).contains("a whole number of at least 1"));
     assert!(refusal("bully", &["speed=1"]).contains("there is no parameter `speed`"));
     assert_eq!(refusal("bully", &["highest=announce"]), "");
     for entry in ENTRIES {

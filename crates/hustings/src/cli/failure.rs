@@ -9,10 +9,10 @@ use hustings_papers::plot::{PlotError, PngError};
 use hustings_papers::report::ReportError;
 use hustings_papers::sweep::SweepError;
 use hustings_papers::table::file::ResultsError;
-use hustings_sim::parse::{nearest, short};
 use hustings_sim::simulate::{Field, ReplayFileError, SpecError, SpecProblem};
 use hustings_sim::topology::BuildError;
 use hustings_sim::trace::file::FileError;
+use hustings_text::{nearest, quote};
 
 use super::cluster::ClusterFailure;
 use super::console::{Console, Exit, Paint};
@@ -86,7 +86,7 @@ pub(crate) enum Failure {
 impl Failure {
     /// The failure for an unknown name.
     pub(crate) fn unknown<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
-        Failure::Unknown { what, name: short(name), nearest: nearest(name, known).map(str::to_string) }
+        Failure::Unknown { what, name: quote(name), nearest: nearest(name, known).map(str::to_string) }
     }
 
     /// Prints the error and returns the exit code.

@@ -6,10 +6,8 @@ use std::marker::PhantomData;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use hustings_papers::plot::UnknownAxes;
-use hustings_sim::parse::{ParseError, short};
-use hustings_sim::simulate::FieldError;
-use hustings_sim::topology::TopologyError;
-use hustings_sim::trace::UnknownFormat;
+use hustings_sim::parse::ParseError;
+use hustings_text::quote;
 
 /// Parses the value of an option with a function of the library.
 pub(crate) struct Read<T, E> {
@@ -46,28 +44,7 @@ impl Explain for ParseError {
     }
 }
 
-impl Explain for FieldError {
-    fn explain(&self) -> (String, Option<String>) {
-        match self {
-            FieldError::Parse(error) => error.explain(),
-            FieldError::Topology(error) => error.explain(),
-        }
-    }
-}
-
 impl Explain for UnknownAxes {
-    fn explain(&self) -> (String, Option<String>) {
-        (self.to_string(), None)
-    }
-}
-
-impl Explain for TopologyError {
-    fn explain(&self) -> (String, Option<String>) {
-        (self.to_string(), None)
-    }
-}
-
-impl Explain for UnknownFormat {
     fn explain(&self) -> (String, Option<String>) {
         (self.to_string(), None)
     }
@@ -89,9 +66,9 @@ pub(crate) fn parse_with<T>(
         Some(arg) => arg.get_id().to_string(),
         None => "this option".to_string(),
     };
-    let mut message = format!("{option} {}: {problem}\n", short(&value.to_string_lossy()));
+    let mut message = format!("{option} {}: {problem}\n", quote(&value.to_string_lossy()));
     if let Some(nearest) = nearest {
-        message += &format!("help: the nearest is `{}`\n", short(&nearest));
+        message += &format!("help: the nearest is `{}`\n", quote(&nearest));
     }
     Err(clap::Error::raw(ErrorKind::ValueValidation, message))
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use hustings_sim::parse::short;
+use hustings_text::quote;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Diagnostic, ExperimentError};
@@ -70,7 +70,7 @@ impl<'a> Source<'a> {
             let line = error.span().map_or(1, |span| self.line(&span));
             let found =
                 error.span().and_then(|span| self.text.get(span)).map(str::trim).filter(|text| !text.is_empty());
-            let found = found.map_or_else(String::new, |text| format!(": `{}`", short(text)));
+            let found = found.map_or_else(String::new, |text| format!(": `{}`", quote(text)));
             self.error(line, "", "", Diagnostic::new(format!("this is not TOML: {}{found}", error.message()), ""))
         })?;
         let value = self.table("", table.get_ref());
@@ -129,8 +129,8 @@ impl Value {
     /// The value in an error message.
     pub(super) fn shown(&self) -> String {
         match self {
-            Value::Text(text) => short(text),
-            Value::Integer(number) => short(number),
+            Value::Text(text) => quote(text),
+            Value::Integer(number) => quote(number),
             Value::Date(date) => date.clone(),
             Value::Float(number) => number.to_string(),
             Value::Bool(value) => value.to_string(),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hustings_sim::parse::{nearest, short};
+use hustings_text::{nearest, quote};
 
 /// An error in an experiment file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ impl Diagnostic {
     /// An unknown name.
     pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> Self {
         Diagnostic {
-            problem: format!("there is no {what} `{}`", short(name)),
+            problem: format!("there is no {what} `{}`", quote(name)),
             allowed: known.join(", "),
             nearest: nearest(name, known.iter().copied()).map(str::to_string),
         }
@@ -58,7 +58,7 @@ impl fmt::Display for ExperimentError {
         match (self.key.as_str(), self.value.as_str()) {
             ("", _) => {}
             (key, "") => write!(out, "{key}: ")?,
-            (key, value) => write!(out, "{key} = {}: ", short(value))?,
+            (key, value) => write!(out, "{key} = {}: ", quote(value))?,
         }
         self.diagnostic.fmt(out)
     }
@@ -69,7 +69,7 @@ impl std::error::Error for ExperimentError {}
 impl ExperimentError {
     /// A suggestion.
     pub fn help(&self) -> Option<String> {
-        self.diagnostic.nearest.as_ref().map(|near| format!("the nearest is `{}`", short(near)))
+        self.diagnostic.nearest.as_ref().map(|near| format!("the nearest is `{}`", quote(near)))
     }
 }
 
@@ -79,16 +79,9 @@ impl From<hustings_sim::parse::ParseError> for Diagnostic {
     }
 }
 
-impl From<hustings_sim::topology::TopologyError> for Diagnostic {
-    fn from(error: hustings_sim::topology::TopologyError) -> Self {
-        // The text says what is allowed.
-        Diagnostic::new(error.to_string(), "")
-    }
-}
-
 impl From<crate::formula::FormulaError> for Diagnostic {
     fn from(error: crate::formula::FormulaError) -> Self {
-        let problem = format!("column {} of `{}`: {}", error.column, short(&error.text), error.problem);
+        let problem = format!("column {} of `{}`: {}", error.column, quote(&error.text), error.problem);
         Diagnostic { problem, allowed: error.allowed, nearest: error.nearest }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hustings_elections::Catalogue;
-use hustings_sim::parse::{nearest, short};
+use hustings_text::{nearest, quote};
 
 use super::document::{Node, Source};
 use super::error::{Diagnostic, ExperimentError};
@@ -91,7 +91,7 @@ impl<'a> Grid<'a> {
         let numbers = self.keys().filter(|key| key.is_number());
         known.extend(numbers.map(|key| key.name().strip_prefix("let.").unwrap_or(key.name())));
         let near = nearest(name, known.iter().copied()).map(str::to_string);
-        let problem = format!("`{}` is not a number of this experiment", short(name));
+        let problem = format!("`{}` is not a number of this experiment", quote(name));
         Err(Diagnostic { problem, allowed: known.join(", "), nearest: near })
     }
 
@@ -284,7 +284,7 @@ impl<'a> Grid<'a> {
     ) -> ExperimentError {
         let others = (0..chosen.len()).filter(|other| *other != index && self.values[*other].len() > 1);
         let shown: Vec<String> = others
-            .map(|other| format!("{} = {}", self.settings[other].key.name(), short(&chosen[other].text)))
+            .map(|other| format!("{} = {}", self.settings[other].key.name(), quote(&chosen[other].text)))
             .collect();
         if !shown.is_empty() {
             diagnostic.problem = format!("where {}: {}", shown.join(", "), diagnostic.problem);

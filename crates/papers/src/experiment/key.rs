@@ -1,14 +1,10 @@
 //! The keys of `[vary]`: the options of `hustings sim`, `p.NAME` and `let.NAME`.
 
-use std::str::FromStr;
 use std::sync::Arc;
 
 use hustings_elections::Catalogue;
-use hustings_sim::parse::{
-    self, Ids, LinkFault, NodeCheat, NodeFault, Partition, Repair, Starts, Values, Votes, nearest, short,
-};
-use hustings_sim::scenario::{Delay, Medium, Notice};
-use hustings_sim::topology::Topology;
+use hustings_sim::simulate::{ElectionSpec, Field};
+use hustings_text::{nearest, quote};
 
 use super::error::Diagnostic;
 use super::phase;
@@ -44,32 +40,45 @@ pub(crate) enum Kind {
     Let,
 }
 
-const OPTIONS: [(&str, Kind, &str); 25] = [
-    ("algorithm", Kind::Algorithm, "algorithm"),
-    ("nodes", Kind::Integer, "nodes"),
-    ("ids", Kind::Text, "ids of the nodes"),
-    ("values", Kind::Text, "values compared before the ids"),
-    ("votes", Kind::Text, "votes"),
-    ("best", Kind::Text, "whether the lowest or the highest wins"),
-    ("topology", Kind::Text, "topology"),
-    ("initiators", Kind::Starts, "initiators"),
-    ("notice", Kind::Text, "failure detection"),
-    ("runs", Kind::Flag, "whether elections are repeated when reachability changes"),
-    ("crash", Kind::Faults, "crashes"),
-    ("recover", Kind::Faults, "recoveries"),
-    ("join", Kind::Faults, "joining nodes"),
-    ("retire", Kind::Faults, "retiring nodes"),
-    ("cut", Kind::Faults, "cut links"),
-    ("heal", Kind::Faults, "healed links"),
-    ("partition", Kind::Faults, "partitions"),
-    ("delay", Kind::Text, "message delay"),
-    ("unordered", Kind::Flag, "whether messages may be reordered"),
-    ("loss", Kind::Float, "probability that a message is lost"),
-    ("duplicate", Kind::Float, "probability that a message is delivered twice"),
-    ("bandwidth", Kind::Integer, "messages per tick in the whole network"),
-    ("medium", Kind::Text, "medium"),
-    ("cheat", Kind::Cheats, "cheating nodes"),
-    ("until", Kind::Integer, "last tick"),
+/// A row of the table of keys.
+struct Row {
+    name: &'static str,
+    kind: Kind,
+    /// The field of an election that it sets.
+    field: Option<Field>,
+    about: &'static str,
+}
+
+const fn row(name: &'static str, kind: Kind, field: Field, about: &'static str) -> Row {
+    Row { name, kind, field: Some(field), about }
+}
+
+const KEYS: [Row; 25] = [
+    Row { name: "algorithm", kind: Kind::Algorithm, field: None, about: "algorithm" },
+    row("nodes", Kind::Integer, Field::Nodes, "nodes"),
+    row("ids", Kind::Text, Field::Ids, "ids of the nodes"),
+    row("values", Kind::Text, Field::Values, "values compared before the ids"),
+    row("votes", Kind::Text, Field::Votes, "votes"),
+    row("best", Kind::Text, Field::Best, "whether the lowest or the highest wins"),
+    row("topology", Kind::Text, Field::Topology, "topology"),
+    row("initiators", Kind::Starts, Field::Initiators, "initiators"),
+    row("notice", Kind::Text, Field::Notice, "failure detection"),
+    row("runs", Kind::Flag, Field::Runs, "whether elections are repeated when reachability changes"),
+    row("crash", Kind::Faults, Field::Crashes, "crashes"),
+    row("recover", Kind::Faults, Field::Recoveries, "recoveries"),
+    row("join", Kind::Faults, Field::Joins, "joining nodes"),
+    row("retire", Kind::Faults, Field::Retirements, "retiring nodes"),
+    row("cut", Kind::Faults, Field::Cuts, "cut links"),
+    row("heal", Kind::Faults, Field::Heals, "healed links"),
+    row("partition", Kind::Faults, Field::Partitions, "partitions"),
+    row("delay", Kind::Text, Field::Delay, "message delay"),
+    row("unordered", Kind::Flag, Field::Unordered, "whether messages may be reordered"),
+    row("loss", Kind::Float, Field::Loss, "probability that a message is lost"),
+    row("duplicate", Kind::Float, Field::Duplicate, "probability that a message is delivered twice"),
+    row("bandwidth", Kind::Integer, Field::Bandwidth, "messages per tick in the whole network"),
+    row("medium", Kind::Text, Field::Medium, "medium"),
+    row("cheat", Kind::Cheats, Field::Cheats, "cheating nodes"),
+    row("until", Kind::Integer, Field::Until, "last tick"),
 ];
 
 impl Key {
@@ -78,13 +87,13 @@ impl Key {
         let kind = match name.split_once('.') {
             Some(("p", rest)) if is_name(rest) => Some(Kind::Param),
             Some(("let", rest)) => return variable(name, rest),
-            _ => OPTIONS.iter().find(|(option, ..)| *option == name).map(|&(_, kind, _)| kind),
+            _ => KEYS.iter().find(|row| row.name == name).map(|row| row.kind),
         };
         kind.map(|kind| Key { name: name.into(), kind }).ok_or_else(|| {
-            let names: Vec<&str> = OPTIONS.iter().map(|(option, ..)| *option).collect();
+            let names: Vec<&str> = KEYS.iter().map(|row| row.name).collect();
             let near = nearest(name, names.iter().copied()).map(str::to_string);
             let allowed = format!("{}, p.NAME, let.NAME", names.join(", "));
-            Diagnostic { problem: format!("unknown key `{}`", short(name)), allowed, nearest: near }
+            Diagnostic { problem: format!("unknown key `{}`", quote(name)), allowed, nearest: near }
         })
     }
 
@@ -98,12 +107,16 @@ impl Key {
         match self.kind {
             Kind::Param => "parameter of the algorithm",
             Kind::Let => "variable of the experiment",
-            _ => OPTIONS.iter().find(|(option, ..)| *option == &*self.name).map_or("", |(.., about)| about),
+            _ => self.row().map_or("", |row| row.about),
         }
     }
 
     pub(crate) fn kind(&self) -> Kind {
         self.kind
+    }
+
+    fn row(&self) -> Option<&'static Row> {
+        KEYS.iter().find(|row| row.name == &*self.name)
     }
 
     /// Whether its values are numbers, so that ranges and formulas are allowed.
@@ -133,12 +146,9 @@ impl Key {
         }
         let canonical: Arc<str> = match self.kind {
             Kind::Algorithm => return algorithm(text, catalogue).map(Some),
-            Kind::Integer => match &*self.name {
-                "nodes" => parse::node_count(text)?.to_string().into(),
-                "bandwidth" => parse::bandwidth(text)?.to_string().into(),
-                _ => parse::tick(text)?.to_string().into(),
-            },
-            Kind::Float => parse::probability(text)?.to_string().into(),
+            // What is not a number is rejected below.
+            Kind::Integer => text.parse::<u64>().map_or_else(|_| text.into(), |number| number.to_string().into()),
+            Kind::Float => text.parse::<f64>().map_or_else(|_| text.into(), |number| (number + 0.0).to_string().into()),
             Kind::Flag => match text {
                 "true" => text.into(),
                 "false" => return Ok(None),
@@ -146,7 +156,7 @@ impl Key {
             },
             Kind::Let => match text.parse::<f64>().ok().filter(|number| number.is_finite()) {
                 Some(number) => (number + 0.0).to_string().into(),
-                None => return Err(Diagnostic::new(format!("`{}` is not a number", short(text)), "a finite number")),
+                None => return Err(Diagnostic::new(format!("`{}` is not a number", quote(text)), "a finite number")),
             },
             Kind::Param => text.into(),
             Kind::Text | Kind::Faults | Kind::Starts | Kind::Cheats => without_spaces(text).into(),
@@ -157,53 +167,43 @@ impl Key {
 
     /// Rejects values that the command line would reject.
     fn check(&self, text: &str) -> Result<(), Diagnostic> {
-        match &*self.name {
-            "ids" => _ = Ids::from_str(text)?,
-            "values" => _ = Values::from_str(text)?,
-            "votes" => _ = Votes::from_str(text)?,
-            "best" => _ = parse::best(text)?,
-            "topology" => _ = Topology::from_str(text)?,
-            "notice" => _ = Notice::from_str(text)?,
-            "delay" => _ = Delay::from_str(text)?,
-            "medium" => _ = Medium::from_str(text)?,
-            "cheat" => {
-                for one in text.split(',') {
-                    NodeCheat::from_str(one)?;
-                }
-            }
-            "initiators" => {
-                // Names of the first run are replaced by an example to check the syntax.
+        // Names of the first run are replaced by an example to check the syntax.
+        let example = phase::FirstPhase::EXAMPLE;
+        match self.kind {
+            Kind::Cheats => text.split(',').try_for_each(|one| self.check_one(one)),
+            Kind::Starts => {
                 let (now, later) = phase::split_starts(text);
                 for one in later {
-                    Starts::from_str(&phase::FirstPhase::EXAMPLE.substitute(&one)?)?;
+                    self.check_one(&example.substitute(&one)?)?;
                 }
-                if !now.is_empty() {
-                    Starts::from_str(&now)?;
-                }
+                if now.is_empty() { Ok(()) } else { self.check_one(&now) }
             }
-            name if self.kind == Kind::Faults => {
-                for one in phase::split_faults(text) {
-                    let known = phase::FirstPhase::EXAMPLE.substitute(&one)?;
-                    check_fault(name, &known).map_err(|mut diagnostic| {
-                        diagnostic.allowed += "; `leader` or `other` may be the position, `quiet+K` the tick";
-                        diagnostic
-                    })?;
-                }
-            }
-            _ => {}
+            Kind::Faults => phase::split_faults(text).into_iter().try_for_each(|one| {
+                self.check_one(&example.substitute(&one)?).map_err(|mut diagnostic| {
+                    diagnostic.allowed += "; `leader` or `other` may be the position, `quiet+K` the tick";
+                    diagnostic
+                })
+            }),
+            _ => self.check_one(text),
         }
-        Ok(())
+    }
+
+    fn check_one(&self, text: &str) -> Result<(), Diagnostic> {
+        match self.row().and_then(|row| row.field) {
+            Some(field) => Ok(ElectionSpec::default().set(field, text)?),
+            None => Ok(()),
+        }
     }
 }
 
-fn check_fault(name: &str, text: &str) -> Result<(), Diagnostic> {
-    match name {
-        "cut" => _ = LinkFault::from_str(text)?,
-        "heal" => _ = Repair::from_str(text)?,
-        "partition" => _ = Partition::from_str(text)?,
-        _ => _ = NodeFault::from_str(text)?,
-    }
-    Ok(())
+/// The field that a key sets.
+pub(crate) fn field_of(key: &str) -> Option<Field> {
+    KEYS.iter().find(|row| row.name == key).and_then(|row| row.field)
+}
+
+/// The key that sets a field.
+pub(crate) fn key_of(field: Field) -> &'static str {
+    KEYS.iter().find(|row| row.field == Some(field)).map_or(field.name(), |row| row.name)
 }
 
 fn algorithm(text: &str, catalogue: &Catalogue) -> Result<Arc<str>, Diagnostic> {
@@ -216,9 +216,9 @@ fn algorithm(text: &str, catalogue: &Catalogue) -> Result<Arc<str>, Diagnostic> 
 fn variable(name: &str, rest: &str) -> Result<Key, Diagnostic> {
     let letters = rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let plain = letters && rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let taken = rest == "n" || matches!(rest, "and" | "or") || OPTIONS.iter().any(|(option, ..)| *option == rest);
+    let taken = rest == "n" || matches!(rest, "and" | "or") || KEYS.iter().any(|row| row.name == rest);
     if !plain || taken {
-        let problem = format!("a variable cannot be called `{}`", short(rest));
+        let problem = format!("a variable cannot be called `{}`", quote(rest));
         return Err(Diagnostic::new(problem, "a letter, then letters, digits and _; not n, and, or, nor an option"));
     }
     Ok(Key { name: name.into(), kind: Kind::Let })

@@ -30,7 +30,7 @@ impl FirstPhase {
             Some(more) => {
                 let ticks = more.strip_prefix('+').and_then(|ticks| ticks.parse::<u64>().ok());
                 let Some(tick) = ticks.and_then(|ticks| self.quiet.checked_add(ticks)) else {
-                    let problem = format!("`{}` is not a tick", hustings_sim::parse::short(when));
+                    let problem = format!("`{}` is not a tick", hustings_text::quote(when));
                     return Err(Diagnostic::new(problem, "a tick, `quiet`, or `quiet+` and a number of ticks"));
                 };
                 tick.to_string()

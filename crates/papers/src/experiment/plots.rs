@@ -1,6 +1,6 @@
 //! Parses `[[plot]]` blocks.
 
-use hustings_sim::parse::{nearest, short};
+use hustings_text::{nearest, quote};
 
 use super::document::{Node, Source, Value};
 use super::error::{Diagnostic, ExperimentError};
@@ -151,5 +151,5 @@ fn check_column(grid: &Grid<'_>, name: &str) -> Result<(), Diagnostic> {
     }
     let near = nearest(name, known.iter().copied()).map(str::to_string);
     let allowed = format!("{}, messages.KIND", known.join(", "));
-    Err(Diagnostic { problem: format!("the results have no column `{}`", short(name)), allowed, nearest: near })
+    Err(Diagnostic { problem: format!("the results have no column `{}`", quote(name)), allowed, nearest: near })
 }

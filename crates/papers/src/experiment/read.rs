@@ -1,7 +1,7 @@
 //! Parses an experiment file.
 
 use hustings_elections::Catalogue;
-use hustings_sim::parse::{nearest, short};
+use hustings_text::{nearest, quote};
 
 use super::document::{Node, Source};
 use super::error::{Diagnostic, ExperimentError};
@@ -79,7 +79,7 @@ pub(super) fn known_only(source: Source<'_>, entries: &[Node], known: &[&str]) -
         None => Ok(()),
         Some(node) => {
             let near = nearest(node.name(), known.iter().copied()).map(str::to_string);
-            let problem = format!("unknown key `{}`", short(node.name()));
+            let problem = format!("unknown key `{}`", quote(node.name()));
             Err(source.error(
                 node.line,
                 &node.key,

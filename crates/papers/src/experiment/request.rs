@@ -5,8 +5,9 @@ use std::str::FromStr;
 use hustings_elections::Election;
 use hustings_sim::parse::Starts;
 use hustings_sim::scenario::Start;
-use hustings_sim::simulate::{ElectionSpec, Field, FieldError, FieldRef, SpecError, SpecProblem};
+use hustings_sim::simulate::{ElectionSpec, Field, FieldRef, SpecError, SpecProblem};
 
+use super::key::{field_of, key_of};
 use super::phase::{FirstPhase, is_after_quiet, is_later, split_faults, split_starts};
 use super::{Diagnostic, Experiment, ExperimentError, Point};
 
@@ -53,7 +54,7 @@ impl Experiment {
             SpecProblem::ParamConflict(conflict) => Some(format!("p.{}", conflict.name)),
             _ => None,
         };
-        let key = error.field.as_deref().map(key_of).or(of_conflict);
+        let key = error.field.as_deref().map(key_at).or(of_conflict);
         let key = key.filter(|key| self.value(point, key).is_some()).unwrap_or_else(|| "algorithm".to_string());
         let value = self.value(point, &key).map_or("", |value| &**value);
         // The error itself names the key and its value: repeat them only where one entry of several is at fault.
@@ -93,7 +94,7 @@ impl Prepared {
                 let Starts::List(more) = Starts::from_str(&text)? else { continue };
                 starts.extend(more);
             } else if let Some(field) = field_of(name) {
-                request.set(field, &text).map_err(diagnostic)?;
+                request.set(field, &text)?;
             }
         }
         starts.sort_unstable_by_key(|start| (start.tick, start.at));
@@ -103,43 +104,11 @@ impl Prepared {
     }
 }
 
-/// The fields of an election, under the names of their keys.
-const KEYS: [(&str, Field); 24] = [
-    ("nodes", Field::Nodes),
-    ("ids", Field::Ids),
-    ("values", Field::Values),
-    ("votes", Field::Votes),
-    ("best", Field::Best),
-    ("topology", Field::Topology),
-    ("initiators", Field::Initiators),
-    ("notice", Field::Notice),
-    ("runs", Field::Runs),
-    ("crash", Field::Crashes),
-    ("recover", Field::Recoveries),
-    ("join", Field::Joins),
-    ("retire", Field::Retirements),
-    ("cut", Field::Cuts),
-    ("heal", Field::Heals),
-    ("partition", Field::Partitions),
-    ("delay", Field::Delay),
-    ("unordered", Field::Unordered),
-    ("loss", Field::Loss),
-    ("duplicate", Field::Duplicate),
-    ("bandwidth", Field::Bandwidth),
-    ("medium", Field::Medium),
-    ("cheat", Field::Cheats),
-    ("until", Field::Until),
-];
-
-fn field_of(key: &str) -> Option<Field> {
-    KEYS.iter().find(|(name, _)| *name == key).map(|&(_, field)| field)
-}
-
 /// The key of the field that an error names.
-fn key_of(at: &FieldRef) -> String {
+fn key_at(at: &FieldRef) -> String {
     match (at.field, &at.value) {
         (Field::Params, Some(value)) => format!("p.{}", value.split('=').next().unwrap_or_default()),
-        (field, _) => KEYS.iter().find(|(_, other)| *other == field).map_or(field.name(), |(name, _)| name).to_string(),
+        (field, _) => key_of(field).to_string(),
     }
 }
 
@@ -149,7 +118,7 @@ fn described(at: &FieldRef) -> String {
         (Field::Params, Some(value)) => value.split_once('=').map(|(_, value)| value),
         (_, value) => value.as_deref(),
     };
-    value.map_or_else(|| key_of(at), |value| format!("{} = {value}", key_of(at)))
+    value.map_or_else(|| key_at(at), |value| format!("{} = {value}", key_at(at)))
 }
 
 /// Sets one field of an election from its canonical text.
@@ -159,13 +128,13 @@ fn set(spec: &mut ElectionSpec, later: &mut Vec<(String, String)>, name: &str, t
     match field {
         Field::Cheats => {
             for one in text.split(',') {
-                spec.set(field, one).map_err(diagnostic)?;
+                spec.set(field, one)?;
             }
         }
         Field::Initiators => {
             let (now, more) = split_starts(text);
             if !now.is_empty() {
-                spec.set(field, &now).map_err(diagnostic)?;
+                spec.set(field, &now)?;
             }
             later.extend(more.into_iter().map(|one| (name.to_string(), one)));
         }
@@ -180,18 +149,11 @@ fn set(spec: &mut ElectionSpec, later: &mut Vec<(String, String)>, name: &str, t
                 if is_later(&one) {
                     later.push((name.to_string(), one));
                 } else {
-                    spec.set(field, &one).map_err(diagnostic)?;
+                    spec.set(field, &one)?;
                 }
             }
         }
-        _ => spec.set(field, text).map_err(diagnostic)?,
+        _ => spec.set(field, text)?,
     }
     Ok(())
-}
-
-fn diagnostic(error: FieldError) -> Diagnostic {
-    match error {
-        FieldError::Parse(error) => error.into(),
-        FieldError::Topology(error) => error.into(),
-    }
 }

@@ -3,8 +3,8 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use hustings_sim::parse::short;
 use hustings_sim::topology::Topology;
+use hustings_text::quote;
 
 use super::error::Diagnostic;
 use super::grid::Grid;
@@ -58,7 +58,7 @@ impl<'a> Resolver<'a> {
                 let text = template.fill(&value_of).map_err(|diagnostic| (index, diagnostic))?;
                 let key = &self.grid.settings[index].key;
                 key.canonical(&text, self.grid.catalogue).map_err(|mut diagnostic| {
-                    diagnostic.problem = format!("this evaluates to `{}`: {}", short(&text), diagnostic.problem);
+                    diagnostic.problem = format!("this evaluates to `{}`: {}", quote(&text), diagnostic.problem);
                     (index, diagnostic)
                 })?
             }

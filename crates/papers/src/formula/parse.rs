@@ -1,6 +1,6 @@
 //! Parses a formula into steps.
 
-use hustings_sim::parse::{nearest, short};
+use hustings_text::{nearest, quote};
 
 use super::{Binary, FUNCTIONS, FormulaError, Function, MAX_CHARACTERS, MAX_DEPTH, Step};
 
@@ -108,7 +108,7 @@ impl Parser<'_> {
             }
             None => {
                 self.at = start;
-                let problem = format!("`{}` is not a finite number", short(&piece));
+                let problem = format!("`{}` is not a finite number", quote(&piece));
                 Err(self.wrong(&problem, "a number such as 12, 0.5 or 1e6".into(), None))
             }
         }
@@ -132,7 +132,7 @@ impl Parser<'_> {
             let names = || FUNCTIONS.iter().map(|(name, _)| *name);
             let near = nearest(&word, names()).map(str::to_string);
             let allowed = names().collect::<Vec<_>>().join(", ");
-            return Err(self.wrong(&format!("there is no function `{}`", short(&word)), allowed, near));
+            return Err(self.wrong(&format!("there is no function `{}`", quote(&word)), allowed, near));
         };
         self.at += 1;
         self.call(function, depth)
@@ -214,7 +214,7 @@ impl Parser<'_> {
 
     fn unexpected(&self, allowed: &str) -> FormulaError {
         let problem = match self.characters.get(self.at) {
-            Some(c) => format!("`{}` cannot stand here", short(&c.to_string())),
+            Some(c) => format!("`{}` cannot stand here", quote(&c.to_string())),
             None => "the formula ends too early".to_string(),
         };
         self.wrong(&problem, allowed.to_string(), None)

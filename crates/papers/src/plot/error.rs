@@ -1,6 +1,6 @@
 //! Errors of plots.
 
-use hustings_sim::parse::nearest;
+use hustings_text::nearest;
 
 use crate::formula::{FormulaError, ValueError};
 use crate::table::Table;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hustings_sim::svg::{Element, number};
+use hustings_text::svg::{Element, number};
 use resvg::usvg::roxmltree::{Document, Error, Node};
 
 use super::glyphs::{glyph, units_per_em};

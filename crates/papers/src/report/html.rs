@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hustings_sim::svg::escape;
+use hustings_text::svg::escape;
 
 use super::columns::{columns, is_text};
 use super::notes::{marks, notes};

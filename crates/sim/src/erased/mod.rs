@@ -18,7 +18,7 @@ use hustings_protocol::{
 use serde::{Deserialize, Serialize};
 
 pub use message::DynMessage;
-pub use rank::ScenarioRank;
+pub(crate) use rank::ScenarioRank;
 use state::AnyState;
 pub use state::DynState;
 

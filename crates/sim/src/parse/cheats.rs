@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use hustings_algorithms::Cheat;
+use hustings_text::nearest;
 
-use super::{ParseError, Problem, Reader, nearest};
+use super::{ParseError, Problem, Reader};
 
 /// A node that cheats, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

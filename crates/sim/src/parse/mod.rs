@@ -7,19 +7,20 @@
 mod cheats;
 mod faults;
 mod ids;
-mod nearest;
 mod settings;
 mod starts;
 
 use std::fmt;
 use std::str::FromStr;
 
+use hustings_text::{nearest, quote};
+
 pub use cheats::NodeCheat;
 pub use faults::{LinkFault, NodeFault, Partition, Repair};
 pub use ids::{Ids, Values, Votes};
 pub(crate) use ids::{numbers_in_file, values_in_file};
-pub use nearest::nearest;
-pub use settings::{bandwidth, best, flag, node_count, probability, seed, thread_count, tick};
+pub(crate) use settings::{bandwidth, best, flag, probability, seed, tick};
+pub use settings::{node_count, thread_count};
 pub use starts::Starts;
 
 /// The maximum number of nodes of a scenario.
@@ -83,32 +84,26 @@ pub enum Problem {
     Backwards(String),
     /// A link from a node to itself.
     OwnLink(String),
+    /// Anything else, described.
+    Invalid(String),
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Problem::Empty => write!(f, "there is nothing where something is needed"),
-            Problem::Unknown(word) => write!(f, "`{}` is not known here", short(word)),
-            Problem::NotWhole(piece) => write!(f, "`{}` is not a whole number", short(piece)),
-            Problem::NotFinite(piece) => write!(f, "`{}` is not a finite number", short(piece)),
-            Problem::TooSmall { piece, least } => write!(f, "`{}` is less than {least}", short(piece)),
-            Problem::TooGreat { piece, most } => write!(f, "`{}` is more than {most}", short(piece)),
-            Problem::Lacks { piece, what } => write!(f, "`{}` lacks {what}", short(piece)),
-            Problem::Twice(piece) => write!(f, "`{}` is given twice", short(piece)),
-            Problem::Backwards(piece) => write!(f, "the range `{}` ends before it begins", short(piece)),
-            Problem::OwnLink(piece) => write!(f, "`{}` leads from a node to itself", short(piece)),
+            Problem::Unknown(word) => write!(f, "`{}` is not known here", quote(word)),
+            Problem::NotWhole(piece) => write!(f, "`{}` is not a whole number", quote(piece)),
+            Problem::NotFinite(piece) => write!(f, "`{}` is not a finite number", quote(piece)),
+            Problem::TooSmall { piece, least } => write!(f, "`{}` is less than {least}", quote(piece)),
+            Problem::TooGreat { piece, most } => write!(f, "`{}` is more than {most}", quote(piece)),
+            Problem::Lacks { piece, what } => write!(f, "`{}` lacks {what}", quote(piece)),
+            Problem::Twice(piece) => write!(f, "`{}` is given twice", quote(piece)),
+            Problem::Backwards(piece) => write!(f, "the range `{}` ends before it begins", quote(piece)),
+            Problem::OwnLink(piece) => write!(f, "`{}` leads from a node to itself", quote(piece)),
+            Problem::Invalid(problem) => f.write_str(problem),
         }
     }
-}
-
-/// Text to quote in a message: at most 40 characters, with control characters escaped.
-pub fn short(text: &str) -> String {
-    let mut shown: String = text.chars().take(40).flat_map(char::escape_debug).collect();
-    if text.chars().nth(40).is_some() {
-        shown.push('…');
-    }
-    shown
 }
 
 /// Parses the parts of a text, and makes errors that carry the whole text.

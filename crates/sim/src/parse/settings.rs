@@ -112,7 +112,7 @@ impl FromStr for Medium {
 }
 
 /// Whether the greatest or the least rank wins: `max` or `min`.
-pub fn best(text: &str) -> Result<Best, ParseError> {
+pub(crate) fn best(text: &str) -> Result<Best, ParseError> {
     match text {
         "max" => Ok(Best::Max),
         "min" => Ok(Best::Min),
@@ -121,7 +121,7 @@ pub fn best(text: &str) -> Result<Best, ParseError> {
 }
 
 /// A switch: `true` or `false`.
-pub fn flag(text: &str) -> Result<bool, ParseError> {
+pub(crate) fn flag(text: &str) -> Result<bool, ParseError> {
     match text {
         "true" => Ok(true),
         "false" => Ok(false),
@@ -130,7 +130,7 @@ pub fn flag(text: &str) -> Result<bool, ParseError> {
 }
 
 /// A probability, from 0 to 1.
-pub fn probability(text: &str) -> Result<f64, ParseError> {
+pub(crate) fn probability(text: &str) -> Result<f64, ParseError> {
     let reader = Reader::new(text, "a probability, from 0 to 1");
     match reader.finite(text)? {
         number if number < 0.0 => Err(reader.too_small(text, &0)),
@@ -141,8 +141,8 @@ pub fn probability(text: &str) -> Result<f64, ParseError> {
 }
 
 /// A number of messages per tick.
-pub fn bandwidth(text: &str) -> Result<u64, ParseError> {
-    Reader::new(text, "messages per tick, from 1 on").whole(text, 1, u64::MAX)
+pub(crate) fn bandwidth(text: &str) -> Result<u64, ParseError> {
+    Reader::new(text, "messages per tick, at least 1").whole(text, 1, u64::MAX)
 }
 
 /// A number of nodes.
@@ -156,11 +156,11 @@ pub fn thread_count(text: &str) -> Result<usize, ParseError> {
 }
 
 /// A tick.
-pub fn tick(text: &str) -> Result<u64, ParseError> {
+pub(crate) fn tick(text: &str) -> Result<u64, ParseError> {
     Reader::new(text, "a whole number from 0 to 1000000000000").tick(text)
 }
 
 /// A seed.
-pub fn seed(text: &str) -> Result<u64, ParseError> {
+pub(crate) fn seed(text: &str) -> Result<u64, ParseError> {
     Reader::new(text, "a whole number from 0 to 18446744073709551615").whole(text, 0, u64::MAX)
 }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use super::ElectionSpec;
 use crate::parse::{self, Ids, LinkFault, NodeCheat, NodeFault, ParseError, Partition, Repair, Starts, Values, Votes};
 use crate::scenario::{Delay, Medium, Notice};
-use crate::topology::{Topology, TopologyError};
+use crate::topology::Topology;
 
 macro_rules! fields {
     ($($variant:ident = $name:literal,)*) => {
@@ -99,21 +99,10 @@ impl fmt::Display for FieldRef {
     }
 }
 
-/// Text that is not a value of the field.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum FieldError {
-    /// The text does not have the form that the field takes.
-    #[error(transparent)]
-    Parse(#[from] ParseError),
-    /// The text names no topology.
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
-}
-
 impl ElectionSpec {
     /// Sets a field from text. A field that is a list gets one more entry. [`Field::Params`] belongs to the algorithm:
     /// the text is ignored.
-    pub fn set(&mut self, field: Field, text: &str) -> Result<(), FieldError> {
+    pub fn set(&mut self, field: Field, text: &str) -> Result<(), ParseError> {
         match field {
             Field::Nodes => self.nodes = Some(parse::node_count(text)?),
             Field::Ids => self.ids = Some(Ids::from_str(text)?),

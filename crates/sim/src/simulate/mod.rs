@@ -29,18 +29,18 @@ use hustings_algorithms::{
     About, Algorithm, Goal, Identity, Instance, NetworkKind, ParamError, Parameter, Params, Setting,
 };
 use hustings_protocol::{Best, Id, Record};
+use hustings_text::nearest;
 
 use crate::engine::fast::{self, Full};
 use crate::engine::general;
 use crate::erased::{DynMessage, DynProtocol, DynRank, ScenarioRank};
 use crate::outcome::Outcome;
-use crate::parse::nearest;
 use crate::scenario::{Delay, Medium, Notice, Scenario};
 use crate::trace::file::{Header, TraceWriter};
 use crate::trace::{self, Format, Names, Observer, Stream};
 
 pub use error::{SpecError, SpecProblem, Warning};
-pub use field::{Field, FieldError, FieldRef};
+pub use field::{Field, FieldRef};
 pub use recorded::{ReplayFileError, Replayed, replayed};
 pub use spec::{BuiltScenario, ElectionSpec};
 
@@ -123,7 +123,7 @@ fn traced(
     let names = Names::new(title, ids, scenario.network.clone());
     match format {
         Format::Text => {
-            let mut stream = Stream::text(&names, out);
+            let mut stream = Stream::new(&names, out);
             let outcome = observed(protocol, ranks, scenario, Some(&mut stream));
             stream.finish().map(|_| outcome)
         }
@@ -162,7 +162,7 @@ fn apply_goal(about: &About, outcome: &mut Outcome) {
 }
 
 /// Runs the general engine on a type-erased protocol, for which it is compiled once.
-pub fn observed(
+pub(crate) fn observed(
     protocol: &DynProtocol,
     ranks: &[DynRank],
     scenario: &Scenario,
@@ -174,7 +174,7 @@ pub fn observed(
 }
 
 /// All parameters by name, as [`params`] reads them.
-pub fn described<P: Params>(params: &P) -> BTreeMap<String, String> {
+pub(crate) fn described<P: Params>(params: &P) -> BTreeMap<String, String> {
     let value = |name: &'static str| params.get(name).map(|value| (name.to_string(), value));
     P::DESCRIPTIONS.iter().filter_map(|parameter| value(parameter.name)).collect()
 }

@@ -128,7 +128,7 @@ fn ranks_follow_values_and_the_direction() {
 #[test]
 fn a_trace_is_of_the_same_run() {
     let scenario = scenario(&ring(4));
-    for &format in Format::all() {
+    for format in Format::ALL {
         let mut text = Vec::new();
         let outcome =
             simulate_traced::<ChangRoberts>(&NoParams, &scenario, format, &mut text).expect("memory takes all");

@@ -1,4 +1,4 @@
-//! From a shape and a size to a network.
+//! From a topology and a size to a network.
 
 use super::{
     Complete, Generator, Graph, GraphError, MAX_LINKS, Network, Ring, Topology,
@@ -7,9 +7,9 @@ use super::{
     geometric::Geometric,
     random::{self, RandomGraph},
     scale_free::ScaleFree,
-    shape::TopologyError,
     small_world::SmallWorld,
 };
+use crate::parse::ParseError;
 
 /// A network that cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -17,21 +17,21 @@ pub enum BuildError {
     /// There are no nodes.
     #[error("a network needs nodes: at least 1, not 0")]
     NoNodes,
-    /// The shape has another size.
-    #[error("topology `{shape}` has {allowed} nodes, not {size}")]
+    /// The topology has another size.
+    #[error("topology `{topology}` has {allowed} nodes, not {size}")]
     OtherSize {
-        /// The shape.
-        shape: String,
+        /// The topology.
+        topology: String,
         /// The requested size.
         size: u64,
         /// The one size that it has.
         allowed: u64,
     },
-    /// The shape does not exist in this size.
-    #[error("topology `{shape}` does not exist with {size} nodes: {problem}; nearest: {nearest}")]
+    /// The topology does not exist in this size.
+    #[error("topology `{topology}` does not exist with {size} nodes: {problem}; nearest: {nearest}")]
     Impossible {
-        /// The shape.
-        shape: String,
+        /// The topology.
+        topology: String,
         /// The requested size.
         size: u32,
         /// The reason.
@@ -41,11 +41,11 @@ pub enum BuildError {
     },
     /// There would be more links than can be numbered.
     #[error(
-        "topology `{shape}` with {size} nodes has about {links} links; at most {most} are possible, with {nearest} nodes"
+        "topology `{topology}` with {size} nodes has about {links} links; at most {most} are possible, with {nearest} nodes"
     )]
     TooManyLinks {
-        /// The shape.
-        shape: String,
+        /// The topology.
+        topology: String,
         /// The requested size.
         size: u32,
         /// The number of links.
@@ -55,15 +55,15 @@ pub enum BuildError {
         /// The greatest size with so few.
         nearest: u32,
     },
-    /// The shape comes in any size, and none was given.
-    #[error("topology `{shape}` comes in any size: the number of nodes must be given")]
+    /// The topology comes in any size, and none was given.
+    #[error("topology `{topology}` comes in any size: the number of nodes must be given")]
     NoSize {
-        /// The shape.
-        shape: String,
+        /// The topology.
+        topology: String,
     },
-    /// The shape's own numbers are wrong.
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
+    /// The topology's own numbers are wrong.
+    #[error("topology `{text}`: {0}", text = .0.text)]
+    Topology(#[from] ParseError),
     /// The file is wrong.
     #[error(transparent)]
     File(#[from] FileError),
@@ -73,7 +73,7 @@ pub enum BuildError {
 }
 
 impl Topology {
-    /// The number of nodes that the shape itself dictates.
+    /// The number of nodes that the topology itself dictates.
     pub fn size(&self) -> Option<u64> {
         match *self {
             Topology::Grid(rows, columns) | Topology::Torus(rows, columns) => {
@@ -89,8 +89,8 @@ impl Topology {
         self.build_in(Some(size), seed)
     }
 
-    /// The network in the size that the shape itself dictates; that of a file is its greatest position + 1. Fails for
-    /// shapes that come in any size.
+    /// The network in the size that the topology itself dictates; that of a file is its greatest position + 1. Fails for
+    /// topologies that come in any size.
     pub(crate) fn build_in_own_size(&self, seed: u64) -> Result<Network, BuildError> {
         self.build_in(None, seed)
     }
@@ -108,7 +108,7 @@ impl Topology {
         Ok(Network::Graph(Graph::generate(&*self.generator(size, seed)?)?))
     }
 
-    /// What yields the links of this shape, range by range; without a size, in the shape's own.
+    /// What yields the links of this topology, range by range; without a size, in the topology's own.
     pub(crate) fn generator(&self, size: Option<u32>, seed: u64) -> Result<Box<dyn Generator>, BuildError> {
         self.check(&self.to_string())?;
         if size == Some(0) {
@@ -119,11 +119,11 @@ impl Topology {
         }
         let size = match (size, self.size()) {
             (Some(size), Some(allowed)) if u64::from(size) != allowed => {
-                return Err(BuildError::OtherSize { shape: self.to_string(), size: size.into(), allowed });
+                return Err(BuildError::OtherSize { topology: self.to_string(), size: size.into(), allowed });
             }
             (Some(size), _) => size,
-            (None, Some(own)) => u32::try_from(own).expect("a checked shape has a size of 32 bits"),
-            (None, None) => return Err(BuildError::NoSize { shape: self.to_string() }),
+            (None, Some(own)) => u32::try_from(own).expect("a checked topology has a size of 32 bits"),
+            (None, None) => return Err(BuildError::NoSize { topology: self.to_string() }),
         };
         self.check_size(size)?;
         Ok(match *self {
@@ -143,10 +143,10 @@ impl Topology {
         })
     }
 
-    /// Fails if a shape whose own numbers are right does not exist in this size.
+    /// Fails if a topology whose own numbers are right does not exist in this size.
     fn check_size(&self, size: u32) -> Result<(), BuildError> {
         let impossible = |problem: &'static str, nearest: String| {
-            Err(BuildError::Impossible { shape: self.to_string(), size, problem, nearest })
+            Err(BuildError::Impossible { topology: self.to_string(), size, problem, nearest })
         };
         match *self {
             Topology::SmallWorld { neighbours, rewire } if neighbours >= size => {
@@ -188,8 +188,8 @@ impl Topology {
             let middle = fits + (too_many - fits) / 2;
             if self.expected_links(middle) <= MAX_LINKS { fits = middle } else { too_many = middle }
         }
-        let shape = self.to_string();
-        Err(BuildError::TooManyLinks { shape, size, links, most: MAX_LINKS, nearest: fits })
+        let topology = self.to_string();
+        Err(BuildError::TooManyLinks { topology, size, links, most: MAX_LINKS, nearest: fits })
     }
 
     /// About how many links there will be.
@@ -218,22 +218,22 @@ impl Topology {
 mod tests {
     use super::*;
 
-    fn refused(shape: &str, size: u32) -> String {
-        shape.parse::<Topology>().unwrap().build(size, 0).unwrap_err().to_string()
+    fn refused(topology: &str, size: u32) -> String {
+        topology.parse::<Topology>().unwrap().build(size, 0).unwrap_err().to_string()
     }
 
     #[test]
     fn impossible_sizes_are_refused_with_the_nearest() {
-        for (shape, size, message) in [
+        for (topology, size, message) in [
             ("ring", 0, "a network needs nodes: at least 1, not 0"),
             ("random:1-2", 0, "a network needs nodes: at least 1, not 0"),
             ("grid:3x4", 10, "topology `grid:3x4` has 12 nodes, not 10"),
             ("torus:3x4", 10, "topology `torus:3x4` has 12 nodes, not 10"),
             ("hypercube:3", 10, "topology `hypercube:3` has 8 nodes, not 10"),
         ] {
-            assert_eq!(refused(shape, size), message);
+            assert_eq!(refused(topology, size), message);
         }
-        for (shape, size, end) in [
+        for (topology, size, end) in [
             ("random:3-3", 7, "nearest: `random:3-4`, or 6 or 8 nodes"),
             ("random:1-1", 3, "nearest: `random:1-2`, or 2 nodes"),
             ("small-world:4,0.5", 4, "nearest: `small-world:2,0.5`, or 5 nodes"),
@@ -243,19 +243,19 @@ mod tests {
             ("geometric:1", 100_000, "at most 2147483647 are possible, with 65535 nodes"),
             ("random:1000-1000", 10_000_000, "at most 2147483647 are possible, with 4294967 nodes"),
         ] {
-            assert!(refused(shape, size).ends_with(end), "{}", refused(shape, size));
+            assert!(refused(topology, size).ends_with(end), "{}", refused(topology, size));
         }
     }
 
     #[test]
     fn shapes_that_were_not_read_are_checked_too() {
-        for shape in [
+        for topology in [
             Topology::Tree(0),
             Topology::Random { min: 3, max: 0 },
             Topology::Geometric(f64::NAN),
             Topology::Grid(0, 5),
         ] {
-            assert!(matches!(shape.build(5, 0), Err(BuildError::Topology(_))), "{shape}");
+            assert!(matches!(topology.build(5, 0), Err(BuildError::Topology(_))), "{topology}");
         }
         assert_eq!(Topology::Hypercube(99).size(), None);
         assert!(matches!(Topology::Hypercube(99).build(5, 0), Err(BuildError::Topology(_))));

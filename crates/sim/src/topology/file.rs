@@ -51,13 +51,13 @@ pub enum FileError {
         problem: LineError,
     },
     /// There are no links in it.
-    #[error("{} has no links; a topology has lines `u v` with two positions from 0 on", path.display())]
+    #[error("{} has no links; a topology has lines `u v` with two positions, numbered from 0", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
     /// There are fewer links than it takes to connect all nodes.
-    #[error("{}: {links} links cannot connect the {size} positions from 0 on", path.display())]
+    #[error("{}: {links} links cannot connect {size} positions", path.display())]
     TooFew {
         /// The file.
         path: PathBuf,
@@ -67,7 +67,7 @@ pub enum FileError {
         size: u64,
     },
     /// Not all nodes can reach each other.
-    #[error("{}: the {size} positions from 0 on are not connected: position {unreached} cannot be reached from 0", path.display())]
+    #[error("{}: the {size} positions are not connected: position {unreached} cannot be reached from 0", path.display())]
     Disconnected {
         /// The file.
         path: PathBuf,
@@ -258,13 +258,13 @@ mod tests {
     #[test]
     fn wrong_files_are_named() {
         let wrong = |content: &[u8], size| reading(content, size).unwrap_err();
-        let empty = " has no links; a topology has lines `u v` with two positions from 0 on";
+        let empty = " has no links; a topology has lines `u v` with two positions, numbered from 0";
         assert_eq!(wrong(b"# nothing\n", None), empty);
-        assert_eq!(wrong(b"0 4000000000", None), ": 1 links cannot connect the 4000000001 positions from 0 on");
-        assert_eq!(wrong(b"0 1\n", Some(3)), ": 1 links cannot connect the 3 positions from 0 on");
+        assert_eq!(wrong(b"0 4000000000", None), ": 1 links cannot connect 4000000001 positions");
+        assert_eq!(wrong(b"0 1\n", Some(3)), ": 1 links cannot connect 3 positions");
         assert_eq!(
             wrong(b"0 1\n0 2\n1 2\n3 4", None),
-            ": the 5 positions from 0 on are not connected: position 3 cannot be reached from 0"
+            ": the 5 positions are not connected: position 3 cannot be reached from 0"
         );
         let long = " is longer than 100 bytes, the most that a topology may have";
         assert_eq!(wrong(&[b'#'; 101], None), long);

@@ -33,9 +33,9 @@ pub(super) enum Fixed {
     },
     /// A grid whose last column and row meet the first.
     Torus {
-        /// The number of rows, from 3 on.
+        /// The number of rows, at least 3.
         rows: u32,
-        /// The number of columns, from 3 on.
+        /// The number of columns, at least 3.
         columns: u32,
     },
     /// Positions that differ in one bit.

@@ -10,10 +10,10 @@ mod fixed;
 mod generator;
 mod geometric;
 mod network;
+mod parse;
 mod permutation;
 mod random;
 mod scale_free;
-mod shape;
 mod small_world;
 #[cfg(test)]
 mod tests;
@@ -25,7 +25,6 @@ pub use file::{FileError, LineError};
 use generator::Generator;
 use network::MAX_LINKS;
 pub use network::{Complete, Graph, GraphError, Network, Ring};
-pub use shape::TopologyError;
 
 /// The topology of a network.
 #[derive(Clone, PartialEq, Debug)]

@@ -145,19 +145,19 @@ impl Graph {
 
     /// Where each position's slots begin; one more entry than positions.
     #[inline(always)]
-    pub fn first(&self) -> &[u32] {
+    pub(crate) fn first(&self) -> &[u32] {
         &self.first
     }
 
     /// The neighbours of all positions, by slot.
     #[inline(always)]
-    pub fn slots(&self) -> &[u32] {
+    pub(crate) fn slots(&self) -> &[u32] {
         &self.neighbours
     }
 
     /// The slot of each link in the other direction.
     #[inline(always)]
-    pub fn reverse(&self) -> &[u32] {
+    pub(crate) fn reverse(&self) -> &[u32] {
         &self.reverse
     }
 

@@ -19,7 +19,7 @@ pub(super) struct SmallWorld {
     size: u32,
     rewire: f64,
     coins: u64,
-    /// Where redirected links lead, for the offsets from 2 on.
+    /// Where redirected links lead, for the offsets of at least 2.
     orders: Vec<Permutation>,
 }
 

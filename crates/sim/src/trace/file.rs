@@ -22,7 +22,7 @@ use crate::scenario::{Medium, Notice, Scenario};
 use crate::topology::{Complete, Graph, GraphError, Network, Ring};
 
 /// The version of the format.
-pub const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// The first line of a trace: the configuration of the run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -105,7 +105,7 @@ pub enum NetworkForm {
 
 impl NetworkForm {
     /// The serialised form of a network.
-    pub fn of(network: &Network) -> Self {
+    pub(crate) fn of(network: &Network) -> Self {
         match network {
             Network::Ring(ring) => NetworkForm::Ring { size: ring.size },
             Network::InformedRing(ring) => NetworkForm::InformedRing { size: ring.size },
@@ -118,7 +118,7 @@ impl NetworkForm {
     }
 
     /// The number of members.
-    pub fn members(&self) -> u32 {
+    pub(crate) fn members(&self) -> u32 {
         match self {
             NetworkForm::Ring { size }
             | NetworkForm::InformedRing { size }

@@ -12,10 +12,10 @@ use super::transmission::{self, Transmission};
 use super::{Names, describe, grouped};
 
 /// The maximum number of lines below the participants.
-pub const MAX_LINES: usize = 2_000;
+pub(crate) const MAX_LINES: usize = 2_000;
 
 /// The maximum size in bytes: Mermaid itself refuses texts above 50,000 characters.
-pub const MAX_BYTES: usize = 48_000;
+pub(crate) const MAX_BYTES: usize = 48_000;
 
 /// With more nodes than this, only nodes with events are shown.
 const MAX_SILENT: u32 = 64;

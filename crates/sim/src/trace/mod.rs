@@ -1,7 +1,7 @@
 //! Traces: every event with its cause, in several output formats.
 //!
 //! A run passes every [`Record`] to an [`Observer`] as it happens. [`write()`] writes a list of records in one of the
-//! [`Format`]s; [`Stream`] writes the line-based formats during the run, so that no record has to be kept.
+//! [`Format`]s; the line-based formats are written during the run, so that no record has to be kept.
 //!
 //! This module knows no algorithm. Messages are shown from their serialised form.
 
@@ -23,12 +23,10 @@ use std::str::FromStr;
 
 use hustings_protocol::{Message, Record};
 
+use crate::parse::{ParseError, Reader};
 use crate::topology::Network;
 
-pub use mermaid::{MAX_BYTES as MAX_MERMAID_BYTES, MAX_LINES as MAX_MERMAID_LINES};
-pub use shiviz::{MAX_EVENTS as MAX_SHIVIZ_EVENTS, REGEX as SHIVIZ_REGEX};
-pub use stream::Stream;
-pub use svg::{MAX_ARROWS as MAX_SVG_ARROWS, MAX_COLUMNS as MAX_SVG_COLUMNS, MAX_ROWS as MAX_SVG_ROWS};
+pub(crate) use stream::Stream;
 
 /// Receives every record of a run as it happens.
 pub trait Observer<M> {
@@ -59,13 +57,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// All formats.
-    pub const fn all() -> &'static [Format] {
-        &[Format::Text, Format::Jsonl, Format::Mermaid, Format::Svg, Format::Shiviz]
-    }
+    pub(crate) const ALL: [Format; 5] = [Format::Text, Format::Jsonl, Format::Mermaid, Format::Svg, Format::Shiviz];
 
     /// The name on the command line.
-    pub const fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Format::Text => "text",
             Format::Jsonl => "jsonl",
@@ -82,28 +77,15 @@ impl fmt::Display for Format {
     }
 }
 
-/// The name is not a [`Format`].
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("unknown trace format `{given}`{hint}; allowed: text, jsonl, mermaid, svg, shiviz")]
-pub struct UnknownFormat {
-    /// The given name.
-    pub given: String,
-    hint: String,
-}
-
 impl FromStr for Format {
-    type Err = UnknownFormat;
+    type Err = ParseError;
 
-    fn from_str(given: &str) -> Result<Self, UnknownFormat> {
-        if let Some(format) = Format::all().iter().find(|format| format.name() == given) {
-            return Ok(*format);
-        }
-        let distance = |format: &&Format| strsim::damerau_levenshtein(format.name(), given);
-        let hint = match Format::all().iter().min_by_key(distance) {
-            Some(near) if distance(&near) <= 2 => format!(" (did you mean `{near}`?)"),
-            _ => String::new(),
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let unknown = || {
+            let known = Format::ALL.map(Format::name);
+            Reader::new(text, "text, jsonl, mermaid, svg, shiviz").unknown(text, &known)
         };
-        Err(UnknownFormat { given: given.to_string(), hint })
+        Format::ALL.into_iter().find(|format| format.name() == text).ok_or_else(unknown)
     }
 }
 
@@ -126,12 +108,12 @@ impl Names {
     }
 
     /// The id of a position, if it has one.
-    pub fn id(&self, at: u32) -> Option<u64> {
+    pub(crate) fn id(&self, at: u32) -> Option<u64> {
         self.ids.get(at as usize).copied()
     }
 
     /// The name of a position: `node 4 (id 9)`.
-    pub fn node(&self, at: u32) -> String {
+    pub(crate) fn node(&self, at: u32) -> String {
         match self.id(at) {
             Some(id) => format!("node {at} (id {id})"),
             None => format!("node {at}"),
@@ -175,22 +157,20 @@ mod tests {
 
     #[test]
     fn format_names_parse() {
-        for format in Format::all() {
-            assert_eq!(format.to_string().parse(), Ok(*format));
+        for format in Format::ALL {
+            assert_eq!(format.to_string().parse(), Ok(format));
         }
     }
 
     #[test]
     fn an_unknown_name_gets_a_suggestion_and_the_allowed_names() {
-        let error = "mermiad".parse::<Format>().unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "unknown trace format `mermiad` (did you mean `mermaid`?); allowed: text, jsonl, mermaid, svg, shiviz"
-        );
-        let error = "postscript".parse::<Format>().unwrap_err().to_string();
-        assert!(!error.contains("did you mean"), "{error}");
-        for format in Format::all() {
-            assert!(error.contains(format.name()), "{error}");
+        let error = "mermiad".parse::<Format>().unwrap_err();
+        assert_eq!(error.to_string(), "`mermiad` is not known here; allowed: text, jsonl, mermaid, svg, shiviz");
+        assert_eq!(error.nearest.as_deref(), Some("mermaid"));
+        let error = "postscript".parse::<Format>().unwrap_err();
+        assert_eq!(error.nearest, None);
+        for format in Format::ALL {
+            assert!(error.allowed.contains(format.name()), "{error}");
         }
     }
 
@@ -202,10 +182,10 @@ mod tests {
     #[test]
     fn every_format_accepts_empty_and_invalid_traces() {
         let names = Names::new("nothing", vec![], Network::Ring(crate::topology::Ring { size: 0 }));
-        for format in Format::all() {
+        for format in Format::ALL {
             let empty: &[Record<sample::Word>] = &[];
-            write(*format, &names, empty, &mut Vec::new()).unwrap();
-            write(*format, &names, &sample::invalid(), &mut Vec::new()).unwrap();
+            write(format, &names, empty, &mut Vec::new()).unwrap();
+            write(format, &names, &sample::invalid(), &mut Vec::new()).unwrap();
         }
     }
 }

@@ -20,10 +20,10 @@ use super::describe::Describer;
 use super::{Names, grouped, transmission};
 
 /// The regular expression that ShiViz parses lines with. ShiViz adds anchors itself.
-pub const REGEX: &str = r"(?<tick>\d+) (?<host>\S+) (?<id>\S+) (?<clock>\{[^}]*\}) (?<event>.*)";
+pub(crate) const REGEX: &str = r"(?<tick>\d+) (?<host>\S+) (?<id>\S+) (?<clock>\{[^}]*\}) (?<event>.*)";
 
 /// The maximum number of events: larger diagrams are unreadable, and their clocks are long.
-pub const MAX_EVENTS: usize = 2_000;
+pub(crate) const MAX_EVENTS: usize = 2_000;
 
 /// The number of known events of each node; nodes without events are left out.
 type Clock = BTreeMap<u32, u64>;

@@ -1,40 +1,29 @@
-//! Writing a trace during the run.
+//! Writing a trace as text during the run. `TraceWriter` does the same with JSON lines.
 
 use std::io::{self, Write};
 
 use hustings_protocol::{Message, Record};
 
-use super::{Names, Observer, jsonl, text};
+use super::{Names, Observer, text};
 
 /// An [`Observer`] that writes each record immediately, so that a long run needs no memory for its trace.
 ///
 /// Observers cannot fail. After the first error nothing more is written, and [`Stream::finish`] returns that error.
 #[derive(Debug)]
-pub struct Stream<'a, W: Write> {
-    lines: Lines<'a>,
+pub(crate) struct Stream<'a, W: Write> {
+    lines: text::Lines<'a>,
     out: W,
     error: Option<io::Error>,
 }
 
-#[derive(Debug)]
-enum Lines<'a> {
-    Text(text::Lines<'a>),
-    Jsonl,
-}
-
 impl<'a, W: Write> Stream<'a, W> {
-    /// Writes [`Format::Text`](super::Format::Text).
-    pub fn text(names: &'a Names, out: W) -> Self {
-        Stream { lines: Lines::Text(text::Lines::new(names)), out, error: None }
-    }
-
-    /// Writes [`Format::Jsonl`](super::Format::Jsonl).
-    pub fn jsonl(out: W) -> Self {
-        Stream { lines: Lines::Jsonl, out, error: None }
+    /// A stream in the format [`Text`](super::Format::Text).
+    pub(crate) fn new(names: &'a Names, out: W) -> Self {
+        Stream { lines: text::Lines::new(names), out, error: None }
     }
 
     /// Flushes and returns the writer, or the first error.
-    pub fn finish(mut self) -> io::Result<W> {
+    pub(crate) fn finish(mut self) -> io::Result<W> {
         match self.error.take() {
             Some(error) => Err(error),
             None => self.out.flush().map(|()| self.out),
@@ -45,11 +34,7 @@ impl<'a, W: Write> Stream<'a, W> {
 impl<M: Message, W: Write> Observer<M> for Stream<'_, W> {
     fn record(&mut self, record: &Record<M>) {
         if self.error.is_none() {
-            let written = match &mut self.lines {
-                Lines::Text(lines) => lines.line(record, &mut self.out),
-                Lines::Jsonl => jsonl::line(record, &mut self.out),
-            };
-            self.error = written.err();
+            self.error = self.lines.line(record, &mut self.out).err();
         }
     }
 }
@@ -62,16 +47,11 @@ mod tests {
     #[test]
     fn a_stream_writes_the_same_as_a_whole_trace() {
         let (names, records) = (sample::ring_names(), sample::ring());
-        for format in [Format::Text, Format::Jsonl] {
-            let mut whole = Vec::new();
-            write(format, &names, &records, &mut whole).unwrap();
-            let mut stream = match format {
-                Format::Text => Stream::text(&names, Vec::new()),
-                _ => Stream::jsonl(Vec::new()),
-            };
-            records.iter().for_each(|record| stream.record(record));
-            assert_eq!(stream.finish().unwrap(), whole, "{format}");
-        }
+        let mut whole = Vec::new();
+        write(Format::Text, &names, &records, &mut whole).unwrap();
+        let mut stream = Stream::new(&names, Vec::new());
+        records.iter().for_each(|record| stream.record(record));
+        assert_eq!(stream.finish().unwrap(), whole);
     }
 
     /// A writer that accepts a few bytes, then fails.
@@ -90,7 +70,7 @@ mod tests {
     #[test]
     fn finish_returns_the_first_error() {
         let names = sample::ring_names();
-        let mut stream = Stream::text(&names, Full(100));
+        let mut stream = Stream::new(&names, Full(100));
         sample::ring().iter().for_each(|record| stream.record(record));
         let error = stream.finish().err().map(|error| error.kind());
         assert_eq!(error, Some(io::ErrorKind::StorageFull));

@@ -166,7 +166,7 @@ fn one_node_or_no_id_is_refused() {
     assert_eq!((asked(2, &[]), asked(4, &[1, 3])), (Ok(()), Ok(())));
     assert_eq!(asked(1, &[]), refused);
     assert_eq!(asked(4, &[1, 2, 3]), refused, "its first estimate is 2, which would be too great");
-    assert!(params::<RingSize>(&["R=0".to_string()]).is_err_and(|error| error.to_string().contains("from 1 on")));
+    assert!(params::<RingSize>(&["R=0".to_string()]).is_err_and(|error| error.to_string().contains("of at least 1")));
 }
 
 /// Of two nodes one is left, alone in its view: no estimate of two any more.

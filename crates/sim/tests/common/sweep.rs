@@ -12,6 +12,7 @@ use hustings_algorithms::catalogue::{self, Visitor};
 use hustings_algorithms::runs::{Runs, ViewRule};
 use hustings_algorithms::{About, Algorithm, Goal, Setting};
 use hustings_protocol::Id;
+use hustings_sim::engine::general;
 use hustings_sim::erased::{DynMessage, DynProtocol, DynRank};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::parse::NodeFault;
@@ -179,14 +180,14 @@ impl Subject {
     /// Runs a case.
     pub(crate) fn watched(&self, case: &Case, observer: Option<&mut dyn Observer<DynMessage>>) -> Outcome {
         let (scenario, protocol, ranks) = self.prepared(case);
-        simulate::observed(&protocol, &ranks, &scenario, observer)
+        general::run(&protocol, &ranks, &scenario, observer)
     }
 
     /// Runs a case. When its last message has arrived, and what is wrong then.
     pub(crate) fn run(&self, case: &Case) -> (u64, Result<(), String>) {
         let (scenario, protocol, ranks) = self.prepared(case);
         let mut parts = Parts::of(&scenario.network).past_the_dead(scenario.runs);
-        let outcome = simulate::observed(&protocol, &ranks, &scenario, Some(&mut parts));
+        let outcome = general::run(&protocol, &ranks, &scenario, Some(&mut parts));
         let agreed = parts.check(&scenario.network, &scenario.ids);
         let verdict = if outcome.hung { Err("mail circles for ever".to_string()) } else { agreed };
         (outcome.time.quiescent.unwrap_or(0), verdict)

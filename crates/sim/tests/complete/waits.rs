@@ -139,9 +139,12 @@ fn only_delays_beyond_t_are_pointed_out() {
 #[test]
 fn waits_that_make_no_sense_are_refused() {
     let refused = |text: &str| params::<Bully>(&[text.to_string()]).expect_err("it is refused").to_string();
-    assert_eq!(refused("T=0"), "params[0]: parameter `T` cannot be `0`; allowed: a whole number from 1 on");
-    assert_eq!(refused("T=-1"), "params[0]: parameter `T` cannot be `-1`; allowed: a whole number from 1 on");
-    assert_eq!(refused("period=0"), "params[0]: parameter `period` cannot be `0`; allowed: a whole number from 1 on");
+    assert_eq!(refused("T=0"), "params[0]: parameter `T` cannot be `0`; allowed: a whole number of at least 1");
+    assert_eq!(refused("T=-1"), "params[0]: parameter `T` cannot be `-1`; allowed: a whole number of at least 1");
+    assert_eq!(
+        refused("period=0"),
+        "params[0]: parameter `period` cannot be `0`; allowed: a whole number of at least 1"
+    );
     for outcome in [
         run::<Bully>(&["T=18446744073709551615", "M=18446744073709551615", "prepare=9999999"], &greatest_down(4, 1)),
         run::<Invitation>(&["T=18446744073709551615"], &greatest_down(4, 1)),

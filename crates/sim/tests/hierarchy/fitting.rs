@@ -68,9 +68,9 @@ fn no_other_parameters() {
         let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
         simulate::params::<Divided>(&texts).expect_err("it is refused").to_string()
     };
-    assert!(refused(&["u=1"]).contains("a whole number from 2 on"));
-    assert!(refused(&["depth=0"]).contains("a whole number from 1 on, max"));
-    assert!(refused(&["parts=3,0"]).contains("lengths from 1 on"));
+    assert!(refused(&["u=1"]).contains("a whole number of at least 2"));
+    assert!(refused(&["depth=0"]).contains("a whole number of at least 1, max"));
+    assert!(refused(&["parts=3,0"]).contains("lengths of at least 1"));
     assert!(refused(&["aggregate=lazy"]).contains("u, depth, parts, backoff"));
 }
 

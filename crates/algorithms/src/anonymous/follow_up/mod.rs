@@ -6,7 +6,7 @@
 //! see [`traversal::Traversal`].
 //!
 //! Both are protocols that start when the node becomes the leader. [`WithFollowUp`] combines an election with one of
-//! them; their messages are counted under the kinds `name`, `count` and `size`. Names are the numbers from 0 on, and
+//! them; their messages are counted under the kinds `name`, `count` and `size`. Names are numbers from 0, and
 //! the leader gets 0. They are reported as [`Fact::Name`](hustings_protocol::Fact), the number of nodes as
 //! [`Fact::Size`](hustings_protocol::Fact). The leader starts right after its announcement, and only once: the
 //! follow-up of a second election would meet messages of the first.

@@ -4,7 +4,7 @@ use hustings_cluster::api::{ClientError, RequestError};
 use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::NodeError;
 use hustings_harness::HarnessError;
-use hustings_sim::parse::{nearest, short};
+use hustings_text::{nearest, quote};
 
 use super::super::console::Exit;
 use super::node::is_wrong_use;
@@ -49,7 +49,7 @@ pub(crate) enum ClusterFailure {
 
 impl ClusterFailure {
     pub(crate) fn unknown<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
-        ClusterFailure::Unknown { what, name: short(name), nearest: nearest(name, known).map(str::to_string) }
+        ClusterFailure::Unknown { what, name: quote(name), nearest: nearest(name, known).map(str::to_string) }
     }
 
     /// The exit code, and advice for the user.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use hustings_cluster::api::Request;
 use hustings_cluster::config::{AddedMember, BootstrapError, Config, MemberSpec, add_member, remove_member};
-use hustings_sim::parse::short;
+use hustings_text::quote;
 use serde_json::json;
 
 use super::super::args::Format;
@@ -113,7 +113,7 @@ fn create_or_reuse(dir: &Path, spec: &MemberSpec) -> Result<AddedMember, Cluster
             let path = folder.join("hustings.toml");
             let config = Config::read_as_client_with(&path, &|_| None)?;
             let same = config.own().filter(|member| config.join && **member == spec.with_id(member.id)).cloned();
-            let other = || ClusterFailure::OtherMember { name: short(&name), path: path.display().to_string() };
+            let other = || ClusterFailure::OtherMember { name: quote(&name), path: path.display().to_string() };
             Ok(AddedMember { member: same.ok_or_else(other)?, folder })
         }
         result => Ok(result?),

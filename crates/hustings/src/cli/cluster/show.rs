@@ -2,7 +2,7 @@
 
 use clap::Args;
 use hustings_cluster::api::{Reply, Request};
-use hustings_sim::parse::{nearest, short};
+use hustings_text::{nearest, quote};
 use serde_json::json;
 
 use super::super::args::Format;
@@ -42,13 +42,13 @@ pub(crate) fn leader(args: &LeaderArgs, console: &mut Console<'_>) -> Result<Exi
                 console,
                 &format!(
                     "the holder of `{}` is not known: this node cannot reach a majority{last}",
-                    short(&args.office)
+                    quote(&args.office)
                 ),
             );
         }
         (Format::Text, None) => {
             let hint = if status.token == 0 { suggestion(&mut node, &args.office)? } else { String::new() };
-            warn(console, &format!("nobody holds `{}`{hint}", short(&args.office)));
+            warn(console, &format!("nobody holds `{}`{hint}", quote(&args.office)));
         }
     }
     Ok(if holder.is_some() { Exit::Done } else { Exit::No })

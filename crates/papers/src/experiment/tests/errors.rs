@@ -120,10 +120,9 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "[vary]\nalgorithm = 'cr'\ntopology = 'rng'",
-        "line 5: vary.topology = rng: there is no topology `rng`; nearest: `ring`; allowed: ring, complete, \
-         line, star, tree:K, grid:RxC, torus:RxC, hypercube:D, random:MIN-MAX, small-world:K,P, scale-free:M, \
-         geometric:R, file:PATH",
-        None,
+        "line 5: vary.topology = rng: `rng` is not known here; allowed: ring, complete, line, star, tree:K, \
+         grid:RxC, torus:RxC, hypercube:D, random:MIN-MAX, small-world:K,P, scale-free:M, geometric:R, file:PATH",
+        Some("ring"),
     ),
     (
         "[vary]\nalgorithm = 'cr'\ndelay = 'exponentil:3'",

@@ -1,6 +1,6 @@
 //! Elements of a chart. They have attributes instead of classes, because a page may hold many charts.
 
-use hustings_sim::svg::{Element, number};
+use hustings_text::svg::{Element, number};
 
 use crate::plot::scale::Label;
 use crate::plot::text::width;

@@ -1,6 +1,6 @@
 //! The legend: the value of each line, bar and dash pattern, in rows above the panels.
 
-use hustings_sim::svg::Svg;
+use hustings_text::svg::Svg;
 
 use super::elements::{Anchor, line, rectangle, text};
 use super::style;

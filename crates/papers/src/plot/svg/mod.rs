@@ -6,7 +6,7 @@ mod legend;
 mod panel;
 mod style;
 
-use hustings_sim::svg::{Element, Svg, number};
+use hustings_text::svg::{Element, Svg, number};
 
 use elements::{Anchor, rotated, text};
 use layout::{CAPTION, Layout, MARGIN, TITLE, WIDTH};

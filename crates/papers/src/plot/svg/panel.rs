@@ -1,6 +1,6 @@
 //! One panel: grid, axes, bars or lines with their confidence bands, formulas.
 
-use hustings_sim::svg::{Element, Svg};
+use hustings_text::svg::{Element, Svg};
 
 use super::elements::{self, Anchor, label, polyline, rectangle, rotated, text};
 use super::layout::{Layout, TICK};

@@ -1,7 +1,7 @@
 //! Colours, markers, dashes and hatches. Series differ in colour and in shape, so that a chart can also be read without
 //! colours.
 
-use hustings_sim::svg::{Element, Svg};
+use hustings_text::svg::{Element, Svg};
 
 use super::elements;
 

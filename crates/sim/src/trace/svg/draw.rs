@@ -8,9 +8,9 @@ use hustings_protocol::{Message, Record};
 use super::layout::Layout;
 use super::style;
 use super::timeline::{self, Mark, Phase};
-use crate::svg::{Element, Svg, number, path};
 use crate::trace::transmission::{self, Transmission};
 use crate::trace::{Names, describe};
+use hustings_text::svg::{Element, Svg, number, path};
 
 /// With more messages than this, only tooltips show their contents.
 const MAX_LABELS: usize = 160;

@@ -7,11 +7,11 @@ use hustings_protocol::{Message, Record, TraceEvent};
 use crate::trace::{Names, grouped, transmission};
 
 /// The maximum number of nodes that are drawn.
-pub const MAX_ROWS: u32 = 128;
+pub(super) const MAX_ROWS: u32 = 128;
 /// The maximum number of ticks that are drawn.
-pub const MAX_COLUMNS: usize = 400;
+pub(super) const MAX_COLUMNS: usize = 400;
 /// The maximum number of messages that are drawn.
-pub const MAX_ARROWS: usize = 4_000;
+pub(super) const MAX_ARROWS: usize = 4_000;
 
 /// Ticks without events are shortened to this many columns.
 const MAX_GAP: u64 = 3;

@@ -16,8 +16,6 @@ use super::Names;
 use draw::Drawing;
 use layout::Layout;
 
-pub use layout::{MAX_ARROWS, MAX_COLUMNS, MAX_ROWS};
-
 pub(super) fn write<M: Message>(names: &Names, records: &[Record<M>], out: &mut dyn Write) -> io::Result<()> {
     let layout = Layout::of(names, records);
     Drawing::of(names, records, &layout).write(out)

@@ -1,7 +1,7 @@
 //! Colours and marks.
 
 use super::timeline::Mark;
-use crate::svg::Element;
+use hustings_text::svg::Element;
 
 /// The number of colours for kinds of messages. Further kinds repeat the colours with dashed lines.
 pub(super) const COLOURS: usize = 8;

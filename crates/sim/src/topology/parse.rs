@@ -1,45 +1,17 @@
-//! Shapes as text: `ring`, `grid:3x4`, `random:5-10`, …
+//! Topologies as text: `ring`, `grid:3x4`, `random:5-10`, …
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::Topology;
+use hustings_text::nearest;
 
-/// Text that does not describe a topology.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum TopologyError {
-    /// There is no shape of this name.
-    #[error("there is no topology `{text}`{}; allowed: {}", nearest.map(|name| format!("; nearest: `{name}`")).unwrap_or_default(), forms())]
-    Unknown {
-        /// The text.
-        text: String,
-        /// The name most like it.
-        nearest: Option<&'static str>,
-    },
-    /// What follows the name is wrong.
-    #[error("topology `{text}`: {problem}; allowed: {allowed}")]
-    Form {
-        /// The text.
-        text: String,
-        /// The problem.
-        problem: String,
-        /// What is allowed.
-        allowed: &'static str,
-    },
-    /// A number is out of its bounds.
-    #[error("topology `{text}`: {problem}; allowed: {allowed}; nearest: `{nearest}`")]
-    Value {
-        /// The text.
-        text: String,
-        /// The problem.
-        problem: &'static str,
-        /// What is allowed.
-        allowed: &'static str,
-        /// The shape most like it that exists.
-        nearest: String,
-    },
-}
+use super::Topology;
+use crate::parse::{ParseError, Problem, Reader};
+
+/// The short form of all topologies.
+const ALLOWED: &str = "ring, complete, line, star, tree:K, grid:RxC, torus:RxC, hypercube:D, random:MIN-MAX, \
+                       small-world:K,P, scale-free:M, geometric:R, file:PATH";
 
 /// All names and what may follow them.
 const FORMS: [(&str, &str); 13] = [
@@ -47,58 +19,47 @@ const FORMS: [(&str, &str); 13] = [
     ("complete", "complete"),
     ("line", "line"),
     ("star", "star"),
-    ("tree", "tree:K with K from 1 on"),
-    ("grid", "grid:RxC with R and C from 1 on"),
-    ("torus", "torus:RxC with R and C from 3 on"),
+    ("tree", "tree:K with K at least 1"),
+    ("grid", "grid:RxC with R and C at least 1"),
+    ("torus", "torus:RxC with R and C at least 3"),
     ("hypercube", "hypercube:D with D from 0 to 31"),
     ("random", "random:MIN-MAX with 1 ≤ MIN ≤ MAX"),
-    ("small-world", "small-world:K,P with an even K from 2 on and P from 0 to 1"),
-    ("scale-free", "scale-free:M with M from 1 on"),
+    ("small-world", "small-world:K,P with an even K at least 2 and P from 0 to 1"),
+    ("scale-free", "scale-free:M with M at least 1"),
     ("geometric", "geometric:R with R above 0 and at most √2"),
     ("file", "file:PATH"),
 ];
 
-/// All shapes, short.
-fn forms() -> String {
-    FORMS.map(|(_, form)| form.split(' ').next().unwrap_or(form)).join(", ")
-}
-
-/// The name most like a text, if any is.
-fn nearest_name(text: &str) -> Option<&'static str> {
-    let text = text.to_lowercase().replace('_', "-");
-    let likeness = FORMS.map(|(name, _)| (strsim::jaro_winkler(name, &text), name));
-    likeness.into_iter().filter(|(score, _)| *score > 0.6).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
-}
-
 impl FromStr for Topology {
-    type Err = TopologyError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, TopologyError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let (name, value) = match text.split_once(':') {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
         };
         let Some(&(name, allowed)) = FORMS.iter().find(|(known, _)| *known == name) else {
-            return Err(TopologyError::Unknown { text: text.to_string(), nearest: nearest_name(name) });
+            let similar = nearest(&name.replace('_', "-"), FORMS.map(|(name, _)| name)).map(str::to_string);
+            return Err(Reader::new(text, ALLOWED).wrong(Problem::Unknown(name.to_string()), similar));
         };
-        let form = |problem: String| TopologyError::Form { text: text.to_string(), problem, allowed };
-        let shape = match (name, value) {
+        let invalid = |problem: String| Reader::new(text, allowed).wrong(Problem::Invalid(problem), None);
+        let topology = match (name, value) {
             ("ring", None) => Topology::Ring,
             ("complete", None) => Topology::Complete,
             ("line", None) => Topology::Line,
             ("star", None) => Topology::Star,
             ("ring" | "complete" | "line" | "star", Some(_)) => {
-                return Err(form(format!("nothing may follow `{name}`")));
+                return Err(invalid(format!("nothing may follow `{name}`")));
             }
-            (_, None | Some("")) => return Err(form(format!("something must follow `{name}:`"))),
-            (_, Some(value)) => with_value(name, value).map_err(form)?,
+            (_, None | Some("")) => return Err(invalid(format!("something must follow `{name}:`"))),
+            (_, Some(value)) => with_value(name, value).map_err(invalid)?,
         };
-        shape.check(text)?;
-        Ok(shape)
+        topology.check(text)?;
+        Ok(topology)
     }
 }
 
-/// A shape that takes numbers, from what follows its name.
+/// A topology with numbers or a path, from what follows its name.
 fn with_value(name: &str, value: &str) -> Result<Topology, String> {
     let pair = |between: char| value.split_once(between).ok_or_else(|| format!("`{value}` has no `{between}`"));
     Ok(match name {
@@ -118,42 +79,44 @@ fn with_value(name: &str, value: &str) -> Result<Topology, String> {
 }
 
 fn whole(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("`{text}` is no whole number from 0 to {}", u32::MAX))
+    text.parse().map_err(|_| format!("`{text}` is not a whole number from 0 to {}", u32::MAX))
 }
 
 fn real(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
-        _ => Err(format!("`{text}` is no number")),
+        _ => Err(format!("`{text}` is not a number")),
     }
 }
 
 impl Topology {
     /// Fails if the numbers are out of their bounds, whatever the size of the network.
-    pub(super) fn check(&self, text: &str) -> Result<(), TopologyError> {
+    pub(super) fn check(&self, text: &str) -> Result<(), ParseError> {
         let (name, problem, nearest) = match *self {
-            Topology::Tree(0) => ("tree", "somebody must be able to hang on a node", Topology::Tree(1)),
+            Topology::Tree(0) => ("tree", "a node needs room for at least one child", Topology::Tree(1)),
             Topology::Grid(rows, columns) if rows == 0 || columns == 0 => {
-                ("grid", "a row and a column are the least", Topology::Grid(rows.max(1), columns.max(1)))
+                ("grid", "there must be at least one row and one column", Topology::Grid(rows.max(1), columns.max(1)))
             }
             Topology::Torus(rows, columns) if rows < 3 || columns < 3 => (
                 "torus",
-                "with fewer than three a link would be there twice",
+                "with fewer than 3 rows or columns, two nodes would be linked twice",
                 Topology::Torus(rows.max(3), columns.max(3)),
             ),
             Topology::Grid(rows, columns) if u64::from(rows) * u64::from(columns) > u32::MAX.into() => {
-                ("grid", "these are more than 4294967295 nodes", Topology::Grid(rows, u32::MAX / rows))
+                ("grid", "this means more than 4294967295 nodes", Topology::Grid(rows, u32::MAX / rows))
             }
             Topology::Torus(rows, columns) if u64::from(rows) * u64::from(columns) > u32::MAX.into() => {
                 let rows = rows.min(u32::MAX / 3);
-                ("torus", "these are more than 4294967295 nodes", Topology::Torus(rows, u32::MAX / rows))
+                ("torus", "this means more than 4294967295 nodes", Topology::Torus(rows, u32::MAX / rows))
             }
-            Topology::Hypercube(32..) => ("hypercube", "these are more than 4294967295 nodes", Topology::Hypercube(31)),
+            Topology::Hypercube(32..) => {
+                ("hypercube", "this means more than 4294967295 nodes", Topology::Hypercube(31))
+            }
             Topology::Random { min: 0, max } => {
                 ("random", "a node without links is not connected", Topology::Random { min: 1, max: max.max(1) })
             }
             Topology::Random { min, max } if min > max => {
-                ("random", "the least is more than the most", Topology::Random { min: max, max: min })
+                ("random", "MIN is greater than MAX", Topology::Random { min: max, max: min })
             }
             Topology::SmallWorld { neighbours, rewire }
                 if neighbours < 2 || neighbours % 2 == 1 || !(0.0..=1.0).contains(&rewire) =>
@@ -163,7 +126,7 @@ impl Topology {
                 let nearest = Topology::SmallWorld { neighbours, rewire };
                 ("small-world", "K counts neighbours on both sides, and P is a probability", nearest)
             }
-            Topology::ScaleFree(0) => ("scale-free", "a newcomer must have a link", Topology::ScaleFree(1)),
+            Topology::ScaleFree(0) => ("scale-free", "a new node needs at least one link", Topology::ScaleFree(1)),
             Topology::Geometric(radius) if !(radius > 0.0 && radius <= std::f64::consts::SQRT_2) => {
                 let nearest = if radius > 1.0 { std::f64::consts::SQRT_2 } else { 0.001 };
                 ("geometric", "the points are in a square with sides of length 1", Topology::Geometric(nearest))
@@ -171,7 +134,7 @@ impl Topology {
             _ => return Ok(()),
         };
         let allowed = FORMS.iter().find(|(known, _)| *known == name).map_or("", |(_, form)| form);
-        Err(TopologyError::Value { text: text.to_string(), problem, allowed, nearest: nearest.to_string() })
+        Err(Reader::new(text, allowed).wrong(Problem::Invalid(problem.to_string()), Some(nearest.to_string())))
     }
 }
 
@@ -224,23 +187,26 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_explained() {
-        let wrong = |text: &str| text.parse::<Topology>().unwrap_err().to_string();
+        let wrong = |text: &str| text.parse::<Topology>().unwrap_err();
+        let text = |text: &str| wrong(text).to_string();
         assert_eq!(
-            wrong("rign"),
-            "there is no topology `rign`; nearest: `ring`; allowed: ring, complete, line, star, tree:K, grid:RxC, \
-             torus:RxC, hypercube:D, random:MIN-MAX, small-world:K,P, scale-free:M, geometric:R, file:PATH"
+            text("rign"),
+            "`rign` is not known here; allowed: ring, complete, line, star, tree:K, grid:RxC, torus:RxC, hypercube:D, \
+             random:MIN-MAX, small-world:K,P, scale-free:M, geometric:R, file:PATH"
         );
-        for (text, name) in [("Smallworld:2,3", "small-world"), ("scale_free:2", "scale-free"), ("tours:3x3", "torus")]
-        {
-            assert!(wrong(text).contains(&format!("nearest: `{name}`")), "{}", wrong(text));
+        let similar = [("Smallworld:2,3", "small-world"), ("scale_free:2", "scale-free"), ("tours:3x3", "torus")];
+        for (text, name) in similar {
+            assert_eq!(wrong(text).nearest.as_deref(), Some(name));
         }
-        assert!(!wrong("42").contains("nearest"));
-        assert_eq!(wrong("ring:3"), "topology `ring:3`: nothing may follow `ring`; allowed: ring");
-        assert_eq!(wrong("grid:3"), "topology `grid:3`: `3` has no `x`; allowed: grid:RxC with R and C from 1 on");
-        assert_eq!(wrong("tree"), "topology `tree`: something must follow `tree:`; allowed: tree:K with K from 1 on");
-        assert!(wrong("random:5-x").contains("`x` is no whole number"));
-        assert!(wrong("small-world:4,NaN").contains("`NaN` is no number"));
-        assert!(wrong("file:").contains("something must follow"));
+        assert_eq!(wrong("rign").nearest.as_deref(), Some("ring"));
+        assert_eq!(wrong("42").nearest, None);
+        assert_eq!(text("ring:3"), "nothing may follow `ring`; allowed: ring");
+        assert_eq!(text("grid:3"), "`3` has no `x`; allowed: grid:RxC with R and C at least 1");
+        assert_eq!(text("tree"), "something must follow `tree:`; allowed: tree:K with K at least 1");
+        assert!(text("random:5-x").contains("`x` is not a whole number"));
+        assert!(text("small-world:4,NaN").contains("`NaN` is not a number"));
+        assert!(text("file:").contains("something must follow"));
+        assert_eq!(FORMS.map(|(_, form)| form.split(' ').next().unwrap()).join(", "), ALLOWED);
     }
 
     #[test]
@@ -260,8 +226,7 @@ mod tests {
             ("geometric:0", "geometric:0.001"),
             ("geometric:2", "geometric:1.4142135623730951"),
         ] {
-            let error = text.parse::<Topology>().unwrap_err();
-            assert!(error.to_string().ends_with(&format!("nearest: `{nearest}`")), "{error}");
+            assert_eq!(text.parse::<Topology>().unwrap_err().nearest.as_deref(), Some(nearest));
             assert!(nearest.parse::<Topology>().is_ok(), "{nearest}");
         }
     }

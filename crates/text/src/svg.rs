@@ -3,7 +3,7 @@
 //! Traces and charts are both drawn with it.
 //!
 //! ```
-//! use hustings_sim::svg::{Element, Svg};
+//! use hustings_text::svg::{Element, Svg};
 //!
 //! let mut picture = Svg::default();
 //! picture.open(&Element::new("svg").attribute("xmlns", "http://www.w3.org/2000/svg").number("width", 20.0));
