@@ -132,7 +132,7 @@ pub(crate) const FIX: &[Step] = &[
     },
     Step {
         name: "generated",
-        about: "writes generated docs and snapshots anew; look at the difference before you commit it",
+        about: "rewrites generated docs and snapshots; look at the difference before you commit it",
         work: Work::Cargo(&[Call {
             arguments: &["test", "--workspace", "--quiet"],
             environment: &[(REGENERATE, "1")],

@@ -91,8 +91,8 @@ fn examine(file: &str, content: &str) -> Vec<Problem> {
     // Advisories are texts of others.
     if file.ends_with(".md") && !file.starts_with("deny/") {
         for (index, line) in content.lines().enumerate() {
-            for (word, instead) in vocabulary::retired(line) {
-                report(index + 1, format!("`{word}` is a retired word: write {instead}"));
+            for (word, instead) in vocabulary::retired(line).chain(vocabulary::retired_phrases(line)) {
+                report(index + 1, format!("`{word}` is retired: write {instead}"));
             }
         }
     }
@@ -121,10 +121,11 @@ fn source_line(line: &Line, tests: bool, report: &mut dyn FnMut(String)) {
         }
     }
     if comment.contains(LEFTOVER_NOTE) {
-        report(format!("`{LEFTOVER_NOTE}` is left: mend it or open an issue"));
+        report(format!("`{LEFTOVER_NOTE}` is left: fix it or open an issue"));
     }
-    for (word, instead) in vocabulary::retired(&code).chain(vocabulary::retired(&comment)) {
-        report(format!("`{word}` is a retired word: write {instead}"));
+    let words = vocabulary::retired(&code).chain(vocabulary::retired(&comment));
+    for (word, instead) in words.chain(vocabulary::retired_phrases(&comment)) {
+        report(format!("`{word}` is retired: write {instead}"));
     }
     if tests && has_word(&code, "sleep(") {
         report("a test sleeps: wait for what it waits for".to_string());
@@ -194,7 +195,7 @@ mod tests {
         assert_eq!(one("a.rs", "fn f() { dbg!(1); }\n"), "`dbg!` is left: remove it");
         assert_eq!(one("a.rs", "#[ignore = \"slow\"]\n"), "`#[ignore` is left: a test runs or goes");
         assert_eq!(one("a.rs", "fn f() { unimplemented!() }\n"), "`unimplemented!` is left: finish it or leave it out");
-        assert_eq!(one("a.rs", "// FIXME: later\n"), "`FIXME` is left: mend it or open an issue");
+        assert_eq!(one("a.rs", "// FIXME: later\n"), "`FIXME` is left: fix it or open an issue");
         assert_eq!(found("a.rs", "//! Never write `todo!`.\nlet s = \"dbg! FIXME\"; my_dbg!(1);\n"), []);
     }
 
@@ -239,9 +240,10 @@ mod tests {
 
     #[test]
     fn retired_words_are_found_in_code_comments_and_pages() {
-        assert_eq!(one("a.rs", "const MOST_NODES: u32 = 3;\n"), "`most` is a retired word: write MAX_");
-        assert_eq!(one("a.rs", "// The council decides.\n"), "`council` is a retired word: write consensus");
-        assert_eq!(one("docs/a.md", "The council decides.\n"), "`council` is a retired word: write consensus");
+        assert_eq!(one("a.rs", "const MOST_NODES: u32 = 3;\n"), "`most` is retired: write MAX_");
+        assert_eq!(one("a.rs", "// The council decides.\n"), "`council` is retired: write consensus");
+        assert_eq!(one("docs/a.md", "The council decides.\n"), "`council` is retired: write consensus");
+        assert_eq!(one("docs/a.md", "It waits for ever.\n"), "`for ever` is retired: write forever");
         assert_eq!(found("a.rs", "let text = \"the council\";\n"), [], "what users typed is not ours to name");
     }
 

@@ -4,22 +4,52 @@
 
 /// Parts of names, in snake case or camel case, and words of prose, with what to write instead.
 const RETIRED: &[(&str, &str)] = &[
+    ("anew", "again"),
     ("council", "consensus"),
+    ("deed", "event"),
+    ("deeds", "events"),
+    ("desk", "local leases"),
+    ("dice", "rng"),
+    ("door", "listener"),
     ("errand", "ready"),
     ("errands", "ready"),
     ("granter", "grants"),
-    ("herald", "notifier"),
-    ("purse", "rng"),
-    ("dice", "rng"),
-    ("summons", "start reason"),
     ("happening", "event"),
-    ("parcel", "message"),
-    ("surroundings", "context"),
-    ("knots", "strongly connected components"),
-    ("town", "cluster"),
+    ("happenings", "events"),
     ("heed", "follow"),
+    ("herald", "notifier"),
+    ("heralds", "notifiers"),
+    ("knot", "strongly connected component"),
+    ("knots", "strongly connected components"),
+    ("ledger", "leader index"),
+    ("parcel", "message"),
+    ("parcels", "messages"),
+    ("player", "client"),
+    ("players", "clients"),
+    ("purse", "token bucket"),
+    ("restate", "update"),
+    ("scene", "model"),
+    ("scenes", "models"),
+    ("seat", "cursor"),
+    ("seats", "cursors"),
     ("shone", "sent a beacon"),
+    ("spot", "place"),
+    ("spots", "places"),
+    ("stories", "fixtures"),
+    ("summons", "start reason"),
+    ("surroundings", "context"),
+    ("town", "cluster"),
     ("twin", "clone"),
+    ("wish", "request"),
+    ("wishes", "requests"),
+];
+
+/// Turns of phrase that are archaic or that only this project used, in comments and pages.
+const RETIRED_PHRASES: &[(&str, &str)] = &[
+    ("for ever", "forever"),
+    ("makes out", "accounts for"),
+    ("out of its mind", "faulty"),
+    ("so much earlier", "earlier by that time"),
 ];
 
 /// Bounds begin with `MAX_`: a part that is retired only as the first part of a constant.
@@ -36,6 +66,19 @@ pub(crate) fn retired(text: &str) -> impl Iterator<Item = (String, &'static str)
                 .filter_map(|part| RETIRED.iter().find(|(word, _)| *word == part).map(|(_, instead)| (part, *instead))),
         )
     })
+}
+
+/// The retired phrases in a line of prose, each with what to write instead.
+pub(crate) fn retired_phrases(text: &str) -> impl Iterator<Item = (String, &'static str)> {
+    let text = text.to_lowercase();
+    let is_found = move |phrase: &str| {
+        let is_letter = |c: Option<char>| c.is_some_and(char::is_alphabetic);
+        text.match_indices(phrase).any(|(at, _)| {
+            !is_letter(text[..at].chars().next_back()) && !is_letter(text[at + phrase.len()..].chars().next())
+        })
+    };
+    let found = RETIRED_PHRASES.iter().filter(move |(phrase, _)| is_found(phrase));
+    found.map(|(phrase, instead)| ((*phrase).to_string(), *instead))
 }
 
 /// The parts of a name in snake case or camel case, in lower case.
@@ -69,7 +112,23 @@ mod tests {
     }
 
     #[test]
+    fn finds_retired_phrases_between_other_words() {
+        let phrases = |text: &str| retired_phrases(text).map(|(phrase, _)| phrase).collect::<Vec<_>>();
+        assert_eq!(phrases("It waits For ever."), ["for ever"]);
+        assert_eq!(phrases("for every node, forever"), [""; 0]);
+    }
+
+    #[test]
+    fn every_retired_word_is_a_part_of_a_name_and_listed_once() {
+        for (index, (word, instead)) in RETIRED.iter().enumerate() {
+            assert_eq!(words(word), [*word]);
+            assert!(words(instead).is_empty(), "{instead}");
+            assert!(RETIRED[..index].iter().all(|(other, _)| other < word), "sorted: {word}");
+        }
+    }
+
+    #[test]
     fn leaves_other_words_alone() {
-        assert_eq!(words("most_recent, almost, downtown, indices, twins, MAX_BYTES"), [""; 0]);
+        assert_eq!(words("most_recent, almost, downtown, indices, outdoor, spotless, MAX_BYTES"), [""; 0]);
     }
 }
