@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::member::Member;
 use crate::timing::Timing;
 
-pub use crate::election::AlgorithmConfig;
+pub use crate::election::{AlgorithmConfig, Algorithms};
 pub use crate::identity::IssueError;
 pub use bootstrap::{AddedMember, BootstrapError, Bootstrapped, ClusterSpec, add_member, bootstrap, remove_member};
 pub use environment::VARIABLES;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use hustings_algorithms::Algorithm;
 use hustings_algorithms::catalogue::NameTaken;
-use hustings_cluster::election;
+use hustings_cluster::config;
 use hustings_elections::Catalogue;
 
 use super::args::Cli;
@@ -29,7 +29,7 @@ pub(super) struct Algorithms {
     /// For the simulator and the checker.
     pub(super) simulated: Catalogue,
     /// For the nodes of a cluster.
-    pub(super) clustered: election::Algorithms,
+    pub(super) clustered: config::Algorithms,
 }
 
 /// The program `hustings`: it knows the built-in algorithms.

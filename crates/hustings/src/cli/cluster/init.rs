@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hustings_cluster::config::{AlgorithmConfig, ArbiterKind, Bootstrapped, ClusterSpec, MemberSpec, bootstrap};
-use hustings_cluster::election::Algorithms;
+use hustings_cluster::config::{
+    AlgorithmConfig, Algorithms, ArbiterKind, Bootstrapped, ClusterSpec, MemberSpec, bootstrap,
+};
 use hustings_cluster::member::Member;
 use serde_json::{Value, json};
 
@@ -63,7 +64,7 @@ enum Arbiter {
 }
 
 pub(crate) fn run(args: &InitArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let bootstrapped = bootstrap(&args.folder, &plan(args, algorithms)).map_err(ClusterFailure::from)?;
+    let bootstrapped = bootstrap(&args.folder, &cluster_spec(args, algorithms)).map_err(ClusterFailure::from)?;
     match args.format {
         Format::Text => print(&bootstrapped, console)?,
         Format::Json => writeln!(console.out, "{}", describe(&bootstrapped))?,
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &InitArgs, algorithms: &Algorithms, console: &mut Consol
     Ok(Exit::Done)
 }
 
-fn plan(args: &InitArgs, algorithms: &Algorithms) -> ClusterSpec {
+fn cluster_spec(args: &InitArgs, algorithms: &Algorithms) -> ClusterSpec {
     let days = |count: u32| Duration::from_secs(24 * 3600) * count;
     let folder = || args.folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     ClusterSpec {

@@ -12,7 +12,7 @@ mod target;
 mod text;
 
 use clap::{Args, Subcommand};
-use hustings_cluster::election::Algorithms;
+use hustings_cluster::config::Algorithms;
 
 pub(crate) use bench::{ClusterBench, run as run_bench};
 pub(crate) use failure::ClusterFailure;

@@ -6,8 +6,7 @@ mod faults;
 use std::path::PathBuf;
 
 use clap::Args;
-use hustings_cluster::config::{ArbiterKind, Config, Mode};
-use hustings_cluster::election::Algorithms;
+use hustings_cluster::config::{Algorithms, ArbiterKind, Config, Mode};
 use hustings_cluster::node::{Exit as Ended, Logger, Node, NodeError, Options};
 use hustings_cluster::timing::{FailoverEstimate, FailoverPath, FailoverStep};
 use serde_json::{Value, json};
