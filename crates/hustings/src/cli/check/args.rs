@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use hustings_check::{CheckRequest, FaultBudget, IdOrders, Timing};
-use hustings_sim::parse::{self, Ids, Starts};
+use hustings_sim::parse::{Ids, Starts};
 use hustings_sim::simulate::Field;
 use hustings_sim::trace;
 
 use super::values::{self, Initiators, Links, Order};
 use crate::cli::election_args::{CheckFields, ElectionArgs};
-use crate::cli::read::{one_of, read};
+use crate::cli::read::{one_of, read, thread_count};
 use crate::cli::sim_args::TRACES;
 
 const EXAMPLES: &str = "Examples:
@@ -70,7 +70,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "TIME", value_parser = read(values::duration), allow_negative_numbers = true, help_heading = "Work")]
     pub(crate) max_time: Option<Duration>,
     /// Number of threads; the result does not depend on it [default: one per core].
-    #[arg(long, value_name = "N", value_parser = read(parse::thread_count), allow_negative_numbers = true, help_heading = "Work")]
+    #[arg(long, value_name = "N", value_parser = read(thread_count), allow_negative_numbers = true, help_heading = "Work")]
     pub(crate) threads: Option<usize>,
     /// Explores everything, even after a property is found to be violated.
     #[arg(long, help_heading = "Work")]

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &CheckArgs, catalogue: &Catalogue, console: &mut Console
     if !replaces_report {
         match args.format {
             Form::Json => writeln!(console.out, "{}", json::render(&checked))?,
-            Form::Text | Form::Markdown => write!(console.out, "{}", text::render(&checked, args, console.colour))?,
+            Form::Text | Form::Markdown => write!(console.out, "{}", text::render(&checked, console.colour))?,
         }
     }
     Ok(work.exit(&checked.report))
@@ -107,6 +107,8 @@ impl Work {
 
 /// An algorithm that was checked.
 struct Checked {
+    /// The options, with the size and the parameters that were used where none were given.
+    args: CheckArgs,
     election: Box<dyn Election>,
     /// The election; the cases differ from it in ids and initiators.
     scenario: Scenario,
@@ -137,7 +139,7 @@ fn check(args: &CheckArgs, catalogue: &Catalogue, work: &Work, working: &Spinner
     let mut on_progress = |progress: ExploreProgress| working.set_message(progress_text(name, &progress));
     let report = explore(cases.cases, &work.options, &work.stop, &mut on_progress);
     let scenario = subject.scenario;
-    Ok(Checked { election, scenario, channels, timing, faults: request.faults, message_bound, report })
+    Ok(Checked { args, election, scenario, channels, timing, faults: request.faults, message_bound, report })
 }
 
 fn progress_text(name: &str, progress: &ExploreProgress) -> String {
@@ -182,9 +184,9 @@ impl Checked {
     }
 
     /// The options that check this case alone.
-    fn case_options(&self, args: &CheckArgs, ids: &[u64], initiators: &[u32]) -> String {
+    fn case_options(&self, ids: &[u64], initiators: &[u32]) -> String {
         let (name, size) = (self.election.about().name, self.scenario.network.members());
-        format!("{name} {}", args.options_of_case(size, self.ids(ids), initiators))
+        format!("{name} {}", self.args.options_of_case(size, self.ids(ids), initiators))
     }
 }
 
@@ -211,5 +213,24 @@ fn write_counterexample(args: &CheckArgs, checked: &Checked, console: &mut Conso
         }
         None if format == trace::Format::Text => Ok(false),
         None => counterexample::write(checked, found, format, console.out).map(|()| true).map_err(Failure::Output),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_of_a_case_name_parameters_that_were_not_given() {
+        let args =
+            Row { line: "two-tier --timing patient".to_string(), is_quick: true }.args().expect("they are valid");
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let console = Console { out: &mut out, err: &mut err, colour: false, colour_errors: false, progress: false };
+        let work = Work::new(&args).expect("signals can be handled");
+        let spinner = console.spinner(String::new());
+        let checked = check(&args, &Catalogue::default(), &work, &spinner).expect("it can be checked");
+        let options = checked.case_options(&[0, 1, 2], &[0]);
+        assert!(options.starts_with("two-tier --ids 0,1,2 --initiators 0 "), "{options}");
+        assert!(options.contains(" --topology complete -p subordinates=2 "), "{options}");
     }
 }

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use hustings_check::{MaxMessages, Property, Verdict, Violation};
 use indicatif::HumanCount;
 
-use super::args::{CheckArgs, listed};
+use super::args::listed;
 use super::{Checked, counterexample, values, verdict_text};
 use crate::cli::console::Paint;
 use crate::cli::report;
 
 /// The whole report, a line end after its last line.
-pub(super) fn render(checked: &Checked, args: &CheckArgs, colour: bool) -> String {
+pub(super) fn render(checked: &Checked, colour: bool) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail, so the results are ignored.
     let _ = writeln!(text, "{}\n", headline(checked, colour));
@@ -28,7 +28,7 @@ pub(super) fn render(checked: &Checked, args: &CheckArgs, colour: bool) -> Strin
         let _ = writeln!(text, "{:<14} {shown} {}", property.name(), property.source());
     }
     if let Some(found) = &checked.report.violation {
-        text += &counterexample_text(checked, found, args, colour);
+        text += &counterexample_text(checked, found, colour);
     }
     text
 }
@@ -89,7 +89,7 @@ fn verdict(checked: &Checked, colour: bool) -> String {
     }
 }
 
-fn counterexample_text(checked: &Checked, found: &Violation, args: &CheckArgs, colour: bool) -> String {
+fn counterexample_text(checked: &Checked, found: &Violation, colour: bool) -> String {
     let Violation { property, scenario, steps, repeats_from, .. } = found;
     let mut text = String::new();
     let title = format!("{} is violated", property.name());
@@ -106,13 +106,14 @@ fn counterexample_text(checked: &Checked, found: &Violation, args: &CheckArgs, c
     for line in counterexample::lines(checked, found).unwrap_or_default() {
         let _ = writeln!(text, "{line}");
     }
-    let (name, file) = (checked.election.about().name, args.trace_to.as_ref().map(|path| path.display().to_string()));
+    let (name, args) = (checked.election.about().name, &checked.args);
+    let file = args.trace_to.as_ref().map(|path| path.display().to_string());
     let _ = match (file, args.trace) {
         (Some(file), Some(hustings_sim::trace::Format::Jsonl)) => {
             writeln!(text, "\nreplay it with: hustings sim {name} --replay {file}")
         }
         _ => {
-            let options = checked.case_options(args, &scenario.ids, &initiators);
+            let options = checked.case_options(&scenario.ids, &initiators);
             writeln!(
                 text,
                 "\nreplay it with: hustings check {options} --trace jsonl --trace-to FILE\n           then: hustings sim \

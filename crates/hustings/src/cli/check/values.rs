@@ -180,9 +180,9 @@ pub(crate) fn duration(text: &str) -> Result<Duration, ParseError> {
         return reader.whole(text, 1, MAX.as_secs()).map(Duration::from_secs);
     }
     match humantime::parse_duration(text) {
-        Ok(Duration::ZERO) => Err(reader.wrong(Problem::TooSmall { piece: text.into(), least: "1s".into() }, None)),
+        Ok(Duration::ZERO) => Err(reader.wrong(Problem::TooSmall { piece: text.into(), min: "1s".into() }, None)),
         Ok(duration) if duration > MAX => {
-            Err(reader.wrong(Problem::TooGreat { piece: text.into(), most: "1000h".into() }, Some("1000h".into())))
+            Err(reader.wrong(Problem::TooGreat { piece: text.into(), max: "1000h".into() }, Some("1000h".into())))
         }
         Ok(duration) => Ok(duration),
         Err(_) => Err(reader.wrong(Problem::Unknown(text.into()), None)),
