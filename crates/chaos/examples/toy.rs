@@ -84,8 +84,8 @@ fn main() -> io::Result<()> {
     }
 }
 
-fn write_member(folder: &Path, newcomer: &str) -> io::Result<()> {
-    let (name, rest) = newcomer.split_once('=').unwrap_or_default();
+fn write_member(folder: &Path, new_member: &str) -> io::Result<()> {
+    let (name, rest) = new_member.split_once('=').unwrap_or_default();
     let priority = rest.rsplit_once("priority=").unwrap_or_default().1;
     fs::create_dir_all(folder.join(name))?;
     fs::write(folder.join(name).join("hustings.toml"), format!("# {name}\n# {priority}\n"))
@@ -183,7 +183,7 @@ impl Node {
             }
             Some((token, asked)) if stays && !asked => {
                 grant.until = now + LEASE;
-                client.send(&Reply::Renewed(self.holding(&office, token, grant.until)));
+                client.send(&Reply::Renewed(self.lease(&office, token, grant.until)));
             }
             Some((token, false)) => {
                 client.held = Some((token, true));
@@ -196,7 +196,7 @@ impl Node {
                     (grant.holder, grant.process) = (self.name.clone(), std::process::id());
                     (grant.token, grant.until) = (grant.token + 1, now + LEASE);
                     client.held = Some((grant.token, false));
-                    client.send(&Reply::Held(self.holding(&office, grant.token, grant.until)));
+                    client.send(&Reply::Held(self.lease(&office, grant.token, grant.until)));
                 }
             }
         }
@@ -211,7 +211,7 @@ impl Node {
         }
     }
 
-    fn holding(&self, office: &str, token: u64, until: u64) -> Lease {
+    fn lease(&self, office: &str, token: u64, until: u64) -> Lease {
         let real = i128::from(until - MARGIN);
         let deadline = Timestamp((real + real * i128::from(self.ppm) / 1_000_000) as u64);
         Lease { office: office.to_string(), token, deadline }

@@ -228,8 +228,8 @@ impl<'a> Session<'a> {
                 let campaigned = self.pending.pop_front() == Some(Pending::Campaign);
                 self.away_until = if campaigned { Some(now + 100 * MILLISECOND) } else { self.away_until };
             }
-            Reply::Held(holding) if self.wants_office() => self.handle_held(&holding, now),
-            Reply::Renewed(holding) if self.wants_office() => self.handle_renewed(&holding, now),
+            Reply::Held(lease) if self.wants_office() => self.handle_held(&lease, now),
+            Reply::Renewed(lease) if self.wants_office() => self.handle_renewed(&lease, now),
             Reply::Stop { token, .. } => match &mut self.tenure {
                 Some(tenure) if tenure.token == token => {
                     tenure.stops_at = Some(now + self.spec.rng.below(MAX_STOP_TIME));
@@ -250,31 +250,31 @@ impl<'a> Session<'a> {
         self.away_until.is_none() && !self.pending.contains(&Pending::Withdraw)
     }
 
-    fn handle_held(&mut self, holding: &Lease, now: u64) {
+    fn handle_held(&mut self, lease: &Lease, now: u64) {
         self.end("replaced");
-        let deadline = self.spec.clock.real(holding.deadline.0);
-        self.tenure = Some(Tenure { token: holding.token, deadline, writes_at: now, stops_at: None });
+        let deadline = self.spec.clock.real(lease.deadline.0);
+        self.tenure = Some(Tenure { token: lease.token, deadline, writes_at: now, stops_at: None });
         self.shared.recorder.record(&Event::Acquired {
             node: self.spec.node.clone(),
             client: self.name.clone(),
-            office: holding.office.clone(),
+            office: lease.office.clone(),
             exclusive: self.spec.exclusive,
-            token: holding.token,
+            token: lease.token,
             from: now,
             deadline,
         });
     }
 
-    fn handle_renewed(&mut self, holding: &Lease, now: u64) {
+    fn handle_renewed(&mut self, lease: &Lease, now: u64) {
         let Some(tenure) = &mut self.tenure else { return };
-        let deadline = self.spec.clock.real(holding.deadline.0);
-        if tenure.token == holding.token {
+        let deadline = self.spec.clock.real(lease.deadline.0);
+        if tenure.token == lease.token {
             tenure.deadline = tenure.deadline.max(deadline);
         }
         self.shared.recorder.record(&Event::Renewed {
             client: self.name.clone(),
-            office: holding.office.clone(),
-            token: holding.token,
+            office: lease.office.clone(),
+            token: lease.token,
             at: now,
             deadline,
         });

@@ -28,9 +28,9 @@ impl Cluster {
     /// Adds the node as a new member, with a new id, key and certificate.
     pub(crate) fn add_member(&mut self, node: usize) -> io::Result<()> {
         let scenario = &self.scenario.nodes[node];
-        let newcomer = format!("{}={},priority={}", scenario.name, self.net.address(node), scenario.priority);
+        let new_member = format!("{}={},priority={}", scenario.name, self.net.address(node), scenario.priority);
         let mut command = Command::new(&self.program);
-        command.args(["members", "add", &newcomer]).arg("--dir").arg(&self.authority);
+        command.args(["members", "add", &new_member]).arg("--dir").arg(&self.authority);
         command.arg("--socket").arg(self.other_socket(node));
         retry(&mut command)?;
         add_offices(&self.authority.join(&scenario.name).join("hustings.toml"), &self.scenario.offices)

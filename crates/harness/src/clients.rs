@@ -157,7 +157,7 @@ fn forward(connection: &mut Client, node: usize, client: usize, notices: &Sender
     let send = |kind| notices.send(Notice { node, client, at: Clock::new().now(), kind }).is_ok();
     while let Ok(reply) = connection.recv(None) {
         let has_receiver = match reply {
-            Reply::Held(holding) | Reply::Renewed(holding) => send(NoticeKind::Held(holding.token, holding.deadline)),
+            Reply::Held(lease) | Reply::Renewed(lease) => send(NoticeKind::Held(lease.token, lease.deadline)),
             Reply::Lost { token, .. } => send(NoticeKind::Lost(token)),
             Reply::Stop { office, token, .. } => {
                 send(NoticeKind::Stopped(token)) && connection.send(&Request::Stopped { office, token }).is_ok()

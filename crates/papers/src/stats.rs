@@ -242,9 +242,9 @@ mod tests {
         near(line.intercept, 3.0);
         near(line.r_squared, 1.0);
         // By hand: slope 1.5, one degree of freedom, sum of squares 2, residuals -1/6, 1/3, -1/6.
-        let rough = linear_fit(&[(0.0, 0.0), (1.0, 2.0), (2.0, 3.0)]).unwrap();
-        near(rough.slope.value, 1.5);
-        near(rough.slope.margin.unwrap(), 12.70620474 * ((1.0f64 / 36.0 + 1.0 / 9.0 + 1.0 / 36.0) / 2.0).sqrt());
+        let fit = linear_fit(&[(0.0, 0.0), (1.0, 2.0), (2.0, 3.0)]).unwrap();
+        near(fit.slope.value, 1.5);
+        near(fit.slope.margin.unwrap(), 12.70620474 * ((1.0f64 / 36.0 + 1.0 / 9.0 + 1.0 / 36.0) / 2.0).sqrt());
         assert_eq!(linear_fit(&[(1.0, 5.0), (1.0, 7.0)]), None);
         assert_eq!(linear_fit(&[]), None);
         let factor = factor_fit(&[(8.0, 16.0), (24.0, 48.0), (64.0, 128.0)]).unwrap();
@@ -259,9 +259,9 @@ mod tests {
         let exact = paired_ratio(&[(1.0, 2.0), (3.0, 6.0)]).unwrap();
         assert_eq!((exact.value, exact.interval()), (0.5, (0.5, 0.5)));
         // Rests 0.5 and -0.5 around a ratio of 1/2; one degree of freedom; 2 * 4 below.
-        let rough = paired_ratio(&[(2.0, 3.0), (0.0, 1.0)]).unwrap();
-        near(rough.value, 0.5);
-        near(rough.margin.unwrap(), 12.70620474 * (0.5f64 / 8.0).sqrt());
+        let ratio = paired_ratio(&[(2.0, 3.0), (0.0, 1.0)]).unwrap();
+        near(ratio.value, 0.5);
+        near(ratio.margin.unwrap(), 12.70620474 * (0.5f64 / 8.0).sqrt());
         assert_eq!(paired_ratio(&[]), None);
         assert_eq!(paired_ratio(&[(1.0, 0.0)]), None);
     }

@@ -91,7 +91,7 @@ impl Node {
     }
 }
 
-fn holding(token: u64, deadline: u64) -> Lease {
+fn lease(token: u64, deadline: u64) -> Lease {
     Lease { office: OFFICE.to_string(), token, deadline: Timestamp(deadline) }
 }
 
@@ -110,8 +110,8 @@ fn acquires_renews_stops_when_asked_and_confirms() {
     let fixture = Fixture::new(true);
     let mut node = fixture.accept();
     let late = clock::now() + 60_000 * MILLISECOND;
-    node.send(&Reply::Held(holding(5, late)));
-    node.send(&Reply::Renewed(holding(5, late + 1)));
+    node.send(&Reply::Held(lease(5, late)));
+    node.send(&Reply::Renewed(lease(5, late + 1)));
     node.send(&Reply::Stop { office: OFFICE.to_string(), token: 5, reason: ChangeReason::Preempted });
     assert_eq!(node.receive(), Request::Stopped { office: OFFICE.to_string(), token: 5 });
     let recorded = names(&fixture.wait_for(|events| events.len() == 3));
@@ -119,7 +119,7 @@ fn acquires_renews_stops_when_asked_and_confirms() {
     // Asked to stop with a token that it does not hold, it confirms at once.
     node.send(&Reply::Stop { office: OFFICE.to_string(), token: 4, reason: ChangeReason::Preempted });
     assert_eq!(node.receive(), Request::Stopped { office: OFFICE.to_string(), token: 4 });
-    node.send(&Reply::Held(holding(6, late)));
+    node.send(&Reply::Held(lease(6, late)));
     node.send(&Reply::Lost { office: OFFICE.to_string(), token: 6, reason: ChangeReason::Expired });
     fixture.wait_for(|events| events.len() == 5);
     drop(node);
@@ -131,7 +131,7 @@ fn acts_without_its_node_until_the_deadline_and_then_reconnects() {
     let fixture = Fixture::new(false);
     let mut node = fixture.accept();
     let deadline = clock::now() + 200 * MILLISECOND;
-    node.send(&Reply::Held(holding(7, deadline)));
+    node.send(&Reply::Held(lease(7, deadline)));
     fixture.wait_for(|events| events.len() > 2);
     drop(node);
     let gone = clock::now();
@@ -150,7 +150,7 @@ fn acts_without_its_node_until_the_deadline_and_then_reconnects() {
 fn without_a_lease_a_client_that_loses_its_node_loses_the_office() {
     let fixture = Fixture::new(true);
     let mut node = fixture.accept();
-    node.send(&Reply::Held(holding(7, u64::MAX)));
+    node.send(&Reply::Held(lease(7, u64::MAX)));
     fixture.wait_for(|events| events.len() == 1);
     drop(node);
     let _node = fixture.accept();
@@ -172,6 +172,6 @@ fn the_deadline_is_on_the_node_s_clock() {
     let recorder = Arc::new(Recorder::create(&folder.path().join("history")).expect("a new file"));
     let (shared, mut spec, is_campaigning) = (Shared::new(recorder, false), spec, AtomicBool::new(false));
     let mut session = Session::new(&shared, &mut spec, &is_campaigning, "c".to_string());
-    session.handle_held(&holding(1, 1_010_000), 5);
+    session.handle_held(&lease(1, 1_010_000), 5);
     assert_eq!(session.tenure.map(|tenure| tenure.deadline), Some(1_000_000));
 }

@@ -83,7 +83,7 @@ fn uses_only_the_given_kinds_and_the_given_target() {
 }
 
 #[test]
-fn all_mail_is_late_in_every_storm_while_whoever_leads_goes_and_comes_back() {
+fn all_messages_are_late_in_every_fault_phase_while_the_leader_is_killed_and_restarted() {
     let schedule = Schedule::new(&Plan { delayed_messages: true, recovery: 5_000, ..plan(4, 5, 1) });
     let recoveries: Vec<u64> =
         schedule.steps.iter().filter(|(_, step)| *step == Step::Recovery).map(|(at, _)| *at).collect();
@@ -98,7 +98,7 @@ fn all_mail_is_late_in_every_storm_while_whoever_leads_goes_and_comes_back() {
         let delay = late[0].2;
         assert_eq!(late, [1, 2, 3, 4].map(|node| (Target::Node(node), 4, delay)), "each pair has one of these in it");
         let gone = (kill.end - kill.begin) as i64;
-        assert!((delay..=4 * delay).contains(&gone), "{gone} ms, while mail takes {delay} ms");
+        assert!((delay..=4 * delay).contains(&gone), "{gone} ms, while messages take {delay} ms");
     }
 }
 

@@ -52,8 +52,8 @@ impl Observer<DynMessage> for NoObserver {
 fn variant<A: Algorithm<Params = NoParams>>(ids: Vec<u64>) -> Result<Outcome, CompareError> {
     let text = ids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     let ids = Some(text.parse().map_err(|error| CompareError::new("ids", error))?);
-    let planned = ElectionSpec { ids, ..ElectionSpec::default() }.build(&A::ABOUT);
-    let scenario = planned.map_err(|refusal| CompareError::new(A::ABOUT.name, refusal))?.scenario;
+    let built = ElectionSpec { ids, ..ElectionSpec::default() }.build(&A::ABOUT);
+    let scenario = built.map_err(|error| CompareError::new(A::ABOUT.name, error))?.scenario;
     Ok(simulate_observed::<A>(&NoParams, &scenario, &mut NoObserver))
 }
 
@@ -181,7 +181,7 @@ impl Climb {
         let catalogue = Catalogue::default();
         let known =
             catalogue.find("echo-extinction").ok_or_else(|| CompareError::new("search", "no echo-extinction"))?;
-        let election = known.election(&[]).map_err(|refusal| CompareError::new("search", refusal))?;
+        let election = known.election(&[]).map_err(|error| CompareError::new("search", error))?;
         Ok(election.run(&scenario).by_kind[0])
     }
 }

@@ -111,7 +111,7 @@ fn trace_run(results: &Results, row: usize) -> Result<TracedRun, CompareError> {
     let mut prepared = experiment.prepare(point).map_err(|error| wrong(&error))?;
     prepared.request.seed = seed;
     let election = &*prepared.election;
-    let mut scenario = election.build(&prepared.request).map_err(|refusal| wrong(&refusal))?.scenario;
+    let mut scenario = election.build(&prepared.request).map_err(|error| wrong(&error))?.scenario;
     if prepared.has_two_phases() {
         let outcome = election.run(&scenario);
         let (Some(leader), Some(quiet)) = (outcome.leader, outcome.time.quiescent) else {
@@ -119,7 +119,7 @@ fn trace_run(results: &Results, row: usize) -> Result<TracedRun, CompareError> {
         };
         let second = prepared.second(seed, &scenario.starts, FirstPhase { leader, quiet });
         let request = second.map_err(|diagnostic| wrong(&diagnostic.problem))?;
-        scenario = election.build(&request).map_err(|refusal| wrong(&refusal))?.scenario;
+        scenario = election.build(&request).map_err(|error| wrong(&error))?.scenario;
     }
     let mut records: Vec<Record<DynMessage>> = Vec::new();
     let outcome = election.observed(&scenario, &mut records);

@@ -43,7 +43,7 @@ impl Experiment {
         let Some(known) = self.catalogue.find(algorithm) else {
             return Err(self.error("algorithm", algorithm, Diagnostic::new("unknown algorithm", "")));
         };
-        let election = known.election(&params).map_err(|refusal| self.refused(point, &refusal))?;
+        let election = known.election(&params).map_err(|error| self.refused(point, &error))?;
         let after_quiet = later.iter().any(|(_, text)| is_after_quiet(text));
         Ok(Prepared { election, request, later, after_quiet })
     }

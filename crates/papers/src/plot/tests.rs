@@ -31,7 +31,7 @@ pub(crate) fn results() -> Table {
     table
 }
 
-pub(crate) fn wish() -> PlotSpec {
+pub(crate) fn spec() -> PlotSpec {
     PlotSpec {
         x: "nodes".into(),
         y: "messages".into(),
@@ -43,7 +43,7 @@ pub(crate) fn wish() -> PlotSpec {
 
 #[test]
 fn rows_become_panels_lines_and_means() {
-    let chart = Chart::from_table(&results(), &wish()).unwrap();
+    let chart = Chart::from_table(&results(), &spec()).unwrap();
     assert_eq!(chart.title, "messages over nodes");
     assert_eq!((chart.x.label.as_str(), chart.y.label.as_str()), ("number of nodes", "messages sent"));
     assert_eq!(chart.series, ["two-tier", "aefa"], "words as they come");
@@ -63,18 +63,18 @@ fn rows_become_panels_lines_and_means() {
 fn filters_compare_text_and_numbers() {
     let filter = |column: &str, value: &str| Filter { column: column.into(), values: vec![value.into()] };
     let filters = vec![filter("algorithm", "aefa"), filter("bandwidth", "1e1"), filter("agreement", "true")];
-    let chart = Chart::from_table(&results(), &PlotSpec { filters, ..wish() }).unwrap();
+    let chart = Chart::from_table(&results(), &PlotSpec { filters, ..spec() }).unwrap();
     assert_eq!((chart.series.len(), chart.panels.len(), chart.rows), (1, 1, 3));
     assert_eq!(chart.note, "");
 }
 
 #[test]
 fn text_gives_bars_and_powers_of_two_give_log2() {
-    let bars = PlotSpec { x: "algorithm".into(), by: vec!["nodes".into()], facet: None, ..wish() };
+    let bars = PlotSpec { x: "algorithm".into(), by: vec!["nodes".into()], facet: None, ..spec() };
     let chart = Chart::from_table(&results(), &bars).unwrap();
     assert_eq!(chart.x.scale, Scale::Categories(vec!["two-tier".into(), "aefa".into()]));
     assert_eq!(chart.series, ["nodes = 10", "nodes = 100", "nodes = 1000"]);
-    let log = PlotSpec { log: Log { x: true, y: true }, ..wish() };
+    let log = PlotSpec { log: Log { x: true, y: true }, ..spec() };
     let chart = Chart::from_table(&results(), &log).unwrap();
     assert_eq!((chart.x.scale, chart.y.scale), (Scale::Log10, Scale::Log10));
     let mut powers = Table::default();
@@ -92,7 +92,7 @@ fn overlay(label: &str, y: &str) -> Overlay {
 #[test]
 fn formulas_are_curves_or_evaluated_by_row() {
     let formulas = vec![overlay("2n", "2*n"), overlay("b", "bandwidth"), overlay("m", "messages/2 - 1")];
-    let chart = Chart::from_table(&results(), &PlotSpec { formulas, ..wish() }).unwrap();
+    let chart = Chart::from_table(&results(), &PlotSpec { formulas, ..spec() }).unwrap();
     let [first, second] = &chart.panels[..] else { panic!("two panels") };
     let smooth = &first.curves[0];
     assert!(smooth.points.len() > 100 && smooth.series.is_none());
@@ -108,49 +108,49 @@ fn errors_name_the_column_and_a_suggestion() {
     let filter = |column: &str, value: &str| vec![Filter { column: column.into(), values: vec![value.into()] }];
     let cases: Vec<(PlotSpec, &str)> = vec![
         (
-            PlotSpec { x: "node".into(), ..wish() },
+            PlotSpec { x: "node".into(), ..spec() },
             "x: there is no column `node`; the nearest is `nodes`; there are: algorithm, nodes, bandwidth, messages, \
              estimate, agreement",
         ),
-        (PlotSpec { y: "mesages/n".into(), ..wish() }, "y: there is no column `mesages`; the nearest is `messages`"),
-        (PlotSpec { y: "algorithm".into(), ..wish() }, "y: column `algorithm` is text; allowed: columns of numbers"),
-        (PlotSpec { y: "messages*".into(), ..wish() }, "y: `messages*`: column 10: "),
-        (PlotSpec { by: vec!["algo".into()], ..wish() }, "by: there is no column `algo`; the nearest is `algorithm`"),
-        (PlotSpec { facet: Some("zzz".into()), ..wish() }, "facet: there is no column `zzz`; there are: algorithm"),
+        (PlotSpec { y: "mesages/n".into(), ..spec() }, "y: there is no column `mesages`; the nearest is `messages`"),
+        (PlotSpec { y: "algorithm".into(), ..spec() }, "y: column `algorithm` is text; allowed: columns of numbers"),
+        (PlotSpec { y: "messages*".into(), ..spec() }, "y: `messages*`: column 10: "),
+        (PlotSpec { by: vec!["algo".into()], ..spec() }, "by: there is no column `algo`; the nearest is `algorithm`"),
+        (PlotSpec { facet: Some("zzz".into()), ..spec() }, "facet: there is no column `zzz`; there are: algorithm"),
         (
-            PlotSpec { filters: filter("bandwith", "1"), ..wish() },
+            PlotSpec { filters: filter("bandwith", "1"), ..spec() },
             "where: there is no column `bandwith`; the nearest is `bandwidth`",
         ),
         (
-            PlotSpec { filters: filter("bandwidth", "1"), ..wish() },
+            PlotSpec { filters: filter("bandwidth", "1"), ..spec() },
             "where: no row has bandwidth = 1; there are: 10, 50",
         ),
         (
-            PlotSpec { filters: [filter("nodes", "10"), filter("nodes", "100")].concat(), ..wish() },
+            PlotSpec { filters: [filter("nodes", "10"), filter("nodes", "100")].concat(), ..spec() },
             "where: no row passes all the conditions together",
         ),
         (
-            PlotSpec { y: "estimate".into(), ..wish() },
+            PlotSpec { y: "estimate".into(), ..spec() },
             "nothing can be drawn: of 24 rows, 0 have no number for x (`nodes`) and 24 have none for y (`estimate`); ",
         ),
         (
-            PlotSpec { x: "algorithm".into(), log: Log { x: true, y: false }, ..wish() },
+            PlotSpec { x: "algorithm".into(), log: Log { x: true, y: false }, ..spec() },
             "log: column `algorithm` is text, so x cannot be logarithmic; allowed here: y, or nothing",
         ),
         (
-            PlotSpec { formulas: vec![overlay("f", "nodez")], ..wish() },
+            PlotSpec { formulas: vec![overlay("f", "nodez")], ..spec() },
             "formula \"f\": there is no column `nodez`; the nearest is `nodes`",
         ),
         (
-            PlotSpec { formulas: vec![overlay("f", "1/(n-n)")], ..wish() },
+            PlotSpec { formulas: vec![overlay("f", "1/(n-n)")], ..spec() },
             "formula \"f\": `1/(n-n)` has no value that can be drawn in any row: `1/(n-n)` is not a finite number here",
         ),
         (
-            PlotSpec { formulas: vec![overlay("f", "estimate")], ..wish() },
+            PlotSpec { formulas: vec![overlay("f", "estimate")], ..spec() },
             "formula \"f\": `estimate` has no value that can be drawn in any row: `estimate` has no value here",
         ),
         (
-            PlotSpec { formulas: vec![overlay("f", "n"); 9], ..wish() },
+            PlotSpec { formulas: vec![overlay("f", "n"); 9], ..spec() },
             "formula: 9 formulas are too many, at most 8; select some with `where`",
         ),
     ];
@@ -158,7 +158,7 @@ fn errors_name_the_column_and_a_suggestion() {
         let error = Chart::from_table(&results(), &spec).unwrap_err().to_string();
         assert!(error.starts_with(wanted), "{error}\n  is not: {wanted}");
     }
-    assert_eq!(Chart::from_table(&Table::default(), &wish()), Err(PlotError::Empty));
+    assert_eq!(Chart::from_table(&Table::default(), &spec()), Err(PlotError::Empty));
 }
 
 mod any {

@@ -58,8 +58,8 @@ pub(crate) enum Failed {
 }
 
 impl From<SpecError> for Failed {
-    fn from(refusal: SpecError) -> Self {
-        Failed::Refused(refusal)
+    fn from(error: SpecError) -> Self {
+        Failed::Refused(error)
     }
 }
 

@@ -43,9 +43,8 @@ pub fn check(experiment: &Experiment) -> Result<Vec<String>, ExperimentError> {
             continue;
         }
         prepared.request.seed = point.seed(0);
-        let planned =
-            prepared.election.build(&prepared.request).map_err(|refusal| experiment.refused(point, &refusal))?;
-        for warning in planned.warnings.iter().map(ToString::to_string) {
+        let built = prepared.election.build(&prepared.request).map_err(|error| experiment.refused(point, &error))?;
+        for warning in built.warnings.iter().map(ToString::to_string) {
             if warnings.len() < MAX_WARNINGS && !warnings.contains(&warning) {
                 warnings.push(warning);
             }
@@ -191,7 +190,7 @@ pub(super) fn once(
     repetition: u32,
 ) -> Result<Measured, ExperimentError> {
     prepared.measure(point.seed(repetition)).map_err(|failed| match failed {
-        Failed::Refused(refusal) => experiment.refused(point, &refusal),
+        Failed::Refused(error) => experiment.refused(point, &error),
         Failed::Diagnostic(diagnostic) => ExperimentError {
             file: experiment.file.clone(),
             line: 1,
