@@ -1,4 +1,4 @@
-//! What the description of an algorithm is filled in with, and what follows from it.
+//! The usual values of an algorithm's description, and what follows from it.
 
 use crate::{
     About, Assumptions, Certainty, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs, Knowledge,
@@ -32,9 +32,9 @@ impl Source {
 }
 
 impl About {
-    /// The description of a deterministic algorithm on such a network, with nothing special about it: nodes have ids
-    /// and know their neighbours, links carry messages both ways in any order, delays have no bound, everybody starts,
-    /// the greatest wins, and no node may fail. An algorithm gives its name, its summary and what is different:
+    /// The description of a deterministic algorithm on such a network, with the usual values: nodes have ids
+    /// and know their neighbours, links carry messages both ways in any order, delays have no bound, all nodes start,
+    /// the greatest wins, and no node may fail. Set the name, the summary and what differs:
     ///
     /// ```
     /// use hustings_algorithms::{About, Initiators, NetworkKind};

@@ -1,4 +1,4 @@
-//! What the catalogue knows of an algorithm: the [`Algorithm`] trait and the vocabulary of its description.
+//! The [`Algorithm`] trait, and the types that describe an algorithm.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,66 +9,68 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CheckCase, Instance, Params};
 
-/// An algorithm, as a type: its description, its parameters, and the protocol it becomes for a type of rank.
+/// An algorithm: its description, its parameters, and its protocol for any type of rank.
+///
+/// Implement this for a unit struct. The simulator, the checker and the cluster take everything else from it.
 pub trait Algorithm: 'static {
     /// Its parameters, with their defaults.
     type Params: Params;
-    /// The state machine, for any rank.
+    /// The state machine, for any type of rank.
     type Protocol<R: Rank>: Protocol<Rank = R>;
 
     /// The description.
     const ABOUT: About;
 
-    /// The state machine with these parameters, for such an election.
+    /// Creates the state machine for one election.
     fn protocol<R: Rank>(params: &Self::Params, setting: &Setting<'_, R>) -> Self::Protocol<R>;
 
-    /// Fails if these parameters make no sense among so many members.
+    /// Rejects parameters that are impossible with this number of members.
     fn check(params: &Self::Params, size: u32) -> Result<(), ParamConflict> {
         let _ = (params, size);
         Ok(())
     }
 
-    /// For how many ticks it trusts a message to travel at most, if nothing holds it up; `None` if it trusts nothing.
-    /// Where messages take longer, it may elect wrongly.
+    /// The maximum delay of a message, in ticks, that the algorithm relies on, without a bandwidth limit; `None` if it
+    /// relies on no bound. If messages take longer, it may elect a wrong leader.
     fn delay_bound(params: &Self::Params) -> Option<u64> {
         let _ = params;
         None
     }
 
-    /// How many messages of each kind this very election takes (links FIFO, delays of one tick, no faults), where that
-    /// can be told without running it. In the order of the message kinds.
+    /// The number of messages of each kind that an election takes with FIFO links, delays of one tick and no faults, in
+    /// the order of the message kinds; `None` if there is no formula.
     fn expect(params: &Self::Params, instance: &Instance<'_>) -> Option<Vec<u64>> {
         let _ = (params, instance);
         None
     }
 }
 
-/// What a protocol may take from the election it is made for, beside its parameters. All of it is known before the
-/// election begins; none of it says who is up.
+/// The facts about an election that a protocol may use in addition to its parameters. All of them are known before the
+/// election begins; none of them says which nodes are up.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a, R> {
-    /// The rank of each member, by its place on the map.
+    /// The rank of each member, by its index.
     pub ranks: &'a [R],
-    /// The most messages that the whole network delivers per tick.
+    /// The maximum number of messages that the whole network delivers per tick.
     pub bandwidth: Option<u64>,
-    /// Who votes for whom, by place; those who are not listed vote as the algorithm says.
+    /// Pairs of a voter and its choice, by index. Members that are not listed vote as the algorithm specifies.
     pub votes: &'a [(u32, u32)],
-    /// Who cheats, and how, by place.
+    /// Members that cheat, by index, and how.
     pub cheats: &'a [(u32, Cheat)],
 }
 
 impl<'a, R> Setting<'a, R> {
-    /// An election among these, with nothing else to say about it.
+    /// An election among members with these ranks, without bandwidth limit, votes and cheats.
     pub const fn of(ranks: &'a [R]) -> Self {
         Setting { ranks, bandwidth: None, votes: &[], cheats: &[] }
     }
 
-    /// How many ticks a message may take on this network, if it takes so many where nothing holds it up: with a
-    /// bandwidth B, everybody's message to everybody may be before it.
+    /// The maximum delay of a message on this network if it is `unhindered` without a bandwidth limit. With a limit, it
+    /// may have to wait for a message of every node to every other.
     pub fn travel(&self, unhindered: u64) -> u64 {
         let size = self.ranks.len() as u64;
-        let held_up = self.bandwidth.map_or(0, |most| (size * size).div_ceil(most.max(1)));
-        unhindered.saturating_add(held_up)
+        let queueing = self.bandwidth.map_or(0, |max| (size * size).div_ceil(max.max(1)));
+        unhindered.saturating_add(queueing)
     }
 }
 
@@ -78,11 +80,11 @@ impl<'a, R> Setting<'a, R> {
 pub enum Cheat {
     /// It reports a rank that it does not have.
     Rank,
-    /// It acknowledges before those behind it have.
+    /// It acknowledges before the nodes behind it have.
     Ack,
 }
 
-/// A parameter that makes no sense among so many members.
+/// A parameter that is impossible with this number of members.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("parameter `{name}` cannot be `{value}` with {size} nodes: {problem}")]
 pub struct ParamConflict {
@@ -90,15 +92,15 @@ pub struct ParamConflict {
     pub name: &'static str,
     /// Its value.
     pub value: String,
-    /// How many members there are.
+    /// The number of members.
     pub size: u32,
     /// What is wrong, and what is allowed.
     pub problem: String,
-    /// What to type instead, where something near would fit.
+    /// The closest value that is possible, as it would be typed.
     pub instead: Option<String>,
 }
 
-/// The description of an algorithm. [`About::on`] fills in what is usual, so that an algorithm names what is special.
+/// The description of an algorithm. Start from [`About::on`], which has the usual values, and set what differs.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// The name on the command line.
@@ -107,82 +109,81 @@ pub struct About {
     pub aliases: &'static [&'static str],
     /// One sentence.
     pub summary: &'static str,
-    /// Under which heading lists show it; in this crate also its folder.
+    /// The heading under which lists show it; in this crate also its folder.
     pub family: Family,
-    /// What it runs on.
+    /// The networks it runs on.
     pub network: NetworkKind,
-    /// On rings: whether nodes also send to members that are not their neighbours, by their place on the map. The
+    /// On rings: whether nodes also send to members that are not their neighbours, by their index. The
     /// simulator then uses another fast engine; if this is wrong, it falls back to the general one.
     pub sends_by_map: bool,
-    /// What must hold for it to be right.
+    /// What it requires of the network and the nodes.
     pub assumptions: Assumptions,
-    /// How sure its answer is.
+    /// Whether it always terminates, and always with the right result.
     pub certainty: Certainty,
-    /// Who starts when nobody is named.
+    /// The default initiators.
     pub initiators: Initiators,
-    /// Which ids nodes have when none are given.
+    /// The default ids.
     pub default_ids: DefaultIds,
     /// Whether a later start, after the leader is lost, holds another election.
     pub repeats: bool,
-    /// What comes of it.
+    /// Its result.
     pub goal: Goal,
-    /// Who wins where nobody fails.
+    /// The node that wins if no node fails.
     pub winner: Winner,
-    /// How few nodes it takes.
+    /// The minimum number of nodes.
     pub min_nodes: u32,
-    /// How many ticks it may take among so many nodes where a message takes one, if that is more than a few laps: a
-    /// run is given so much more time.
+    /// For algorithms that take more than a few laps: the number of ticks, by number of nodes, that is added to the
+    /// default of `--until`.
     pub extra_ticks: Option<fn(u64) -> u64>,
-    /// What it is claimed to survive by itself; a test holds it to that.
+    /// The faults that it tolerates by itself. A test over the catalogue verifies them.
     pub tolerates: Tolerates,
-    /// Which inputs it takes beside ids and starts.
+    /// The inputs that it takes in addition to ids and start signals.
     pub inputs: Inputs,
-    /// What it costs.
+    /// Its message complexity.
     pub costs: &'static [Cost],
     /// What `hustings check --all` explores. `hustings check NAME` takes size, topology and parameters from the first
     /// case where the command line names none of them. If the list is empty, there is one quick case with three nodes,
     /// or `min_nodes` if that is more.
     pub checks: &'static [CheckCase],
-    /// The parameters that it has in a cluster whose configuration gives none, as they would be typed; the others have
-    /// their defaults.
+    /// Parameters that a cluster uses if its configuration gives none, as they would be typed.
     pub cluster_params: &'static [&'static str],
-    /// No node's state takes more bytes, with plain ids as ranks. A test checks it, because large states make the
-    /// simulator slow.
+    /// The maximum size of a node's state in bytes, with plain ids as ranks. A test verifies it, because large states
+    /// make the simulator slow.
     pub max_state_bytes: usize,
     /// Whether the simulator's fast engine is compiled for it alone, which makes large elections several times as fast,
     /// and the program larger and slower to build. The others share one copy. The results are the same.
     pub has_own_engine: bool,
-    /// Where it comes from.
+    /// The publication.
     pub source: Source,
 }
 
-/// What comes of an algorithm.
+/// The result of an algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Goal {
-    /// A leader that everybody names.
+    /// A leader that all nodes name.
     Leader,
-    /// An estimate of how many nodes there are.
+    /// An estimate of the number of nodes.
     Estimate,
 }
 
-/// Who wins where nobody fails.
+/// The node that wins if no node fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Winner {
     /// The greatest of all.
     Greatest,
-    /// The greatest of those who start before they are drawn in.
+    /// The greatest of the nodes that start before a message reaches them.
     GreatestInitiator,
     /// The greatest of all, after others have led groups that merged.
     GreatestInTheEnd,
-    /// Whoever has most votes; of those who have as many, the greatest. See [`crate::graph::Preference`].
+    /// The node with the most votes; the greatest of them in a tie. See [`crate::graph::Preference`].
     MostVotes,
-    /// Whoever the coins choose.
+    /// Any node: random numbers decide.
     Anyone,
 }
 
-/// What an algorithm survives by itself: after the last fault (and, where it needs them, time-outs or a start signal to
-/// those whose leader is gone) there is exactly one leader in each connected part, and everybody there names it.
-/// This is about networks in which a message takes one tick; where delays vary, a checker has the last word.
+/// The faults that an algorithm tolerates by itself: after the last fault (and, if it needs them, timeouts or a start
+/// signal for nodes whose leader is lost) each connected part has exactly one leader, and all its nodes name it. This
+/// refers to delays of one tick; with varying delays, use the checker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tolerates {
     /// Nodes that are down from the start.
@@ -200,7 +201,7 @@ pub struct Tolerates {
 }
 
 impl Tolerates {
-    /// Every node must be up, and stay so.
+    /// Every node must be up and stay up.
     pub const NOTHING: Tolerates =
         Tolerates { down: false, crashes: false, recoveries: false, partitions: false, loss: false, with: &[] };
 
@@ -208,17 +209,17 @@ impl Tolerates {
     pub const DOWN: Tolerates = Tolerates { down: true, ..Tolerates::NOTHING };
 }
 
-/// Which inputs an algorithm takes beside ids and starts.
+/// Inputs of an algorithm in addition to ids and start signals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Inputs {
-    /// Who votes for whom.
+    /// Whether nodes vote.
     pub votes: bool,
-    /// Who cheats.
+    /// Whether nodes can be made to cheat.
     pub cheats: bool,
 }
 
 impl Inputs {
-    /// Nothing more.
+    /// No other inputs.
     pub const NOTHING: Inputs = Inputs { votes: false, cheats: false };
 }
 
@@ -229,7 +230,7 @@ pub enum Family {
     Ring,
     /// On a ring with levels or divisions.
     Hierarchy,
-    /// Everybody reaches everybody.
+    /// On a complete network.
     Complete,
     /// On any connected graph.
     Graph,
@@ -237,12 +238,12 @@ pub enum Family {
     Anonymous,
 }
 
-/// What an algorithm runs on.
+/// The networks that an algorithm runs on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NetworkKind {
     /// A ring.
     Ring,
-    /// A ring, and an informer outside it (at the position after the last) that members reach by the map.
+    /// A ring, and an informer outside it (at the position after the last) that members reach by its index.
     InformedRing,
     /// A complete network.
     Complete,
@@ -252,33 +253,33 @@ pub enum NetworkKind {
     Tree,
 }
 
-/// What must hold for an algorithm to be right.
+/// What an algorithm requires of the network and the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Assumptions {
-    /// Which way messages go.
+    /// The direction of messages.
     pub direction: Direction,
     /// Whether links must keep the order of messages.
     pub fifo: bool,
     /// Whether nodes have ids.
     pub identity: Identity,
-    /// Whether time-outs must be right.
+    /// Whether there must be a bound on delays.
     pub synchrony: Synchrony,
-    /// What nodes know of each other beforehand.
+    /// What nodes know in advance.
     pub knows: Knowledge,
 }
 
-/// What nodes know of each other beforehand.
+/// What nodes know in advance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Knowledge {
-    /// Their neighbours at most.
+    /// At most their neighbours.
     Neighbours,
-    /// How many they are.
+    /// The number of nodes.
     Size,
-    /// Everybody's rank; but not who is up.
+    /// The ranks of all members, but not which of them are up.
     Members,
 }
 
-/// Which way messages go.
+/// The direction of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// Clockwise only.
@@ -292,31 +293,31 @@ pub enum Direction {
 pub enum Identity {
     /// Every node has an id of its own.
     Unique,
-    /// Nodes are alike.
+    /// Nodes have no ids.
     Anonymous,
 }
 
-/// Whether time-outs must be right.
+/// Whether there must be a bound on delays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Synchrony {
-    /// Right whatever the delays.
+    /// Correct with any delays.
     Asynchronous,
-    /// Right while delays keep a known bound.
+    /// Correct while delays stay within a known bound.
     Synchronous,
 }
 
-/// How sure the answer is.
+/// Whether an algorithm always terminates, and always with the right result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Certainty {
-    /// It ends, and the answer is right.
+    /// It terminates, and the result is right.
     Always,
-    /// The answer is right; it ends with probability 1.
+    /// The result is right; it terminates with probability 1.
     LasVegas,
-    /// It ends; the answer is right with high probability.
+    /// It terminates; the result is right with high probability.
     MonteCarlo,
 }
 
-/// Who starts when nobody is named.
+/// The default initiators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Initiators {
     /// Every live node.
@@ -325,7 +326,7 @@ pub enum Initiators {
     LowestLive,
 }
 
-/// Which ids nodes have when none are given.
+/// The default ids.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DefaultIds {
     /// The position.
@@ -344,12 +345,12 @@ impl DefaultIds {
     }
 }
 
-/// Best, average or worst.
+/// The best, average or worst case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Case {
     /// No input takes less.
     Best,
-    /// Over all orders of ids.
+    /// The mean over all orders of ids.
     Average,
     /// No input takes more.
     Worst,
@@ -365,36 +366,36 @@ impl fmt::Display for Case {
     }
 }
 
-/// What an algorithm costs in one case, started by its default initiators; the announcement is included.
+/// The number of messages in one case, with the default initiators and including the announcement.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// In which case.
+    /// The case.
     pub case: Case,
-    /// As people write it, in messages.
+    /// The formula, as text.
     pub formula: &'static str,
-    /// As a function of n, where there is one.
+    /// The formula as a function of n, if there is one.
     pub messages: Option<fn(u64) -> f64>,
-    /// Whether the function gives the very number; if not, it is a bound.
+    /// Whether the function is exact; otherwise it is an upper bound.
     pub exact: bool,
 }
 
 impl Cost {
-    /// A cost that is known to the message.
+    /// An exact number of messages.
     pub const fn exactly(case: Case, formula: &'static str, messages: fn(u64) -> f64) -> Self {
         Cost { case, formula, messages: Some(messages), exact: true }
     }
 
-    /// A cost that is known to be no more than that.
+    /// An upper bound.
     pub const fn at_most(case: Case, formula: &'static str, messages: fn(u64) -> f64) -> Self {
         Cost { case, formula, messages: Some(messages), exact: false }
     }
 
-    /// A cost that people describe, but for which there is no function.
+    /// A cost with a description but without a function.
     pub const fn described(case: Case, formula: &'static str) -> Self {
         Cost { case, formula, messages: None, exact: false }
     }
 
-    /// The costs of an algorithm that takes the same whatever the order of ids.
+    /// The costs of an algorithm whose number of messages does not depend on the order of ids.
     pub const fn always(formula: &'static str, messages: fn(u64) -> f64) -> [Self; 3] {
         [
             Cost::exactly(Case::Best, formula, messages),
@@ -412,13 +413,13 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Where an algorithm comes from.
+/// The publication of an algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Source {
-    /// Who and when.
+    /// The authors and the year.
     pub authors: &'static str,
-    /// Which work.
+    /// The title.
     pub title: &'static str,
-    /// Which of the five texts describes it, or that none does.
+    /// The one of the five papers that describes it, or that none does.
     pub text: &'static str,
 }

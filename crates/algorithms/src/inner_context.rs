@@ -6,7 +6,38 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use hustings_protocol::{Context, Effect, Port, Protocol, Rank};
+use hustings_protocol::{Context, Effect, Protocol, Rank};
+
+/// The methods of a [`Context`] other than `emit`, forwarded to the outer context `self.cx`.
+macro_rules! forward_getters {
+    ($rank:ty) => {
+        #[inline(always)]
+        fn rank(&self) -> $rank {
+            self.cx.rank()
+        }
+        #[inline(always)]
+        fn index(&self) -> u32 {
+            self.cx.index()
+        }
+        #[inline(always)]
+        fn size(&self) -> u32 {
+            self.cx.size()
+        }
+        #[inline(always)]
+        fn degree(&self) -> u32 {
+            self.cx.degree()
+        }
+        #[inline(always)]
+        fn peer_rank(&self, port: ::hustings_protocol::Port) -> Option<$rank> {
+            self.cx.peer_rank(port)
+        }
+        #[inline(always)]
+        fn draw(&mut self, bound: u64) -> u64 {
+            self.cx.draw(bound)
+        }
+    };
+}
+pub(crate) use forward_getters;
 
 /// The context of an inner algorithm, built on the outer one's.
 ///
@@ -27,7 +58,7 @@ impl<'a, P, C, F> InnerContext<'a, P, C, F> {
 
     /// Whether the inner algorithm made this node the leader.
     #[inline(always)]
-    pub fn leads(&self) -> bool {
+    pub(crate) fn leads(&self) -> bool {
         self.leads
     }
 }
@@ -46,30 +77,8 @@ where
     C: Context<P>,
     F: FnMut(I::Message) -> P::Message,
 {
-    #[inline(always)]
-    fn rank(&self) -> R {
-        self.cx.rank()
-    }
-    #[inline(always)]
-    fn index(&self) -> u32 {
-        self.cx.index()
-    }
-    #[inline(always)]
-    fn size(&self) -> u32 {
-        self.cx.size()
-    }
-    #[inline(always)]
-    fn degree(&self) -> u32 {
-        self.cx.degree()
-    }
-    #[inline(always)]
-    fn peer_rank(&self, port: Port) -> Option<R> {
-        self.cx.peer_rank(port)
-    }
-    #[inline(always)]
-    fn draw(&mut self, bound: u64) -> u64 {
-        self.cx.draw(bound)
-    }
+    forward_getters!(R);
+
     #[inline(always)]
     fn emit(&mut self, effect: Effect<I::Message>) {
         match effect {

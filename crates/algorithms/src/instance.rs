@@ -17,7 +17,7 @@ pub struct Instance<'a> {
     pub votes: &'a [(u32, u32)],
 }
 
-/// Who is linked to whom.
+/// The links of a network.
 pub trait Neighbours: fmt::Debug {
     /// Calls `call` with each neighbour of a position.
     fn each(&self, at: u32, call: &mut dyn FnMut(u32));

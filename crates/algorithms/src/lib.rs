@@ -20,7 +20,7 @@ pub mod graph;
 pub mod hierarchy;
 pub mod inner_context;
 mod instance;
-pub mod overlay;
+mod overlay;
 mod params;
 pub mod ring;
 pub mod runs;

@@ -15,23 +15,23 @@ use hustings_protocol::Port;
 use crate::NetworkKind;
 
 /// A graph of up to this many members is complete.
-pub const MAX_COMPLETE: u32 = 10;
+pub(crate) const MAX_COMPLETE: u32 = 10;
 
 /// The links among so many members.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Overlay {
+pub(crate) struct Overlay {
     kind: NetworkKind,
     size: u32,
 }
 
 impl Overlay {
     /// The links of this kind among `size` members.
-    pub const fn new(kind: NetworkKind, size: u32) -> Self {
+    pub(crate) const fn new(kind: NetworkKind, size: u32) -> Self {
         Overlay { kind, size }
     }
 
     /// The number of ports of a member.
-    pub fn degree(self, at: u32) -> u32 {
+    pub(crate) fn degree(self, at: u32) -> u32 {
         match self.links() {
             Links::Ring => 2,
             Links::Complete => self.size.saturating_sub(1),
@@ -41,7 +41,7 @@ impl Overlay {
 
     /// The member behind a port, and the port at which it receives messages sent there. `None` if there is no such port
     /// or member.
-    pub fn peer(self, at: u32, port: Port) -> Option<(u32, Port)> {
+    pub(crate) fn peer(self, at: u32, port: Port) -> Option<(u32, Port)> {
         if at >= self.size || port.0 >= self.degree(at) {
             return None;
         }
@@ -63,7 +63,7 @@ impl Overlay {
     }
 
     /// Whether members know the ranks of their neighbours: on all networks but rings.
-    pub fn shows_ranks(self) -> bool {
+    pub(crate) fn shows_ranks(self) -> bool {
         !matches!(self.links(), Links::Ring)
     }
 

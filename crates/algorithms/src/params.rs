@@ -60,7 +60,7 @@ pub trait ParamValue: Sized {
 }
 
 impl ParamValue for u64 {
-    const ALLOWED: &'static str = "a whole number of at least 0";
+    const ALLOWED: &'static str = "a whole number";
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }

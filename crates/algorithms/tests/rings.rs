@@ -20,7 +20,7 @@ fn all_rings() -> impl Iterator<Item = &'static str> {
 }
 
 /// Those that elect the greatest of the initiators.
-fn races() -> impl Iterator<Item = &'static str> {
+fn initiator_elections() -> impl Iterator<Item = &'static str> {
     rings_that(|about| about.winner == Winner::GreatestInitiator)
 }
 
@@ -54,7 +54,7 @@ proptest! {
     #[test]
     fn the_greatest_initiator_leads_and_the_counts_are_as_expected((ids, initiators) in ring_and_some(40)) {
         let setup = Setup::some(ids, &initiators);
-        for name in races() {
+        for name in initiator_elections() {
             let outcome = setup.run(name);
             prop_assert_eq!(outcome.agreed_leader(), setup.greatest(initiators.clone()), "{}", name);
             prop_assert!(!outcome.hung, "{}", name);
@@ -76,7 +76,7 @@ proptest! {
     #[test]
     fn delays_do_not_change_the_winner((ids, initiators) in ring_and_some(24), seed: u64) {
         let setup = Setup::some(ids, &initiators).delay(random_delay(seed, true));
-        for name in races() {
+        for name in initiator_elections() {
             prop_assert_eq!(setup.run(name).agreed_leader(), setup.greatest(initiators.clone()), "{}", name);
         }
         prop_assert_eq!(setup.run("token-ring").agreed_leader(), setup.greatest(0..setup.ids.len()));
@@ -102,7 +102,7 @@ proptest! {
     ) {
         let mut setup = Setup::some(ids, &[]).delay(random_delay(seed, true));
         setup.starts = initiators.iter().map(|&at| (at, ticks[at])).collect();
-        for name in races() {
+        for name in initiator_elections() {
             let outcome = setup.run(name);
             prop_assert!(!outcome.entered.is_empty());
             prop_assert_eq!(outcome.agreed_leader(), setup.greatest(outcome.entered), "{}", name);
@@ -234,7 +234,7 @@ fn a_beaten_initiator_starts_no_further_phase() {
 /// A later start signal is ignored because a message has reached every node: plain rings hold one election.
 #[test]
 fn plain_rings_hold_one_election() {
-    for name in races() {
+    for name in initiator_elections() {
         let mut setup = Setup::all([1, 5, 2, 9, 3]);
         let once = setup.run(name).by_kind;
         setup.crashes = vec![(3, 100)];

@@ -111,7 +111,7 @@ impl<P: Protocol> Check<P> {
     }
 
     /// Limits the effort.
-    pub fn limit(&mut self, limits: Limits) {
+    pub(crate) fn limit(&mut self, limits: Limits) {
         self.space.limits = limits;
     }
 

@@ -61,7 +61,7 @@ pub enum Timing {
 impl<R: Rank> Model<R> {
     /// A network with these links: for each port of each node, the neighbour and its port. All nodes start, links are
     /// FIFO, timers may fire at any time, and no faults happen.
-    pub fn new(ranks: Vec<R>, links: Vec<Vec<(u32, Port)>>) -> Self {
+    pub(crate) fn new(ranks: Vec<R>, links: Vec<Vec<(u32, Port)>>) -> Self {
         let members = ranks.len() as u32;
         Model {
             ranks,

@@ -35,7 +35,7 @@ pub enum ExpectedLeader {
 }
 
 impl Spec {
-    /// What the description of an algorithm guarantees in a model. `runs` says that the election is held anew whenever
+    /// What the description of an algorithm guarantees in a model. `runs` says that the election is repeated whenever
     /// reachability changes.
     pub fn of<R: Ord>(about: &About, model: &Model<R>, votes: &[(u32, u32)], runs: bool) -> Self {
         let is_faultless = model.budget == FaultBudget::default();

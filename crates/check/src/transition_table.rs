@@ -189,7 +189,7 @@ impl<P: Protocol> ProtocolTable<P> {
         self.ids.get(&id).copied()
     }
 
-    /// Empties the table, so that numbers are assigned anew.
+    /// Empties the table, so that numbers are assigned from 0 again.
     pub(crate) fn clear(&self) {
         *write(&self.states) = Interner::new();
         *write(&self.messages) = Interner::new();

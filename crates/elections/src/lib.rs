@@ -1,8 +1,8 @@
 //! From the name of an algorithm to its elections.
 //!
 //! The simulator is generic over the algorithm, so its engines are compiled for each one. That happens here and nowhere
-//! else: who knows an algorithm by name only asks a [`Catalogue`] for an [`Election`], whose types are hidden. It is a
-//! crate of its own, so that the engines are not compiled again when a command line or a report changes.
+//! else: code that knows an algorithm by name only asks a [`Catalogue`] for an [`Election`], whose types are hidden. It
+//! is a crate of its own, so that the engines are not compiled again when a command line or a report changes.
 //!
 //! ```
 //! use hustings_sim::simulate::ElectionSpec;
@@ -51,17 +51,17 @@ pub trait Election: Send + Sync {
     fn expected(&self, scenario: &Scenario) -> Option<Vec<u64>>;
     /// The protocol itself, and the ranks of all positions: [`simulate::erased`].
     fn protocol(&self, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>);
-    /// How long it trusts messages to travel at most: [`Algorithm::delay_bound`].
+    /// The longest travel time of a message that it relies on: [`Algorithm::delay_bound`].
     fn delay_bound(&self) -> Option<u64>;
 }
 
-/// What a recorded run came to.
+/// The result of replaying a recorded run.
 pub struct Replayed {
     /// The algorithm, with the parameters that it had then.
     pub election: Box<dyn Election>,
-    /// The election, as far as the file tells.
+    /// The election that the file describes.
     pub scenario: Scenario,
-    /// Worked out anew.
+    /// The outcome, computed again.
     pub outcome: Outcome,
 }
 

@@ -1,4 +1,4 @@
-//! Hustings elects leaders: this crate is the front door.
+//! Hustings elects leaders: this crate is the entry point.
 //!
 //! - [`protocol`]: what an election algorithm is made of; write your own against it.
 //! - [`algorithms`]: those that were published, and their catalogue.

@@ -103,7 +103,7 @@ fn a_fenced_office_moves_after_every_kind_of_loss() {
     // Peers that saw a connection end would react within a few milliseconds; silence has to last for the timeout.
     for row in &rows[2..] {
         assert!(row["p50_ms"].as_f64().unwrap() > 25.0, "{row}");
-        assert_eq!(row["bound_by"], "silence time-out 150 ms");
+        assert_eq!(row["bound_by"], "silence timeout 150 ms");
     }
 }
 

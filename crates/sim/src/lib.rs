@@ -1,5 +1,25 @@
-//! The simulator: topologies, a fast engine for delays of one tick, a general one for everything else, traces, and what
-//! the options of the command line mean. [`simulate`] is the place to begin.
+//! The simulator: elections of any size, message by message, with delays and faults.
+//!
+//! Begin with [`simulate`]: an [`ElectionSpec`](simulate::ElectionSpec) describes an election,
+//! [`build`](simulate::ElectionSpec::build) checks it and makes a [`Scenario`](scenario::Scenario), and
+//! [`simulate()`](simulate::simulate) runs that and returns an [`Outcome`](outcome::Outcome).
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`simulate`] | describing, building and running an election |
+//! | [`scenario`], [`outcome`] | an election that is ready to run, and its result |
+//! | [`topology`] | topologies by name, and the networks built from them |
+//! | [`parse`] | the types of fields that have a syntax of their own, such as `3@10` or `0-3/4-7@10` |
+//! | [`trace`], [`replay`] | every event of a run: observing, writing, reading, and checking it against the protocol |
+//!
+//! These modules are for programs that drive protocols themselves, such as the checker and the benchmark:
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`engine`] | the two engines; [`simulate()`](simulate::simulate) chooses between them |
+//! | [`erased`] | protocols whose types are hidden, so that large code is compiled once |
+//! | [`rng`] | the random numbers of a seed |
+//! | [`reference`] | hand-written loops that the engine is measured against |
 
 pub mod engine;
 pub mod erased;

@@ -38,7 +38,7 @@ impl ChangRoberts {
             self.candidate[place] = id;
         }
         let (mut left, mut messages, mut tick) = (ids.len(), 0u64, 0u64);
-        let winner = 'race: loop {
+        let winner = 'election: loop {
             tick += 1;
             messages += left as u64;
             let mut kept = 0;
@@ -48,7 +48,7 @@ impl ChangRoberts {
                 let (candidate, id) = (self.candidate[place], ids[at as usize]);
                 if candidate >= id {
                     if candidate == id {
-                        break 'race at;
+                        break 'election at;
                     }
                     self.at[kept] = at;
                     self.candidate[kept] = candidate;
@@ -146,13 +146,13 @@ impl Aefa {
     /// Buffers for this graph, touched.
     pub fn new(graph: &Graph) -> Self {
         let (size, most) = (graph.size() as usize, 2 * graph.links() as usize + 1);
-        let mail = vec![(1, 1, Id(1)); most];
+        let buffer = vec![(1, 1, Id(1)); most];
         Aefa {
             parent: vec![1; size],
             awaited: vec![1; size],
             greatest: vec![Id(1); size],
-            now: mail.clone(),
-            next: mail,
+            now: buffer.clone(),
+            next: buffer,
         }
     }
 
@@ -236,8 +236,8 @@ enum Said {
 impl Bully {
     /// Buffers for `size` nodes, touched.
     pub fn new(size: usize) -> Self {
-        let mail = vec![(1, Said::Ok); size * size / 2 + 2 * size];
-        Bully { asks: vec![true; size], hears: vec![true; size], now: mail.clone(), next: mail }
+        let buffer = vec![(1, Said::Ok); size * size / 2 + 2 * size];
+        Bully { asks: vec![true; size], hears: vec![true; size], now: buffer.clone(), next: buffer }
     }
 
     /// Runs one election: `down` is down, and `detector` detects it.
@@ -288,12 +288,12 @@ impl Bully {
 }
 
 /// Sends `election` to every higher id.
-fn ask(ids: &[Id], down: u32, from: u32, mail: &mut [(u32, Said)], length: &mut usize, messages: &mut u64) {
+fn ask(ids: &[Id], down: u32, from: u32, buffer: &mut [(u32, Said)], length: &mut usize, messages: &mut u64) {
     for (to, &id) in (0..).zip(ids) {
         if id > ids[from as usize] {
             *messages += 1;
             if to != down {
-                mail[*length] = (to, Said::Election(from));
+                buffer[*length] = (to, Said::Election(from));
                 *length += 1;
             }
         }

@@ -68,7 +68,7 @@ pub fn replay<P: Protocol>(
 }
 
 /// A replay that receives records one by one.
-pub struct Replay<'a, P: Protocol> {
+pub(crate) struct Replay<'a, P: Protocol> {
     protocol: &'a P,
     ranks: &'a [P::Rank],
     setting: &'a Setting<'a>,
@@ -96,7 +96,7 @@ type Returned = (Port, u32, SequenceNumber);
 
 impl<'a, P: Protocol> Replay<'a, P> {
     /// Starts a replay. There must be a rank for each position.
-    pub fn new(protocol: &'a P, ranks: &'a [P::Rank], setting: &'a Setting<'a>) -> Result<Self, ReplayError> {
+    pub(crate) fn new(protocol: &'a P, ranks: &'a [P::Rank], setting: &'a Setting<'a>) -> Result<Self, ReplayError> {
         let size = setting.network.size();
         if ranks.len() != size as usize {
             return Err(ReplayError::Ranks { ranks: ranks.len(), size });
@@ -129,7 +129,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
     }
 
     /// Applies one record.
-    pub fn step(&mut self, record: Record<P::Message>) -> Result<(), ReplayError> {
+    pub(crate) fn step(&mut self, record: Record<P::Message>) -> Result<(), ReplayError> {
         let Record { number, tick, node, cause, nth, copy, what } = record;
         let cause = (cause, nth, copy);
         if number != self.number {
@@ -162,7 +162,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
     }
 
     /// Ends the replay after the last record and returns the outcome.
-    pub fn finish(mut self) -> Outcome {
+    pub(crate) fn finish(mut self) -> Outcome {
         self.accounting.close_tick(self.tick);
         self.accounting.finish(self.ranks, self.in_flight.has_pending(), self.notices.counts())
     }

@@ -39,7 +39,7 @@ pub struct Scenario {
     pub medium: Medium,
     /// How nodes notice that the leader is dead.
     pub notice: Notice,
-    /// Whether the algorithm runs anew in every view of nodes that reach each other: [`hustings_algorithms::runs`].
+    /// Whether the algorithm runs again in every view of nodes that reach each other: [`hustings_algorithms::runs`].
     pub runs: bool,
     /// The seed of everything random.
     pub seed: u64,
@@ -147,7 +147,7 @@ pub enum Delay {
 
 impl Delay {
     /// The maximum delay, if there is one.
-    pub const fn longest(self) -> Option<u64> {
+    pub(crate) const fn longest(self) -> Option<u64> {
         match self {
             Delay::Unit => Some(1),
             Delay::Uniform(_, longest) => Some(longest),

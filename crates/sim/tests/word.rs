@@ -129,7 +129,7 @@ fn one_cut_of_a_ring_is_no_news_and_the_second_one_parts_it() {
 }
 
 #[test]
-fn the_dead_carry_mail_and_are_not_reached() {
+fn dead_nodes_relay_messages_and_are_not_reached() {
     let line = Graph::new(4, |link| (0..3).for_each(|at| link(at, at + 1))).expect("a line is a graph");
     let scenario = scenario(Network::Graph(line), &[(5, Crash(1))]);
     assert_eq!(words(&scenario), told(7, &[0, 2, 3], &[0, 2, 3]));
@@ -146,7 +146,7 @@ fn a_partition_of_a_complete_network_is_told_to_all_and_ids_are_ascending() {
 }
 
 #[test]
-fn word_comes_after_a_start_signal_and_before_the_mail() {
+fn reachability_updates_come_after_a_start_signal_and_before_messages() {
     let mut scenario = scenario(ring(4), &[(1, Crash(1)), (3, Cut(0, 1))]);
     scenario.starts = vec![Start { at: 0, tick: 0 }, Start { at: 3, tick: 3 }];
     let of_node_3 = records(&scenario).into_iter().filter(|record| (record.tick, record.node) == (3, 3));
@@ -154,11 +154,11 @@ fn word_comes_after_a_start_signal_and_before_the_mail() {
         .map(|record| match record.what {
             TraceEvent::Handled { event: Event::Start(_), .. } => "start",
             TraceEvent::Handled { event: Event::Change(_), .. } => "word",
-            TraceEvent::Handled { event: Event::Direct { .. }, .. } => "mail",
+            TraceEvent::Handled { event: Event::Direct { .. }, .. } => "message",
             _ => "something else",
         })
         .collect();
-    assert_eq!(events, ["start", "word", "mail"]);
+    assert_eq!(events, ["start", "word", "message"]);
 }
 
 /// What reaches node 3 of what node 0 sends by id.
@@ -176,7 +176,7 @@ fn heard(scenario: &Scenario) -> Vec<u64> {
 }
 
 #[test]
-fn mail_by_id_is_lost_just_while_no_path_of_links_is_left() {
+fn direct_messages_are_lost_only_while_no_path_of_links_is_left() {
     let faults = [(3, Cut(0, 1)), (5, Cut(2, 3)), (7, Heal(2, 3)), (8, Partition(vec![0, 1, 1, 1]))];
     // Hello k arrives at tick k+1: the ring is whole or a line until tick 4, apart in 5 and 6 (0 and 3 are still
     // neighbours), and parted from 8 on.
@@ -186,7 +186,7 @@ fn mail_by_id_is_lost_just_while_no_path_of_links_is_left() {
 }
 
 #[test]
-fn mail_by_id_that_is_slow_gets_through_if_the_path_is_there_when_it_arrives() {
+fn slow_direct_messages_get_through_if_there_is_a_path_when_they_arrive() {
     let mut scenario = scenario(ring(4), &[(4, Partition(vec![0, 1, 1, 1])), (6, HealAll)]);
     scenario.delay = Delay::Uniform(3, 3);
     assert_eq!(heard(&scenario), [0, 3, 4, 5, 6, 7, 8, 9, 10, 11], "1 and 2 arrive at ticks 4 and 5");

@@ -1,20 +1,20 @@
-//! Time-outs that double when they prove too short, for networks with unknown delays.
+//! Timeouts that double when they prove too short, for networks with unknown delays.
 
-/// The number of times that a time-out may double.
+/// The number of times that a timeout may double.
 const MAX_DOUBLINGS: u8 = 10;
 
-/// How often a node has doubled its time-outs.
+/// How often a node has doubled its timeouts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct AdaptiveTimeout {
     /// The number of doublings; [`DOUBLED_FLAG`] is set if one happened for the current question.
     doubled: u8,
 }
 
-/// One question may have many late answers; they double the time-out once.
+/// One question may have many late answers; they double the timeout once.
 const DOUBLED_FLAG: u8 = 0x80;
 
 impl AdaptiveTimeout {
-    /// Scales a time-out.
+    /// Scales a timeout.
     pub(super) const fn scale(self, wait: u64) -> u64 {
         wait.saturating_mul(1 << (self.doubled & !DOUBLED_FLAG))
     }
@@ -24,7 +24,7 @@ impl AdaptiveTimeout {
         self.doubled &= !DOUBLED_FLAG;
     }
 
-    /// Doubles all time-outs because an answer came too late; at most once for each question.
+    /// Doubles all timeouts because an answer came too late; at most once for each question.
     pub(super) const fn double(&mut self) {
         if self.doubled < MAX_DOUBLINGS {
             self.doubled = (self.doubled + 1) | DOUBLED_FLAG;

@@ -1,8 +1,8 @@
 //! Complete networks: every node reaches every other and knows all ranks, but not which nodes are up.
 //!
-//! Shared code is here (sending by rank, time-outs, what a recovered node does), in `survey` (one node asks, and
+//! Shared code is here (sending by rank, timeouts, what a recovered node does), in `survey` (one node asks, and
 //! announces the greatest that answers), in `single_timer` (a timer that replaces the one before), and in
-//! `adaptive_timeout` (time-outs that double). Specified in `docs/model.md#complete-networks`.
+//! `adaptive_timeout` (timeouts that double). Specified in `docs/model.md#complete-networks`.
 
 mod adaptive_timeout;
 mod bully;
@@ -50,7 +50,7 @@ impl OnRejoin {
     }
 }
 
-/// The time-outs of a node.
+/// The timeouts of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Timeouts {
     /// The longest travel time of a message.
@@ -60,22 +60,22 @@ pub(crate) struct Timeouts {
 }
 
 impl Timeouts {
-    /// Time-outs for these bounds. A bandwidth adds to the travel time.
+    /// Timeouts for these bounds. A bandwidth adds to the travel time.
     fn new<R>(setting: &Setting<'_, R>, travel: NonZeroU64, handling: u64) -> Self {
         Timeouts { travel: setting.travel(travel.get()), handling }
     }
 
-    /// The time-out for the answer to a question.
+    /// The timeout for the answer to a question.
     const fn answer(self) -> u64 {
         self.travel.saturating_mul(2).saturating_add(self.handling)
     }
 
-    /// The time-out for the answer to a question that is forwarded once.
+    /// The timeout for the answer to a question that is forwarded once.
     const fn forwarded(self) -> u64 {
         self.answer().saturating_add(self.travel).saturating_add(self.handling)
     }
 
-    /// The time-out for the result of an election held by another node.
+    /// The timeout for the result of an election held by another node.
     const fn coordinator(self) -> u64 {
         self.travel.saturating_mul(5).saturating_add(self.handling.saturating_mul(2))
     }

@@ -15,7 +15,7 @@
 //! - The announcement is a computation too, ⟨counter + 1, leader⟩, so it prevails over the election that it ends.
 //! - A node that loses its parent holds an election of its own with a greater index. (If it announced the best of its
 //!   subtree instead, there could be as many leaders as the lost parent had children.)
-//! - An election with an outdated index meets nodes that have a leader: they say so (`reply`), and it is held anew.
+//! - An election with an outdated index meets nodes that have a leader: they say so (`reply`), and it is repeated.
 //! - A neighbour is removed for the current computation only: at once if a message to it was undeliverable, otherwise
 //!   after three probes without a reply.
 //! - If the winner does not announce itself in time, the election is repeated once; then the source announces the

@@ -12,7 +12,7 @@ pub(crate) mod flood;
 mod preference;
 mod tree;
 pub mod two_tier;
-pub mod wave;
+pub(crate) mod wave;
 
 pub use aefa::{Aefa, AefaParams};
 pub use echo_extinction::EchoExtinction;

@@ -34,7 +34,7 @@ impl Accumulator for () {
 
 /// The number of nodes in a branch of the wave's tree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Nodes(pub u32);
+pub(crate) struct Nodes(pub u32);
 
 impl Accumulator for Nodes {
     const NOTHING: Self = Nodes(0);
@@ -83,23 +83,23 @@ impl Parent {
 
 impl<T: Copy + Ord, G: Accumulator> Wave<T, G> {
     /// Not in any wave.
-    pub const NONE: Self = Wave(None);
+    pub(crate) const NONE: Self = Wave(None);
 
     /// The tag of the wave that the node is in.
     #[inline(always)]
-    pub fn tag(&self) -> Option<T> {
+    pub(crate) fn tag(&self) -> Option<T> {
         self.0.map(|part| part.tag)
     }
 
     /// The tag, mutable.
-    pub fn tag_mut(&mut self) -> Option<&mut T> {
+    pub(crate) fn tag_mut(&mut self) -> Option<&mut T> {
         self.0.as_mut().map(|part| &mut part.tag)
     }
 
     /// Starts a wave here, replacing the current one. `make_message` builds a message from a tag and a value. Returns
     /// the gathered value if the node has no neighbours and decides at once.
     #[inline(always)]
-    pub fn start<P, C>(&mut self, tag: T, make_message: impl Fn(T, G) -> P::Message, cx: &mut C) -> Option<G>
+    pub(crate) fn start<P, C>(&mut self, tag: T, make_message: impl Fn(T, G) -> P::Message, cx: &mut C) -> Option<G>
     where
         P: Protocol + ?Sized,
         C: Context<P>,
@@ -111,7 +111,7 @@ impl<T: Copy + Ord, G: Accumulator> Wave<T, G> {
 
     /// Handles a message of a wave. Returns the gathered value if the node decides.
     #[inline(always)]
-    pub fn receive<P, C>(
+    pub(crate) fn receive<P, C>(
         &mut self,
         from: Port,
         tag: T,

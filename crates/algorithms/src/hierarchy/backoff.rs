@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use hustings_protocol::{Change, Context, Effect, Id, Port, Protocol, StartReason, Timer};
 
+use crate::inner_context::forward_getters;
+
 /// A protocol whose nodes delay their first message by a random 0 to `max` ticks, together with what follows it in that
 /// time.
 #[derive(Clone, Copy, Debug)]
@@ -63,27 +65,8 @@ impl<C, M> BackoffContext<'_, C, M> {
 }
 
 impl<P: Protocol, C: Context<Backoff<P>>> Context<P> for BackoffContext<'_, C, P::Message> {
-    #[inline(always)]
-    fn rank(&self) -> P::Rank {
-        self.cx.rank()
-    }
-    #[inline(always)]
-    fn index(&self) -> u32 {
-        self.cx.index()
-    }
-    #[inline(always)]
-    fn size(&self) -> u32 {
-        self.cx.size()
-    }
-    fn degree(&self) -> u32 {
-        self.cx.degree()
-    }
-    fn peer_rank(&self, port: Port) -> Option<P::Rank> {
-        self.cx.peer_rank(port)
-    }
-    fn draw(&mut self, bound: u64) -> u64 {
-        self.cx.draw(bound)
-    }
+    forward_getters!(P::Rank);
+
     #[inline(always)]
     fn emit(&mut self, effect: Effect<P::Message>) {
         effect.for_each_port(self.cx.degree(), |effect| {

@@ -30,7 +30,7 @@ impl RunNumber {
         self.0 & 1 == 1
     }
 
-    /// Joins a newer run: calls `enter` and restarts the time-out. Returns whether `other` is the newest run now.
+    /// Joins a newer run: calls `enter` and restarts the timeout. Returns whether `other` is the newest run now.
     #[inline(always)]
     pub(super) fn join<P: Protocol, C: Context<P>>(
         &mut self,
@@ -61,24 +61,24 @@ impl From<RunNumber> for u32 {
     }
 }
 
-/// A starter's time-out for a `coordinator`.
+/// A starter's timeout for a `coordinator`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct CoordinatorTimeout {
     /// The token of the current timer.
     serial: u8,
-    /// The number of time-outs started so far; 0: none is pending.
+    /// The number of timeouts started so far; 0: none is pending.
     waits: u8,
 }
 
 /// The kind of its timer.
 const COORDINATOR_TIMEOUT: u8 = 0;
 
-/// The number of doublings of the time-out. Slow links get more time with each fallback, and a network that is cut for
+/// The number of doublings of the timeout. Slow links get more time with each fallback, and a network that is cut for
 /// good is eventually left alone.
 const MAX_WAITS: u8 = 10;
 
 impl CoordinatorTimeout {
-    /// Starts the time-out: `ticks`, doubled after each failure.
+    /// Starts the timeout: `ticks`, doubled after each failure.
     pub(super) fn start<P: Protocol, C: Context<P>>(&mut self, ticks: u64, cx: &mut C) {
         if self.waits >= MAX_WAITS {
             self.waits = 0;
@@ -92,7 +92,7 @@ impl CoordinatorTimeout {
         self.waits += 1;
     }
 
-    /// Restarts a pending time-out for a newer run.
+    /// Restarts a pending timeout for a newer run.
     pub(super) fn extend<P: Protocol, C: Context<P>>(&mut self, ticks: u64, cx: &mut C) {
         if self.waits > 0 {
             self.waits -= 1;
@@ -106,13 +106,13 @@ impl CoordinatorTimeout {
         self.waits = 0;
     }
 
-    /// Whether this timer is the end of the time-out.
+    /// Whether this timer is the end of the timeout.
     pub(super) fn is_due(self, timer: Timer) -> bool {
         self.waits > 0 && timer == Timer { kind: COORDINATOR_TIMEOUT, token: self.serial.into() }
     }
 }
 
-/// The time-out of a starter among this many members with this backoff.
+/// The timeout of a starter among this many members with this backoff.
 pub(super) fn coordinator_timeout(size: u32, backoff: u64) -> u64 {
     (8 * u64::from(size)).saturating_mul(backoff.saturating_add(1))
 }

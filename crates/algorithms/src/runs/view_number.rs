@@ -24,7 +24,7 @@ impl ViewNumber {
     pub const FIRST: ViewNumber = ViewNumber { counter: 0, id: Id(0), incarnation: 0 };
 
     /// The node that took the number; `None` for the first.
-    pub fn taken_by(self) -> Option<Id> {
+    pub(crate) fn taken_by(self) -> Option<Id> {
         (self.counter > 0).then_some(self.id)
     }
 }

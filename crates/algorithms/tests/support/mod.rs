@@ -1,4 +1,4 @@
-//! A second implementation of the model, as plain as can be: rings only, one sorted list of happenings per tick. It
+//! A second implementation of the model, as plain as can be: rings only, one sorted list of events per tick. It
 //! knows nothing of the simulator, so that the two can be held against each other.
 
 // Every test file uses its own part of this.
@@ -175,7 +175,7 @@ enum Due {
     Crash,
     Start,
     /// By sender, then by its sending order.
-    Mail {
+    Message {
         sender: usize,
         number: usize,
     },
@@ -304,7 +304,7 @@ impl<'a, P: Protocol> Ring<'a, P> {
                 }
             }
             Due::Start => {}
-            Due::Mail { sender, number } => {
+            Due::Message { sender, number } => {
                 self.in_flight -= 1;
                 if self.up[at] {
                     self.outcome.quiescent = Some(self.now);
@@ -378,7 +378,7 @@ impl<'a, P: Protocol> Ring<'a, P> {
         }
         let number = self.log[at].len();
         self.log[at].push(Sent { port, to, message, again: false });
-        self.agenda.entry(arrival).or_default().push((to, Due::Mail { sender: at, number }));
+        self.agenda.entry(arrival).or_default().push((to, Due::Message { sender: at, number }));
     }
 
     /// Strikes the receiver of the lost message off, and sends all that it was sent since again.

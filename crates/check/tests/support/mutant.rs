@@ -82,19 +82,7 @@ pub(crate) fn apply<M, P: Protocol, C: Context<P>>(
     cx: &mut C,
 ) {
     for effect in effects {
-        match effect {
-            Effect::Send(port, message) => cx.send(port, wrap(message)),
-            Effect::SendAllBut(except, message) => cx.send_all_but(except, wrap(message)),
-            Effect::SendRange(ports, message) => cx.send_range(ports, wrap(message)),
-            Effect::SendDirect(to, message) => cx.send_direct(to, wrap(message)),
-            Effect::SendTo(member, message) => cx.send_to(member, wrap(message)),
-            Effect::SetTimer(after, timer) => cx.set_timer(after, timer),
-            Effect::Lead => cx.lead(),
-            Effect::Follow(leader) => cx.follow(leader),
-            Effect::Forget => cx.forget(),
-            Effect::Learn(fact) => cx.learn(fact),
-            Effect::Skip(port) => cx.skip(port),
-        }
+        cx.emit(effect.map(&wrap));
     }
 }
 

@@ -37,12 +37,12 @@ pub(crate) enum Command {
     Plot(Box<PlotArgs>),
     /// Measure the engine's speed against hand-written loops.
     Bench(BenchArgs),
-    /// Prints a shell completion script.
+    /// Print a shell completion script.
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Prints the manual page, in roff.
+    /// Print the manual page, in roff.
     Man {
         /// Prints the page of this command only.
         command: Option<String>,
@@ -98,7 +98,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, default_value_t = 5, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: u32,
     /// Number of threads to compare with one thread; 1 skips the comparison.
-    #[arg(long, default_value_t = 2, value_name = "N", value_parser = hustings_sim::parse::thread_count)]
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = super::read::read(super::read::thread_count))]
     pub(crate) threads: usize,
     /// Number of small elections (chang-roberts, 100 nodes) in a sweep [default: 200000, or none with WHAT].
     #[arg(long, value_name = "E", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]

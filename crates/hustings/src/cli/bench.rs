@@ -1,6 +1,6 @@
 //! `hustings bench`.
 
-use hustings_sim::parse::node_count;
+use hustings_sim::simulate::{ElectionSpec, Field};
 
 use super::args::{BenchArgs, Format};
 use super::console::{Console, Exit, Paint};
@@ -48,14 +48,16 @@ pub(crate) fn run(args: &BenchArgs, console: &mut Console<'_>) -> Result<Exit, F
 
 /// A size for rings and graphs.
 pub(crate) fn size(text: &str) -> Result<u32, String> {
-    const LEAST: u32 = Workload::MIN_NODES;
-    let size = node_count(text).map_err(|error| error.to_string())?;
-    if size < LEAST { Err(format!("{size} nodes are too few to measure; at least {LEAST}")) } else { Ok(size) }
+    const MIN: u32 = Workload::MIN_NODES;
+    let mut spec = ElectionSpec::default();
+    spec.set(Field::Nodes, text).map_err(|error| error.to_string())?;
+    let size = spec.nodes.unwrap_or_default();
+    if size < MIN { Err(format!("{size} nodes are too few to measure; at least {MIN}")) } else { Ok(size) }
 }
 
-/// A size for complete networks, whose mail grows with its square.
+/// A size for complete networks, whose number of messages grows with the square of its size.
 pub(crate) fn complete_size(text: &str) -> Result<u32, String> {
-    const MOST: u32 = 20_000;
+    const MAX: u32 = 20_000;
     let size = size(text)?;
-    if size > MOST { Err(format!("{size} nodes have too many links to measure; at most {MOST}")) } else { Ok(size) }
+    if size > MAX { Err(format!("{size} nodes have too many links to measure; at most {MAX}")) } else { Ok(size) }
 }

@@ -200,10 +200,10 @@ fn sweep_exit(error: &SweepError) -> (Exit, Option<String>) {
             (Exit::WrongUse, Some("--out DIR writes elsewhere, --force replaces it".to_string()))
         }
         SweepError::Unfinished { .. } => {
-            (Exit::WrongUse, Some("--resume goes on with it, --force begins anew".to_string()))
+            (Exit::WrongUse, Some("--resume continues it, --force starts over".to_string()))
         }
         SweepError::Foreign { .. } => {
-            (Exit::WrongUse, Some("--out DIR writes elsewhere, --force instead of --resume begins anew".to_string()))
+            (Exit::WrongUse, Some("--out DIR writes elsewhere, --force instead of --resume starts over".to_string()))
         }
         SweepError::File { .. } | SweepError::Busy { .. } | SweepError::Table(_) => (Exit::CouldNot, None),
     }

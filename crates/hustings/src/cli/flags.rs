@@ -99,7 +99,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag(
         Field::Topology,
         "topology",
-        "SHAPE",
+        "TOPOLOGY",
         Takes::Text,
         NODES,
         "Topology of the network: ring | complete | line | star | tree:K | grid:RxC | torus:RxC | hypercube:D | \

@@ -10,14 +10,13 @@ use hustings_papers::comparison::{
 };
 use hustings_papers::published::{self, Paper};
 use hustings_papers::report;
-use hustings_sim::parse;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use super::args::Format;
 use super::console::{Console, Exit, Paint, threads};
 use super::failure::Failure;
-use super::read::read;
+use super::read::{read, thread_count};
 
 const EXAMPLES: &str = "Examples:
   hustings papers                          lists the papers
@@ -43,7 +42,7 @@ pub(crate) struct PapersArgs {
     #[arg(long)]
     large: bool,
     /// The number of threads; it does not affect the results [default: one per core].
-    #[arg(long, value_name = "N", value_parser = read(parse::thread_count), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = read(thread_count), allow_negative_numbers = true)]
     threads: Option<usize>,
     /// The output format.
     #[arg(long, value_enum, default_value_t)]

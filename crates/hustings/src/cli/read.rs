@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use hustings_papers::plot::UnknownAxes;
 use hustings_sim::parse::ParseError;
+use hustings_sim::simulate::{ElectionSpec, Field};
 use hustings_text::quote;
 
 /// Parses the value of an option with a function of the library.
@@ -30,6 +31,13 @@ pub(crate) fn read<T, E: Explain>(read: fn(&str) -> Result<T, E>) -> Read<T, E> 
 /// A parser for an option that takes one of a few words, which completions offer.
 pub(crate) fn one_of<T, E: Explain>(words: &'static [&'static str], read: fn(&str) -> Result<T, E>) -> Read<T, E> {
     Read { read, words, marker: PhantomData }
+}
+
+/// A number of threads, as for `hustings sim`.
+pub(crate) fn thread_count(text: &str) -> Result<usize, ParseError> {
+    let mut spec = ElectionSpec::default();
+    spec.set(Field::Threads, text)?;
+    Ok(spec.threads)
 }
 
 /// An error about the value of an option.

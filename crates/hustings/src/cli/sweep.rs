@@ -10,14 +10,13 @@ use clap::Args;
 use hustings_elections::Catalogue;
 use hustings_papers::experiment::{Experiment, MAX_BYTES};
 use hustings_papers::sweep::{self, OpenSweep, Progress, StartMode, Store, SweepError};
-use hustings_sim::parse;
 use indicatif::{HumanDuration, ProgressBar};
 use serde_json::json;
 
 use super::args::Format;
 use super::console::{Console, Exit, threads};
 use super::failure::{Failure, warn};
-use super::read::read;
+use super::read::{read, thread_count};
 use super::signals::stop_flag;
 
 const EXAMPLES: &str = "Examples:
@@ -48,7 +47,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
     /// The number of threads; it does not affect the results [default: one per core].
-    #[arg(long, value_name = "N", value_parser = read(parse::thread_count), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = read(thread_count), allow_negative_numbers = true)]
     threads: Option<usize>,
     /// Continues an interrupted sweep.
     #[arg(long, conflicts_with = "force")]

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use message::DynMessage;
 pub(crate) use rank::ScenarioRank;
 use state::AnyState;
-pub use state::DynState;
+use state::DynState;
 
 /// A protocol of any type, with the ranks of its nodes.
 pub struct DynProtocol {

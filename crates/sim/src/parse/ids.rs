@@ -116,10 +116,8 @@ fn listed<T>(
         // The error carries one entry, not the whole file.
         let reader = Reader::new(piece, allowed);
         if items.len() as u64 == MAX_NODES {
-            return Err(reader.wrong(
-                Problem::TooGreat { piece: "the number of entries".into(), most: MAX_NODES.to_string() },
-                None,
-            ));
+            return Err(reader
+                .wrong(Problem::TooGreat { piece: "the number of entries".into(), max: MAX_NODES.to_string() }, None));
         }
         items.push(read(reader, piece)?);
     }

@@ -4,9 +4,9 @@
 //! allowed and, where there is one, the closest text that is allowed. Nothing here reads files, and all numbers and
 //! lists are bounded.
 
-mod cheats;
 mod faults;
 mod ids;
+mod node_cheat;
 mod settings;
 mod starts;
 
@@ -15,16 +15,15 @@ use std::str::FromStr;
 
 use hustings_text::{nearest, quote};
 
-pub use cheats::NodeCheat;
 pub use faults::{LinkFault, NodeFault, Partition, Repair};
 pub use ids::{Ids, Values, Votes};
 pub(crate) use ids::{numbers_in_file, values_in_file};
-pub(crate) use settings::{bandwidth, best, flag, probability, seed, tick};
-pub use settings::{node_count, thread_count};
+pub use node_cheat::NodeCheat;
+pub(crate) use settings::{bandwidth, best, flag, node_count, probability, seed, thread_count, tick};
 pub use starts::Starts;
 
 /// The maximum number of nodes of a scenario.
-pub const MAX_NODES: u64 = 100_000_000;
+pub(crate) const MAX_NODES: u64 = 100_000_000;
 
 /// The maximum tick.
 pub(crate) const MAX_TICK: u64 = 1_000_000_000_000;
@@ -62,14 +61,14 @@ pub enum Problem {
         /// The number.
         piece: String,
         /// The minimum.
-        least: String,
+        min: String,
     },
     /// A number above the maximum.
     TooGreat {
         /// The number.
         piece: String,
         /// The maximum.
-        most: String,
+        max: String,
     },
     /// A part without its second half.
     Lacks {
@@ -95,8 +94,8 @@ impl fmt::Display for Problem {
             Problem::Unknown(word) => write!(f, "`{}` is not known here", quote(word)),
             Problem::NotWhole(piece) => write!(f, "`{}` is not a whole number", quote(piece)),
             Problem::NotFinite(piece) => write!(f, "`{}` is not a finite number", quote(piece)),
-            Problem::TooSmall { piece, least } => write!(f, "`{}` is less than {least}", quote(piece)),
-            Problem::TooGreat { piece, most } => write!(f, "`{}` is more than {most}", quote(piece)),
+            Problem::TooSmall { piece, min } => write!(f, "`{}` is less than {min}", quote(piece)),
+            Problem::TooGreat { piece, max } => write!(f, "`{}` is more than {max}", quote(piece)),
             Problem::Lacks { piece, what } => write!(f, "`{}` lacks {what}", quote(piece)),
             Problem::Twice(piece) => write!(f, "`{}` is given twice", quote(piece)),
             Problem::Backwards(piece) => write!(f, "the range `{}` ends before it begins", quote(piece)),
@@ -147,19 +146,19 @@ impl<'a> Reader<'a> {
     }
 
     /// A whole number within bounds.
-    pub fn whole(self, piece: &str, least: u64, most: u64) -> Result<u64, ParseError> {
+    pub fn whole(self, piece: &str, min: u64, max: u64) -> Result<u64, ParseError> {
         if piece.is_empty() {
             return Err(self.wrong(Problem::Empty, None));
         }
         let digits = piece.bytes().all(|byte| byte.is_ascii_digit());
         match piece.parse::<u64>() {
-            Ok(number) if number < least => Err(self.too_small(piece, &least)),
-            Ok(number) if number > most => Err(self.too_great(piece, &most)),
+            Ok(number) if number < min => Err(self.too_small(piece, &min)),
+            Ok(number) if number > max => Err(self.too_great(piece, &max)),
             Ok(number) => Ok(number),
             // Only digits, and yet not a number: it does not fit.
-            Err(_) if digits => Err(self.too_great(piece, &most)),
+            Err(_) if digits => Err(self.too_great(piece, &max)),
             Err(_) if piece.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok()) => {
-                Err(self.too_small(piece, &least))
+                Err(self.too_small(piece, &min))
             }
             Err(_) => Err(self.wrong(Problem::NotWhole(piece.to_string()), None)),
         }
@@ -192,16 +191,16 @@ impl<'a> Reader<'a> {
         piece.split_once(sign).ok_or_else(|| self.wrong(Problem::Lacks { piece: piece.to_string(), what }, None))
     }
 
-    fn too_small(self, piece: &str, least: &impl ToString) -> ParseError {
-        let least = least.to_string();
-        let nearest = (piece == self.text).then(|| least.clone());
-        self.wrong(Problem::TooSmall { piece: piece.to_string(), least }, nearest)
+    fn too_small(self, piece: &str, min: &impl ToString) -> ParseError {
+        let min = min.to_string();
+        let nearest = (piece == self.text).then(|| min.clone());
+        self.wrong(Problem::TooSmall { piece: piece.to_string(), min }, nearest)
     }
 
-    fn too_great(self, piece: &str, most: &impl ToString) -> ParseError {
-        let most = most.to_string();
-        let nearest = (piece == self.text).then(|| most.clone());
-        self.wrong(Problem::TooGreat { piece: piece.to_string(), most }, nearest)
+    fn too_great(self, piece: &str, max: &impl ToString) -> ParseError {
+        let max = max.to_string();
+        let nearest = (piece == self.text).then(|| max.clone());
+        self.wrong(Problem::TooGreat { piece: piece.to_string(), max }, nearest)
     }
 }
 

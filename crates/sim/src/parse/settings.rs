@@ -23,14 +23,14 @@ impl FromStr for Delay {
             ("unit", Some(rest)) => Err(reader.unknown(&format!(":{rest}"), &[])),
             ("uniform", rest) => {
                 let rest = rest.ok_or_else(|| lacks("`:`, the least and the greatest delay"))?;
-                let (least, most) = reader.halves(rest, '-', "`-` and the greatest delay")?;
-                let (least, most) = (reader.whole(least, 1, MAX_DELAY)?, reader.whole(most, 1, MAX_DELAY)?);
-                if least > most {
+                let (min, max) = reader.halves(rest, '-', "`-` and the greatest delay")?;
+                let (min, max) = (reader.whole(min, 1, MAX_DELAY)?, reader.whole(max, 1, MAX_DELAY)?);
+                if min > max {
                     return Err(
-                        reader.wrong(Problem::Backwards(rest.to_string()), Some(format!("uniform:{most}-{least}")))
+                        reader.wrong(Problem::Backwards(rest.to_string()), Some(format!("uniform:{max}-{min}")))
                     );
                 }
-                Ok(Delay::Uniform(least, most))
+                Ok(Delay::Uniform(min, max))
             }
             ("exponential", rest) => {
                 let rest = rest.ok_or_else(|| lacks("`:` and the mean delay"))?;
@@ -146,12 +146,12 @@ pub(crate) fn bandwidth(text: &str) -> Result<u64, ParseError> {
 }
 
 /// A number of nodes.
-pub fn node_count(text: &str) -> Result<u32, ParseError> {
+pub(crate) fn node_count(text: &str) -> Result<u32, ParseError> {
     Reader::new(text, "a whole number from 1 to 100000000").whole(text, 1, MAX_NODES).map(|count| count as u32)
 }
 
 /// A number of threads.
-pub fn thread_count(text: &str) -> Result<usize, ParseError> {
+pub(crate) fn thread_count(text: &str) -> Result<usize, ParseError> {
     Reader::new(text, "a whole number from 1 to 256").whole(text, 1, 256).map(|count| count as usize)
 }
 

@@ -239,8 +239,8 @@ pub fn expected<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Option
     }
     let order = order_of_ids(scenario).unwrap_or_else(|| {
         let members = scenario.network.members() as usize;
-        let standings = erased::<A>(params, scenario).1;
-        standings[..members].iter().map(|standing| standing.order()).collect()
+        let ranks = erased::<A>(params, scenario).1;
+        ranks[..members].iter().map(|rank| rank.order()).collect()
     });
     let initiators: Vec<u32> = scenario.starts.iter().map(|start| start.at).collect();
     let network = &scenario.network;
@@ -252,9 +252,9 @@ pub fn expected<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Option
 /// matters because small elections take longer to prepare than to run.
 fn order_of_ids(scenario: &Scenario) -> Option<Vec<u32>> {
     let ids = &scenario.ids;
-    let (least, most) = (*ids.iter().min()?, *ids.iter().max()?);
-    let plain = scenario.values.is_none() && scenario.best == Best::Max && most - least == ids.len() as u64 - 1;
-    plain.then(|| ids.iter().map(|id| (id - least) as u32).collect())
+    let (min, max) = (*ids.iter().min()?, *ids.iter().max()?);
+    let plain = scenario.values.is_none() && scenario.best == Best::Max && max - min == ids.len() as u64 - 1;
+    plain.then(|| ids.iter().map(|id| (id - min) as u32).collect())
 }
 
 /// The parameters of an algorithm from `name=value` texts.

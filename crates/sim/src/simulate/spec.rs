@@ -32,7 +32,7 @@ pub struct ElectionSpec {
     pub initiators: Option<Starts>,
     /// How nodes notice that the leader is dead.
     pub notice: Notice,
-    /// Whether the algorithm runs anew in every view of nodes that can reach each other.
+    /// Whether the algorithm runs again in every view of nodes that can reach each other.
     pub runs: bool,
     /// Nodes that crash.
     pub crashes: Vec<NodeFault>,

@@ -32,7 +32,7 @@ struct Part {
 impl Part {
     fn checked(self) -> Result<Self, GraphError> {
         match self.error {
-            _ if self.links > MAX_LINKS => Err(GraphError::TooMany { links: self.links, most: MAX_LINKS }),
+            _ if self.links > MAX_LINKS => Err(GraphError::TooMany { links: self.links, max: MAX_LINKS }),
             Some(error) => Err(error),
             None => Ok(self),
         }

@@ -41,7 +41,7 @@ pub enum BuildError {
     },
     /// There would be more links than can be numbered.
     #[error(
-        "topology `{topology}` with {size} nodes has about {links} links; at most {most} are possible, with {nearest} nodes"
+        "topology `{topology}` with {size} nodes has about {links} links; at most {max} are possible, with {nearest} nodes"
     )]
     TooManyLinks {
         /// The topology.
@@ -51,7 +51,7 @@ pub enum BuildError {
         /// The number of links.
         links: u64,
         /// The maximum.
-        most: u64,
+        max: u64,
         /// The greatest size with so few.
         nearest: u32,
     },
@@ -89,7 +89,7 @@ impl Topology {
         self.build_in(Some(size), seed)
     }
 
-    /// The network in the size that the topology itself dictates; that of a file is its greatest position + 1. Fails for
+    /// The network in the size that the topology dictates; that of a file is its greatest position + 1. Fails for
     /// topologies that come in any size.
     pub(crate) fn build_in_own_size(&self, seed: u64) -> Result<Network, BuildError> {
         self.build_in(None, seed)
@@ -189,7 +189,7 @@ impl Topology {
             if self.expected_links(middle) <= MAX_LINKS { fits = middle } else { too_many = middle }
         }
         let topology = self.to_string();
-        Err(BuildError::TooManyLinks { topology, size, links, most: MAX_LINKS, nearest: fits })
+        Err(BuildError::TooManyLinks { topology, size, links, max: MAX_LINKS, nearest: fits })
     }
 
     /// About how many links there will be.

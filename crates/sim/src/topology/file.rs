@@ -31,12 +31,12 @@ pub enum FileError {
         reason: String,
     },
     /// It is too long.
-    #[error("{} is longer than {most} bytes, the most that a topology may have", path.display())]
+    #[error("{} is longer than {max} bytes, the most that a topology may have", path.display())]
     TooLong {
         /// The file.
         path: PathBuf,
         /// The number of bytes.
-        most: u64,
+        max: u64,
     },
     /// A line is wrong.
     #[error("{}, line {line}: `{text}`: {problem}", path.display())]
@@ -48,7 +48,7 @@ pub enum FileError {
         /// What it says.
         text: String,
         /// What is wrong with it.
-        problem: LineError,
+        problem: String,
     },
     /// There are no links in it.
     #[error("{} has no links; a topology has lines `u v` with two positions, numbered from 0", path.display())]
@@ -80,7 +80,7 @@ pub enum FileError {
 
 /// What is wrong with a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum LineError {
+enum LineError {
     /// It is not of the form.
     #[error("this is not `u v`, two positions (whole numbers from 0 to {}) with a space between", u32::MAX - 1)]
     NotALink,
@@ -108,8 +108,8 @@ pub(super) fn read(path: &Path, size: Option<u32>) -> Result<Listed, FileError> 
     read_bounded(path, size, MAX_BYTES)
 }
 
-fn read_bounded(path: &Path, size: Option<u32>, most: u64) -> Result<Listed, FileError> {
-    let mut links = read_links(path, size, most)?;
+fn read_bounded(path: &Path, size: Option<u32>, max: u64) -> Result<Listed, FileError> {
+    let mut links = read_links(path, size, max)?;
     links.sort_unstable();
     if let Some(pair) = links.windows(2).find(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1)) {
         let (from, to, line) = pair[1];
@@ -117,7 +117,7 @@ fn read_bounded(path: &Path, size: Option<u32>, most: u64) -> Result<Listed, Fil
             path: path.into(),
             line,
             text: format!("{from} {to}"),
-            problem: LineError::Twice(pair[0].2),
+            problem: LineError::Twice(pair[0].2).to_string(),
         });
     }
     let Some(last) = links.iter().map(|link| link.1).max() else {
@@ -128,16 +128,16 @@ fn read_bounded(path: &Path, size: Option<u32>, most: u64) -> Result<Listed, Fil
     Ok(Listed::new(size, links.into_iter().map(|(from, to, _)| (from, to)).collect()))
 }
 
-fn read_links(path: &Path, size: Option<u32>, most: u64) -> Result<Vec<NumberedLink>, FileError> {
+fn read_links(path: &Path, size: Option<u32>, max: u64) -> Result<Vec<NumberedLink>, FileError> {
     let unreadable = |error: std::io::Error| FileError::Unreadable { path: path.into(), reason: error.to_string() };
     // One byte more than allowed tells a file that is too long from one that just fits.
-    let mut reader = BufReader::new(File::open(path).map_err(unreadable)?.take(most + 1));
+    let mut reader = BufReader::new(File::open(path).map_err(unreadable)?.take(max + 1));
     let (mut links, mut buffer, mut bytes) = (Vec::new(), Vec::new(), 0);
     for line in 1u32.. {
         buffer.clear();
         bytes += reader.read_until(b'\n', &mut buffer).map_err(unreadable)? as u64;
-        if bytes > most {
-            return Err(FileError::TooLong { path: path.into(), most });
+        if bytes > max {
+            return Err(FileError::TooLong { path: path.into(), max });
         }
         if buffer.is_empty() {
             break;
@@ -145,7 +145,10 @@ fn read_links(path: &Path, size: Option<u32>, most: u64) -> Result<Vec<NumberedL
         match parse_line(&buffer, size) {
             Ok(Some((from, to))) => links.push((from.min(to), from.max(to), line)),
             Ok(None) => {}
-            Err(problem) => return Err(FileError::Line { path: path.into(), line, text: shown(&buffer), problem }),
+            Err(problem) => {
+                let (text, problem) = (shown(&buffer), problem.to_string());
+                return Err(FileError::Line { path: path.into(), line, text, problem });
+            }
         }
     }
     Ok(links)
@@ -197,7 +200,7 @@ fn check_connected(path: &Path, size: u32, links: &[NumberedLink]) -> Result<(),
 
 /// A position that cannot be reached from 0. Joins sets of positions, each named by its least.
 fn unreached(size: u32, links: &[NumberedLink]) -> Option<u32> {
-    fn least(sets: &mut [u32], mut at: u32) -> u32 {
+    fn min(sets: &mut [u32], mut at: u32) -> u32 {
         while sets[at as usize] != at {
             sets[at as usize] = sets[sets[at as usize] as usize];
             at = sets[at as usize];
@@ -206,10 +209,10 @@ fn unreached(size: u32, links: &[NumberedLink]) -> Option<u32> {
     }
     let mut sets: Vec<u32> = (0..size).collect();
     for &(from, to, _) in links {
-        let (from, to) = (least(&mut sets, from), least(&mut sets, to));
+        let (from, to) = (min(&mut sets, from), min(&mut sets, to));
         sets[from.max(to) as usize] = from.min(to);
     }
-    (0..size).find(|&at| least(&mut sets, at) != 0)
+    (0..size).find(|&at| min(&mut sets, at) != 0)
 }
 
 #[cfg(test)]

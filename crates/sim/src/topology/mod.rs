@@ -21,7 +21,7 @@ mod tests;
 use std::path::PathBuf;
 
 pub use build::BuildError;
-pub use file::{FileError, LineError};
+pub use file::FileError;
 use generator::Generator;
 use network::MAX_LINKS;
 pub use network::{Complete, Graph, GraphError, Network, Ring};

@@ -63,12 +63,12 @@ pub enum GraphError {
         to: u64,
     },
     /// More links than slots can be numbered.
-    #[error("{links} links are too many; at most {most}")]
+    #[error("{links} links are too many; at most {max}")]
     TooMany {
         /// The number given.
         links: u64,
         /// The maximum.
-        most: u64,
+        max: u64,
     },
     /// Not all nodes can reach each other.
     #[error("the graph is not connected: position {from} cannot reach position {to}")]
@@ -134,7 +134,7 @@ impl Graph {
 
     /// The number of positions.
     #[inline(always)]
-    pub fn size(&self) -> u32 {
+    pub(crate) fn size(&self) -> u32 {
         self.first.len() as u32 - 1
     }
 
@@ -163,7 +163,7 @@ impl Graph {
 
     /// A position's neighbours, ascending.
     #[inline(always)]
-    pub fn neighbours(&self, at: u32) -> &[u32] {
+    pub(crate) fn neighbours(&self, at: u32) -> &[u32] {
         &self.neighbours[self.first[at as usize] as usize..self.first[at as usize + 1] as usize]
     }
 

@@ -331,7 +331,7 @@ impl<R: BufRead> TraceFile<R> {
     }
 
     /// The next record, `None` after the last. The header names the algorithm whose messages these are.
-    pub fn record<M: Message>(&mut self) -> Result<Option<Record<M>>, FileError> {
+    pub(crate) fn record<M: Message>(&mut self) -> Result<Option<Record<M>>, FileError> {
         let line = self.line + 1;
         if !read_line(&mut self.reader, &mut self.buffer, line, self.limits)? {
             return Ok(None);

@@ -22,7 +22,7 @@ fn complete() -> Network {
 /// Everybody starts that is up then; this node goes down.
 fn without<A: Algorithm>(params: &A::Params, network: Network, (at, tick): (u32, u64), seed: u64) -> Outcome {
     let faults = vec![Fault { tick, what: FaultKind::Crash(at) }];
-    // What circles for ever need not do so for long.
+    // Messages that circulate forever need not do so for long.
     let mut scenario = Scenario { faults, seed, until: 1_000, ..Scenario::new(network).started_by_all() };
     scenario.starts.retain(|start| tick > 0 || start.at != at);
     simulate::<A>(params, &scenario)

@@ -25,7 +25,7 @@ fn is_right(outcome: &Outcome) -> bool {
 }
 
 /// McMaster: "Without rounds, the algorithm would be flawed (for non-FIFO channels)". Runs come to an end, with every
-/// message delivered, and nobody leads; a few go on for ever with a candidate that nobody takes for its own. None has
+/// message delivered, and nobody leads; a few go on forever with a candidate that nobody takes for its own. None has
 /// two leaders.
 #[test]
 fn without_rounds_and_without_order_a_run_may_end_with_nobody() {

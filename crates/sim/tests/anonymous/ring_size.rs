@@ -84,7 +84,7 @@ fn the_prediction_is_exact() {
         let chance = 0.5f64.powi(coins.len() as i32);
         all += chance;
         wrong += if size == 4 { 0.0 } else { chance };
-        // The next way: as in counting, the last coin that shows 0 shows 1, and those after it are tossed anew.
+        // The next way: as in counting, the last coin that shows 0 shows 1, and those after it are tossed again.
         while coins.pop_if(|coin| *coin == 1).is_some() {}
         match coins.last_mut() {
             Some(coin) => *coin = 1,

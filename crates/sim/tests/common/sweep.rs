@@ -189,7 +189,7 @@ impl Subject {
         let mut parts = Parts::of(&scenario.network).past_the_dead(scenario.runs);
         let outcome = general::run(&protocol, &ranks, &scenario, Some(&mut parts));
         let agreed = parts.check(&scenario.network, &scenario.ids);
-        let verdict = if outcome.hung { Err("mail circles for ever".to_string()) } else { agreed };
+        let verdict = if outcome.hung { Err("messages circulate forever".to_string()) } else { agreed };
         (outcome.time.quiescent.unwrap_or(0), verdict)
     }
 }

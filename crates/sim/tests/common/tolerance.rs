@@ -4,7 +4,7 @@ use hustings_algorithms::Initiators;
 
 use crate::common::sweep::{Case, Subject, Tally, splits};
 
-/// How long after the last fault everybody is started again. By then all time-outs are over.
+/// How long after the last fault everybody is started again. By then all timeouts are over.
 const LATER: u64 = 400;
 
 /// A case of the algorithm by itself, with what it needs to keep its promises.

@@ -6,7 +6,7 @@ use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, FaultKind, Notice, Scenario};
 use proptest::prelude::*;
 
-use super::{chosen, fault, greatest_down, is_settled, network, rough, run, start};
+use super::{chosen, fault, greatest_down, is_settled, network, run, start, with_faults};
 
 fn plain(scenario: &Scenario) -> Outcome {
     run::<Bully>(&[], scenario)
@@ -64,7 +64,7 @@ fn a_partition_during_the_election() {
     assert!(broken > 0, "nothing of this was a danger to the plain version");
 }
 
-/// Answers that come after the time-out: the plain version ends with several leaders, or with
+/// Answers that come after the timeout: the plain version ends with several leaders, or with
 /// nodes that name one that does not lead.
 #[test]
 fn slow_communication() {
@@ -122,7 +122,7 @@ proptest! {
     #![proptest_config(chosen(150))]
 
     #[test]
-    fn anything(scenario in rough(2)) {
+    fn anything(scenario in with_faults(2)) {
         let scenario = Scenario { until: 12_000, ..scenario };
         let outcome = adapted(&scenario);
         prop_assert!(is_settled(&scenario, &outcome), "{:?}", outcome);

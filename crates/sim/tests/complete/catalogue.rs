@@ -150,7 +150,7 @@ fn defaults() {
     defaults::<Invitation>();
 }
 
-/// A message of bully is a byte: the boards of the fast engine hold a place for one per link.
+/// A message of bully is a byte: the matrix mailbox of the fast engine reserves a place for one per link.
 #[test]
 fn small_messages_and_states() {
     fn sizes<A: Algorithm>() -> (usize, usize) {

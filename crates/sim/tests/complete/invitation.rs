@@ -4,7 +4,9 @@ use hustings_algorithms::complete::Invitation;
 use hustings_sim::scenario::{Delay, FaultKind, Notice, Scenario};
 use proptest::prelude::*;
 
-use super::{any_ids, chosen, detected, fault, greatest, is_settled, network, rough, run, start, times, with_ids};
+use super::{
+    any_ids, chosen, detected, fault, greatest, is_settled, network, run, start, times, with_faults, with_ids,
+};
 
 /// All up, the lowest starts: it calls, the greatest calls, all answer, the greatest invites, they accept, it is ready.
 #[test]
@@ -130,7 +132,7 @@ proptest! {
     #![proptest_config(chosen(150))]
 
     #[test]
-    fn anything(scenario in rough(3)) {
+    fn anything(scenario in with_faults(3)) {
         let scenario = Scenario { until: 20_000, ..scenario };
         let outcome = run::<Invitation>(&["period=20"], &scenario);
         prop_assert!(is_settled(&scenario, &outcome), "{:?}", outcome);

@@ -111,7 +111,7 @@ proptest::prop_compose! {
 
 proptest::prop_compose! {
     /// Partitions in up to so many parts, crashes, recoveries and delays, in any order, until tick 300; then time.
-    fn rough(parts: u32)(
+    fn with_faults(parts: u32)(
         ids in any_ids(2..7),
         parts in proptest::collection::btree_map(0..290u64, proptest::collection::vec(0..parts, 7), 0..4),
         turns in proptest::collection::vec(proptest::collection::btree_set(0..300u64, 0..3), 7),

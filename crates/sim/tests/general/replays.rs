@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hustings_protocol::{Effect, Event, Id, Loss, Message, NoticeKind, Port, Protocol, StartReason, Timer, TraceEvent};
-use hustings_sim::replay::{Replay, ReplayError, Setting, replay};
+use hustings_sim::replay::{ReplayError, Setting, replay};
 use hustings_sim::scenario::{Delay, FaultKind, Medium, Notice};
 use hustings_sim::trace::file::{FileError, Header, HeaderError, Limits, TraceFile, TraceWriter};
 use proptest::prelude::*;
@@ -127,11 +127,8 @@ proptest! {
         prop_assert_eq!(&network, &scenario.network);
         let setting = file.header().setting(&network);
         let ranks = ranks(&scenario);
-        let mut again = Replay::new(&gossip, &ranks, &setting).unwrap();
-        for record in file.records() {
-            again.step(record.unwrap()).unwrap();
-        }
-        prop_assert_eq!(again.finish(), outcome);
+        let records: Result<Vec<_>, _> = file.records().collect();
+        prop_assert_eq!(replay(&gossip, &ranks, &setting, records.unwrap()).unwrap(), outcome);
     }
 }
 

@@ -19,20 +19,8 @@ pub(crate) struct Scripted(pub(crate) fn(u32, &Event<TestMessage>) -> Effects);
 
 impl Scripted {
     fn act<C: Context<Self>>(&self, event: Event<TestMessage>, cx: &mut C) {
-        for deed in (self.0)(cx.index(), &event) {
-            match deed {
-                Effect::Send(port, word) => cx.send(port, word),
-                Effect::SendAllBut(except, word) => cx.send_all_but(except, word),
-                Effect::SendRange(ports, word) => cx.send_range(ports, word),
-                Effect::SendDirect(to, word) => cx.send_direct(to, word),
-                Effect::SendTo(member, word) => cx.send_to(member, word),
-                Effect::Learn(fact) => cx.learn(fact),
-                Effect::SetTimer(after, timer) => cx.set_timer(after, timer),
-                Effect::Lead => cx.lead(),
-                Effect::Follow(leader) => cx.follow(leader),
-                Effect::Forget => cx.forget(),
-                Effect::Skip(port) => cx.skip(port),
-            }
+        for effect in (self.0)(cx.index(), &event) {
+            cx.emit(effect);
         }
     }
 }

@@ -54,7 +54,7 @@ fn timers_end_with_their_node_and_with_the_run() {
     assert_eq!(fired(&watch(&protocol, &alone(faults)).1), []);
     let (outcome, records) = watch(&protocol, &Scenario { until: 17, ..alone(Vec::new()) });
     assert_eq!(fired(&records), [(15, 1), (16, 1), (17, 1)]);
-    assert!(!outcome.hung, "a timer is no mail");
+    assert!(!outcome.hung, "a timer is not a message");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! AEFA with probes and beacons: what it survives by itself.
 
 use crate::common::lookout::{QUIET, run, survives};
-use crate::graphs::rough::rough_runs;
+use crate::graphs::rough::faulty_runs;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::topology::{Network, Topology};
 use proptest::prelude::*;
@@ -71,7 +71,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2500, ..ProptestConfig::default() })]
 
     #[test]
-    fn anything_may_fail_for_a_while(scenario in rough_runs(2, 2 * QUIET)) {
+    fn anything_may_fail_for_a_while(scenario in faulty_runs(2, 2 * QUIET)) {
         let result = survives(&scenario);
         prop_assert!(result.is_ok(), "{result:?}");
     }

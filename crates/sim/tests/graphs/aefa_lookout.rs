@@ -156,7 +156,7 @@ proptest! {
         prop_assert_eq!((outcome.leaders, outcome.agreement, outcome.hung), (vec![size - 1], true, false));
     }
 
-    /// Nodes that come and go for ever, and messages that get lost, until they stop.
+    /// Nodes that come and go forever, and messages that get lost, until they stop.
     #[test]
     fn it_settles_after_hard_times(
         size in 2u32..12, more in 0u32..12, seed: u64, toggles in prop::collection::vec((0u32..12, 1u64..9), 5..40),

@@ -83,7 +83,7 @@ fn the_dead_do_not_win() {
 
 /// docs/model.md#start-signals: a start after the leader is gone holds another election.
 #[test]
-fn a_second_election_counts_anew() {
+fn a_second_election_counts_from_zero() {
     let votes = (0..6).map(|voter| (voter, 3)).collect();
     let faults = vec![Fault { tick: 40, what: FaultKind::Crash(3) }];
     let starts = vec![Start { at: 1, tick: 0 }, Start { at: 2, tick: 50 }];

@@ -8,7 +8,7 @@ use crate::common::waves::neighbours;
 
 /// Any number of crashes, recoveries, cuts and partitions, any sources, among `min_nodes` nodes or more; then quiet for
 /// so many ticks.
-pub(crate) fn rough_runs(min_nodes: u32, quiet: u64) -> impl Strategy<Value = Scenario> {
+pub(crate) fn faulty_runs(min_nodes: u32, quiet: u64) -> impl Strategy<Value = Scenario> {
     let fault = (0u8..6, 0u32..64, 0u32..64, 1u64..160);
     let graph = (min_nodes..14, 0u32..16, any::<u64>());
     let starts = prop::collection::vec((0u32..64, 0u64..40), 1..4);

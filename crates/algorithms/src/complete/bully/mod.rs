@@ -24,7 +24,7 @@
 //!   election. Two leaders that hear of each other become one: a greater leader is always accepted, a lower one starts
 //!   an election.
 //! - An `ok` that comes too late makes a winner step down. A leader that was given up and is heard again is followed
-//!   again. Each time-out that proves too short doubles.
+//!   again. Each timeout that proves too short doubles.
 //!
 //! Specified in `docs/model.md#bully`.
 
@@ -80,7 +80,7 @@ impl ParamValue for Recovery {
 }
 
 crate::choices! {
-    /// Whether time-outs may be too short.
+    /// Whether timeouts may be too short.
     pub enum Adapt {
         /// They are long enough.
         Off = "off",

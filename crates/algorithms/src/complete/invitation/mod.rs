@@ -2,7 +2,7 @@
 //! leader.
 //!
 //! - **Source**: H. Garcia-Molina, 1982; Adams, §5.1 ("if it has a higher ID it invites the other node(s)").
-//! - **Needs** that every node knows all ranks. No bound on delays: `T` and `M` are first guesses, and time-outs that
+//! - **Needs** that every node knows all ranks. No bound on delays: `T` and `M` are first guesses, and timeouts that
 //!   prove too short double.
 //! - **Guarantees** that each node is in a group whose leader it names, and that groups which can reach each other
 //!   become one under the greatest live node. Partitions are noticed only with a `period`.

@@ -147,7 +147,7 @@ pub struct Diffusion<R, A> {
 
 impl<R: Rank, A: Aggregate<R>> Diffusion<R, A> {
     /// Timers of an outer algorithm use kinds from this one on, not counting the periodic bit.
-    pub const TIMERS: u8 = 2;
+    pub(crate) const TIMERS: u8 = 2;
 
     /// A computation with this aggregate and without fault detection.
     pub const fn new(aggregate: A) -> Self {

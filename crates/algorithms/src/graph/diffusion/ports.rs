@@ -28,17 +28,17 @@ const BITS: u32 = u64::BITS;
 
 impl Ports {
     /// The empty set.
-    pub const NONE: Ports = Ports(Words::Few(0));
+    pub(crate) const NONE: Ports = Ports(Words::Few(0));
 
     /// All ports of a node with this degree.
     #[inline(always)]
-    pub fn all(degree: u32) -> Self {
+    pub(crate) fn all(degree: u32) -> Self {
         if degree <= BITS { Ports(Words::Few(first_bits(degree))) } else { Ports(Words::Many(many(degree))) }
     }
 
     /// All ports but one.
     #[inline(always)]
-    pub fn all_but(degree: u32, except: Port) -> Self {
+    pub(crate) fn all_but(degree: u32, except: Port) -> Self {
         let mut ports = Ports::all(degree);
         ports.remove(except);
         ports
@@ -46,7 +46,7 @@ impl Ports {
 
     /// Whether the set is empty.
     #[inline(always)]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         match &self.0 {
             Words::Few(bits) => *bits == 0,
             Words::Many(many) => many.count == 0,
@@ -55,7 +55,7 @@ impl Ports {
 
     /// Whether the set contains a port.
     #[inline(always)]
-    pub fn contains(&self, port: Port) -> bool {
+    pub(crate) fn contains(&self, port: Port) -> bool {
         match &self.0 {
             Words::Few(bits) => port.0 < BITS && bits >> port.0 & 1 != 0,
             Words::Many(many) => many.words.get(word_of(port)).is_some_and(|word| word & bit_of(port) != 0),
@@ -64,7 +64,7 @@ impl Ports {
 
     /// Removes a port; returns whether it was in the set.
     #[inline(always)]
-    pub fn remove(&mut self, port: Port) -> bool {
+    pub(crate) fn remove(&mut self, port: Port) -> bool {
         match &mut self.0 {
             Words::Few(bits) => {
                 let bit = if port.0 < BITS { bit_of(port) } else { 0 };
@@ -77,7 +77,7 @@ impl Ports {
     }
 
     /// Adds a port.
-    pub fn insert(&mut self, port: Port) {
+    pub(crate) fn insert(&mut self, port: Port) {
         match &mut self.0 {
             Words::Few(bits) if port.0 < BITS => *bits |= bit_of(port),
             Words::Few(bits) => {
@@ -90,7 +90,7 @@ impl Ports {
     }
 
     /// The ports in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = Port> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Port> + '_ {
         let words = match &self.0 {
             Words::Few(bits) => core::slice::from_ref(bits),
             Words::Many(many) => &many.words,

@@ -6,7 +6,12 @@ use super::{Aggregate, Diffusion, Message, Ports, Progress, State};
 
 impl<R: Rank, A: Aggregate<R>> Diffusion<R, A> {
     /// Makes this node the leader under the given counter, which must be greater than that of its current computation.
-    pub fn spread_at<C: Context<Self>>(&self, state: &mut State<R, A::Value>, counter: u32, cx: &mut C) -> Progress {
+    pub(crate) fn spread_at<C: Context<Self>>(
+        &self,
+        state: &mut State<R, A::Value>,
+        counter: u32,
+        cx: &mut C,
+    ) -> Progress {
         let nothing = self.aggregate.nothing(cx.rank());
         self.spread_after(state, counter.wrapping_sub(1), nothing, cx)
     }

@@ -139,7 +139,7 @@ impl<R: Rank, V> State<R, V> {
     }
 
     /// The leader announced by the last finished election, possibly this node. `None` during an election.
-    pub fn leader(&self) -> Option<R> {
+    pub(crate) fn leader(&self) -> Option<R> {
         match self.part.as_ref()?.purpose {
             Purpose::Elect(_) => None,
             Purpose::Lead(leader) => Some(leader),
@@ -147,7 +147,7 @@ impl<R: Rank, V> State<R, V> {
     }
 
     /// Whether the node takes part in an election that it does not know to be over.
-    pub fn is_electing(&self) -> bool {
+    pub(crate) fn is_electing(&self) -> bool {
         self.part.as_ref().is_some_and(|part| !part.purpose.leads())
     }
 
@@ -165,7 +165,7 @@ impl<R: Rank, V> State<R, V> {
     }
 
     /// The parent of this node in the tree of the computation.
-    pub fn parent(&self) -> Option<Port> {
+    pub(crate) fn parent(&self) -> Option<Port> {
         self.part.as_ref().filter(|part| part.parent < PROXY).map(|part| Port(part.parent))
     }
 
@@ -174,7 +174,7 @@ impl<R: Rank, V> State<R, V> {
     }
 
     /// The counter of the latest known computation.
-    pub fn counter(&self) -> u32 {
+    pub(crate) fn counter(&self) -> u32 {
         self.part.as_ref().map_or(0, |part| part.counter)
     }
 
@@ -196,7 +196,7 @@ pub struct Progress(u8);
 
 impl Progress {
     /// Nothing.
-    pub const NONE: Progress = Progress(0);
+    pub(crate) const NONE: Progress = Progress(0);
     /// The node joined or started an election.
     pub const ELECTING: Progress = Progress(1);
     /// The election of this source has ended; its result is available and the winner was notified.

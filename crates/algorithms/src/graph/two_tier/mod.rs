@@ -97,9 +97,9 @@ pub struct Rules<R> {
     subordinates: usize,
     bytes: usize,
     noticing: usize,
-    /// The time-out for an answer.
+    /// The timeout for an answer.
     answer_timeout: u64,
-    /// The time-out for the announcement of a new leader.
+    /// The timeout for the announcement of a new leader.
     announcement: u64,
 }
 

@@ -21,13 +21,6 @@ pub struct State<R: Rank> {
     silent_winner: SilentWinner,
 }
 
-impl<R: Rank> State<R> {
-    /// The members of the clique that the node belongs to.
-    pub fn membership(&self) -> Option<&Membership<R>> {
-        self.clique.as_ref().map(|clique| &**clique.membership())
-    }
-}
-
 impl<R: Rank> Rules<R> {
     /// The kind of the clique's timers.
     pub(super) const TIMER: u8 = Inner::<R>::TIMERS;

@@ -71,14 +71,14 @@ impl Canvas {
         let mut canvas = Canvas { cells: vec![vec![(' ', None); columns as usize]; rows as usize], radius };
         let dots = nodes * 4;
         for dot in 0..dots {
-            let (row, column) = canvas.spot(f64::from(dot) / f64::from(dots));
+            let (row, column) = canvas.cell(f64::from(dot) / f64::from(dots));
             canvas.put(row, column, '·', Some(Paint::Faint));
         }
         canvas
     }
 
     /// The cell at a fraction of the circle, clockwise from the top.
-    fn spot(&self, turn: f64) -> (usize, usize) {
+    fn cell(&self, turn: f64) -> (usize, usize) {
         let (sine, cosine) = (turn * TAU).sin_cos();
         let row = (self.radius - self.radius * cosine).round();
         let column = (MARGIN + 2.0 * self.radius + 2.0 * self.radius * sine).round();
@@ -92,7 +92,7 @@ impl Canvas {
     }
 
     fn place(&mut self, turn: f64, name: &str, paint: Option<Paint>) {
-        let (row, centre) = self.spot(turn);
+        let (row, centre) = self.cell(turn);
         let left = centre.saturating_sub(name.chars().count() / 2);
         for (offset, sign) in name.chars().enumerate() {
             self.put(row, left + offset, sign, paint);

@@ -1,6 +1,6 @@
 //! Cut links and partitions.
 //!
-//! A message along a link is lost if the link is blocked when it arrives, or was blocked anew while it was in flight. A
+//! A message along a link is lost if the link is blocked when it arrives, or became blocked while it was in flight. A
 //! message sent while the link was blocked arrives if the link heals in time. A message sent by id is lost if no path
 //! of unblocked links leads to its receiver when it arrives: see `reachability`. A new partition replaces the previous
 //! one.

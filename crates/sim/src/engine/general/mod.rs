@@ -196,7 +196,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
         let routing = RoutingTable::new(&scenario.network);
         let can_be_down =
             |fault: &Fault| matches!(fault.what, FaultKind::Crash(_) | FaultKind::Join(_) | FaultKind::Retire(_));
-        let keeps_mail = routing.is_ring() && faults.iter().any(can_be_down);
+        let retransmits = routing.is_ring() && faults.iter().any(can_be_down);
         Engine {
             protocol,
             scenario,
@@ -219,7 +219,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             link_faults: LinkFaults::default(),
             components: None,
             notifier,
-            retransmit_buffer: if keeps_mail { RetransmitBuffer::on(size) } else { RetransmitBuffer::off() },
+            retransmit_buffer: if retransmits { RetransmitBuffer::on(size) } else { RetransmitBuffer::off() },
             returned: Vec::new(),
             timers: Calendar::new(),
             retired: Vec::new(),

@@ -94,8 +94,8 @@ fn a_winner_that_does_not_answer_twice_is_not_believed_in() {
     }
 }
 
-/// The same in runs, where the lie is about somebody outside the view: mail to it comes back. Guards against a view
-/// that waits for it for ever.
+/// The same in runs, where the lie is about somebody outside the view: messages to it come back. Guards against a view
+/// that waits for it forever.
 #[test]
 fn a_winner_outside_the_view_is_not_believed_in() {
     for size in [5, 12] {
@@ -115,8 +115,8 @@ fn a_winner_outside_the_view_is_not_believed_in() {
     }
 }
 
-/// The lie is about somebody who is up, but out of reach: no mail to it comes back, but who is gone is known when the
-/// election ends. Guards against elections for ever.
+/// The false rank is that of a node that is up but out of reach: no message to it comes back, but the election reveals
+/// that it is gone. Guards against endless elections.
 #[test]
 fn a_winner_that_is_out_of_reach_is_not_believed_in() {
     let careful = params(&[("subordinates", "2"), ("probe", "25"), ("beacon", "25")]);

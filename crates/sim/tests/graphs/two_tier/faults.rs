@@ -10,7 +10,7 @@ use proptest::test_runner::RngSeed;
 
 use super::*;
 use crate::common::parts::Parts;
-use crate::graphs::rough::rough_runs;
+use crate::graphs::rough::faulty_runs;
 
 /// How long everything takes to settle after the last fault: beacons missed, probes and invitations unanswered.
 const QUIET: u64 = 600;
@@ -129,7 +129,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
 
     #[test]
-    fn anything_may_fail_for_a_while(scenario in rough_runs(3, 3 * QUIET), s in 0u64..4, choice in 0usize..3) {
+    fn anything_may_fail_for_a_while(scenario in faulty_runs(3, 3 * QUIET), s in 0u64..4, choice in 0usize..3) {
         let choice = ["neighbours", "best", "random"][choice];
         let params = params(&[("probe", "4"), ("beacon", "6"), ("choice", choice), ("subordinates", &s.to_string())]);
         let result = survives(&params, &scenario);
