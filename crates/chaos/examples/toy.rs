@@ -183,7 +183,8 @@ impl Node {
             }
             Some((token, asked)) if stays && !asked => {
                 grant.until = now + LEASE;
-                client.send(&Reply::Renewed(self.lease(&office, token, grant.until)));
+                let held = self.lease(&office, token, grant.until);
+                client.send(&Reply::Renewed { from: held.deadline - held.lease });
             }
             Some((token, false)) => {
                 client.held = Some((token, true));
@@ -214,7 +215,8 @@ impl Node {
     fn lease(&self, office: &str, token: u64, until: u64) -> Lease {
         let real = i128::from(until - MARGIN);
         let deadline = Timestamp((real + real * i128::from(self.ppm) / 1_000_000) as u64);
-        Lease { office: office.to_string(), token, deadline }
+        let (lease, stop) = (Duration::from_nanos(LEASE), Duration::ZERO);
+        Lease { office: office.to_string(), token, deadline, lease, stop }
     }
 
     fn status(&self) -> Status {

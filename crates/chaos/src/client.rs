@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hustings_cluster::api::{Lease, Reply, Request};
+use hustings_cluster::clock::Timestamp;
 use hustings_cluster::config::Mode;
 
 use crate::clock::{self, HostClock, MILLISECOND};
@@ -79,6 +80,8 @@ struct Tenure {
     token: u64,
     /// On the machine's clock.
     deadline: u64,
+    /// How long the lease lasts after a renewal.
+    lease: Duration,
     writes_at: u64,
     /// When it stops, if it was asked to.
     stops_at: Option<u64>,
@@ -229,7 +232,7 @@ impl<'a> Session<'a> {
                 self.away_until = if campaigned { Some(now + 100 * MILLISECOND) } else { self.away_until };
             }
             Reply::Held(lease) if self.wants_office() => self.handle_held(&lease, now),
-            Reply::Renewed(lease) if self.wants_office() => self.handle_renewed(&lease, now),
+            Reply::Renewed { from } if self.wants_office() => self.handle_renewed(from, now),
             Reply::Stop { token, .. } => match &mut self.tenure {
                 Some(tenure) if tenure.token == token => {
                     tenure.stops_at = Some(now + self.spec.rng.below(MAX_STOP_TIME));
@@ -253,7 +256,7 @@ impl<'a> Session<'a> {
     fn handle_held(&mut self, lease: &Lease, now: u64) {
         self.end("replaced");
         let deadline = self.spec.clock.real(lease.deadline.0);
-        self.tenure = Some(Tenure { token: lease.token, deadline, writes_at: now, stops_at: None });
+        self.tenure = Some(Tenure { token: lease.token, deadline, lease: lease.lease, writes_at: now, stops_at: None });
         self.shared.recorder.record(&Event::Acquired {
             node: self.spec.node.clone(),
             client: self.name.clone(),
@@ -265,16 +268,14 @@ impl<'a> Session<'a> {
         });
     }
 
-    fn handle_renewed(&mut self, lease: &Lease, now: u64) {
-        let Some(tenure) = &mut self.tenure else { return };
-        let deadline = self.spec.clock.real(lease.deadline.0);
-        if tenure.token == lease.token {
-            tenure.deadline = tenure.deadline.max(deadline);
-        }
+    fn handle_renewed(&mut self, from: Timestamp, now: u64) {
+        let Some(tenure) = self.tenure.as_mut().filter(|tenure| tenure.stops_at.is_none()) else { return };
+        let deadline = self.spec.clock.real((from + tenure.lease).0);
+        tenure.deadline = tenure.deadline.max(deadline);
         self.shared.recorder.record(&Event::Renewed {
             client: self.name.clone(),
-            office: lease.office.clone(),
-            token: lease.token,
+            office: self.spec.office.clone(),
+            token: tenure.token,
             at: now,
             deadline,
         });

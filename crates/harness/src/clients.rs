@@ -155,11 +155,23 @@ impl Clients {
 /// Forwards what a client is told until its connection or the receiver is gone.
 fn forward(connection: &mut Client, node: usize, client: usize, notices: &Sender<Notice>) {
     let send = |kind| notices.send(Notice { node, client, at: Clock::new().now(), kind }).is_ok();
+    // The lease that is renewed: its token and length.
+    let mut lease = None;
     while let Ok(reply) = connection.recv(None) {
         let has_receiver = match reply {
-            Reply::Held(lease) | Reply::Renewed(lease) => send(NoticeKind::Held(lease.token, lease.deadline)),
-            Reply::Lost { token, .. } => send(NoticeKind::Lost(token)),
+            Reply::Held(held) => {
+                lease = Some((held.token, held.lease));
+                send(NoticeKind::Held(held.token, held.deadline))
+            }
+            Reply::Renewed { from } => {
+                lease.is_none_or(|(token, length)| send(NoticeKind::Held(token, from + length)))
+            }
+            Reply::Lost { token, .. } => {
+                lease = None;
+                send(NoticeKind::Lost(token))
+            }
             Reply::Stop { office, token, .. } => {
+                lease = None;
                 send(NoticeKind::Stopped(token)) && connection.send(&Request::Stopped { office, token }).is_ok()
             }
             _ => true,

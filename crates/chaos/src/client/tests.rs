@@ -5,7 +5,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use hustings_cluster::api::ChangeReason;
-use hustings_cluster::clock::Timestamp;
 
 use super::*;
 use crate::history::{self, Recorder};
@@ -92,7 +91,8 @@ impl Node {
 }
 
 fn lease(token: u64, deadline: u64) -> Lease {
-    Lease { office: OFFICE.to_string(), token, deadline: Timestamp(deadline) }
+    let (deadline, lease, stop) = (Timestamp(deadline), Duration::from_secs(1), Duration::ZERO);
+    Lease { office: OFFICE.to_string(), token, deadline, lease, stop }
 }
 
 fn names(events: &[Event]) -> Vec<String> {
@@ -111,7 +111,7 @@ fn acquires_renews_stops_when_asked_and_confirms() {
     let mut node = fixture.accept();
     let late = clock::now() + 60_000 * MILLISECOND;
     node.send(&Reply::Held(lease(5, late)));
-    node.send(&Reply::Renewed(lease(5, late + 1)));
+    node.send(&Reply::Renewed { from: Timestamp(late + 1) - Duration::from_secs(1) });
     node.send(&Reply::Stop { office: OFFICE.to_string(), token: 5, reason: ChangeReason::Preempted });
     assert_eq!(node.receive(), Request::Stopped { office: OFFICE.to_string(), token: 5 });
     let recorded = names(&fixture.wait_for(|events| events.len() == 3));

@@ -1,5 +1,7 @@
 //! The requests and replies of the node's Unix socket.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -117,8 +119,13 @@ pub enum Reply {
     },
     /// The program holds the office from now on.
     Held(Lease),
-    /// The lease was renewed: the program may work until the new deadline.
-    Renewed(Lease),
+    /// All leases of the program were renewed, except those that it was told to stop: each now lasts for its own length
+    /// ([`Lease::lease`]) from this time.
+    Renewed {
+        /// The time, in nanoseconds of this host's `CLOCK_BOOTTIME`.
+        #[serde(rename = "from_boottime_ns")]
+        from: Timestamp,
+    },
     /// The program must stop its work and send [`Request::Stopped`]. Its deadline still applies.
     Stop {
         /// The name of the office.
@@ -160,6 +167,27 @@ pub struct Lease {
     /// The time by which the program must have stopped, in nanoseconds of this host's `CLOCK_BOOTTIME`.
     #[serde(rename = "deadline_boottime_ns")]
     pub deadline: Timestamp,
+    /// How long the lease lasts after a renewal.
+    #[serde(rename = "lease_ns", with = "nanoseconds")]
+    pub lease: Duration,
+    /// How long before the deadline the program must begin to stop.
+    #[serde(rename = "stop_ns", with = "nanoseconds")]
+    pub stop: Duration,
+}
+
+/// A duration as a number of nanoseconds.
+mod nanoseconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_nanos)
+    }
 }
 
 /// The holder of an office, as far as the node knows.

@@ -99,6 +99,8 @@ pub(super) struct MemberDocument {
 pub(super) struct PolicyDocument {
     pub(super) mode: Option<Mode>,
     pub(super) preempt: Option<PreemptDocument>,
+    pub(super) lease: Option<Text>,
+    pub(super) stop: Option<Text>,
 }
 
 /// `[[office]]`.
@@ -108,6 +110,8 @@ pub(super) struct OfficeDocument {
     pub(super) name: String,
     pub(super) mode: Option<Mode>,
     pub(super) preempt: Option<PreemptDocument>,
+    pub(super) lease: Option<Text>,
+    pub(super) stop: Option<Text>,
 }
 
 /// `[health]`.

@@ -21,7 +21,7 @@ use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
 
 use crate::member::Member;
-use crate::timing::Timing;
+use crate::timing::{LeaseTerms, Timing};
 
 pub use crate::election::{AlgorithmConfig, Algorithms};
 pub use crate::identity::IssueError;
@@ -101,6 +101,17 @@ pub struct Policy {
     pub mode: Mode,
     /// Whether a higher-ranked member takes the office from a live holder.
     pub preempt: Preempt,
+    /// How long the office is leased; `timing.lease` if absent.
+    pub lease: Option<Duration>,
+    /// How long its holder needs to stop; `timing.stop` if absent.
+    pub stop: Option<Duration>,
+}
+
+impl Policy {
+    /// The terms of the office's leases.
+    pub fn terms(&self, timing: &Timing) -> LeaseTerms {
+        LeaseTerms { lease: self.lease.unwrap_or(timing.lease), stop: self.stop.unwrap_or(timing.stop) }
+    }
 }
 
 /// What happens when the holder of an office fails.

@@ -112,7 +112,9 @@ fn config(file: Document, folder: &Path, algorithms: Option<&Algorithms>) -> Res
         Some(text) => address(text.place("listen"), &text.text)?,
         None => own.address.clone(),
     };
-    let default_policy = policy("office-default", &file.office_default, Policy::default())?;
+    let timing = timing(&file.timing)?;
+    timing.check()?;
+    let default_policy = policy("office-default", &file.office_default, Policy::default(), &timing)?;
     let mut offices = Vec::new();
     if file.offices.len() > MAX_OFFICES {
         return Err(invalid(
@@ -124,12 +126,10 @@ fn config(file: Document, folder: &Path, algorithms: Option<&Algorithms>) -> Res
     for (index, office) in file.offices.into_iter().enumerate() {
         let place = format!("office {}", index + 1);
         let name = name(&format!("{place}: name"), &office.name)?;
-        let given = PolicyDocument { mode: office.mode, preempt: office.preempt };
-        offices.push((name, policy(&place, &given, default_policy)?));
+        let given = PolicyDocument { mode: office.mode, preempt: office.preempt, lease: office.lease, stop: office.stop };
+        offices.push((name, policy(&place, &given, default_policy, &timing)?));
     }
     unique("office: name", offices.iter().map(|(name, _)| name.as_str()))?;
-    let timing = timing(&file.timing)?;
-    timing.check()?;
     Ok(Config {
         cluster,
         node: own.id,
@@ -270,7 +270,12 @@ pub(super) fn timing(given: &TimingDocument) -> Result<Timing, ConfigError> {
     })
 }
 
-fn policy(place: &str, given: &PolicyDocument, default: Policy) -> Result<Policy, ConfigError> {
+fn policy(
+    place: &str,
+    given: &PolicyDocument,
+    default: Policy,
+    timing: &Timing,
+) -> Result<Policy, ConfigError> {
     let preempt = match &given.preempt {
         None => default.preempt,
         Some(PreemptDocument::Never) => Preempt::Never,
@@ -279,7 +284,18 @@ fn policy(place: &str, given: &PolicyDocument, default: Policy) -> Result<Policy
             Preempt::BetterAfter(duration(&format!("{place}: preempt.better-after"), text)?)
         }
     };
-    Ok(Policy { mode: given.mode.unwrap_or(default.mode), preempt })
+    let time = |key: &str, text: &Option<Text>| {
+        text.as_ref().map(|text| duration(&format!("{place}: {key}"), text)).transpose()
+    };
+    let lease = time("lease", &given.lease)?.or(default.lease);
+    let stop = time("stop", &given.stop)?.or(default.stop);
+    let policy = Policy { mode: given.mode.unwrap_or(default.mode), preempt, lease, stop };
+    // The rules are those of `[timing]`, with the office's own lease and stop.
+    if let Err(problem) = timing.with_terms(policy.terms(timing)).check() {
+        let given = given.lease.as_ref().or(given.stop.as_ref()).map_or("", |text| &text.text);
+        return Err(invalid(format!("{place}: lease, stop"), given, problem.to_string().replace("timing.", "")));
+    }
+    Ok(policy)
 }
 
 fn health(given: HealthDocument) -> Result<Health, ConfigError> {

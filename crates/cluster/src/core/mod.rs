@@ -5,62 +5,62 @@
 //! out in order. The caller also calls [`Core::handle_timeout`] at the time that [`Core::poll_timeout`] returns. The
 //! same type runs in a real process and, many at a time, in tests that control every message, disk and clock.
 //!
-//! - `detector`, `peers`: which members are up.
-//! - `elections`: who *should* lead. An algorithm of the catalogue runs among the candidates that are up.
-//! - `consensus`: the arbiter's replicated log (Raft); [`table`]: the state machine that the log drives.
-//! - `lease_rounds`: what heartbeats prove, and until when a holder may act.
-//! - `grants`: who *may* lead, decided by the arbiter's leader; `handover`: how an office moves away from a live
-//!   holder; `arbiter_none`: what replaces both in a cluster without an arbiter.
-//! - `local_leases`: what this node holds, and for which client.
-//! - `requests`: what clients and operators ask for; `status`: what they are shown; `read_index`: how a node makes sure
-//!   that what it shows is current.
-//! - `start`: the initial state; `reconcile`: the re-evaluation after every event.
+//! The core owns a handful of parts. Each is a state machine of its own, with private state, inputs (`handle_*`) and
+//! outputs (`poll_*`, `take_*`). What passes between them is values; [`turn`] is the one place where that happens, and
+//! documents the order.
+//!
+//! - [`liveness`]: which members are up, and the view that elections use.
+//! - [`elections`]: who *should* lead. An algorithm of the catalogue runs among the candidates that are up.
+//! - [`claims`]: the offices that this node was elected for and does not hold.
+//! - [`arbiter`]: who *may* lead: the table of offices, leases, the coordinator, linearizable reads. There is one
+//!   implementation per file or folder: `raft`, `none`.
+//! - [`coordinator`]: what the coordinator decides: grants and handovers.
+//! - [`local_leases`]: what this node holds, and for which client.
+//! - [`requests`]: what clients and operators ask for, and what they are shown.
+//!
+//! [`table`] is the state that the arbiter replicates; [`settings`] is what never changes; [`context`] is what a part may
+//! read and send while it handles an input.
 
-mod arbiter_none;
-mod consensus;
-mod detector;
+pub mod arbiter;
+mod claims;
+pub mod context;
+mod coordinator;
 mod elections;
-mod grants;
-mod handover;
-mod lease_rounds;
+pub mod liveness;
 mod local_leases;
-mod peers;
-mod read_index;
-mod reconcile;
 mod requests;
-mod start;
-mod status;
+mod settings;
 pub mod table;
+mod turn;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
 use hustings_protocol::Id;
 
-use self::consensus::{Consensus, Ready};
+use self::arbiter::Arbiter;
+use self::claims::Claims;
+use self::context::Outbox;
+use self::coordinator::Coordinator;
 use self::elections::Elections;
-use self::grants::Grants;
-use self::lease_rounds::LeaseRounds;
+use self::liveness::Liveness;
 use self::local_leases::LocalLeases;
-use self::peers::Peer;
-use self::read_index::ReadIndex;
-use self::start::Settings;
-pub use self::start::Setup;
-use self::table::Table;
-use crate::api::{ChangeReason, Reply, Request};
+use self::requests::Requests;
+use self::settings::Settings;
+pub use self::settings::Setup;
+use self::table::OfficeName;
+use crate::api::{Reply, Request};
 use crate::clock::Timestamp;
+use crate::election::SharedState;
 use crate::member::Member;
 use crate::store::Write;
-use crate::wire::{Candidacy, Claim, Message};
+use crate::wire::Message;
 
 /// The office that every elector is a candidate for.
 pub(crate) const LEADER: &str = "leader";
 /// When the core is called later than it asked for by more than this, the process was paused. It then does not hold the
 /// silence of its peers against them.
 const PAUSE_THRESHOLD: Duration = Duration::from_millis(40);
-/// How long a node that has just connected to a quorum waits for a heartbeat of an existing leader before it campaigns.
-const FIRST_CAMPAIGN_DELAY: Duration = Duration::from_millis(30);
 
 /// Identifies a client's connection to this node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -84,7 +84,7 @@ pub enum Output {
 }
 
 /// Why a node stops.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Exit {
     /// It was asked to leave, and no longer holds any office.
     Left,
@@ -102,53 +102,55 @@ pub struct Core {
     unix_ms: u64,
     /// When the core asked to be called.
     next_timeout: Timestamp,
-    peers: BTreeMap<Id, Peer>,
-    /// The peer that relayed the message being handled, if it did not come directly.
-    relayed_by: Option<Id>,
-    /// The members that are up, ascending: as announced by the arbiter's leader, or else by this node's own detector.
-    view: Vec<Id>,
-    view_is_stale: bool,
-    /// The last view announced by the arbiter's leader: the leader, its term, and the view.
-    leader_view: Option<(Id, u64, Vec<Id>)>,
-    candidacy: Candidacy,
-    health: u8,
-    leaving: bool,
-    leave_deadline: Timestamp,
+    next_heartbeat: Timestamp,
+    liveness: Liveness,
     elections: Elections,
-    /// `None` in a cluster without an arbiter.
-    consensus: Option<Consensus>,
-    ready: Ready,
-    table: Table,
-    lease_rounds: LeaseRounds,
-    grants: Grants,
+    claims: Claims,
+    arbiter: Box<dyn Arbiter>,
+    coordinator: Coordinator,
     local_leases: LocalLeases,
-    /// Until when this node may act as a holder.
-    deadline: Timestamp,
-    /// The claims that this node last sent: to which leader, in which term.
-    sent_claims: Option<(Id, u64, Vec<Claim>)>,
-    claims_sent_at: Timestamp,
-    /// Members whose disk is not the one that was registered for them.
-    unknown_disks: BTreeSet<Id>,
-    /// Members whose registration is proposed but not committed yet.
-    pending_registrations: BTreeSet<Id>,
-    /// The last term in which this node noticed that it leads the arbiter, and the leader that it last followed.
-    leading_term: u64,
-    followed_leader: Option<Id>,
-    disk_failed: bool,
-    pending_requests: BTreeMap<u64, requests::PendingRequest>,
-    last_request: u64,
-    pending_proposals: Vec<(u64, requests::Requester)>,
-    watchers: BTreeMap<ClientId, Vec<Option<String>>>,
-    published: BTreeMap<String, status::PublishedOffice>,
-    read_index: ReadIndex,
-    counters: BTreeMap<&'static str, u64>,
-    outputs: Vec<Output>,
+    requests: Requests,
+    /// What the turn remembers between two calls.
+    progress: turn::Progress,
+    out: Outbox,
 }
 
 impl Core {
+    fn with_parts(settings: Settings, arbiter: Box<dyn Arbiter>, health: u8, seed: u64, now: Timestamp) -> Self {
+        let shared = SharedState::new(seed);
+        #[cfg(feature = "fault-injection")]
+        let shared = match settings.disabled_rules.contains(crate::faults::Rule::StaleRuns) {
+            true => shared.with_fault(crate::faults::InjectedFault::NotDropped),
+            false => shared,
+        };
+        let mut core = Core {
+            now,
+            unix_ms: 0,
+            next_timeout: Timestamp::NEVER,
+            next_heartbeat: now,
+            liveness: Liveness::new(settings.own, settings.incarnation, health),
+            elections: Elections::new(settings.own, shared, health, settings.digest),
+            claims: Claims::default(),
+            arbiter,
+            coordinator: Coordinator::default(),
+            local_leases: LocalLeases::default(),
+            requests: Requests::new(settings.incarnation),
+            progress: turn::Progress::new(health),
+            out: Outbox::default(),
+            settings,
+        };
+        core.start();
+        core
+    }
+
     /// Takes the pending outputs, in the order in which they must be carried out.
     pub fn take_outputs(&mut self) -> Vec<Output> {
-        std::mem::take(&mut self.outputs)
+        std::mem::take(&mut self.out.outputs)
+    }
+
+    /// Takes the leases that began or ended since the last call: the office, the token, and whether it began.
+    pub fn take_lease_changes(&mut self) -> Vec<(OfficeName, u64, bool)> {
+        self.local_leases.take_log()
     }
 
     /// When to call [`Core::handle_timeout`] at the latest.
@@ -164,189 +166,101 @@ impl Core {
     /// A connection to `peer` was established; `incarnation` identifies its process.
     pub fn handle_connected(&mut self, peer: Id, incarnation: u64, now: Timestamp) {
         self.advance_clock(now);
-        self.peer_connected(peer, incarnation);
-        self.reconcile();
+        self.liveness.handle_connected(peer, incarnation, &self.settings.timing, self.now);
+        self.turn();
     }
 
     /// The connection to a peer has ended.
     pub fn handle_disconnected(&mut self, peer: Id, now: Timestamp) {
         self.advance_clock(now);
-        self.peer_disconnected(peer);
-        self.reconcile();
+        self.liveness.handle_disconnected(peer, self.now);
+        self.turn();
     }
 
     /// A message from a peer arrived.
     pub fn handle_message(&mut self, from: Id, message: Message, now: Timestamp) {
         self.advance_clock(now);
         self.dispatch(from, message);
-        self.reconcile();
+        self.turn();
     }
 
     /// All writes up to and including `number` are durable.
     pub fn handle_persisted(&mut self, number: u64, now: Timestamp) {
         self.advance_clock(now);
-        self.disk_failed = false;
-        if let Some(consensus) = &mut self.consensus {
-            consensus.handle_persisted(number, &mut self.ready);
-        }
-        self.reconcile();
+        let (parts, mut context) = self.split();
+        parts.arbiter.handle_persisted(number, &mut context);
+        self.turn();
     }
 
     /// The disk failed to write. The node grants nothing until a later write is durable.
     pub fn handle_disk_failed(&mut self, now: Timestamp) {
         self.advance_clock(now);
-        self.disk_failed = true;
-        self.increment("failed-disk-writes");
-        if self.is_arbiter_leader()
-            && let Some(consensus) = &mut self.consensus
-        {
-            consensus.forget_leader();
-        }
-        self.reconcile();
+        let (parts, mut context) = self.split();
+        parts.arbiter.handle_disk_failed(&mut context);
+        self.turn();
     }
 
     /// The time that [`Core::poll_timeout`] returned has come.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         self.advance_clock(now);
-        self.reconcile();
+        self.turn();
     }
 
     /// A client sent a request.
     pub fn handle_request(&mut self, client: ClientId, request: Request, now: Timestamp) {
         self.advance_clock(now);
         self.dispatch_request(client, request);
-        self.reconcile();
+        self.turn();
     }
 
     /// A client's connection has ended.
     pub fn handle_client_gone(&mut self, client: ClientId, now: Timestamp) {
         self.advance_clock(now);
-        self.watchers.remove(&client);
-        self.read_index.remove_client(client);
-        self.withdraw_client(client);
-        self.reconcile();
+        self.requests.handle_client_gone(client);
+        let (parts, mut context) = self.split();
+        let known = local_leases::Known::of(parts.arbiter);
+        parts.local_leases.handle_client_gone(client, &known, &mut context);
+        self.turn();
     }
 
     /// Sets the host's health score, 0–100.
     pub fn set_health(&mut self, health: u8, now: Timestamp) {
         self.advance_clock(now);
-        self.health = health.min(100);
-        self.reconcile();
+        self.progress.health = health.min(100);
+        self.turn();
     }
 
     /// Begins an orderly shutdown: the node hands its offices over before it stops.
     pub fn leave(&mut self, now: Timestamp) {
         self.advance_clock(now);
-        self.leaving = true;
-        self.leave_deadline = now + self.settings.timing.hand_over;
-        self.reconcile();
+        self.progress.leave_by = Some(now + self.settings.timing.hand_over);
+        self.arbiter.handle_leaving();
+        self.turn();
     }
 
     /// The leader of the arbiter, as far as this node knows.
     pub fn arbiter_leader(&self) -> Option<Id> {
-        self.consensus.as_ref().and_then(|consensus| consensus.leader())
+        self.arbiter.coordinator()
     }
 
-    /// Whether this node leads the arbiter.
-    fn is_arbiter_leader(&self) -> bool {
-        self.consensus.as_ref().is_some_and(|consensus| consensus.is_leader())
+    /// The offices that this node holds, by name, with their tokens.
+    pub fn held_offices(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.local_leases.held()
     }
 
-    fn increment(&mut self, counter: &'static str) {
-        *self.counters.entry(counter).or_default() += 1;
+    /// Whether a client waits for a reply.
+    pub(crate) fn has_pending_reply(&self, client: ClientId) -> bool {
+        self.requests.has_pending_reply(client)
     }
 
     fn advance_clock(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
         if self.now > self.next_timeout.max(Timestamp::ZERO) + PAUSE_THRESHOLD && self.next_timeout != Timestamp::NEVER
         {
-            self.restart_detectors();
-            self.increment("process-pauses");
+            self.liveness.restart_detectors(self.now);
+            self.out.increment("process-pauses");
         }
         self.next_timeout = Timestamp::NEVER;
-    }
-
-    fn dispatch(&mut self, from: Id, message: Message) {
-        if let Message::Relay { from: origin, incarnation, to, bytes } = message {
-            self.record_contact(from, false);
-            if to != self.settings.own {
-                self.relay(origin, incarnation, to, bytes);
-            } else if let Ok(message) = Message::decode(&bytes)
-                && !matches!(message, Message::Relay { .. })
-                && self.peers.get(&origin).is_some_and(|peer| peer.incarnation == incarnation)
-            {
-                self.relayed_by = Some(from);
-                self.dispatch(origin, message);
-                self.relayed_by = None;
-            }
-            return;
-        }
-        if !self.peers.contains_key(&from) {
-            return;
-        }
-        self.record_contact(from, matches!(message, Message::Heartbeat(_)));
-        match message {
-            Message::Heartbeat(heartbeat) => self.handle_heartbeat(from, heartbeat),
-            Message::Candidacy(candidacy) => self.handle_candidacy(from, candidacy),
-            Message::View(view) => {
-                let term = self.consensus.as_ref().map_or(0, |consensus| consensus.term());
-                self.leader_view = Some((from, term, view));
-                self.view_is_stale = true;
-            }
-            Message::Raft(message) => self.handle_raft(from, &message),
-            Message::Election { key, bytes } => self.handle_election_message(from, key, &bytes),
-            Message::Claims(claims) => self.handle_claims(from, claims),
-            Message::StepDown { office, token, cause } => self.step_down(&office, token, cause),
-            Message::SteppedDown { office, token, cause } => self.handle_stepped_down(from, &office, token, cause),
-            Message::PauseCampaign { office } => self.pause_campaign(&office),
-            Message::ReadinessRequest { office } => {
-                let is_ready = self.is_candidate_for(self.settings.own, &office) && !self.disk_failed;
-                self.send(from, Message::ReadinessResponse { office, is_ready });
-            }
-            Message::ReadinessResponse { office, is_ready } => self.handle_readiness(from, &office, is_ready),
-            Message::ForwardedRequest(forwarded) => {
-                if let Ok(request) = forwarded.parse() {
-                    self.handle_forwarded_request(
-                        requests::Requester { node: from, number: forwarded.number },
-                        &request,
-                    );
-                }
-            }
-            Message::ForwardedResponse { number, result } => self.handle_forwarded_response(number, result),
-            Message::PeerDown(id) => {
-                if let Some(peer) = self.peers.get_mut(&id) {
-                    peer.down_reports.insert(from, self.now);
-                }
-            }
-            Message::ReadIndexRequest { number } => self.handle_read_index_request(from, number),
-            Message::PollRequest { term, poll } => self.handle_poll_request(from, term, poll),
-            Message::PollResponse { term, poll } => self.handle_poll_response(from, term, poll),
-            Message::ReadIndexResponse { number, committed } => self.handle_read_index_response(number, committed),
-            Message::UnknownDisk => self.outputs.push(Output::Exit(Exit::UnknownDisk)),
-            Message::Leave => self.mark_down(from, ChangeReason::Left),
-            Message::Relay { .. } => {}
-        }
-    }
-
-    fn handle_candidacy(&mut self, from: Id, mut candidacy: Candidacy) {
-        candidacy.offices.sort_unstable();
-        candidacy.offices.dedup();
-        let Some(peer) = self.peers.get_mut(&from) else { return };
-        if peer.candidacy.as_ref() != Some(&candidacy) {
-            peer.candidacy = Some(candidacy);
-            self.view_is_stale = true;
-        }
-    }
-
-    fn handle_raft(&mut self, from: Id, message: &crate::wire::RaftMessage) {
-        if self.unknown_disks.contains(&from) {
-            return;
-        }
-        let (position, now) = (self.campaign_position(), self.now);
-        let Some(consensus) = &mut self.consensus else { return };
-        if !consensus.step(from, message, position, now) {
-            self.increment("invalid-raft-messages");
-        }
     }
 }
 
@@ -356,14 +270,13 @@ impl fmt::Debug for Core {
         f.debug_struct("Core")
             .field("own", &self.settings.own)
             .field("now", &self.now)
-            .field("deadline", &self.deadline)
             .field("leader", &self.arbiter_leader())
-            .field("view", &self.view)
-            .field("peers", &self.peers)
-            .field("elected", &self.elections.elected().collect::<Vec<_>>())
-            .field("claims", &self.sent_claims)
-            .field("rounds", &self.lease_rounds)
-            .field("table", &self.table)
+            .field("confirmed_at", &self.arbiter.confirmed_at())
+            .field("liveness", &self.liveness)
+            .field("claims", &self.claims)
+            .field("coordinator", &self.coordinator)
+            .field("leases", &self.local_leases)
+            .field("table", self.arbiter.table())
             .finish_non_exhaustive()
     }
 }

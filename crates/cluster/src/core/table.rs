@@ -21,20 +21,35 @@
 //! - An office becomes vacant only when its holder has certainly stopped or need not have stopped. So a new holder need
 //!   not wait for a forgotten one.
 
+mod offices;
+
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::offices::Offices;
 use super::LEADER;
 use crate::api::ChangeReason;
 use crate::config::{MAX_OFFICES, Mode};
 use crate::member::Member;
+use crate::timing::LeaseTerms;
 
 /// How many changes of one office are remembered.
 pub(crate) const MAX_CHANGES: usize = 100;
 /// How many changes of all offices together are remembered. If there are many offices, each gets an equal share.
 const MAX_TOTAL_CHANGES: usize = 80_000;
+
+/// How many settings the table stores, and how long their keys and values may be.
+const MAX_SETTINGS: usize = 32;
+const MAX_SETTING_KEY: usize = 128;
+const MAX_SETTING_BYTES: usize = 1_024;
+/// The setting that is present while elections are paused.
+const PAUSED: &str = "paused";
+
+/// The name of an office. Its many copies share their memory.
+pub type OfficeName = Arc<str>;
 
 /// The holder of an office: a member in one of its incarnations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -51,13 +66,15 @@ pub enum Command {
     /// Grants an office, if its last token is still the one that the proposer saw.
     Grant {
         /// The office.
-        office: String,
+        office: OfficeName,
         /// The new holder.
         holder: Holder,
         /// The office's last token, as the proposer saw it; 0 if it was unknown.
         expected_token: u64,
         /// The office's mode.
         mode: Mode,
+        /// How long the holder's lease lasts, and how long it needs to stop.
+        terms: LeaseTerms,
         /// Why it is granted.
         cause: ChangeReason,
         /// Whether an operator chose the holder, so that a better candidate does not preempt it.
@@ -68,7 +85,7 @@ pub enum Command {
     /// Makes an office vacant, if its token is still this one.
     Vacate {
         /// The office.
-        office: String,
+        office: OfficeName,
         /// The holder's token.
         token: u64,
         /// Why it becomes vacant.
@@ -76,8 +93,15 @@ pub enum Command {
         /// Wall-clock time, for display.
         unix_ms: u64,
     },
-    /// Pauses or resumes elections.
-    SetPaused(bool),
+    /// Sets a setting, or removes it, if its revision is still the one that the proposer saw.
+    Put {
+        /// The key.
+        key: String,
+        /// The revision that the proposer saw; 0 if there was no such setting. `None` overwrites any revision.
+        expected_revision: Option<u64>,
+        /// The new value; `None` removes the setting.
+        value: Option<Vec<u8>>,
+    },
     /// Registers the disk of a member that has none registered.
     RegisterStore {
         /// The member.
@@ -87,10 +111,12 @@ pub enum Command {
     },
     /// Adds a member, or replaces its description.
     SetMember(Member),
+    /// Removes a member for good.
+    RemoveMember(Id),
 }
 
 /// An office: a named lease, like an etcd election or a Kubernetes Lease.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Office {
     /// Whether its leases are exclusive or fenced.
     pub(crate) mode: Mode,
@@ -104,12 +130,14 @@ pub(crate) struct Office {
     pub(crate) unix_ms: u64,
     /// Whether an operator chose the holder, so that a better candidate does not preempt it.
     pub(crate) pinned: bool,
+    /// The terms of the last grant.
+    pub(crate) terms: LeaseTerms,
     /// The last changes, oldest first.
     pub(crate) history: VecDeque<HistoryEntry>,
 }
 
 /// A member of the cluster.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct MemberEntry {
     /// Its description.
     pub(crate) member: Member,
@@ -118,7 +146,7 @@ pub(crate) struct MemberEntry {
 }
 
 /// A change of an office.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct HistoryEntry {
     /// The new holder; `None` if the office became vacant.
     pub(crate) holder: Option<Id>,
@@ -130,15 +158,23 @@ pub(crate) struct HistoryEntry {
     pub(crate) unix_ms: u64,
 }
 
+/// A setting of the cluster.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Setting {
+    /// The index of the entry that set it.
+    pub(crate) revision: u64,
+    pub(crate) value: Vec<u8>,
+}
+
 /// The replicated state.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
     /// All known offices, by name.
-    pub(crate) offices: BTreeMap<String, Office>,
+    pub(crate) offices: Offices,
     /// All members, by id.
     pub(crate) members: BTreeMap<Id, MemberEntry>,
-    /// Whether elections are paused.
-    pub(crate) paused: bool,
+    /// A small map of settings with revisions, such as whether elections are paused.
+    pub(crate) settings: BTreeMap<String, Setting>,
     /// The highest member id so far. Ids are never reused.
     pub(crate) max_member_id: u64,
 }
@@ -156,85 +192,92 @@ impl Table {
         self.offices.get(office).map_or(0, |office| office.token)
     }
 
-    /// Applies the entry at `index`. Returns the office that was granted or vacated, if one was.
-    pub fn apply(&mut self, index: u64, command: Command) -> Option<String> {
+    /// Whether elections are paused.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.settings.contains_key(PAUSED)
+    }
+
+    /// Applies the entry at `index`. Returns whether it took effect.
+    pub fn apply(&mut self, index: u64, command: Command) -> bool {
         match command {
-            Command::Grant { office, holder, expected_token, mode, cause, pinned, unix_ms } => {
-                let is_new = !self.offices.contains_key(&office);
+            Command::Grant { office, holder, expected_token, mode, terms, cause, pinned, unix_ms } => {
+                let is_new = !self.offices.contains(&office);
                 if self.token(&office) != expected_token || (is_new && !self.make_room(&office)) {
-                    return None;
+                    return false;
                 }
-                if is_new {
-                    self.offices.insert(office.clone(), Office::new(mode));
-                    self.trim_histories();
+                let limit = history_limit(self.offices.len() + usize::from(is_new));
+                if is_new && limit < history_limit(self.offices.len()) {
+                    self.offices.trim_histories(limit);
                 }
-                let limit = self.history_limit();
-                let known = self.offices.get_mut(&office)?;
-                (known.holder, known.token, known.cause, known.unix_ms, known.pinned) =
-                    (Some(holder), index, cause, unix_ms, pinned);
-                known.push_history(limit);
-                Some(office)
+                self.offices.update(
+                    &office,
+                    || Office::new(mode),
+                    |known| {
+                        (known.holder, known.token, known.cause, known.unix_ms, known.pinned) =
+                            (Some(holder), index, cause, unix_ms, pinned);
+                        known.terms = terms.bounded();
+                        known.push_history(limit);
+                    },
+                );
+                true
             }
             Command::Vacate { office, token, cause, unix_ms } => {
-                let limit = self.history_limit();
-                let known = self.offices.get_mut(&office)?;
-                if known.token != token || known.holder.is_none() {
-                    return None;
-                }
-                (known.holder, known.cause, known.unix_ms, known.pinned) = (None, cause, unix_ms, false);
-                known.push_history(limit);
-                Some(office)
+                let is_held = |known: &Office| known.token == token && known.holder.is_some();
+                let Some(mode) = self.offices.get(&office).filter(|known| is_held(known)).map(|known| known.mode)
+                else {
+                    return false;
+                };
+                let limit = history_limit(self.offices.len());
+                self.offices.update(
+                    &office,
+                    || Office::new(mode),
+                    |known| {
+                        (known.holder, known.cause, known.unix_ms, known.pinned) = (None, cause, unix_ms, false);
+                        known.push_history(limit);
+                    },
+                );
+                true
             }
-            Command::SetPaused(on) => {
-                self.paused = on;
-                None
-            }
-            Command::RegisterStore { id, store_id } => {
-                if let Some(known) = self.members.get_mut(&id)
-                    && known.store_id == 0
-                {
+            Command::Put { key, expected_revision, value } => self.put(index, key, expected_revision, value),
+            Command::RegisterStore { id, store_id } => match self.members.get_mut(&id) {
+                Some(known) if known.store_id == 0 => {
                     known.store_id = store_id;
+                    true
                 }
-                None
-            }
+                _ => false,
+            },
             Command::SetMember(member) => {
                 self.set_member(member);
-                None
+                true
             }
+            Command::RemoveMember(id) => self.members.remove(&id).is_some(),
         }
+    }
+
+    fn put(&mut self, index: u64, key: String, expected_revision: Option<u64>, value: Option<Vec<u8>>) -> bool {
+        let revision = self.settings.get(&key).map_or(0, |setting| setting.revision);
+        if expected_revision.is_some_and(|expected| expected != revision) {
+            return false;
+        }
+        let Some(value) = value else { return self.settings.remove(&key).is_some() };
+        let has_room = self.settings.len() < MAX_SETTINGS || revision != 0;
+        if !has_room || key.len() > MAX_SETTING_KEY || value.len() > MAX_SETTING_BYTES {
+            return false;
+        }
+        self.settings.insert(key, Setting { revision: index, value });
+        true
     }
 
     /// How many more offices may become held, counting both vacant and unknown ones.
     pub(crate) fn remaining_capacity(&self) -> usize {
-        let held = self.offices.iter().filter(|(name, known)| *name != LEADER && known.holder.is_some());
-        MAX_OFFICES.saturating_sub(held.count())
+        MAX_OFFICES.saturating_sub(self.offices.held_count())
     }
 
-    /// Makes room for a new office, and returns whether there is any. There is always room for `leader`, which is never
-    /// forgotten.
+    /// Makes room for a new office, and returns whether there is any. There is always room for `leader`.
     fn make_room(&mut self, office: &str) -> bool {
-        let others = self.offices.len() - usize::from(self.offices.contains_key(LEADER));
-        if office == LEADER || others < MAX_OFFICES {
-            return true;
-        }
-        let vacant = self.offices.iter().filter(|(name, known)| *name != LEADER && known.holder.is_none());
-        let Some(oldest) = vacant.min_by_key(|(_, known)| known.token).map(|(name, _)| name.clone()) else {
-            return false;
-        };
-        self.offices.remove(&oldest).is_some()
-    }
-
-    /// How many changes of each office are remembered.
-    fn history_limit(&self) -> usize {
-        history_limit(self.offices.len())
-    }
-
-    /// Trims all histories if one more office makes the share of each smaller.
-    fn trim_histories(&mut self) {
-        let limit = self.history_limit();
-        if limit < history_limit(self.offices.len() - 1) {
-            self.offices.values_mut().for_each(|office| office.trim_history(limit));
-        }
+        office == LEADER
+            || self.offices.count_without_leader() < MAX_OFFICES
+            || self.offices.forget_oldest_vacant()
     }
 
     /// Adds a member, or replaces its description.
@@ -242,11 +285,6 @@ impl Table {
         self.max_member_id = self.max_member_id.max(member.id.0);
         let store_id = self.members.get(&member.id).map_or(0, |known| known.store_id);
         self.members.insert(member.id, MemberEntry { member, store_id });
-    }
-
-    /// Removes a member.
-    pub(crate) fn remove(&mut self, id: Id) {
-        self.members.remove(&id);
     }
 
     /// The description of a member.
@@ -284,7 +322,8 @@ impl Office {
     /// An office that was never held.
     fn new(mode: Mode) -> Self {
         let history = VecDeque::new();
-        Office { mode, holder: None, token: 0, cause: ChangeReason::Vacant, unix_ms: 0, pinned: false, history }
+        let terms = LeaseTerms::default();
+        Office { mode, holder: None, token: 0, cause: ChangeReason::Vacant, unix_ms: 0, pinned: false, terms, history }
     }
 
     fn push_history(&mut self, limit: usize) {
@@ -300,11 +339,16 @@ impl Office {
 
 impl Command {
     /// The office that the command is about.
-    pub(crate) fn office(&self) -> Option<&str> {
+    pub(crate) fn office(&self) -> Option<&OfficeName> {
         match self {
             Command::Grant { office, .. } | Command::Vacate { office, .. } => Some(office),
-            Command::SetPaused(_) | Command::RegisterStore { .. } | Command::SetMember(_) => None,
+            _ => None,
         }
+    }
+
+    /// Pauses or resumes elections.
+    pub(crate) fn set_paused(on: bool) -> Command {
+        Command::Put { key: PAUSED.to_string(), expected_revision: None, value: on.then(Vec::new) }
     }
 
     /// Encodes the command for the log.

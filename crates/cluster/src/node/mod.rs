@@ -133,7 +133,6 @@ pub struct Node {
 struct LastLogged {
     names: BTreeMap<Id, String>,
     arbiter_leader: Option<Id>,
-    held: Vec<(String, u64)>,
     rejected: u64,
 }
 
@@ -191,7 +190,7 @@ impl Node {
             config,
             incarnation,
             store_id: short(recovered.identity.store),
-            mirror: recovered.storage,
+            storage: recovered.storage,
             seed: random()?,
             disabled_rules,
         };
@@ -227,7 +226,7 @@ impl Node {
             disabled_rules,
             leaving: false,
             exit: None,
-            logged: LastLogged { names, arbiter_leader: None, held: Vec::new(), rejected: 0 },
+            logged: LastLogged { names, arbiter_leader: None, rejected: 0 },
             folder,
         })
     }

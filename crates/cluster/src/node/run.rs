@@ -295,17 +295,9 @@ impl Node {
                 None => self.logger.log(format_args!("the arbiter has no known leader")),
             }
         }
-        let known = self.logged.held.iter().map(|(office, token)| (office.as_str(), *token));
-        if !self.core.held_offices().eq(known) {
-            let held: Vec<(String, u64)> =
-                self.core.held_offices().map(|(office, token)| (office.to_string(), token)).collect();
-            for (office, token) in self.logged.held.iter().filter(|known| !held.contains(known)) {
-                self.logger.log(format_args!("lost the office {office} (token {token})"));
-            }
-            for (office, token) in held.iter().filter(|held| !self.logged.held.contains(held)) {
-                self.logger.log(format_args!("holds the office {office} (token {token})"));
-            }
-            self.logged.held = held;
+        for (office, token, has_begun) in self.core.take_lease_changes() {
+            let what = if has_begun { "holds" } else { "lost" };
+            self.logger.log(format_args!("{what} the office {office} (token {token})"));
         }
         let counters = self.transport.counters();
         let rejected = CloseReason::ALL

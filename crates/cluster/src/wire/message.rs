@@ -5,10 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use super::RaftMessage;
 use crate::api::{ChangeReason, Request, RequestError};
-use crate::config::{Policy, office_name};
+use crate::config::{Mode, Preempt, office_name};
+use crate::core::table::OfficeName;
+use crate::timing::LeaseTerms;
 
-/// The maximum length of a list in a message. It exceeds the number of members of a cluster, and of offices of a node.
-pub(crate) const MAX_LIST_LEN: usize = 20_000;
+/// The maximum length of a list in a message. It exceeds the number of members of a cluster. Longer lists of offices are
+/// sent in several messages.
+pub(crate) const MAX_LIST_LEN: usize = 512;
 
 /// A message from one node to another.
 ///
@@ -17,9 +20,9 @@ pub(crate) const MAX_LIST_LEN: usize = 20_000;
 pub enum Message {
     /// A sign of life, with what the arbiter's leader and its followers add to it.
     Heartbeat(Heartbeat),
-    /// What the sender is, and which offices it is a candidate for.
+    /// What the sender is, and how the list of offices that it is a candidate for changed.
     Candidacy(Candidacy),
-    /// From the arbiter's leader: the members that are up.
+    /// From the coordinator: the members that are up.
     View(Vec<Id>),
     /// A message of the raft library.
     Raft(RaftMessage),
@@ -30,44 +33,44 @@ pub enum Message {
         /// The algorithm's message.
         bytes: Vec<u8>,
     },
-    /// To the arbiter's leader: all offices that the sender was elected for and does not hold.
-    Claims(Vec<Claim>),
-    /// From the arbiter's leader to a holder: stop, the office goes to somebody else.
+    /// To the coordinator: how the list of offices that the sender was elected for and does not hold changed.
+    Claims(Claims),
+    /// From the coordinator to a holder: stop, the office goes to somebody else.
     StepDown {
         /// The office.
-        office: String,
+        office: OfficeName,
         /// The holder's token.
         token: u64,
         /// Why.
         cause: ChangeReason,
     },
-    /// From the arbiter's leader to a holder: do not be a candidate for this office for a while.
+    /// From the coordinator to a holder: do not be a candidate for this office for a while.
     PauseCampaign {
         /// The office.
-        office: String,
+        office: OfficeName,
     },
-    /// From a holder to the arbiter's leader: the work for the office has stopped.
+    /// From a holder to the coordinator: the work for the office has stopped.
     SteppedDown {
         /// The office.
-        office: String,
+        office: OfficeName,
         /// The holder's token.
         token: u64,
         /// Why it stopped, if it was not asked to.
         cause: ChangeReason,
     },
-    /// From the arbiter's leader: are you ready to take over this office?
+    /// From the coordinator: are you ready to take over this office?
     ReadinessRequest {
         /// The office.
-        office: String,
+        office: OfficeName,
     },
     /// The response to a `ReadinessRequest`.
     ReadinessResponse {
         /// The office.
-        office: String,
+        office: OfficeName,
         /// Whether the sender is a candidate for the office and its disk works.
         is_ready: bool,
     },
-    /// A client's request that only the arbiter's leader can carry out.
+    /// A client's request that only the coordinator can carry out.
     ForwardedRequest(ForwardedRequest),
     /// The response to a `ForwardedRequest`.
     ForwardedResponse {
@@ -76,7 +79,7 @@ pub enum Message {
         /// The outcome.
         result: Result<(), RequestError>,
     },
-    /// To the arbiter's leader: the sender's connection to this member has ended.
+    /// To the coordinator: the sender's connection to this member has ended.
     PeerDown(Id),
     /// A message that is relayed because its sender has no connection to its receiver.
     Relay {
@@ -119,6 +122,12 @@ pub enum Message {
     UnknownDisk,
     /// The sender is about to stop, and no longer acts as a holder.
     Leave,
+    /// From the coordinator: the receiver was removed from the cluster.
+    Removed,
+    /// Asks for the receiver's whole candidacy, because a part of it was lost.
+    CandidacyRequest,
+    /// From the coordinator, now and then: the versions of the candidacies that it knows.
+    CandidacyVersions(Vec<(Id, u64)>),
 }
 
 /// A sign of life.
@@ -157,7 +166,7 @@ pub struct FollowerHeartbeat {
     pub applied: u64,
 }
 
-/// What a node is, and which offices it is a candidate for.
+/// What a node is, and how the list of offices that it is a candidate for changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Candidacy {
     /// Identifies the node's process.
@@ -166,20 +175,40 @@ pub struct Candidacy {
     pub store_id: u64,
     /// Its health score, 0–100.
     pub health: u8,
-    /// How long the arbiter must wait until the sender's lease has certainly expired, by the sender's configuration, in
-    /// microseconds.
-    pub lease_at_arbiter_us: u64,
-    /// The offices that it is a candidate for.
-    pub offices: Vec<String>,
+    /// A hash of the configuration that must be the same on all members.
+    pub digest: u64,
+    /// The version of the list after this change.
+    pub version: u64,
+    /// The version that the change applies to; `None` if it applies to an empty list.
+    pub base: Option<u64>,
+    /// The offices that the list gained.
+    pub added: Vec<OfficeName>,
+    /// The offices that the list lost.
+    pub removed: Vec<OfficeName>,
+}
+
+/// How the claims of a node changed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Claims {
+    /// Whether these claims replace all earlier ones.
+    pub replaces_all: bool,
+    /// New claims, and claims that are repeated because they had no effect.
+    pub added: Vec<Claim>,
+    /// Offices that the node no longer claims.
+    pub removed: Vec<OfficeName>,
 }
 
 /// An office that a node was elected for.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Claim {
     /// The office.
-    pub office: String,
-    /// The office's policy in the claimant's configuration.
-    pub policy: Policy,
+    pub office: OfficeName,
+    /// The office's mode in the claimant's configuration.
+    pub mode: Mode,
+    /// Whether the claimant may take the office from a live holder, by its configuration.
+    pub preempt: Preempt,
+    /// The lease that the claimant asks for.
+    pub terms: LeaseTerms,
 }
 
 /// A client's request on its way to the arbiter's leader.
@@ -225,12 +254,14 @@ impl Message {
     fn is_valid(&self) -> bool {
         let is_office = |name: &str| office_name(name).is_ok();
         match self {
-            Message::Candidacy(candidacy) => {
-                candidacy.offices.len() <= MAX_LIST_LEN && candidacy.offices.iter().all(|name| is_office(name))
+            Message::Candidacy(Candidacy { added, removed, .. }) => {
+                added.len() + removed.len() <= MAX_LIST_LEN && added.iter().chain(removed).all(|name| is_office(name))
             }
             Message::View(members) => members.len() <= MAX_LIST_LEN,
-            Message::Claims(claims) => {
-                claims.len() <= MAX_LIST_LEN && claims.iter().all(|claim| is_office(&claim.office))
+            Message::CandidacyVersions(versions) => versions.len() <= MAX_LIST_LEN,
+            Message::Claims(Claims { added, removed, .. }) => {
+                added.len() + removed.len() <= MAX_LIST_LEN
+                    && added.iter().map(|claim| &claim.office).chain(removed).all(|name| is_office(name))
             }
             Message::StepDown { office, .. }
             | Message::PauseCampaign { office }
@@ -279,24 +310,27 @@ mod tests {
     #[test]
     fn rejects_invalid_office_names() {
         let with = |name: &str| {
-            let office = name.to_string();
-            let (offices, token, cause) = (vec!["leader".to_string(), office.clone()], 7, ChangeReason::Resigned);
-            let policy = Policy { mode: Default::default(), preempt: Default::default() };
-            vec![
-                Message::Candidacy(Candidacy {
-                    incarnation: 1,
-                    store_id: 1,
-                    health: 100,
-                    lease_at_arbiter_us: 0,
-                    offices,
-                }),
-                Message::Claims(vec![Claim { office: office.clone(), policy }]),
+            let office: OfficeName = name.into();
+            let (token, cause) = (7, ChangeReason::Resigned);
+            let (mode, preempt, terms) = Default::default();
+            let claim = Claim { office: office.clone(), mode, preempt, terms };
+            let lists = [(vec!["leader".into(), office.clone()], vec![]), (vec![], vec![office.clone()])];
+            let candidacies = lists.map(|(added, removed)| {
+                let (incarnation, store_id, digest, version, base) = (1, 1, 0, 1, None);
+                let candidacy =
+                    Candidacy { incarnation, store_id, health: 100, digest, version, base, added, removed };
+                Message::Candidacy(candidacy)
+            });
+            let messages = vec![
+                Message::Claims(Claims { replaces_all: false, added: vec![claim], removed: vec![] }),
+                Message::Claims(Claims { replaces_all: false, added: vec![], removed: vec![office.clone()] }),
                 Message::StepDown { office: office.clone(), token, cause },
                 Message::PauseCampaign { office: office.clone() },
                 Message::SteppedDown { office: office.clone(), token, cause },
                 Message::ReadinessRequest { office: office.clone() },
                 Message::ReadinessResponse { office, is_ready: true },
-            ]
+            ];
+            messages.into_iter().chain(candidacies).collect::<Vec<_>>()
         };
         for message in with(&"x".repeat(63)) {
             assert_eq!(Message::decode(&message.encode()), Ok(message));

@@ -8,7 +8,7 @@ mod raft_message;
 
 pub(crate) use message::MAX_LIST_LEN;
 pub use message::{
-    Candidacy, Claim, DecodeError, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message,
+    Candidacy, Claim, Claims, DecodeError, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message,
 };
 pub(crate) use raft_message::MAX_INDEX;
 pub use raft_message::RaftMessage;

@@ -1,5 +1,7 @@
 //! The raft library's messages, as types of this crate.
 
+use std::time::Duration;
+
 use protobuf::ProtobufEnum;
 use raft::eraftpb;
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,8 @@ pub struct RaftMessage {
     reject_hint: u64,
     context: Vec<u8>,
     priority: i64,
+    /// In a granted vote: how long ago the voter last supported a leader's lease round, in microseconds.
+    lease_age_us: Option<u64>,
 }
 
 /// A log entry.
@@ -155,11 +159,28 @@ impl From<&eraftpb::Message> for RaftMessage {
             reject_hint: message.reject_hint,
             context: message.context.to_vec(),
             priority: message.priority,
+            lease_age_us: None,
         }
     }
 }
 
 impl RaftMessage {
+    /// If this message grants a vote (never a pre-vote): the term of the vote.
+    pub(crate) fn granted_vote(&self) -> Option<u64> {
+        let is_vote = self.kind == eraftpb::MessageType::MsgRequestVoteResponse.value() as u8;
+        (is_vote && !self.reject).then_some(self.term)
+    }
+
+    /// The same message with the age of the voter's last support for a leader's lease round.
+    pub(crate) fn with_lease_age(self, age: Duration) -> Self {
+        RaftMessage { lease_age_us: u64::try_from(age.as_micros()).ok(), ..self }
+    }
+
+    /// The age of the voter's last support for a leader's lease round; zero if the voter did not say.
+    pub(crate) fn lease_age(&self) -> Duration {
+        Duration::from_micros(self.lease_age_us.unwrap_or(0))
+    }
+
     /// Converts the message; `None` if it is invalid, or of a kind that peers do not send.
     pub fn to_raft(&self, from: u64, to: u64) -> Option<eraftpb::Message> {
         let kind = eraftpb::MessageType::from_i32(self.kind.into()).filter(|kind| may_come_from_peer(*kind))?;

@@ -105,7 +105,7 @@ fn waits_for_a_holder_that_is_configured_with_a_longer_lease() {
 
 #[test]
 fn ignores_reports_of_an_earlier_failure() {
-    let fenced = Policy { mode: Mode::Fenced, preempt: Preempt::Better };
+    let fenced = Policy { mode: Mode::Fenced, preempt: Preempt::Better, ..Policy::default() };
     // Node 1 has the lowest rank and leads the arbiter; node 3 has the highest rank and holds the office.
     let configs = [1, 2, 3].map(|node| Config { default_policy: fenced, ..config(node, &THREE) });
     let token_after_disconnect = |ms_before: u64| {

@@ -1,6 +1,6 @@
 //! Cores that a test drives step by step. Time advances only when the test says so, and nothing is random.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use hustings_cluster::api::{Reply, Request};
@@ -65,6 +65,9 @@ pub(crate) struct Node {
 pub(crate) struct TestCluster {
     pub(crate) now: Timestamp,
     nodes: BTreeMap<u64, Node>,
+    isolated: BTreeSet<u64>,
+    /// Nodes that have stopped, and whose connections the others know to have ended.
+    stopped: BTreeSet<u64>,
 }
 
 /// The incarnation of a node. Nodes are never restarted.
@@ -82,11 +85,11 @@ impl TestCluster {
     /// Starts nodes with these disks, connected with each other.
     pub(crate) fn with_disks(nodes: Vec<(Config, RaftStorage)>) -> Self {
         let now = Timestamp(1_000_000_000);
-        let mut cluster = TestCluster { now, nodes: BTreeMap::new() };
-        for (config, mirror) in nodes {
+        let mut cluster = TestCluster { now, nodes: BTreeMap::new(), isolated: BTreeSet::new(), stopped: BTreeSet::new() };
+        for (config, storage) in nodes {
             let node = config.node.0;
             let (incarnation, store_id, disabled_rules) = (incarnation(node), 70 + node, DisabledRules::default());
-            let setup = Setup { config, incarnation, store_id, mirror, seed: node, disabled_rules };
+            let setup = Setup { config, incarnation, store_id, storage, seed: node, disabled_rules };
             let core = Core::new(setup, now).expect("the disk is valid");
             let (replies, sent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
             cluster.nodes.insert(node, Node { core, replies, sent, exit: None, is_disk_stuck: false, unwritten });
@@ -114,10 +117,24 @@ impl TestCluster {
         while let Some((from, to, message)) = messages.pop_front() {
             count += 1;
             assert!(count < MAX_STEPS, "the cores exchange messages endlessly");
-            if let Some(receiver) = self.nodes.get_mut(&to) {
+            if self.isolated.contains(&from) || self.isolated.contains(&to) {
+                continue;
+            }
+            if let Some(receiver) = self.nodes.get_mut(&to).filter(|node| node.exit.is_none()) {
                 receiver.core.handle_message(Id(from), message, now);
                 self.process_outputs(to, &mut messages);
             }
+        }
+    }
+
+    /// The connections of nodes that have stopped end.
+    fn end_stopped(&mut self) {
+        let has_stopped = |(id, node): (&u64, &Node)| (node.exit.is_some() && !self.stopped.contains(id)).then_some(*id);
+        let ended: Vec<u64> = self.nodes.iter().filter_map(has_stopped).collect();
+        self.stopped.extend(&ended);
+        let running: Vec<u64> = self.nodes.keys().copied().filter(|id| !self.stopped.contains(id)).collect();
+        for (other, ended) in running.iter().flat_map(|other| ended.iter().map(move |ended| (*other, *ended))) {
+            self.drive(other, |core, now| core.handle_disconnected(Id(ended), now));
         }
     }
 
@@ -157,10 +174,11 @@ impl TestCluster {
             self.now = self.now + Duration::from_millis(1);
             let ids: Vec<u64> = self.nodes.keys().copied().collect();
             for node in ids {
-                if self.node(node).core.poll_timeout() <= self.now {
+                if self.node(node).exit.is_none() && self.node(node).core.poll_timeout() <= self.now {
                     self.drive(node, |core, now| core.handle_timeout(now));
                 }
             }
+            self.end_stopped();
         }
     }
 
@@ -176,6 +194,11 @@ impl TestCluster {
     /// Delivers a message from a member that the test simulates.
     pub(crate) fn deliver(&mut self, from: u64, to: u64, message: Message) {
         self.drive(to, |core, now| core.handle_message(Id(from), message, now));
+    }
+
+    /// Cuts a node off: nothing reaches it or leaves it any more, and nobody notices that at once.
+    pub(crate) fn isolate(&mut self, node: u64) {
+        self.isolated.insert(node);
     }
 
     /// Removes a core. The others notice it.

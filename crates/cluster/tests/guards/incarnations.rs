@@ -42,7 +42,7 @@ fn confirmations_are_for_one_incarnation_only() {
 fn relayed_messages_carry_the_incarnation_of_their_sender() {
     let mut cluster = single_voter();
     let says = |incarnation| {
-        let bytes = Message::ReadinessRequest { office: "leader".to_string() }.encode();
+        let bytes = Message::ReadinessRequest { office: "leader".into() }.encode();
         Message::Relay { from: Id(2), incarnation, to: Id(1), bytes }
     };
     let answers = |cluster: &mut TestCluster| {
@@ -81,8 +81,11 @@ fn trusts_the_registered_disk_again_when_it_is_back() {
         incarnation,
         store_id,
         health: 100,
-        lease_at_arbiter_us: 0,
-        offices: Vec::new(),
+        digest: 0,
+        version: 1,
+        base: None,
+        added: Vec::new(),
+        removed: Vec::new(),
     };
     cluster.deliver(2, 1, Message::Candidacy(candidacy(7, 22)));
     cluster.advance_ms(100);

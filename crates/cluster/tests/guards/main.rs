@@ -5,5 +5,7 @@ mod arbiter_none;
 mod bounds;
 mod harness;
 mod incarnations;
+mod lease_terms;
 mod local_leases;
+mod membership;
 mod modes;

@@ -197,7 +197,7 @@ fn a_second_shutdown_request_stops_at_once() {
     assert_eq!(program.recv(Some(TIMEOUT)).expect("an answer"), Reply::Done);
     assert!(matches!(program.recv(Some(TIMEOUT)), Ok(Reply::Held(_))));
     cluster.request_shutdown(0);
-    assert!(matches!(program.recv(Some(TIMEOUT)), Ok(Reply::Stop { .. } | Reply::Renewed(_))));
+    assert!(matches!(program.recv(Some(TIMEOUT)), Ok(Reply::Stop { .. } | Reply::Renewed { .. })));
     cluster.request_shutdown(0);
     let ended = cluster.join(0);
     assert!(matches!(ended, Err(NodeError::StoppedAtOnce)), "{ended:?}");

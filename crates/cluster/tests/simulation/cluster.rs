@@ -48,6 +48,8 @@ struct Host {
     deferred: Vec<EventKind>,
     ppm: i64,
     wake: u64,
+    /// What its client holds and was not told to stop: token and length of the lease.
+    held: BTreeMap<String, (u64, Duration)>,
 }
 
 /// A cluster of cores, with simulated time.
@@ -92,6 +94,7 @@ impl SimCluster {
                 deferred: Vec::new(),
                 ppm,
                 wake: 0,
+                held: BTreeMap::new(),
             }
         });
         let hosts = hosts.collect();
@@ -143,8 +146,8 @@ impl SimCluster {
                 settle: Duration::from_millis(50),
                 ..Timing::default()
             },
-            offices: vec![("fast".to_string(), Policy { mode: Mode::Fenced, preempt })],
-            default_policy: Policy { mode, preempt },
+            offices: vec![("fast".to_string(), Policy { mode: Mode::Fenced, preempt, ..Policy::default() })],
+            default_policy: Policy { mode, preempt, ..Policy::default() },
             health: None,
             data: Default::default(),
             socket: Default::default(),
@@ -168,15 +171,15 @@ impl SimCluster {
         if self.hosts[node].core.is_some() {
             return;
         }
-        let mirror = RaftStorage::empty();
-        self.hosts[node].disk.iter().for_each(|write| mirror.apply(write).expect("the writes are valid"));
+        let storage = RaftStorage::empty();
+        self.hosts[node].disk.iter().for_each(|write| storage.apply(write).expect("the writes are valid"));
         self.hosts[node].incarnation += 1;
         let incarnation = self.hosts[node].incarnation * 1_000 + node as u64;
         let setup = Setup {
             config: self.config(node),
             incarnation,
             store_id: node as u64 + 77,
-            mirror,
+            storage,
             seed: self.rng.below(u64::MAX),
             disabled_rules: self.options.disabled_rules,
         };
@@ -245,18 +248,25 @@ impl SimCluster {
             _ if self.options.without_arbiter => {}
             Reply::Held(holding) => {
                 let until = self.true_time(node, holding.deadline);
+                self.hosts[node].held.insert(holding.office.clone(), (holding.token, holding.lease));
                 let exclusive = exclusive(&holding.office);
                 self.leases.acquire(&holding.office, node, holding.token, (now, until), exclusive);
             }
-            Reply::Renewed(holding) => {
-                let until = self.true_time(node, holding.deadline);
-                self.leases.renew(&holding.office, node, holding.token, (now, until));
+            Reply::Renewed { from } => {
+                for (office, (token, lease)) in self.hosts[node].held.clone() {
+                    let until = self.true_time(node, from + lease);
+                    self.leases.renew(&office, node, token, (now, until));
+                }
             }
             Reply::Stop { office, token, .. } => {
+                self.hosts[node].held.remove(&office);
                 let (delay, incarnation) = (self.rng.below(5 * MS), self.hosts[node].incarnation);
                 self.schedule(delay, EventKind::Stopped { at: node, incarnation, office, token });
             }
-            Reply::Lost { office, .. } => self.leases.release(&office, node),
+            Reply::Lost { office, .. } => {
+                self.hosts[node].held.remove(&office);
+                self.leases.release(&office, node);
+            }
             _ => {}
         }
     }
@@ -271,6 +281,7 @@ impl SimCluster {
         self.hosts[node].disk.extend(durable);
         self.hosts[node].queue.clear();
         self.hosts[node].frozen = false;
+        self.hosts[node].held.clear();
         self.hosts[node].deferred.clear();
         (0..self.size()).filter(|peer| *peer != node).for_each(|peer| self.disconnect(node, peer));
     }

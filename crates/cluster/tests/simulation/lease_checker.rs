@@ -56,6 +56,11 @@ impl LeaseChecker {
         open.push(Lease { node, token, from: now, until });
     }
 
+    /// The highest token of an office that a client was granted.
+    pub(crate) fn highest_token(&self, office: &str) -> u64 {
+        self.max_tokens.get(office).map_or(0, |(token, _)| *token)
+    }
+
     /// A client's lease was extended.
     pub(crate) fn renew(&mut self, office: &str, node: usize, token: u64, (now, until): (u64, u64)) {
         let seed = self.seed;

@@ -79,6 +79,27 @@ fn a_resumed_arbiter_leader_does_not_show_a_former_holder_as_current() {
     assert!(moved > 5, "the office moved while the leader was frozen in only {moved} clusters");
 }
 
+#[test]
+fn a_frozen_holder_that_also_led_the_arbiter_is_replaced_when_its_lease_ends() {
+    for seed in 0..20 {
+        let mut cluster = SimCluster::new(3, seed, Options { jitter: false, preempt: false, ..Options::default() });
+        cluster.run_ms(3_000);
+        let Some(leader) = cluster.arbiter_leader(0) else { panic!("seed {seed}: the arbiter has no leader") };
+        cluster.transfer(leader, "job", leader);
+        cluster.run_ms(200);
+        assert_eq!(cluster.leaders("job")[leader], Some(format!("n{}", leader + 1)), "seed {seed}");
+        let (before, frozen_at) = (cluster.leases.highest_token("job"), cluster.now);
+        cluster.freeze(leader);
+        while cluster.leases.highest_token("job") == before {
+            assert!(cluster.now < frozen_at + 2_000 * cluster::MS, "seed {seed}: the office is not granted again");
+            cluster.run_ms(1);
+        }
+        let took = (cluster.now - frozen_at) / cluster::MS;
+        // The lease, twice the drift, and a heartbeat; not the lease counted again from the election of the next leader.
+        assert!(took <= 365, "seed {seed}: it took {took} ms");
+    }
+}
+
 /// Isolates the best node, whose clock is as slow as allowed, while those of the others are as fast as allowed.
 fn isolate_holder_with_slow_clock(disabled_rules: DisabledRules) {
     let mut cluster = SimCluster::new(

@@ -21,11 +21,11 @@ fn outputs_after_restart(members: impl Fn(&mut Vec<Member>)) -> Vec<Output> {
     (snapshot.mut_metadata().index, snapshot.mut_metadata().term) = (9, 2);
     snapshot.mut_metadata().set_conf_state(ConfState::from((voters, Vec::new())));
     let snapshot = Some(snapshot);
-    let mirror = RaftStorage::empty();
+    let storage = RaftStorage::empty();
     let write = Write { number: 1, hard_state: None, entries: Vec::new(), snapshot, keep_after: None, sync: true };
-    mirror.apply(&write).expect("the write is valid");
+    storage.apply(&write).expect("the write is valid");
     let setup =
-        Setup { config, incarnation: 5, store_id: 77, mirror, seed: 1, disabled_rules: DisabledRules::default() };
+        Setup { config, incarnation: 5, store_id: 77, storage, seed: 1, disabled_rules: DisabledRules::default() };
     Core::new(setup, Timestamp(1 << 40)).expect("the disk is valid").take_outputs()
 }
 

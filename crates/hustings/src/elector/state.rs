@@ -31,6 +31,9 @@ pub(super) struct Campaign {
     phase: Phase,
     sender: Arc<watch::Sender<Phase>>,
     deadline: Deadline,
+    /// How long the lease lasts after a renewal, and how long before its deadline the program must begin to stop.
+    lease: Duration,
+    stop: Duration,
     /// Whether the node has acknowledged the campaign on this connection. Anything it says about the office before that
     /// belongs to an earlier campaign, which may already be over.
     is_acknowledged: bool,
@@ -139,6 +142,8 @@ impl State {
             phase: Phase::Waiting,
             sender: Arc::new(sender),
             deadline: deadline.clone(),
+            lease: Duration::ZERO,
+            stop: Duration::ZERO,
             is_acknowledged: false,
             has_guard: false,
         };
@@ -223,10 +228,10 @@ impl State {
                 }
             }
             Reply::Held(lease) => self.held(lease, &mut updates),
-            Reply::Renewed(Lease { office, token, deadline }) => {
-                let campaign = self.campaigns.get(&office).filter(|campaign| campaign.is_acknowledged);
-                if let Some(campaign) = campaign.filter(|campaign| campaign.phase == Phase::Held(token)) {
-                    campaign.deadline.set(deadline);
+            Reply::Renewed { from } => {
+                let is_held = |campaign: &&Campaign| matches!(campaign.phase, Phase::Held(_));
+                for campaign in self.campaigns.values().filter(is_held).filter(|campaign| campaign.is_acknowledged) {
+                    campaign.deadline.set(from + campaign.lease);
                 }
             }
             Reply::Stop { office, token, reason } => self.handle_stop(&office, token, reason, &mut updates),
@@ -265,12 +270,13 @@ impl State {
         }
     }
 
-    fn held(&mut self, Lease { office, token, deadline }: Lease, updates: &mut Updates) {
+    fn held(&mut self, Lease { office, token, deadline, lease, stop }: Lease, updates: &mut Updates) {
         let Some(campaign) = self.campaigns.get_mut(&office).filter(|campaign| campaign.is_acknowledged) else {
             return;
         };
         match campaign.phase {
             Phase::Waiting => {
+                (campaign.lease, campaign.stop) = (lease, stop);
                 campaign.deadline.set(deadline);
                 campaign.set_phase(Phase::Held(token), updates);
             }
@@ -284,13 +290,20 @@ impl State {
     }
 
     fn handle_stop(&mut self, office: &str, token: u64, reason: ChangeReason, updates: &mut Updates) {
-        let Some(campaign) = self.campaigns.get_mut(office).filter(|campaign| campaign.is_acknowledged) else { return };
+        if self.campaigns.get(office).is_some_and(|campaign| campaign.is_acknowledged) {
+            self.begin_stop(office, token, EndReason::Revoked(reason), updates);
+        }
+    }
+
+    /// The program must stop its work for an office.
+    fn begin_stop(&mut self, office: &str, token: u64, reason: EndReason, updates: &mut Updates) {
+        let Some(campaign) = self.campaigns.get_mut(office) else { return };
         if campaign.phase != Phase::Held(token) {
             return;
         }
         if campaign.has_guard {
-            campaign.set_phase(Phase::Stopping(token, EndReason::Revoked(reason)), updates);
-        } else {
+            campaign.set_phase(Phase::Stopping(token, reason), updates);
+        } else if self.is_connected {
             // No work has started yet.
             campaign.deadline.set(Timestamp::ZERO);
             campaign.set_phase(Phase::Waiting, updates);
@@ -337,10 +350,22 @@ impl State {
         }
     }
 
-    /// Handles the passage of time: leases that were not renewed are lost, views that were not confirmed become
-    /// unknown.
+    /// Handles the passage of time: a program whose lease is about to end must stop, leases that were not renewed are
+    /// lost, views that were not confirmed become unknown.
     pub(super) fn handle_time(&mut self, now: Timestamp) -> Updates {
         let mut updates = Updates::default();
+        let must_stop = |campaign: &Campaign| match campaign.phase {
+            Phase::Held(token) => (campaign.has_guard && campaign.stop_at() <= now).then_some(token),
+            _ => None,
+        };
+        let due: Vec<(String, u64)> = self
+            .campaigns
+            .iter()
+            .filter_map(|(office, campaign)| Some((office.clone(), must_stop(campaign)?)))
+            .collect();
+        for (office, token) in due {
+            self.begin_stop(&office, token, EndReason::DeadlinePassed, &mut updates);
+        }
         let is_resigned = |campaign: &Campaign| campaign.is_running() && campaign.deadline.get() <= now;
         let over: Vec<String> = self
             .campaigns
@@ -361,7 +386,7 @@ impl State {
     /// When [`State::handle_time`] must be called next.
     pub(super) fn next_deadline(&self) -> Timestamp {
         let running = self.campaigns.values().filter(|campaign| campaign.is_running());
-        let next = running.map(|campaign| campaign.deadline.get()).min().unwrap_or(Timestamp::NEVER);
+        let next = running.map(Campaign::next_deadline).min().unwrap_or(Timestamp::NEVER);
         let is_watched = self.is_watched();
         let fresh_until = self.fresh_until.get();
         let fresh = if is_watched && fresh_until > Timestamp::ZERO { fresh_until } else { Timestamp::NEVER };
@@ -403,6 +428,21 @@ impl State {
 }
 
 impl Campaign {
+    /// When the program must begin to stop, if the lease is not renewed.
+    fn stop_at(&self) -> Timestamp {
+        match self.deadline.get() {
+            Timestamp::NEVER => Timestamp::NEVER,
+            deadline => deadline - self.stop,
+        }
+    }
+
+    fn next_deadline(&self) -> Timestamp {
+        match self.phase {
+            Phase::Held(_) if self.has_guard => self.stop_at(),
+            _ => self.deadline.get(),
+        }
+    }
+
     fn is_running(&self) -> bool {
         matches!(self.phase, Phase::Held(_) | Phase::Stopping(..))
     }

@@ -62,7 +62,8 @@ impl Program {
     fn grant(&mut self, token: u64, lasts: Duration) {
         assert_eq!(self.recv(), Request::Campaign { office: "o".into(), mode: None });
         self.send(&Reply::Done);
-        self.send(&Reply::Held(Lease { office: "o".into(), token, deadline: Clock::new().now() + lasts }));
+        let (deadline, lease, stop) = (Clock::new().now() + lasts, lasts, Duration::ZERO);
+        self.send(&Reply::Held(Lease { office: "o".into(), token, deadline, lease, stop }));
     }
 
     fn show(&mut self, holder: &str, current: bool) {
@@ -108,7 +109,7 @@ fn holds_renews_and_releases_an_office_by_dropping_the_guard() {
     assert!(leadership.is_held() && leadership.remaining() <= TIMEOUT);
     assert_eq!((leadership.token(), leadership.office()), (7, "o"));
     let later = leadership.deadline() + TIMEOUT;
-    program.send(&Reply::Renewed(Lease { office: "o".into(), token: 7, deadline: later }));
+    program.send(&Reply::Renewed { from: later - TIMEOUT });
     let since = Instant::now();
     while leadership.deadline() != later {
         assert!(since.elapsed() < TIMEOUT, "the renewal is not seen");

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use raft::eraftpb::{ConfState, Message as RaftLibraryMessage, MessageType};
 
 use super::*;
@@ -7,27 +9,32 @@ use crate::wire::{MAX_INDEX, Message, RaftMessage};
 
 fn grant(office: &str, id: u64, after: u64) -> Command {
     Command::Grant {
-        office: office.to_string(),
+        office: office.into(),
         holder: Holder { id: Id(id), incarnation: 1 },
         expected_token: after,
         mode: Mode::Exclusive,
+        terms: LeaseTerms::default(),
         cause: ChangeReason::Vacant,
         pinned: false,
         unix_ms: 0,
     }
 }
 
+fn office<'a>(table: &'a Table, name: &str) -> &'a Office {
+    table.offices.get(name).expect("the office is known")
+}
+
 fn vacate(office: &str, token: u64) -> Command {
-    Command::Vacate { office: office.to_string(), token, cause: ChangeReason::Resigned, unix_ms: 0 }
+    Command::Vacate { office: office.into(), token, cause: ChangeReason::Resigned, unix_ms: 0 }
 }
 
 #[test]
 fn ignores_a_grant_with_a_stale_expected_token() {
     let mut table = Table::default();
-    assert_eq!(table.apply(5, grant("a", 1, 0)), Some("a".to_string()));
-    assert_eq!(table.apply(6, grant("a", 2, 0)), None, "it was proposed before the first grant was applied");
-    assert_eq!((table.token("a"), table.offices["a"].holder.map(|holder| holder.id)), (5, Some(Id(1))));
-    assert_eq!(table.apply(7, grant("a", 2, 5)), Some("a".to_string()));
+    assert!(table.apply(5, grant("a", 1, 0)));
+    assert!(!table.apply(6, grant("a", 2, 0)), "it was proposed before the first grant was applied");
+    assert_eq!((table.token("a"), office(&table, "a").holder.map(|holder| holder.id)), (5, Some(Id(1))));
+    assert!(table.apply(7, grant("a", 2, 5)));
     assert_eq!(table.token("a"), 7);
 }
 
@@ -35,10 +42,10 @@ fn ignores_a_grant_with_a_stale_expected_token() {
 fn a_vacant_office_keeps_its_last_token() {
     let mut table = Table::default();
     table.apply(5, grant("a", 1, 0));
-    assert_eq!(table.apply(6, vacate("a", 4)), None);
-    assert_eq!(table.apply(7, vacate("a", 5)), Some("a".to_string()));
-    assert_eq!((table.token("a"), table.offices["a"].holder), (5, None));
-    assert_eq!(table.apply(8, vacate("a", 5)), None, "the office is already vacant");
+    assert!(!table.apply(6, vacate("a", 4)));
+    assert!(table.apply(7, vacate("a", 5)));
+    assert_eq!((table.token("a"), office(&table, "a").holder), (5, None));
+    assert!(!table.apply(8, vacate("a", 5)), "the office is already vacant");
 }
 
 #[test]
@@ -48,7 +55,7 @@ fn keeps_the_last_hundred_changes_of_each_office() {
     (2..300).for_each(|index| {
         table.apply(index, grant("a", index, table.token("a")));
     });
-    let of = |office: &str| &table.offices[office].history;
+    let of = |name: &str| &office(&table, name).history;
     assert_eq!((of("a").len(), of("b").len()), (MAX_CHANGES, 1));
     assert_eq!(of("a").back().map(|entry| entry.token), Some(299));
 }
@@ -66,7 +73,7 @@ fn registers_a_disk_once_and_never_reuses_ids() {
     table.apply(1, Command::RegisterStore { id: Id(1), store_id: 11 });
     table.apply(2, Command::RegisterStore { id: Id(1), store_id: 12 });
     assert_eq!(table.members[&Id(1)].store_id, 11);
-    table.remove(Id(7));
+    table.apply(3, Command::RemoveMember(Id(7)));
     assert_eq!((table.max_member_id, table.member_by_name("n7")), (7, None));
     assert_eq!(Table::decode(&table.encode()), Some(table));
 }
@@ -93,15 +100,22 @@ fn largest_table(offices: usize) -> Table {
         table.apply(1, Command::RegisterStore { id: member.id, store_id: u64::MAX });
     }
     let mut index = MAX_INDEX;
+    for number in 0..MAX_SETTINGS {
+        let key = format!("{number:x>MAX_SETTING_KEY$}");
+        let put = Command::Put { key, expected_revision: Some(0), value: Some(vec![255; MAX_SETTING_BYTES]) };
+        assert!(table.apply(index, put), "there is room for all settings");
+    }
     // One change more than is kept.
     for _ in 0..=history_limit(offices) {
         for number in 0..offices {
-            let office = if number == 0 { LEADER.to_string() } else { long_name(number) };
+            let office: OfficeName = if number == 0 { LEADER.into() } else { long_name(number).into() };
             let holder = Holder { id: Id(u64::MAX), incarnation: u64::MAX };
             let (expected_token, mode, cause) = (table.token(&office), Mode::Fenced, ChangeReason::Elected);
-            let grant = Command::Grant { office, holder, expected_token, mode, cause, pinned: true, unix_ms: u64::MAX };
+            let terms = LeaseTerms { lease: Duration::MAX, stop: Duration::MAX };
+            let unix_ms = u64::MAX;
+            let grant = Command::Grant { office, holder, expected_token, mode, terms, cause, pinned: true, unix_ms };
             index += 1;
-            assert!(table.apply(index, grant).is_some(), "there is room for {offices} offices");
+            assert!(table.apply(index, grant), "there is room for {offices} offices");
         }
     }
     table
@@ -129,7 +143,7 @@ fn the_largest_table_fits_into_a_frame() {
     for offices in [MAX_OFFICES + 1, MAX_OFFICES] {
         let table = largest_table(offices);
         assert_eq!(table.offices.len(), offices);
-        let entries: Vec<usize> = table.offices.values().map(|office| office.history.len()).collect();
+        let entries: Vec<usize> = table.offices.iter().map(|(_, office)| office.history.len()).collect();
         assert!(entries.iter().all(|entries| *entries == history_limit(offices)), "every history is full");
         let bytes = bytes_in_a_frame(&table);
         assert!(bytes < limit / 10 * 9, "{offices} offices: {bytes} of {limit} bytes");
@@ -144,10 +158,10 @@ fn histories_shrink_when_there_are_many_offices() {
     }
     let few = MAX_TOTAL_CHANGES / MAX_CHANGES;
     (1..few).for_each(|number| _ = table.apply(1_000 + number as u64, grant(&format!("b{number}"), 1, 0)));
-    assert_eq!((table.offices.len(), table.offices["a"].history.len()), (few, MAX_CHANGES));
+    assert_eq!((table.offices.len(), office(&table, "a").history.len()), (few, MAX_CHANGES));
     (0..few).for_each(|number| _ = table.apply(5_000 + number as u64, grant(&format!("c{number}"), 1, 0)));
-    assert_eq!((table.offices.len(), table.offices["a"].history.len()), (2 * few, MAX_CHANGES / 2));
-    assert_eq!(table.offices["a"].history.back().map(|entry| entry.token), Some(150), "the latest changes are kept");
+    assert_eq!((table.offices.len(), office(&table, "a").history.len()), (2 * few, MAX_CHANGES / 2));
+    assert_eq!(office(&table, "a").history.back().map(|entry| entry.token), Some(150), "the latest changes are kept");
 }
 
 /// A table with the maximum number of offices, granted in order from log index `first`, and `leader`.
@@ -155,7 +169,7 @@ fn full_table(first: u64) -> Table {
     let mut table = Table::default();
     table.apply(first - 1, grant(LEADER, 1, 0));
     for number in 0..MAX_OFFICES {
-        assert!(table.apply(first + number as u64, grant(&format!("o{number}"), 1, 0)).is_some());
+        assert!(table.apply(first + number as u64, grant(&format!("o{number}"), 1, 0)));
     }
     table
 }
@@ -164,27 +178,27 @@ fn full_table(first: u64) -> Table {
 fn forgets_the_oldest_vacant_office_when_there_is_no_room() {
     let mut table = full_table(10);
     let next = 10 + MAX_OFFICES as u64;
-    assert_eq!((table.remaining_capacity(), table.apply(next, grant("new", 1, 0))), (0, None), "all offices are held");
+    assert_eq!((table.remaining_capacity(), table.apply(next, grant("new", 1, 0))), (0, false), "all offices are held");
     for (number, office) in [(0, "o7"), (1, "o3"), (2, LEADER)] {
         table.apply(next + number, vacate(office, table.token(office)));
     }
     assert_eq!(table.remaining_capacity(), 2, "`leader` does not count");
-    assert_eq!(table.apply(next + 9, grant("new", 1, 0)), Some("new".to_string()));
+    assert!(table.apply(next + 9, grant("new", 1, 0)));
     assert!(
-        !table.offices.contains_key("o3") && table.offices.contains_key("o7"),
+        !table.offices.contains("o3") && table.offices.contains("o7"),
         "the office with the lowest token is forgotten"
     );
     assert_eq!(table.offices.len(), MAX_OFFICES + 1);
-    assert_eq!(table.apply(next + 10, grant("newer", 1, 0)), Some("newer".to_string()));
-    assert_eq!(table.apply(next + 11, grant("newest", 1, 0)), None, "`leader` is never forgotten");
-    assert!(table.apply(next + 12, grant(LEADER, 1, table.token(LEADER))).is_some());
+    assert!(table.apply(next + 10, grant("newer", 1, 0)));
+    assert!(!table.apply(next + 11, grant("newest", 1, 0)), "`leader` is never forgotten");
+    assert!(table.apply(next + 12, grant(LEADER, 1, table.token(LEADER))));
 }
 
 #[test]
 fn there_is_always_room_for_the_office_leader() {
-    let mut table = full_table(10);
-    table.offices.remove(LEADER);
-    assert_eq!(table.apply(1 << 20, grant(LEADER, 1, 0)), Some(LEADER.to_string()));
+    let mut table = Table::default();
+    (0..MAX_OFFICES).for_each(|number| _ = table.apply(10 + number as u64, grant(&format!("o{number}"), 1, 0)));
+    assert!(table.apply(1 << 20, grant(LEADER, 1, 0)));
     assert_eq!(table.offices.len(), MAX_OFFICES + 1);
 }
 
@@ -198,12 +212,12 @@ fn a_forgotten_office_comes_back_with_a_higher_token() {
     table.apply(next, vacate("o3", before));
     table.apply(next + 1, grant("new", 1, 0));
     assert_eq!(table.token("o3"), 0, "the office is forgotten");
-    assert_eq!(table.apply(next + 2, stale), None, "its last token is forgotten");
-    assert_eq!(table.apply(next + 3, vacate("o3", before)), None);
+    assert!(!table.apply(next + 2, stale), "its last token is forgotten");
+    assert!(!table.apply(next + 3, vacate("o3", before)));
     table.apply(next + 4, vacate("o5", table.token("o5")));
-    assert_eq!(table.apply(next + 5, grant("o3", 2, 0)), Some("o3".to_string()));
+    assert!(table.apply(next + 5, grant("o3", 2, 0)));
     assert!(table.token("o3") > before);
-    assert_eq!(table.apply(next + 6, grant("o3", 1, 0)), None, "the office is known again");
+    assert!(!table.apply(next + 6, grant("o3", 1, 0)), "the office is known again");
 }
 
 #[test]

@@ -2,13 +2,20 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 const FRESH: Duration = Duration::from_millis(90);
+/// The length of a lease.
+const LENGTH: Duration = Duration::from_millis(99);
 
 fn at(ms: u64) -> Timestamp {
     Timestamp(1_000 * MS + ms * MS)
 }
 
 fn lease(token: u64, deadline: u64) -> Lease {
-    Lease { office: "o".to_string(), token, deadline: at(deadline) }
+    Lease { office: "o".to_string(), token, deadline: at(deadline), lease: LENGTH, stop: Duration::ZERO }
+}
+
+/// A renewal that moves the deadline to this time.
+fn renewed(deadline: u64) -> Reply {
+    Reply::Renewed { from: at(deadline) - LENGTH }
 }
 
 fn status(holder: Option<&str>, current: bool) -> Reply {
@@ -69,12 +76,12 @@ fn holding_office() -> (State, watch::Receiver<Phase>, Deadline) {
 #[test]
 fn a_lease_is_renewed_and_then_expires_by_the_clock_alone() {
     let (mut state, receiver, deadline) = holding_office();
-    sent(state.handle_reply(Reply::Renewed(lease(7, 150)), at(50)));
+    sent(state.handle_reply(renewed(150), at(50)));
     assert_eq!((deadline.get(), state.next_deadline()), (at(150), at(150)));
     sent(state.handle_time(at(149)));
     assert_eq!(*receiver.borrow(), Phase::Held(7));
     // The node is told that the work has stopped. A renewal that arrives now is too late.
-    assert_eq!(sent(state.handle_reply(Reply::Renewed(lease(7, 200)), at(150))), ["withdraw"]);
+    assert_eq!(sent(state.handle_reply(renewed(200), at(150))), ["withdraw"]);
     assert_eq!(*receiver.borrow(), Phase::Lost(EndReason::DeadlinePassed));
     assert_eq!(deadline.get(), Timestamp::ZERO);
     // Dropping the guard sends nothing more.
@@ -82,11 +89,29 @@ fn a_lease_is_renewed_and_then_expires_by_the_clock_alone() {
 }
 
 #[test]
-fn a_renewal_of_another_token_has_no_effect() {
+fn the_loss_of_another_token_has_no_effect() {
     let (mut state, _receiver, deadline) = holding_office();
-    sent(state.handle_reply(Reply::Renewed(lease(6, 200)), at(50)));
     sent(state.handle_reply(Reply::Lost { office: "o".into(), token: 6, reason: ChangeReason::Expired }, at(50)));
     assert_eq!(deadline.get(), at(100));
+}
+
+#[test]
+fn the_program_must_begin_to_stop_before_the_deadline() {
+    let (mut state, receiver, deadline) = campaigning();
+    let stop = Duration::from_millis(30);
+    sent(state.handle_reply(Reply::Held(Lease { stop, ..lease(7, 100) }), at(1)));
+    assert_eq!(state.take("o", at(2)), Some(7));
+    assert_eq!(state.next_deadline(), at(70));
+    sent(state.handle_reply(renewed(150), at(50)));
+    assert_eq!(state.next_deadline(), at(120));
+    sent(state.handle_time(at(119)));
+    assert_eq!(*receiver.borrow(), Phase::Held(7));
+    assert_eq!(sent(state.handle_time(at(120))), [""; 0], "the office is not given back while the guard exists");
+    assert_eq!(*receiver.borrow(), Phase::Stopping(7, EndReason::DeadlinePassed));
+    // A renewal does not revive it.
+    sent(state.handle_reply(renewed(200), at(121)));
+    assert_eq!((deadline.get(), state.next_deadline()), (at(150), at(150)));
+    assert_eq!(sent(state.withdraw("o", None)), ["stopped", "withdraw"]);
 }
 
 #[test]
@@ -96,7 +121,7 @@ fn an_office_is_held_until_the_work_has_stopped() {
     assert_eq!(*receiver.borrow(), Phase::Stopping(7, EndReason::Revoked(ChangeReason::Transferred)));
     assert_eq!(deadline.get(), at(100));
     // No renewal keeps it any more.
-    sent(state.handle_reply(Reply::Renewed(lease(7, 150)), at(11)));
+    sent(state.handle_reply(renewed(150), at(11)));
     assert_eq!(deadline.get(), at(100));
     let (waits, mut known) = oneshot::channel();
     assert_eq!(sent(state.withdraw("o", Some(waits))), ["stopped", "withdraw"]);
@@ -192,7 +217,7 @@ fn a_reconnect_stops_held_offices_and_repeats_campaigns() {
     again.publish();
     // The answer is to that one.
     sent(state.handle_reply(Reply::Done, at(51)));
-    sent(state.handle_reply(Reply::Held(Lease { office: "p".into(), token: 1, deadline: at(200) }), at(52)));
+    sent(state.handle_reply(Reply::Held(Lease { office: "p".into(), ..lease(1, 200) }), at(52)));
     assert_eq!(*waiting.borrow(), Phase::Held(1));
     assert_eq!(sent(state.handle_time(at(100))), [""; 0], "this node knows nothing of it");
     assert_eq!(*receiver.borrow(), Phase::Lost(EndReason::NodeLost));
@@ -201,9 +226,7 @@ fn a_reconnect_stops_held_offices_and_repeats_campaigns() {
 #[test]
 fn an_office_without_a_lease_is_lost_with_the_node() {
     let (mut state, receiver, deadline) = holding_office();
-    sent(
-        state.handle_reply(Reply::Renewed(Lease { office: "o".into(), token: 7, deadline: Timestamp::NEVER }), at(10)),
-    );
+    sent(state.handle_reply(Reply::Held(Lease { deadline: Timestamp::NEVER, ..lease(7, 0) }), at(10)));
     sent(state.handle_disconnected(at(20)));
     assert_eq!((receiver.borrow().clone(), deadline.get()), (Phase::Lost(EndReason::NodeLost), Timestamp::ZERO));
 }

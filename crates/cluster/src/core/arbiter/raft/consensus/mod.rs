@@ -31,8 +31,8 @@ const SNAPSHOT_INTERVAL: u64 = 2_000;
 pub(crate) enum Committed {
     /// A command, with its log index.
     Command(u64, Vec<u8>),
-    /// A membership change, with its context.
-    Membership(ConfChangeV2, Vec<u8>),
+    /// A membership change, with its log index and its context.
+    Membership(u64, ConfChangeV2, Vec<u8>),
     /// A snapshot, which replaces the whole state.
     Snapshot(Vec<u8>),
     /// An entry without effect, such as the first entry of a leader's term.
@@ -45,6 +45,12 @@ pub(crate) struct Ready {
     pub(crate) messages: Vec<(Id, RaftMessage)>,
     pub(crate) writes: Vec<Write>,
     pub(crate) committed: Vec<Committed>,
+}
+
+impl Ready {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.writes.is_empty() && self.committed.is_empty()
+    }
 }
 
 /// Work that waits for the disk.
@@ -60,7 +66,7 @@ struct PendingWrite {
 /// The raft library, and the work that waits for the disk.
 pub(crate) struct Consensus {
     node: RawNode<RaftStorage>,
-    mirror: RaftStorage,
+    storage: RaftStorage,
     conf: ConfState,
     /// In ascending order of the writes' numbers.
     pending_writes: VecDeque<PendingWrite>,
@@ -79,12 +85,12 @@ impl Consensus {
     /// Creates the consensus module from the contents of the disk.
     pub(crate) fn new(
         own: Id,
-        mirror: RaftStorage,
+        storage: RaftStorage,
         campaign: Campaign,
         skips_durability: bool,
     ) -> Result<Self, raft::Error> {
-        let snapshot_index = mirror.latest_snapshot().get_metadata().index.max(mirror.first_index()?.saturating_sub(1));
-        let conf = mirror.initial_state()?.conf_state;
+        let snapshot_index = storage.latest_snapshot().get_metadata().index.max(storage.first_index()?.saturating_sub(1));
+        let conf = storage.initial_state()?.conf_state;
         let config = Config {
             id: own.0,
             election_tick: ELECTION_TICKS,
@@ -100,10 +106,10 @@ impl Consensus {
             ..Config::default()
         };
         let logger = slog::Logger::root(slog::Discard, slog::o!());
-        let node = RawNode::new(&config, mirror.clone(), &logger)?;
+        let node = RawNode::new(&config, storage.clone(), &logger)?;
         Ok(Consensus {
             node,
-            mirror,
+            storage,
             conf,
             pending_writes: VecDeque::new(),
             last_write: 0,
@@ -265,7 +271,7 @@ impl Consensus {
             self.queue_messages(messages, ready);
             let snapshot = (!raft_ready.snapshot().is_empty()).then(|| raft_ready.snapshot().clone());
             if let Some(snapshot) = &snapshot {
-                let _ = self.mirror.install(snapshot.clone());
+                let _ = self.storage.install(snapshot.clone());
                 let index = snapshot.get_metadata().index;
                 (self.applied, self.snapshot_index) = (index, index);
                 self.conf = snapshot.get_metadata().get_conf_state().clone();
@@ -273,10 +279,10 @@ impl Consensus {
             }
             self.collect_committed(raft_ready.take_committed_entries(), ready);
             let entries = raft_ready.take_entries();
-            let _ = self.mirror.append(&entries);
+            let _ = self.storage.append(&entries);
             let hard_state = raft_ready.hs().cloned();
             if let Some(state) = &hard_state {
-                self.mirror.set_hard_state(state.clone());
+                self.storage.set_hard_state(state.clone());
             }
             let promises = raft_ready.take_persisted_messages();
             let must_sync = raft_ready.must_sync();
@@ -323,7 +329,7 @@ impl Consensus {
                 _ if entry.data.is_empty() => Committed::Empty,
                 EntryType::EntryNormal => Committed::Command(entry.index, entry.data.to_vec()),
                 kind => match membership(kind, &entry.data) {
-                    Some(change) => Committed::Membership(change, entry.context.to_vec()),
+                    Some(change) => Committed::Membership(entry.index, change, entry.context.to_vec()),
                     None => Committed::Empty,
                 },
             };
@@ -335,7 +341,7 @@ impl Consensus {
     pub(crate) fn apply_membership(&mut self, change: &ConfChangeV2) {
         if let Ok(state) = self.node.apply_conf_change(change) {
             self.conf = state.clone();
-            self.mirror.set_conf_state(state);
+            self.storage.set_conf_state(state);
         }
         let adds = |single: &eraftpb::ConfChangeSingle| single.get_change_type() != ConfChangeType::RemoveNode;
         self.has_new_member |= change.get_changes().iter().any(adds);
@@ -354,11 +360,6 @@ impl Consensus {
         }
     }
 
-    /// Whether the library wants something done.
-    pub(crate) fn has_ready(&self) -> bool {
-        self.node.has_ready()
-    }
-
     /// Whether it is time for a snapshot.
     pub(crate) fn wants_snapshot(&self) -> bool {
         self.applied >= self.snapshot_index + SNAPSHOT_INTERVAL
@@ -374,7 +375,7 @@ impl Consensus {
         snapshot.mut_metadata().set_conf_state(self.conf.clone());
         self.snapshot_index = self.applied;
         let keep_after = self.applied.saturating_sub(if discards_all { 0 } else { RETAINED_ENTRIES });
-        let _ = self.mirror.compact(keep_after, snapshot.clone());
+        let _ = self.storage.compact(keep_after, snapshot.clone());
         self.last_write += 1;
         ready.writes.push(Write {
             number: self.last_write,

@@ -15,8 +15,8 @@ const DEVIATIONS: i64 = 8;
 /// The timeout is the mean interval plus a multiple of the mean deviation, clamped between a floor and a ceiling, like
 /// TCP's retransmission timeout (RFC 6298). On a quiet host it is the floor. Where heartbeats arrive irregularly, it
 /// grows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct FailureDetector {
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct FailureDetector {
     last_contact: Timestamp,
     mean: i64,
     deviation: i64,
@@ -24,12 +24,12 @@ pub(super) struct FailureDetector {
 
 impl FailureDetector {
     /// A detector for a peer that was heard from just now.
-    pub(super) fn new(timing: &Timing, now: Timestamp) -> Self {
+    pub(crate) fn new(timing: &Timing, now: Timestamp) -> Self {
         FailureDetector { last_contact: now, mean: timing.heartbeat.as_nanos() as i64, deviation: 0 }
     }
 
     /// A heartbeat arrived: updates the statistics.
-    pub(super) fn record_heartbeat(&mut self, now: Timestamp) {
+    pub(crate) fn record_heartbeat(&mut self, now: Timestamp) {
         let interval = now.since(self.last_contact).as_nanos().min(60_000_000_000) as i64;
         let error = interval - self.mean;
         self.mean += error / GAIN_DIVISOR;
@@ -38,18 +38,18 @@ impl FailureDetector {
     }
 
     /// Another message arrived. It proves that the peer is alive, but says nothing about heartbeat intervals.
-    pub(super) fn record_contact(&mut self, now: Timestamp) {
+    pub(crate) fn record_contact(&mut self, now: Timestamp) {
         self.last_contact = now;
     }
 
     /// How long the peer may be silent.
-    pub(super) fn timeout(&self, timing: &Timing) -> Duration {
+    pub(crate) fn timeout(&self, timing: &Timing) -> Duration {
         let estimate = Duration::from_nanos((self.mean + DEVIATIONS * self.deviation).max(0) as u64);
         estimate.clamp(timing.silence_floor, timing.silence_ceiling)
     }
 
     /// When the peer becomes suspected if it stays silent.
-    pub(super) fn suspect_at(&self, timing: &Timing) -> Timestamp {
+    pub(crate) fn suspect_at(&self, timing: &Timing) -> Timestamp {
         self.last_contact + self.timeout(timing)
     }
 }

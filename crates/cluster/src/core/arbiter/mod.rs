@@ -1,0 +1,185 @@
+//! Who *may* lead: the arbiter decides who holds which office, with which token, and until when.
+//!
+//! Every node has an [`Arbiter`], its access to the deciding authority: the replicated log of the voters ([`raft`]),
+//! nobody ([`none`]), or an external store. An arbiter is a state machine like the other parts of the core. Requests go
+//! in with a number, and events come out later, so that it can be as slow as a network. It provides four things:
+//!
+//! 1. **The table**: this node's copy of all offices, members and settings, which follows the authority's changes
+//!    without gaps ([`Arbiter::table`], [`ArbiterEvent::Applied`]). [`Arbiter::submit`] changes it, by compare-and-set:
+//!    a grant names the last token that the proposer saw, a setting its revision. Tokens of an office only grow.
+//! 2. **Leases**: [`Arbiter::confirmed_at`] is the time, on this node's clock, from which this node's leases count. To
+//!    the coordinator, [`Arbiter::lease_start`] is the latest time from which another holder may count its lease.
+//! 3. **The coordinator**: the one member that announces who is up, evaluates claims and decides handovers
+//!    ([`Coordinator`](super::coordinator::Coordinator)). With Raft it is the leader of the log; an external store has a
+//!    reserved office for it. Two members may believe that they coordinate. Compare-and-set keeps that safe.
+//! 4. **Linearizable reads**: [`Arbiter::read`] is answered when the table contains everything that was decided before.
+//!
+//! Nothing above the arbiter knows which one it is. To add one, implement the trait, and choose it in
+//! [`Core::new`](super::Core::new).
+
+pub(super) mod none;
+pub(super) mod raft;
+
+use hustings_protocol::Id;
+
+use super::context::Context;
+use super::table::{Command, Holder, OfficeName, Table};
+use super::Exit;
+use crate::api::RequestError;
+use crate::clock::Timestamp;
+use crate::config::ArbiterKind;
+use crate::wire::{Heartbeat, Message};
+
+/// What an arbiter reports.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ArbiterEvent {
+    /// A change was decided, and the table contains it.
+    Applied {
+        /// The office that it is about.
+        office: Option<OfficeName>,
+        /// The number of the request, if this node submitted it.
+        request: Option<u64>,
+        /// Whether it took effect: its expectation was still true.
+        took_effect: bool,
+    },
+    /// The table was replaced as a whole.
+    Replaced,
+    /// The members changed. Those that are listed were removed for good.
+    MembersChanged {
+        /// The removed members.
+        removed: Vec<Id>,
+    },
+    /// The reads up to this number may be answered from the table.
+    ReadConfirmed(u64),
+    /// The node must stop.
+    Exit(Exit),
+}
+
+/// Access to the authority that decides who may lead. See the module's documentation.
+pub trait Arbiter {
+    /// Which arbiter it is.
+    fn kind(&self) -> ArbiterKind;
+
+    /// This node's copy of what was decided.
+    fn table(&self) -> &Table;
+
+    /// The member that coordinates, as far as this node knows. `None` if nobody does, or if nothing is coordinated.
+    fn coordinator(&self) -> Option<Id>;
+
+    /// Grows with every change of the coordinator.
+    fn epoch(&self) -> u64;
+
+    /// Whether this node coordinates, its table contains everything that was decided before, and it can decide more.
+    fn is_established(&self) -> bool;
+
+    /// Since when this node coordinates, if it does.
+    fn coordinator_since(&self) -> Timestamp;
+
+    /// From when this node's leases count: the authority confirmed something that this node sent at this time or later.
+    /// [`Timestamp::NEVER`] if leases do not end.
+    fn confirmed_at(&self) -> Timestamp;
+
+    /// To the coordinator: the latest time, on its own clock, from which this holder may count its leases.
+    fn lease_start(&self, holder: Holder) -> Timestamp;
+
+    /// The members whose reports that a holder is down count.
+    fn voters(&self) -> Vec<Id> {
+        self.table().members.keys().copied().collect()
+    }
+
+    /// Submits a change. Its outcome is an [`ArbiterEvent::Applied`] with this number, or nothing if it is lost.
+    fn submit(&mut self, request: u64, command: Command, context: &mut Context<'_>) -> Result<(), RequestError>;
+
+    /// The coordinator has just submitted a change that takes an office from this lost holder. Nothing that the holder
+    /// sends is confirmed until it has learned of the change.
+    fn revoke(&mut self, holder: Id);
+
+    /// Whether reads can be confirmed at the moment.
+    fn can_confirm_reads(&self) -> bool {
+        self.coordinator().is_some()
+    }
+
+    /// Begins a linearizable read with this number.
+    fn read(&mut self, number: u64, context: &mut Context<'_>);
+
+    /// A heartbeat interval has passed: sends heartbeats. By default, the coordinator exchanges them with all members.
+    fn heartbeat(&mut self, context: &mut Context<'_>) {
+        let own = context.own();
+        let receivers: Vec<Id> = match self.coordinator() {
+            Some(coordinator) if coordinator != own => vec![coordinator],
+            Some(_) => context.liveness.members().filter(|id| *id != own).collect(),
+            None => context.liveness.connected().collect(),
+        };
+        let heartbeat = Message::Heartbeat(Heartbeat { number: 0, leader: None, follower: None });
+        receivers.into_iter().for_each(|id| context.send_heartbeat(id, heartbeat.clone(), true));
+    }
+
+    /// A message from another node's arbiter arrived.
+    fn handle_message(&mut self, from: Id, message: Message, context: &mut Context<'_>) {
+        let _ = (from, message, context);
+    }
+
+    /// A connection to a member was established.
+    fn handle_connected(&mut self, id: Id, context: &mut Context<'_>) {
+        let _ = (id, context);
+    }
+
+    /// This node observed that a member is down.
+    fn handle_down(&mut self, id: Id, context: &mut Context<'_>) {
+        let _ = (id, context);
+    }
+
+    /// A member announced another disk or health score, or the members changed.
+    fn handle_announcements(&mut self, context: &mut Context<'_>) {
+        let _ = context;
+    }
+
+    /// The node's elections have this result for an office; `None` if they have none, or if this node is no candidate.
+    /// `is_regrant` says that the holder's work has stopped, and that the office may be granted to it again.
+    fn handle_elected(&mut self, claim: Elected<'_>, context: &mut Context<'_>) {
+        let _ = (claim, context);
+    }
+
+    /// All writes up to and including `number` are durable.
+    fn handle_persisted(&mut self, number: u64, context: &mut Context<'_>) {
+        let _ = (number, context);
+    }
+
+    /// The disk failed to write.
+    fn handle_disk_failed(&mut self, context: &mut Context<'_>) {
+        let _ = context;
+    }
+
+    /// Whether the disk accepts writes, or none is needed.
+    fn is_disk_ok(&self) -> bool {
+        true
+    }
+
+    /// This node is about to leave: it no longer tries to become the coordinator.
+    fn handle_leaving(&mut self) {}
+
+    /// If this node coordinates, another member should. Returns the member that is expected to.
+    fn release_coordination(&mut self, context: &mut Context<'_>) -> Option<Id> {
+        let _ = context;
+        None
+    }
+
+    /// Does what is due now. Returns whether anything happened.
+    fn process(&mut self, context: &mut Context<'_>) -> bool;
+
+    /// The next event.
+    fn poll_event(&mut self) -> Option<ArbiterEvent>;
+
+    /// When to call [`Arbiter::process`] at the latest.
+    fn poll_timeout(&self) -> Timestamp;
+}
+
+/// The result of a node's elections for one office.
+pub struct Elected<'a> {
+    /// The office.
+    pub office: &'a OfficeName,
+    /// The leader that the node names.
+    pub leader: Option<Holder>,
+    /// Whether the leader's work has stopped, so that it may be granted the office again.
+    pub is_regrant: bool,
+}

@@ -1,0 +1,483 @@
+//! The arbiter `raft`: the table is a state machine that the replicated log of the voters drives.
+//!
+//! - [`consensus`]: the raft library, its storage and its messages; when a voter campaigns.
+//! - [`lease_rounds`]: what heartbeats prove, and from when leases count. It has the correctness argument.
+//! - [`polls`]: linearizable reads.
+//! - [`membership`]: members join and leave, and their disks are registered.
+//!
+//! The leader of the log is the coordinator. A token is the log index of its grant.
+
+mod consensus;
+mod lease_rounds;
+mod membership;
+mod polls;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use hustings_protocol::Id;
+
+use self::consensus::{Campaign, Committed, Consensus, Ready};
+use self::lease_rounds::{LeaseRounds, SentAnswers};
+use self::polls::Polls;
+use super::{Arbiter, ArbiterEvent};
+use crate::api::RequestError;
+use crate::clock::Timestamp;
+use crate::config::ArbiterKind;
+use crate::core::context::Context;
+use crate::core::requests::errors;
+use crate::core::table::{Command, Holder, Table};
+use crate::core::{Exit, Output};
+use crate::store::RaftStorage;
+use crate::wire::{FollowerHeartbeat, Heartbeat, LeaderHeartbeat, MAX_INDEX, Message, RaftMessage};
+
+/// How long a node that has just connected to a quorum waits for a heartbeat of an existing leader before it campaigns.
+const FIRST_CAMPAIGN_DELAY: Duration = Duration::from_millis(30);
+
+/// The arbiter `raft`. See the module's documentation.
+pub(in crate::core) struct RaftArbiter {
+    own: Id,
+    store_id: u64,
+    consensus: Consensus,
+    ready: Ready,
+    table: Table,
+    rounds: LeaseRounds,
+    answers: SentAnswers,
+    /// From when this node's leases count.
+    confirmed_at: Timestamp,
+    /// When this node last supported a leader's lease round, or its own.
+    last_support: Timestamp,
+    /// The votes that this node got in its last candidacy: the term, and the latest time from which a lease that an
+    /// earlier leader confirmed may count.
+    votes: (u64, Timestamp),
+    polls: Polls,
+    last_read: u64,
+    /// Members whose disk is not the one that was registered for them.
+    unknown_disks: BTreeSet<Id>,
+    /// Members whose registration is proposed but not committed yet.
+    pending_registrations: BTreeSet<Id>,
+    /// The last term in which this node noticed that it leads.
+    leading_term: u64,
+    is_disk_ok: bool,
+    is_leaving: bool,
+    /// The requests that this node submitted, by the index of their entries.
+    submitted: BTreeMap<u64, u64>,
+    events: VecDeque<ArbiterEvent>,
+}
+
+impl RaftArbiter {
+    /// Creates the arbiter of a node that starts now, with the table of its last snapshot.
+    pub(in crate::core) fn new(
+        own: Id,
+        store_id: u64,
+        storage: RaftStorage,
+        table: Table,
+        skips_durability: bool,
+        now: Timestamp,
+    ) -> Result<Self, raft::Error> {
+        Ok(RaftArbiter {
+            own,
+            store_id,
+            consensus: Consensus::new(own, storage, Campaign::default(), skips_durability)?,
+            ready: Ready::default(),
+            table,
+            rounds: LeaseRounds::default(),
+            answers: SentAnswers::default(),
+            confirmed_at: Timestamp::ZERO,
+            // An earlier incarnation may have supported a leader until a moment ago.
+            last_support: now,
+            votes: (0, Timestamp::ZERO),
+            polls: Polls::default(),
+            last_read: 0,
+            unknown_disks: BTreeSet::new(),
+            pending_registrations: BTreeSet::new(),
+            leading_term: 0,
+            is_disk_ok: true,
+            is_leaving: false,
+            submitted: BTreeMap::new(),
+            events: VecDeque::new(),
+        })
+    }
+
+    /// Notices that this node became the leader.
+    fn observe_leadership(&mut self, context: &mut Context<'_>) {
+        if !self.consensus.is_leader() || self.leading_term == self.consensus.term() {
+            return;
+        }
+        self.leading_term = self.consensus.term();
+        self.pending_registrations.clear();
+        self.submitted.clear();
+        let (term, voted) = self.votes;
+        let earlier_leases = if term == self.leading_term { voted.max(self.last_support) } else { context.now };
+        self.rounds.reset(self.consensus.last_index(), earlier_leases.min(context.now), context.now);
+        self.begin_round(context);
+    }
+
+    fn begin_round(&mut self, context: &mut Context<'_>) {
+        self.rounds.begin(context.now);
+        let others: Vec<Id> = self.table.members.keys().copied().filter(|id| *id != self.own).collect();
+        others.into_iter().for_each(|id| self.send_leader_heartbeat(id, context));
+        self.confirm_rounds(context);
+    }
+
+    fn send_leader_heartbeat(&mut self, id: Id, context: &mut Context<'_>) {
+        let leader = LeaderHeartbeat {
+            term: self.consensus.term(),
+            commit: self.consensus.commit_for(id),
+            round: self.rounds.round(),
+            confirmed: self.rounds.confirmed(id, context.liveness.incarnation_of(id)),
+        };
+        let heartbeat = Heartbeat { number: 0, leader: Some(leader), follower: None };
+        context.send_heartbeat(id, Message::Heartbeat(heartbeat), true);
+    }
+
+    fn handle_heartbeat(&mut self, from: Id, heartbeat: Heartbeat, context: &mut Context<'_>) {
+        if let Some(leader) = heartbeat.leader {
+            self.handle_leader_heartbeat(from, leader, context);
+        }
+        if let Some(follower) = heartbeat.follower {
+            self.handle_follower_heartbeat(from, heartbeat.number, follower, context);
+        }
+    }
+
+    fn handle_leader_heartbeat(&mut self, from: Id, leader: LeaderHeartbeat, context: &mut Context<'_>) {
+        if leader.term > MAX_INDEX {
+            return;
+        }
+        if leader.term < self.consensus.term() {
+            // The sender is no longer the leader. The library's response tells it so.
+            self.consensus.step_leader_heartbeat(from, leader.term, 0);
+            return;
+        }
+        self.consensus.step_leader_heartbeat(from, leader.term, leader.commit);
+        // The leader had a quorum at that time. That stays true whoever leads now.
+        if let Some(sent) = self.answers.sent_at(leader.confirmed) {
+            self.confirmed_at = self.confirmed_at.max(sent);
+        }
+        let (term, applied, round) = (self.consensus.term(), self.consensus.applied(), leader.round);
+        self.last_support = self.last_support.max(context.now);
+        let number = self.answers.next_number(context.now);
+        let follower = Some(FollowerHeartbeat { term, round, applied });
+        context.answer(from, Message::Heartbeat(Heartbeat { number, leader: None, follower }));
+    }
+
+    fn handle_follower_heartbeat(
+        &mut self,
+        from: Id,
+        number: u64,
+        heartbeat: FollowerHeartbeat,
+        context: &mut Context<'_>,
+    ) {
+        let is_ahead = heartbeat.round > self.rounds.round();
+        let is_current = self.consensus.is_leader() && heartbeat.term == self.consensus.term() && !is_ahead;
+        if !is_current || self.unknown_disks.contains(&from) {
+            return;
+        }
+        self.consensus.step_follower_heartbeat(from, heartbeat.term);
+        let incarnation = context.liveness.incarnation_of(from).unwrap_or(0);
+        self.rounds.handle_answer(Holder { id: from, incarnation }, number, heartbeat, context.now);
+        self.confirm_rounds(context);
+    }
+
+    fn confirm_rounds(&mut self, context: &Context<'_>) {
+        if self.consensus.is_established() {
+            self.last_support = self.last_support.max(context.now);
+            let confirmed = self.rounds.confirm(self.own, &self.consensus);
+            self.confirmed_at = self.confirmed_at.max(confirmed.unwrap_or(Timestamp::ZERO));
+        }
+    }
+
+    fn handle_raft(&mut self, from: Id, message: &RaftMessage, context: &mut Context<'_>) {
+        if self.unknown_disks.contains(&from) {
+            return;
+        }
+        if let Some(term) = message.granted_vote().filter(|term| *term == self.consensus.term()) {
+            let supported = context.now - message.lease_age();
+            let earlier = if self.votes.0 == term { self.votes.1 } else { Timestamp::ZERO };
+            self.votes = (term, earlier.max(supported));
+        }
+        let position = self.campaign_position(context);
+        if !self.consensus.step(from, message, position, context.now) {
+            context.increment("invalid-raft-messages");
+        }
+        self.observe_leadership(context);
+    }
+
+    /// This node has itself observed that the leader is down, or the leader was removed.
+    fn handle_leader_lost(&mut self, context: &mut Context<'_>) {
+        let position = self.campaign_position(context);
+        self.consensus.forget_leader();
+        self.consensus.release_held_votes(&mut self.ready);
+        self.consensus.schedule_campaign(position, Duration::ZERO, context.now);
+        self.campaign_if_due(context);
+    }
+
+    fn campaign_if_due(&mut self, context: &mut Context<'_>) {
+        let position = self.campaign_position(context);
+        let is_allowed = self.sees_quorum(context) && self.is_disk_ok && !self.is_leaving;
+        self.consensus.campaign_if_due(position, is_allowed, context.now);
+        if self.votes.0 < self.consensus.term() {
+            self.votes = (self.consensus.term(), Timestamp::ZERO);
+        }
+    }
+
+    /// If a quorum is up and there is no leader, campaigns soon.
+    pub(in crate::core) fn campaign_if_quorum_is_up(&mut self, context: &Context<'_>) {
+        if self.consensus.leader().is_none() && self.sees_quorum(context) {
+            let position = self.campaign_position(context);
+            self.consensus.schedule_campaign(position, FIRST_CAMPAIGN_DELAY, context.now);
+        }
+    }
+
+    fn sees_quorum(&self, context: &Context<'_>) -> bool {
+        self.consensus.has_quorum(|id| context.liveness.is_up(id))
+    }
+
+    /// This node's position in the order in which voters campaign for leadership of the log. The lowest-ranked voter
+    /// campaigns first, so that one failure rarely takes both the coordinator and the holder of offices. Witnesses come
+    /// last.
+    fn campaign_position(&self, context: &Context<'_>) -> u32 {
+        let liveness = context.liveness;
+        let order = |id: Id| (liveness.is_witness(id), liveness.rank(id));
+        let own = order(self.own);
+        let before = self.consensus.voters().into_iter().filter(|&id| liveness.is_up(id) && order(id) < own);
+        before.count() as u32
+    }
+
+    /// Carries out what the raft library wants done, until it wants nothing more. Returns whether it wanted anything.
+    fn process_ready(&mut self, context: &mut Context<'_>) -> bool {
+        let mut has_worked = false;
+        self.consensus.collect_ready(&mut self.ready);
+        loop {
+            let ready = std::mem::take(&mut self.ready);
+            has_worked |= !ready.is_empty();
+            for (to, message) in ready.messages {
+                // The age of a vote counts from when it leaves, which is after it is durable.
+                let message = match message.granted_vote() {
+                    Some(_) => message.with_lease_age(context.now.since(self.last_support)),
+                    None => message,
+                };
+                context.send(to, Message::Raft(message));
+            }
+            ready.writes.into_iter().for_each(|write| context.push(Output::Write(write)));
+            let is_last = ready.committed.is_empty();
+            ready.committed.into_iter().for_each(|committed| self.apply(committed, context));
+            self.consensus.advance_apply();
+            if is_last {
+                return has_worked;
+            }
+            // A new member must start from a snapshot that includes its own addition, because the log alone does not
+            // contain the initial members and voters. So the log before this point is discarded.
+            let has_new_member = self.consensus.take_new_member();
+            if has_new_member || self.consensus.wants_snapshot() {
+                self.consensus.compact(self.table.encode(), has_new_member, &mut self.ready);
+            }
+            self.consensus.collect_ready(&mut self.ready);
+        }
+    }
+
+    fn apply(&mut self, committed: Committed, context: &mut Context<'_>) {
+        match committed {
+            Committed::Command(index, data) => {
+                let Some(command) = Command::decode(&data) else { return };
+                let (office, is_member) = (command.office().cloned(), matches!(command, Command::SetMember(_)));
+                let took_effect = self.table.apply(index, command);
+                let request = self.submitted.remove(&index);
+                self.events.push_back(ArbiterEvent::Applied { office, request, took_effect });
+                if is_member {
+                    self.events.push_back(ArbiterEvent::MembersChanged { removed: Vec::new() });
+                }
+            }
+            Committed::Membership(index, change, member) => self.apply_membership(index, &change, &member, context),
+            Committed::Snapshot(data) => {
+                if let Some(table) = Table::decode(&data) {
+                    self.replace_table(table, context);
+                }
+            }
+            Committed::Empty => {}
+        }
+    }
+
+    fn replace_table(&mut self, table: Table, context: &mut Context<'_>) {
+        let former = std::mem::replace(&mut self.table, table);
+        let is_gone = |id: &Id| !self.table.members.contains_key(id);
+        let removed: Vec<Id> = former.members.into_keys().filter(is_gone).collect();
+        removed.iter().for_each(|id| self.forget_member(*id, context));
+        self.events.extend([ArbiterEvent::MembersChanged { removed }, ArbiterEvent::Replaced]);
+    }
+}
+
+impl Arbiter for RaftArbiter {
+    fn kind(&self) -> ArbiterKind {
+        ArbiterKind::Raft
+    }
+
+    fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn coordinator(&self) -> Option<Id> {
+        self.consensus.leader()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.consensus.term()
+    }
+
+    fn is_established(&self) -> bool {
+        self.consensus.is_established() && self.is_disk_ok
+    }
+
+    fn coordinator_since(&self) -> Timestamp {
+        self.rounds.leader_since()
+    }
+
+    fn confirmed_at(&self) -> Timestamp {
+        self.confirmed_at
+    }
+
+    fn lease_start(&self, holder: Holder) -> Timestamp {
+        self.rounds.lease_start(holder)
+    }
+
+    fn voters(&self) -> Vec<Id> {
+        self.consensus.voters()
+    }
+
+    fn submit(&mut self, request: u64, command: Command, context: &mut Context<'_>) -> Result<(), RequestError> {
+        match command {
+            Command::SetMember(member) if !self.table.members.contains_key(&member.id) => self.add_member(&member)?,
+            Command::RemoveMember(id) => self.remove_member(id, context)?,
+            command => {
+                if !self.consensus.propose(command.encode()) {
+                    return Err(errors::no_majority());
+                }
+            }
+        }
+        self.submitted.insert(self.consensus.last_index(), request);
+        Ok(())
+    }
+
+    fn revoke(&mut self, holder: Id) {
+        self.rounds.require_applied(holder, self.consensus.last_index());
+    }
+
+    fn read(&mut self, number: u64, context: &mut Context<'_>) {
+        self.last_read = number;
+        if let Some(leader) = self.consensus.leader() {
+            context.send(leader, Message::ReadIndexRequest { number });
+        }
+    }
+
+    fn heartbeat(&mut self, context: &mut Context<'_>) {
+        self.consensus.tick();
+        self.observe_leadership(context);
+        if self.consensus.is_leader() {
+            self.begin_round(context);
+        } else if self.consensus.leader().is_none() {
+            let connected: Vec<Id> = context.liveness.connected().collect();
+            let heartbeat = Message::Heartbeat(Heartbeat { number: 0, leader: None, follower: None });
+            connected.into_iter().for_each(|id| context.send_heartbeat(id, heartbeat.clone(), false));
+        }
+    }
+
+    fn handle_message(&mut self, from: Id, message: Message, context: &mut Context<'_>) {
+        match message {
+            Message::Heartbeat(heartbeat) => self.handle_heartbeat(from, heartbeat, context),
+            Message::Raft(message) => self.handle_raft(from, &message, context),
+            Message::ReadIndexRequest { number } => {
+                self.polls.handle_request(from, number, &self.consensus, context);
+            }
+            Message::PollRequest { term, poll } => {
+                let follows = self.consensus.term() == term && self.consensus.leader() == Some(from);
+                if follows {
+                    context.send(from, Message::PollResponse { term, poll });
+                }
+            }
+            Message::PollResponse { term, poll } if !self.unknown_disks.contains(&from) => {
+                self.polls.handle_response(from, term, poll, &self.consensus, context);
+            }
+            Message::ReadIndexResponse { number, committed } if number <= self.last_read => {
+                self.polls.handle_read_index(number, committed);
+            }
+            Message::UnknownDisk => self.events.push_back(ArbiterEvent::Exit(Exit::UnknownDisk)),
+            Message::Removed if self.consensus.leader().is_none_or(|leader| leader == from) => {
+                self.events.push_back(ArbiterEvent::Exit(Exit::Removed));
+            }
+            _ => {}
+        }
+    }
+
+    fn handle_connected(&mut self, id: Id, context: &mut Context<'_>) {
+        if self.consensus.is_leader() {
+            self.send_leader_heartbeat(id, context);
+        } else {
+            let heartbeat = Message::Heartbeat(Heartbeat { number: 0, leader: None, follower: None });
+            context.send_heartbeat(id, heartbeat, false);
+        }
+        self.campaign_if_quorum_is_up(context);
+    }
+
+    fn handle_down(&mut self, id: Id, context: &mut Context<'_>) {
+        self.consensus.report_unreachable(id);
+        if self.consensus.leader() == Some(id) {
+            self.handle_leader_lost(context);
+        }
+    }
+
+    fn handle_announcements(&mut self, context: &mut Context<'_>) {
+        self.check_disks(context);
+    }
+
+    fn handle_persisted(&mut self, number: u64, context: &mut Context<'_>) {
+        self.is_disk_ok = true;
+        self.consensus.handle_persisted(number, &mut self.ready);
+        self.observe_leadership(context);
+    }
+
+    fn handle_disk_failed(&mut self, context: &mut Context<'_>) {
+        self.is_disk_ok = false;
+        context.increment("failed-disk-writes");
+        if self.consensus.is_leader() {
+            self.consensus.forget_leader();
+        }
+    }
+
+    fn is_disk_ok(&self) -> bool {
+        self.is_disk_ok
+    }
+
+    fn handle_leaving(&mut self) {
+        self.is_leaving = true;
+    }
+
+    fn release_coordination(&mut self, context: &mut Context<'_>) -> Option<Id> {
+        if !self.consensus.is_leader() {
+            return None;
+        }
+        let others = self.consensus.voters().into_iter().filter(|id| *id != self.own && context.liveness.is_up(*id));
+        let next = others.max_by_key(|id| self.consensus.matched(*id))?;
+        self.consensus.transfer_leadership(next);
+        Some(next)
+    }
+
+    fn process(&mut self, context: &mut Context<'_>) -> bool {
+        self.campaign_if_due(context);
+        let mut has_worked = self.process_ready(context);
+        self.observe_leadership(context);
+        self.polls.process(&self.consensus, context);
+        has_worked |= self.process_ready(context);
+        if let Some(number) = self.polls.take_confirmed(self.consensus.applied()) {
+            self.events.push_back(ArbiterEvent::ReadConfirmed(number));
+        }
+        has_worked
+    }
+
+    fn poll_event(&mut self) -> Option<ArbiterEvent> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Timestamp {
+        self.consensus.campaign_at().min(self.polls.next_timeout())
+    }
+}

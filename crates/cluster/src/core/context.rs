@@ -1,0 +1,109 @@
+//! What a part of the core may read and send while it handles an input.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use hustings_protocol::Id;
+
+use super::liveness::Liveness;
+use super::settings::Settings;
+use super::{ClientId, Output};
+use crate::api::Reply;
+use crate::clock::Timestamp;
+use crate::wire::Message;
+
+/// What the parts of the core want done, in order.
+#[derive(Default)]
+pub(super) struct Outbox {
+    pub(super) outputs: Vec<Output>,
+    /// Messages of this node to itself. They never leave the core.
+    pub(super) to_self: VecDeque<Message>,
+    /// The peer that relayed the message being handled, if it did not come directly.
+    pub(super) relayed_by: Option<Id>,
+    pub(super) counters: BTreeMap<&'static str, u64>,
+}
+
+impl Outbox {
+    pub(super) fn push(&mut self, output: Output) {
+        self.outputs.push(output);
+    }
+
+    pub(super) fn increment(&mut self, counter: &'static str) {
+        *self.counters.entry(counter).or_default() += 1;
+    }
+}
+
+/// What a part of the core may read and send while it handles an input.
+pub struct Context<'a> {
+    /// The current time.
+    pub now: Timestamp,
+    /// Wall-clock time, for display.
+    pub unix_ms: u64,
+    /// Who is up.
+    pub liveness: &'a Liveness,
+    pub(super) settings: &'a Settings,
+    pub(super) out: &'a mut Outbox,
+}
+
+impl Context<'_> {
+    /// This node's id.
+    pub fn own(&self) -> Id {
+        self.settings.own
+    }
+
+    /// Carries out an output.
+    pub(super) fn push(&mut self, output: Output) {
+        self.out.push(output);
+    }
+
+    /// Sends a message to a member: to this node itself, directly, or through a relay if there is no connection.
+    pub fn send(&mut self, to: Id, message: Message) {
+        if to == self.settings.own {
+            self.out.to_self.push_back(message);
+        } else if self.liveness.is_connected(to) {
+            self.out.push(Output::Send(to, message));
+        } else {
+            self.send_relayed(to, &message);
+        }
+    }
+
+    /// Answers the message that is being handled, on the way on which it came.
+    pub(super) fn answer(&mut self, to: Id, message: Message) {
+        if self.out.relayed_by.is_some() {
+            self.send_relayed(to, &message);
+        } else {
+            self.send(to, message);
+        }
+    }
+
+    /// Sends a message through a relay: the peer that relayed the message being handled, or any peer that is connected.
+    pub(super) fn send_relayed(&mut self, to: Id, message: &Message) {
+        if let Some(relay) = self.liveness.relay_to(to, self.out.relayed_by) {
+            let Settings { own: from, incarnation, .. } = *self.settings;
+            let message = Message::Relay { from, incarnation, to, bytes: message.encode() };
+            self.out.push(Output::Send(relay, message));
+        }
+    }
+
+    /// Sends a heartbeat to a member. If the connection has been quiet, it is also sent through a relay: perhaps only one
+    /// link is cut.
+    pub(super) fn send_heartbeat(&mut self, to: Id, heartbeat: Message, is_relayed_if_quiet: bool) {
+        if is_relayed_if_quiet && self.liveness.is_link_quiet(to, self.settings.timing.heartbeat, self.now) {
+            self.send_relayed(to, &heartbeat);
+        }
+        self.send(to, heartbeat);
+    }
+
+    /// Sends a message to all connected peers.
+    pub(super) fn broadcast(&mut self, message: &Message) {
+        let connected: Vec<Id> = self.liveness.connected().collect();
+        connected.into_iter().for_each(|id| self.send(id, message.clone()));
+    }
+
+    pub(super) fn reply(&mut self, client: ClientId, reply: Reply) {
+        self.out.push(Output::Reply(client, reply));
+    }
+
+    pub(super) fn increment(&mut self, counter: &'static str) {
+        self.out.increment(counter);
+    }
+}

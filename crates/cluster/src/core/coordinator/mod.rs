@@ -1,0 +1,480 @@
+//! What the coordinator decides: who is granted which office, and when.
+//!
+//! A node that its election has elected *claims* the office. The coordinator submits a grant to the arbiter in one of
+//! three cases: the office is vacant; its holder is lost and, if the office is exclusive, the holder's lease has
+//! certainly expired; or the holder was asked to step down and has stopped.
+//!
+//! An event marks the offices that it concerns, and only those are evaluated, a limited number at a time. If nobody who
+//! could be granted an office claims it for a while, whatever the reason, the best candidate that the coordinator knows
+//! gets it.
+
+mod handover;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use hustings_protocol::Id;
+
+use self::handover::Handover;
+use super::LEADER;
+use super::arbiter::Arbiter;
+use super::context::Context;
+use super::elections::Candidates;
+use super::requests::{Requester, errors};
+use super::table::{Command, Holder, Office, OfficeName};
+use crate::api::{ChangeReason, RequestError};
+use crate::clock::Timestamp;
+use crate::config::{Mode, Preempt};
+use crate::timing::LeaseTerms;
+use crate::wire::{self, Claim, Message};
+
+/// How many offices are evaluated before other events get their turn.
+const MAX_EVALUATIONS: usize = 512;
+/// After this time without a claim that can be granted, the best candidate gets the office without one.
+const CLAIM_PATIENCE: Duration = Duration::from_millis(400);
+/// How long a member that gave a grant back at once is not granted the same office without a claim.
+const REFUSAL_TIME: Duration = Duration::from_secs(2);
+/// How many offices one member may claim.
+const MAX_CLAIMS_PER_MEMBER: usize = 20_000;
+
+/// What the parts around the coordinator know.
+pub(super) struct Known<'a> {
+    pub(super) arbiter: &'a mut dyn Arbiter,
+    pub(super) candidates: &'a Candidates,
+}
+
+/// The coordinator's state that is not in the table. On other nodes it is empty.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Coordinator {
+    claims: BTreeMap<OfficeName, BTreeMap<Id, Claim>>,
+    claimed_by: BTreeMap<Id, BTreeSet<OfficeName>>,
+    /// Offices with a change that is submitted but not applied yet, with the token that the change expects.
+    proposed: BTreeMap<OfficeName, u64>,
+    handovers: BTreeMap<OfficeName, Handover>,
+    /// Offices to evaluate now, and offices to evaluate later.
+    marked: BTreeSet<OfficeName>,
+    scheduled: BTreeSet<(Timestamp, OfficeName)>,
+    scheduled_at: BTreeMap<OfficeName, Timestamp>,
+    /// Since when an office that somebody is a candidate for has had no claim that could be granted.
+    unclaimed_since: BTreeMap<OfficeName, Timestamp>,
+    /// Members that gave a grant back at once, and until when they are passed over.
+    refusals: BTreeMap<(OfficeName, Id), Timestamp>,
+    /// New offices for which there was no room.
+    waiting_for_room: BTreeSet<OfficeName>,
+    /// Who waits for the outcome of a submitted request, by its number.
+    requesters: BTreeMap<u64, Requester>,
+    last_request: u64,
+    epoch: u64,
+    is_established: bool,
+}
+
+/// Inputs.
+impl Coordinator {
+    /// The coordinator may have changed, or become able to decide.
+    pub(super) fn handle_coordinator(&mut self, known: &Known<'_>, own: Id) {
+        let is_own = known.arbiter.coordinator() == Some(own);
+        if !is_own || self.epoch != known.arbiter.epoch() {
+            // A new coordinator starts over, without claims and handovers of an earlier epoch.
+            let (last_request, epoch) = (self.last_request, known.arbiter.epoch());
+            if is_own || self.is_established || !self.claims.is_empty() {
+                *self = Coordinator { last_request, epoch, ..Coordinator::default() };
+            }
+        }
+        let is_established = known.arbiter.is_established();
+        if is_established && !self.is_established {
+            self.mark_everything(known);
+        }
+        self.is_established = is_established;
+    }
+
+    /// Marks every office that is held, claimed or wanted.
+    pub(super) fn mark_everything(&mut self, known: &Known<'_>) {
+        let table = known.arbiter.table();
+        self.marked.extend(table.offices.iter().filter(|(_, office)| office.holder.is_some()).map(|(name, _)| name.clone()));
+        self.marked.extend(self.claims.keys().cloned());
+        for id in table.members.keys() {
+            self.marked.extend(known.candidates.offices_of(*id).cloned());
+        }
+    }
+
+    /// The claims of a member changed.
+    pub(super) fn handle_claims(&mut self, from: Id, claims: wire::Claims) {
+        let wire::Claims { replaces_all, added, removed } = claims;
+        let former = if replaces_all { self.claimed_by.remove(&from).unwrap_or_default() } else { BTreeSet::new() };
+        former.iter().chain(&removed).for_each(|office| self.remove_claim(from, office));
+        for mut claim in added {
+            claim.terms = claim.terms.bounded();
+            let offices = self.claimed_by.entry(from).or_default();
+            if offices.len() < MAX_CLAIMS_PER_MEMBER || offices.contains(&claim.office) {
+                offices.insert(claim.office.clone());
+                self.marked.insert(claim.office.clone());
+                self.claims.entry(claim.office.clone()).or_default().insert(from, claim);
+            }
+        }
+    }
+
+    fn remove_claim(&mut self, from: Id, office: &OfficeName) {
+        if let Some(offices) = self.claimed_by.get_mut(&from) {
+            offices.remove(office);
+        }
+        if let Some(claims) = self.claims.get_mut(office) {
+            claims.remove(&from);
+            if claims.is_empty() {
+                self.claims.remove(office);
+            }
+        }
+        self.marked.insert(office.clone());
+    }
+
+    /// Something about a member changed: it went up or down, was restarted, was reported down, or has another rank.
+    pub(super) fn handle_member_change(&mut self, id: Id, known: &Known<'_>) {
+        if !self.is_established {
+            return;
+        }
+        self.marked.extend(known.arbiter.table().offices.held_by(id).cloned());
+        self.marked.extend(self.claimed_by.get(&id).into_iter().flatten().cloned());
+        let is_vacant = |office: &&OfficeName| self.unclaimed_since.contains_key(*office);
+        self.marked.extend(known.candidates.offices_of(id).filter(is_vacant).cloned().collect::<Vec<_>>());
+    }
+
+    /// Somebody became a candidate for an office, or is none any more.
+    pub(super) fn handle_candidacy_change(&mut self, office: &OfficeName) {
+        if self.is_established {
+            self.marked.insert(office.clone());
+        }
+    }
+
+    /// An entry for this office was applied, whether it took effect or not.
+    pub(super) fn handle_applied(&mut self, office: &OfficeName, known: &Known<'_>, context: &mut Context<'_>) {
+        if !self.is_established && self.proposed.is_empty() && self.handovers.is_empty() {
+            return;
+        }
+        self.proposed.remove(office);
+        self.marked.insert(office.clone());
+        if !self.waiting_for_room.is_empty() && known.arbiter.table().remaining_capacity() > 0 {
+            self.marked.extend(std::mem::take(&mut self.waiting_for_room));
+        }
+        self.finish_handover(office, known, context);
+    }
+
+    /// The change with this number was applied: tells whoever waits for it.
+    pub(super) fn handle_completed(&mut self, request: u64, context: &mut Context<'_>) {
+        if let Some(requester) = self.requesters.remove(&request) {
+            respond(requester, Ok(()), context);
+        }
+    }
+}
+
+/// Evaluation.
+impl Coordinator {
+    /// Evaluates marked offices and those that are due. Returns whether some are left for the next turn.
+    pub(super) fn evaluate(&mut self, known: &mut Known<'_>, context: &mut Context<'_>) -> bool {
+        if !known.arbiter.is_established() {
+            return false;
+        }
+        while let Some((_, office)) = self.scheduled.pop_first_if_due(context.now) {
+            self.scheduled_at.remove(&office);
+            self.marked.insert(office);
+        }
+        for _ in 0..MAX_EVALUATIONS {
+            let Some(office) = self.marked.pop_first() else { return false };
+            self.evaluate_office(&office, known, context);
+        }
+        !self.marked.is_empty()
+    }
+
+    /// When offices must be evaluated.
+    pub(super) fn poll_timeout(&self) -> Timestamp {
+        self.scheduled.first().map_or(Timestamp::NEVER, |(at, _)| *at)
+    }
+
+    fn schedule(&mut self, office: &OfficeName, at: Timestamp, now: Timestamp) {
+        if at <= now || self.scheduled_at.get(office).is_some_and(|known| *known <= at) {
+            return;
+        }
+        if let Some(former) = self.scheduled_at.insert(office.clone(), at) {
+            self.scheduled.remove(&(former, office.clone()));
+        }
+        self.scheduled.insert((at, office.clone()));
+    }
+
+    fn evaluate_office(&mut self, office: &OfficeName, known: &mut Known<'_>, context: &mut Context<'_>) {
+        self.expire_handover(office, known, context);
+        if known.arbiter.table().is_paused() || self.proposed.contains_key(office) {
+            return;
+        }
+        let record = known.arbiter.table().offices.get(office).cloned();
+        let claim = self.best_claim(office, known, context);
+        match record.as_ref().and_then(|record| record.holder) {
+            Some(holder) => {
+                self.unclaimed_since.remove(office);
+                let record = record.expect("it has a holder");
+                self.evaluate_held(office, holder, &record, claim, known, context);
+            }
+            None => {
+                let cause = record.map_or(ChangeReason::Vacant, |record| record.cause);
+                match claim.or_else(|| self.claim_on_behalf(office, known, context)) {
+                    Some((to, claim)) => self.grant(office, to, claim.mode, claim.terms, cause, false, known, context),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// The claim of the highest-ranked claimant that is up.
+    fn best_claim(&self, office: &OfficeName, known: &Known<'_>, context: &Context<'_>) -> Option<(Holder, Claim)> {
+        let claims = self.claims.get(office)?.iter().filter(|(id, _)| is_available(**id, office, known, context));
+        let (&id, claim) = claims.max_by_key(|(id, _)| context.liveness.rank(**id))?;
+        Some((Holder { id, incarnation: context.liveness.incarnation_of(id)? }, claim.clone()))
+    }
+
+    /// If nobody who could be granted a vacant office has claimed it for a while: a claim on behalf of the best candidate.
+    fn claim_on_behalf(
+        &mut self,
+        office: &OfficeName,
+        known: &Known<'_>,
+        context: &Context<'_>,
+    ) -> Option<(Holder, Claim)> {
+        let now = context.now;
+        self.refusals.retain(|_, until| *until > now);
+        let is_refusing = |id: &Id| self.refusals.contains_key(&(office.clone(), *id));
+        let available = |id: &Id| is_available(*id, office, known, context) && !is_refusing(id);
+        let best = context.liveness.view().iter().copied().filter(available).max_by_key(|id| context.liveness.rank(*id));
+        let Some(id) = best else {
+            self.unclaimed_since.remove(office);
+            return None;
+        };
+        let since = *self.unclaimed_since.entry(office.clone()).or_insert(now);
+        if now < since + CLAIM_PATIENCE {
+            self.schedule(office, since + CLAIM_PATIENCE, now);
+            return None;
+        }
+        self.unclaimed_since.remove(office);
+        let policy = context.settings.policy(office);
+        let record = known.arbiter.table().offices.get(office);
+        let claim = Claim {
+            office: office.clone(),
+            mode: record.map_or(policy.mode, |record| record.mode),
+            preempt: policy.preempt,
+            terms: policy.terms(&context.settings.timing),
+        };
+        Some((Holder { id, incarnation: context.liveness.incarnation_of(id)? }, claim))
+    }
+
+    fn evaluate_held(
+        &mut self,
+        office: &OfficeName,
+        holder: Holder,
+        record: &Office,
+        claim: Option<(Holder, Claim)>,
+        known: &mut Known<'_>,
+        context: &mut Context<'_>,
+    ) {
+        if let Some(cause) = self.loss_cause(office, holder, known, context) {
+            if !self.is_lease_over(office, holder, record, known, context) {
+                return;
+            }
+            // An office that nobody claims becomes vacant, so that a lost member is not shown as its holder.
+            match claim {
+                Some((to, claim)) => self.grant(office, to, record.mode, claim.terms, cause, false, known, context),
+                None => self.vacate(office, record.token, cause, known, context),
+            }
+            if self.proposed.contains_key(office) {
+                known.arbiter.revoke(holder.id);
+            }
+            return;
+        }
+        let Some((to, claim)) = claim else { return };
+        if holder == to || !context.liveness.is_up(holder.id) {
+            // The claimant is the holder, or it is not certain yet that the holder is lost.
+        } else if !known.candidates.contains(holder.id, office) {
+            self.begin_handover(office, record, Some(to.id), ChangeReason::Resigned, None, context);
+        } else if !record.pinned && self.may_preempt(office, to.id, holder.id, claim.preempt, context) {
+            self.begin_handover(office, record, Some(to.id), ChangeReason::Preempted, None, context);
+        }
+    }
+
+    /// Whether the claimant ranks higher than the holder and has been up for long enough.
+    fn may_preempt(
+        &mut self,
+        office: &OfficeName,
+        claimant: Id,
+        holder: Id,
+        preempt: Preempt,
+        context: &Context<'_>,
+    ) -> bool {
+        let base = match preempt {
+            Preempt::Never => return false,
+            Preempt::Better => context.settings.timing.settle,
+            Preempt::BetterAfter(time) => time,
+        };
+        if context.liveness.rank(claimant) <= context.liveness.rank(holder) {
+            return false;
+        }
+        let peer = context.liveness.peer(claimant);
+        let settled_at = peer.map_or(context.settings.started + base, |peer| {
+            peer.since + peer.settle_time(base, context.now)
+        });
+        self.schedule(office, settled_at, context.now);
+        settled_at <= context.now
+    }
+
+    /// Why a holder counts as lost; `None` if it does not.
+    fn loss_cause(
+        &mut self,
+        office: &OfficeName,
+        holder: Holder,
+        known: &Known<'_>,
+        context: &Context<'_>,
+    ) -> Option<ChangeReason> {
+        let liveness = context.liveness;
+        if !known.arbiter.table().members.contains_key(&holder.id) {
+            return Some(ChangeReason::Removed);
+        }
+        if liveness.incarnation_of(holder.id).is_some_and(|incarnation| incarnation != holder.incarnation) {
+            return Some(ChangeReason::Disconnected);
+        }
+        if liveness.is_up(holder.id) {
+            return None;
+        }
+        let floor = context.settings.timing.silence_floor;
+        let coordinator_since = known.arbiter.coordinator_since();
+        let (since, cause, down_reports) = match liveness.peer(holder.id) {
+            Some(peer) => (peer.since.max(coordinator_since), peer.down_cause, peer.recent_down_reports(floor)),
+            None => (coordinator_since, ChangeReason::Silent, 0),
+        };
+        // A lost connection may mean that only one link is cut. The holder is lost if enough voters report it down, or
+        // if it stays silent.
+        let is_other_up = |id: &Id| *id != holder.id && liveness.is_up(*id);
+        let others = known.arbiter.voters().into_iter().filter(is_other_up).count();
+        let is_confirmed_down = cause == ChangeReason::Disconnected && 2 * (1 + down_reports) > others;
+        let is_timed_out = cause == ChangeReason::Silent || since + floor <= context.now;
+        if is_confirmed_down || is_timed_out || cause == ChangeReason::Left {
+            return Some(cause);
+        }
+        self.schedule(office, since + floor, context.now);
+        None
+    }
+
+    /// Whether the lease of a lost holder has certainly expired, or does not matter because the office is fenced.
+    fn is_lease_over(
+        &mut self,
+        office: &OfficeName,
+        holder: Holder,
+        record: &Office,
+        known: &Known<'_>,
+        context: &Context<'_>,
+    ) -> bool {
+        let has_left = context.liveness.peer(holder.id).is_some_and(|peer| peer.has_left(holder.incarnation));
+        if record.mode == Mode::Fenced || has_left {
+            return true;
+        }
+        // What counts is the lease that was granted, whatever the configuration says by now.
+        let expiry = known.arbiter.lease_start(holder) + context.settings.takeover_delay(record.terms);
+        self.schedule(office, expiry, context.now);
+        expiry <= context.now
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are the parts of a grant")]
+    fn grant(
+        &mut self,
+        office: &OfficeName,
+        holder: Holder,
+        mode: Mode,
+        terms: LeaseTerms,
+        cause: ChangeReason,
+        pinned: bool,
+        known: &mut Known<'_>,
+        context: &mut Context<'_>,
+    ) {
+        let table = known.arbiter.table();
+        let expected_token = table.token(office);
+        // The table would reject the grant, and it would be proposed again and again.
+        let is_known = office.as_ref() == LEADER || table.offices.contains(office);
+        if !is_known && table.remaining_capacity() <= self.pending_new_offices(table) {
+            self.waiting_for_room.insert(office.clone());
+            return;
+        }
+        let (office, unix_ms) = (office.clone(), context.unix_ms);
+        let command =
+            Command::Grant { office: office.clone(), holder, expected_token, mode, terms, cause, pinned, unix_ms };
+        self.submit_change(&office, expected_token, command, known, context);
+    }
+
+    /// How many offices will become held by what is submitted.
+    fn pending_new_offices(&self, table: &super::table::Table) -> usize {
+        let is_held = |office: &OfficeName| table.offices.get(office).is_some_and(|known| known.holder.is_some());
+        if self.proposed.len() < table.remaining_capacity() {
+            return 0;
+        }
+        self.proposed.keys().filter(|office| !is_held(office)).count()
+    }
+
+    fn vacate(
+        &mut self,
+        office: &OfficeName,
+        token: u64,
+        cause: ChangeReason,
+        known: &mut Known<'_>,
+        context: &mut Context<'_>,
+    ) {
+        let command = Command::Vacate { office: office.clone(), token, cause, unix_ms: context.unix_ms };
+        self.submit_change(office, token, command, known, context);
+    }
+
+    /// Submits a change of an office, unless the same change is pending.
+    fn submit_change(
+        &mut self,
+        office: &OfficeName,
+        expected_token: u64,
+        command: Command,
+        known: &mut Known<'_>,
+        context: &mut Context<'_>,
+    ) {
+        if self.proposed.get(office) == Some(&expected_token) {
+            return;
+        }
+        self.last_request += 1;
+        if known.arbiter.submit(self.last_request, command, context).is_ok() {
+            self.proposed.insert(office.clone(), expected_token);
+        }
+    }
+
+    /// Submits a change that an operator asked for. The requester gets a response when it is applied.
+    pub(super) fn submit_for(
+        &mut self,
+        requester: Requester,
+        command: Command,
+        known: &mut Known<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), RequestError> {
+        if known.arbiter.coordinator() != Some(context.own()) {
+            return Err(errors::no_majority());
+        }
+        self.last_request += 1;
+        known.arbiter.submit(self.last_request, command, context)?;
+        self.requesters.insert(self.last_request, requester);
+        Ok(())
+    }
+}
+
+/// Whether a member is up, in the view, and a candidate for an office.
+fn is_available(id: Id, office: &str, known: &Known<'_>, context: &Context<'_>) -> bool {
+    context.liveness.is_in_view(id) && context.liveness.is_up(id) && known.candidates.contains(id, office)
+}
+
+/// Sends the outcome of a forwarded request to the requester.
+pub(super) fn respond(requester: Requester, result: Result<(), RequestError>, context: &mut Context<'_>) {
+    context.send(requester.node, Message::ForwardedResponse { number: requester.number, result });
+}
+
+/// Removes the first element if it is due.
+trait PopDue {
+    fn pop_first_if_due(&mut self, now: Timestamp) -> Option<(Timestamp, OfficeName)>;
+}
+
+impl PopDue for BTreeSet<(Timestamp, OfficeName)> {
+    fn pop_first_if_due(&mut self, now: Timestamp) -> Option<(Timestamp, OfficeName)> {
+        if self.first().is_some_and(|(at, _)| *at <= now) { self.pop_first() } else { None }
+    }
+}

@@ -1,0 +1,120 @@
+//! What a node knows about one peer.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hustings_protocol::Id;
+
+use super::detector::FailureDetector;
+use crate::api::ChangeReason;
+use crate::clock::Timestamp;
+use crate::timing::Timing;
+
+/// A peer that goes down twice within this time is flapping.
+const FLAP_WINDOW: Duration = Duration::from_secs(600);
+/// How often the settle time of a flapping peer is doubled at most.
+const MAX_DOUBLINGS: u32 = 6;
+
+/// What a node knows about one peer.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Peer {
+    /// Whether there is a direct connection.
+    pub(super) connected: bool,
+    /// Identifies the peer's process.
+    pub(crate) incarnation: u64,
+    /// Whether the peer is up, as far as this node can tell.
+    pub(super) up: bool,
+    /// When it last went up or down.
+    pub(crate) since: Timestamp,
+    /// Why it went down, if it is down.
+    pub(crate) down_cause: ChangeReason,
+    pub(super) detector: FailureDetector,
+    /// When it was last heard from directly, not through a relay.
+    pub(super) last_direct_contact: Timestamp,
+    /// The disk that it announced; `None` before it has.
+    pub(crate) store_id: Option<u64>,
+    /// The health score that it announced.
+    pub(super) health: u8,
+    /// The digest of the configuration that it announced.
+    pub(crate) digest: Option<u64>,
+    /// Members that reported it down, and when.
+    pub(super) down_reports: BTreeMap<Id, Timestamp>,
+    /// How often it went down recently, and when it last did.
+    flaps: u32,
+    last_down: Timestamp,
+}
+
+impl Peer {
+    pub(super) fn new(timing: &Timing, now: Timestamp) -> Self {
+        Peer {
+            connected: false,
+            incarnation: 0,
+            up: false,
+            since: now,
+            down_cause: ChangeReason::Silent,
+            detector: FailureDetector::new(timing, now),
+            last_direct_contact: now,
+            store_id: None,
+            health: 0,
+            digest: None,
+            down_reports: BTreeMap::new(),
+            flaps: 0,
+            last_down: Timestamp::ZERO,
+        }
+    }
+
+    pub(super) fn handle_connected(&mut self, incarnation: u64, timing: &Timing, now: Timestamp) {
+        if self.incarnation != incarnation {
+            let (flaps, last_down) = (self.flaps, self.last_down);
+            *self = Peer { incarnation, flaps, last_down, ..Peer::new(timing, now) };
+        }
+        self.connected = true;
+        self.detector = FailureDetector::new(timing, now);
+        self.last_direct_contact = now;
+    }
+
+    pub(super) fn record_contact(&mut self, is_heartbeat: bool, is_direct: bool, now: Timestamp) {
+        if is_direct {
+            self.last_direct_contact = now;
+        }
+        if is_heartbeat {
+            self.detector.record_heartbeat(now);
+        } else {
+            self.detector.record_contact(now);
+        }
+    }
+
+    pub(super) fn restart_silence(&mut self, now: Timestamp) {
+        self.detector.record_contact(now);
+        self.last_direct_contact = now;
+    }
+
+    pub(super) fn mark_up(&mut self, now: Timestamp) {
+        (self.up, self.since) = (true, now);
+        self.down_reports.clear();
+    }
+
+    pub(super) fn mark_down(&mut self, cause: ChangeReason, now: Timestamp) {
+        (self.up, self.since, self.down_cause) = (false, now, cause);
+        self.flaps = if now.since(self.last_down) > FLAP_WINDOW { 1 } else { self.flaps.saturating_add(1) };
+        self.last_down = now;
+    }
+
+    /// How many members reported this failure. Reports that are older than it by more than `tolerance` are about an
+    /// earlier one.
+    pub(crate) fn recent_down_reports(&self, tolerance: Duration) -> usize {
+        self.down_reports.values().filter(|at| **at + tolerance >= self.since).count()
+    }
+
+    /// Whether this incarnation of the peer has said that it left.
+    pub(crate) fn has_left(&self, incarnation: u64) -> bool {
+        !self.up && self.down_cause == ChangeReason::Left && self.incarnation == incarnation
+    }
+
+    /// How long this peer must be up before it may take an office from a live holder. The time grows if the peer is
+    /// flapping.
+    pub(crate) fn settle_time(&self, base: Duration, now: Timestamp) -> Duration {
+        let is_stable = now.since(self.last_down) > FLAP_WINDOW;
+        base * 2u32.pow(if is_stable { 0 } else { self.flaps.saturating_sub(1).min(MAX_DOUBLINGS) })
+    }
+}

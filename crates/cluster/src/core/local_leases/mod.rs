@@ -1,0 +1,501 @@
+//! The leases that this node holds, and the clients that it holds them for.
+//!
+//! A node is always a candidate for the office `leader`, and for every office that a client on its host campaigns for.
+//! It holds the offices that the table grants to this incarnation. All its leases are renewed together, and each ends
+//! after its own length from the last renewal: its *deadline*. A client is told to stop when only the time that it needs
+//! for that is left. The office is released when the client says that it has stopped, or at the deadline. A client that
+//! was told to stop never goes on with the same token.
+
+mod campaigns;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use hustings_protocol::Id;
+
+use self::campaigns::Campaigns;
+use super::context::Context;
+use super::table::{Holder, OfficeName, Table};
+use super::{ClientId, LEADER};
+use crate::api::{ChangeReason, Lease, Reply};
+use crate::clock::Timestamp;
+use crate::config::Mode;
+use crate::timing::LeaseTerms;
+use crate::wire::Message;
+
+/// How long a node that was asked to resign is not a candidate for the office.
+const CAMPAIGN_PAUSE: Duration = Duration::from_secs(10);
+/// How many offices that this node gave up it reports again with one heartbeat.
+const MAX_REPORTS: usize = 256;
+
+/// What this node holds and campaigns for.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct LocalLeases {
+    leases: BTreeMap<OfficeName, LocalLease>,
+    /// Active leases by their terms: those with the same terms have the same deadline.
+    active: BTreeMap<LeaseTerms, BTreeSet<OfficeName>>,
+    /// Leases whose clients were told to stop, by their deadlines.
+    stopping: BTreeSet<(Timestamp, OfficeName)>,
+    /// How many active leases each client has.
+    active_clients: BTreeMap<ClientId, usize>,
+    campaigns: Campaigns,
+    /// Tokens that the node gave up, although the table may still show them.
+    relinquished: BTreeMap<OfficeName, u64>,
+    /// Leases whose work has stopped, which the table may still show.
+    stopped: BTreeSet<OfficeName>,
+    /// From when leases count, as far as clients were told.
+    confirmed_at: Timestamp,
+    /// Offices whose table entry changed.
+    marked: BTreeSet<OfficeName>,
+    /// Offices whose lease changed here.
+    changed: BTreeSet<OfficeName>,
+    /// Leases that began or ended: office, token, and whether it began.
+    log: Vec<(OfficeName, u64, bool)>,
+}
+
+/// An office that this node holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct LocalLease {
+    token: u64,
+    mode: Mode,
+    terms: LeaseTerms,
+    client: Option<ClientId>,
+    state: LeaseState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum LeaseState {
+    Active,
+    /// The client was told to stop, and must have stopped by this deadline.
+    Stopping(Timestamp),
+    /// The work has stopped. The node reports it to the coordinator until the table shows it. The work never resumes
+    /// with this token, because the next grant may already be in the log.
+    Stopped,
+}
+
+/// What the node knows of the table and of itself.
+pub(super) struct Known<'a> {
+    pub(super) table: &'a Table,
+    pub(super) coordinator: Option<Id>,
+    /// From when this node's leases count.
+    pub(super) confirmed_at: Timestamp,
+    pub(super) has_leases: bool,
+}
+
+/// Questions.
+impl LocalLeases {
+    /// The offices that this node holds, with their tokens.
+    pub(super) fn held(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.leases.iter().map(|(office, lease)| (&**office, lease.token))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.leases.is_empty()
+    }
+
+    /// Whether this node holds an office, and its work has not stopped.
+    pub(super) fn is_active_for(&self, office: &str) -> bool {
+        self.leases.get(office).is_some_and(|lease| lease.state != LeaseState::Stopped)
+    }
+
+    /// Whether this node holds an office whose work has stopped.
+    pub(super) fn has_stopped(&self, office: &str) -> bool {
+        self.leases.get(office).is_some_and(|lease| lease.state == LeaseState::Stopped)
+    }
+
+    /// Whether this node gave up this grant.
+    pub(super) fn has_relinquished(&self, office: &str, token: u64) -> bool {
+        self.relinquished.get(office) == Some(&token)
+    }
+
+    /// How many offices a client campaigns for.
+    pub(super) fn campaign_count(&self, client: ClientId) -> usize {
+        self.campaigns.count(client)
+    }
+
+    /// Whether any client campaigns for an office.
+    pub(super) fn is_campaigning_for(&self, office: &str) -> bool {
+        self.campaigns.contains(office)
+    }
+
+    /// How many offices the clients of this node campaign for.
+    pub(super) fn campaigned_offices(&self) -> usize {
+        self.campaigns.len()
+    }
+
+    /// Whether this node wants to be a candidate for an office.
+    pub(super) fn is_wanted(&self, office: &str) -> bool {
+        self.campaigns.is_wanted(office)
+    }
+
+    /// Every office that this node may want.
+    pub(super) fn wanted_offices(&self) -> impl Iterator<Item = OfficeName> {
+        self.campaigns.offices()
+    }
+
+    /// When the next deadline is due.
+    pub(super) fn poll_timeout(&self, context: &Context<'_>) -> Timestamp {
+        let active = self.active.keys().map(|terms| context.settings.stop_at(self.confirmed_at, *terms)).min();
+        let stopping = self.stopping.first().map_or(Timestamp::NEVER, |(deadline, _)| *deadline);
+        active.unwrap_or(Timestamp::NEVER).min(stopping).min(self.campaigns.next_timeout())
+    }
+}
+
+/// Inputs.
+impl LocalLeases {
+    /// The table's entry for an office changed.
+    pub(super) fn handle_applied(&mut self, office: &OfficeName, own: Holder, table: &Table) {
+        let is_own = table.offices.get(office).is_some_and(|known| known.holder == Some(own));
+        if is_own || self.leases.contains_key(office) || self.relinquished.contains_key(office) {
+            self.marked.insert(office.clone());
+        }
+    }
+
+    /// The whole table changed.
+    pub(super) fn handle_replaced(&mut self, own: Holder, table: &Table) {
+        self.marked.extend(table.offices.held_by(own.id).cloned());
+        self.marked.extend(self.leases.keys().cloned());
+        self.marked.extend(self.relinquished.keys().cloned());
+    }
+
+    /// A client begins to campaign for an office.
+    pub(super) fn campaign(
+        &mut self,
+        client: ClientId,
+        office: &OfficeName,
+        mode: Option<Mode>,
+        context: &mut Context<'_>,
+    ) {
+        self.campaigns.add(client, office, mode);
+        if let Some(lease) = self.leases.get_mut(office)
+            && lease.client.is_none()
+            && lease.state == LeaseState::Active
+            && mode.is_none_or(|mode| mode == lease.mode)
+        {
+            lease.client = Some(client);
+            *self.active_clients.entry(client).or_default() += 1;
+            let lease = *lease;
+            self.send_held(client, office, &lease, context);
+        }
+    }
+
+    /// A client no longer campaigns for an office. If it said so, its work has stopped. If its connection ended, it may
+    /// act until its deadline.
+    pub(super) fn withdraw(
+        &mut self,
+        client: ClientId,
+        office: &OfficeName,
+        has_stopped: bool,
+        known: &Known<'_>,
+        context: &mut Context<'_>,
+    ) {
+        self.campaigns.remove(client, office);
+        let Some(lease) = self.leases.get(office).copied().filter(|lease| lease.client == Some(client)) else { return };
+        self.set_client(office, None);
+        // Without leases there is nothing that could expire.
+        if has_stopped || lease.mode == Mode::Fenced || !known.has_leases {
+            self.mark_stopped(office, lease.token, known, context);
+        } else if lease.state == LeaseState::Active {
+            self.set_stopping(office, context);
+        }
+    }
+
+    /// A client's connection has ended.
+    pub(super) fn handle_client_gone(&mut self, client: ClientId, known: &Known<'_>, context: &mut Context<'_>) {
+        for office in self.campaigns.offices_of(client) {
+            self.withdraw(client, &office, false, known, context);
+        }
+    }
+
+    /// A client reports that its work for an office has stopped. It cannot report that for another client.
+    pub(super) fn handle_client_stopped(
+        &mut self,
+        client: ClientId,
+        office: &OfficeName,
+        token: u64,
+        known: &Known<'_>,
+        context: &mut Context<'_>,
+    ) {
+        let belongs_to_another = |lease: &LocalLease| lease.client.is_some_and(|holder| holder != client);
+        if !self.leases.get(office).is_some_and(belongs_to_another) {
+            self.mark_stopped(office, token, known, context);
+        }
+    }
+
+    /// The coordinator wants an office back: asks the client to stop.
+    pub(super) fn step_down(
+        &mut self,
+        office: &OfficeName,
+        token: u64,
+        cause: ChangeReason,
+        known: &Known<'_>,
+        context: &mut Context<'_>,
+    ) {
+        let Some(lease) = self.leases.get(office).copied().filter(|lease| lease.token == token) else {
+            if self.has_relinquished(office, token) {
+                report_stopped(office, token, ChangeReason::Expired, known, context);
+            }
+            return;
+        };
+        if lease.state != LeaseState::Active {
+            return;
+        }
+        match lease.client {
+            Some(client) => {
+                self.set_stopping(office, context);
+                context.reply(client, Reply::Stop { office: office.to_string(), token, reason: cause });
+            }
+            None => self.mark_stopped(office, token, known, context),
+        }
+    }
+
+    /// Makes this node no candidate for an office for a while.
+    pub(super) fn pause_campaign(&mut self, office: &OfficeName, now: Timestamp) {
+        self.campaigns.pause(office, now + CAMPAIGN_PAUSE);
+    }
+
+    /// Compares the leases with the table and the clock.
+    pub(super) fn update(&mut self, known: &Known<'_>, context: &mut Context<'_>) {
+        self.campaigns.resume_due(context.now);
+        self.expire(known, context);
+        self.renew(known, context);
+        while let Some(office) = self.marked.pop_first() {
+            self.compare(&office, known, context);
+        }
+    }
+
+    /// Reports again what this node gave up and the table still shows.
+    pub(super) fn report_again(&mut self, known: &Known<'_>, context: &mut Context<'_>) {
+        let stopped = self.stopped.iter().filter_map(|office| {
+            self.leases.get(office).map(|lease| (office, lease.token, ChangeReason::Resigned))
+        });
+        let relinquished = self.relinquished.iter().map(|(office, token)| (office, *token, ChangeReason::Expired));
+        for (office, token, cause) in stopped.chain(relinquished).take(MAX_REPORTS) {
+            report_stopped(office, token, cause, known, context);
+        }
+    }
+}
+
+/// Outputs.
+impl LocalLeases {
+    /// Offices for which it may have changed whether this node wants to be a candidate.
+    pub(super) fn take_campaign_changes(&mut self) -> BTreeSet<OfficeName> {
+        self.campaigns.take_changed()
+    }
+
+    /// Offices whose lease changed here.
+    pub(super) fn take_changed(&mut self) -> BTreeSet<OfficeName> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Leases that began or ended: office, token, and whether it began.
+    pub(super) fn take_log(&mut self) -> Vec<(OfficeName, u64, bool)> {
+        std::mem::take(&mut self.log)
+    }
+}
+
+impl LocalLeases {
+    /// Ends leases whose time is over. A client whose time to stop has come is told so, even if a renewal has just
+    /// arrived.
+    fn expire(&mut self, known: &Known<'_>, context: &mut Context<'_>) {
+        let now = context.now;
+        let is_due = |terms: &&LeaseTerms| context.settings.stop_at(self.confirmed_at, **terms) <= now;
+        let due: Vec<LeaseTerms> = self.active.keys().filter(is_due).copied().collect();
+        for terms in due {
+            for office in self.active.get(&terms).cloned().unwrap_or_default() {
+                let Some(lease) = self.leases.get(&office).copied() else { continue };
+                match lease.client {
+                    Some(client) => {
+                        self.set_stopping(&office, context);
+                        let reason = ChangeReason::Expired;
+                        context.reply(client, Reply::Stop { office: office.to_string(), token: lease.token, reason });
+                    }
+                    None => self.lose(&office, ChangeReason::Expired, context),
+                }
+            }
+        }
+        let is_over = |office: &&OfficeName| {
+            let lease = self.leases.get(*office);
+            lease.is_none_or(|lease| context.settings.deadline(self.confirmed_at, lease.terms) <= now)
+        };
+        let over: Vec<OfficeName> = self.stopped.iter().filter(is_over).cloned().collect();
+        over.iter().for_each(|office| self.lose(office, ChangeReason::Expired, context));
+        while self.stopping.first().is_some_and(|(deadline, _)| *deadline <= now) {
+            let Some((_, office)) = self.stopping.pop_first() else { return };
+            let Some(lease) = self.leases.get(&office).copied() else { continue };
+            self.lose(&office, ChangeReason::Expired, context);
+            report_stopped(&office, lease.token, ChangeReason::Expired, known, context);
+        }
+    }
+
+    /// Compares the lease of an office with the table.
+    fn compare(&mut self, office: &OfficeName, known: &Known<'_>, context: &mut Context<'_>) {
+        let own = context.settings.own_holder();
+        let record = known.table.offices.get(office);
+        let granted = record.filter(|record| record.holder == Some(own)).map(|record| record.token);
+        if self.relinquished.get(office).is_some_and(|token| granted != Some(*token)) {
+            self.relinquished.remove(office);
+        }
+        if self.leases.get(office).is_some_and(|lease| granted != Some(lease.token)) {
+            let cause = record.map_or(ChangeReason::Removed, |record| record.cause);
+            self.lose(office, cause, context);
+            self.relinquished.remove(office);
+        }
+        if let (Some(token), Some(record)) = (granted, record)
+            && !self.leases.contains_key(office)
+            && !self.has_relinquished(office, token)
+        {
+            self.accept(office, token, record.mode, record.terms, known, context);
+        }
+    }
+
+    /// Accepts what the table grants to this node.
+    fn accept(
+        &mut self,
+        office: &OfficeName,
+        token: u64,
+        mode: Mode,
+        terms: LeaseTerms,
+        known: &Known<'_>,
+        context: &mut Context<'_>,
+    ) {
+        if context.settings.stop_at(known.confirmed_at, terms) <= context.now {
+            // The node has no time left to act on this grant. It gives it back as soon as it reaches the coordinator.
+            self.relinquished.insert(office.clone(), token);
+            self.changed.insert(office.clone());
+            report_stopped(office, token, ChangeReason::Expired, known, context);
+            return;
+        }
+        // The mode is fixed by the configuration of the node that was granted the office first, so clients that want
+        // another one would never get it.
+        for client in self.campaigns.remove_mismatched(office, mode) {
+            let reason = ChangeReason::ModeMismatch;
+            context.reply(client, Reply::Lost { office: office.to_string(), token, reason });
+        }
+        let client = self.campaigns.first(office);
+        let lease = LocalLease { token, mode, terms, client, state: LeaseState::Active };
+        self.leases.insert(office.clone(), lease);
+        self.active.entry(terms).or_default().insert(office.clone());
+        self.log.push((office.clone(), token, true));
+        self.changed.insert(office.clone());
+        if let Some(client) = client {
+            *self.active_clients.entry(client).or_default() += 1;
+            self.send_held(client, office, &lease, context);
+        } else if &**office != LEADER {
+            // The client that campaigned for the office is gone.
+            self.mark_stopped(office, token, known, context);
+        }
+    }
+
+    fn send_held(&self, client: ClientId, office: &OfficeName, lease: &LocalLease, context: &mut Context<'_>) {
+        let holder_lease = context.settings.holder_lease(lease.terms);
+        let held = Lease {
+            office: office.to_string(),
+            token: lease.token,
+            deadline: context.settings.deadline(self.confirmed_at, lease.terms),
+            lease: holder_lease,
+            stop: lease.terms.stop,
+        };
+        context.reply(client, Reply::Held(held));
+    }
+
+    /// Tells clients that their leases count from a later time.
+    fn renew(&mut self, known: &Known<'_>, context: &mut Context<'_>) {
+        if known.confirmed_at <= self.confirmed_at {
+            return;
+        }
+        self.confirmed_at = known.confirmed_at;
+        if known.has_leases {
+            let from = known.confirmed_at;
+            self.active_clients.keys().for_each(|client| context.reply(*client, Reply::Renewed { from }));
+        }
+    }
+
+    /// Ends a lease, and tells the client. It is not reported here.
+    fn lose(&mut self, office: &OfficeName, cause: ChangeReason, context: &mut Context<'_>) {
+        self.deactivate(office);
+        let Some(lease) = self.leases.remove(office) else { return };
+        self.stopped.remove(office);
+        self.relinquished.insert(office.clone(), lease.token);
+        self.log.push((office.clone(), lease.token, false));
+        self.changed.insert(office.clone());
+        if let Some(client) = lease.client {
+            context.reply(client, Reply::Lost { office: office.to_string(), token: lease.token, reason: cause });
+        }
+    }
+
+    /// The client of a lease is told to stop, or is gone: the lease is not renewed any more.
+    fn set_stopping(&mut self, office: &OfficeName, context: &Context<'_>) {
+        self.deactivate(office);
+        if let Some(lease) = self.leases.get_mut(office) {
+            let deadline = context.settings.deadline(self.confirmed_at, lease.terms);
+            lease.state = LeaseState::Stopping(deadline);
+            self.stopping.insert((deadline, office.clone()));
+            self.changed.insert(office.clone());
+        }
+    }
+
+    /// The work for an office has stopped.
+    fn mark_stopped(&mut self, office: &OfficeName, token: u64, known: &Known<'_>, context: &mut Context<'_>) {
+        let is_running = |lease: &&LocalLease| lease.token == token && lease.state != LeaseState::Stopped;
+        if self.leases.get(office).filter(is_running).is_none() {
+            return;
+        }
+        self.deactivate(office);
+        if let Some(lease) = self.leases.get_mut(office) {
+            lease.state = LeaseState::Stopped;
+        }
+        self.stopped.insert(office.clone());
+        self.changed.insert(office.clone());
+        report_stopped(office, token, ChangeReason::Resigned, known, context);
+    }
+
+    fn set_client(&mut self, office: &OfficeName, client: Option<ClientId>) {
+        let Some(lease) = self.leases.get_mut(office) else { return };
+        if lease.state == LeaseState::Active {
+            decrement(&mut self.active_clients, lease.client);
+        }
+        lease.client = client;
+    }
+
+    /// Removes a lease from the indexes of active and stopping ones.
+    fn deactivate(&mut self, office: &OfficeName) {
+        let Some(lease) = self.leases.get(office) else { return };
+        match lease.state {
+            LeaseState::Active => {
+                decrement(&mut self.active_clients, lease.client);
+                if let Some(offices) = self.active.get_mut(&lease.terms) {
+                    offices.remove(office);
+                    if offices.is_empty() {
+                        self.active.remove(&lease.terms);
+                    }
+                }
+            }
+            LeaseState::Stopping(deadline) => _ = self.stopping.remove(&(deadline, office.clone())),
+            LeaseState::Stopped => {}
+        }
+    }
+}
+
+fn decrement(counts: &mut BTreeMap<ClientId, usize>, client: Option<ClientId>) {
+    if let Some(client) = client
+        && let Some(count) = counts.get_mut(&client)
+    {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&client);
+        }
+    }
+}
+
+fn report_stopped(
+    office: &OfficeName,
+    token: u64,
+    cause: ChangeReason,
+    known: &Known<'_>,
+    context: &mut Context<'_>,
+) {
+    if let Some(coordinator) = known.coordinator {
+        context.send(coordinator, Message::SteppedDown { office: office.clone(), token, cause });
+    }
+}

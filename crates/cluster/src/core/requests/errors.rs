@@ -1,0 +1,69 @@
+//! Why requests are refused. Codes are stable; sentences are for people.
+
+use crate::api::RequestError;
+
+pub(super) fn refusal(code: &str, message: String) -> RequestError {
+    RequestError { code: code.to_string(), message }
+}
+
+pub(in crate::core) fn not_held(office: &str) -> RequestError {
+    refusal("not-held", format!("nobody holds the office `{office}`"))
+}
+
+pub(in crate::core) fn unknown_member(name: &str) -> RequestError {
+    refusal("unknown-member", format!("there is no member `{name}`"))
+}
+
+pub(in crate::core) fn not_ready(name: &str, office: &str) -> RequestError {
+    refusal("not-ready", format!("`{name}` is down, unhealthy, or not a candidate for the office `{office}`"))
+}
+
+pub(in crate::core) fn busy(office: &str) -> RequestError {
+    refusal("busy", format!("a handover of the office `{office}` is already in progress"))
+}
+
+pub(in crate::core) fn membership_busy() -> RequestError {
+    refusal("busy", "another membership change is in progress".to_string())
+}
+
+pub(in crate::core) fn timed_out(office: &str) -> RequestError {
+    refusal(
+        "timed-out",
+        format!(
+            "the office `{office}` was not handed over in time; `hustings leader {office}` shows the current holder"
+        ),
+    )
+}
+
+pub(in crate::core) fn went_elsewhere(office: &str) -> RequestError {
+    refusal("elsewhere", format!("the office `{office}` went to another node in the meantime"))
+}
+
+pub(in crate::core) fn paused() -> RequestError {
+    refusal("paused", "elections are paused; `hustings resume` resumes them".to_string())
+}
+
+pub(super) fn too_many_requests() -> RequestError {
+    refusal("busy", "too many requests of this client are pending".to_string())
+}
+
+pub(in crate::core) fn last_voter(name: &str) -> RequestError {
+    refusal("last-voter", format!("`{name}` is the only voter; without it, the cluster could not decide anything"))
+}
+
+/// The code of [`moved`].
+pub(super) const MOVED: &str = "moved";
+
+/// The coordinator hands its role over before it carries out the request. The node that forwarded the request sends it
+/// to the next one.
+pub(in crate::core) fn moved() -> RequestError {
+    refusal(MOVED, "another member is about to coordinate the cluster; try again".to_string())
+}
+
+pub(in crate::core) fn no_majority() -> RequestError {
+    refusal("no-majority", "this node reaches no leader of the arbiter: there may be no majority".to_string())
+}
+
+pub(in crate::core) fn no_arbiter() -> RequestError {
+    refusal("no-arbiter", "this cluster has no arbiter (arbiter = \"none\"), which this request needs".to_string())
+}

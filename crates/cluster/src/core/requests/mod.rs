@@ -1,0 +1,315 @@
+//! Requests of clients and operators. Some are answered by the node itself; the others are forwarded to the coordinator.
+
+pub(super) mod errors;
+mod operations;
+mod reads;
+mod status;
+mod watchers;
+
+use std::collections::BTreeMap;
+
+use hustings_protocol::Id;
+
+use self::errors::refusal;
+pub(super) use self::operations::handle_forwarded;
+use self::reads::{Reader, Reads};
+use self::watchers::Watchers;
+use super::arbiter::Arbiter;
+use super::context::Context;
+use super::local_leases::LocalLeases;
+use super::table::OfficeName;
+use super::{ClientId, LEADER, Output};
+use crate::api::{Reply, Request, RequestError};
+use crate::clock::Timestamp;
+use crate::config::{ArbiterKind, MAX_OFFICES, Mode};
+use crate::member::Role;
+use crate::wire::{ForwardedRequest, Message};
+
+/// How many forwarded requests may wait for a response.
+const MAX_PENDING: usize = 256;
+
+/// Who waits for the outcome of a forwarded request: the node, and its number for the request.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Requester {
+    pub(super) node: Id,
+    pub(super) number: u64,
+}
+
+/// A request that was forwarded and not answered yet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct PendingRequest {
+    client: ClientId,
+    request: Request,
+    deadline: Timestamp,
+    /// The coordinator that it was sent to, with its epoch.
+    sent_to: (Id, u64),
+    /// Whether it waits for another coordinator.
+    is_waiting: bool,
+}
+
+/// What the other parts know.
+pub(super) struct Known<'a> {
+    pub(super) arbiter: &'a mut dyn Arbiter,
+    pub(super) local_leases: &'a LocalLeases,
+}
+
+impl Known<'_> {
+    /// Whether a quorum was in contact with this node within the last lease.
+    fn has_recent_quorum(&self, context: &Context<'_>) -> bool {
+        let settings = context.settings;
+        settings.deadline(self.arbiter.confirmed_at(), settings.timing.terms()) > context.now
+    }
+}
+
+/// The requests that wait for something, and the clients that watch.
+#[derive(Default)]
+pub(super) struct Requests {
+    pending: BTreeMap<u64, PendingRequest>,
+    last_number: u64,
+    reads: Reads,
+    watchers: Watchers,
+}
+
+impl Requests {
+    /// The requests of a node in this incarnation. Numbers start at a value derived from it, so that a response to an
+    /// earlier incarnation does not match.
+    pub(super) fn new(incarnation: u64) -> Self {
+        Requests { reads: Reads::new(incarnation), last_number: incarnation / 2, ..Requests::default() }
+    }
+
+    /// Handles a request that does not concern local leases.
+    pub(super) fn handle_request(
+        &mut self,
+        client: ClientId,
+        request: Request,
+        known: &mut Known<'_>,
+        context: &mut Context<'_>,
+    ) {
+        match request {
+            Request::History { office } => {
+                let changes = status::history(known.arbiter.table(), office.as_deref());
+                context.reply(client, Reply::History { changes });
+            }
+            Request::Watch { ref office } => match self.watchers.add(client, office.as_deref(), context) {
+                Ok(()) => self.begin_read(Reader::Client(client, request), known, context),
+                Err(refusal) => context.reply(client, Reply::Error(refusal)),
+            },
+            Request::Status | Request::Leader { .. } => {
+                self.begin_read(Reader::Client(client, request), known, context);
+            }
+            request => {
+                if let Err(refusal) = self.forward(client, request, known, context) {
+                    context.reply(client, Reply::Error(refusal));
+                }
+            }
+        }
+    }
+
+    /// Forwards a request to the coordinator.
+    fn forward(
+        &mut self,
+        client: ClientId,
+        request: Request,
+        known: &Known<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), RequestError> {
+        if known.arbiter.kind() == ArbiterKind::None {
+            return Err(errors::no_arbiter());
+        }
+        let coordinator = known.arbiter.coordinator().ok_or_else(errors::no_majority)?;
+        if self.pending.len() >= MAX_PENDING {
+            return Err(refusal("busy", "too many requests to the arbiter are pending".to_string()));
+        }
+        self.last_number += 1;
+        let number = self.last_number;
+        let deadline = context.now + context.settings.request_limit();
+        send_request(coordinator, number, &request, context);
+        let sent_to = (coordinator, known.arbiter.epoch());
+        self.pending.insert(number, PendingRequest { client, request, deadline, sent_to, is_waiting: false });
+        Ok(())
+    }
+
+    /// The outcome of a forwarded request arrived.
+    pub(super) fn handle_response(
+        &mut self,
+        number: u64,
+        result: Result<(), RequestError>,
+        context: &mut Context<'_>,
+    ) {
+        if let Err(refusal) = &result
+            && refusal.code == errors::MOVED
+            && let Some(pending) = self.pending.get_mut(&number)
+        {
+            pending.is_waiting = true;
+            return;
+        }
+        if let Some(pending) = self.pending.remove(&number) {
+            context.reply(pending.client, result.map_or_else(Reply::Error, |()| Reply::Done));
+        }
+    }
+
+    /// This node was removed from the cluster: answers whoever asked for that here.
+    pub(super) fn handle_removed(&mut self, context: &mut Context<'_>) {
+        let is_removal = |pending: &PendingRequest| matches!(pending.request, Request::RemoveMember { .. });
+        for (_, pending) in self.pending.extract_if(.., |_, pending| is_removal(pending)) {
+            context.reply(pending.client, Reply::Done);
+        }
+    }
+
+    /// A client's connection has ended.
+    pub(super) fn handle_client_gone(&mut self, client: ClientId) {
+        self.watchers.remove(client);
+        self.reads.remove_client(client);
+    }
+
+    /// An office changed: its table entry, or this node's lease of it.
+    pub(super) fn handle_office_change(&mut self, office: &OfficeName) {
+        self.watchers.mark(office);
+    }
+
+    /// Something changed that every office may depend on.
+    pub(super) fn handle_view_change(&mut self) {
+        self.watchers.mark_all();
+    }
+
+    /// The reads up to this number may be answered.
+    pub(super) fn handle_read_confirmed(&mut self, number: u64, known: &Known<'_>, context: &mut Context<'_>) {
+        while let Some(reader) = self.reads.take_confirmed(number) {
+            self.answer(reader, true, known, context);
+        }
+    }
+
+    /// Whether a client waits for a reply.
+    pub(super) fn has_pending_reply(&self, client: ClientId) -> bool {
+        self.reads.has_pending(client) || self.pending.values().any(|pending| pending.client == client)
+    }
+
+    /// Answers requests whose time is over, repeats what may be lost, and notifies watchers.
+    pub(super) fn process(&mut self, known: &mut Known<'_>, context: &mut Context<'_>) {
+        self.forward_waiting(known, context);
+        let now = context.now;
+        for (_, pending) in self.pending.extract_if(.., |_, pending| pending.deadline <= now) {
+            let message = "the arbiter's leader did not answer in time; the request may still take effect".to_string();
+            context.reply(pending.client, Reply::Error(refusal("timed-out", message)));
+        }
+        while let Some(reader) = self.reads.take_expired(now) {
+            self.answer(reader, false, known, context);
+        }
+        if self.reads.take_retry(now, context.settings.timing.heartbeat) {
+            known.arbiter.read(self.reads.last_number(), context);
+        }
+        let has_quorum = known.has_recent_quorum(context);
+        self.watchers.set_quorum(has_quorum);
+        if self.watchers.publish_outdated(known, context) && !self.reads.has_watchers() {
+            self.begin_read(Reader::Watchers, known, context);
+        }
+    }
+
+    /// Sends requests that wait for the next coordinator.
+    fn forward_waiting(&mut self, known: &Known<'_>, context: &mut Context<'_>) {
+        let Some(coordinator) = known.arbiter.coordinator().map(|id| (id, known.arbiter.epoch())) else { return };
+        let waiting = self.pending.iter_mut().filter(|(_, pending)| pending.is_waiting);
+        for (number, pending) in waiting.filter(|(_, pending)| pending.sent_to != coordinator) {
+            (pending.is_waiting, pending.sent_to) = (false, coordinator);
+            send_request(coordinator.0, *number, &pending.request, context);
+        }
+    }
+
+    /// When something must be repeated or given up.
+    pub(super) fn poll_timeout(&self, known: &Known<'_>, context: &Context<'_>) -> Timestamp {
+        let pending = self.pending.values().map(|pending| pending.deadline).min().unwrap_or(Timestamp::NEVER);
+        let times = [pending, self.reads.next_timeout()];
+        let next = times.into_iter().min().unwrap_or(Timestamp::NEVER);
+        if self.watchers.is_empty() {
+            return next;
+        }
+        // When contact with the quorum is lost, watchers are told that nothing is certain any more.
+        let settings = context.settings;
+        let contact_ends = settings.deadline(known.arbiter.confirmed_at(), settings.timing.terms());
+        if contact_ends > context.now { next.min(contact_ends) } else { next }
+    }
+
+    /// Begins a read. It is answered when it is confirmed, or as not current when it cannot be.
+    fn begin_read(&mut self, reader: Reader, known: &mut Known<'_>, context: &mut Context<'_>) {
+        if let Reader::Client(client, _) = reader
+            && self.reads.is_busy(client)
+        {
+            return context.reply(client, Reply::Error(errors::too_many_requests()));
+        }
+        let can_confirm = known.arbiter.can_confirm_reads() && known.has_recent_quorum(context);
+        if !can_confirm || self.reads.is_full() {
+            return self.answer(reader, false, known, context);
+        }
+        let timing = &context.settings.timing;
+        let number = self.reads.begin(reader, context.now, timing);
+        known.arbiter.read(number, context);
+    }
+
+    /// Answers a client that asked, or all watchers.
+    fn answer(&mut self, reader: Reader, is_confirmed: bool, known: &Known<'_>, context: &mut Context<'_>) {
+        match reader {
+            Reader::Client(client, Request::Status) => {
+                let status = status::status(is_confirmed, known, context);
+                context.reply(client, Reply::Status(Box::new(status)));
+            }
+            Reader::Client(client, Request::Leader { office } | Request::Watch { office: Some(office) }) => {
+                let status = status::office_status(&office, is_confirmed, known, context);
+                context.reply(client, Reply::Office(status));
+            }
+            Reader::Client(client, _) => {
+                let names: Vec<OfficeName> = known.arbiter.table().offices.names().cloned().collect();
+                for name in names {
+                    let status = status::office_status(&name, is_confirmed, known, context);
+                    context.reply(client, Reply::Office(status));
+                }
+            }
+            Reader::Watchers => self.watchers.publish_confirmed(is_confirmed, known, context),
+        }
+    }
+}
+
+fn send_request(to: Id, number: u64, request: &Request, context: &mut Context<'_>) {
+    context.send(to, Message::ForwardedRequest(ForwardedRequest::new(number, request)));
+}
+
+/// Checks whether a client may campaign for an office.
+pub(super) fn check_campaign(
+    client: ClientId,
+    office: &str,
+    mode: Option<Mode>,
+    known: &Known<'_>,
+    context: &Context<'_>,
+) -> Result<(), RequestError> {
+    let (settings, local, table) = (context.settings, known.local_leases, known.arbiter.table());
+    if let Err(problem) = crate::config::office_name(office) {
+        return Err(refusal("bad-request", problem));
+    }
+    if settings.role != Role::Elector {
+        let role = settings.role;
+        return Err(refusal("not-an-elector", format!("this node is a {role}, which never holds an office")));
+    }
+    let limit = settings.limits.campaigns_per_client;
+    if local.campaign_count(client) >= limit {
+        return Err(refusal("too-many", format!("a client may campaign for at most {limit} offices")));
+    }
+    if !local.is_campaigning_for(office) && local.campaigned_offices() >= MAX_OFFICES {
+        let message =
+            format!("the clients of this node already campaign for {MAX_OFFICES} offices, which is the maximum");
+        return Err(refusal("too-many", message));
+    }
+    if office != LEADER && !table.offices.contains(office) && table.remaining_capacity() == 0 {
+        let message =
+            format!("there are already {MAX_OFFICES} offices, which is the maximum, and all of them are held");
+        return Err(refusal("too-many", message));
+    }
+    let actual = table.offices.get(office).map_or(settings.policy(office).mode, |known| known.mode);
+    match mode.filter(|mode| *mode != actual) {
+        Some(_) => Err(refusal("other-mode", format!("the office `{office}` is {actual:?}").to_lowercase())),
+        None => Ok(()),
+    }
+}
+
+/// A reply to one client.
+fn office_reply(client: ClientId, status: crate::api::OfficeStatus) -> Output {
+    Output::Reply(client, Reply::Office(status))
+}

@@ -1,0 +1,104 @@
+//! What clients are shown: the holders of offices, the members that are up, the history.
+
+use hustings_protocol::Id;
+
+use super::Known;
+use crate::api::{Change, MemberStatus, OfficeStatus, Status};
+use crate::core::context::Context;
+use crate::core::table::{Holder, MAX_CHANGES, Office, Table};
+
+/// How many offices a status lists at most.
+const MAX_STATUS_OFFICES: usize = 1_000;
+
+/// Whether the table's entry for an office is current, as far as this node knows: a quorum was in contact recently, the
+/// holder is up, and, if the holder is this node, it still acts.
+pub(super) fn is_current(office: &str, record: &Office, known: &Known<'_>, context: &Context<'_>) -> bool {
+    let liveness = context.liveness;
+    let is_present = |holder: Holder| {
+        let is_same_incarnation =
+            liveness.incarnation_of(holder.id).is_none_or(|incarnation| incarnation == holder.incarnation);
+        liveness.is_in_view(holder.id)
+            && is_same_incarnation
+            && (holder.id != context.own() || known.local_leases.is_active_for(office))
+    };
+    known.has_recent_quorum(context) && record.holder.is_none_or(is_present)
+}
+
+/// The status of an office. It is shown as current only if a read has confirmed it.
+pub(super) fn office_status(
+    name: &str,
+    is_confirmed: bool,
+    known: &Known<'_>,
+    context: &Context<'_>,
+) -> OfficeStatus {
+    let table = known.arbiter.table();
+    let record = table.offices.get(name);
+    let holder = record.and_then(|record| record.holder);
+    let member = holder.and_then(|holder| table.member(holder.id));
+    let is_known_current = || match record {
+        Some(record) => is_current(name, record, known, context),
+        None => known.has_recent_quorum(context),
+    };
+    OfficeStatus {
+        office: name.to_string(),
+        mode: record.map_or(context.settings.policy(name).mode, |record| record.mode),
+        holder: holder.map(|holder| table.member_name(holder.id)),
+        address: member.map(|member| context.settings.address(member).to_string()),
+        token: record.map_or(0, |record| record.token),
+        since_unix_ms: record.map_or(0, |record| record.unix_ms),
+        reason: record.map_or_else(Default::default, |record| record.cause),
+        current: is_confirmed && is_known_current(),
+    }
+}
+
+/// The last changes of one office, or of all offices.
+pub(super) fn history(table: &Table, office: Option<&str>) -> Vec<Change> {
+    let one = office.and_then(|office| Some((table.offices.stored_name(office)?, table.offices.get(office)?)));
+    let all = table.offices.iter().filter(|_| office.is_none());
+    let mut changes: Vec<Change> = one
+        .into_iter()
+        .chain(all)
+        .flat_map(|(name, record)| {
+            record.history.iter().map(|entry| Change {
+                office: name.to_string(),
+                holder: entry.holder.map(|id| table.member_name(id)),
+                token: entry.token,
+                reason: entry.cause,
+                since_unix_ms: entry.unix_ms,
+            })
+        })
+        .collect();
+    changes.sort_by_key(|change| (change.since_unix_ms, change.token));
+    if office.is_none() {
+        changes.drain(..changes.len().saturating_sub(MAX_CHANGES));
+    }
+    changes
+}
+
+pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_>) -> Status {
+    let (table, liveness, settings) = (known.arbiter.table(), context.liveness, context.settings);
+    let name = |id: Id| table.member_name(id);
+    let members = table.members.values().map(|known| MemberStatus {
+        id: known.member.id.0,
+        name: known.member.name.clone(),
+        address: settings.address(&known.member).to_string(),
+        role: known.member.role,
+        priority: known.member.priority,
+        health: liveness.health_of(known.member.id),
+        up: liveness.is_up(known.member.id),
+    });
+    let offices = table.offices.names().take(MAX_STATUS_OFFICES);
+    Status {
+        cluster: settings.cluster.clone(),
+        node: name(settings.own),
+        algorithm: settings.algorithm.name().to_string(),
+        arbiter: known.arbiter.kind(),
+        arbiter_leader: known.arbiter.coordinator().map(name),
+        term: known.arbiter.epoch(),
+        current: is_confirmed && known.has_recent_quorum(context),
+        paused: table.is_paused(),
+        members: members.collect(),
+        offices: offices.map(|office| office_status(office, is_confirmed, known, context)).collect(),
+        counters: context.out.counters.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
+    }
+}

@@ -1,0 +1,202 @@
+//! What a core is created from: the configuration, and what the disk holds.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use hustings_protocol::Id;
+use raft::eraftpb::ConfState;
+
+use super::Core;
+use super::arbiter::Arbiter;
+use super::arbiter::none::NoArbiter;
+use super::arbiter::raft::RaftArbiter;
+use super::table::{Holder, Table};
+use crate::clock::Timestamp;
+use crate::config::{AlgorithmConfig, ArbiterKind, Config, Policy};
+use crate::faults::{DisabledRules, Rule};
+use crate::member::{Member, Role};
+use crate::store::RaftStorage;
+use crate::timing::{LeaseTerms, Timing};
+
+/// How long an operator's request may take in addition to a handover.
+const REQUEST_MARGIN: Duration = Duration::from_secs(2);
+
+/// The inputs for creating a [`Core`].
+pub struct Setup {
+    /// The node's configuration.
+    pub config: Config,
+    /// Identifies this process: a random number, not 0.
+    pub incarnation: u64,
+    /// Identifies the disk: a random number that was drawn when its store was created.
+    pub store_id: u64,
+    /// The contents of the disk.
+    pub storage: RaftStorage,
+    /// Seeds the algorithms' random numbers.
+    pub seed: u64,
+    /// The safety rules that a test disables.
+    pub disabled_rules: DisabledRules,
+}
+
+/// How much one client may ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Limits {
+    pub(super) campaigns_per_client: usize,
+    pub(super) watches_per_client: usize,
+}
+
+/// The parts of [`Setup`] that never change.
+pub(super) struct Settings {
+    pub(super) cluster: String,
+    pub(super) own: Id,
+    pub(super) role: Role,
+    pub(super) incarnation: u64,
+    pub(super) store_id: u64,
+    pub(super) timing: Timing,
+    pub(super) algorithm: AlgorithmConfig,
+    pub(super) offices: BTreeMap<String, Policy>,
+    pub(super) default_policy: Policy,
+    pub(super) health_threshold: u8,
+    pub(super) limits: Limits,
+    pub(super) started: Timestamp,
+    /// A hash of what must be the same on all members.
+    pub(super) digest: u64,
+    /// The addresses of members in this node's configuration. They take precedence over the table, which learns later
+    /// that a host has moved.
+    addresses: BTreeMap<Id, String>,
+    pub(super) disabled_rules: DisabledRules,
+}
+
+impl Settings {
+    fn new(config: &Config, incarnation: u64, store_id: u64, disabled_rules: DisabledRules, now: Timestamp) -> Self {
+        Settings {
+            cluster: config.cluster.clone(),
+            own: config.node,
+            role: config.own().map_or(Role::Observer, |member| member.role),
+            incarnation,
+            store_id,
+            timing: config.timing,
+            algorithm: config.algorithm.clone(),
+            offices: config.offices.iter().cloned().collect(),
+            default_policy: config.default_policy,
+            health_threshold: config.health.as_ref().map_or(0, |health| health.threshold),
+            limits: Limits { campaigns_per_client: 2_000, watches_per_client: 2_000 },
+            started: now,
+            digest: digest(config),
+            addresses: config.members.iter().map(|member| (member.id, member.address.clone())).collect(),
+            disabled_rules,
+        }
+    }
+
+    pub(super) fn own_holder(&self) -> Holder {
+        Holder { id: self.own, incarnation: self.incarnation }
+    }
+
+    pub(super) fn policy(&self, office: &str) -> Policy {
+        self.offices.get(office).copied().unwrap_or(self.default_policy)
+    }
+
+    /// A member's address.
+    pub(super) fn address<'a>(&'a self, member: &'a Member) -> &'a str {
+        self.addresses.get(&member.id).unwrap_or(&member.address)
+    }
+
+    /// A lease with these terms, by the holder's clock.
+    pub(super) fn holder_lease(&self, terms: LeaseTerms) -> Duration {
+        if self.disabled_rules.contains(Rule::DriftMargin) {
+            return terms.lease;
+        }
+        self.timing.with_terms(terms).holder_lease()
+    }
+
+    /// How long the coordinator waits for a lease with these terms, by its own clock.
+    pub(super) fn takeover_delay(&self, terms: LeaseTerms) -> Duration {
+        if self.disabled_rules.contains(Rule::DriftMargin) {
+            return terms.lease;
+        }
+        self.timing.with_terms(terms).takeover_delay()
+    }
+
+    /// When a lease with these terms ends that counts from this time.
+    pub(super) fn deadline(&self, confirmed_at: Timestamp, terms: LeaseTerms) -> Timestamp {
+        match confirmed_at {
+            Timestamp::NEVER => Timestamp::NEVER,
+            // Nothing was confirmed yet.
+            Timestamp::ZERO => Timestamp::ZERO,
+            at => at + self.holder_lease(terms),
+        }
+    }
+
+    /// When the holder of such a lease must begin to stop.
+    pub(super) fn stop_at(&self, confirmed_at: Timestamp, terms: LeaseTerms) -> Timestamp {
+        match self.deadline(confirmed_at, terms) {
+            Timestamp::NEVER => Timestamp::NEVER,
+            deadline => deadline - terms.stop,
+        }
+    }
+
+    /// How long a handover of an office with these terms may take.
+    pub(super) fn handover_limit(&self, terms: LeaseTerms) -> Duration {
+        self.timing.hand_over.max(terms.stop.saturating_add(self.timing.hand_over / 2))
+    }
+
+    /// How long an operator's request may take.
+    pub(super) fn request_limit(&self) -> Duration {
+        let policies = self.offices.values().chain([&self.default_policy]);
+        let longest = policies.map(|policy| self.handover_limit(policy.terms(&self.timing))).max();
+        longest.unwrap_or(self.timing.hand_over).saturating_add(REQUEST_MARGIN)
+    }
+}
+
+/// A hash of what must be the same on all members. It is compared between processes of one version only.
+fn digest(config: &Config) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let Timing { heartbeat, silence_floor, silence_ceiling, lease, drift_ppm, stop, tick, settle, hand_over } =
+        config.timing;
+    [heartbeat, silence_floor, silence_ceiling, lease, stop, tick, settle, hand_over].hash(&mut hasher);
+    (drift_ppm, config.arbiter, config.algorithm.name(), config.algorithm.params()).hash(&mut hasher);
+    (&config.offices, config.default_policy).hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Core {
+    /// Creates the core of a node that starts now.
+    pub fn new(setup: Setup, now: Timestamp) -> Result<Self, raft::Error> {
+        let Setup { config, incarnation, store_id, storage, seed, disabled_rules } = setup;
+        let settings = Settings::new(&config, incarnation, store_id, disabled_rules, now);
+        let table = Table::with_members(&config.members);
+        let arbiter: Box<dyn Arbiter> = match config.arbiter {
+            ArbiterKind::None => Box::new(NoArbiter::new(table)),
+            ArbiterKind::Raft => {
+                let snapshot = storage.latest_snapshot();
+                let table = match Table::decode(&snapshot.data).filter(|_| !snapshot.is_empty()) {
+                    Some(stored) => stored,
+                    None => {
+                        storage.set_conf_state(initial_conf_state(&config));
+                        table
+                    }
+                };
+                let skips_durability = disabled_rules.contains(Rule::DurableBeforeSend);
+                Box::new(RaftArbiter::new(config.node, store_id, storage, table, skips_durability, now)?)
+            }
+        };
+        let health = if config.health.is_some() { 0 } else { 100 };
+        Ok(Core::with_parts(settings, arbiter, health, seed, now))
+    }
+
+    /// Creates the core of a node with an arbiter of the caller's.
+    pub fn with_arbiter(setup: Setup, arbiter: Box<dyn Arbiter>, now: Timestamp) -> Self {
+        let Setup { config, incarnation, store_id, seed, disabled_rules, .. } = setup;
+        let settings = Settings::new(&config, incarnation, store_id, disabled_rules, now);
+        let health = if config.health.is_some() { 0 } else { 100 };
+        Core::with_parts(settings, arbiter, health, seed, now)
+    }
+}
+
+/// The initial Raft membership. A node that joins an existing cluster is not part of it.
+fn initial_conf_state(config: &Config) -> ConfState {
+    let founders = config.members.iter().filter(|member| !config.join || member.id != config.node);
+    let (voters, learners): (Vec<&Member>, Vec<&Member>) = founders.partition(|member| member.role.votes());
+    let ids = |members: Vec<&Member>| members.into_iter().map(|member| member.id.0).collect::<Vec<u64>>();
+    ConfState::from((ids(voters), ids(learners)))
+}

@@ -1,0 +1,616 @@
+//! One turn of the core: what passes between its parts, and in which order.
+//!
+//! An input goes to the part that it concerns. Then the parts exchange values until none has anything left to say:
+//!
+//! 1. *Liveness* → arbiter, elections, claims, coordinator: who connected, came up or went down. Liveness comes first,
+//!    because everything else depends on it, and a lost coordinator must be noticed before anything is sent to it.
+//! 2. *Time* → elections, arbiter: timers and heartbeats that are due.
+//! 3. *Arbiter* → everybody: what was decided. Local leases learn first that they lost an office.
+//! 4. Messages of this node to itself, as if a peer had sent them.
+//! 5. *Local leases* → elections: for which offices this node is a candidate; → claims, requests: what it holds.
+//! 6. *Liveness* → elections: the view. *Elections* → claims (or, without an arbiter, → arbiter): who is elected.
+//! 7. *Claims* → coordinator, by a message. *Coordinator* → arbiter: changes to decide.
+//!
+//! At the end, requests are answered from a state in which all parts agree, and the next timeout is determined. The work
+//! of a turn is bounded: what is left over continues at once in the next turn, after other events.
+
+use hustings_protocol::Id;
+
+use super::arbiter::{Arbiter, ArbiterEvent, Elected};
+use super::claims::Claims;
+use super::context::Context;
+use super::coordinator::{self, Coordinator};
+use super::elections::Elections;
+use super::liveness::LivenessEvent;
+use super::local_leases::{self, LocalLeases};
+use super::requests::{self, Requester, Requests, handle_forwarded};
+use super::table::{Holder, OfficeName};
+use super::{ClientId, Core, Exit, Output};
+use crate::api::{Reply, Request};
+use crate::clock::Timestamp;
+use crate::config::ArbiterKind;
+use crate::member::{Member, Role};
+use crate::wire::{Claim, Message};
+
+/// How often the parts exchange values in one turn before other events get their turn.
+const MAX_EXCHANGES: usize = 64;
+/// How many offices whose elected leader changed are looked at in one exchange.
+const MAX_RESULTS: usize = 512;
+
+/// What the turn remembers between two calls.
+pub(super) struct Progress {
+    /// The host's health score.
+    pub(super) health: u8,
+    /// Set while the node leaves: when it stops at the latest.
+    pub(super) leave_by: Option<Timestamp>,
+    has_left: bool,
+    /// Whether this node may be a candidate for anything.
+    is_eligible: bool,
+    /// Whether this node has time left to act as a holder, so that it may claim offices.
+    has_time: bool,
+    /// The coordinator that was last seen, with its epoch.
+    coordinator: Option<(Id, u64)>,
+    /// The view that was last announced by this node.
+    announced_view: Vec<Id>,
+    /// Offices to compare with the elections' results.
+    results: std::collections::BTreeSet<OfficeName>,
+}
+
+impl Progress {
+    pub(super) fn new(health: u8) -> Self {
+        Progress {
+            health,
+            leave_by: None,
+            has_left: false,
+            is_eligible: false,
+            has_time: false,
+            coordinator: None,
+            announced_view: Vec::new(),
+            results: Default::default(),
+        }
+    }
+}
+
+/// The parts, borrowed one by one.
+pub(super) struct Parts<'a> {
+    pub(super) elections: &'a mut Elections,
+    pub(super) claims: &'a mut Claims,
+    pub(super) arbiter: &'a mut dyn Arbiter,
+    pub(super) coordinator: &'a mut Coordinator,
+    pub(super) local_leases: &'a mut LocalLeases,
+    pub(super) requests: &'a mut Requests,
+    pub(super) progress: &'a mut Progress,
+}
+
+impl<'a> Parts<'a> {
+    fn coordinator(&mut self) -> (&mut Coordinator, coordinator::Known<'_>) {
+        let known = coordinator::Known { arbiter: &mut *self.arbiter, candidates: self.elections.candidates() };
+        (&mut *self.coordinator, known)
+    }
+
+    fn requests(&mut self) -> (&mut Requests, requests::Known<'_>) {
+        let known = requests::Known { arbiter: &mut *self.arbiter, local_leases: &*self.local_leases };
+        (&mut *self.requests, known)
+    }
+
+    fn local_leases(&mut self) -> (&mut LocalLeases, local_leases::Known<'_>) {
+        (&mut *self.local_leases, local_leases::Known::of(&*self.arbiter))
+    }
+}
+
+impl<'a> local_leases::Known<'a> {
+    pub(super) fn of(arbiter: &'a dyn Arbiter) -> Self {
+        local_leases::Known {
+            table: arbiter.table(),
+            coordinator: arbiter.coordinator(),
+            confirmed_at: arbiter.confirmed_at(),
+            has_leases: arbiter.kind() != ArbiterKind::None,
+        }
+    }
+}
+
+impl Core {
+    /// Borrows the parts, and what they may read and send.
+    pub(super) fn split(&mut self) -> (Parts<'_>, Context<'_>) {
+        let Core { settings, now, unix_ms, liveness, elections, claims, arbiter, coordinator, .. } = self;
+        let parts = Parts {
+            elections,
+            claims,
+            arbiter: &mut **arbiter,
+            coordinator,
+            local_leases: &mut self.local_leases,
+            requests: &mut self.requests,
+            progress: &mut self.progress,
+        };
+        (parts, Context { now: *now, unix_ms: *unix_ms, liveness, settings, out: &mut self.out })
+    }
+
+    /// The first turn.
+    pub(super) fn start(&mut self) {
+        self.members_changed(&[]);
+        self.turn();
+    }
+
+    /// A turn. See the module's documentation.
+    pub(super) fn turn(&mut self) {
+        // The coordinator comes first: it determines with whom this node exchanges heartbeats, and thus whose silence
+        // counts.
+        self.observe_coordinator();
+        self.liveness.handle_timeout(self.arbiter.coordinator(), &self.settings.timing, self.now);
+        self.pass_liveness_events();
+        let (parts, mut context) = self.split();
+        parts.elections.handle_timeout(&mut context);
+        self.heartbeat_if_due();
+        let mut is_unfinished = true;
+        for _ in 0..MAX_EXCHANGES {
+            is_unfinished = self.exchange();
+            if !is_unfinished {
+                break;
+            }
+        }
+        let (mut parts, mut context) = self.split();
+        let (requests, mut known) = parts.requests();
+        requests.process(&mut known, &mut context);
+        is_unfinished |= !self.out.to_self.is_empty();
+        self.leave_if_done();
+        self.set_timeout(is_unfinished);
+    }
+
+    /// Lets the parts exchange values once. Returns whether there may be more.
+    fn exchange(&mut self) -> bool {
+        let (parts, mut context) = self.split();
+        let mut has_more = parts.arbiter.process(&mut context);
+        has_more |= self.pass_arbiter_events();
+        self.observe_coordinator();
+        while let Some(message) = self.out.to_self.pop_front() {
+            has_more = true;
+            self.dispatch_to_part(self.settings.own, message);
+        }
+        has_more |= self.pass_liveness_events();
+        self.update_leases();
+        self.update_candidacies();
+        self.refresh_view();
+        has_more |= self.pass_election_results();
+        let (mut parts, mut context) = self.split();
+        let (coordinator, epoch) = (parts.arbiter.coordinator(), parts.arbiter.epoch());
+        parts.claims.send(coordinator, epoch, &mut context);
+        while let Some((id, office)) = parts.elections.poll_candidacy_change() {
+            let _ = id;
+            parts.coordinator.handle_candidacy_change(&office);
+        }
+        let (coordinator, mut known) = parts.coordinator();
+        has_more |= coordinator.evaluate(&mut known, &mut context);
+        has_more || !self.out.to_self.is_empty()
+    }
+
+    fn pass_liveness_events(&mut self) -> bool {
+        let mut has_events = false;
+        while let Some(event) = self.liveness.poll_event() {
+            has_events = true;
+            let incarnation = |id| self.liveness.incarnation_of(id).unwrap_or(0);
+            if let LivenessEvent::Connected(id) = event {
+                self.elections.handle_incarnation(id, incarnation(id));
+            }
+            let (mut parts, mut context) = self.split();
+            let leader = parts.arbiter.coordinator();
+            match event {
+                LivenessEvent::Connected(id) => {
+                    parts.elections.send_candidacy(id, &mut context);
+                    if leader == Some(context.own()) {
+                        let view = Message::View(context.liveness.view().to_vec());
+                        context.send(id, view);
+                    }
+                    parts.arbiter.handle_connected(id, &mut context);
+                    let (coordinator, known) = parts.coordinator();
+                    coordinator.handle_member_change(id, &known);
+                }
+                LivenessEvent::Interrupted(id) => {
+                    parts.elections.handle_interruption(id);
+                    parts.claims.handle_interruption(id);
+                }
+                LivenessEvent::Up(id) => {
+                    let (coordinator, known) = parts.coordinator();
+                    coordinator.handle_member_change(id, &known);
+                }
+                LivenessEvent::Down(id, _) => {
+                    parts.arbiter.handle_down(id, &mut context);
+                    if let Some(leader) = leader.filter(|leader| *leader != id && *leader != context.own()) {
+                        context.send(leader, Message::PeerDown(id));
+                    }
+                    let (coordinator, known) = parts.coordinator();
+                    coordinator.handle_member_change(id, &known);
+                }
+                LivenessEvent::Drop(id) => context.push(Output::Disconnect(id)),
+            }
+        }
+        has_events
+    }
+
+    fn pass_arbiter_events(&mut self) -> bool {
+        let mut has_events = false;
+        while let Some(event) = self.arbiter.poll_event() {
+            has_events = true;
+            let own = self.settings.own_holder();
+            let (mut parts, mut context) = self.split();
+            match event {
+                ArbiterEvent::Applied { office: Some(office), request: _, .. } => {
+                    parts.local_leases.handle_applied(&office, own, parts.arbiter.table());
+                    parts.requests.handle_office_change(&office);
+                    let (coordinator, known) = parts.coordinator();
+                    coordinator.handle_applied(&office, &known, &mut context);
+                    parts.progress.results.insert(office);
+                }
+                ArbiterEvent::Applied { office: None, request, .. } => {
+                    if let Some(request) = request {
+                        parts.coordinator.handle_completed(request, &mut context);
+                    }
+                    let (coordinator, known) = parts.coordinator();
+                    coordinator.mark_everything(&known);
+                }
+                ArbiterEvent::Replaced => {
+                    parts.local_leases.handle_replaced(own, parts.arbiter.table());
+                    parts.requests.handle_view_change();
+                    parts.progress.results.extend(parts.local_leases.wanted_offices());
+                    let (coordinator, known) = parts.coordinator();
+                    coordinator.mark_everything(&known);
+                }
+                ArbiterEvent::MembersChanged { removed } => self.members_changed(&removed),
+                ArbiterEvent::ReadConfirmed(number) => {
+                    let (requests, known) = parts.requests();
+                    requests.handle_read_confirmed(number, &known, &mut context);
+                }
+                ArbiterEvent::Exit(exit) => {
+                    if exit == Exit::Removed {
+                        parts.requests.handle_removed(&mut context);
+                    }
+                    context.push(Output::Exit(exit));
+                }
+            }
+        }
+        has_events
+    }
+
+    fn members_changed(&mut self, removed: &[Id]) {
+        for id in removed {
+            self.liveness.forget(*id);
+            self.elections.forget(*id);
+        }
+        let table = self.arbiter.table();
+        self.liveness.handle_members(table);
+        let members = table.members.values().map(|known| Member {
+            address: self.settings.address(&known.member).to_string(),
+            ..known.member.clone()
+        });
+        let members: Vec<Member> = members.collect();
+        let is_member = table.members.contains_key(&self.settings.own);
+        let (parts, mut context) = self.split();
+        parts.arbiter.handle_announcements(&mut context);
+        if !is_member {
+            parts.requests.handle_removed(&mut context);
+            context.push(Output::Exit(Exit::Removed));
+        }
+        context.push(Output::Members(members));
+    }
+
+    /// Reacts to a change of the coordinator.
+    fn observe_coordinator(&mut self) {
+        let own = self.settings.own;
+        let current = self.arbiter.coordinator().map(|id| (id, self.arbiter.epoch()));
+        let (mut parts, _) = self.split();
+        let (coordinator, known) = parts.coordinator();
+        coordinator.handle_coordinator(&known, own);
+        let former = std::mem::replace(&mut self.progress.coordinator, current);
+        if former == current {
+            return;
+        }
+        if former.map(|(id, _)| id) != current.map(|(id, _)| id) {
+            self.liveness.handle_coordinator_change(self.now);
+        }
+        self.progress.announced_view.clear();
+        let disconnected: Vec<Id> = self.liveness.disconnected().collect();
+        let (parts, mut context) = self.split();
+        if current.is_some_and(|(id, _)| id == own) {
+            parts.arbiter.handle_announcements(&mut context);
+        } else if let Some((leader, _)) = current {
+            disconnected.into_iter().for_each(|id| context.send(leader, Message::PeerDown(id)));
+        }
+    }
+
+    /// Compares the leases with the table and the clock.
+    fn update_leases(&mut self) {
+        let (mut parts, mut context) = self.split();
+        let (local_leases, known) = parts.local_leases();
+        local_leases.update(&known, &mut context);
+        for office in parts.local_leases.take_changed() {
+            parts.requests.handle_office_change(&office);
+            parts.progress.results.insert(office);
+        }
+        let settings = context.settings;
+        let has_time = settings.stop_at(parts.arbiter.confirmed_at(), settings.timing.terms()) > context.now;
+        if std::mem::replace(&mut parts.progress.has_time, has_time) != has_time {
+            parts.progress.results.extend(parts.local_leases.wanted_offices());
+        }
+    }
+
+    /// Determines for which offices this node is a candidate, and announces it.
+    fn update_candidacies(&mut self) {
+        let (parts, mut context) = self.split();
+        let Parts { elections, arbiter, local_leases, progress, .. } = parts;
+        let settings = context.settings;
+        let is_eligible = settings.role == Role::Elector
+            && progress.leave_by.is_none()
+            && progress.health >= settings.health_threshold;
+        let mut changed = local_leases.take_campaign_changes();
+        if std::mem::replace(&mut progress.is_eligible, is_eligible) != is_eligible {
+            changed.extend(local_leases.wanted_offices());
+        }
+        for office in changed {
+            elections.set_candidate(&office, is_eligible && local_leases.is_wanted(&office));
+        }
+        let is_coordinator = arbiter.coordinator() == Some(settings.own);
+        elections.announce(progress.health, settings.digest, is_coordinator, &mut context);
+        if self.liveness.health_of(self.settings.own) != self.progress.health {
+            self.liveness.set_health(self.progress.health);
+        }
+    }
+
+    /// Determines which members are up, and starts elections among them.
+    fn refresh_view(&mut self) {
+        let (leader, epoch) = (self.arbiter.coordinator(), self.arbiter.epoch());
+        if self.liveness.refresh_view(leader, epoch) {
+            self.elections.handle_view_change();
+            self.requests.handle_view_change();
+            let own = self.settings.own;
+            let (mut parts, mut context) = self.split();
+            parts.arbiter.handle_announcements(&mut context);
+            let members: Vec<Id> = context.liveness.members().collect();
+            let (coordinator, known) = parts.coordinator();
+            members.iter().for_each(|id| coordinator.handle_member_change(*id, &known));
+            let view = context.liveness.view().to_vec();
+            if leader == Some(own) && parts.progress.announced_view != view {
+                context.broadcast(&Message::View(view.clone()));
+                parts.progress.announced_view = view;
+            }
+        }
+        let (parts, mut context) = self.split();
+        parts.elections.refresh(&mut context);
+    }
+
+    /// Turns the results of elections into claims. Returns whether some are left.
+    fn pass_election_results(&mut self) -> bool {
+        let (parts, mut context) = self.split();
+        let Parts { elections, claims, arbiter, local_leases, progress, .. } = parts;
+        while let Some(office) = elections.poll_changed() {
+            progress.results.insert(office);
+        }
+        let own = context.settings.own_holder();
+        for _ in 0..MAX_RESULTS {
+            let Some(office) = progress.results.pop_first() else { return false };
+            let elected = elections.elected(&office);
+            if arbiter.kind() == ArbiterKind::None {
+                let leader = elected.map(|id| Holder {
+                    id,
+                    incarnation: context.liveness.incarnation_of(id).unwrap_or(0),
+                });
+                // The client has stopped, and another client of this node may want the office.
+                let is_regrant = leader == Some(own) && local_leases.has_stopped(&office);
+                arbiter.handle_elected(Elected { office: &office, leader, is_regrant }, &mut context);
+                continue;
+            }
+            let record = arbiter.table().offices.get(&office);
+            let holds = record.is_some_and(|record| {
+                record.holder == Some(own)
+                    && !local_leases.has_stopped(&office)
+                    && !local_leases.has_relinquished(&office, record.token)
+            });
+            let is_claimed = elected == Some(own.id) && progress.has_time && !holds;
+            let claim = is_claimed.then(|| {
+                let policy = context.settings.policy(&office);
+                let terms = policy.terms(&context.settings.timing);
+                Claim { office: office.clone(), mode: policy.mode, preempt: policy.preempt, terms }
+            });
+            claims.update(&office, claim);
+        }
+        !progress.results.is_empty()
+    }
+
+    fn heartbeat_if_due(&mut self) {
+        if self.now < self.next_heartbeat {
+            return;
+        }
+        self.next_heartbeat = self.now + self.settings.timing.heartbeat;
+        let (mut parts, mut context) = self.split();
+        parts.arbiter.heartbeat(&mut context);
+        let (local_leases, known) = parts.local_leases();
+        local_leases.report_again(&known, &mut context);
+    }
+
+    /// A node that leaves stops when it holds nothing any more, or when its time is over.
+    fn leave_if_done(&mut self) {
+        let Some(leave_by) = self.progress.leave_by.filter(|_| !self.progress.has_left) else { return };
+        let own = self.settings.own;
+        let has_other = self.arbiter.voters().into_iter().any(|id| id != own && self.liveness.is_up(id));
+        // With no other voter up, there is nobody to hand anything to.
+        let is_overdue = self.now >= leave_by || !has_other;
+        let holds_nothing = self.local_leases.is_empty();
+        let (parts, mut context) = self.split();
+        if parts.arbiter.coordinator() == Some(own) && !is_overdue && holds_nothing {
+            parts.arbiter.release_coordination(&mut context);
+            parts.arbiter.process(&mut context);
+            return;
+        }
+        if is_overdue || (holds_nothing && parts.arbiter.coordinator() != Some(own)) {
+            // `Leave` promises that this node no longer acts as a holder. Without it, the coordinator waits for the
+            // leases to expire.
+            if holds_nothing {
+                context.broadcast(&Message::Leave);
+            }
+            context.push(Output::Exit(Exit::Left));
+            self.progress.has_left = true;
+        }
+    }
+
+    /// Determines when the core must be called next.
+    fn set_timeout(&mut self, is_unfinished: bool) {
+        let leader = self.arbiter.coordinator();
+        let is_coordinator = leader == Some(self.settings.own);
+        let suspect_at = self.liveness.poll_timeout(leader, &self.settings.timing);
+        let next_heartbeat = self.next_heartbeat;
+        let now = self.now;
+        let (mut parts, context) = self.split();
+        let leave_by = parts.progress.leave_by.filter(|_| !parts.progress.has_left).unwrap_or(Timestamp::NEVER);
+        let coordinator = if is_coordinator { parts.coordinator.poll_timeout() } else { Timestamp::NEVER };
+        let times = [
+            suspect_at,
+            next_heartbeat,
+            parts.elections.poll_timeout(is_coordinator),
+            parts.claims.poll_timeout(),
+            parts.arbiter.poll_timeout(),
+            coordinator,
+            parts.local_leases.poll_timeout(&context),
+            leave_by,
+            if is_unfinished { now } else { Timestamp::NEVER },
+        ];
+        let (requests, known) = parts.requests();
+        let times = times.into_iter().chain([requests.poll_timeout(&known, &context)]);
+        self.next_timeout = times.min().unwrap_or(Timestamp::NEVER);
+    }
+}
+
+/// Inputs from peers and clients, on their way to the parts.
+impl Core {
+    pub(super) fn dispatch(&mut self, from: Id, message: Message) {
+        if let Message::Relay { from: origin, incarnation, to, bytes } = message {
+            self.liveness.record_contact(from, false, true, self.now);
+            if to != self.settings.own {
+                if self.liveness.is_connected(to) && origin != to {
+                    let relayed = Message::Relay { from: origin, incarnation, to, bytes };
+                    self.out.push(Output::Send(to, relayed));
+                }
+            } else if let Ok(message) = Message::decode(&bytes)
+                && !matches!(message, Message::Relay { .. })
+                && self.liveness.peer(origin).is_some_and(|peer| peer.incarnation == incarnation)
+            {
+                self.out.relayed_by = Some(from);
+                self.dispatch(origin, message);
+                self.out.relayed_by = None;
+            }
+            return;
+        }
+        if self.liveness.is_known(from) {
+            let is_direct = self.out.relayed_by.is_none();
+            self.liveness.record_contact(from, matches!(message, Message::Heartbeat(_)), is_direct, self.now);
+            self.pass_liveness_events();
+            self.dispatch_to_part(from, message);
+        }
+    }
+
+    fn dispatch_to_part(&mut self, from: Id, message: Message) {
+        match message {
+            Message::View(view) => return self.liveness.handle_view(from, self.arbiter.epoch(), view),
+            Message::Leave => return self.liveness.handle_leave(from, self.now),
+            Message::PeerDown(id) => {
+                self.liveness.handle_down_report(from, id, self.now);
+                let (mut parts, _) = self.split();
+                let (coordinator, known) = parts.coordinator();
+                return coordinator.handle_member_change(id, &known);
+            }
+            Message::Candidacy(ref candidacy) => {
+                let (store_id, health, digest) = (candidacy.store_id, candidacy.health, candidacy.digest);
+                self.liveness.handle_announcement(from, store_id, health, digest);
+            }
+            _ => {}
+        }
+        let (mut parts, mut context) = self.split();
+        match message {
+            Message::Candidacy(candidacy) => parts.elections.handle_candidacy(from, candidacy, &mut context),
+            Message::CandidacyRequest => parts.elections.send_candidacy(from, &mut context),
+            Message::CandidacyVersions(versions) => parts.elections.handle_versions(from, &versions, &mut context),
+            Message::Election { key, bytes } => parts.elections.handle_message(from, key, &bytes, &mut context),
+            Message::Claims(claims) => {
+                if parts.arbiter.coordinator() == Some(context.own()) {
+                    parts.coordinator.handle_claims(from, claims);
+                }
+            }
+            Message::StepDown { office, token, cause } => {
+                let (local_leases, known) = parts.local_leases();
+                local_leases.step_down(&office, token, cause, &known, &mut context);
+            }
+            Message::SteppedDown { office, token, cause } => {
+                let (coordinator, mut known) = parts.coordinator();
+                coordinator.handle_stepped_down(from, &office, token, cause, &mut known, &mut context);
+            }
+            Message::PauseCampaign { office } => parts.local_leases.pause_campaign(&office, context.now),
+            Message::ReadinessRequest { office } => {
+                let is_candidate = parts.elections.candidates().contains(context.own(), &office);
+                let is_ready = is_candidate && parts.arbiter.is_disk_ok();
+                context.send(from, Message::ReadinessResponse { office, is_ready });
+            }
+            Message::ReadinessResponse { office, is_ready } => {
+                let (coordinator, known) = parts.coordinator();
+                coordinator.handle_readiness(from, &office, is_ready, &known, &mut context);
+            }
+            Message::ForwardedRequest(forwarded) => {
+                if let Ok(request) = forwarded.parse() {
+                    let requester = Requester { node: from, number: forwarded.number };
+                    let (coordinator, mut known) = parts.coordinator();
+                    handle_forwarded(requester, &request, coordinator, &mut known, &mut context);
+                }
+            }
+            Message::ForwardedResponse { number, result } => {
+                parts.requests.handle_response(number, result, &mut context);
+            }
+            message => {
+                let is_round = matches!(&message, Message::Heartbeat(heartbeat) if heartbeat.leader.is_some());
+                parts.arbiter.handle_message(from, message, &mut context);
+                if is_round {
+                    // What this node gave up is reported again with the answer.
+                    let (local_leases, known) = parts.local_leases();
+                    local_leases.report_again(&known, &mut context);
+                }
+            }
+        }
+    }
+
+    pub(super) fn dispatch_request(&mut self, client: ClientId, request: Request) {
+        let (mut parts, mut context) = self.split();
+        match request {
+            Request::Campaign { office, mode } => {
+                let (_, known) = parts.requests();
+                let reply = match requests::check_campaign(client, &office, mode, &known, &context) {
+                    Ok(()) => Reply::Done,
+                    Err(refusal) => Reply::Error(refusal),
+                };
+                let is_accepted = reply == Reply::Done;
+                context.reply(client, reply);
+                if is_accepted {
+                    let office = self.name(&office);
+                    let (parts, mut context) = self.split();
+                    parts.local_leases.campaign(client, &office, mode, &mut context);
+                }
+            }
+            Request::Withdraw { office } => {
+                let office = OfficeName::from(office);
+                let (local_leases, known) = parts.local_leases();
+                local_leases.withdraw(client, &office, true, &known, &mut context);
+                context.reply(client, Reply::Done);
+            }
+            Request::Stopped { office, token } => {
+                let office = OfficeName::from(office);
+                let (local_leases, known) = parts.local_leases();
+                local_leases.handle_client_stopped(client, &office, token, &known, &mut context);
+                context.reply(client, Reply::Done);
+            }
+            request => {
+                let (requests, mut known) = parts.requests();
+                requests.handle_request(client, request, &mut known, &mut context);
+            }
+        }
+    }
+
+    /// An office's name that shares its memory with the table's.
+    fn name(&self, office: &str) -> OfficeName {
+        self.arbiter.table().offices.stored_name(office).cloned().unwrap_or_else(|| office.into())
+    }
+}
+
