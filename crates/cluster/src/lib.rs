@@ -26,7 +26,7 @@
 //! What to read next:
 //!
 //! - [`config`]: the configuration of a node, and the files of a cluster. [`timing`]: heartbeats, timeouts and leases.
-//! - [`node`]: runs a node.
+//! - [`node`]: runs a node. [`recover`]: continues a cluster that has lost its majority, from one data folder.
 //! - [`api`]: the requests that programs send to the node on their host, and a blocking client. Programs that want
 //!   leadership use `hustings::Elector`, which is built on it.
 //! - [`member`]: members, roles and ranks. [`clock`]: the clock that leases are measured with.
@@ -39,9 +39,13 @@ pub mod core;
 #[doc(hidden)]
 pub mod election;
 pub mod faults;
+mod format;
+#[cfg(test)]
+mod golden;
 mod identity;
 pub mod member;
 pub mod node;
+pub mod recover;
 #[doc(hidden)]
 pub mod store;
 #[cfg(feature = "testkit")]

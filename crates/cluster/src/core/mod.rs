@@ -47,11 +47,13 @@ use self::liveness::Liveness;
 use self::local_leases::LocalLeases;
 use self::requests::Requests;
 use self::settings::Settings;
-pub use self::settings::Setup;
+pub use self::settings::{Setup, StartError};
+pub(crate) use self::settings::{initial_conf_state, stored_table};
 use self::table::OfficeName;
 use crate::api::{Reply, Request};
 use crate::clock::Timestamp;
 use crate::election::SharedState;
+use crate::format::FormatError;
 use crate::member::Member;
 use crate::store::Write;
 use crate::wire::Message;
@@ -92,6 +94,13 @@ pub enum Exit {
     Removed,
     /// Its disk is not the one that the cluster registered for it, so its votes may be lost.
     UnknownDisk,
+    /// It cannot read what the cluster has committed at this log index: a later version of the program wrote it.
+    Unreadable {
+        /// The index of the log entry, or of the last entry of a snapshot.
+        index: u64,
+        /// What is wrong with it.
+        error: FormatError,
+    },
 }
 
 /// The decision logic of one node. See the module's documentation.
@@ -113,6 +122,8 @@ pub struct Core {
     /// What the turn remembers between two calls.
     progress: turn::Progress,
     out: Outbox,
+    /// Why the core does nothing any more, if it does not.
+    halted: Option<Exit>,
 }
 
 impl Core {
@@ -137,6 +148,7 @@ impl Core {
             requests: Requests::new(settings.incarnation),
             progress: turn::Progress::new(health),
             out: Outbox::default(),
+            halted: None,
             settings,
         };
         core.start();
@@ -145,7 +157,12 @@ impl Core {
 
     /// Takes the pending outputs, in the order in which they must be carried out.
     pub fn take_outputs(&mut self) -> Vec<Output> {
-        std::mem::take(&mut self.out.outputs)
+        let outputs = std::mem::take(&mut self.out.outputs);
+        match self.halted {
+            // They may follow from a table that lacks a committed change.
+            Some(exit) => Vec::from_iter((!outputs.is_empty()).then_some(Output::Exit(exit))),
+            None => outputs,
+        }
     }
 
     /// Takes the leases that began or ended since the last call: the office, the token, and whether it began.

@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use hustings_protocol::Id;
 use raft::eraftpb::ConfState;
+use raft::{GetEntriesContext, Storage};
 
 use super::Core;
 use super::arbiter::Arbiter;
 use super::arbiter::none::NoArbiter;
 use super::arbiter::raft::RaftArbiter;
-use super::table::{Holder, Table};
+use super::table::{Holder, Table, decode_entry};
 use crate::clock::Timestamp;
 use crate::config::{AlgorithmConfig, ArbiterKind, Config, Policy};
 use crate::faults::{DisabledRules, Rule};
+use crate::format::FormatError;
 use crate::member::{Member, Role};
 use crate::store::RaftStorage;
 use crate::timing::{LeaseTerms, Timing};
@@ -36,6 +38,22 @@ pub struct Setup {
     pub seed: u64,
     /// The safety rules that a test disables.
     pub disabled_rules: DisabledRules,
+}
+
+/// Why a core cannot start from what the disk holds.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The raft library rejects the stored state.
+    #[error(transparent)]
+    Raft(#[from] raft::Error),
+    /// A snapshot or a committed entry cannot be read.
+    #[error("at log index {index}, {error}")]
+    Unreadable {
+        /// The index of the log entry, or of the last entry of the snapshot.
+        index: u64,
+        /// What is wrong with it.
+        error: FormatError,
+    },
 }
 
 /// How much one client may ask for.
@@ -161,21 +179,19 @@ fn digest(config: &Config) -> u64 {
 
 impl Core {
     /// Creates the core of a node that starts now.
-    pub fn new(setup: Setup, now: Timestamp) -> Result<Self, raft::Error> {
+    pub fn new(setup: Setup, now: Timestamp) -> Result<Self, StartError> {
         let Setup { config, incarnation, store_id, storage, seed, disabled_rules } = setup;
         let settings = Settings::new(&config, incarnation, store_id, disabled_rules, now);
         let table = Table::with_members(&config.members);
         let arbiter: Box<dyn Arbiter> = match config.arbiter {
             ArbiterKind::None => Box::new(NoArbiter::new(table)),
             ArbiterKind::Raft => {
-                let snapshot = storage.latest_snapshot();
-                let table = match Table::decode(&snapshot.data).filter(|_| !snapshot.is_empty()) {
-                    Some(stored) => stored,
-                    None => {
-                        storage.set_conf_state(initial_conf_state(&config));
-                        table
-                    }
-                };
+                check_entries(&storage)?;
+                let stored = stored_table(&storage)?;
+                if stored.is_none() {
+                    storage.set_conf_state(initial_conf_state(&config));
+                }
+                let table = stored.unwrap_or(table);
                 let skips_durability = disabled_rules.contains(Rule::DurableBeforeSend);
                 Box::new(RaftArbiter::new(config.node, store_id, storage, table, skips_durability, now)?)
             }
@@ -193,8 +209,28 @@ impl Core {
     }
 }
 
+/// The table of the stored snapshot; `None` if there is no snapshot yet.
+pub(crate) fn stored_table(storage: &RaftStorage) -> Result<Option<Table>, StartError> {
+    let snapshot = storage.latest_snapshot();
+    if snapshot.is_empty() {
+        return Ok(None);
+    }
+    let index = snapshot.get_metadata().index;
+    Table::decode(&snapshot.data).map(Some).map_err(|error| StartError::Unreadable { index, error })
+}
+
+/// Checks that every committed entry can be read. Entries that are not committed may still be replaced.
+fn check_entries(storage: &RaftStorage) -> Result<(), StartError> {
+    let commit = storage.initial_state()?.hard_state.commit;
+    let first = storage.first_index()?;
+    let entries = storage.entries(first, commit.max(first - 1) + 1, None, GetEntriesContext::empty(false))?;
+    entries.iter().try_for_each(|entry| {
+        decode_entry(entry).map(drop).map_err(|error| StartError::Unreadable { index: entry.index, error })
+    })
+}
+
 /// The initial Raft membership. A node that joins an existing cluster is not part of it.
-fn initial_conf_state(config: &Config) -> ConfState {
+pub(crate) fn initial_conf_state(config: &Config) -> ConfState {
     let founders = config.members.iter().filter(|member| !config.join || member.id != config.node);
     let (voters, learners): (Vec<&Member>, Vec<&Member>) = founders.partition(|member| member.role.votes());
     let ids = |members: Vec<&Member>| members.into_iter().map(|member| member.id.0).collect::<Vec<u64>>();

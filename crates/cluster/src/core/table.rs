@@ -21,12 +21,14 @@
 //! - An office becomes vacant only when its holder has certainly stopped or need not have stopped. So a new holder need
 //!   not wait for a forgotten one.
 
+mod encoding;
 mod offices;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use hustings_protocol::Id;
+use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::offices::Offices;
@@ -35,6 +37,10 @@ use crate::api::ChangeReason;
 use crate::config::{MAX_OFFICES, Mode};
 use crate::member::Member;
 use crate::timing::LeaseTerms;
+
+pub(crate) use self::encoding::{
+    EntryEffect, MALFORMED_MEMBERSHIP, decode_entry, decode_membership, encode_membership, parse_membership,
+};
 
 /// How many changes of one office are remembered.
 pub(crate) const MAX_CHANGES: usize = 100;
@@ -177,6 +183,9 @@ pub struct Table {
     pub(crate) settings: BTreeMap<String, Setting>,
     /// The highest member id so far. Ids are never reused.
     pub(crate) max_member_id: u64,
+    /// Whether the cluster was recovered from one member's disk, and no exclusive office was granted since. The table
+    /// may then lack grants whose leases are not over yet.
+    pub(crate) recovered: bool,
 }
 
 impl Table {
@@ -219,6 +228,9 @@ impl Table {
                         known.push_history(limit);
                     },
                 );
+                // The first one was granted when all leases from before the recovery were over.
+                let is_exclusive = |known: &Office| known.mode == Mode::Exclusive;
+                self.recovered &= !self.offices.get(&office).is_some_and(is_exclusive);
                 true
             }
             Command::Vacate { office, token, cause, unix_ms } => {
@@ -287,6 +299,25 @@ impl Table {
         self.members.insert(member.id, MemberEntry { member, store_id });
     }
 
+    /// Applies a membership change: adds this member, or removes those that the change names. Returns those.
+    pub(crate) fn apply_membership(&mut self, change: &ConfChangeV2, member: Option<Member>) -> Vec<Id> {
+        if let Some(member) = member {
+            self.set_member(member);
+            return Vec::new();
+        }
+        let removes = |single: &&ConfChangeSingle| single.get_change_type() == ConfChangeType::RemoveNode;
+        let removed: Vec<Id> =
+            change.get_changes().iter().filter(removes).map(|single| Id(single.node_id)).collect();
+        removed.iter().for_each(|id| _ = self.members.remove(id));
+        removed
+    }
+
+    /// The cluster continues with this member alone, after the others were lost with whatever they had committed last.
+    pub(crate) fn recover(&mut self, survivor: Id) {
+        self.members.retain(|id, _| *id == survivor);
+        self.recovered = true;
+    }
+
     /// The description of a member.
     pub(crate) fn member(&self, id: Id) -> Option<&Member> {
         self.members.get(&id).map(|known| &known.member)
@@ -300,16 +331,6 @@ impl Table {
     /// The member with this name.
     pub(crate) fn member_by_name(&self, name: &str) -> Option<&Member> {
         self.members.values().map(|known| &known.member).find(|member| member.name == name)
-    }
-
-    /// Encodes the table for a snapshot.
-    pub fn encode(&self) -> Vec<u8> {
-        postcard::to_allocvec(self).expect("a table is plain data")
-    }
-
-    /// Decodes the table of a snapshot.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Table> {
-        postcard::from_bytes(bytes).ok()
     }
 }
 
@@ -349,16 +370,6 @@ impl Command {
     /// Pauses or resumes elections.
     pub(crate) fn set_paused(on: bool) -> Command {
         Command::Put { key: PAUSED.to_string(), expected_revision: None, value: on.then(Vec::new) }
-    }
-
-    /// Encodes the command for the log.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        postcard::to_allocvec(self).expect("a command is plain data")
-    }
-
-    /// Decodes a command of the log.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Command> {
-        postcard::from_bytes(bytes).ok()
     }
 }
 

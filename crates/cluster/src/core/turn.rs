@@ -264,6 +264,9 @@ impl Core {
                         parts.requests.handle_removed(&mut context);
                     }
                     context.push(Output::Exit(exit));
+                    if matches!(exit, Exit::Unreadable { .. }) {
+                        self.halted = Some(exit);
+                    }
                 }
             }
         }

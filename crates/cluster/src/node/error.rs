@@ -1,9 +1,11 @@
 //! Errors of a node.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::core::StartError;
 use crate::election::ElectionError;
+use crate::format::FormatError;
 use crate::identity::IdentityError;
 use crate::store::StoreError;
 use crate::timing::TimingError;
@@ -34,6 +36,20 @@ pub enum NodeError {
         folder: PathBuf,
         /// The error of the raft library.
         error: raft::Error,
+    },
+    /// The persistent state was written by a later version of the program, or is damaged in a way that no checksum
+    /// notices.
+    #[error(
+        "{}: the stored state cannot be read: at log index {index}, {error}. Nothing was changed; run the version of the \
+         program that wrote it", folder.display()
+    )]
+    Unreadable {
+        /// The folder.
+        folder: PathBuf,
+        /// The index of the log entry, or of the last entry of the snapshot.
+        index: u64,
+        /// What is wrong with it.
+        error: FormatError,
     },
     /// The disk is too slow.
     #[error("{waiting} writes wait for the disk, which is too slow; the node stops rather than lose any")]
@@ -67,6 +83,17 @@ pub enum NodeError {
     /// The node was told to stop at once, or told twice to stop.
     #[error("stopped at once, without handing any office over")]
     StoppedAtOnce,
+}
+
+impl NodeError {
+    /// The core cannot start from what this folder holds.
+    pub(super) fn state(folder: &Path, error: StartError) -> NodeError {
+        let folder = folder.to_path_buf();
+        match error {
+            StartError::Raft(error) => NodeError::State { folder, error },
+            StartError::Unreadable { index, error } => NodeError::Unreadable { folder, index, error },
+        }
+    }
 }
 
 /// For `map_err`: names the action that failed.

@@ -52,6 +52,7 @@ pub use self::logger::Logger;
 pub use self::shutdown::ShutdownHandle;
 pub use crate::core::Exit;
 pub use crate::election::ElectionError;
+pub use crate::format::FormatError;
 pub use crate::identity::IdentityError;
 pub use crate::store::StoreError;
 pub use crate::transport::BindError;
@@ -194,8 +195,7 @@ impl Node {
             seed: random()?,
             disabled_rules,
         };
-        let at = |error| NodeError::State { folder: folder.clone(), error };
-        let core = Core::new(setup, now).map_err(at)?;
+        let core = Core::new(setup, now).map_err(|error| NodeError::state(&folder, error))?;
         let address = transport.local_addr();
         logger.log(format_args!(
             "{}: started as member {} of {cluster}, listening on {address}, algorithm {algorithm}",

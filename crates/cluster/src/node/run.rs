@@ -339,12 +339,16 @@ fn is_rejection(reason: CloseReason) -> bool {
     )
 }
 
-fn exit_reason(exit: Exit) -> &'static str {
-    match exit {
+fn exit_reason(exit: Exit) -> String {
+    let text = match exit {
         Exit::Left => "the node left the cluster and holds no office",
         Exit::Removed => "the node was removed from the cluster",
         Exit::UnknownDisk => {
             "its data folder is not the one that its votes were stored in; remove this member and add it as a new one"
         }
-    }
+        Exit::Unreadable { index, error } => {
+            return format!("at log index {index}, {error}; run a version of the program that reads it");
+        }
+    };
+    text.to_string()
 }

@@ -20,7 +20,7 @@ pub enum StoreError {
     /// The data on disk is damaged. Nothing was changed.
     #[error(
         "{} is damaged at byte {offset}: expected {expected}, found {found}. This node may have lost a vote, so it does \
-         not start. Restore the encode_all folder as it was when the node last stopped, or remove this member from the \
+         not start. Restore the whole folder as it was when the node last stopped, or remove this member from the \
          cluster and add it as a new one, with a new id and an empty folder", file.display()
     )]
     Corrupt {
@@ -33,12 +33,25 @@ pub enum StoreError {
         /// The data that was found.
         found: String,
     },
-    /// The folder belongs to another node, cluster or format version.
+    /// The folder has a format that this program does not know. Nothing was changed.
+    #[error(
+        "{} has version {found} of the store's format, but this program reads version {supported}: run the version of the \
+         program that wrote it", file.display()
+    )]
+    UnknownFormat {
+        /// The header of the store.
+        file: PathBuf,
+        /// The version in the header.
+        found: u32,
+        /// The version that this program reads.
+        supported: u32,
+    },
+    /// The folder belongs to another node or cluster.
     #[error("{} belongs to {what} {found}, not to {what} {expected}", folder.display())]
     Other {
         /// The folder.
         folder: PathBuf,
-        /// What differs: cluster, node or format.
+        /// What differs: cluster or node.
         what: &'static str,
         /// The value in the folder.
         found: String,
@@ -55,6 +68,20 @@ pub enum StoreError {
         folder: PathBuf,
         /// The first file that does not belong to a store.
         name: String,
+    },
+    /// There is no store in the folder.
+    #[error("{} holds no state of a node", folder.display())]
+    Missing {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder holds as many backups as a folder may hold.
+    #[error("{} holds {count} backups already: remove those that you do not need", folder.display())]
+    TooManyBackups {
+        /// The folder.
+        folder: PathBuf,
+        /// How many.
+        count: usize,
     },
     /// Another process uses the folder.
     #[error("{} is in use by another process", folder.display())]

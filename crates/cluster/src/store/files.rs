@@ -49,7 +49,12 @@ pub(super) struct Folder {
 impl Folder {
     /// Opens a folder exclusively for this process, and creates it if it does not exist.
     pub(super) fn open(path: &Path) -> Result<Folder, StoreError> {
-        create_folder(path)?;
+        create_folder(path, &mut sync_folder)?;
+        Folder::open_existing(path)
+    }
+
+    /// Opens a folder that exists exclusively for this process.
+    pub(super) fn open_existing(path: &Path) -> Result<Folder, StoreError> {
         let lock_path = path.join("lock");
         let lock = OpenOptions::new()
             .write(true)
@@ -75,8 +80,8 @@ impl Drop for Folder {
     }
 }
 
-/// Creates a folder, readable only by its owner, and its parents, durably.
-fn create_folder(path: &Path) -> Result<(), StoreError> {
+/// Creates a folder, readable only by its owner, and its parents. `sync` makes the names in a folder durable.
+fn create_folder(path: &Path, sync: &mut dyn FnMut(&Path) -> io::Result<()>) -> Result<(), StoreError> {
     if path.is_dir() {
         return Ok(());
     }
@@ -86,13 +91,18 @@ fn create_folder(path: &Path) -> Result<(), StoreError> {
         None => path,
     };
     if parent != path {
-        create_folder(parent)?;
+        create_folder(parent, sync)?;
     }
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
         other => other.map_err(StoreError::io("create", path))?,
     }
-    File::open(parent).and_then(|folder| folder.sync_all()).map_err(StoreError::io("sync", parent))
+    sync(parent).map_err(StoreError::io("sync", parent))
+}
+
+/// Makes the names in a folder durable.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
 }
 
 impl Files for Folder {
@@ -153,5 +163,51 @@ impl Handle for File {
     fn sync(&mut self) -> io::Result<()> {
         // `fdatasync` also flushes the length, because it is needed to read the contents.
         self.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A descriptor that the kernel cannot sync, so a sync of it fails if it reaches the kernel at all.
+    fn pipe() -> File {
+        let (_, writer) = std::io::pipe().expect("a pipe");
+        File::from(std::os::fd::OwnedFd::from(writer))
+    }
+
+    fn is_from_the_kernel(result: io::Result<()>) -> bool {
+        result.is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput)
+    }
+
+    #[test]
+    fn syncing_a_file_reaches_the_kernel() {
+        assert!(is_from_the_kernel(Handle::sync(&mut pipe())));
+    }
+
+    #[test]
+    fn syncing_a_folder_reaches_the_kernel() {
+        let place = tempfile::tempdir().expect("a folder");
+        let mut folder = Folder::open(place.path()).expect("a folder of our own");
+        folder.handle = pipe();
+        assert!(is_from_the_kernel(Files::sync(&folder)));
+        // The proc file system has folders, and does not support syncing them.
+        assert!(is_from_the_kernel(sync_folder(Path::new("/proc/self"))));
+    }
+
+    #[test]
+    fn the_parent_of_every_new_folder_is_synced() {
+        let place = tempfile::tempdir().expect("a folder");
+        let (one, two) = (place.path().join("one"), place.path().join("one/two"));
+        let mut synced = Vec::new();
+        let mut sync = |path: &Path| {
+            synced.push((path.to_path_buf(), one.is_dir(), two.is_dir()));
+            Ok(())
+        };
+        create_folder(&two, &mut sync).expect("it can be created");
+        assert_eq!(synced, [(place.path().to_path_buf(), true, false), (one.clone(), true, true)]);
+        let full = |_: &Path| Err(io::ErrorKind::StorageFull.into());
+        let failed = create_folder(&two.join("three"), &mut { full });
+        assert!(matches!(failed, Err(StoreError::Io { action: "sync", path, .. }) if path == two));
     }
 }

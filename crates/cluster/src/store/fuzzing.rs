@@ -49,7 +49,7 @@ pub(crate) fn open_store(folder: &Path, bytes: &[u8]) -> bool {
 fn open(folder: &Path, owner: &StoreOwner) -> Option<State> {
     match Store::open(folder, owner) {
         Ok((_, recovered)) => Some(recovered.storage.state()),
-        Err(error @ (StoreError::Corrupt { .. } | StoreError::Other { .. })) => {
+        Err(error @ (StoreError::Corrupt { .. } | StoreError::Other { .. } | StoreError::UnknownFormat { .. })) => {
             assert!(!error.to_string().is_empty(), "an error says what is wrong");
             None
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{StoreError, StoreOwner};
 
-/// The version of the format that this code reads and writes.
+/// The version of the header and of the log's blocks and records that this code reads and writes.
 const FORMAT: u32 = 1;
 const MAGIC: &[u8; 16] = b"hustings store\n\0";
 
@@ -52,19 +52,13 @@ impl Identity {
         Ok(bytes)
     }
 
-    /// Decodes the file and checks that it belongs to this node.
-    pub(super) fn check(bytes: &[u8], path: &Path, folder: &Path, owner: &StoreOwner) -> Result<Self, StoreError> {
+    /// Decodes the file.
+    pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<Self, StoreError> {
         let corrupt = |offset: usize, expected: &str, found: String| StoreError::Corrupt {
             file: path.to_path_buf(),
             offset: offset as u64,
             expected: expected.to_string(),
             found,
-        };
-        let other = |what, found: String, expected: String| StoreError::Other {
-            folder: folder.to_path_buf(),
-            what,
-            found,
-            expected,
         };
         let Some((front, sum)) = bytes.split_last_chunk::<4>().filter(|(front, _)| front.len() > MAGIC.len() + 4)
         else {
@@ -80,16 +74,26 @@ impl Identity {
         let rest = &front[MAGIC.len()..];
         let format = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]);
         if format != FORMAT {
-            return Err(other("format", format.to_string(), FORMAT.to_string()));
+            return Err(StoreError::UnknownFormat { file: path.to_path_buf(), found: format, supported: FORMAT });
         }
-        let identity: Identity = postcard::from_bytes(&rest[4..])
-            .map_err(|error| corrupt(MAGIC.len() + 4, "cluster, node and store", error.to_string()))?;
-        if identity.cluster != owner.cluster {
-            return Err(other("cluster", format!("{:?}", identity.cluster), format!("{:?}", owner.cluster)));
+        postcard::from_bytes(&rest[4..])
+            .map_err(|error| corrupt(MAGIC.len() + 4, "cluster, node and store", error.to_string()))
+    }
+
+    /// Checks that the store in this folder belongs to this node.
+    pub(super) fn check_owner(&self, folder: &Path, owner: &StoreOwner) -> Result<(), StoreError> {
+        let other = |what, found: String, expected: String| StoreError::Other {
+            folder: folder.to_path_buf(),
+            what,
+            found,
+            expected,
+        };
+        if self.cluster != owner.cluster {
+            return Err(other("cluster", format!("{:?}", self.cluster), format!("{:?}", owner.cluster)));
         }
-        if identity.id != owner.id {
-            return Err(other("node", identity.id.to_string(), owner.id.to_string()));
+        if self.id != owner.id {
+            return Err(other("node", self.id.to_string(), owner.id.to_string()));
         }
-        Ok(identity)
+        Ok(())
     }
 }

@@ -46,6 +46,7 @@ mod files;
 pub(crate) mod fuzzing;
 mod header;
 mod log;
+mod offline;
 mod open;
 mod raft_storage;
 mod record;
@@ -60,6 +61,7 @@ pub(crate) use disk_writer::{DiskWriter, SubmitError};
 pub use error::StoreError;
 pub(crate) use header::Identity;
 pub(crate) use log::Store;
+pub(crate) use offline::OfflineStore;
 pub use raft_storage::RaftStorage;
 
 /// The node that a store must belong to.

@@ -75,10 +75,29 @@ fn create(files: Box<dyn Files>, folder: &Path, owner: &StoreOwner) -> Result<(S
 }
 
 fn reopen(files: Box<dyn Files>, folder: &Path, owner: &StoreOwner) -> Result<(Store, Recovered), StoreError> {
+    let Contents { identity, state, torn_at } = load(&*files, folder)?;
+    identity.check_owner(folder, owner)?;
+    let mut store = Store::new(files, folder.to_path_buf(), identity.clone(), state.clone());
+    // The data that was read may exist only in the page cache, or be what a failed sync left there, so nothing may rely
+    // on it before it is durable. Rewriting also removes a torn batch and an unfinished new file.
+    store.rewrite()?;
+    Ok((store, Recovered { storage: RaftStorage::new(state), identity, is_new: false, torn_at }))
+}
+
+/// The contents of a store's files.
+pub(super) struct Contents {
+    pub(super) identity: Identity,
+    pub(super) state: State,
+    /// Where in the log a crash interrupted a write.
+    pub(super) torn_at: Option<u64>,
+}
+
+/// Reads the files of a store, and changes nothing.
+pub(super) fn load(files: &dyn Files, folder: &Path) -> Result<Contents, StoreError> {
     let (header, log) = (folder.join(HEADER), folder.join(LOG));
     let read = |name: &str| files.read(name).map_err(StoreError::io("read", &folder.join(name)));
     let bytes = read(HEADER)?.ok_or_else(|| missing(folder, HEADER, "the header"))?;
-    let identity = Identity::check(&bytes, &header, folder, owner)?;
+    let identity = Identity::decode(&bytes, &header)?;
     let bytes = read(LOG)?.ok_or_else(|| missing(folder, LOG, "the log that belongs to the header"))?;
     let corrupt = |offset, expected, found| StoreError::Corrupt { file: log.clone(), offset, expected, found };
     if bytes.len() as u64 > MAX_FILE_BYTES {
@@ -89,10 +108,5 @@ fn reopen(files: Box<dyn Files>, folder: &Path, owner: &StoreOwner) -> Result<(S
     let at = |block: usize| (block * block::BLOCK) as u64;
     let state = record::replay(&found.batches, &identity)
         .map_err(|(batch, problem)| corrupt(at(found.starts[batch]), "a valid batch".to_string(), problem))?;
-    let mut store = Store::new(files, folder.to_path_buf(), identity.clone(), state.clone());
-    // The data that was read may exist only in the page cache, or be what a failed sync left there, so nothing may rely
-    // on it before it is durable. Rewriting also removes a torn batch and an unfinished new file.
-    store.rewrite()?;
-    let storage = RaftStorage::new(state);
-    Ok((store, Recovered { storage, identity, is_new: false, torn_at: found.torn.map(at) }))
+    Ok(Contents { identity, state, torn_at: found.torn.map(at) })
 }

@@ -104,6 +104,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::golden;
 
     const LIMIT: usize = 300;
 
@@ -176,6 +177,21 @@ mod tests {
         let mut decoder = Decoder::new(1024);
         decoder.push(&[9, 0, 0, 0, 2]);
         assert_eq!(decoder.next_frame(), Err(FrameError::Version(2)));
+    }
+
+    #[test]
+    fn frames_of_version_1() {
+        let encode = |payload: &Vec<u8>| {
+            let mut stream = Vec::new();
+            encode(payload, &mut stream);
+            stream
+        };
+        let decode = |bytes: &[u8]| match decode(bytes, &[bytes.len()]) {
+            (mut frames, None) if frames.len() == 1 => frames.remove(0),
+            other => panic!("{other:?}"),
+        };
+        golden::check("frame-v1", &[("empty", vec![]), ("payload", (0..=255).collect())], encode, decode);
+        assert_eq!(FRAME_VERSION, 1, "a new version gets a new golden file");
     }
 
     #[test]

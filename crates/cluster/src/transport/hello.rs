@@ -29,7 +29,8 @@ impl Hello {
         postcard::to_allocvec(self).expect("integers and a string can always be encoded")
     }
 
-    /// Decodes the payload of a frame.
+    /// Decodes the payload of a frame. Later versions add fields at the end, which are ignored here: so the version can
+    /// always be read, and a mismatch is reported as such.
     pub(super) fn decode(payload: &[u8]) -> Option<Hello> {
         postcard::from_bytes(payload).ok()
     }
@@ -40,6 +41,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::golden;
 
     #[test]
     fn the_longest_names_fit() {
@@ -48,6 +50,23 @@ mod tests {
         let bytes = hello.encode();
         assert!(bytes.len() <= MAX_HELLO_BYTES, "{}", bytes.len());
         assert_eq!(Hello::decode(&bytes), Some(hello));
+    }
+
+    #[test]
+    fn hellos_of_version_1() {
+        let cluster = "shop".to_string();
+        let hello = Hello { version: 1, cluster, id: Id(3), incarnation: 1 << 60, sequence: 300 };
+        let decode = |bytes: &[u8]| Hello::decode(bytes).expect("a Hello");
+        golden::check("hello-v1", &[("hello", hello)], Hello::encode, decode);
+        assert_eq!(PROTOCOL_VERSION, 1, "a new version gets a new golden file");
+    }
+
+    #[test]
+    fn the_version_of_a_later_hello_can_be_read() {
+        // Later versions add their fields at the end.
+        let hello = Hello { version: 9, cluster: "shop".to_string(), id: Id(3), incarnation: 1, sequence: 1 };
+        let longer = [hello.encode(), vec![7; 40]].concat();
+        assert_eq!(Hello::decode(&longer), Some(hello));
     }
 
     proptest! {

@@ -1,8 +1,10 @@
-//! The messages between nodes, and their encoding: postcard. The version byte is in the frame.
+//! The messages between nodes, and their encoding: postcard. The Hello of a connection carries their version.
 //!
 //! All sizes are bounded, by the frame and by the checks of [`Message::decode`]. Messages of the raft library are
 //! carried in types of this crate ([`RaftMessage`]), so that the library's protobuf parser never sees a peer's bytes.
 
+#[cfg(test)]
+mod golden;
 mod message;
 mod raft_message;
 

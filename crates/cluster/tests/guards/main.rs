@@ -3,6 +3,8 @@
 mod arbiter;
 mod arbiter_none;
 mod bounds;
+mod disks;
+mod formats;
 mod harness;
 mod incarnations;
 mod lease_terms;

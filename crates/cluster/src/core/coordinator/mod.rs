@@ -212,10 +212,13 @@ impl Coordinator {
                 self.evaluate_held(office, holder, &record, claim, known, context);
             }
             None => {
-                let cause = record.map_or(ChangeReason::Vacant, |record| record.cause);
-                match claim.or_else(|| self.claim_on_behalf(office, known, context)) {
-                    Some((to, claim)) => self.grant(office, to, claim.mode, claim.terms, cause, false, known, context),
-                    None => {}
+                let cause = record.as_ref().map_or(ChangeReason::Vacant, |record| record.cause);
+                let mode = record.as_ref().map(|record| record.mode);
+                let claim = claim.or_else(|| self.claim_on_behalf(office, known, context));
+                if let Some((to, claim)) = claim
+                    && self.may_grant_vacant(office, mode.unwrap_or(claim.mode), known, context)
+                {
+                    self.grant(office, to, claim.mode, claim.terms, cause, false, known, context);
                 }
             }
         }
@@ -373,6 +376,28 @@ impl Coordinator {
         let expiry = known.arbiter.lease_start(holder) + context.settings.takeover_delay(record.terms);
         self.schedule(office, expiry, context.now);
         expiry <= context.now
+    }
+
+    /// Whether an office that seems to be vacant may be granted. After a recovery from one member's disk, an exclusive
+    /// one may have been granted in an entry that is lost, to a holder that does not know that. So every lease runs its
+    /// full length first.
+    fn may_grant_vacant(
+        &mut self,
+        office: &OfficeName,
+        mode: Mode,
+        known: &Known<'_>,
+        context: &Context<'_>,
+    ) -> bool {
+        let table = known.arbiter.table();
+        if !table.recovered || mode == Mode::Fenced {
+            return true;
+        }
+        let granted = table.offices.iter().map(|(_, record)| record.terms);
+        let longest = granted.chain([context.settings.timing.terms()]).map(|terms| terms.lease).max();
+        let terms = LeaseTerms { lease: longest.unwrap_or_default(), stop: Duration::ZERO };
+        let over = known.arbiter.coordinator_since() + context.settings.takeover_delay(terms);
+        self.schedule(office, over, context.now);
+        over <= context.now
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are the parts of a grant")]

@@ -1,3 +1,5 @@
+mod golden;
+
 use std::time::Duration;
 
 use raft::eraftpb::{ConfState, Message as RaftLibraryMessage, MessageType};
@@ -75,7 +77,7 @@ fn registers_a_disk_once_and_never_reuses_ids() {
     assert_eq!(table.members[&Id(1)].store_id, 11);
     table.apply(3, Command::RemoveMember(Id(7)));
     assert_eq!((table.max_member_id, table.member_by_name("n7")), (7, None));
-    assert_eq!(Table::decode(&table.encode()), Some(table));
+    assert_eq!(Table::decode(&table.encode()), Ok(table));
 }
 
 /// A name of the maximum length.

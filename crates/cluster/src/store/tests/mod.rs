@@ -5,5 +5,7 @@ mod damage;
 mod disk_writer;
 mod fake;
 mod folder;
+mod golden;
 mod model;
+mod offline;
 mod raft_storage;

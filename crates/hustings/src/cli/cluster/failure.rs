@@ -2,7 +2,8 @@
 
 use hustings_cluster::api::{ClientError, RequestError};
 use hustings_cluster::config::{BootstrapError, ConfigError};
-use hustings_cluster::node::NodeError;
+use hustings_cluster::node::{FormatError, NodeError, StoreError};
+use hustings_cluster::recover::RecoverError;
 use hustings_harness::HarnessError;
 use hustings_text::{nearest, quote};
 
@@ -45,6 +46,15 @@ pub(crate) enum ClusterFailure {
     /// The node runs with another store than the one that the cluster knows.
     #[error("the data folder of this node is not the one that the cluster knows, so its votes may be lost")]
     UnknownDisk,
+    /// A data folder could not be inspected or recovered.
+    #[error(transparent)]
+    Recover(#[from] RecoverError),
+    /// A recovery was not confirmed.
+    #[error("nothing was changed, because the recovery was not confirmed")]
+    NotConfirmed,
+    /// The cluster committed something that this program cannot read.
+    #[error("this node cannot read what the cluster has committed: at log index {index}, {error}")]
+    Unreadable { index: u64, error: FormatError },
 }
 
 impl ClusterFailure {
@@ -70,6 +80,20 @@ impl ClusterFailure {
                 let help =
                     "run `hustings members remove NAME`, then `hustings members add NAME=…` to make it a new member";
                 (Exit::CouldNot, Some(help.to_string()))
+            }
+            ClusterFailure::Unreadable { .. } => {
+                let help = "run the version of the program that the other members run; nothing is lost";
+                (Exit::CouldNot, Some(help.to_string()))
+            }
+            ClusterFailure::Recover(RecoverError::Store(StoreError::Locked { .. })) => {
+                (Exit::CouldNot, Some("stop the node first".to_string()))
+            }
+            ClusterFailure::Recover(
+                RecoverError::FloorTooHigh { .. } | RecoverError::NoLog | RecoverError::Joins { .. },
+            ) => (Exit::WrongUse, None),
+            ClusterFailure::Recover(_) => (Exit::CouldNot, None),
+            ClusterFailure::NotConfirmed => {
+                (Exit::WrongUse, Some("--yes confirms it; --dry-run only prints what would be done".to_string()))
             }
             ClusterFailure::Rejected(error) => request_error_exit(error),
             ClusterFailure::Unknown { what, nearest, .. } => {

@@ -6,6 +6,7 @@ mod failure;
 mod init;
 mod members;
 mod node;
+mod recover;
 mod show;
 mod status;
 mod target;
@@ -49,6 +50,8 @@ pub(crate) enum ClusterCommand {
     Resume(change::ResumeArgs),
     /// List, add and remove members.
     Members(members::MembersArgs),
+    /// Continue a cluster that has lost its majority, from one data folder.
+    Recover(recover::RecoverArgs),
 }
 
 /// The exit codes of every command that talks to a node.
@@ -82,5 +85,6 @@ pub(crate) fn run(
         ClusterCommand::Pause(args) => change::pause(&args, console),
         ClusterCommand::Resume(args) => change::resume(&args, console),
         ClusterCommand::Members(args) => members::run(&args, console),
+        ClusterCommand::Recover(args) => recover::run(&args, algorithms, console),
     }
 }

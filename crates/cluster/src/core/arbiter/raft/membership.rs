@@ -8,7 +8,7 @@ use crate::api::RequestError;
 use crate::core::arbiter::ArbiterEvent;
 use crate::core::context::Context;
 use crate::core::requests::errors;
-use crate::core::table::Command;
+use crate::core::table::{Command, encode_membership};
 use crate::member::Member;
 use crate::wire::Message;
 
@@ -16,8 +16,7 @@ impl RaftArbiter {
     /// Proposes to add a member.
     pub(super) fn add_member(&mut self, member: &Member) -> Result<(), RequestError> {
         let kind = if member.role.votes() { ConfChangeType::AddNode } else { ConfChangeType::AddLearnerNode };
-        let context = postcard::to_allocvec(&Some(member)).expect("a member is plain data");
-        self.change_membership(member.id, kind, context)
+        self.change_membership(member.id, kind, encode_membership(Some(member)))
     }
 
     /// Proposes to remove a member. The leader is never removed: it hands its role over first.
@@ -30,8 +29,7 @@ impl RaftArbiter {
             let _ = super::Arbiter::release_coordination(self, context);
             return Err(errors::moved());
         }
-        let empty = postcard::to_allocvec(&None::<&Member>).expect("an empty option is plain data");
-        self.change_membership(id, ConfChangeType::RemoveNode, empty)
+        self.change_membership(id, ConfChangeType::RemoveNode, encode_membership(None))
     }
 
     fn change_membership(&mut self, id: Id, kind: ConfChangeType, context: Vec<u8>) -> Result<(), RequestError> {
@@ -51,22 +49,12 @@ impl RaftArbiter {
         &mut self,
         index: u64,
         change: &ConfChangeV2,
-        member: &[u8],
+        member: Option<Member>,
         context: &mut Context<'_>,
     ) {
         self.consensus.apply_membership(change);
-        let mut removed = Vec::new();
-        match postcard::from_bytes::<Option<Member>>(member) {
-            Ok(Some(member)) => _ = self.table.apply(index, Command::SetMember(member)),
-            _ => {
-                let leaves = |single: &&ConfChangeSingle| single.get_change_type() == ConfChangeType::RemoveNode;
-                removed.extend(change.get_changes().iter().filter(leaves).map(|single| Id(single.node_id)));
-                for id in &removed {
-                    self.table.apply(index, Command::RemoveMember(*id));
-                    self.forget_member(*id, context);
-                }
-            }
-        }
+        let removed = self.table.apply_membership(change, member);
+        removed.iter().for_each(|id| self.forget_member(*id, context));
         let request = self.submitted.remove(&index);
         self.events.push_back(ArbiterEvent::Applied { office: None, request, took_effect: true });
         self.events.push_back(ArbiterEvent::MembersChanged { removed });

@@ -26,8 +26,9 @@ use crate::clock::Timestamp;
 use crate::config::ArbiterKind;
 use crate::core::context::Context;
 use crate::core::requests::errors;
-use crate::core::table::{Command, Holder, Table};
+use crate::core::table::{Command, Holder, MALFORMED_MEMBERSHIP, Table, decode_membership};
 use crate::core::{Exit, Output};
+use crate::format::FormatError;
 use crate::store::RaftStorage;
 use crate::wire::{FollowerHeartbeat, Heartbeat, LeaderHeartbeat, MAX_INDEX, Message, RaftMessage};
 
@@ -60,6 +61,8 @@ pub(in crate::core) struct RaftArbiter {
     leading_term: u64,
     is_disk_ok: bool,
     is_leaving: bool,
+    /// Whether something committed could not be read.
+    is_halted: bool,
     /// The requests that this node submitted, by the index of their entries.
     submitted: BTreeMap<u64, u64>,
     events: VecDeque<ArbiterEvent>,
@@ -94,6 +97,7 @@ impl RaftArbiter {
             leading_term: 0,
             is_disk_ok: true,
             is_leaving: false,
+            is_halted: false,
             submitted: BTreeMap::new(),
             events: VecDeque::new(),
         })
@@ -108,7 +112,9 @@ impl RaftArbiter {
         self.pending_registrations.clear();
         self.submitted.clear();
         let (term, voted) = self.votes;
-        let earlier_leases = if term == self.leading_term { voted.max(self.last_support) } else { context.now };
+        // After a recovery from one member's disk, votes say nothing about what the lost members confirmed.
+        let is_known = term == self.leading_term && !self.table.recovered;
+        let earlier_leases = if is_known { voted.max(self.last_support) } else { context.now };
         self.rounds.reset(self.consensus.last_index(), earlier_leases.min(context.now), context.now);
         self.begin_round(context);
     }
@@ -278,24 +284,39 @@ impl RaftArbiter {
 
     fn apply(&mut self, committed: Committed, context: &mut Context<'_>) {
         match committed {
-            Committed::Command(index, data) => {
-                let Some(command) = Command::decode(&data) else { return };
-                let (office, is_member) = (command.office().cloned(), matches!(command, Command::SetMember(_)));
-                let took_effect = self.table.apply(index, command);
-                let request = self.submitted.remove(&index);
-                self.events.push_back(ArbiterEvent::Applied { office, request, took_effect });
-                if is_member {
-                    self.events.push_back(ArbiterEvent::MembersChanged { removed: Vec::new() });
-                }
-            }
-            Committed::Membership(index, change, member) => self.apply_membership(index, &change, &member, context),
-            Committed::Snapshot(data) => {
-                if let Some(table) = Table::decode(&data) {
-                    self.replace_table(table, context);
-                }
-            }
+            _ if self.is_halted => {}
+            Committed::Command(index, data) => match Command::decode(&data) {
+                Ok(command) => self.apply_command(index, command),
+                Err(error) => self.halt(index, error),
+            },
+            Committed::Membership(index, change, member) => match decode_membership(&member) {
+                Ok(member) => self.apply_membership(index, &change, member, context),
+                Err(error) => self.halt(index, error),
+            },
+            Committed::Malformed(index) => self.halt(index, MALFORMED_MEMBERSHIP),
+            Committed::Snapshot(index, data) => match Table::decode(&data) {
+                Ok(table) => self.replace_table(table, context),
+                Err(error) => self.halt(index, error),
+            },
             Committed::Empty => {}
         }
+    }
+
+    fn apply_command(&mut self, index: u64, command: Command) {
+        let (office, is_member) = (command.office().cloned(), matches!(command, Command::SetMember(_)));
+        let took_effect = self.table.apply(index, command);
+        let request = self.submitted.remove(&index);
+        self.events.push_back(ArbiterEvent::Applied { office, request, took_effect });
+        if is_member {
+            self.events.push_back(ArbiterEvent::MembersChanged { removed: Vec::new() });
+        }
+    }
+
+    /// This node cannot read what is committed at `index`. Whatever it did from here on could contradict the other
+    /// nodes, so it does nothing more and stops.
+    fn halt(&mut self, index: u64, error: FormatError) {
+        self.is_halted = true;
+        self.events.push_back(ArbiterEvent::Exit(Exit::Unreadable { index, error }));
     }
 
     fn replace_table(&mut self, table: Table, context: &mut Context<'_>) {

@@ -10,11 +10,11 @@ mod campaign;
 use std::collections::VecDeque;
 
 use hustings_protocol::Id;
-use protobuf::Message as _;
 use raft::eraftpb::{self, ConfChangeType, ConfChangeV2, ConfState, EntryType, MessageType};
 use raft::{Config, INVALID_ID, RawNode, StateRole, Storage};
 
 pub(crate) use self::campaign::Campaign;
+use crate::core::table::parse_membership;
 use crate::store::{RaftStorage, Write};
 use crate::wire::RaftMessage;
 
@@ -33,8 +33,10 @@ pub(crate) enum Committed {
     Command(u64, Vec<u8>),
     /// A membership change, with its log index and its context.
     Membership(u64, ConfChangeV2, Vec<u8>),
-    /// A snapshot, which replaces the whole state.
-    Snapshot(Vec<u8>),
+    /// A snapshot, which replaces the whole state, with the index of its last entry.
+    Snapshot(u64, Vec<u8>),
+    /// The entry at this index is a membership change that cannot be parsed.
+    Malformed(u64),
     /// An entry without effect, such as the first entry of a leader's term.
     Empty,
 }
@@ -275,7 +277,7 @@ impl Consensus {
                 let index = snapshot.get_metadata().index;
                 (self.applied, self.snapshot_index) = (index, index);
                 self.conf = snapshot.get_metadata().get_conf_state().clone();
-                ready.committed.push(Committed::Snapshot(snapshot.data.to_vec()));
+                ready.committed.push(Committed::Snapshot(index, snapshot.data.to_vec()));
             }
             self.collect_committed(raft_ready.take_committed_entries(), ready);
             let entries = raft_ready.take_entries();
@@ -328,9 +330,9 @@ impl Consensus {
             let committed = match entry.get_entry_type() {
                 _ if entry.data.is_empty() => Committed::Empty,
                 EntryType::EntryNormal => Committed::Command(entry.index, entry.data.to_vec()),
-                kind => match membership(kind, &entry.data) {
+                kind => match parse_membership(kind, &entry.data) {
                     Some(change) => Committed::Membership(entry.index, change, entry.context.to_vec()),
-                    None => Committed::Empty,
+                    None => Committed::Malformed(entry.index),
                 },
             };
             ready.committed.push(committed);
@@ -386,16 +388,4 @@ impl Consensus {
             sync: true,
         });
     }
-}
-
-fn membership(kind: EntryType, data: &[u8]) -> Option<ConfChangeV2> {
-    if kind == EntryType::EntryConfChangeV2 {
-        return ConfChangeV2::parse_from_bytes(data).ok();
-    }
-    let old = eraftpb::ConfChange::parse_from_bytes(data).ok()?;
-    let mut change = ConfChangeV2::default();
-    let mut single = eraftpb::ConfChangeSingle { node_id: old.node_id, ..Default::default() };
-    single.set_change_type(old.get_change_type());
-    change.mut_changes().push(single);
-    Some(change)
 }

@@ -1,0 +1,98 @@
+//! The store of a node that does not run: for commands that inspect or replace it.
+
+use std::path::{Path, PathBuf};
+
+use hustings_protocol::Id;
+use raft::eraftpb::{HardState, Snapshot};
+
+use super::files::{Files, Folder};
+use super::header::Identity;
+use super::log::{LOG, Store};
+use super::open::{Contents, HEADER, load};
+use super::raft_storage::RaftStorage;
+use super::state::State;
+use super::{StoreError, StoreOwner};
+
+/// What the log was before it was replaced.
+const BACKUP: &str = "log.backup";
+const NEW_BACKUP: &str = "log.backup.new";
+/// How many backups a folder may hold.
+const MAX_BACKUPS: usize = 1000;
+
+/// A store that is locked and read. Reading changes nothing in the folder, apart from the lock file.
+pub(crate) struct OfflineStore {
+    files: Box<dyn Files>,
+    folder: PathBuf,
+    contents: Contents,
+}
+
+impl OfflineStore {
+    /// Opens the store in a folder. It fails while a node uses the folder.
+    pub(crate) fn open(folder: &Path) -> Result<Self, StoreError> {
+        if !folder.join(HEADER).exists() && !folder.join(LOG).exists() {
+            return Err(StoreError::Missing { folder: folder.to_path_buf() });
+        }
+        OfflineStore::open_in(Box::new(Folder::open_existing(folder)?), folder)
+    }
+
+    pub(super) fn open_in(files: Box<dyn Files>, folder: &Path) -> Result<Self, StoreError> {
+        let contents = load(&*files, folder)?;
+        Ok(OfflineStore { files, folder: folder.to_path_buf(), contents })
+    }
+
+    /// The identity of the store.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.contents.identity
+    }
+
+    /// Checks that the store belongs to this node of this cluster.
+    pub(crate) fn check_owner(&self, cluster: &str, id: Id) -> Result<(), StoreError> {
+        self.contents.identity.check_owner(&self.folder, &StoreOwner { cluster: cluster.to_string(), id })
+    }
+
+    /// The raft state, in memory.
+    pub(crate) fn storage(&self) -> RaftStorage {
+        RaftStorage::new(self.contents.state.clone())
+    }
+
+    /// Where in the log a crash interrupted a write, which was never acknowledged.
+    pub(crate) fn torn_at(&self) -> Option<u64> {
+        self.contents.torn_at
+    }
+
+    /// Whether nothing was ever written to the store: no vote, no entry, no snapshot.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.contents.state == State::default()
+    }
+
+    /// Replaces the whole log by a snapshot and a hard state. The old log, unless it is blank, stays in the folder
+    /// under the name that is returned. After a crash, the folder holds either the old state or the new one.
+    pub(crate) fn replace(self, snapshot: Snapshot, hard_state: HardState) -> Result<Option<PathBuf>, StoreError> {
+        let mut state = State::default();
+        state.install(snapshot)?;
+        state.hard_state = hard_state;
+        state.check_commit()?;
+        let backup = (!self.is_blank()).then(|| self.back_up()).transpose()?;
+        let OfflineStore { files, folder, contents } = self;
+        Store::new(files, folder, contents.identity, state).rewrite()?;
+        Ok(backup)
+    }
+
+    /// Copies the log to a name that is free.
+    fn back_up(&self) -> Result<PathBuf, StoreError> {
+        let names = self.files.names().map_err(StoreError::io("list", &self.folder))?;
+        let mut free =
+            (1..=MAX_BACKUPS).map(|number| format!("{BACKUP}-{number}")).filter(|name| !names.contains(name));
+        let Some(name) = free.next() else {
+            return Err(StoreError::TooManyBackups { folder: self.folder.clone(), count: MAX_BACKUPS });
+        };
+        let (log, new, path) = (self.folder.join(LOG), self.folder.join(NEW_BACKUP), self.folder.join(&name));
+        let bytes = self.files.read(LOG).map_err(StoreError::io("read", &log))?.unwrap_or_default();
+        let mut copy = self.files.create(NEW_BACKUP).map_err(StoreError::io("create", &new))?;
+        copy.write_at(0, &bytes).map_err(StoreError::io("write", &new))?;
+        copy.sync().map_err(StoreError::io("sync", &new))?;
+        self.files.rename(NEW_BACKUP, &name).map_err(StoreError::io("rename", &new))?;
+        self.files.sync().map_err(StoreError::io("sync", &self.folder))?;
+        Ok(path)
+    }
+}
