@@ -106,7 +106,13 @@ fn a_pause_prevents_elections() {
     });
     cluster.kill(&first);
     // Once the failure is detected, the office is vacant.
-    cluster.wait_until("the loss is seen", || (cluster.run(rest[0], &["leader"]).code == 1).then_some(()));
+    cluster.wait_until("the loss is seen", || (cluster.run(rest[0], &["leader", "--wait", "0s"]).code == 1).then_some(()));
+    let start = Instant::now();
+    let unelected = cluster.run(rest[1], &["leader", "--wait", "400ms"]);
+    assert!(unelected.code == 1 && unelected.out.is_empty(), "{}{}", unelected.out, unelected.err);
+    let has_waited = start.elapsed() >= Duration::from_millis(400);
+    let says_why = unelected.err.contains("nobody holds `leader`") || unelected.err.contains("has failed");
+    assert!(has_waited && says_why, "{:?}: {}", start.elapsed(), unelected.err);
     let watch = cluster.watch(rest[0], &["leader"]);
     let seen = watch.collect_for(Duration::from_millis(1500));
     assert!(!seen.is_empty(), "how things are is the first line");
@@ -139,7 +145,7 @@ fn a_minority_does_not_claim_to_know_the_leader() {
     cluster.kill(rest[0]);
     cluster.kill(rest[1]);
     let alone = cluster.wait_until("it has noticed", || {
-        let ran = cluster.run(&first, &["leader"]);
+        let ran = cluster.run(&first, &["leader", "--wait", "0s"]);
         (ran.code == 1).then_some(ran)
     });
     assert_eq!(
@@ -240,7 +246,7 @@ fn exit_codes_tell_wrong_use_from_failures() {
         (&["transfer", "leder", "--to", "a"], 2, "there is no office `leder`\nhelp: the nearest is `leader`"),
         (&["resign", "leder"], 2, "help: the nearest is `leader`"),
         (&["history", "leder"], 2, "help: the nearest is `leader`"),
-        (&["leader", "leder"], 1, "nobody holds `leder`; did you mean the office `leader`?"),
+        (&["leader", "leder", "--wait", "0s"], 1, "nobody holds `leder`; did you mean the office `leader`?"),
         (&["members", "add", "a=127.0.0.1:1", "--dir", "/nonexistent"], 2, "there is a member `a` already"),
         (&["members", "add", "x", "--dir", "/nonexistent"], 2, "expected NAME=HOST:PORT"),
         (&["members", "add", "x=127.0.0.1:1", "--dir", "/nonexistent"], 3, "/nonexistent"),
@@ -280,6 +286,33 @@ fn a_command_waits_for_its_node_to_come_up() {
     let status = early.wait();
     assert_eq!((status.code, status.err.as_str()), (0, ""), "{}", status.out);
     assert!(status.out.contains("cluster test, seen by a"), "{}", status.out);
+}
+
+#[test]
+fn leader_waits_until_the_first_election_is_over() {
+    let mut cluster = three(&[]);
+    let early = cluster.spawn("c", &["leader", "--wait", "30s"]);
+    let resigned = cluster.spawn("b", &["resign", "leader", "--wait", "30s"]);
+    cluster.start(&ALL);
+    let (leader, resigned) = (early.wait(), resigned.wait());
+    assert_eq!((leader.code, leader.err.as_str()), (0, ""), "{}", leader.out);
+    assert!(ALL.contains(&leader.out.trim()), "{}", leader.out);
+    assert_eq!((resigned.code, resigned.err.as_str()), (0, ""), "{}", resigned.out);
+    assert!(resigned.out.contains("the holder resigned"), "{}", resigned.out);
+}
+
+#[test]
+fn leader_prints_the_next_holder_right_after_a_kill() {
+    let mut cluster = three(&[]);
+    cluster.start(&ALL);
+    let first = cluster.wait_for_agreement(&ALL, |_| true);
+    cluster.kill(&first);
+    // Asked once. The office is exclusive, so the next holder comes when the lease of the killed one has expired.
+    for name in others(&first) {
+        let next = cluster.run(name, &["leader", "--wait", "30s"]);
+        assert_eq!((next.code, next.err.as_str()), (0, ""), "{}", next.out);
+        assert_ne!(next.out.trim(), first, "{name} names the member that was killed");
+    }
 }
 
 #[test]

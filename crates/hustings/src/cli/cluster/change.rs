@@ -26,6 +26,7 @@ pub(crate) struct ResignArgs {
 
 pub(crate) fn resign(args: &ResignArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let mut node = args.client_args.target.connect()?;
+    node.wait_until_held(&args.office)?;
     let request = Request::Resign { office: args.office.clone() };
     node.execute(&request).map_err(|failure| node.explain_office_error(&args.office, failure))?;
     print_holder(&mut node, &args.office, args.client_args.format, console)
@@ -50,6 +51,7 @@ pub(crate) struct TransferArgs {
 pub(crate) fn transfer(args: &TransferArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let mut node = args.client_args.target.connect()?;
     node.check_member(&args.to)?;
+    node.wait_until_held(&args.office)?;
     let request = Request::Transfer { office: args.office.clone(), to: args.to.clone() };
     node.execute(&request).map_err(|failure| node.explain_office_error(&args.office, failure))?;
     print_holder(&mut node, &args.office, args.client_args.format, console)
@@ -61,7 +63,7 @@ fn print_holder(
     format: Format,
     console: &mut Console<'_>,
 ) -> Result<Exit, Failure> {
-    let status = node.office(office)?;
+    let status = node.wait_for_holder(office)?;
     match format {
         Format::Text => writeln!(console.out, "{}", text::office(&status))?,
         Format::Json => writeln!(console.out, "{}", json!(status))?,

@@ -1,14 +1,14 @@
 //! `hustings leader`, `watch` and `history`.
 
 use clap::Args;
-use hustings_cluster::api::{Reply, Request};
+use hustings_cluster::api::{OfficeStatus, Reply, Request};
 use hustings_text::{nearest, quote};
 use serde_json::json;
 
 use super::super::args::Format;
 use super::super::console::{Console, Exit};
 use super::super::failure::{Failure, warn};
-use super::target::NodeClient;
+use super::target::{NodeClient, is_held};
 use super::{ClientArgs, ClusterFailure, EXIT_CODES, LEADER, text};
 use crate::elector::reason_text;
 
@@ -16,9 +16,11 @@ use crate::elector::reason_text;
 #[command(after_help = format!("Examples:
   hustings leader                              print the name of the leader
   hustings leader billing --format json        print everything about the holder of `billing`
+  hustings leader --wait 0s                    do not wait for an election that is not over yet
   [ \"$(hustings leader)\" = \"$(hostname)\" ] && ./nightly.sh
 
-The answer is confirmed by a majority. A node that cannot reach a majority does not know the leader.
+The answer is confirmed by a majority. A node that cannot reach a majority does not know the leader. If nobody holds
+the office, or its holder has failed, the command waits for the next holder, for 5 seconds unless --wait says otherwise.
 {EXIT_CODES}"))]
 pub(crate) struct LeaderArgs {
     /// The office: a named lease, like an etcd election or a Kubernetes Lease.
@@ -30,28 +32,35 @@ pub(crate) struct LeaderArgs {
 
 pub(crate) fn leader(args: &LeaderArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let mut node = args.client_args.target.connect()?;
-    let status = node.office(&args.office)?;
-    let holder = status.holder.as_deref().filter(|_| status.current);
-    match (args.client_args.format, holder) {
+    let status = node.wait_for_holder(&args.office)?;
+    let held = is_held(&status);
+    match (args.client_args.format, &status.holder) {
         (Format::Json, _) => writeln!(console.out, "{}", json!(status))?,
-        (Format::Text, Some(holder)) => writeln!(console.out, "{holder}")?,
-        (Format::Text, None) if !status.current => {
-            let last =
-                status.holder.as_ref().map(|holder| format!("; the last known holder is {holder}")).unwrap_or_default();
-            warn(
-                console,
-                &format!(
-                    "the holder of `{}` is not known: this node cannot reach a majority{last}",
-                    quote(&args.office)
-                ),
-            );
-        }
-        (Format::Text, None) => {
-            let hint = if status.token == 0 { suggestion(&mut node, &args.office)? } else { String::new() };
-            warn(console, &format!("nobody holds `{}`{hint}", quote(&args.office)));
+        (Format::Text, Some(holder)) if held => writeln!(console.out, "{holder}")?,
+        (Format::Text, _) => {
+            let why = explain_no_holder(&mut node, &status)?;
+            warn(console, &why);
         }
     }
-    Ok(if holder.is_some() { Exit::Done } else { Exit::No })
+    Ok(if held { Exit::Done } else { Exit::No })
+}
+
+/// Says why no holder is printed.
+fn explain_no_holder(node: &mut NodeClient, status: &OfficeStatus) -> Result<String, ClusterFailure> {
+    let office = quote(&status.office);
+    if status.current {
+        let hint = if status.token == 0 { suggestion(node, &status.office)? } else { String::new() };
+        return Ok(format!("nobody holds `{office}`{hint}"));
+    }
+    let last = status.holder.as_deref();
+    // If the node reaches a majority, then only the holder itself is not confirmed.
+    match last.filter(|_| node.status().is_ok_and(|all| all.current)) {
+        Some(last) => Ok(format!("the holder of `{office}`, {last}, has failed, and the next one is not elected yet")),
+        None => {
+            let last = last.map(|holder| format!("; the last known holder is {holder}")).unwrap_or_default();
+            Ok(format!("the holder of `{office}` is not known: this node cannot reach a majority{last}"))
+        }
+    }
 }
 
 /// Suggests an existing office with a similar name.

@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use hustings_cluster::api::{Change, Client, OfficeStatus, Reply, Request, RequestError, Status};
+use hustings_cluster::api::{Change, Client, ClientError, OfficeStatus, Reply, Request, RequestError, Status};
 use hustings_cluster::config::Config;
 
-use super::ClusterFailure;
+use super::{ClusterFailure, LEADER};
 
 /// The configuration file if neither an option nor a variable names one.
 const DEFAULT_CONFIG: &str = "hustings.toml";
@@ -16,6 +16,8 @@ const DEFAULT_CONFIG: &str = "hustings.toml";
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The assumed length of a hand-over if the configuration is not read.
 const ASSUMED_HAND_OVER: Duration = Duration::from_secs(30);
+/// How often a command that waits for a holder asks again. Usually the node reports the holder earlier.
+const HOLDER_RECHECK: Duration = Duration::from_millis(100);
 
 /// Which node to ask.
 #[derive(Args, Debug)]
@@ -26,7 +28,8 @@ pub(crate) struct NodeTarget {
     /// The node's socket, instead of its configuration file [default: $HUSTINGS_SOCKET].
     #[arg(long, value_name = "PATH", conflicts_with = "config")]
     socket: Option<PathBuf>,
-    /// How long to wait for the node to come up; 0s fails at once.
+    /// How long to wait for the node to come up and, where a holder is asked for, for the office to have one; 0s does
+    /// not wait.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     wait: Duration,
 }
@@ -34,6 +37,7 @@ pub(crate) struct NodeTarget {
 impl NodeTarget {
     /// Connects to the node.
     pub(crate) fn connect(&self) -> Result<NodeClient, ClusterFailure> {
+        let start = Instant::now();
         let (socket, hand_over) = match &self.socket {
             Some(socket) => (socket.clone(), ASSUMED_HAND_OVER),
             None => match variable("HUSTINGS_SOCKET").filter(|_| self.config.is_none()) {
@@ -44,8 +48,9 @@ impl NodeTarget {
                 }
             },
         };
-        let client = Client::connect(socket, self.wait)?;
-        Ok(NodeClient { client, timeout: REPLY_TIMEOUT + hand_over * 2 })
+        let client = Client::connect(&socket, self.wait)?;
+        let wait_until = start.checked_add(self.wait);
+        Ok(NodeClient { client, socket, wait_until, timeout: REPLY_TIMEOUT + hand_over * 2 })
     }
 }
 
@@ -53,6 +58,11 @@ impl NodeTarget {
 pub(crate) fn config_path(option: Option<&PathBuf>) -> PathBuf {
     let named = option.cloned().or_else(|| variable("HUSTINGS_CONFIG").map(PathBuf::from));
     named.unwrap_or_else(|| PathBuf::from(DEFAULT_CONFIG))
+}
+
+/// Whether an office has a holder that a majority confirmed.
+pub(crate) fn is_held(status: &OfficeStatus) -> bool {
+    status.current && status.holder.is_some()
 }
 
 fn variable(name: &str) -> Option<OsString> {
@@ -63,6 +73,9 @@ fn variable(name: &str) -> Option<OsString> {
 #[derive(Debug)]
 pub(crate) struct NodeClient {
     pub(crate) client: Client,
+    socket: PathBuf,
+    /// When the time to wait is over; `None` if that is beyond what the clock can represent.
+    wait_until: Option<Instant>,
     timeout: Duration,
 }
 
@@ -94,6 +107,47 @@ impl NodeClient {
             Reply::Office(status) => Ok(status),
             _ => Err(ClusterFailure::UnexpectedReply),
         }
+    }
+
+    /// The holder of an office. If the office is vacant, or its holder has failed and the next one is not elected yet,
+    /// waits for the next holder as long as `--wait` allows. Returns the last answer.
+    pub(crate) fn wait_for_holder(&mut self, office: &str) -> Result<OfficeStatus, ClusterFailure> {
+        let mut status = self.office(office)?;
+        if is_held(&status) || self.time_left().is_zero() {
+            return Ok(status);
+        }
+        // On a connection of its own, because its replies may arrive at any time.
+        let mut watch = Client::connect(&self.socket, Duration::ZERO)?;
+        watch.send(&Request::Watch { office: Some(office.to_string()) })?;
+        while !is_held(&status) {
+            let left = self.time_left();
+            if left.is_zero() {
+                break;
+            }
+            match watch.recv(Some(left.min(HOLDER_RECHECK))) {
+                Ok(Reply::Office(answer)) => status = answer,
+                Ok(Reply::Error(error)) => return Err(error.into()),
+                Ok(_) => return Err(ClusterFailure::UnexpectedReply),
+                // A watch reports changes. An answer that could not be confirmed may be right without any.
+                Err(ClientError::Timeout { .. }) => watch.send(&Request::Leader { office: office.to_string() })?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(status)
+    }
+
+    /// Waits for the holder of an office that is to be moved. Returns at once if the office never had a holder: that is
+    /// an error of the request that follows. Only `leader` is certain to get one.
+    pub(crate) fn wait_until_held(&mut self, office: &str) -> Result<(), ClusterFailure> {
+        let status = self.office(office)?;
+        if status.current && status.token == 0 && office != LEADER {
+            return Ok(());
+        }
+        self.wait_for_holder(office).map(drop)
+    }
+
+    fn time_left(&self) -> Duration {
+        self.wait_until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()))
     }
 
     pub(crate) fn history(&mut self, office: Option<&str>) -> Result<Vec<Change>, ClusterFailure> {
