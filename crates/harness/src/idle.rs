@@ -43,26 +43,51 @@ pub fn measure(cluster: &Cluster, duration: Duration) -> Result<Idle, HarnessErr
 }
 
 /// What one node has used since it started; its memory now.
-struct Usage {
-    wire_bytes: u64,
-    cpu_ticks: u64,
+pub(crate) struct Usage {
+    pub(crate) wire_bytes: u64,
+    pub(crate) cpu_ticks: u64,
     pages: u64,
 }
 
-fn usage_of_all(cluster: &Cluster) -> Result<Vec<Usage>, HarnessError> {
+/// The CPU time of all running nodes together.
+pub(crate) fn cpu_time_of_all(cluster: &Cluster) -> Result<Duration, HarnessError> {
+    (0..cluster.size()).filter_map(|node| cluster.pid(node)).map(cpu_time).sum()
+}
+
+/// The CPU time of a process: to the nanosecond if the kernel keeps statistics of its threads, otherwise in ticks.
+fn cpu_time(pid: Pid) -> Result<Duration, HarnessError> {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).into_iter().flatten().flatten();
+    let nanoseconds = threads.map(|thread| {
+        let statistics = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        statistics.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    match nanoseconds.sum::<Option<u64>>().filter(|sum| *sum > 0) {
+        Some(sum) => Ok(Duration::from_nanos(sum)),
+        None => {
+            let seconds = cpu_ticks(pid)? as f64 / rustix::param::clock_ticks_per_second() as f64;
+            Ok(Duration::from_secs_f64(seconds))
+        }
+    }
+}
+
+fn cpu_ticks(pid: Pid) -> Result<u64, HarnessError> {
+    let stat = read_proc(pid, "stat")?;
+    // The program's name is in brackets and may hold anything. Counted from behind it, user and system time are the
+    // 12th and 13th field.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
+    Ok(number(11) + number(12))
+}
+
+pub(crate) fn usage_of_all(cluster: &Cluster) -> Result<Vec<Usage>, HarnessError> {
     let mut all = Vec::new();
     for node in 0..cluster.size() {
         let Some(pid) = cluster.pid(node) else { continue };
         let counters = cluster.status(node)?.counters;
         let wire_bytes = counters.iter().find(|(name, _)| name == WIRE_BYTES_COUNTER).map_or(0, |(_, count)| *count);
-        let stat = read_proc(pid, "stat")?;
-        // The program's name is in brackets and may hold anything. Counted from behind it, user and system time are
-        // the 12th and 13th field.
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-        let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
         let statm = read_proc(pid, "statm")?;
         let pages = statm.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
-        all.push(Usage { wire_bytes, cpu_ticks: number(11) + number(12), pages });
+        all.push(Usage { wire_bytes, cpu_ticks: cpu_ticks(pid)?, pages });
     }
     Ok(all)
 }
@@ -70,4 +95,22 @@ fn usage_of_all(cluster: &Cluster) -> Result<Vec<Usage>, HarnessError> {
 fn read_proc(pid: Pid, file: &str) -> Result<String, HarnessError> {
     let path = format!("/proc/{}/{file}", pid.as_raw_nonzero());
     std::fs::read_to_string(&path).map_err(io_error(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_measures_of_cpu_time_agree() {
+        let own = rustix::process::getpid();
+        let began = Instant::now();
+        while cpu_ticks(own).expect("this process runs") < 10 {
+            assert!(began.elapsed() < Duration::from_secs(60), "this process gets no CPU time");
+        }
+        let hertz = rustix::param::clock_ticks_per_second() as f64;
+        let (before, exact) = (cpu_ticks(own).expect("it runs") as f64 / hertz, cpu_time(own).expect("it runs"));
+        // Threads that have ended are missing in one, and ticks are rounded.
+        assert!(exact.as_secs_f64() > 0.0 && exact.as_secs_f64() < before + 1.0, "{exact:?}, {before} s");
+    }
 }

@@ -5,6 +5,7 @@
 //! - [`net`]: a network between the processes that can be broken on purpose.
 //! - [`failover`]: the time from the loss of an office's holder until the next holder is told.
 //! - [`idle`]: what a cluster costs while nothing happens.
+//! - [`offices`]: what many offices cost.
 
 mod clients;
 mod cluster;
@@ -12,6 +13,7 @@ mod error;
 pub mod failover;
 pub mod idle;
 pub mod net;
+pub mod offices;
 mod percentiles;
 pub mod process;
 

@@ -9,6 +9,8 @@ pub struct Percentiles {
     pub p50: f64,
     /// The 90th percentile.
     pub p90: f64,
+    /// The 99th percentile.
+    pub p99: f64,
     /// The greatest.
     pub max: f64,
 }
@@ -19,7 +21,7 @@ impl Percentiles {
         nanoseconds.sort_unstable();
         let count = nanoseconds.len();
         let at = |share: f64| nanoseconds[((count as f64 * share).ceil() as usize).clamp(1, count) - 1] as f64 / 1e6;
-        (count > 0).then(|| Percentiles { count, p50: at(0.5), p90: at(0.9), max: at(1.0) })
+        (count > 0).then(|| Percentiles { count, p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1.0) })
     }
 }
 
@@ -30,7 +32,7 @@ mod tests {
     #[test]
     fn percentiles_are_measured_times_and_not_interpolated() {
         let percentiles = Percentiles::of((1..=10).rev().map(|ms| ms * 1_000_000).collect()).unwrap();
-        assert_eq!(percentiles, Percentiles { count: 10, p50: 5.0, p90: 9.0, max: 10.0 });
+        assert_eq!(percentiles, Percentiles { count: 10, p50: 5.0, p90: 9.0, p99: 10.0, max: 10.0 });
         assert_eq!(Percentiles::of(Vec::new()), None);
     }
 }

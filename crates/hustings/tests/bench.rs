@@ -130,3 +130,36 @@ fn prints_the_chosen_rows_as_a_table() {
     assert_eq!(wrong.code, 2);
     assert!(wrong.err.contains("cut-off"), "{}", wrong.err);
 }
+
+#[test]
+fn measures_what_many_offices_cost() {
+    let arguments = ["bench", "offices", "--offices", "12,30", "--idle", "1", "--seconds", "60", "--format", "json"];
+    let ran = common::binary(&arguments);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("fenced, 12 offices\n") && ran.err.contains("  a node is killed\n"), "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    let rows = |name: &str| told[name].as_array().unwrap().clone();
+    let grants = rows("grants");
+    let sizes: Vec<_> = grants.iter().map(|row| (row["mode"].as_str().unwrap(), row["offices"].as_u64())).collect();
+    assert_eq!(sizes, [("fenced", Some(12)), ("fenced", Some(30)), ("exclusive", Some(30))], "{told}");
+    for row in &grants {
+        assert_eq!(row["granted"].as_u64(), row["offices"].as_u64().map(|count| count - 1), "{row}");
+        assert!(row["seconds"].as_f64().unwrap() > 0.0 && row["cpu_ms_per_grant"].is_number(), "{row}");
+    }
+    let held: Vec<_> = rows("idle").iter().map(|row| row["held"].as_u64()).collect();
+    assert_eq!(held, [Some(1), Some(30), Some(30)], "{told}");
+    for row in rows("node_killed") {
+        // 29 offices besides `leader`, spread over three nodes; on a busy machine some may have moved before.
+        assert!(row["lost"].as_u64().unwrap() > 0 && row["lost"] == row["taken_over"], "{row}");
+        let waits_for_lease = row["p50_ms"].as_f64().unwrap() > 200.0;
+        assert!(waits_for_lease || row["mode"] == "fenced", "{row}");
+        assert!(row["p50_ms"].as_f64() <= row["p99_ms"].as_f64(), "{row}");
+    }
+}
+
+#[test]
+fn rejects_more_offices_than_a_cluster_can_have() {
+    let arguments = ["bench", "offices", "--offices", "10001"];
+    let wrong = common::inside(&arguments);
+    assert!(wrong.code == 2 && wrong.err.contains("10000"), "{}", wrong.err);
+}

@@ -106,7 +106,8 @@ fn a_pause_prevents_elections() {
     });
     cluster.kill(&first);
     // Once the failure is detected, the office is vacant.
-    cluster.wait_until("the loss is seen", || (cluster.run(rest[0], &["leader", "--wait", "0s"]).code == 1).then_some(()));
+    cluster
+        .wait_until("the loss is seen", || (cluster.run(rest[0], &["leader", "--wait", "0s"]).code == 1).then_some(()));
     let start = Instant::now();
     let unelected = cluster.run(rest[1], &["leader", "--wait", "400ms"]);
     assert!(unelected.code == 1 && unelected.out.is_empty(), "{}{}", unelected.out, unelected.err);

@@ -1,4 +1,7 @@
-//! `hustings bench failover` and `hustings bench idle`: measurements of real processes on this host.
+//! `hustings bench failover`, `hustings bench idle` and `hustings bench offices`: measurements of real processes on this
+//! host.
+
+mod offices;
 
 use std::time::Duration;
 
@@ -22,6 +25,8 @@ pub(crate) enum ClusterBench {
     Failover(FailoverArgs),
     /// Measures bytes on the wire, CPU and memory of a cluster that is left alone.
     Idle(IdleArgs),
+    /// Measures what many offices cost: grants, an idle cluster, and the loss of a node that held a third of them.
+    Offices(offices::OfficesArgs),
 }
 
 #[derive(Args, Debug)]
@@ -130,6 +135,7 @@ pub(crate) fn run(bench: &ClusterBench, console: &mut Console<'_>) -> Result<Exi
     match bench {
         ClusterBench::Failover(args) => run_failover(args, console),
         ClusterBench::Idle(args) => run_idle(args, console),
+        ClusterBench::Offices(args) => offices::run(args, console),
     }
 }
 
