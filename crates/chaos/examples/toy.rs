@@ -8,9 +8,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hustings_cluster::api::{ChangeReason, Lease, OfficeStatus, Reply, Request, Status};
+use hustings_cluster::api::{ChangeReason, Lease, MemberStatus, OfficeStatus, Reply, Request, Status};
 use hustings_cluster::clock::{Clock, Timestamp};
 use hustings_cluster::config::{ArbiterKind, Mode};
+use hustings_cluster::member::Role;
 use hustings_testkit::switches;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,10 @@ fn main() -> io::Result<()> {
             nodes.map(|(_, node)| node).try_for_each(|node| write_member(Path::new(&words[1]), node))
         }
         Some("members") if words[1] == "add" => write_member(Path::new(&value("--dir")), &words[2]),
+        Some("members") => {
+            let config = Path::new(&value("--dir")).join(&words[2]).join("hustings.toml");
+            if config.exists() { fs::remove_file(config) } else { Ok(()) }
+        }
         Some("node") if words.iter().any(|word| word == "--explain-timing") => Ok(()),
         Some("node") => {
             let config = PathBuf::from(value("--config"));
@@ -89,6 +94,22 @@ fn write_member(folder: &Path, new_member: &str) -> io::Result<()> {
     let priority = rest.rsplit_once("priority=").unwrap_or_default().1;
     fs::create_dir_all(folder.join(name))?;
     fs::write(folder.join(name).join("hustings.toml"), format!("# {name}\n# {priority}\n"))
+}
+
+/// Every member has a configuration.
+fn members(folder: &Path) -> Vec<MemberStatus> {
+    let all = fs::read_dir(folder).into_iter().flatten().flatten();
+    let members = all.filter(|entry| entry.path().join("hustings.toml").exists());
+    let status = |name: String| MemberStatus {
+        id: 1,
+        name,
+        address: String::new(),
+        role: Role::Elector,
+        priority: 0,
+        health: 100,
+        up: true,
+    };
+    members.map(|entry| status(entry.file_name().to_string_lossy().into_owned())).collect()
 }
 
 fn now() -> u64 {
@@ -229,7 +250,7 @@ impl Node {
             term: 1,
             current: true,
             paused: false,
-            members: Vec::new(),
+            members: members(&self.folder),
             offices: Vec::new(),
             counters: Vec::new(),
         }

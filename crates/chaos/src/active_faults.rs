@@ -22,9 +22,15 @@ impl Damage {
         let (side, rest) = order.split_at(episode.side.min(order.len()));
         let mut damage = Damage::default();
         match episode.kind {
-            FaultKind::Kill | FaultKind::Freeze | FaultKind::DiskFull | FaultKind::WallClock | FaultKind::Wipe => {
-                damage.impaired.push(target)
-            }
+            FaultKind::Kill
+            | FaultKind::Freeze
+            | FaultKind::DiskFull
+            | FaultKind::WallClock
+            | FaultKind::Wipe
+            | FaultKind::Terminate
+            | FaultKind::Remove
+            | FaultKind::Retime => damage.impaired.push(target),
+            FaultKind::Transfer | FaultKind::Resign | FaultKind::Pause | FaultKind::AddRemove => {}
             FaultKind::KillAll | FaultKind::Blackout => damage.impaired = order.clone(),
             FaultKind::HostAway => {
                 damage.impaired.push(target);

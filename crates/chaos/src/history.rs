@@ -45,12 +45,19 @@ pub(crate) struct Scenario {
     pub(crate) offices: Vec<ScenarioOffice>,
     /// Whether there is an arbiter; if not, only recovery is checked.
     pub(crate) arbiter: bool,
-    /// The length of a lease, in nanoseconds.
+    /// The length of the longest lease, in nanoseconds.
     pub(crate) lease: u64,
     /// How much clocks may drift against each other, in parts per million.
     pub(crate) drift_ppm: u32,
     /// How long after the last fault the right candidate must lead, in nanoseconds.
     pub(crate) bound: u64,
+    /// How long processes may take to start, in nanoseconds.
+    pub(crate) restart: u64,
+    /// How long a fenced office may have no holder after all faults are healed, in nanoseconds. An exclusive one may
+    /// have none for a lease longer.
+    pub(crate) max_vacancy: u64,
+    /// How soon after all faults are healed every node must give answers that are current, in nanoseconds.
+    pub(crate) max_uncertainty: u64,
 }
 
 /// Something that happened.
@@ -143,6 +150,21 @@ pub(crate) enum Event {
         /// When that began.
         at: u64,
     },
+    /// An operator asked for something.
+    Operator {
+        /// What: `transfer`, `resign`, `pause` or `resume`.
+        request: String,
+        /// The office, if it concerns one.
+        office: Option<String>,
+        /// The member that an office is transferred to.
+        to: Option<String>,
+        /// Whether it was carried out; if not, it may be carried out later.
+        done: bool,
+        /// When the operator asked.
+        began: u64,
+        /// When it was answered.
+        at: u64,
+    },
     /// The cluster gained or lost a healthy majority: nodes that are up, can write and are connected each with each.
     Majority {
         /// Whether there is one now.
@@ -155,6 +177,11 @@ pub(crate) enum Event {
         /// Since when.
         from: u64,
         /// Until when.
+        at: u64,
+    },
+    /// All faults are healed. Processes may still be starting, and operators may still be at work.
+    Healed {
+        /// Since when.
         at: u64,
     },
     /// All faults are healed and all clients campaign: the recovery phase begins.

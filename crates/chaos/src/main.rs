@@ -2,7 +2,8 @@
 //!
 //! - [`schedule`]: which fault happens when, decided by a seed; [`active_faults`]: what that means for nodes and links.
 //! - [`setup`], [`nodes`], [`net`], [`disk`], [`members`]: real `hustings node` processes, their network and disks.
-//! - [`client`], [`reader`], [`store`]: clients that campaign, write and read.
+//! - [`client`], [`reader`], [`store`]: clients that campaign, write and read; [`operator`]: transfers, pauses, and
+//!   membership changes.
 //! - [`history`]: the record of what happened; [`checker`]: finds violations in it.
 //! - [`runner`]: one whole run; [`report`], [`conclusion`]: its result.
 
@@ -13,11 +14,13 @@ mod client;
 mod clock;
 mod conclusion;
 mod disk;
+mod fault_kind;
 mod history;
 mod launch;
 mod members;
 mod net;
 mod nodes;
+mod operator;
 mod options;
 mod reader;
 mod report;

@@ -1,39 +1,42 @@
-//! Membership changes: a node that loses its disk is removed from the cluster and added as a new member.
+//! Changes to a node before its next start: it becomes a new member, or its clock or leases change.
 
 use std::fs;
 use std::io;
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hustings_testkit::switches::WALL_SECONDS;
 
-use crate::setup::{Cluster, add_offices, run_command};
-
-/// How long a change of membership may take.
-const TIMEOUT: Duration = Duration::from_secs(10);
+use crate::operator::Workplace;
+use crate::setup::{Cluster, LEASE_VARIABLE, add_offices, milliseconds};
 
 impl Cluster {
-    /// Removes a killed node from the cluster and deletes its data.
-    pub(crate) fn remove_member(&mut self, node: usize) -> io::Result<()> {
-        let name = self.scenario.nodes[node].name.clone();
-        let mut command = Command::new(&self.program);
-        command.args(["members", "remove", &name]).arg("--dir").arg(&self.authority);
-        command.arg("--socket").arg(self.other_socket(node));
-        retry(&mut command)?;
-        self.disks.wipe(node)?;
-        let folder = self.authority.join(&name);
-        fs::remove_dir_all(&folder)
+    /// Where an operator works.
+    pub(crate) fn workplace(&self) -> Workplace {
+        Workplace { program: self.program.clone(), authority: self.authority.clone(), sockets: self.sockets.clone() }
     }
 
-    /// Adds the node as a new member, with a new id, key and certificate.
-    pub(crate) fn add_member(&mut self, node: usize) -> io::Result<()> {
+    /// Deletes the data and the files of a node that was removed from the cluster.
+    pub(crate) fn delete_node_files(&mut self, node: usize) -> io::Result<()> {
+        self.disks.wipe(node)?;
+        self.delete_member_files(&self.scenario.nodes[node].name)
+    }
+
+    /// Deletes the files of a member that was removed from the cluster.
+    pub(crate) fn delete_member_files(&self, name: &str) -> io::Result<()> {
+        let deleted = fs::remove_dir_all(self.authority.join(name));
+        deleted.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+    }
+
+    /// A node as `hustings members add` takes it.
+    pub(crate) fn member_spec(&self, node: usize) -> String {
         let scenario = &self.scenario.nodes[node];
-        let new_member = format!("{}={},priority={}", scenario.name, self.net.address(node), scenario.priority);
-        let mut command = Command::new(&self.program);
-        command.args(["members", "add", &new_member]).arg("--dir").arg(&self.authority);
-        command.arg("--socket").arg(self.other_socket(node));
-        retry(&mut command)?;
-        add_offices(&self.authority.join(&scenario.name).join("hustings.toml"), &self.scenario.offices)
+        format!("{}={},priority={}", scenario.name, self.net.address(node), scenario.priority)
+    }
+
+    /// Completes the configuration of a node that was added as a new member.
+    pub(crate) fn complete_config(&self, node: usize) -> io::Result<()> {
+        let config = self.authority.join(&self.scenario.nodes[node].name).join("hustings.toml");
+        add_offices(&config, &self.scenario.offices)
     }
 
     /// Makes a node's time of day wrong by this many seconds from its next start on.
@@ -43,18 +46,8 @@ impl Cluster {
         arguments.push(format!("{WALL_SECONDS}={seconds}"));
     }
 
-    fn other_socket(&self, node: usize) -> &std::path::Path {
-        &self.sockets[(node + 1) % self.sockets.len()]
-    }
-}
-
-/// Runs a command until it succeeds: the arbiter may have to elect a leader first.
-fn retry(command: &mut Command) -> io::Result<()> {
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
-        match run_command(command) {
-            Err(_) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(50)),
-            result => return result,
-        }
+    /// Changes the length of a node's leases from its next start on.
+    pub(crate) fn set_lease(&mut self, node: usize, lease: Duration) {
+        self.nodes.set_variable(node, LEASE_VARIABLE, milliseconds(lease));
     }
 }

@@ -57,6 +57,13 @@ impl Nodes {
         &mut self.slots[node].spec
     }
 
+    /// Sets a variable of a node's environment from its next start on.
+    pub(crate) fn set_variable(&mut self, node: usize, name: &str, value: String) {
+        let environment = &mut self.slots[node].spec.environment;
+        environment.retain(|(known, _)| known != name);
+        environment.push((name.to_string(), value));
+    }
+
     /// Starts a node, after killing it if it is running. Returns the process id.
     pub(crate) fn start(&mut self, node: usize) -> io::Result<Pid> {
         self.kill(node)?;
@@ -79,6 +86,11 @@ impl Nodes {
     /// Kills a node, if it is running, and reaps it.
     pub(crate) fn kill(&mut self, node: usize) -> io::Result<()> {
         self.slots[node].process.take().map_or(Ok(()), Process::kill)
+    }
+
+    /// Asks a node to leave in good order, if it is running.
+    pub(crate) fn terminate(&mut self, node: usize) -> io::Result<()> {
+        self.signal(node, Signal::TERM)
     }
 
     /// Freezes a node, if it is running.

@@ -84,7 +84,7 @@ pub(crate) fn status(socket: &mut Socket) -> io::Result<Box<Status>> {
 }
 
 /// Sends a request and waits for its reply.
-fn ask(socket: &mut Socket, request: &Request, timeout: Duration) -> io::Result<Reply> {
+pub(crate) fn ask(socket: &mut Socket, request: &Request, timeout: Duration) -> io::Result<Reply> {
     socket.send(request)?;
     let deadline = Instant::now() + timeout;
     loop {

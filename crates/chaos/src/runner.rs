@@ -8,18 +8,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::active_faults::{ActiveFaults, Damage};
+use crate::active_faults::ActiveFaults;
 use crate::client::{ClientSpec, ClientThread};
 use crate::clock::{self, HostClock, MILLISECOND};
 use crate::history::{Event, Recorder, Scenario};
 use crate::net::Links;
+use crate::operator::Operator;
 use crate::reader;
 use crate::rng::Rng;
-use crate::schedule::{Episode, FaultKind, Schedule, Step, Target};
+use crate::schedule::{FaultKind, Schedule, Step};
 use crate::setup::Cluster;
 use crate::shared::Shared;
 use crate::socket::Socket;
 use crate::watchdog;
+
+mod faults;
+
+use faults::MembershipChange;
 
 /// How long nodes may take to answer for the first time, and clients to campaign again after all faults are healed.
 const TIMEOUT: u64 = 20_000 * MILLISECOND;
@@ -55,6 +60,9 @@ pub(crate) struct Runner<'a> {
     active_faults: ActiveFaults,
     /// The target of each active episode.
     targets: BTreeMap<usize, usize>,
+    /// For requests, and for membership changes, which may take long.
+    operators: Vec<Operator>,
+    membership_change: Option<MembershipChange>,
     has_majority: bool,
     interrupt: &'a AtomicBool,
     progress: &'a dyn Fn(&str),
@@ -72,11 +80,16 @@ impl<'a> Runner<'a> {
         let recorder = Arc::new(Recorder::create(history)?);
         let scenario = cluster.scenario.clone();
         recorder.record(&Event::Scenario(scenario.clone()));
+        let shared = Arc::new(Shared::new(Arc::clone(&recorder), cluster.has_churn));
+        let operators =
+            vec![Operator::start(&shared, cluster.workplace())?, Operator::start(&shared, cluster.workplace())?];
         Ok(Runner {
             schedule: Schedule::new(&cluster.plan),
             active_faults: ActiveFaults::new(scenario.nodes.len()),
             scenario,
-            shared: Arc::new(Shared::new(Arc::clone(&recorder), cluster.has_churn)),
+            shared,
+            operators,
+            membership_change: None,
             cluster,
             recorder,
             clients: Vec::new(),
@@ -169,6 +182,7 @@ impl<'a> Runner<'a> {
     fn wait_until(&mut self, moment: u64) -> io::Result<bool> {
         loop {
             self.restart_exited_nodes()?;
+            self.handle_finished_tasks()?;
             if self.interrupt.load(Ordering::Relaxed) {
                 self.outcome.interrupted = true;
                 return Ok(false);
@@ -202,121 +216,36 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// The node that an episode hits; `None` if no node is left to impair.
-    fn target_of(&self, episode: &Episode) -> Option<usize> {
-        let named = match episode.aim {
-            Target::Node(_) => None,
-            Target::Holder(office) => {
-                self.scenario.offices.get(office).and_then(|office| self.recorder.last_holder(&office.name))
-            }
-            Target::Arbiter => self.shared.arbiter().1,
-        };
-        let found = named.and_then(|name| self.scenario.nodes.iter().position(|node| node.name == name));
-        let wanted = match episode.aim {
-            Target::Node(node) => node,
-            // Without a holder or leader, any node will do.
-            _ => found.unwrap_or(episode.order[0]),
-        };
-        let impairs_node = !Damage::of(episode, wanted).impaired.is_empty();
-        if impairs_node { self.active_faults.first_healthy(wanted) } else { Some(wanted) }
+    /// What is still missing before the recovery phase can begin, if anything.
+    fn obstacle(&self) -> Option<String> {
+        if let Some(change) = &self.membership_change {
+            return Some(format!("{change} was not completed"));
+        }
+        if !self.operators.iter().all(Operator::is_idle) {
+            return Some("an operator's request was not carried out".to_string());
+        }
+        let waiting = self.clients.iter().filter(|client| !client.is_campaigning()).count();
+        (waiting > 0).then(|| format!("{waiting} clients could not campaign"))
     }
 
-    fn begin(&mut self, index: usize) -> io::Result<()> {
-        let episode = self.schedule.episodes[index].clone();
-        let Some(target) = self.target_of(&episode) else { return Ok(()) };
-        let damage = Damage::of(&episode, target);
-        self.record_fault(episode.kind.name(), &self.describe(&episode, target, &damage));
-        *self.outcome.faults.entry(episode.kind).or_default() += 1;
-        self.targets.insert(index, target);
-        let impaired = damage.impaired.clone();
-        let links = !damage.links.is_empty();
-        self.active_faults.begin(index, damage);
-        self.record_majority(false);
-        if links {
-            self.cluster.net.set_links(&self.active_faults.links())?;
-        }
-        match episode.kind {
-            FaultKind::Kill | FaultKind::KillAll | FaultKind::HostAway | FaultKind::WallClock => {
-                impaired.into_iter().try_for_each(|node| self.cluster.nodes.kill(node))
-            }
-            FaultKind::Freeze => self.cluster.nodes.freeze(target),
-            FaultKind::DiskFull | FaultKind::Blackout => impaired.into_iter().try_for_each(|node| self.fill_disk(node)),
-            FaultKind::Wipe => {
-                self.cluster.nodes.kill(target)?;
-                self.cluster.remove_member(target)
-            }
-            FaultKind::CutClosed | FaultKind::CutSilent | FaultKind::OneWay | FaultKind::Overlap | FaultKind::Slow => {
-                Ok(())
-            }
-        }
-    }
-
-    fn end(&mut self, index: usize) -> io::Result<()> {
-        let Some(target) = self.targets.remove(&index) else { return Ok(()) };
-        let Some(damage) = self.active_faults.end(index) else { return Ok(()) };
-        let episode = self.schedule.episodes[index].clone();
-        self.record_fault("heal", &format!("{} of {}", episode.kind, self.scenario.nodes[target].name));
-        if !damage.links.is_empty() {
-            self.cluster.net.set_links(&self.active_faults.links())?;
-        }
-        match episode.kind {
-            FaultKind::Kill | FaultKind::KillAll | FaultKind::HostAway => {
-                damage.impaired.into_iter().try_for_each(|node| self.start_node(node))?;
-            }
-            FaultKind::WallClock => {
-                self.cluster.shift_wall_clock(target, episode.amount);
-                self.start_node(target)?;
-            }
-            FaultKind::Freeze => self.cluster.nodes.thaw(target)?,
-            FaultKind::Blackout => {
-                // All nodes are dead before any of them can write again.
-                damage.impaired.iter().try_for_each(|node| self.cluster.nodes.kill(*node))?;
-                damage.impaired.iter().try_for_each(|node| self.cluster.disks.free(*node))?;
-                damage.impaired.into_iter().try_for_each(|node| self.start_node(node))?;
-            }
-            FaultKind::DiskFull => {
-                self.cluster.disks.free(target)?;
-                self.cluster.nodes.limit_file_size(target, None)?;
-                // A node that cannot write may exit.
-                if self.cluster.nodes.take_exit_status(target)?.is_some() {
-                    self.start_node(target)?;
-                }
-            }
-            FaultKind::Wipe => {
-                self.cluster.add_member(target)?;
-                self.start_node(target)?;
-            }
-            FaultKind::CutClosed | FaultKind::CutSilent | FaultKind::OneWay | FaultKind::Overlap | FaultKind::Slow => {}
-        }
-        self.record_majority(true);
-        Ok(())
-    }
-
-    /// Makes all writes of a node fail: its disk is full, and because nodes reserve space, its files may not grow.
-    fn fill_disk(&mut self, node: usize) -> io::Result<()> {
-        self.cluster.disks.fill(node)?;
-        self.cluster.nodes.limit_file_size(node, Some(0))
-    }
-
-    /// Waits until all clients campaign after all faults were healed. Returns how long that took, in nanoseconds.
+    /// Waits until all clients campaign and operators are done, after all faults were healed. Returns how long that
+    /// took, in nanoseconds.
     fn begin_recovery(&mut self) -> io::Result<u64> {
         let began = clock::now();
+        self.recorder.record(&Event::Healed { at: began });
         self.shared.set_recovering(true);
-        while !self.clients.iter().all(ClientThread::is_campaigning) {
+        while let Some(obstacle) = self.obstacle() {
             if !self.wait_until(clock::now() + 5 * MILLISECOND)? {
                 return Ok(0);
             }
             // After a stall of the machine the clients get the full time again, but not without end.
             let (now, undisturbed_since) = (clock::now(), began.max(self.shared.last_stall()));
-            let waiting = || self.clients.iter().filter(|client| !client.is_campaigning()).count();
             if now > undisturbed_since + TIMEOUT {
-                let what = format!("{} clients could not campaign although all faults were healed", waiting());
-                self.outcome.problems.push(what);
+                self.outcome.problems.push(format!("{obstacle} although all faults were healed"));
                 break;
             }
             if now > began + MAX_STALLED {
-                let what = format!("{} clients could not campaign: the machine stalled again and again", waiting());
-                self.outcome.stalled = Some(what);
+                self.outcome.stalled = Some(format!("{obstacle}: the machine stalled again and again"));
                 break;
             }
         }
@@ -333,6 +262,9 @@ impl<'a> Runner<'a> {
         let stopped = self.cluster.nodes.stop(Duration::from_secs(5));
         for client in self.clients.drain(..) {
             client.join()?;
+        }
+        for operator in self.operators.drain(..) {
+            operator.join()?;
         }
         for reader in self.readers.drain(..) {
             reader.join().map_err(|_| io::Error::other("a reader panicked"))?;
@@ -355,13 +287,6 @@ impl<'a> Runner<'a> {
             self.has_majority = healthy;
             self.recorder.record(&Event::Majority { healthy, at: clock::now() });
         }
-    }
-
-    fn describe(&self, episode: &Episode, target: usize, damage: &Damage) -> String {
-        let name = |node: usize| self.scenario.nodes[node].name.as_str();
-        let links: Vec<String> =
-            damage.links.iter().map(|(from, to, link)| format!("{}>{} {link:?}", name(*from), name(*to))).collect();
-        format!("{} {} for {} ms {}", episode.kind, name(target), episode.end - episode.begin, links.join(", "))
     }
 }
 

@@ -4,96 +4,9 @@
 //! time; each injects one fault and heals it. At the end of the phase everything is healed. The recovery phase that
 //! follows is long enough to be checked. A run ends with a recovery phase.
 
-use std::fmt;
-
 use crate::rng::Rng;
 
-/// A kind of fault.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum FaultKind {
-    /// A node is killed and restarted.
-    Kill,
-    /// All nodes are killed at once and restarted one after the other.
-    KillAll,
-    /// A node is frozen and thawed.
-    Freeze,
-    /// Some nodes are separated from the rest: connections are closed.
-    CutClosed,
-    /// Some nodes are separated from the rest: nothing arrives, but connections stay open.
-    CutSilent,
-    /// The messages of one node do not reach one other node or any other; or none reach it.
-    OneWay,
-    /// Two groups cannot reach each other, but both reach one node: their majorities overlap.
-    Overlap,
-    /// Messages between a node and some others are delayed.
-    Slow,
-    /// A host fails: nothing arrives any more, and then its node is killed.
-    HostAway,
-    /// A node's disk is full.
-    DiskFull,
-    /// All disks are full, and then all nodes are killed at once.
-    Blackout,
-    /// A node loses its disk: it is removed from the cluster and added as a new member.
-    Wipe,
-    /// A node is killed and restarted with a wrong time of day.
-    WallClock,
-}
-
-impl FaultKind {
-    /// All kinds.
-    pub(crate) const ALL: [FaultKind; 13] = [
-        FaultKind::Kill,
-        FaultKind::KillAll,
-        FaultKind::Freeze,
-        FaultKind::CutClosed,
-        FaultKind::CutSilent,
-        FaultKind::OneWay,
-        FaultKind::Overlap,
-        FaultKind::Slow,
-        FaultKind::HostAway,
-        FaultKind::DiskFull,
-        FaultKind::Blackout,
-        FaultKind::Wipe,
-        FaultKind::WallClock,
-    ];
-
-    /// The name on the command line and in reports.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            FaultKind::Kill => "kill",
-            FaultKind::KillAll => "kill-all",
-            FaultKind::Freeze => "freeze",
-            FaultKind::CutClosed => "cut-closed",
-            FaultKind::CutSilent => "cut-silent",
-            FaultKind::OneWay => "one-way",
-            FaultKind::Overlap => "overlap",
-            FaultKind::Slow => "slow",
-            FaultKind::HostAway => "host-away",
-            FaultKind::DiskFull => "disk-full",
-            FaultKind::Blackout => "blackout",
-            FaultKind::Wipe => "wipe",
-            FaultKind::WallClock => "wall-clock",
-        }
-    }
-
-    /// How often this kind is drawn, relative to the others.
-    fn weight(self) -> u64 {
-        match self {
-            FaultKind::Kill => 20,
-            FaultKind::Freeze => 16,
-            FaultKind::CutClosed | FaultKind::CutSilent | FaultKind::OneWay => 12,
-            FaultKind::Overlap | FaultKind::Slow | FaultKind::HostAway => 8,
-            FaultKind::DiskFull => 5,
-            FaultKind::KillAll | FaultKind::Blackout | FaultKind::Wipe | FaultKind::WallClock => 3,
-        }
-    }
-}
-
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+pub(crate) use crate::fault_kind::FaultKind;
 
 /// The first node that an episode hits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -117,7 +30,8 @@ pub(crate) struct Episode {
     pub(crate) order: Vec<usize>,
     /// How many of them are on the target's side, or in the first of two groups.
     pub(crate) side: usize,
-    /// Depends on the kind: the delay in milliseconds, the error of the clock in seconds, the direction.
+    /// Depends on the kind: the delay in milliseconds, the error of the clock in seconds, the direction, the index of an
+    /// office, the new lease in milliseconds (negative if the node is terminated rather than killed).
     pub(crate) amount: i64,
     /// When it begins, in milliseconds since the start of the run.
     pub(crate) begin: u64,
@@ -153,6 +67,8 @@ pub(crate) struct Plan {
     pub(crate) recovery: u64,
     /// The length of a lease, in milliseconds: some episodes are shorter and some longer.
     pub(crate) lease: u64,
+    /// The length that leases have after the first rolling change, in milliseconds; the second one changes them back.
+    pub(crate) other_lease: u64,
     /// The kinds of faults to inject.
     pub(crate) kinds: Vec<FaultKind>,
     /// Whether every episode targets the holder of the first office.
@@ -235,40 +151,79 @@ fn draw_faults(plan: &Plan, rng: &mut Rng, from: u64, to: u64, episodes: &mut Ve
         let running = |kinds: fn(FaultKind) -> bool| {
             episodes[first..].iter().filter(|episode| episode.end > now && kinds(episode.kind)).count()
         };
-        let (impaired, links) = (running(impairs_node), running(impairs_links));
-        let is_exclusive =
-            running(|kind| matches!(kind, FaultKind::KillAll | FaultKind::Blackout | FaultKind::Wipe)) > 0;
+        let (impaired, links) = (running(FaultKind::impairs_node), running(FaultKind::impairs_links));
+        let is_exclusive = running(FaultKind::is_exclusive) > 0;
+        let changes_membership = running(FaultKind::changes_membership) > 0;
         let weight = |kind: &FaultKind| {
             let fits = match kind {
                 _ if is_exclusive => false,
-                // A change of membership needs a majority, and a node that is down cannot be killed.
-                FaultKind::KillAll | FaultKind::Blackout | FaultKind::Wipe => impaired + links == 0,
-                kind if impairs_node(*kind) => impaired < max_impaired(plan.nodes),
+                kind if kind.changes_membership() && changes_membership => false,
+                // A node that is down cannot be killed, and a member that is down is replaced while all others are up.
+                kind if kind.is_exclusive() => impaired + links == 0,
+                FaultKind::Retime => impaired == 0 && now + rolling_restart_length(plan) < to,
+                FaultKind::Pause => running(|kind| kind == FaultKind::Pause) == 0,
+                FaultKind::Transfer | FaultKind::Resign | FaultKind::AddRemove => true,
+                kind if kind.impairs_node() => impaired < max_impaired(plan.nodes),
                 _ => links < 2,
             };
             if fits { kind.weight() } else { 0 }
         };
         let weights: Vec<u64> = plan.kinds.iter().map(weight).collect();
-        if let Some(kind) = rng.weighted(&weights).map(|index| plan.kinds[index]) {
-            episodes.push(draw_episode(plan, rng, kind, now, to));
+        match rng.weighted(&weights).map(|index| plan.kinds[index]) {
+            Some(FaultKind::Retime) => draw_rolling_restart(plan, rng, now, to, episodes),
+            Some(kind @ (FaultKind::AddRemove | FaultKind::Remove)) => {
+                draw_membership_change(plan, rng, kind, now, to, episodes);
+            }
+            Some(kind) => episodes.push(draw_episode(plan, rng, kind, now, to)),
+            None => {}
         }
         // Usually one after the other, sometimes several at once.
         now += if rng.percent(25) { rng.range(1, 60) } else { rng.log_uniform(100, 2_500) };
     }
 }
 
-fn impairs_node(kind: FaultKind) -> bool {
-    matches!(
-        kind,
-        FaultKind::Kill | FaultKind::Freeze | FaultKind::HostAway | FaultKind::DiskFull | FaultKind::WallClock
-    )
+/// How long one node of a rolling restart may be down, and how long the next one waits after it is restarted.
+const RESTART: u64 = 300;
+
+fn rolling_restart_length(plan: &Plan) -> u64 {
+    plan.nodes as u64 * 2 * RESTART
 }
 
-fn impairs_links(kind: FaultKind) -> bool {
-    matches!(
-        kind,
-        FaultKind::CutClosed | FaultKind::CutSilent | FaultKind::OneWay | FaultKind::Overlap | FaultKind::Slow
-    )
+/// Restarts all nodes one after the other with another length of leases, some in good order and some not.
+fn draw_rolling_restart(plan: &Plan, rng: &mut Rng, from: u64, to: u64, episodes: &mut Vec<Episode>) {
+    let before = episodes.iter().filter(|episode| episode.kind == FaultKind::Retime).count() / plan.nodes.max(1);
+    let lease = if before % 2 == 0 { plan.other_lease } else { plan.lease } as i64;
+    let model = draw_episode(plan, rng, FaultKind::Retime, from, to);
+    let mut begin = from;
+    for node in model.order.clone() {
+        let end = begin + rng.range(50, RESTART);
+        let amount = if rng.percent(30) { -lease } else { lease };
+        episodes.push(Episode { aim: Target::Node(node), amount, begin, end, ..model.clone() });
+        begin = end + rng.range(50, RESTART);
+    }
+}
+
+/// Changes the membership. Half of the changes end with the fault phase, so that the recovery phase shows whether they
+/// stop the cluster. While a member is added and removed, another one is often deaf one way.
+fn draw_membership_change(
+    plan: &Plan,
+    rng: &mut Rng,
+    kind: FaultKind,
+    from: u64,
+    to: u64,
+    episodes: &mut Vec<Episode>,
+) {
+    let mut change = draw_episode(plan, rng, kind, from, to);
+    if rng.percent(50) {
+        (change.begin, change.end) = (to - (change.end - change.begin), to);
+    }
+    if kind == FaultKind::AddRemove && rng.percent(60) {
+        let deaf = draw_episode(plan, rng, FaultKind::OneWay, change.begin, to);
+        let begin = change.begin.saturating_sub(rng.range(1, 100)).max(from);
+        let end = (change.end + rng.range(1, 500)).min(to);
+        episodes.push(Episode { amount: 1, begin, end, ..deaf });
+    }
+    episodes.push(change);
 }
 
 fn draw_episode(plan: &Plan, rng: &mut Rng, kind: FaultKind, begin: u64, latest: u64) -> Episode {
@@ -281,7 +236,12 @@ fn draw_episode(plan: &Plan, rng: &mut Rng, kind: FaultKind, begin: u64, latest:
         _ => Target::Node(order[0]),
     };
     let longest = match kind {
-        FaultKind::KillAll | FaultKind::Blackout | FaultKind::Wipe => 2_000,
+        FaultKind::KillAll
+        | FaultKind::Blackout
+        | FaultKind::Wipe
+        | FaultKind::Remove
+        | FaultKind::AddRemove
+        | FaultKind::Terminate => 2_000,
         _ if plan.aimed => plan.lease * 3,
         _ => (plan.lease * 8).clamp(1_000, 6_000),
     };
@@ -300,6 +260,7 @@ fn draw_episode(plan: &Plan, rng: &mut Rng, kind: FaultKind, begin: u64, latest:
     let amount = match kind {
         FaultKind::Slow => rng.log_uniform(2, 400) as i64,
         FaultKind::OneWay => rng.below(2) as i64,
+        FaultKind::Transfer | FaultKind::Resign => rng.below(plan.offices as u64) as i64,
         // Up to ten days in either direction.
         FaultKind::WallClock => rng.range(0, 1_728_000) as i64 - 864_000,
         _ => 0,

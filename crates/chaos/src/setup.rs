@@ -26,6 +26,13 @@ const SETTLE: Duration = Duration::from_millis(20);
 const DAMPING: u32 = 64;
 /// How long the cluster is checked after it must have recovered.
 const CHECKED: Duration = Duration::from_secs(2);
+/// How long a fenced office may have no holder, and a node may be unsure, after all faults are healed.
+const MAX_VACANCY: Duration = Duration::from_secs(2);
+const MAX_UNCERTAINTY: Duration = Duration::from_secs(5);
+/// The length of leases after a rolling change: much longer than by default.
+const OTHER_LEASE: Duration = Duration::from_secs(2);
+/// The variable that sets the length of leases.
+pub(crate) const LEASE_VARIABLE: &str = "HUSTINGS_TIMING_LEASE";
 
 /// A cluster that is ready to be started.
 pub(crate) struct Cluster {
@@ -54,7 +61,9 @@ impl Cluster {
     pub(crate) fn new(run: &Run, folder: &Path) -> io::Result<Self> {
         let program = program(run)?;
         let timing = timing(run.target());
-        let scenario = scenario(run, &timing);
+        let kinds = kinds(run);
+        let longest = if kinds.contains(&FaultKind::Retime) { timing.lease.max(OTHER_LEASE) } else { timing.lease };
+        let scenario = scenario(run, &Timing { lease: longest, ..timing });
         let net = network(run.network, scenario.nodes.len())?;
         let names: Vec<String> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         let disks = Disks::new(&folder.join("disks"), &names)?;
@@ -77,7 +86,7 @@ impl Cluster {
         }
         let launcher = Launcher { program: program.clone(), launcher: Some(std::env::current_exe()?) };
         let sockets = names.iter().map(|name| authority.join(name).join("hustings.sock")).collect();
-        let plan = plan(run, &scenario, &timing);
+        let plan = plan(run, &scenario, &timing, kinds);
         let has_churn = run.target() == Some(Rule::DurableBeforeSend);
         Ok(Cluster {
             has_churn,
@@ -154,6 +163,9 @@ fn scenario(run: &Run, timing: &Timing) -> Scenario {
         lease: nanoseconds(timing.lease),
         drift_ppm: timing.drift_ppm,
         bound: nanoseconds(bound(timing, count, arbiter)),
+        restart: nanoseconds(RESTART_TIME),
+        max_vacancy: nanoseconds(MAX_VACANCY),
+        max_uncertainty: nanoseconds(MAX_UNCERTAINTY),
     }
 }
 
@@ -168,24 +180,30 @@ fn bound(timing: &Timing, nodes: usize, arbiter: bool) -> Duration {
     worst(HolderLoss::Silent) + RESTART_TIME + if arbiter { takeover } else { Duration::ZERO }
 }
 
-fn plan(run: &Run, scenario: &Scenario, timing: &Timing) -> Plan {
+/// The kinds of faults to inject.
+fn kinds(run: &Run) -> Vec<FaultKind> {
     // Of two nodes, none can be removed while it is down.
-    let possible = |kind: &FaultKind| *kind != FaultKind::Wipe || scenario.nodes.len() > 2;
-    let kinds = match run.target() {
+    let possible = |kind: &FaultKind| *kind != FaultKind::Wipe || run.nodes > 2;
+    match run.target() {
         _ if run.faults.is_some() => run.faults.clone().unwrap_or_default(),
-        None => FaultKind::ALL.into_iter().filter(possible).collect(),
+        None if run.all_faults => FaultKind::ALL.into_iter().filter(possible).collect(),
+        None => FaultKind::by_default().filter(possible).collect(),
         Some(Rule::DriftMargin) => vec![FaultKind::CutSilent],
         Some(Rule::DurableBeforeSend) => vec![FaultKind::KillAll, FaultKind::Blackout],
         Some(Rule::StaleRuns) => vec![FaultKind::Kill, FaultKind::Slow],
-    };
-    let milliseconds = |length: u64| length / 1_000_000;
+    }
+}
+
+fn plan(run: &Run, scenario: &Scenario, timing: &Timing, kinds: Vec<FaultKind>) -> Plan {
+    let in_milliseconds = |length: u64| length / 1_000_000;
     Plan {
         seed: run.seed,
         nodes: scenario.nodes.len(),
         offices: scenario.offices.len(),
         length: (run.minutes * 60_000.0) as u64,
-        recovery: milliseconds(scenario.bound + nanoseconds(CHECKED)),
-        lease: milliseconds(nanoseconds(timing.lease)),
+        recovery: in_milliseconds(scenario.bound + nanoseconds(CHECKED)),
+        lease: in_milliseconds(nanoseconds(timing.lease)),
+        other_lease: in_milliseconds(nanoseconds(OTHER_LEASE)),
         kinds,
         aimed: run.target() == Some(Rule::DriftMargin),
         delayed_messages: run.target() == Some(Rule::StaleRuns) && run.faults.is_none(),
@@ -218,7 +236,7 @@ fn require_switches(program: &Path, config: &Path) -> io::Result<()> {
     match command.output()?.status.success() {
         true => Ok(()),
         false => Err(io::Error::other(format!(
-            "{} does not know {}: build it with `--features hustings/fault-injection`",
+            "{} does not know {}: build it with `--features fault-injection`",
             program.display(),
             switches::CLOCK_PPM
         ))),
@@ -247,18 +265,22 @@ fn arguments(config: &Path, ppm: i32, breaks: Option<Rule>) -> Vec<String> {
 }
 
 fn environment(timing: &Timing, scenario: &Scenario, net: &Net, disks: &Disks, index: usize) -> Vec<(String, String)> {
-    let milliseconds = |length: Duration| format!("{}ms", length.as_millis());
     let variables = [
         ("HUSTINGS_LISTEN", net.listen(index).to_string()),
         ("HUSTINGS_DATA", disks.data(index).display().to_string()),
         ("HUSTINGS_ARBITER", if scenario.arbiter { "raft" } else { "none" }.to_string()),
-        ("HUSTINGS_TIMING_LEASE", milliseconds(timing.lease)),
+        (LEASE_VARIABLE, milliseconds(timing.lease)),
         ("HUSTINGS_TIMING_SETTLE", milliseconds(timing.settle)),
         ("RUST_BACKTRACE", "1".to_string()),
     ];
     // Bully recovers from a stale message by itself; a ring algorithm believes one that went round.
     let ring = (!scenario.arbiter).then(|| ("HUSTINGS_ALGORITHM", "chang-roberts".to_string()));
     variables.into_iter().chain(ring).map(|(name, value)| (name.to_string(), value)).collect()
+}
+
+/// A duration as the configuration has it.
+pub(crate) fn milliseconds(length: Duration) -> String {
+    format!("{}ms", length.as_millis())
 }
 
 fn nanoseconds(length: Duration) -> u64 {

@@ -8,6 +8,11 @@ pub(super) const LEASE: u64 = 100;
 /// How long after the last fault the right candidate must lead.
 pub(super) const BOUND: u64 = 400;
 
+/// How long processes may take to start, an office may be vacant, and a node may be unsure.
+pub(super) const RESTART: u64 = 5_000;
+pub(super) const MAX_VACANCY: u64 = 1_000;
+pub(super) const MAX_UNCERTAINTY: u64 = 1_000;
+
 /// Three nodes, of which the first is the best. `x` is exclusive and can be preempted, `f` is fenced and cannot.
 pub(super) fn scenario() -> Scenario {
     let node = |name: &str, priority| ScenarioNode { name: name.to_string(), priority, ppm: 0 };
@@ -20,6 +25,9 @@ pub(super) fn scenario() -> Scenario {
         lease: LEASE,
         drift_ppm: 0,
         bound: BOUND,
+        restart: RESTART,
+        max_vacancy: MAX_VACANCY,
+        max_uncertainty: MAX_UNCERTAINTY,
     }
 }
 
@@ -57,6 +65,12 @@ pub(super) fn write(number: u64, node: &str, office: &str, token: u64, accepted:
 pub(super) fn read(node: &str, office: &str, holder: Option<&str>, token: u64, current: bool, began: u64) -> Event {
     let (node, office, holder) = (node.to_string(), office.to_string(), holder.map(str::to_string));
     Event::Read { node, office, holder, token, current, began, at: began + 1 }
+}
+
+/// An operator's request that was carried out at once.
+pub(super) fn operator(request: &str, office: &str, to: Option<&str>, began: u64) -> Event {
+    let (request, office, to) = (request.to_string(), Some(office.to_string()), to.map(str::to_string));
+    Event::Operator { request, office, to, done: true, began, at: began + 1 }
 }
 
 /// A recovery phase in which these nodes name this holder of `x`, except that the node at `odd_one`, counted from 1,

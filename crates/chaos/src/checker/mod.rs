@@ -6,14 +6,21 @@
 //! - [`tokens`]: the tokens of an office only grow, and no two clients share one.
 //! - [`writes`]: the fenced store never accepts an old token after a newer one.
 //! - [`reads`]: no node names a holder as current that has a successor.
+//! - [`read_order`]: reads never go backward, whichever nodes are asked.
 //! - [`recovery`]: after all faults are healed, the right candidate leads in time, and every node names it.
+//! - [`vacancies`]: after all faults are healed, every office has a holder soon.
+//! - [`certainty`]: after all faults are healed, every node soon gives answers that are current.
 
+mod certainty;
 mod gaps;
 mod leases;
+mod phases;
+mod read_order;
 mod reads;
 mod recovery;
 mod tenures;
 mod tokens;
+mod vacancies;
 mod writes;
 
 #[cfg(test)]
@@ -36,6 +43,12 @@ pub(crate) enum Rule {
     Write,
     /// A node named a holder as current that had a successor.
     Read,
+    /// A node gave an older answer than another node, or itself, had given before.
+    ReadOrder,
+    /// An office had no holder for too long, although all faults were healed.
+    Vacancy,
+    /// A node gave no current answer for too long, although all faults were healed.
+    Uncertain,
     /// In a recovery phase the right candidate did not lead in time, or not every node named it.
     Recovery,
     /// The history contradicts itself, or lacks something that must be checked.
@@ -44,8 +57,17 @@ pub(crate) enum Rule {
 
 impl Rule {
     /// All rules, the most severe first.
-    pub(crate) const ALL: [Rule; 6] =
-        [Rule::Overlap, Rule::Token, Rule::Write, Rule::Read, Rule::Recovery, Rule::History];
+    pub(crate) const ALL: [Rule; 9] = [
+        Rule::Overlap,
+        Rule::Token,
+        Rule::Write,
+        Rule::Read,
+        Rule::ReadOrder,
+        Rule::Vacancy,
+        Rule::Uncertain,
+        Rule::Recovery,
+        Rule::History,
+    ];
 }
 
 impl fmt::Display for Rule {
@@ -55,6 +77,9 @@ impl fmt::Display for Rule {
             Rule::Token => "token",
             Rule::Write => "write",
             Rule::Read => "read",
+            Rule::ReadOrder => "read-order",
+            Rule::Vacancy => "vacancy",
+            Rule::Uncertain => "uncertain",
             Rule::Recovery => "recovery",
             Rule::History => "history",
         })
@@ -113,6 +138,9 @@ pub(crate) fn check(events: &[Event]) -> Verdict {
         violations.extend(tokens::check(scenario, &tenures));
         violations.extend(writes::check(events, &tenures));
         violations.extend(reads::check(events, &tenures));
+        violations.extend(read_order::check(events));
+        violations.extend(vacancies::check(scenario, events, &tenures));
+        violations.extend(certainty::check(scenario, events));
     }
     let (recoveries, problems) = recovery::check(scenario, events, &tenures);
     violations.extend(problems);

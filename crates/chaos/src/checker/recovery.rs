@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use super::phases::{self, Phase};
 use super::{Rule, Tenure, Violation, seconds};
 use crate::history::{Event, Scenario, ScenarioOffice};
 
-/// The part of a recovery phase in which the cluster must have recovered.
-struct Window {
-    from: u64,
-    to: u64,
-}
+/// How long a member that resigned does not campaign for the office, in nanoseconds.
+const RESIGNED: u64 = 10_000_000_000;
+/// How long a transfer takes at most, in nanoseconds, even if the operator did not get an answer.
+const TRANSFER: u64 = 5_000_000_000;
 
 struct Answer<'a> {
     node: &'a str,
@@ -26,8 +26,13 @@ pub(super) fn check(scenario: &Scenario, events: &[Event], tenures: &[Tenure]) -
     for window in windows(scenario, events) {
         checked += 1;
         for office in &scenario.offices {
+            if office.preempts && has_resigned(scenario, events, window, &office.name) {
+                // It may change hands at any time. The other rules apply.
+                continue;
+            }
             let answers = answers(events, &window, &office.name);
-            if let Err(what) = check_office(scenario, office, &answers, tenures) {
+            let is_free = |holder: (&str, u64)| was_transferred(events, &office.name, holder, tenures);
+            if let Err(what) = check_office(scenario, office, &answers, tenures, &is_free) {
                 violations.push(Violation { rule: Rule::Recovery, at: window.from, what });
             }
         }
@@ -35,47 +40,41 @@ pub(super) fn check(scenario: &Scenario, events: &[Event], tenures: &[Tenure]) -
     (checked, violations)
 }
 
-/// The time from the bound after a recovery phase began to its end; shorter phases have none. After a stall of the
+/// The parts of the recovery phases in which the cluster must have recovered: from the bound on. After a stall of the
 /// machine the bound is counted again.
-fn windows(scenario: &Scenario, events: &[Event]) -> Vec<Window> {
-    let mut changes: Vec<(u64, Change)> = events
-        .iter()
-        .filter_map(|event| match event {
-            Event::Recovery { at } => Some((*at, Change::Begins)),
-            Event::Stall { from, at } => Some((*from, Change::Restarts(*at))),
-            Event::RecoveryOver { at } | Event::Fault { at, .. } => Some((*at, Change::Ends)),
-            _ => None,
-        })
-        .collect();
-    changes.sort_unstable();
-    let mut windows = Vec::new();
-    let mut since: Option<u64> = None;
-    for (at, change) in changes {
-        if let Some(from) = since.map(|since| since.saturating_add(scenario.bound))
-            && change != Change::Begins
-            && from < at
-        {
-            windows.push(Window { from, to: at });
-        }
-        since = match change {
-            Change::Begins => Some(at),
-            Change::Restarts(end) => since.map(|_| end),
-            Change::Ends => None,
-        };
-    }
-    windows
+fn windows(scenario: &Scenario, events: &[Event]) -> Vec<Phase> {
+    let rest = |phase: Phase| Phase { from: phase.from.saturating_add(scenario.bound), ..phase };
+    // Between two stalls, the readers may not have had the time to ask every node.
+    let is_long = |phase: &Phase| phase.to.saturating_sub(phase.from) >= (scenario.bound / 8).max(1);
+    phases::recoveries(events).into_iter().map(rest).filter(is_long).collect()
 }
 
-/// A change of the recovery phase.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Change {
-    Begins,
-    Restarts(u64),
-    Ends,
+/// Whether a member resigned such a short time before that it may still take the office back. Meanwhile a worse
+/// candidate holds it.
+fn has_resigned(scenario: &Scenario, events: &[Event], window: Phase, about: &str) -> bool {
+    events.iter().any(|event| match event {
+        Event::Operator { request, office: Some(office), at, .. } if request == "resign" && office == about => {
+            at.saturating_add(RESIGNED).saturating_add(scenario.bound) > window.from
+        }
+        _ => false,
+    })
+}
+
+/// Whether an operator transferred an office to its holder, which then keeps it until it is lost.
+fn was_transferred(events: &[Event], about: &str, (holder, token): (&str, u64), tenures: &[Tenure]) -> bool {
+    let own = tenures.iter().filter(|tenure| tenure.office == about && tenure.node == holder && tenure.token == token);
+    let Some(since) = own.map(|tenure| tenure.from).min() else { return false };
+    events.iter().any(|event| match event {
+        Event::Operator { request, office: Some(office), to: Some(to), began, .. } => {
+            let is_in_time = (*began..=began.saturating_add(TRANSFER)).contains(&since);
+            request == "transfer" && office == about && to == holder && is_in_time
+        }
+        _ => false,
+    })
 }
 
 /// The answers about an office that were asked for and given within the window.
-fn answers<'a>(events: &'a [Event], window: &Window, about: &str) -> Vec<Answer<'a>> {
+fn answers<'a>(events: &'a [Event], window: &Phase, about: &str) -> Vec<Answer<'a>> {
     let within = |event: &'a Event| match event {
         Event::Read { node, office, holder, token, current, began, at }
             if office == about && *began >= window.from && *at <= window.to =>
@@ -87,12 +86,14 @@ fn answers<'a>(events: &'a [Event], window: &Window, about: &str) -> Vec<Answer<
     events.iter().filter_map(within).collect()
 }
 
-/// Fails unless every node names the right holder, and its client knows that it holds the office.
+/// Fails unless every node names the right holder, and its client knows that it holds the office. The holder must be the
+/// best candidate, unless `is_free` says that this one need not be.
 fn check_office(
     scenario: &Scenario,
     office: &ScenarioOffice,
     answers: &[Answer<'_>],
     tenures: &[Tenure],
+    is_free: &dyn Fn((&str, u64)) -> bool,
 ) -> Result<(), String> {
     let name = &office.name;
     let received: BTreeSet<&str> = answers.iter().map(|answer| answer.node).collect();
@@ -121,7 +122,7 @@ fn check_office(
         return Err(format!("{} did not confirm at {} who holds `{name}`", unsure.node, seconds(unsure.at)));
     }
     let best = scenario.nodes.iter().max_by_key(|node| node.priority).map(|node| node.name.as_str());
-    if office.preempts && best != Some(holder) {
+    if office.preempts && best != Some(holder) && !is_free((holder, first.token)) {
         return Err(format!("{holder} holds `{name}`, although {} is better", best.unwrap_or("nobody")));
     }
     let told = tenures.iter().any(|tenure| {
@@ -234,6 +235,35 @@ mod tests {
     }
 
     #[test]
+    fn an_operator_may_choose_a_worse_holder() {
+        let moved = |request: Event| {
+            rules(&recovery(|events| {
+                events[1] = acquired("n3", "x", 5, 900, 3000);
+                all_name(events, "x", "n3");
+                events.push(request.clone());
+            }))
+        };
+        assert_eq!(moved(operator("transfer", "x", Some("n3"), 890)), []);
+        assert_eq!(moved(operator("transfer", "x", Some("n3"), 901)), [Rule::Recovery], "it came later");
+        assert_eq!(moved(operator("transfer", "x", Some("n2"), 890)), [Rule::Recovery], "to another one");
+        assert_eq!(moved(operator("transfer", "f", Some("n3"), 890)), [Rule::Recovery], "of another office");
+        assert_eq!(moved(operator("resign", "x", None, 890)), [], "the best one resigned a moment ago");
+        let back = recovery(|events| {
+            events.push(operator("resign", "x", None, 890));
+            events.push(read("n1", "x", Some("n2"), 6, true, 1900));
+        });
+        assert_eq!(rules(&back), [], "the one that resigned takes it back");
+    }
+
+    #[test]
+    fn a_resignation_ends_after_ten_seconds() {
+        let events = [operator("resign", "x", None, 1)];
+        let resigned = |from| has_resigned(&scenario(), &events, Phase { from, to: from + 1 }, "x");
+        assert!(resigned(RESIGNED + BOUND) && !resigned(RESIGNED + BOUND + 2));
+        assert!(!has_resigned(&scenario(), &events, Phase { from: 2, to: 3 }, "f"), "another office");
+    }
+
+    #[test]
     fn reports_a_holder_whose_client_was_not_told() {
         assert_eq!(rules(&recovery(|events| events[1] = acquired("n1", "x", 5, 900, 950))), [Rule::Recovery]);
     }
@@ -249,6 +279,19 @@ mod tests {
         assert_eq!(moved(&[]), [Rule::Recovery]);
         assert_eq!(moved(&[(1700, 1750)]), [], "answers before the stall are checked, answers soon after are not");
         assert_eq!(moved(&[(900, 950), (1900, 1950)]), [Rule::Recovery], "a stall at another time does not matter");
+    }
+
+    #[test]
+    fn a_moment_between_two_stalls_is_not_checked() {
+        let stalled = |until| {
+            rules(&recovery(|events| {
+                // In this history n1 is not asked before the second stall.
+                events.retain(|event| !matches!(event, Event::Read { node, .. } if node == "n1"));
+                events.extend([Event::Stall { from: 1000, at: 1001 }, Event::Stall { from: until, at: 1999 }]);
+            }))
+        };
+        assert_eq!(stalled(1001 + BOUND + BOUND / 8 - 1), []);
+        assert_eq!(stalled(1001 + BOUND + BOUND / 8), [Rule::Recovery; 2], "one for each office");
     }
 
     #[test]
