@@ -30,8 +30,8 @@ pub(crate) struct Episode {
     pub(crate) order: Vec<usize>,
     /// How many of them are on the target's side, or in the first of two groups.
     pub(crate) side: usize,
-    /// Depends on the kind: the delay in milliseconds, the error of the clock in seconds, the direction, the index of an
-    /// office, the new lease in milliseconds (negative if the node is terminated rather than killed).
+    /// Depends on the kind: the delay in milliseconds, the error of the clock in seconds, the direction, the index of
+    /// an office, the new lease in milliseconds (negative if the node is terminated rather than killed).
     pub(crate) amount: i64,
     /// When it begins, in milliseconds since the start of the run.
     pub(crate) begin: u64,

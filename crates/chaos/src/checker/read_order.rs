@@ -1,5 +1,5 @@
-//! Reads never go backward: if a node's answer was current, then whoever asks any node after that gets an answer that is
-//! as new or newer. (Linearizability of reads, as far as reads alone show it. [`super::reads`] compares reads with what
+//! Reads never go backward: if a node's answer was current, then whoever asks any node after that gets an answer as new
+//! or newer. (Linearizability of reads, as far as reads alone show it. [`super::reads`] compares reads with what
 //! holders were told.)
 
 use std::collections::BTreeMap;

@@ -86,8 +86,8 @@ fn answers<'a>(events: &'a [Event], window: &Phase, about: &str) -> Vec<Answer<'
     events.iter().filter_map(within).collect()
 }
 
-/// Fails unless every node names the right holder, and its client knows that it holds the office. The holder must be the
-/// best candidate, unless `is_free` says that this one need not be.
+/// Fails unless every node names the right holder, and its client knows that it holds the office. The holder must be
+/// the best candidate, unless `is_free` says that this one need not be.
 fn check_office(
     scenario: &Scenario,
     office: &ScenarioOffice,

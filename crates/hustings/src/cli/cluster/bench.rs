@@ -1,5 +1,5 @@
-//! `hustings bench failover`, `hustings bench idle` and `hustings bench offices`: measurements of real processes on this
-//! host.
+//! `hustings bench failover`, `hustings bench idle` and `hustings bench offices`: measurements of real processes on
+//! this host.
 
 mod offices;
 
