@@ -180,6 +180,8 @@ impl Core {
         }
         let (coordinator, mut known) = parts.coordinator();
         has_more |= coordinator.evaluate(&mut known, &mut context);
+        // What was submitted must leave in this turn.
+        has_more |= parts.arbiter.process(&mut context);
         has_more || !self.out.to_self.is_empty()
     }
 

@@ -80,6 +80,23 @@ fn a_resumed_arbiter_leader_does_not_show_a_former_holder_as_current() {
 }
 
 #[test]
+fn a_killed_holder_of_an_exclusive_office_is_replaced_when_its_lease_ends() {
+    for seed in 0..20 {
+        let mut cluster = SimCluster::new(3, seed, Options { jitter: false, preempt: false, ..Options::default() });
+        cluster.run_ms(3_000 + 7 * seed);
+        let (before, killed_at) = (cluster.leases.highest_token("job"), cluster.now);
+        cluster.kill(2);
+        while cluster.leases.highest_token("job") == before {
+            assert!(cluster.now < killed_at + 2_000 * cluster::MS, "seed {seed}: the office is not granted again");
+            cluster.run_ms(1);
+        }
+        let took = (cluster.now - killed_at) / cluster::MS;
+        // The lease and the drift, counted from the holder's last answer.
+        assert!(took <= 310, "seed {seed}: it took {took} ms");
+    }
+}
+
+#[test]
 fn a_frozen_holder_that_also_led_the_arbiter_is_replaced_when_its_lease_ends() {
     for seed in 0..20 {
         let mut cluster = SimCluster::new(3, seed, Options { jitter: false, preempt: false, ..Options::default() });
