@@ -1,7 +1,7 @@
 //! Benchmarks of the engine against hand-written loops, which run alternately in the same process.
 //!
-//! The engine is compiled here for the workloads, without measuring bytes and load. It is a crate of its own, so that the
-//! engine is optimised for speed, and that it is not compiled again when a command changes.
+//! The engine is compiled here for the workloads, without measuring bytes and load. It is a crate of its own, so that
+//! the engine is optimised for speed and is not compiled again when a command changes.
 //!
 //! Both allocate and touch their buffers before the clock starts. One thread is measured in CPU time, which other
 //! processes hardly affect. Several threads are measured in wall time and compared with one thread in wall time.

@@ -1,4 +1,5 @@
-//! The catalogue of a program, with algorithms of its own. Not unit tests: for those the engines would be compiled twice.
+//! The catalogue of a program, with algorithms of its own. These are not unit tests, for which all engines would be
+//! compiled once more.
 
 use hustings_algorithms::catalogue::{ENTRIES, NameTaken};
 use hustings_algorithms::ring::ChangRoberts;

@@ -179,8 +179,8 @@ pub(crate) fn described<P: Params>(params: &P) -> BTreeMap<String, String> {
     P::DESCRIPTIONS.iter().filter_map(|parameter| value(parameter.name)).collect()
 }
 
-/// The algorithm's protocol with the ranks that the scenario needs ([`ScenarioRank`]). Meant for other drivers, such as a
-/// checker.
+/// The algorithm's protocol with the ranks that the scenario needs ([`ScenarioRank`]). Meant for other drivers, such as
+/// a checker.
 pub fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>) {
     let ranks = scenario_ranks(scenario);
     let (protocol, ranks) = DynProtocol::new(A::protocol(params, &setting(scenario, &ranks)), &ranks);
