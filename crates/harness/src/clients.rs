@@ -163,9 +163,7 @@ fn forward(connection: &mut Client, node: usize, client: usize, notices: &Sender
                 lease = Some((held.token, held.lease));
                 send(NoticeKind::Held(held.token, held.deadline))
             }
-            Reply::Renewed { from } => {
-                lease.is_none_or(|(token, length)| send(NoticeKind::Held(token, from + length)))
-            }
+            Reply::Renewed { from } => lease.is_none_or(|(token, length)| send(NoticeKind::Held(token, from + length))),
             Reply::Lost { token, .. } => {
                 lease = None;
                 send(NoticeKind::Lost(token))

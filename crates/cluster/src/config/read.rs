@@ -126,7 +126,8 @@ fn config(file: Document, folder: &Path, algorithms: Option<&Algorithms>) -> Res
     for (index, office) in file.offices.into_iter().enumerate() {
         let place = format!("office {}", index + 1);
         let name = name(&format!("{place}: name"), &office.name)?;
-        let given = PolicyDocument { mode: office.mode, preempt: office.preempt, lease: office.lease, stop: office.stop };
+        let given =
+            PolicyDocument { mode: office.mode, preempt: office.preempt, lease: office.lease, stop: office.stop };
         offices.push((name, policy(&place, &given, default_policy, &timing)?));
     }
     unique("office: name", offices.iter().map(|(name, _)| name.as_str()))?;
@@ -270,12 +271,7 @@ pub(super) fn timing(given: &TimingDocument) -> Result<Timing, ConfigError> {
     })
 }
 
-fn policy(
-    place: &str,
-    given: &PolicyDocument,
-    default: Policy,
-    timing: &Timing,
-) -> Result<Policy, ConfigError> {
+fn policy(place: &str, given: &PolicyDocument, default: Policy, timing: &Timing) -> Result<Policy, ConfigError> {
     let preempt = match &given.preempt {
         None => default.preempt,
         Some(PreemptDocument::Never) => Preempt::Never,

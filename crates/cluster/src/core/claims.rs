@@ -104,8 +104,12 @@ impl Claims {
     fn repeat(&mut self, coordinator: Id, context: &mut Context<'_>) {
         self.repeat_at = context.now + REPEAT_INTERVAL;
         let after = self.repeated.take().map_or(Bound::Unbounded, Bound::Excluded);
-        let piece: Vec<Claim> =
-            self.claimed.range::<OfficeName, _>((after, Bound::Unbounded)).take(MAX_LIST_LEN).map(|(_, claim)| claim.clone()).collect();
+        let piece: Vec<Claim> = self
+            .claimed
+            .range::<OfficeName, _>((after, Bound::Unbounded))
+            .take(MAX_LIST_LEN)
+            .map(|(_, claim)| claim.clone())
+            .collect();
         self.repeated = piece.last().map(|claim| claim.office.clone());
         if !piece.is_empty() {
             send_piece(coordinator, false, piece, Vec::new(), context);

@@ -287,9 +287,7 @@ impl Table {
 
     /// Makes room for a new office, and returns whether there is any. There is always room for `leader`.
     fn make_room(&mut self, office: &str) -> bool {
-        office == LEADER
-            || self.offices.count_without_leader() < MAX_OFFICES
-            || self.offices.forget_oldest_vacant()
+        office == LEADER || self.offices.count_without_leader() < MAX_OFFICES || self.offices.forget_oldest_vacant()
     }
 
     /// Adds a member, or replaces its description.
@@ -306,8 +304,7 @@ impl Table {
             return Vec::new();
         }
         let removes = |single: &&ConfChangeSingle| single.get_change_type() == ConfChangeType::RemoveNode;
-        let removed: Vec<Id> =
-            change.get_changes().iter().filter(removes).map(|single| Id(single.node_id)).collect();
+        let removed: Vec<Id> = change.get_changes().iter().filter(removes).map(|single| Id(single.node_id)).collect();
         removed.iter().for_each(|id| _ = self.members.remove(id));
         removed
     }

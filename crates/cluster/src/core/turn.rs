@@ -282,10 +282,10 @@ impl Core {
         }
         let table = self.arbiter.table();
         self.liveness.handle_members(table);
-        let members = table.members.values().map(|known| Member {
-            address: self.settings.address(&known.member).to_string(),
-            ..known.member.clone()
-        });
+        let members = table
+            .members
+            .values()
+            .map(|known| Member { address: self.settings.address(&known.member).to_string(), ..known.member.clone() });
         let members: Vec<Member> = members.collect();
         let is_member = table.members.contains_key(&self.settings.own);
         let (parts, mut context) = self.split();
@@ -393,10 +393,8 @@ impl Core {
             let Some(office) = progress.results.pop_first() else { return false };
             let elected = elections.elected(&office);
             if arbiter.kind() == ArbiterKind::None {
-                let leader = elected.map(|id| Holder {
-                    id,
-                    incarnation: context.liveness.incarnation_of(id).unwrap_or(0),
-                });
+                let leader =
+                    elected.map(|id| Holder { id, incarnation: context.liveness.incarnation_of(id).unwrap_or(0) });
                 // The client has stopped, and another client of this node may want the office.
                 let is_regrant = leader == Some(own) && local_leases.has_stopped(&office);
                 arbiter.handle_elected(Elected { office: &office, leader, is_regrant }, &mut context);
@@ -618,4 +616,3 @@ impl Core {
         self.arbiter.table().offices.stored_name(office).cloned().unwrap_or_else(|| office.into())
     }
 }
-

@@ -3,7 +3,9 @@
 use hustings_protocol::Id;
 use raft::eraftpb::{self, EntryType, MessageType};
 
-use super::{Candidacy, Claim, Claims, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message, RaftMessage};
+use super::{
+    Candidacy, Claim, Claims, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message, RaftMessage,
+};
 use crate::api::{ChangeReason, Request, RequestError};
 use crate::config::{Mode, Preempt};
 use crate::core::table::OfficeName;

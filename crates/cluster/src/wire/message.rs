@@ -317,8 +317,7 @@ mod tests {
             let lists = [(vec!["leader".into(), office.clone()], vec![]), (vec![], vec![office.clone()])];
             let candidacies = lists.map(|(added, removed)| {
                 let (incarnation, store_id, digest, version, base) = (1, 1, 0, 1, None);
-                let candidacy =
-                    Candidacy { incarnation, store_id, health: 100, digest, version, base, added, removed };
+                let candidacy = Candidacy { incarnation, store_id, health: 100, digest, version, base, added, removed };
                 Message::Candidacy(candidacy)
             });
             let messages = vec![

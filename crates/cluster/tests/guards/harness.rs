@@ -85,7 +85,8 @@ impl TestCluster {
     /// Starts nodes with these disks, connected with each other.
     pub(crate) fn with_disks(nodes: Vec<(Config, RaftStorage)>) -> Self {
         let now = Timestamp(1_000_000_000);
-        let mut cluster = TestCluster { now, nodes: BTreeMap::new(), isolated: BTreeSet::new(), stopped: BTreeSet::new() };
+        let mut cluster =
+            TestCluster { now, nodes: BTreeMap::new(), isolated: BTreeSet::new(), stopped: BTreeSet::new() };
         for (config, storage) in nodes {
             let node = config.node.0;
             let (incarnation, store_id, disabled_rules) = (incarnation(node), 70 + node, DisabledRules::default());
@@ -129,7 +130,8 @@ impl TestCluster {
 
     /// The connections of nodes that have stopped end.
     fn end_stopped(&mut self) {
-        let has_stopped = |(id, node): (&u64, &Node)| (node.exit.is_some() && !self.stopped.contains(id)).then_some(*id);
+        let has_stopped =
+            |(id, node): (&u64, &Node)| (node.exit.is_some() && !self.stopped.contains(id)).then_some(*id);
         let ended: Vec<u64> = self.nodes.iter().filter_map(has_stopped).collect();
         self.stopped.extend(&ended);
         let running: Vec<u64> = self.nodes.keys().copied().filter(|id| !self.stopped.contains(id)).collect();

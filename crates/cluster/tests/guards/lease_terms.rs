@@ -64,7 +64,8 @@ fn a_client_is_told_to_stop_in_time_and_keeps_the_office_until_the_deadline() {
     let (told, lost) = isolated(&mut cluster, "slow", 1_200);
     let (told, lost) = (told.expect("it is told to stop"), lost.expect("it loses the office"));
     assert!((395..=405).contains(&(lost - told)), "told at {told} ms, lost at {lost} ms");
-    let released = |(_, message): &(_, Message)| matches!(message, Message::SteppedDown { office, .. } if &**office == "slow");
+    let released =
+        |(_, message): &(_, Message)| matches!(message, Message::SteppedDown { office, .. } if &**office == "slow");
     assert!(!cluster.node(3).sent.iter().any(released), "nobody could be told");
 }
 

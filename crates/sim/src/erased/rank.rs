@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Protocols that run through [`super::DynProtocol`] are compiled for this rank only, instead of once for each of the
 /// four. On the wire, in traces and in the count of bytes it is exactly the [`Id`] or the [`Ranked`] that it stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ScenarioRank {
+pub(crate) struct ScenarioRank {
     /// Compared first. All ranks of one election have a value, or none has.
     pub value: Option<Value>,
     /// Breaks ties.

@@ -151,7 +151,10 @@ fn reads_every_key() {
     };
     assert_eq!(config.timing, timing);
     assert_eq!(config.policy("cron"), Policy { mode: Mode::Exclusive, preempt: Preempt::Better, ..Policy::default() });
-    assert_eq!(config.policy("mail"), Policy { mode: Mode::Fenced, preempt: Preempt::BetterAfter(ms(30_000)), ..Policy::default() });
+    assert_eq!(
+        config.policy("mail"),
+        Policy { mode: Mode::Fenced, preempt: Preempt::BetterAfter(ms(30_000)), ..Policy::default() }
+    );
     assert_eq!(config.policy("else"), Policy { mode: Mode::Fenced, preempt: Preempt::Never, ..Policy::default() });
     let health = config.health.expect("the example has one");
     assert_eq!(health.probe, Probe::Command(vec!["/usr/bin/check".to_string(), "-q".to_string()]));

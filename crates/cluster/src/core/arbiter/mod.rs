@@ -22,9 +22,9 @@ pub(super) mod raft;
 
 use hustings_protocol::Id;
 
+use super::Exit;
 use super::context::Context;
 use super::table::{Command, Holder, OfficeName, Table};
-use super::Exit;
 use crate::api::RequestError;
 use crate::clock::Timestamp;
 use crate::config::ArbiterKind;

@@ -90,7 +90,8 @@ impl Coordinator {
     /// Marks every office that is held, claimed or wanted.
     pub(super) fn mark_everything(&mut self, known: &Known<'_>) {
         let table = known.arbiter.table();
-        self.marked.extend(table.offices.iter().filter(|(_, office)| office.holder.is_some()).map(|(name, _)| name.clone()));
+        self.marked
+            .extend(table.offices.iter().filter(|(_, office)| office.holder.is_some()).map(|(name, _)| name.clone()));
         self.marked.extend(self.claims.keys().cloned());
         for id in table.members.keys() {
             self.marked.extend(known.candidates.offices_of(*id).cloned());
@@ -242,7 +243,8 @@ impl Coordinator {
         self.refusals.retain(|_, until| *until > now);
         let is_refusing = |id: &Id| self.refusals.contains_key(&(office.clone(), *id));
         let available = |id: &Id| is_available(*id, office, known, context) && !is_refusing(id);
-        let best = context.liveness.view().iter().copied().filter(available).max_by_key(|id| context.liveness.rank(*id));
+        let best =
+            context.liveness.view().iter().copied().filter(available).max_by_key(|id| context.liveness.rank(*id));
         let Some(id) = best else {
             self.unclaimed_since.remove(office);
             return None;
@@ -315,9 +317,8 @@ impl Coordinator {
             return false;
         }
         let peer = context.liveness.peer(claimant);
-        let settled_at = peer.map_or(context.settings.started + base, |peer| {
-            peer.since + peer.settle_time(base, context.now)
-        });
+        let settled_at =
+            peer.map_or(context.settings.started + base, |peer| peer.since + peer.settle_time(base, context.now));
         self.schedule(office, settled_at, context.now);
         settled_at <= context.now
     }
@@ -381,13 +382,7 @@ impl Coordinator {
     /// Whether an office that seems to be vacant may be granted. After a recovery from one member's disk, an exclusive
     /// one may have been granted in an entry that is lost, to a holder that does not know that. So every lease runs its
     /// full length first.
-    fn may_grant_vacant(
-        &mut self,
-        office: &OfficeName,
-        mode: Mode,
-        known: &Known<'_>,
-        context: &Context<'_>,
-    ) -> bool {
+    fn may_grant_vacant(&mut self, office: &OfficeName, mode: Mode, known: &Known<'_>, context: &Context<'_>) -> bool {
         let table = known.arbiter.table();
         if !table.recovered || mode == Mode::Fenced {
             return true;

@@ -266,9 +266,10 @@ impl LocalLeases {
 
     /// Reports again what this node gave up and the table still shows.
     pub(super) fn report_again(&mut self, known: &Known<'_>, context: &mut Context<'_>) {
-        let stopped = self.stopped.iter().filter_map(|office| {
-            self.leases.get(office).map(|lease| (office, lease.token, ChangeReason::Resigned))
-        });
+        let stopped = self
+            .stopped
+            .iter()
+            .filter_map(|office| self.leases.get(office).map(|lease| (office, lease.token, ChangeReason::Resigned)));
         let relinquished = self.relinquished.iter().map(|(office, token)| (office, *token, ChangeReason::Expired));
         for (office, token, cause) in stopped.chain(relinquished).take(MAX_REPORTS) {
             report_stopped(office, token, cause, known, context);
@@ -488,13 +489,7 @@ fn decrement(counts: &mut BTreeMap<ClientId, usize>, client: Option<ClientId>) {
     }
 }
 
-fn report_stopped(
-    office: &OfficeName,
-    token: u64,
-    cause: ChangeReason,
-    known: &Known<'_>,
-    context: &mut Context<'_>,
-) {
+fn report_stopped(office: &OfficeName, token: u64, cause: ChangeReason, known: &Known<'_>, context: &mut Context<'_>) {
     if let Some(coordinator) = known.coordinator {
         context.send(coordinator, Message::SteppedDown { office: office.clone(), token, cause });
     }

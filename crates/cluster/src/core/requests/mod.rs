@@ -130,12 +130,7 @@ impl Requests {
     }
 
     /// The outcome of a forwarded request arrived.
-    pub(super) fn handle_response(
-        &mut self,
-        number: u64,
-        result: Result<(), RequestError>,
-        context: &mut Context<'_>,
-    ) {
+    pub(super) fn handle_response(&mut self, number: u64, result: Result<(), RequestError>, context: &mut Context<'_>) {
         if let Err(refusal) = &result
             && refusal.code == errors::MOVED
             && let Some(pending) = self.pending.get_mut(&number)

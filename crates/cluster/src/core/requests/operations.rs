@@ -2,8 +2,8 @@
 
 use hustings_protocol::Id;
 
-use super::errors::{self, refusal};
 use super::Requester;
+use super::errors::{self, refusal};
 use crate::api::{Request, RequestError};
 use crate::config::MAX_MEMBERS;
 use crate::core::context::Context;

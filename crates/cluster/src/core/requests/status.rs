@@ -25,12 +25,7 @@ pub(super) fn is_current(office: &str, record: &Office, known: &Known<'_>, conte
 }
 
 /// The status of an office. It is shown as current only if a read has confirmed it.
-pub(super) fn office_status(
-    name: &str,
-    is_confirmed: bool,
-    known: &Known<'_>,
-    context: &Context<'_>,
-) -> OfficeStatus {
+pub(super) fn office_status(name: &str, is_confirmed: bool, known: &Known<'_>, context: &Context<'_>) -> OfficeStatus {
     let table = known.arbiter.table();
     let record = table.offices.get(name);
     let holder = record.and_then(|record| record.holder);

@@ -70,8 +70,7 @@ impl LeaseRounds {
     /// latest time from which a lease that an earlier leader confirmed may count.
     pub(super) fn reset(&mut self, term_start: u64, earlier_leases: Timestamp, now: Timestamp) {
         let round = self.round;
-        *self =
-            LeaseRounds { round, leader_since: now, earlier_leases, term_start, ..LeaseRounds::default() };
+        *self = LeaseRounds { round, leader_since: now, earlier_leases, term_start, ..LeaseRounds::default() };
     }
 
     pub(super) fn leader_since(&self) -> Timestamp {
@@ -114,13 +113,7 @@ impl LeaseRounds {
     }
 
     /// A member answered a round.
-    pub(super) fn handle_answer(
-        &mut self,
-        from: Holder,
-        number: u64,
-        heartbeat: FollowerHeartbeat,
-        now: Timestamp,
-    ) {
+    pub(super) fn handle_answer(&mut self, from: Holder, number: u64, heartbeat: FollowerHeartbeat, now: Timestamp) {
         let (round, term_start) = (self.round, self.term_start);
         let follower = self.followers.entry(from.id).or_default();
         if follower.incarnation != from.incarnation {

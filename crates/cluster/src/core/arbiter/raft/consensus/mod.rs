@@ -91,7 +91,8 @@ impl Consensus {
         campaign: Campaign,
         skips_durability: bool,
     ) -> Result<Self, raft::Error> {
-        let snapshot_index = storage.latest_snapshot().get_metadata().index.max(storage.first_index()?.saturating_sub(1));
+        let snapshot_index =
+            storage.latest_snapshot().get_metadata().index.max(storage.first_index()?.saturating_sub(1));
         let conf = storage.initial_state()?.conf_state;
         let config = Config {
             id: own.0,
