@@ -1,5 +1,5 @@
-//! What starts nodes or prepares them, in one program. It is apart from the other commands, whose tests keep the processor
-//! busy.
+//! What starts nodes or prepares them, in one program. It is apart from the other commands, whose tests keep the
+//! processor busy.
 
 mod common;
 mod loopback;

@@ -84,8 +84,8 @@ impl Context<'_> {
         }
     }
 
-    /// Sends a heartbeat to a member. If the connection has been quiet, it is also sent through a relay: perhaps only one
-    /// link is cut.
+    /// Sends a heartbeat to a member. If the connection has been quiet, it is also sent through a relay: perhaps only
+    /// one link is cut.
     pub(super) fn send_heartbeat(&mut self, to: Id, heartbeat: Message, is_relayed_if_quiet: bool) {
         if is_relayed_if_quiet && self.liveness.is_link_quiet(to, self.settings.timing.heartbeat, self.now) {
             self.send_relayed(to, &heartbeat);

@@ -18,13 +18,14 @@
 //! - [`local_leases`]: what this node holds, and for which client.
 //! - [`requests`]: what clients and operators ask for, and what they are shown.
 //!
-//! [`table`] is the state that the arbiter replicates; [`settings`] is what never changes; [`context`] is what a part may
-//! read and send while it handles an input.
+//! [`table`] is the state that the arbiter replicates; [`settings`] is what never changes; [`context`] is what a part
+//! may read and send while it handles an input.
 
 pub mod arbiter;
 mod claims;
 pub mod context;
 mod coordinator;
+mod dispatch;
 mod elections;
 pub mod liveness;
 mod local_leases;

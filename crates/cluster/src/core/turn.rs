@@ -11,8 +11,8 @@
 //! 6. *Liveness* → elections: the view. *Elections* → claims (or, without an arbiter, → arbiter): who is elected.
 //! 7. *Claims* → coordinator, by a message. *Coordinator* → arbiter: changes to decide.
 //!
-//! At the end, requests are answered from a state in which all parts agree, and the next timeout is determined. The work
-//! of a turn is bounded: what is left over continues at once in the next turn, after other events.
+//! At the end, requests are answered from a state in which all parts agree, and the next timeout is determined. The
+//! work of a turn is bounded: what is left over continues at once in the next turn, after other events.
 
 use hustings_protocol::Id;
 
@@ -23,10 +23,9 @@ use super::coordinator::{self, Coordinator};
 use super::elections::Elections;
 use super::liveness::LivenessEvent;
 use super::local_leases::{self, LocalLeases};
-use super::requests::{self, Requester, Requests, handle_forwarded};
+use super::requests::{self, Requests};
 use super::table::{Holder, OfficeName};
-use super::{ClientId, Core, Exit, Output};
-use crate::api::{Reply, Request};
+use super::{Core, Exit, Output};
 use crate::clock::Timestamp;
 use crate::config::ArbiterKind;
 use crate::member::{Member, Role};
@@ -83,17 +82,17 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn coordinator(&mut self) -> (&mut Coordinator, coordinator::Known<'_>) {
+    pub(super) fn coordinator(&mut self) -> (&mut Coordinator, coordinator::Known<'_>) {
         let known = coordinator::Known { arbiter: &mut *self.arbiter, candidates: self.elections.candidates() };
         (&mut *self.coordinator, known)
     }
 
-    fn requests(&mut self) -> (&mut Requests, requests::Known<'_>) {
+    pub(super) fn requests(&mut self) -> (&mut Requests, requests::Known<'_>) {
         let known = requests::Known { arbiter: &mut *self.arbiter, local_leases: &*self.local_leases };
         (&mut *self.requests, known)
     }
 
-    fn local_leases(&mut self) -> (&mut LocalLeases, local_leases::Known<'_>) {
+    pub(super) fn local_leases(&mut self) -> (&mut LocalLeases, local_leases::Known<'_>) {
         (&mut *self.local_leases, local_leases::Known::of(&*self.arbiter))
     }
 }
@@ -185,7 +184,7 @@ impl Core {
         has_more || !self.out.to_self.is_empty()
     }
 
-    fn pass_liveness_events(&mut self) -> bool {
+    pub(super) fn pass_liveness_events(&mut self) -> bool {
         let mut has_events = false;
         while let Some(event) = self.liveness.poll_event() {
             has_events = true;
@@ -477,142 +476,5 @@ impl Core {
         let (requests, known) = parts.requests();
         let times = times.into_iter().chain([requests.poll_timeout(&known, &context)]);
         self.next_timeout = times.min().unwrap_or(Timestamp::NEVER);
-    }
-}
-
-/// Inputs from peers and clients, on their way to the parts.
-impl Core {
-    pub(super) fn dispatch(&mut self, from: Id, message: Message) {
-        if let Message::Relay { from: origin, incarnation, to, bytes } = message {
-            self.liveness.record_contact(from, false, true, self.now);
-            if to != self.settings.own {
-                if self.liveness.is_connected(to) && origin != to {
-                    let relayed = Message::Relay { from: origin, incarnation, to, bytes };
-                    self.out.push(Output::Send(to, relayed));
-                }
-            } else if let Ok(message) = Message::decode(&bytes)
-                && !matches!(message, Message::Relay { .. })
-                && self.liveness.peer(origin).is_some_and(|peer| peer.incarnation == incarnation)
-            {
-                self.out.relayed_by = Some(from);
-                self.dispatch(origin, message);
-                self.out.relayed_by = None;
-            }
-            return;
-        }
-        if self.liveness.is_known(from) {
-            let is_direct = self.out.relayed_by.is_none();
-            self.liveness.record_contact(from, matches!(message, Message::Heartbeat(_)), is_direct, self.now);
-            self.pass_liveness_events();
-            self.dispatch_to_part(from, message);
-        }
-    }
-
-    fn dispatch_to_part(&mut self, from: Id, message: Message) {
-        match message {
-            Message::View(view) => return self.liveness.handle_view(from, self.arbiter.epoch(), view),
-            Message::Leave => return self.liveness.handle_leave(from, self.now),
-            Message::PeerDown(id) => {
-                self.liveness.handle_down_report(from, id, self.now);
-                let (mut parts, _) = self.split();
-                let (coordinator, known) = parts.coordinator();
-                return coordinator.handle_member_change(id, &known);
-            }
-            Message::Candidacy(ref candidacy) => {
-                let (store_id, health, digest) = (candidacy.store_id, candidacy.health, candidacy.digest);
-                self.liveness.handle_announcement(from, store_id, health, digest);
-            }
-            _ => {}
-        }
-        let (mut parts, mut context) = self.split();
-        match message {
-            Message::Candidacy(candidacy) => parts.elections.handle_candidacy(from, candidacy, &mut context),
-            Message::CandidacyRequest => parts.elections.send_candidacy(from, &mut context),
-            Message::CandidacyVersions(versions) => parts.elections.handle_versions(from, &versions, &mut context),
-            Message::Election { key, bytes } => parts.elections.handle_message(from, key, &bytes, &mut context),
-            Message::Claims(claims) => {
-                if parts.arbiter.coordinator() == Some(context.own()) {
-                    parts.coordinator.handle_claims(from, claims);
-                }
-            }
-            Message::StepDown { office, token, cause } => {
-                let (local_leases, known) = parts.local_leases();
-                local_leases.step_down(&office, token, cause, &known, &mut context);
-            }
-            Message::SteppedDown { office, token, cause } => {
-                let (coordinator, mut known) = parts.coordinator();
-                coordinator.handle_stepped_down(from, &office, token, cause, &mut known, &mut context);
-            }
-            Message::PauseCampaign { office } => parts.local_leases.pause_campaign(&office, context.now),
-            Message::ReadinessRequest { office } => {
-                let is_candidate = parts.elections.candidates().contains(context.own(), &office);
-                let is_ready = is_candidate && parts.arbiter.is_disk_ok();
-                context.send(from, Message::ReadinessResponse { office, is_ready });
-            }
-            Message::ReadinessResponse { office, is_ready } => {
-                let (coordinator, known) = parts.coordinator();
-                coordinator.handle_readiness(from, &office, is_ready, &known, &mut context);
-            }
-            Message::ForwardedRequest(forwarded) => {
-                if let Ok(request) = forwarded.parse() {
-                    let requester = Requester { node: from, number: forwarded.number };
-                    let (coordinator, mut known) = parts.coordinator();
-                    handle_forwarded(requester, &request, coordinator, &mut known, &mut context);
-                }
-            }
-            Message::ForwardedResponse { number, result } => {
-                parts.requests.handle_response(number, result, &mut context);
-            }
-            message => {
-                let is_round = matches!(&message, Message::Heartbeat(heartbeat) if heartbeat.leader.is_some());
-                parts.arbiter.handle_message(from, message, &mut context);
-                if is_round {
-                    // What this node gave up is reported again with the answer.
-                    let (local_leases, known) = parts.local_leases();
-                    local_leases.report_again(&known, &mut context);
-                }
-            }
-        }
-    }
-
-    pub(super) fn dispatch_request(&mut self, client: ClientId, request: Request) {
-        let (mut parts, mut context) = self.split();
-        match request {
-            Request::Campaign { office, mode } => {
-                let (_, known) = parts.requests();
-                let reply = match requests::check_campaign(client, &office, mode, &known, &context) {
-                    Ok(()) => Reply::Done,
-                    Err(refusal) => Reply::Error(refusal),
-                };
-                let is_accepted = reply == Reply::Done;
-                context.reply(client, reply);
-                if is_accepted {
-                    let office = self.name(&office);
-                    let (parts, mut context) = self.split();
-                    parts.local_leases.campaign(client, &office, mode, &mut context);
-                }
-            }
-            Request::Withdraw { office } => {
-                let office = OfficeName::from(office);
-                let (local_leases, known) = parts.local_leases();
-                local_leases.withdraw(client, &office, true, &known, &mut context);
-                context.reply(client, Reply::Done);
-            }
-            Request::Stopped { office, token } => {
-                let office = OfficeName::from(office);
-                let (local_leases, known) = parts.local_leases();
-                local_leases.handle_client_stopped(client, &office, token, &known, &mut context);
-                context.reply(client, Reply::Done);
-            }
-            request => {
-                let (requests, mut known) = parts.requests();
-                requests.handle_request(client, request, &mut known, &mut context);
-            }
-        }
-    }
-
-    /// An office's name that shares its memory with the table's.
-    fn name(&self, office: &str) -> OfficeName {
-        self.arbiter.table().offices.stored_name(office).cloned().unwrap_or_else(|| office.into())
     }
 }

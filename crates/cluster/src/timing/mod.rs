@@ -85,8 +85,8 @@ mod microseconds {
 }
 
 impl LeaseTerms {
-    /// The terms, limited to what [`Timing::check`] allows. Members of other configurations must not be able to block an
-    /// office forever.
+    /// The terms, limited to what [`Timing::check`] allows. Members of other configurations must not be able to block
+    /// an office forever.
     pub(crate) fn bounded(self) -> Self {
         LeaseTerms { lease: self.lease.min(MAX_LEASE), stop: self.stop.min(self.lease).min(MAX_LEASE) }
     }

@@ -9,8 +9,8 @@ use crate::config::{Mode, Preempt, office_name};
 use crate::core::table::OfficeName;
 use crate::timing::LeaseTerms;
 
-/// The maximum length of a list in a message. It exceeds the number of members of a cluster. Longer lists of offices are
-/// sent in several messages.
+/// The maximum length of a list in a message. It exceeds the number of members of a cluster. Longer lists of offices
+/// are sent in several messages.
 pub(crate) const MAX_LIST_LEN: usize = 512;
 
 /// A message from one node to another.

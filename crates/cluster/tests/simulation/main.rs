@@ -112,7 +112,8 @@ fn a_frozen_holder_that_also_led_the_arbiter_is_replaced_when_its_lease_ends() {
             cluster.run_ms(1);
         }
         let took = (cluster.now - frozen_at) / cluster::MS;
-        // The lease, twice the drift, and a heartbeat; not the lease counted again from the election of the next leader.
+        // The lease, twice the drift, and a heartbeat; not the lease counted again from the election of the next
+        // leader.
         assert!(took <= 365, "seed {seed}: it took {took} ms");
     }
 }

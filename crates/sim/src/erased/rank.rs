@@ -11,7 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// scenario has.
 ///
 /// Protocols that run through [`super::DynProtocol`] are compiled for this rank only, instead of once for each of the
-/// four. On the wire, in traces and in the count of bytes it is exactly the [`Id`] or the [`Ranked`] that it stands for.
+/// four. On the wire, in traces and in the count of bytes it is exactly the [`Id`] or the [`Ranked`] that it stands
+/// for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ScenarioRank {
     /// Compared first. All ranks of one election have a value, or none has.

@@ -10,8 +10,8 @@
 //! 2. **Leases**: [`Arbiter::confirmed_at`] is the time, on this node's clock, from which this node's leases count. To
 //!    the coordinator, [`Arbiter::lease_start`] is the latest time from which another holder may count its lease.
 //! 3. **The coordinator**: the one member that announces who is up, evaluates claims and decides handovers
-//!    ([`Coordinator`](super::coordinator::Coordinator)). With Raft it is the leader of the log; an external store has a
-//!    reserved office for it. Two members may believe that they coordinate. Compare-and-set keeps that safe.
+//!    ([`Coordinator`](super::coordinator::Coordinator)). With Raft it is the leader of the log; an external store has
+//!    a reserved office for it. Two members may believe that they coordinate. Compare-and-set keeps that safe.
 //! 4. **Linearizable reads**: [`Arbiter::read`] is answered when the table contains everything that was decided before.
 //!
 //! Nothing above the arbiter knows which one it is. To add one, implement the trait, and choose it in

@@ -2,8 +2,8 @@
 //!
 //! Inputs are connections, messages and the time; outputs are [`LivenessEvent`]s. While the cluster has a coordinator,
 //! only the coordinator and each of the others exchange heartbeats, and the coordinator announces the view, so that all
-//! members elect among the same candidates. Otherwise every member exchanges heartbeats with all others and uses its own
-//! view.
+//! members elect among the same candidates. Otherwise every member exchanges heartbeats with all others and uses its
+//! own view.
 
 mod detector;
 mod peer;
@@ -314,7 +314,8 @@ impl Liveness {
     }
 }
 
-/// Whether two members exchange heartbeats. While there is a coordinator, only the coordinator and each of the others do.
+/// Whether two members exchange heartbeats. While there is a coordinator, only the coordinator and each of the others
+/// do.
 fn exchanges_heartbeats(own: Id, other: Id, coordinator: Option<Id>) -> bool {
     coordinator.is_none_or(|coordinator| coordinator == other || coordinator == own)
 }

@@ -1,4 +1,5 @@
-//! Requests of clients and operators. Some are answered by the node itself; the others are forwarded to the coordinator.
+//! Requests of clients and operators. Some are answered by the node itself; the others are forwarded to the
+//! coordinator.
 
 pub(super) mod errors;
 mod operations;

@@ -10,14 +10,14 @@
 //! not know yet that it lost an office must not be told that it may go on.
 //!
 //! Why this is safe: let an answer that a holder sent at time *s* be confirmed by a leader. Then each voter of a quorum
-//! *supported* that leader after *s*: it answered a round that began after the holder's answer had arrived, or it is the
-//! leader itself. A later leader is elected by a quorum, which shares a voter with the first one. That voter voted after
-//! it supported the old leader, because it supports no leader of an earlier term. Its vote carries the age of its last
-//! support, of whatever leader ([`RaftMessage::lease_age`](crate::wire::RaftMessage::lease_age)). So the time at which
-//! the vote arrived, less that age, is later than *s*. The new leader takes the latest such time among the votes that
-//! elected it, its own included, and lets every lease run its full length, plus a margin for clock drift, from there.
-//! A voter that does not know its last support, because it was restarted, counts from its start. Pre-votes say nothing:
-//! a voter may support the old leader after it granted one. The argument needs no bound on message delays.
+//! *supported* that leader after *s*: it answered a round that began after the holder's answer had arrived, or it is
+//! the leader itself. A later leader is elected by a quorum, which shares a voter with the first one. That voter voted
+//! after it supported the old leader, because it supports no leader of an earlier term. Its vote carries the age of its
+//! last support, of whatever leader ([`RaftMessage::lease_age`](crate::wire::RaftMessage::lease_age)). So the time at
+//! which the vote arrived, less that age, is later than *s*. The new leader takes the latest such time among the votes
+//! that elected it, its own included, and lets every lease run its full length, plus a margin for clock drift, from
+//! there. A voter that does not know its last support, because it was restarted, counts from its start. Pre-votes say
+//! nothing: a voter may support the old leader after it granted one. The argument needs no bound on message delays.
 
 use std::collections::{BTreeMap, VecDeque};
 

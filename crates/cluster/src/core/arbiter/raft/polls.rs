@@ -2,9 +2,9 @@
 //!
 //! A node's table may lag behind, and somebody else may hold the office by now. So the node asks the leader for the
 //! commit index. The leader may have been replaced without noticing, and therefore *polls* the voters: each voter that
-//! still follows it says so. If a quorum does, no other leader was elected before the poll began, so the leader's commit
-//! index at that time covers everything that was committed anywhere. When the node has applied the log up to that index,
-//! its reads are confirmed. The argument uses no clock, and no lease depends on it.
+//! still follows it says so. If a quorum does, no other leader was elected before the poll began, so the leader's
+//! commit index at that time covers everything that was committed anywhere. When the node has applied the log up to
+//! that index, its reads are confirmed. The argument uses no clock, and no lease depends on it.
 //!
 //! There is one poll at a time. Requests that arrive during a poll share the next one.
 
