@@ -249,6 +249,9 @@ fn replay(storage: &RaftStorage, founders: &[Member]) -> Result<Table, StartErro
 fn voter(table: &Table, id: Id) -> Result<Member, RecoverError> {
     let (name, why) = match table.member(id) {
         Some(member) if member.role == Role::Observer => (member.name.clone(), "is an observer, which does not vote"),
+        Some(member) if table.members.get(&id).is_some_and(|known| known.is_joining) => {
+            (member.name.clone(), "was still joining and does not vote yet")
+        }
         Some(member) => return Ok(member.clone()),
         None => (format!("#{id}"), "was removed from its cluster"),
     };

@@ -55,7 +55,8 @@ pub enum Request {
     Pause,
     /// Resumes elections.
     Resume,
-    /// Adds a member. Answered by [`Reply::Done`] once the change is committed.
+    /// Adds a member. Answered by [`Reply::Done`] once the change is committed. An elector or witness does not vote
+    /// before it runs and has caught up; until then, [`MemberStatus::joining`] is set.
     AddMember {
         /// The id in the member's certificate. It must be greater than every id that was ever used.
         id: u64,
@@ -72,6 +73,26 @@ pub enum Request {
     RemoveMember {
         /// The member's name.
         name: String,
+        /// Whether to remove it even if the remaining voters have no majority that is up.
+        #[serde(default)]
+        force: bool,
+    },
+    /// Changes a member's priority, role or address. Answered by [`Reply::Done`] once the change is committed.
+    SetMember {
+        /// The member's name.
+        name: String,
+        /// The new priority; unchanged if absent.
+        #[serde(default)]
+        priority: Option<u32>,
+        /// The new role; unchanged if absent. An observer that is to vote does so when it has caught up.
+        #[serde(default)]
+        role: Option<Role>,
+        /// The new address that peers connect to, `host:port`; unchanged if absent.
+        #[serde(default)]
+        address: Option<String>,
+        /// Whether to change the role even if the remaining voters have no majority that is up.
+        #[serde(default)]
+        force: bool,
     },
     /// Campaigns for an office until the program withdraws or its connection ends.
     ///
@@ -302,4 +323,7 @@ pub struct MemberStatus {
     pub health: u8,
     /// Whether the node considers the member alive.
     pub up: bool,
+    /// Whether the member is to become a voter but does not vote yet, because it has not caught up.
+    #[serde(default)]
+    pub joining: bool,
 }

@@ -12,7 +12,7 @@ use super::Core;
 use super::arbiter::Arbiter;
 use super::arbiter::none::NoArbiter;
 use super::arbiter::raft::RaftArbiter;
-use super::table::{Holder, Table, decode_entry};
+use super::table::{Holder, MemberEntry, Table, decode_entry};
 use crate::clock::Timestamp;
 use crate::config::{AlgorithmConfig, ArbiterKind, Config, Policy};
 use crate::faults::{DisabledRules, Rule};
@@ -67,7 +67,7 @@ pub(super) struct Limits {
 pub(super) struct Settings {
     pub(super) cluster: String,
     pub(super) own: Id,
-    pub(super) role: Role,
+    role: Role,
     pub(super) incarnation: u64,
     pub(super) store_id: u64,
     pub(super) timing: Timing,
@@ -79,8 +79,7 @@ pub(super) struct Settings {
     pub(super) started: Timestamp,
     /// A hash of what must be the same on all members.
     pub(super) digest: u64,
-    /// The addresses of members in this node's configuration. They take precedence over the table, which learns later
-    /// that a host has moved.
+    /// The addresses of members in this node's configuration.
     addresses: BTreeMap<Id, String>,
     pub(super) disabled_rules: DisabledRules,
 }
@@ -114,9 +113,16 @@ impl Settings {
         self.offices.get(office).copied().unwrap_or(self.default_policy)
     }
 
-    /// A member's address.
-    pub(super) fn address<'a>(&'a self, member: &'a Member) -> &'a str {
-        self.addresses.get(&member.id).unwrap_or(&member.address)
+    /// A member's address. This node's configuration takes precedence over the table, so that a cluster whose hosts have
+    /// all moved can start; unless the table says that the configured address is outdated.
+    pub(super) fn address<'a>(&'a self, known: &'a MemberEntry) -> &'a str {
+        let configured = self.addresses.get(&known.member.id);
+        configured.filter(|address| !known.former_addresses.contains(address)).unwrap_or(&known.member.address)
+    }
+
+    /// This node's role: the table's, or the configured one before the table names this node.
+    pub(super) fn own_role(&self, table: &Table) -> Role {
+        table.member(self.own).map_or(self.role, |member| member.role)
     }
 
     /// A lease with these terms, by the holder's clock.

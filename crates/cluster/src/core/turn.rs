@@ -281,10 +281,10 @@ impl Core {
         }
         let table = self.arbiter.table();
         self.liveness.handle_members(table);
-        let members = table
-            .members
-            .values()
-            .map(|known| Member { address: self.settings.address(&known.member).to_string(), ..known.member.clone() });
+        let members = table.members.values().map(|known| Member {
+            address: self.settings.address(known).to_string(),
+            ..known.member.clone()
+        });
         let members: Vec<Member> = members.collect();
         let is_member = table.members.contains_key(&self.settings.own);
         let (parts, mut context) = self.split();
@@ -341,7 +341,7 @@ impl Core {
         let (parts, mut context) = self.split();
         let Parts { elections, arbiter, local_leases, progress, .. } = parts;
         let settings = context.settings;
-        let is_eligible = settings.role == Role::Elector
+        let is_eligible = settings.own_role(arbiter.table()) == Role::Elector
             && progress.leave_by.is_none()
             && progress.health >= settings.health_threshold;
         let mut changed = local_leases.take_campaign_changes();

@@ -26,9 +26,9 @@ fn add(cluster: &mut TestCluster, client: u64, name: &str) {
 #[test]
 fn rejects_the_removal_of_the_last_voter() {
     let mut cluster = single_voter();
-    cluster.request(1, 1, Request::RemoveMember { name: "n1".to_string() });
+    cluster.request(1, 1, Request::RemoveMember { name: "n1".to_string(), force: false });
     assert_eq!(cluster.take_refusal_code(1, 1), Some("last-voter".to_string()));
-    cluster.request(1, 1, Request::RemoveMember { name: "n2".to_string() });
+    cluster.request(1, 1, Request::RemoveMember { name: "n2".to_string(), force: false });
     assert_eq!(cluster.take_replies(1, 1), [Reply::Done], "other members can be removed");
 }
 

@@ -55,6 +55,8 @@ pub(crate) struct Node {
     pub(crate) replies: Vec<(ClientId, Reply)>,
     pub(crate) sent: Vec<(Id, Message)>,
     pub(crate) exit: Option<Exit>,
+    /// The members, as last reported to the transport.
+    pub(crate) members: Vec<Member>,
     /// The disk accepts writes, but does not report them as durable.
     pub(crate) is_disk_stuck: bool,
     /// The numbers of the writes that are not durable.
@@ -66,6 +68,8 @@ pub(crate) struct TestCluster {
     pub(crate) now: Timestamp,
     nodes: BTreeMap<u64, Node>,
     isolated: BTreeSet<u64>,
+    /// Pairs of nodes: what the first one's log sends to the second is lost, but not its heartbeats.
+    pub(crate) lost: BTreeSet<(u64, u64)>,
     /// Nodes that have stopped, and whose connections the others know to have ended.
     stopped: BTreeSet<u64>,
 }
@@ -85,16 +89,9 @@ impl TestCluster {
     /// Starts nodes with these disks, connected with each other.
     pub(crate) fn with_disks(nodes: Vec<(Config, RaftStorage)>) -> Self {
         let now = Timestamp(1_000_000_000);
-        let mut cluster =
-            TestCluster { now, nodes: BTreeMap::new(), isolated: BTreeSet::new(), stopped: BTreeSet::new() };
-        for (config, storage) in nodes {
-            let node = config.node.0;
-            let (incarnation, store_id, disabled_rules) = (incarnation(node), 70 + node, DisabledRules::default());
-            let setup = Setup { config, incarnation, store_id, storage, seed: node, disabled_rules };
-            let core = Core::new(setup, now).expect("the disk is valid");
-            let (replies, sent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
-            cluster.nodes.insert(node, Node { core, replies, sent, exit: None, is_disk_stuck: false, unwritten });
-        }
+        let (nodes_by_id, isolated, lost, stopped) = Default::default();
+        let mut cluster = TestCluster { now, nodes: nodes_by_id, isolated, lost, stopped };
+        nodes.into_iter().for_each(|(config, storage)| cluster.insert(config, storage));
         let ids: Vec<u64> = cluster.nodes.keys().copied().collect();
         for &one in &ids {
             for &other in ids.iter().filter(|other| **other != one) {
@@ -102,6 +99,27 @@ impl TestCluster {
             }
         }
         cluster
+    }
+
+    /// Creates a core.
+    fn insert(&mut self, config: Config, storage: RaftStorage) {
+        let node = config.node.0;
+        let (incarnation, store_id, disabled_rules) = (incarnation(node), 70 + node, DisabledRules::default());
+        let setup = Setup { config, incarnation, store_id, storage, seed: node, disabled_rules };
+        let core = Core::new(setup, self.now).expect("the disk is valid");
+        let (replies, sent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
+        self.nodes.insert(node, Node { core, replies, sent, exit: None, members: Vec::new(), is_disk_stuck: false, unwritten });
+    }
+
+    /// Starts one more node with an empty disk, connected with all others.
+    pub(crate) fn start(&mut self, config: Config) {
+        let node = config.node.0;
+        let others: Vec<u64> = self.nodes.keys().copied().collect();
+        self.insert(config, RaftStorage::empty());
+        for other in others {
+            self.drive(other, |core, now| core.handle_connected(Id(node), incarnation(node), now));
+            self.drive(node, |core, now| core.handle_connected(Id(other), incarnation(other), now));
+        }
     }
 
     pub(crate) fn node(&mut self, node: u64) -> &mut Node {
@@ -118,7 +136,8 @@ impl TestCluster {
         while let Some((from, to, message)) = messages.pop_front() {
             count += 1;
             assert!(count < MAX_STEPS, "the cores exchange messages endlessly");
-            if self.isolated.contains(&from) || self.isolated.contains(&to) {
+            let is_lost = matches!(message, Message::Raft(_)) && self.lost.contains(&(from, to));
+            if is_lost || self.isolated.contains(&from) || self.isolated.contains(&to) {
                 continue;
             }
             if let Some(receiver) = self.nodes.get_mut(&to).filter(|node| node.exit.is_none()) {
@@ -163,7 +182,8 @@ impl TestCluster {
                     Output::Write(write) => this.core.handle_persisted(write.number, now),
                     Output::Reply(client, reply) => this.replies.push((client, reply)),
                     Output::Exit(why) => this.exit = this.exit.or(Some(why)),
-                    Output::Disconnect(_) | Output::Members(_) => {}
+                    Output::Members(members) => this.members = members,
+                    Output::Disconnect(_) => {}
                 }
             }
         }

@@ -1,6 +1,7 @@
-//! Members are removed without stopping the cluster.
+//! Members are added, changed and removed without stopping the cluster.
 
-use hustings_cluster::api::{Reply, Request};
+use hustings_cluster::api::{MemberStatus, Reply, Request};
+use hustings_cluster::config::Config;
 use hustings_cluster::core::Exit;
 use hustings_cluster::member::Role;
 use hustings_protocol::Id;
@@ -17,7 +18,7 @@ fn cluster_of(size: u64) -> (TestCluster, u64) {
 
 /// Asks `at` to remove `removed`, and lets 500 ms pass. Returns the answer.
 fn remove(cluster: &mut TestCluster, at: u64, removed: u64) -> Vec<Reply> {
-    cluster.request(at, 9, Request::RemoveMember { name: format!("n{removed}") });
+    cluster.request(at, 9, Request::RemoveMember { name: format!("n{removed}"), force: false });
     cluster.advance_ms(500);
     cluster.take_replies(at, 9)
 }
@@ -64,4 +65,177 @@ fn a_cluster_shrinks_to_one_member_with_the_leader_last() {
     assert!(cluster.token(last, "job").is_some(), "the last member still decides");
     assert_eq!(remove(&mut cluster, last, last).len(), 1);
     assert_eq!(cluster.node(last).exit, None, "the last voter is not removed");
+}
+
+/// Asks `at` to add the member 4, and lets 500 ms pass.
+fn add(cluster: &mut TestCluster, at: u64) {
+    let (name, address) = ("n4".to_string(), "h4:1".to_string());
+    cluster.request(at, 9, Request::AddMember { id: 4, name, address, priority: 0, role: Role::Elector });
+    cluster.advance_ms(500);
+    assert_eq!(cluster.take_replies(at, 9), [Reply::Done]);
+}
+
+/// The member 4 starts.
+fn start_added(cluster: &mut TestCluster) {
+    let roles = [1, 2, 3, 4].map(|id| (id, Role::Elector));
+    cluster.start(Config { join: true, ..config(4, &roles) });
+}
+
+/// What `at` shows about a member.
+fn shown(cluster: &mut TestCluster, at: u64, name: &str) -> Option<MemberStatus> {
+    cluster.request(at, 8, Request::Status);
+    cluster.advance_ms(50);
+    let replies = cluster.take_replies(at, 8);
+    let [Reply::Status(status)] = &replies[..] else { panic!("{replies:?}") };
+    status.members.iter().find(|member| member.name == name).cloned()
+}
+
+fn is_joining(cluster: &mut TestCluster, at: u64) -> bool {
+    shown(cluster, at, "n4").expect("it was added").joining
+}
+
+/// The codes of the refusals in these replies.
+fn refusals(replies: &[Reply]) -> Vec<&str> {
+    let refusals = replies.iter().filter_map(|reply| match reply {
+        Reply::Error(refusal) => Some(refusal.code.as_str()),
+        _ => None,
+    });
+    refusals.collect()
+}
+
+fn change(name: &str) -> (String, Option<u32>, Option<Role>, Option<String>) {
+    (name.to_string(), None, None, None)
+}
+
+#[test]
+fn a_member_that_nobody_reaches_never_counts_for_the_majority() {
+    let (mut cluster, leader) = cluster_of(3);
+    add(&mut cluster, leader);
+    cluster.advance_ms(5_000);
+    assert!(is_joining(&mut cluster, leader));
+    // Two of three are a majority; two of four would not be.
+    cluster.kill(leader % 3 + 1);
+    cluster.advance_ms(1_000);
+    cluster.campaign(leader, 1, "job", None);
+    cluster.advance_ms(1_000);
+    assert!(cluster.token(leader, "job").is_some(), "two of three voters decide");
+}
+
+#[test]
+fn a_new_member_votes_when_it_has_caught_up_even_if_the_coordinator_changed_in_between() {
+    for changes in [false, true] {
+        let (mut cluster, leader) = cluster_of(3);
+        add(&mut cluster, leader);
+        assert!(is_joining(&mut cluster, leader));
+        let [one, other] = [leader % 3 + 1, (leader + 1) % 3 + 1];
+        if changes {
+            cluster.kill(leader);
+            cluster.advance_ms(1_000);
+        }
+        start_added(&mut cluster);
+        cluster.advance_ms(1_000);
+        assert!(!is_joining(&mut cluster, one), "changes: {changes}");
+        if !changes {
+            // Two of four are no majority, so the new member does count.
+            cluster.kill(leader);
+            cluster.advance_ms(1_000);
+            cluster.kill(other);
+            cluster.advance_ms(1_000);
+            cluster.campaign(one, 1, "job", None);
+            cluster.advance_ms(1_000);
+            assert_eq!(cluster.token(one, "job"), None);
+        }
+    }
+}
+
+#[test]
+fn a_removal_that_leaves_no_live_majority_is_refused_unless_it_is_forced() {
+    let (mut cluster, leader) = cluster_of(3);
+    let [one, down] = [leader % 3 + 1, (leader + 1) % 3 + 1];
+    cluster.kill(down);
+    cluster.advance_ms(1_000);
+    let replies = remove(&mut cluster, leader, one);
+    assert_eq!(refusals(&replies), ["no-live-majority"]);
+    assert!(format!("{replies:?}").contains(&format!("n{down}")), "{replies:?}");
+    let (name, priority, _, address) = change(&format!("n{one}"));
+    let role = Some(Role::Observer);
+    cluster.request(leader, 9, Request::SetMember { name: name.clone(), priority, role, address, force: false });
+    cluster.advance_ms(500);
+    assert_eq!(refusals(&cluster.take_replies(leader, 9)), ["no-live-majority"]);
+    assert_eq!(cluster.node(one).exit, None);
+    // The member that is down may go.
+    assert_eq!(remove(&mut cluster, leader, down), [Reply::Done]);
+    assert_eq!(remove(&mut cluster, leader, one), [Reply::Done]);
+    // Forced, it is carried out.
+    let (mut cluster, leader) = cluster_of(3);
+    let [one, down] = [leader % 3 + 1, (leader + 1) % 3 + 1];
+    cluster.kill(down);
+    cluster.advance_ms(1_000);
+    cluster.request(leader, 9, Request::RemoveMember { name: format!("n{one}"), force: true });
+    cluster.advance_ms(500);
+    assert_eq!(cluster.node(one).exit, Some(Exit::Removed));
+}
+
+#[test]
+fn a_member_gets_another_priority_address_and_role() {
+    let (mut cluster, leader) = cluster_of(3);
+    let changed = leader % 3 + 1;
+    let (name, ..) = change(&format!("n{changed}"));
+    let set = |cluster: &mut TestCluster, priority, role, address: Option<&str>| {
+        let (name, address) = (name.clone(), address.map(str::to_string));
+        cluster.request(leader, 9, Request::SetMember { name, priority, role, address, force: false });
+        cluster.advance_ms(1_000);
+        cluster.take_replies(leader, 9)
+    };
+    assert_eq!(set(&mut cluster, Some(7), None, Some("elsewhere:2")), [Reply::Done]);
+    for node in 1..=3 {
+        let member = shown(&mut cluster, node, &name).expect("it is a member");
+        assert_eq!((member.priority, member.address.as_str()), (7, "elsewhere:2"), "at {node}");
+        let dialled = cluster.node(node).members.iter().find(|member| member.id == Id(changed)).cloned();
+        assert_eq!(dialled.map(|member| member.address), Some("elsewhere:2".to_string()));
+    }
+    assert_eq!(set(&mut cluster, None, Some(Role::Witness), None), [Reply::Done]);
+    cluster.campaign(changed, 1, "job", None);
+    assert_eq!(cluster.take_refusal_code(changed, 1).as_deref(), Some("not-an-elector"));
+    assert_eq!(set(&mut cluster, None, Some(Role::Observer), None), [Reply::Done]);
+    assert_eq!(set(&mut cluster, None, Some(Role::Elector), None), [Reply::Done]);
+    assert!(!shown(&mut cluster, leader, &name).expect("it is a member").joining, "it votes again");
+    assert_eq!(refusals(&set(&mut cluster, None, None, Some("no address"))), ["bad-request"]);
+    assert_eq!(refusals(&set(&mut cluster, None, None, Some(&format!("h{leader}:1")))), ["bad-request"]);
+}
+
+#[test]
+fn the_leader_of_the_arbiter_becomes_an_observer() {
+    let (mut cluster, leader) = cluster_of(3);
+    let (name, priority, _, address) = change(&format!("n{leader}"));
+    let role = Some(Role::Observer);
+    cluster.request(leader, 9, Request::SetMember { name: name.clone(), priority, role, address, force: false });
+    cluster.advance_ms(1_000);
+    assert_eq!(cluster.take_replies(leader, 9), [Reply::Done]);
+    let next = cluster.node(leader).core.arbiter_leader();
+    assert!(next.is_some_and(|next| next != Id(leader)), "{next:?}");
+    assert_eq!(shown(&mut cluster, leader, &name).map(|member| member.role), Some(Role::Observer));
+}
+
+#[test]
+fn a_member_that_misses_changes_catches_up_under_the_same_leader() {
+    let (mut cluster, leader) = cluster_of(3);
+    let deaf = leader % 3 + 1;
+    cluster.lost.insert((leader, deaf));
+    add(&mut cluster, leader);
+    assert_eq!(remove(&mut cluster, leader, 4), [Reply::Done]);
+    add_again(&mut cluster, leader);
+    cluster.advance_ms(2_000);
+    let term = cluster.last_leader_heartbeat(leader, deaf).term;
+    cluster.lost.clear();
+    cluster.advance_ms(2_000);
+    assert_eq!(cluster.last_leader_heartbeat(leader, deaf).term, term, "nobody else leads");
+    assert!(shown(&mut cluster, deaf, "n5").is_some(), "it knows the last change");
+}
+
+fn add_again(cluster: &mut TestCluster, at: u64) {
+    let (name, address) = ("n5".to_string(), "h5:1".to_string());
+    cluster.request(at, 9, Request::AddMember { id: 5, name, address, priority: 0, role: Role::Elector });
+    cluster.advance_ms(500);
+    assert_eq!(cluster.take_replies(at, 9), [Reply::Done]);
 }

@@ -47,6 +47,15 @@ pub(super) fn too_many_requests() -> RequestError {
     refusal("busy", "too many requests of this client are pending".to_string())
 }
 
+pub(super) fn no_live_majority(voters: usize, down: &[String]) -> RequestError {
+    let message = format!(
+        "this would leave {voters} voters without a majority that is up: {} would be needed but is down; `--force` \
+         changes the membership nevertheless",
+        down.join(", ")
+    );
+    refusal("no-live-majority", message)
+}
+
 pub(in crate::core) fn last_voter(name: &str) -> RequestError {
     refusal("last-voter", format!("`{name}` is the only voter; without it, the cluster could not decide anything"))
 }

@@ -280,8 +280,8 @@ pub(super) fn check_campaign(
     if let Err(problem) = crate::config::office_name(office) {
         return Err(refusal("bad-request", problem));
     }
-    if settings.role != Role::Elector {
-        let role = settings.role;
+    let role = settings.own_role(table);
+    if role != Role::Elector {
         return Err(refusal("not-an-elector", format!("this node is a {role}, which never holds an office")));
     }
     let limit = settings.limits.campaigns_per_client;

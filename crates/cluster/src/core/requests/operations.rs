@@ -9,11 +9,14 @@ use crate::config::MAX_MEMBERS;
 use crate::core::context::Context;
 use crate::core::coordinator::{Coordinator, Known, respond};
 use crate::core::table::{Command, Table};
-use crate::member::Member;
+use crate::member::{Member, Role};
 
 /// How far a new member's id may be above the highest one so far. Ids are skipped when a member's files are written but
 /// never used.
 const MAX_ID_GAP: u64 = 1_000_000;
+
+/// The number of a submitted change that nobody waits for.
+const UNATTENDED: u64 = 0;
 
 /// Carries out a request, or refuses it. The requester gets a response either way.
 pub(in crate::core) fn handle_forwarded(
@@ -49,13 +52,72 @@ fn carry_out(
             check_new_member(&member, known.arbiter.table())?;
             Command::SetMember(member)
         }
-        Request::RemoveMember { name } => {
+        Request::RemoveMember { name, force } => {
             let member = known.arbiter.table().member_by_name(name).ok_or_else(|| errors::unknown_member(name))?;
-            Command::RemoveMember(member.id)
+            let id = member.id;
+            if !force {
+                check_majority_without(id, known, context)?;
+            }
+            Command::RemoveMember(id)
+        }
+        Request::SetMember { name, priority, role, address, force } => {
+            let table = known.arbiter.table();
+            let former = table.member_by_name(name).ok_or_else(|| errors::unknown_member(name))?.clone();
+            let mut member = former.clone();
+            member.priority = priority.unwrap_or(former.priority);
+            member.role = role.unwrap_or(former.role);
+            member.address = address.clone().unwrap_or(former.address);
+            check_changed_member(&member, table)?;
+            if !force && !member.role.votes() {
+                check_majority_without(member.id, known, context)?;
+            }
+            if address.is_some() {
+                retire_configured_address(&member, known, context)?;
+            }
+            Command::SetMember(member)
         }
         _ => return Err(refusal("bad-request", "the arbiter does not handle this request".to_string())),
     };
     coordinator.submit_for(requester, command, known, context)
+}
+
+/// Refuses to take a voter out if the others would not have a majority that is up.
+fn check_majority_without(id: Id, known: &Known<'_>, context: &Context<'_>) -> Result<(), RequestError> {
+    let voters = known.arbiter.voters();
+    let left: Vec<Id> = voters.iter().copied().filter(|voter| *voter != id).collect();
+    let down: Vec<Id> = left.iter().copied().filter(|voter| !context.liveness.is_up(*voter)).collect();
+    if left.is_empty() || left.len() == voters.len() || 2 * down.len() < left.len() {
+        return Ok(());
+    }
+    let names: Vec<String> = down.into_iter().map(|id| known.arbiter.table().member_name(id)).collect();
+    Err(errors::no_live_majority(left.len(), &names))
+}
+
+fn check_changed_member(member: &Member, table: &Table) -> Result<(), RequestError> {
+    let others = || table.members.values().map(|known| &known.member).filter(|other| other.id != member.id);
+    if member.role != Role::Elector && !others().any(|other| other.role == Role::Elector) {
+        let message = format!("`{}` is the only elector; without it, nobody could hold an office", member.name);
+        return Err(refusal("last-elector", message));
+    }
+    if let Some(other) = others().find(|other| other.address == member.address) {
+        return Err(refusal("bad-request", format!("`{}` already has the address {}", other.name, other.address)));
+    }
+    crate::config::member_problem(member).map_or(Ok(()), |problem| Err(refusal("bad-request", problem)))
+}
+
+/// A member gets another address. If this node's configuration has an address that the table does not know, that one is
+/// outdated too.
+fn retire_configured_address(
+    member: &Member,
+    known: &mut Known<'_>,
+    context: &mut Context<'_>,
+) -> Result<(), RequestError> {
+    let Some(entry) = known.arbiter.table().members.get(&member.id) else { return Ok(()) };
+    let configured = context.settings.address(entry).to_string();
+    if configured == entry.member.address || configured == member.address {
+        return Ok(());
+    }
+    known.arbiter.submit(UNATTENDED, Command::RetireAddress { id: member.id, address: configured }, context)
 }
 
 fn check_new_member(member: &Member, table: &Table) -> Result<(), RequestError> {

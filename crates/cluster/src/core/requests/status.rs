@@ -29,7 +29,7 @@ pub(super) fn office_status(name: &str, is_confirmed: bool, known: &Known<'_>, c
     let table = known.arbiter.table();
     let record = table.offices.get(name);
     let holder = record.and_then(|record| record.holder);
-    let member = holder.and_then(|holder| table.member(holder.id));
+    let member = holder.and_then(|holder| table.members.get(&holder.id));
     let is_known_current = || match record {
         Some(record) => is_current(name, record, known, context),
         None => known.has_recent_quorum(context),
@@ -76,11 +76,12 @@ pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_
     let members = table.members.values().map(|known| MemberStatus {
         id: known.member.id.0,
         name: known.member.name.clone(),
-        address: settings.address(&known.member).to_string(),
+        address: settings.address(known).to_string(),
         role: known.member.role,
         priority: known.member.priority,
         health: liveness.health_of(known.member.id),
         up: liveness.is_up(known.member.id),
+        joining: known.is_joining,
     });
     let offices = table.offices.names().take(MAX_STATUS_OFFICES);
     Status {

@@ -1,21 +1,77 @@
 //! Members join and leave, and their disks are registered.
 
+use std::time::Duration;
+
 use hustings_protocol::Id;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, ConfChangeV2};
 
 use super::RaftArbiter;
 use crate::api::RequestError;
+use crate::clock::Timestamp;
 use crate::core::arbiter::ArbiterEvent;
 use crate::core::context::Context;
 use crate::core::requests::errors;
-use crate::core::table::{Command, encode_membership};
+use crate::core::table::{Command, MemberEntry, encode_membership};
 use crate::member::Member;
 use crate::wire::Message;
 
+/// A joining member votes when its log is at most this many entries behind the leader's.
+const MAX_VOTER_LAG: u64 = 64;
+/// How long the leader waits for a member to install a snapshot before it sends one again. Messages to a member that hears
+/// nothing are lost without any sign of it, as long as its own messages arrive.
+const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(1);
+
 impl RaftArbiter {
-    /// Proposes to add a member.
+    /// Proposes to add a member: as a learner of the log, which does not vote. [`RaftArbiter::promote_members`] makes it
+    /// a voter later.
     pub(super) fn add_member(&mut self, member: &Member) -> Result<(), RequestError> {
-        let kind = if member.role.votes() { ConfChangeType::AddNode } else { ConfChangeType::AddLearnerNode };
+        self.change_member(member, ConfChangeType::AddLearnerNode)
+    }
+
+    /// Proposes that a voter becomes an observer. The leader hands its role over first.
+    pub(super) fn demote_member(&mut self, member: &Member, context: &mut Context<'_>) -> Result<(), RequestError> {
+        if self.consensus.voters() == [member.id] {
+            return Err(errors::last_voter(&member.name));
+        }
+        if member.id == self.own {
+            let _ = super::Arbiter::release_coordination(self, context);
+            return Err(errors::moved());
+        }
+        self.change_member(member, ConfChangeType::AddLearnerNode)
+    }
+
+    /// The leader makes a joining member a voter when it is up, its disk is registered, and it has caught up. A member
+    /// that nobody can reach therefore never counts for the majority.
+    pub(super) fn promote_members(&mut self, context: &Context<'_>) {
+        if !self.consensus.is_established() {
+            return;
+        }
+        let last_index = self.consensus.last_index();
+        let is_ready = |entry: &&MemberEntry| {
+            let (id, matched) = (entry.member.id, self.consensus.matched(entry.member.id));
+            let has_caught_up = matched > 0 && matched + MAX_VOTER_LAG >= last_index;
+            let has_disk = entry.store_id != 0 && !self.unknown_disks.contains(&id);
+            entry.is_joining && has_caught_up && has_disk && context.liveness.is_up(id)
+        };
+        if let Some(member) = self.table.members.values().find(is_ready).map(|entry| entry.member.clone()) {
+            // If another change is in progress, the next heartbeat tries again.
+            let _ = self.change_member(&member, ConfChangeType::AddNode);
+        }
+    }
+
+    /// The leader sends a snapshot again to members that seem to have lost it.
+    pub(super) fn repeat_snapshots(&mut self, now: Timestamp) {
+        let waiting = self.consensus.awaiting_snapshot();
+        self.snapshots_since.retain(|id, _| waiting.contains(id));
+        for id in waiting {
+            if now.since(*self.snapshots_since.entry(id).or_insert(now)) >= SNAPSHOT_PATIENCE {
+                self.snapshots_since.remove(&id);
+                self.consensus.report_snapshot_lost(id);
+            }
+        }
+    }
+
+    fn change_member(&mut self, member: &Member, kind: ConfChangeType) -> Result<(), RequestError> {
         self.change_membership(member.id, kind, encode_membership(Some(member)))
     }
 
@@ -52,7 +108,9 @@ impl RaftArbiter {
         member: Option<Member>,
         context: &mut Context<'_>,
     ) {
-        self.consensus.apply_membership(change);
+        if !self.table.is_void(change, member.as_ref()) {
+            self.consensus.apply_membership(change);
+        }
         let removed = self.table.apply_membership(change, member);
         removed.iter().for_each(|id| self.forget_member(*id, context));
         let request = self.submitted.remove(&index);

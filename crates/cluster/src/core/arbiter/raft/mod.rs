@@ -59,6 +59,8 @@ pub(in crate::core) struct RaftArbiter {
     unknown_disks: BTreeSet<Id>,
     /// Members whose registration is proposed but not committed yet.
     pending_registrations: BTreeSet<Id>,
+    /// Members that a snapshot was sent to, and since when they have not installed it.
+    snapshots_since: BTreeMap<Id, Timestamp>,
     /// The last term in which this node noticed that it leads.
     leading_term: u64,
     is_disk_ok: bool,
@@ -96,6 +98,7 @@ impl RaftArbiter {
             last_read: 0,
             unknown_disks: BTreeSet::new(),
             pending_registrations: BTreeSet::new(),
+            snapshots_since: BTreeMap::new(),
             leading_term: 0,
             is_disk_ok: true,
             is_leaving: false,
@@ -296,6 +299,9 @@ impl Arbiter for RaftArbiter {
     fn submit(&mut self, request: u64, command: Command, context: &mut Context<'_>) -> Result<(), RequestError> {
         match command {
             Command::SetMember(member) if !self.table.members.contains_key(&member.id) => self.add_member(&member)?,
+            Command::SetMember(member) if !member.role.votes() && self.consensus.voters().contains(&member.id) => {
+                self.demote_member(&member, context)?;
+            }
             Command::RemoveMember(id) => self.remove_member(id, context)?,
             command => {
                 if !self.consensus.propose(command.encode()) {
@@ -323,6 +329,8 @@ impl Arbiter for RaftArbiter {
         self.observe_leadership(context);
         if self.consensus.is_leader() {
             self.begin_round(context);
+            self.promote_members(context);
+            self.repeat_snapshots(context.now);
         } else if self.consensus.leader().is_none() {
             let connected: Vec<Id> = context.liveness.connected().collect();
             let heartbeat = Message::Heartbeat(Heartbeat { number: 0, leader: None, follower: None });

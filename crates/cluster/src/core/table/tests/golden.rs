@@ -29,6 +29,7 @@ fn every_command() -> Vec<Command> {
         Command::RegisterStore { id: Id(3), store_id: u64::MAX },
         Command::SetMember(member()),
         Command::RemoveMember(Id(3)),
+        Command::RetireAddress { id: Id(3), address: "10.0.0.2:7401".to_string() },
     ]
 }
 
@@ -41,6 +42,7 @@ fn name(command: &Command) -> &'static str {
         Command::RegisterStore { .. } => "register-store",
         Command::SetMember(_) => "set-member",
         Command::RemoveMember(_) => "remove-member",
+        Command::RetireAddress { .. } => "retire-address",
     }
 }
 

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use hustings_protocol::Id;
 use raft::eraftpb::{self, ConfChangeType, ConfChangeV2, ConfState, EntryType, MessageType};
-use raft::{Config, INVALID_ID, RawNode, StateRole, Storage};
+use raft::{Config, INVALID_ID, ProgressState, RawNode, StateRole, Storage};
 
 pub(crate) use self::campaign::Campaign;
 use crate::core::table::parse_membership;
@@ -256,6 +256,20 @@ impl Consensus {
         self.node.report_snapshot(id.0, raft::SnapshotStatus::Failure);
     }
 
+    /// The members that were sent a snapshot and have not installed it.
+    pub(crate) fn awaiting_snapshot(&self) -> Vec<Id> {
+        if !self.is_leader() {
+            return Vec::new();
+        }
+        let progress = self.node.raft.prs().iter();
+        progress.filter(|(_, progress)| progress.state == ProgressState::Snapshot).map(|(id, _)| Id(*id)).collect()
+    }
+
+    /// A snapshot may be lost: the library sends one again.
+    pub(crate) fn report_snapshot_lost(&mut self, id: Id) {
+        self.node.report_snapshot(id.0, raft::SnapshotStatus::Failure);
+    }
+
     /// All writes up to and including `number` are durable.
     pub(crate) fn handle_persisted(&mut self, number: u64, ready: &mut Ready) {
         while let Some(pending) = self.pending_writes.pop_front_if(|pending| pending.write <= number) {
@@ -342,12 +356,15 @@ impl Consensus {
 
     /// A membership change takes effect.
     pub(crate) fn apply_membership(&mut self, change: &ConfChangeV2) {
+        let is_member = |id: u64| self.conf.voters.contains(&id) || self.conf.learners.contains(&id);
+        let adds = |single: &eraftpb::ConfChangeSingle| {
+            single.get_change_type() != ConfChangeType::RemoveNode && !is_member(single.node_id)
+        };
+        self.has_new_member |= change.get_changes().iter().any(adds);
         if let Ok(state) = self.node.apply_conf_change(change) {
             self.conf = state.clone();
             self.storage.set_conf_state(state);
         }
-        let adds = |single: &eraftpb::ConfChangeSingle| single.get_change_type() != ConfChangeType::RemoveNode;
-        self.has_new_member |= change.get_changes().iter().any(adds);
     }
 
     /// Whether a member was added since the last call.
