@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use hustings_cluster::api::Request;
 use hustings_cluster::config::{AddedMember, BootstrapError, Config, MemberSpec, add_member, remove_member};
+use hustings_cluster::member::Role;
 use hustings_text::quote;
 use serde_json::json;
 
@@ -19,6 +20,7 @@ use super::{ClientArgs, ClusterFailure, EXIT_CODES, status};
     after_help = format!("Examples:
   hustings members                                             list the members
   hustings members add d=10.0.0.4:7401,priority=2 --dir shop   add a member; its files are in shop/d
+  hustings members set d --priority 5 --address 10.0.0.9:7401  change a member in the running cluster
   hustings members remove d --dir shop                         remove a member for good
 
 If a member loses its disk, remove it and add it again: it gets a new id. Its votes are lost with the disk, so its old
@@ -36,8 +38,38 @@ pub(crate) struct MembersArgs {
 enum MembersCommand {
     /// Creates the files of a new member and adds it to the cluster.
     Add(AddArgs),
+    /// Changes the priority, role or address of a member in the running cluster.
+    Set(SetArgs),
     /// Removes a member for good.
     Remove(RemoveArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(group(clap::ArgGroup::new("change").required(true).multiple(true)))]
+struct SetArgs {
+    /// The member's name.
+    name: String,
+    /// The new priority.
+    #[arg(long, value_name = "N", group = "change")]
+    priority: Option<u32>,
+    /// The new role: elector, witness or observer.
+    #[arg(long, value_name = "ROLE", group = "change", value_parser = role)]
+    role: Option<Role>,
+    /// The new address that peers connect to. Change `listen` in the member's own configuration too, if it has to listen
+    /// elsewhere.
+    #[arg(long, value_name = "HOST:PORT", group = "change")]
+    address: Option<String>,
+    /// Changes the role even if the remaining voters have no majority that is up.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    client_args: ClientArgs,
+}
+
+fn role(text: &str) -> Result<Role, String> {
+    let roles = [Role::Elector, Role::Witness, Role::Observer];
+    let known = roles.into_iter().find(|role| role.to_string() == text);
+    known.ok_or_else(|| "expected elector, witness or observer".to_string())
 }
 
 #[derive(Args, Debug)]
@@ -60,6 +92,9 @@ struct RemoveArgs {
     /// The folder that `hustings init` created. With it, the name and address become free for a new member.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Removes the member even if the remaining voters have no majority that is up.
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     client_args: ClientArgs,
 }
@@ -68,6 +103,7 @@ pub(crate) fn run(args: &MembersArgs, console: &mut Console<'_>) -> Result<Exit,
     match &args.change {
         None => list(&args.client_args, console),
         Some(MembersCommand::Add(args)) => add(args, console),
+        Some(MembersCommand::Set(args)) => set(args, console),
         Some(MembersCommand::Remove(args)) => remove(args, console),
     }
 }
@@ -81,8 +117,8 @@ fn list(client_args: &ClientArgs, console: &mut Console<'_>) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-/// Creates the files before it asks the cluster: a member that nobody can start would still count for the majority. If
-/// the cluster rejects the member, the files stay and the same command can be repeated.
+/// Creates the files before it asks the cluster: nobody could start a member without files. If the cluster rejects the
+/// member, the files stay and the same command can be repeated.
 fn add(args: &AddArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let mut node = args.client_args.target.connect()?;
     let MemberSpec { name, address, priority, role } = args.member.clone();
@@ -120,11 +156,24 @@ fn create_or_reuse(dir: &Path, spec: &MemberSpec) -> Result<AddedMember, Cluster
     }
 }
 
+fn set(args: &SetArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let mut node = args.client_args.target.connect()?;
+    node.check_member(&args.name)?;
+    let SetArgs { name, priority, role, address, force, .. } = args;
+    let (name, address) = (name.clone(), address.clone());
+    node.execute(&Request::SetMember { name, priority: *priority, role: *role, address, force: *force })?;
+    match args.client_args.format {
+        Format::Json => writeln!(console.out, "{}", json!({ "changed": args.name }))?,
+        Format::Text => writeln!(console.out, "{} is changed", args.name)?,
+    }
+    Ok(Exit::Done)
+}
+
 fn remove(args: &RemoveArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let mut node = args.client_args.target.connect()?;
     let known = node.check_member(&args.name);
     if known.is_ok() {
-        node.execute(&Request::RemoveMember { name: args.name.clone() })?;
+        node.execute(&Request::RemoveMember { name: args.name.clone(), force: args.force })?;
     }
     match (known, args.dir.as_ref().map(|dir| remove_member(dir, &args.name))) {
         (Ok(()), Some(forgotten)) => drop(forgotten.map_err(ClusterFailure::from)?),

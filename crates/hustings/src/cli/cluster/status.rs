@@ -90,10 +90,20 @@ pub(crate) fn members(
             member.role.to_string(),
             member.priority.to_string(),
             member.health.to_string(),
-            if member.up { "up" } else { "down" }.to_string(),
+            state(member).to_string(),
         ]
     });
     text::table(&["", "id", "member", "address", "role", "priority", "health", "state"], rows, console)
+}
+
+/// A member's state: whether it is up, and whether it does not vote yet although it is to.
+fn state(member: &MemberStatus) -> &'static str {
+    match (member.up, member.joining) {
+        (true, false) => "up",
+        (false, false) => "down",
+        (true, true) => "up, joining",
+        (false, true) => "down, joining",
+    }
 }
 
 fn offices(status: &Status, console: &mut Console<'_>) -> std::io::Result<()> {
