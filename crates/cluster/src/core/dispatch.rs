@@ -36,6 +36,11 @@ impl Core {
     }
 
     pub(super) fn dispatch_to_part(&mut self, from: Id, message: Message) {
+        // A member that the table does not name is heard, but does not decide anything.
+        let is_member = from == self.settings.own || self.arbiter.table().members.contains_key(&from);
+        if !is_member && is_for_members_only(&message) {
+            return self.out.increment("messages-of-unknown-members");
+        }
         match message {
             Message::View(view) => return self.liveness.handle_view(from, self.arbiter.epoch(), view),
             Message::Leave => return self.liveness.handle_leave(from, self.now),
@@ -142,4 +147,19 @@ impl Core {
     fn name(&self, office: &str) -> OfficeName {
         self.arbiter.table().offices.stored_name(office).cloned().unwrap_or_else(|| office.into())
     }
+}
+
+/// Whether a message counts only if the table names its sender. Everything else is needed to follow a coordinator that
+/// this node has not heard of yet.
+fn is_for_members_only(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::PeerDown(_)
+            | Message::Claims(_)
+            | Message::StepDown { .. }
+            | Message::SteppedDown { .. }
+            | Message::ReadinessResponse { .. }
+            | Message::ForwardedRequest(_)
+            | Message::UnknownDisk
+    )
 }

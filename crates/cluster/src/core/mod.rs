@@ -80,8 +80,14 @@ pub enum Output {
     Write(Write),
     /// Send a reply to a client.
     Reply(ClientId, Reply),
-    /// The cluster's members changed to these.
-    Members(Vec<Member>),
+    /// The cluster's members changed.
+    Members {
+        /// All members.
+        members: Vec<Member>,
+        /// The highest member id so far. Other ids up to it belong to members that were removed; members with higher ids
+        /// may connect, because this node may learn of them later.
+        max_id: u64,
+    },
     /// Stop the node.
     Exit(Exit),
 }

@@ -286,14 +286,14 @@ impl Core {
             ..known.member.clone()
         });
         let members: Vec<Member> = members.collect();
-        let is_member = table.members.contains_key(&self.settings.own);
+        let (is_member, max_id) = (table.members.contains_key(&self.settings.own), table.max_member_id);
         let (parts, mut context) = self.split();
         parts.arbiter.handle_announcements(&mut context);
         if !is_member {
             parts.requests.handle_removed(&mut context);
             context.push(Output::Exit(Exit::Removed));
         }
-        context.push(Output::Members(members));
+        context.push(Output::Members { members, max_id });
     }
 
     /// Reacts to a change of the coordinator.

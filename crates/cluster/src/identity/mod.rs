@@ -6,4 +6,4 @@ mod tls;
 pub use authority::IssueError;
 pub(crate) use authority::{Authority, CertifiedKey, dns_name};
 pub use tls::IdentityError;
-pub(crate) use tls::{Identity, is_certificate_of};
+pub(crate) use tls::{Identity, is_certificate_of, member_name};

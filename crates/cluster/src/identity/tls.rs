@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hustings_protocol::Id;
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
@@ -206,6 +207,17 @@ pub(crate) fn is_certificate_of(certificate: &CertificateDer<'_>, cluster: &str,
     let Ok(name) = ServerName::try_from(dns_name(cluster, member)) else { return false };
     webpki::EndEntityCert::try_from(certificate)
         .is_ok_and(|certificate| certificate.verify_is_valid_for_subject_name(&name).is_ok())
+}
+
+/// The name of the member with this id that a certificate, already verified against the cluster's authority, was issued
+/// for; `None` if it was issued for another id or cluster.
+pub(crate) fn member_name(certificate: &CertificateDer<'_>, cluster: &str, id: Id) -> Option<String> {
+    let certificate = webpki::EndEntityCert::try_from(certificate).ok()?;
+    let name_in = |dns_name: &str| {
+        let name = dns_name.strip_prefix(&format!("{id}."))?.strip_suffix(&format!(".{cluster}.hustings.internal"))?;
+        (!name.is_empty() && !name.contains('.')).then(|| name.to_string())
+    };
+    certificate.valid_dns_names().find_map(name_in)
 }
 
 fn read_bounded(path: &Path, secret: bool) -> Result<Vec<u8>, FileProblem> {

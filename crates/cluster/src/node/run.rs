@@ -224,8 +224,9 @@ impl Node {
                         }
                         self.clients.queue_reply(client, &reply);
                     }
-                    Output::Members(members) => {
+                    Output::Members { members, max_id } => {
                         let now = self.clock.now();
+                        self.transport.set_max_member_id(max_id);
                         self.logged.names.extend(members.iter().map(|member| (member.id, member.name.clone())));
                         self.transport.set_members(&members, now, &mut self.transport_events);
                     }

@@ -11,7 +11,7 @@ use super::peer::Dial;
 use super::token_bucket::TokenBucket;
 use super::{Event, Transport};
 use crate::clock::Timestamp;
-use crate::identity::is_certificate_of;
+use crate::identity::{is_certificate_of, member_name};
 
 /// How much of one connection is handled in one pass, so that it cannot starve the others.
 const MAX_BYTES_PER_PASS: usize = 64 * 1024;
@@ -144,8 +144,14 @@ impl Transport {
         if hello.id == self.own {
             return NextStep::Close(CloseReason::WrongId);
         }
-        let Some(peer) = self.peers.get(hello.id) else { return NextStep::Close(CloseReason::UnknownMember) };
         let Some(certificate) = link.certificate() else { return NextStep::Close(CloseReason::NotAuthenticated) };
+        if self.peers.get(hello.id).is_none() && hello.id.0 > self.max_member_id {
+            let Some(name) = member_name(certificate, cluster, hello.id) else {
+                return NextStep::Close(CloseReason::WrongId);
+            };
+            self.peers.admit_guest(hello.id, name);
+        }
+        let Some(peer) = self.peers.get(hello.id) else { return NextStep::Close(CloseReason::UnknownMember) };
         if !is_certificate_of(certificate, cluster, &peer.member) {
             return NextStep::Close(CloseReason::WrongId);
         }

@@ -150,6 +150,8 @@ pub(crate) struct Transport {
     peers: Peers,
     jitter: Jitter,
     sequence: u64,
+    /// See [`Transport::set_max_member_id`]. Before it is set, no unknown member may connect.
+    max_member_id: u64,
     counters: Counters,
     /// The traffic of closed connections.
     wire: SentTraffic,
@@ -199,6 +201,7 @@ impl Transport {
             peers: Peers::default(),
             jitter: Jitter::new(incarnation ^ own.0),
             sequence: 0,
+            max_member_id: u64::MAX,
             counters: Counters::default(),
             wire: SentTraffic::default(),
             dirty: Vec::new(),
@@ -291,12 +294,18 @@ impl Transport {
 
     /// Replaces the members. New ones are dialled, connections to removed ones are closed.
     pub(crate) fn set_members(&mut self, members: &[Member], now: Timestamp, out: &mut Vec<Event>) {
-        for gone in self.peers.replace(members, self.own, now) {
+        for gone in self.peers.replace(members, self.own, self.max_member_id, now) {
             let made = gone.link.into_iter().chain(gone.parked).chain(gone.dial.slot());
             for slot in made {
                 self.close_slot(slot, CloseReason::Removed, now, out);
             }
         }
+    }
+
+    /// Sets the highest member id that this node has ever seen. Members with higher ids may connect although this node does
+    /// not know them: it may have missed their addition. Other unknown ids belong to members that were removed.
+    pub(crate) fn set_max_member_id(&mut self, id: u64) {
+        self.max_member_id = id;
     }
 
     /// Closes the connection to a peer. It is dialled again a little later.

@@ -8,12 +8,14 @@ use hustings_protocol::Id;
 
 use super::token_bucket::TokenBucket;
 use crate::clock::Timestamp;
-use crate::member::Member;
+use crate::member::{Member, Role};
 
 /// The pause after the first failure; it doubles after each further one.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(20);
 /// The longest pause.
 const MAX_BACKOFF: Duration = Duration::from_millis(500);
+/// The largest number of guests.
+const MAX_GUESTS: usize = 8;
 /// After a connection that lasted this long, earlier failures are forgotten.
 const STABLE_AFTER: Duration = Duration::from_secs(1);
 
@@ -52,6 +54,14 @@ pub(super) struct Peer {
     pub(super) failures: u32,
     /// The rate limit of its last connection, carried over to the next.
     pub(super) token_bucket: Option<TokenBucket>,
+    /// Whether this node does not know it as a member yet. It is never dialled, and forgotten with its connection.
+    pub(super) is_guest: bool,
+}
+
+impl Peer {
+    fn new(member: Member, dial: Dial) -> Self {
+        Peer { member, link: None, parked: None, dial, asked: false, failures: 0, token_bucket: None, is_guest: false }
+    }
 }
 
 impl Peer {
@@ -90,23 +100,30 @@ impl Peers {
         self.all.get_mut(&id)
     }
 
-    /// Replaces the members and returns the removed ones. A member with another name is another member.
-    pub(super) fn replace(&mut self, members: &[Member], own: Id, now: Timestamp) -> Vec<Peer> {
-        let stays = |peer: &Peer| members.iter().any(|new| new.id == peer.member.id && new.name == peer.member.name);
+    /// Admits the connection of a member that this node does not know yet. Returns whether there is room for it.
+    pub(super) fn admit_guest(&mut self, id: Id, name: String) -> bool {
+        self.all.retain(|_, peer| !peer.is_guest || peer.link.is_some() || peer.parked.is_some());
+        if self.all.values().filter(|peer| peer.is_guest).count() >= MAX_GUESTS {
+            return false;
+        }
+        let member = Member { id, name, address: String::new(), priority: 0, role: Role::Observer };
+        self.all.insert(id, Peer { is_guest: true, ..Peer::new(member, Dial::At(Timestamp::NEVER)) });
+        true
+    }
+
+    /// Replaces the members and returns the removed ones. A member with another name is another member. Guests stay if
+    /// their id is above `max_id`: they may be members that this node learns of later.
+    pub(super) fn replace(&mut self, members: &[Member], own: Id, max_id: u64, now: Timestamp) -> Vec<Peer> {
+        let stays = |peer: &Peer| {
+            let is_member = |new: &Member| new.id == peer.member.id && new.name == peer.member.name;
+            members.iter().any(is_member) || (peer.is_guest && peer.member.id.0 > max_id)
+        };
         let gone: Vec<Id> = self.all.iter().filter(|(_, peer)| !stays(peer)).map(|(id, _)| *id).collect();
         let gone = gone.into_iter().filter_map(|id| self.all.remove(&id)).collect();
         for member in members.iter().filter(|member| member.id != own) {
-            let dial = Dial::At(now);
-            let fresh = || Peer {
-                member: member.clone(),
-                link: None,
-                parked: None,
-                dial,
-                asked: false,
-                failures: 0,
-                token_bucket: None,
-            };
+            let fresh = || Peer::new(member.clone(), Dial::At(now));
             let peer = self.all.entry(member.id).or_insert_with(fresh);
+            peer.is_guest = false;
             if peer.member.address != member.address && matches!(peer.dial, Dial::At(_)) && peer.link.is_none() {
                 peer.dial = Dial::At(now);
             }
@@ -129,7 +146,7 @@ impl Peers {
 impl Peer {
     fn due(&self) -> Timestamp {
         match self.dial {
-            Dial::At(moment) if self.link.is_none() => moment,
+            Dial::At(moment) if self.link.is_none() && !self.is_guest => moment,
             _ => Timestamp::NEVER,
         }
     }
@@ -159,7 +176,6 @@ impl Jitter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::member::Role;
 
     fn member(id: u64, name: &str, address: &str) -> Member {
         Member { id: Id(id), name: name.into(), address: address.into(), priority: 0, role: Role::Elector }
@@ -189,7 +205,7 @@ mod tests {
     #[test]
     fn a_stable_connection_is_redialled_at_once_and_a_flapping_one_backs_off() {
         let mut peers = Peers::default();
-        peers.replace(&[member(2, "b", "")], Id(1), Timestamp(0));
+        peers.replace(&[member(2, "b", "")], Id(1), 0, Timestamp(0));
         let (peer, mut jitter) = (peers.get_mut(Id(2)).expect("it was added"), Jitter::new(1));
         let mut wait = |lasted: u64, dropped| {
             peer.lost(Duration::from_millis(lasted), dropped, Timestamp(0), &mut jitter);
@@ -206,17 +222,17 @@ mod tests {
     fn replaces_members_and_treats_a_new_name_as_a_new_member() {
         let mut peers = Peers::default();
         let first = [member(1, "a", ""), member(2, "b", "x"), member(3, "c", "y")];
-        assert!(peers.replace(&first, Id(1), Timestamp(5)).is_empty());
+        assert!(peers.replace(&first, Id(1), 0, Timestamp(5)).is_empty());
         assert!(peers.get(Id(1)).is_none(), "nobody dials itself");
         assert_eq!((peers.due(), peers.next_due(Timestamp(5))), (Timestamp(5), Some(Id(2))));
         for id in [2, 3] {
             peers.get_mut(Id(id)).expect("it was added").dial = Dial::At(Timestamp(90));
         }
         let second = [member(1, "a", ""), member(2, "bb", "x"), member(3, "c", "z")];
-        let gone = peers.replace(&second, Id(1), Timestamp(8));
+        let gone = peers.replace(&second, Id(1), 0, Timestamp(8));
         assert_eq!(gone.iter().map(|peer| peer.member.name.as_str()).collect::<Vec<_>>(), ["b"]);
         assert_eq!(peers.get(Id(3)).map(Peer::due), Some(Timestamp(8)), "a new address is tried at once");
-        let gone = peers.replace(&second[..1], Id(1), Timestamp(9));
+        let gone = peers.replace(&second[..1], Id(1), 0, Timestamp(9));
         assert_eq!((gone.len(), peers.due()), (2, Timestamp::NEVER));
     }
 }

@@ -182,7 +182,7 @@ impl TestCluster {
                     Output::Write(write) => this.core.handle_persisted(write.number, now),
                     Output::Reply(client, reply) => this.replies.push((client, reply)),
                     Output::Exit(why) => this.exit = this.exit.or(Some(why)),
-                    Output::Members(members) => this.members = members,
+                    Output::Members { members, .. } => this.members = members,
                     Output::Disconnect(_) => {}
                 }
             }

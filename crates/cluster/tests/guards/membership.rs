@@ -4,9 +4,10 @@ use hustings_cluster::api::{MemberStatus, Reply, Request};
 use hustings_cluster::config::Config;
 use hustings_cluster::core::Exit;
 use hustings_cluster::member::Role;
+use hustings_cluster::wire::{ForwardedRequest, Message};
 use hustings_protocol::Id;
 
-use crate::harness::{TestCluster, config};
+use crate::harness::{TestCluster, config, incarnation};
 
 fn cluster_of(size: u64) -> (TestCluster, u64) {
     let roles: Vec<(u64, Role)> = (1..=size).map(|id| (id, Role::Elector)).collect();
@@ -231,6 +232,23 @@ fn a_member_that_misses_changes_catches_up_under_the_same_leader() {
     cluster.advance_ms(2_000);
     assert_eq!(cluster.last_leader_heartbeat(leader, deaf).term, term, "nobody else leads");
     assert!(shown(&mut cluster, deaf, "n5").is_some(), "it knows the last change");
+}
+
+#[test]
+fn a_node_that_the_table_does_not_name_decides_nothing() {
+    let (mut cluster, leader) = cluster_of(3);
+    cluster.drive(leader, |core, now| core.handle_connected(Id(9), incarnation(9), now));
+    let pause = Message::ForwardedRequest(ForwardedRequest::new(1, &Request::Pause));
+    cluster.deliver(9, leader, pause.clone());
+    cluster.request(leader, 8, Request::Status);
+    cluster.advance_ms(50);
+    let is_paused = |replies: &[Reply]| matches!(replies, [Reply::Status(status)] if status.paused);
+    assert!(!is_paused(&cluster.take_replies(leader, 8)));
+    let member = leader % 3 + 1;
+    cluster.deliver(member, leader, pause);
+    cluster.request(leader, 8, Request::Status);
+    cluster.advance_ms(50);
+    assert!(is_paused(&cluster.take_replies(leader, 8)), "a member may ask for it");
 }
 
 fn add_again(cluster: &mut TestCluster, at: u64) {

@@ -220,7 +220,7 @@ impl SimCluster {
                     self.schedule(delay, EventKind::Persisted { at: node, incarnation, number });
                 }
                 Output::Reply(client, reply) => self.handle_reply(node, client, reply),
-                Output::Members(_) => {}
+                Output::Members { .. } => {}
                 Output::Exit(why) => panic!("seed {}: node {node} exits: {why:?}", self.seed),
             }
         }

@@ -35,7 +35,7 @@ fn a_restarted_node_knows_members_that_were_added_later() {
         members[1].id.0 = 7;
     });
     let published = outputs.iter().find_map(|output| match output {
-        Output::Members(members) => Some(members.iter().map(|member| member.id.0).collect::<Vec<u64>>()),
+        Output::Members { members, .. } => Some(members.iter().map(|member| member.id.0).collect::<Vec<u64>>()),
         _ => None,
     });
     assert_eq!(published, Some(vec![1, 3, 7]));
@@ -49,7 +49,7 @@ fn addresses_in_the_configuration_take_precedence() {
         members[2].address = "new-address:1".to_string();
     });
     let published = outputs.iter().find_map(|output| match output {
-        Output::Members(members) => Some(members.iter().map(|member| member.address.as_str()).collect::<Vec<&str>>()),
+        Output::Members { members, .. } => Some(members.iter().map(|member| member.address.as_str()).collect::<Vec<&str>>()),
         _ => None,
     });
     assert_eq!(published, Some(vec!["h1:1", "h2:1", "new-address:1"]));

@@ -100,6 +100,10 @@ fn largest_table(offices: usize) -> Table {
     let mut table = Table::with_members(&members);
     for member in &members {
         table.apply(1, Command::RegisterStore { id: member.id, store_id: u64::MAX });
+        for number in 0..=MAX_FORMER_ADDRESSES {
+            let address = format!("{number}{}", &member.address[1..]);
+            table.apply(1, Command::RetireAddress { id: member.id, address });
+        }
     }
     let mut index = MAX_INDEX;
     for number in 0..MAX_SETTINGS {
@@ -150,6 +154,30 @@ fn the_largest_table_fits_into_a_frame() {
         let bytes = bytes_in_a_frame(&table);
         assert!(bytes < limit / 10 * 9, "{offices} offices: {bytes} of {limit} bytes");
     }
+}
+
+#[test]
+fn former_addresses_are_remembered_until_they_are_used_again() {
+    let member = |address: &str| Member {
+        id: Id(1),
+        name: "a".to_string(),
+        address: address.to_string(),
+        priority: 0,
+        role: crate::member::Role::Elector,
+    };
+    let mut table = Table::with_members(&[member("x:1")]);
+    let mut after = |command| {
+        table.apply(1, command);
+        table.members[&Id(1)].former_addresses.clone()
+    };
+    assert_eq!(after(Command::SetMember(member("y:1"))), ["x:1"]);
+    assert_eq!(after(Command::RetireAddress { id: Id(1), address: "z:1".to_string() }), ["x:1", "z:1"]);
+    assert_eq!(after(Command::SetMember(member("x:1"))), ["z:1", "y:1"]);
+    for number in 0..MAX_FORMER_ADDRESSES {
+        after(Command::SetMember(member(&format!("h{number}:1"))));
+    }
+    assert_eq!(table.members[&Id(1)].former_addresses.len(), MAX_FORMER_ADDRESSES);
+    assert!(!table.members[&Id(1)].former_addresses.contains(&"z:1".to_string()), "the oldest one is forgotten");
 }
 
 #[test]

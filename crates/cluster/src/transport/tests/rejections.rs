@@ -98,6 +98,27 @@ fn rejects_an_unknown_member() {
 }
 
 #[test]
+fn admits_a_member_that_it_may_learn_of_later_but_none_that_was_removed() {
+    let mut world = single_node(Limits::default());
+    world.node_mut(1).transport.set_max_member_id(3);
+    let mut removed = Raw::dial(&world, 1, &identity_for(&member(3), time::Duration::DAY));
+    removed.hello(CLUSTER, 3, 1);
+    assert_rejected(&mut world, removed, CloseReason::UnknownMember);
+    let mut liar = Raw::dial(&world, 1, &identity_for(&member(5), time::Duration::DAY));
+    liar.hello(CLUSTER, 4, 1);
+    assert_rejected(&mut world, liar, CloseReason::WrongId);
+    let mut unknown = Raw::dial(&world, 1, &identity_for(&member(4), time::Duration::DAY));
+    unknown.hello(CLUSTER, 4, 1);
+    world.until("it is admitted", |world| world.node(1).is_up(4));
+    // The node learns that the member was added and removed in the meantime.
+    let now = world.clock.now();
+    let node = world.node_mut(1);
+    node.transport.set_max_member_id(4);
+    node.transport.set_members(&[member(1)], now, &mut node.events);
+    assert_eq!((node.is_up(4), node.down_reason(4)), (false, Some(CloseReason::Removed)));
+}
+
+#[test]
 fn rejects_another_cluster_of_the_same_authority() {
     let mut world = single_node(Limits::default());
     let mut raw = Raw::dial(&world, 1, &identity_for(&member(2), time::Duration::DAY));
