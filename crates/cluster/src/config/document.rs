@@ -54,6 +54,8 @@ pub(super) struct Document {
     #[serde(default, rename = "office")]
     pub(super) offices: Vec<OfficeDocument>,
     pub(super) health: Option<HealthDocument>,
+    #[serde(default)]
+    pub(super) limits: LimitsDocument,
 }
 
 /// `[tls]`.
@@ -123,6 +125,15 @@ pub(super) struct HealthDocument {
     pub(super) every: Option<Text>,
     pub(super) timeout: Option<Text>,
     pub(super) threshold: Option<u8>,
+}
+
+/// `[limits]`.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LimitsDocument {
+    pub(super) connections: Option<u32>,
+    pub(super) campaigns: Option<u32>,
+    pub(super) watches: Option<u32>,
 }
 
 /// `preempt`: a keyword, or how long the higher-ranked member must have been up.

@@ -61,6 +61,8 @@ pub struct Config {
     pub default_policy: Policy,
     /// The health check, if any.
     pub health: Option<Health>,
+    /// How much the programs on this host may ask for.
+    pub limits: Limits,
     /// The folder for the persistent state.
     pub data: PathBuf,
     /// The Unix socket for programs on this host.
@@ -158,6 +160,24 @@ pub enum Probe {
     Command(Vec<String>),
     /// An `http://` URL. A 2xx status means healthy.
     Http(String),
+}
+
+/// How much the programs on this host may ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Limits {
+    /// The largest number of connected programs. A few more connections are accepted for operators' commands: they may
+    /// ask for everything except `campaign` and `watch`.
+    pub connections: usize,
+    /// The largest number of offices that one connection campaigns for.
+    pub campaigns: usize,
+    /// The largest number of offices that one connection watches by name.
+    pub watches: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { connections: 256, campaigns: 2_000, watches: 2_000 }
+    }
 }
 
 /// PEM files for TLS.

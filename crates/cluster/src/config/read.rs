@@ -9,19 +9,22 @@ use std::time::Duration;
 use hustings_protocol::Id;
 
 use super::document::{
-    Document, HealthDocument, MemberDocument, PolicyDocument, PreemptDocument, Text, TimingDocument,
+    Document, HealthDocument, LimitsDocument, MemberDocument, PolicyDocument, PreemptDocument, Text, TimingDocument,
 };
 use super::environment::{Lookup, apply_environment};
 use super::error::{ConfigError, invalid, nearest, toml_error};
 use super::values::{MAX_SOCKET_PATH, address, algorithm, duration, http, name, word};
 use super::{
-    AlgorithmConfig, ArbiterKind, Config, Health, MAX_BYTES, MAX_MEMBERS, MAX_OFFICES, Policy, Preempt, Probe, Tls,
+    AlgorithmConfig, ArbiterKind, Config, Health, Limits, MAX_BYTES, MAX_MEMBERS, MAX_OFFICES, Policy, Preempt, Probe,
+    Tls,
 };
 use crate::election::Algorithms;
 use crate::member::{Member, Role};
 use crate::timing::Timing;
 
 const MAX_PARAMS: usize = 64;
+/// The largest `limits.connections`. Each one is a file descriptor.
+const MAX_CONNECTIONS: usize = 10_000;
 const MAX_HEALTH_PERIOD: Duration = Duration::from_secs(3600);
 
 impl Config {
@@ -141,6 +144,7 @@ fn config(file: Document, folder: &Path, algorithms: Option<&Algorithms>) -> Res
         offices,
         default_policy,
         health: file.health.map(health).transpose()?,
+        limits: limits(&file.limits)?,
         data: path(folder, "data", file.data, "data")?,
         socket: socket(folder, file.socket)?,
         tls: Tls {
@@ -327,6 +331,23 @@ fn health(given: HealthDocument) -> Result<Health, ConfigError> {
         return Err(invalid("health.threshold", &threshold.to_string(), "expected a number from 0 to 100"));
     }
     Ok(Health { probe, every, timeout, threshold })
+}
+
+fn limits(given: &LimitsDocument) -> Result<Limits, ConfigError> {
+    let default = Limits::default();
+    let limit = |key: &str, given: Option<u32>, default: usize, max: usize| match given.map(|given| given as usize) {
+        None => Ok(default),
+        Some(given) if (1..=max).contains(&given) => Ok(given),
+        Some(given) => {
+            let problem = format!("expected a number from 1 to {max}");
+            Err(invalid(format!("limits.{key}"), &given.to_string(), problem))
+        }
+    };
+    Ok(Limits {
+        connections: limit("connections", given.connections, default.connections, MAX_CONNECTIONS)?,
+        campaigns: limit("campaigns", given.campaigns, default.campaigns, MAX_OFFICES)?,
+        watches: limit("watches", given.watches, default.watches, MAX_OFFICES)?,
+    })
 }
 
 fn path(folder: &Path, key: &str, given: Option<Text>, default: &str) -> Result<PathBuf, ConfigError> {

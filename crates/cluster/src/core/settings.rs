@@ -14,7 +14,7 @@ use super::arbiter::none::NoArbiter;
 use super::arbiter::raft::RaftArbiter;
 use super::table::{Holder, MemberEntry, Table, decode_entry};
 use crate::clock::Timestamp;
-use crate::config::{AlgorithmConfig, ArbiterKind, Config, Policy};
+use crate::config::{AlgorithmConfig, ArbiterKind, Config, Limits, Policy};
 use crate::faults::{DisabledRules, Rule};
 use crate::format::FormatError;
 use crate::member::{Member, Role};
@@ -56,13 +56,6 @@ pub enum StartError {
     },
 }
 
-/// How much one client may ask for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Limits {
-    pub(super) campaigns_per_client: usize,
-    pub(super) watches_per_client: usize,
-}
-
 /// The parts of [`Setup`] that never change.
 pub(super) struct Settings {
     pub(super) cluster: String,
@@ -97,7 +90,7 @@ impl Settings {
             offices: config.offices.iter().cloned().collect(),
             default_policy: config.default_policy,
             health_threshold: config.health.as_ref().map_or(0, |health| health.threshold),
-            limits: Limits { campaigns_per_client: 2_000, watches_per_client: 2_000 },
+            limits: config.limits,
             started: now,
             digest: digest(config),
             addresses: config.members.iter().map(|member| (member.id, member.address.clone())).collect(),

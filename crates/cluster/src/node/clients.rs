@@ -1,7 +1,6 @@
 //! The clients of a node: programs on the same host that are connected to its socket.
 
 use std::io::{self, Read, Write};
-use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,8 +13,11 @@ use crate::api::{MAX_LINE_BYTES, Reply, Request, RequestError};
 use crate::clock::Timestamp;
 use crate::core::ClientId;
 
-/// The largest number of connected programs.
-pub(super) const MAX_CLIENTS: usize = 256;
+/// How many connections are accepted beyond the configured number. They are for operators' commands, which must get in
+/// when programs use all others.
+const RESERVED_CONNECTIONS: usize = 16;
+/// How many connections are accepted in one pass.
+const MAX_ACCEPTS_PER_PASS: usize = 256;
 /// The longest request, in bytes.
 const MAX_REQUEST_BYTES: usize = 64 * 1024;
 /// The largest number of requests of one program in one pass, so that it cannot starve the others.
@@ -40,9 +42,11 @@ pub(super) struct Clients {
     _file: SocketFile,
     listener: UnixListener,
     registry: Registry,
-    /// The first token is the listener's.
-    tokens: Range<usize>,
+    /// The listener's token. Those of the slots follow.
+    first_token: usize,
     slots: Vec<Option<Client>>,
+    /// The largest number of clients that are not restricted.
+    max_unrestricted: usize,
     accepted: u64,
     /// Whether connections may be waiting although no event will announce them.
     accept_ready: bool,
@@ -63,22 +67,30 @@ struct Client {
     readable: bool,
     /// Whether the client has finished sending.
     ended: bool,
+    /// Whether it uses a reserved connection, and must neither campaign nor watch.
+    is_restricted: bool,
 }
 
 impl Clients {
-    /// Listens for programs. The range has one token for the listener and one per client.
-    pub(super) fn listen(path: &Path, registry: &Registry, tokens: Range<usize>) -> Result<Self, SocketError> {
+    /// Listens for at most `connections` programs, and a few operators' commands. Uses all tokens from `first_token` on.
+    pub(super) fn listen(
+        path: &Path,
+        registry: &Registry,
+        first_token: usize,
+        connections: usize,
+    ) -> Result<Self, SocketError> {
         let (mut listener, file) = listen(path)?;
         let io_error = |error| SocketError::Io { action: "wait for programs at", path: path.to_path_buf(), error };
         let own = registry.try_clone().map_err(io_error)?;
-        registry.register(&mut listener, Token(tokens.start), Interest::READABLE).map_err(io_error)?;
-        let slots = (1..tokens.len().min(MAX_CLIENTS + 1)).map(|_| None).collect();
+        registry.register(&mut listener, Token(first_token), Interest::READABLE).map_err(io_error)?;
+        let slots = (0..connections + RESERVED_CONNECTIONS).map(|_| None).collect();
         Ok(Clients {
             _file: file,
             listener,
             registry: own,
-            tokens,
+            first_token,
             slots,
+            max_unrestricted: connections,
             accepted: 0,
             accept_ready: true,
             accept_retry_at: Timestamp::ZERO,
@@ -88,7 +100,7 @@ impl Clients {
 
     /// Handles an event: something can be read or written.
     pub(super) fn ready(&mut self, event: &mio::event::Event) {
-        match event.token().0.checked_sub(self.tokens.start) {
+        match event.token().0.checked_sub(self.first_token) {
             Some(0) => self.accept_ready = true,
             Some(place) => {
                 if let Some(Some(client)) = self.slots.get_mut(place - 1) {
@@ -115,7 +127,7 @@ impl Clients {
         }
         for slot in &mut self.slots {
             let Some(client) = slot.as_mut().filter(|client| client.readable) else { continue };
-            client.read_requests(events);
+            client.read_requests(self.max_unrestricted, events);
         }
         self.report_disconnects(events);
     }
@@ -152,11 +164,11 @@ impl Clients {
     }
 
     fn place(&self, id: ClientId) -> usize {
-        (id.0 % MAX_CLIENTS as u64) as usize
+        (id.0 % self.slots.len() as u64) as usize
     }
 
     fn accept_clients(&mut self, now: Timestamp) {
-        for _ in 0..MAX_CLIENTS {
+        for _ in 0..MAX_ACCEPTS_PER_PASS {
             match self.listener.accept() {
                 Ok((stream, _)) => self.add_client(stream),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -180,17 +192,19 @@ impl Clients {
             return reject(stream, "not-allowed", message);
         }
         let Some(place) = self.slots.iter().position(Option::is_none) else {
-            let message = format!("{MAX_CLIENTS} programs are connected already, the maximum");
+            let message = too_many_connections(self.max_unrestricted);
             return reject(stream, "too-many", message);
         };
-        let token = Token(self.tokens.start + 1 + place);
+        let token = Token(self.first_token + 1 + place);
         if self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE).is_err() {
             return;
         }
         self.accepted += 1;
-        let id = ClientId(self.accepted * MAX_CLIENTS as u64 + place as u64);
+        let id = ClientId(self.accepted * self.slots.len() as u64 + place as u64);
+        let unrestricted = self.slots.iter().flatten().filter(|client| !client.is_restricted).count();
         self.slots[place] = Some(Client {
             id,
+            is_restricted: unrestricted >= self.max_unrestricted,
             stream,
             input: Vec::new(),
             skipping_line: false,
@@ -208,13 +222,19 @@ impl Client {
     }
 
     /// Reads a few requests.
-    fn read_requests(&mut self, events: &mut Vec<ClientEvent>) {
+    fn read_requests(&mut self, max_unrestricted: usize, events: &mut Vec<ClientEvent>) {
         for _ in 0..MAX_REQUESTS_PER_PASS {
             if self.unread() >= UNREAD_SOFT_LIMIT {
                 return;
             }
             let Some(line) = self.next_line() else { return };
             match read_request(&line) {
+                // The connection ends, so that programs that try again and again leave the reserved ones free.
+                Ok(Request::Campaign { .. } | Request::Watch { .. }) if self.is_restricted => {
+                    let _ = self.queue_reply(&error_reply("too-many", too_many_connections(max_unrestricted)));
+                    (self.ended, self.readable) = (true, false);
+                    return;
+                }
                 Ok(request) => events.push(ClientEvent::Request(self.id, request)),
                 // The reply is small, so it fits.
                 Err(problem) => drop(self.queue_reply(&error_reply("bad-request", problem))),
@@ -306,6 +326,10 @@ impl Client {
         }
         Ok(())
     }
+}
+
+fn too_many_connections(limit: usize) -> String {
+    format!("{limit} programs are connected already, the maximum (`limits.connections`)")
 }
 
 fn is_allowed(stream: &UnixStream) -> bool {

@@ -33,7 +33,7 @@ use mio::{Poll, Token, Waker};
 
 #[cfg(feature = "testkit")]
 pub(crate) use self::clients::read_request;
-use self::clients::{ClientEvent, Clients, MAX_CLIENTS};
+use self::clients::{ClientEvent, Clients};
 use self::error::system;
 use self::health::HealthMonitor;
 use self::shutdown::ShutdownRequests;
@@ -61,8 +61,9 @@ const TIMER: Token = Token(0);
 const WAKER: Token = Token(1);
 const STOP: Token = Token(2);
 const SIGHUP_TOKEN: Token = Token(3);
-const FIRST_CLIENT: usize = 4;
-const FIRST_PEER: usize = FIRST_CLIENT + 1 + MAX_CLIENTS;
+const FIRST_PEER: usize = 4;
+/// Far above the peers' tokens: the number of clients depends on the configuration.
+const FIRST_CLIENT: usize = 1 << 16;
 
 /// The name of the counter of bytes sent on the wire, including headers.
 pub const WIRE_BYTES_COUNTER: &str = "wire-bytes-out";
@@ -161,7 +162,7 @@ impl Node {
         let shutdown = ShutdownRequests::new(&shutdown_handle, signals, registry, (STOP, SIGHUP_TOKEN))
             .map_err(system("register signal handlers"))?;
         let timer = Timer::new(registry, TIMER).map_err(system("create a timer"))?;
-        let clients = Clients::listen(&config.socket, registry, FIRST_CLIENT..FIRST_PEER)?;
+        let clients = Clients::listen(&config.socket, registry, FIRST_CLIENT, config.limits.connections)?;
         let incarnation = random()?;
         let now = clock.now();
         let limits = Limits::default();

@@ -57,8 +57,8 @@ impl Node {
         let now = self.clock.now();
         for event in events {
             match event.token().0 {
-                FIRST_PEER.. => self.transport.ready(event, now, &mut self.transport_events),
                 FIRST_CLIENT.. => self.clients.ready(event),
+                FIRST_PEER.. => self.transport.ready(event, now, &mut self.transport_events),
                 _ => {}
             }
         }

@@ -42,6 +42,7 @@ pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
         offices: Vec::new(),
         default_policy: Policy { mode: Mode::Exclusive, ..Policy::default() },
         health: None,
+        limits: Default::default(),
         data: Default::default(),
         socket: Default::default(),
         tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },

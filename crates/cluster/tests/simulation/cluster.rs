@@ -149,6 +149,7 @@ impl SimCluster {
             offices: vec![("fast".to_string(), Policy { mode: Mode::Fenced, preempt, ..Policy::default() })],
             default_policy: Policy { mode, preempt, ..Policy::default() },
             health: None,
+            limits: Default::default(),
             data: Default::default(),
             socket: Default::default(),
             tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },

@@ -101,6 +101,7 @@ fn a_minimal_file_gets_defaults() {
         offices: Vec::new(),
         default_policy: Policy::default(),
         health: None,
+        limits: Limits::default(),
         data: "/etc/hustings/data".into(),
         socket: "/etc/hustings/hustings.sock".into(),
         join: false,
@@ -120,9 +121,13 @@ fn the_example_of_the_manual_is_valid_and_has_every_key() {
     let example = example.expect("it begins with an example");
     parse(example).unwrap_or_else(|error| panic!("{error}"));
     // A name that is invalid is answered with all that are right: in the file, and in its tables.
-    for (text, table) in
-        [("z = 1", ""), ("[tls]\nz = 1", "tls"), ("[timing]\nz = 1", "timing"), ("[health]\nz = 1", "health")]
-    {
+    for (text, table) in [
+        ("z = 1", ""),
+        ("[tls]\nz = 1", "tls"),
+        ("[timing]\nz = 1", "timing"),
+        ("[health]\nz = 1", "health"),
+        ("[limits]\nz = 1", "limits"),
+    ] {
         for key in parse_error(text).split("expected one of").nth(1).expect(text).split('`').skip(1).step_by(2) {
             let given = |line: &str| line.trim_start_matches(['#', '[', ' ']).starts_with(key);
             assert!(example.lines().any(given), "{table} {key} is not in the manual");
@@ -264,6 +269,18 @@ fn limits_the_number_of_members_and_offices_and_the_length() {
     assert!(parse_error(&format!("{SMALL}{}", offices(10_001))).contains("at most 10000 are allowed"));
     let long = format!("{SMALL}#{}", "x".repeat(MAX_BYTES));
     assert!(matches!(parse(&long), Err(ConfigError::TooLong)));
+}
+
+#[test]
+fn reads_and_checks_limits() {
+    let with = |limits: &str| parse(&format!("{SMALL}\n[limits]\n{limits}"));
+    let read = with("connections = 10000\ncampaigns = 1\nwatches = 7").expect("they are valid").limits;
+    assert_eq!(read, Limits { connections: 10_000, campaigns: 1, watches: 7 });
+    for wrong in ["connections = 0", "connections = 10001", "campaigns = 0", "watches = 10001"] {
+        let error = with(wrong).expect_err(wrong).to_string();
+        let key = wrong.split(' ').next().expect("it has a key");
+        assert!(error.contains(&format!("limits.{key}")) && error.contains("from 1 to"), "{error}");
+    }
 }
 
 #[test]

@@ -284,9 +284,9 @@ pub(super) fn check_campaign(
     if role != Role::Elector {
         return Err(refusal("not-an-elector", format!("this node is a {role}, which never holds an office")));
     }
-    let limit = settings.limits.campaigns_per_client;
+    let limit = settings.limits.campaigns;
     if local.campaign_count(client) >= limit {
-        return Err(refusal("too-many", format!("a client may campaign for at most {limit} offices")));
+        return Err(refusal("too-many", format!("a connection may campaign for at most {limit} offices (`limits.campaigns`)")));
     }
     if !local.is_campaigning_for(office) && local.campaigned_offices() >= MAX_OFFICES {
         let message =

@@ -55,14 +55,14 @@ impl Watchers {
         office: Option<&str>,
         context: &Context<'_>,
     ) -> Result<(), RequestError> {
-        let limit = context.settings.limits.watches_per_client;
+        let limit = context.settings.limits.watches;
         self.is_everything_marked |= self.clients.is_empty();
         let watched = self.clients.entry(client).or_default();
         match office {
             None => watched.is_everything = true,
             Some(office) if watched.count() >= limit && !watched.offices.contains(office) => {
                 let message = format!(
-                    "a client may watch at most {limit} offices by name; it may also watch all of them at once"
+                    "a connection may watch at most {limit} offices by name (`limits.watches`), or all of them at once"
                 );
                 return Err(refusal("too-many", message));
             }

@@ -5,6 +5,8 @@ use mio::{Events, Poll};
 
 use super::*;
 
+/// How many programs may connect.
+const CONNECTIONS: usize = 20;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The node's end of the socket without a node.
@@ -22,7 +24,7 @@ impl Harness {
         let folder = tempfile::tempdir().expect("a folder for the socket");
         let path = folder.path().join("hustings.sock");
         let poll = Poll::new().expect("descriptors are there");
-        let clients = Clients::listen(&path, poll.registry(), 0..MAX_CLIENTS + 1).expect("nobody listens there");
+        let clients = Clients::listen(&path, poll.registry(), 0, CONNECTIONS).expect("nobody listens there");
         Harness { clients, poll, path, owes: false, _folder: folder }
     }
 
@@ -130,8 +132,8 @@ fn a_client_that_does_not_read_is_throttled_and_then_disconnected() {
 #[test]
 fn limits_the_number_of_clients_and_reuses_free_slots() {
     let mut harness = Harness::open();
-    let mut programs: Vec<StdStream> = (0..MAX_CLIENTS).map(|_| harness.connect()).collect();
-    while harness.clients.slots.iter().flatten().count() < MAX_CLIENTS {
+    let mut programs: Vec<StdStream> = (0..CONNECTIONS + RESERVED_CONNECTIONS).map(|_| harness.connect()).collect();
+    while harness.clients.slots.iter().flatten().count() < programs.len() {
         harness.pass(TIMEOUT);
     }
     let one_more = harness.connect();
@@ -147,6 +149,29 @@ fn limits_the_number_of_clients_and_reuses_free_slots() {
     let id = ids(&harness.events())[0];
     assert_ne!(id, gone, "what is still meant for the one who has gone must not reach the next");
     assert_eq!(harness.clients.place(id), harness.clients.place(gone));
+}
+
+#[test]
+fn operators_get_in_when_programs_use_all_connections() {
+    let mut harness = Harness::open();
+    let _programs: Vec<StdStream> = (0..CONNECTIONS).map(|_| harness.connect()).collect();
+    while harness.clients.slots.iter().flatten().count() < CONNECTIONS {
+        harness.pass(TIMEOUT);
+    }
+    let mut operator = harness.connect();
+    operator.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    assert!(matches!(harness.events()[..], [ClientEvent::Request(_, Request::Status)]));
+    for request in ["{\"type\":\"watch\"}\n", "{\"type\":\"campaign\",\"office\":\"job\"}\n"] {
+        // More often than there are reserved connections: none of them is used up.
+        for _ in 0..2 * RESERVED_CONNECTIONS {
+            let mut program = harness.connect();
+            program.write_all(request.as_bytes()).expect("that fits into the socket");
+            assert!(matches!(harness.events()[..], [ClientEvent::Disconnected(_)]), "{request}");
+            let mut line = String::new();
+            BufReader::new(program).read_line(&mut line).expect("it is told why");
+            assert!(line.contains("too-many") && line.contains("limits.connections"), "{line}");
+        }
+    }
 }
 
 #[test]
