@@ -108,6 +108,7 @@ fn members(folder: &Path) -> Vec<MemberStatus> {
         priority: 0,
         health: 100,
         up: true,
+        joining: false,
     };
     members.map(|entry| status(entry.file_name().to_string_lossy().into_owned())).collect()
 }

@@ -118,6 +118,7 @@ fn status(state: &State) -> Status {
         priority: 0,
         health: 100,
         up: true,
+        joining: false,
     };
     Status {
         cluster: "c".to_string(),
