@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hustings_cluster::api::{ChangeReason, Lease, MemberStatus, OfficeStatus, Reply, Request, Status};
 use hustings_cluster::clock::{Clock, Timestamp};
-use hustings_cluster::config::{ArbiterKind, Mode};
+use hustings_cluster::config::Mode;
 use hustings_cluster::member::Role;
 use hustings_testkit::switches;
 use serde::{Deserialize, Serialize};
@@ -246,7 +246,7 @@ impl Node {
             cluster: "toy".to_string(),
             node: self.name.clone(),
             algorithm: "none".to_string(),
-            arbiter: ArbiterKind::Raft,
+            arbiter: "raft".to_string(),
             arbiter_leader: None,
             term: 1,
             current: true,

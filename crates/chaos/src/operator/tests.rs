@@ -8,7 +8,6 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use hustings_cluster::api::{MemberStatus, RequestError};
-use hustings_cluster::config::ArbiterKind;
 use hustings_cluster::member::Role;
 
 use super::*;
@@ -124,7 +123,7 @@ fn status(state: &State) -> Status {
         cluster: "c".to_string(),
         node: "n2".to_string(),
         algorithm: "bully".to_string(),
-        arbiter: ArbiterKind::Raft,
+        arbiter: "raft".to_string(),
         arbiter_leader: None,
         term: 1,
         current: true,

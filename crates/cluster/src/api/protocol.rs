@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::config::{ArbiterKind, Mode};
+use crate::config::Mode;
 use crate::member::Role;
 
 /// The longest line that either side may send, in bytes.
@@ -288,11 +288,11 @@ pub struct Status {
     pub node: String,
     /// The election algorithm.
     pub algorithm: String,
-    /// The arbiter.
-    pub arbiter: ArbiterKind,
+    /// The arbiter: `raft`, `none`, or the name of another one.
+    pub arbiter: String,
     /// The name of the member that leads the arbiter.
     pub arbiter_leader: Option<String>,
-    /// The arbiter's Raft term.
+    /// Grows with every change of the arbiter's leader: its Raft term.
     pub term: u64,
     /// Whether a majority confirmed this state after the request arrived.
     pub current: bool,

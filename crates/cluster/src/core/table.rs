@@ -214,6 +214,11 @@ impl Table {
         self.offices.get(office).map_or(0, |office| office.token)
     }
 
+    /// The holder of an office; `None` if it is vacant or unknown.
+    pub fn holder(&self, office: &str) -> Option<Holder> {
+        self.offices.get(office).and_then(|office| office.holder)
+    }
+
     /// Whether elections are paused.
     pub(crate) fn is_paused(&self) -> bool {
         self.settings.contains_key(PAUSED)
@@ -425,7 +430,7 @@ impl Office {
 
 impl Command {
     /// The office that the command is about.
-    pub(crate) fn office(&self) -> Option<&OfficeName> {
+    pub fn office(&self) -> Option<&OfficeName> {
         match self {
             Command::Grant { office, .. } | Command::Vacate { office, .. } => Some(office),
             _ => None,

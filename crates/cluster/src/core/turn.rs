@@ -27,7 +27,6 @@ use super::requests::{self, Requests};
 use super::table::{Holder, OfficeName};
 use super::{Core, Exit, Output};
 use crate::clock::Timestamp;
-use crate::config::ArbiterKind;
 use crate::member::{Member, Role};
 use crate::wire::{Claim, Message};
 
@@ -103,7 +102,7 @@ impl<'a> local_leases::Known<'a> {
             table: arbiter.table(),
             coordinator: arbiter.coordinator(),
             confirmed_at: arbiter.confirmed_at(),
-            has_leases: arbiter.kind() != ArbiterKind::None,
+            has_leases: arbiter.has_authority(),
         }
     }
 }
@@ -391,7 +390,7 @@ impl Core {
         for _ in 0..MAX_RESULTS {
             let Some(office) = progress.results.pop_first() else { return false };
             let elected = elections.elected(&office);
-            if arbiter.kind() == ArbiterKind::None {
+            if !arbiter.has_authority() {
                 let leader =
                     elected.map(|id| Holder { id, incarnation: context.liveness.incarnation_of(id).unwrap_or(0) });
                 // The client has stopped, and another client of this node may want the office.

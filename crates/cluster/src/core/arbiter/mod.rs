@@ -14,8 +14,9 @@
 //!    a reserved office for it. Two members may believe that they coordinate. Compare-and-set keeps that safe.
 //! 4. **Linearizable reads**: [`Arbiter::read`] is answered when the table contains everything that was decided before.
 //!
-//! Nothing above the arbiter knows which one it is. To add one, implement the trait, and choose it in
-//! [`Core::new`](super::Core::new).
+//! Nothing above the arbiter knows which one it is. To add one, implement the trait, pass it to
+//! [`Core::with_arbiter`](super::Core::with_arbiter), and let it pass the conformance suite, `tests/conformance`, which
+//! has an external store as an example.
 
 pub(super) mod none;
 pub(super) mod raft;
@@ -27,7 +28,6 @@ use super::context::Context;
 use super::table::{Command, Holder, OfficeName, Table};
 use crate::api::RequestError;
 use crate::clock::Timestamp;
-use crate::config::ArbiterKind;
 use crate::wire::{Heartbeat, Message};
 
 /// What an arbiter reports.
@@ -57,8 +57,14 @@ pub enum ArbiterEvent {
 
 /// Access to the authority that decides who may lead. See the module's documentation.
 pub trait Arbiter {
-    /// Which arbiter it is.
-    fn kind(&self) -> ArbiterKind;
+    /// Its name, for display.
+    fn name(&self) -> &str;
+
+    /// Whether anybody decides who may lead. If not, whoever is elected holds the office
+    /// ([`Arbiter::handle_elected`]), leases do not end, and nobody coordinates.
+    fn has_authority(&self) -> bool {
+        true
+    }
 
     /// This node's copy of what was decided.
     fn table(&self) -> &Table;
@@ -87,7 +93,8 @@ pub trait Arbiter {
         self.table().members.keys().copied().collect()
     }
 
-    /// Submits a change. Its outcome is an [`ArbiterEvent::Applied`] with this number, or nothing if it is lost.
+    /// Submits a change. Its outcome is an [`ArbiterEvent::Applied`] with this number. The arbiter repeats what may be
+    /// lost on the way to the authority: only if the epoch changes, there may be no outcome.
     fn submit(&mut self, request: u64, command: Command, context: &mut Context<'_>) -> Result<(), RequestError>;
 
     /// The coordinator has just submitted a change that takes an office from this lost holder. Nothing that the holder

@@ -10,7 +10,6 @@ use hustings_protocol::Id;
 use super::{Arbiter, ArbiterEvent, Elected};
 use crate::api::{ChangeReason, RequestError};
 use crate::clock::Timestamp;
-use crate::config::ArbiterKind;
 use crate::core::context::Context;
 use crate::core::requests::errors;
 use crate::core::table::{Command, Holder, Table};
@@ -31,8 +30,12 @@ impl NoArbiter {
 }
 
 impl Arbiter for NoArbiter {
-    fn kind(&self) -> ArbiterKind {
-        ArbiterKind::None
+    fn name(&self) -> &str {
+        "none"
+    }
+
+    fn has_authority(&self) -> bool {
+        false
     }
 
     fn table(&self) -> &Table {

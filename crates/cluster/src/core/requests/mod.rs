@@ -22,7 +22,7 @@ use super::table::OfficeName;
 use super::{ClientId, LEADER, Output};
 use crate::api::{Reply, Request, RequestError};
 use crate::clock::Timestamp;
-use crate::config::{ArbiterKind, MAX_OFFICES, Mode};
+use crate::config::{MAX_OFFICES, Mode};
 use crate::member::Role;
 use crate::wire::{ForwardedRequest, Message};
 
@@ -114,7 +114,7 @@ impl Requests {
         known: &Known<'_>,
         context: &mut Context<'_>,
     ) -> Result<(), RequestError> {
-        if known.arbiter.kind() == ArbiterKind::None {
+        if !known.arbiter.has_authority() {
             return Err(errors::no_arbiter());
         }
         let coordinator = known.arbiter.coordinator().ok_or_else(errors::no_majority)?;

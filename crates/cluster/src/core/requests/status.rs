@@ -88,7 +88,7 @@ pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_
         cluster: settings.cluster.clone(),
         node: name(settings.own),
         algorithm: settings.algorithm.name().to_string(),
-        arbiter: known.arbiter.kind(),
+        arbiter: known.arbiter.name().to_string(),
         arbiter_leader: known.arbiter.coordinator().map(name),
         term: known.arbiter.epoch(),
         current: is_confirmed && known.has_recent_quorum(context),

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use hustings_cluster::api::{MemberStatus, Status};
-use hustings_cluster::config::{ArbiterKind, Mode};
+use hustings_cluster::config::Mode;
 use serde_json::json;
 
 use super::super::args::Format;
@@ -47,16 +47,16 @@ pub(crate) fn run(args: &StatusArgs, console: &mut Console<'_>) -> Result<Exit, 
 fn head(status: &Status, console: &mut Console<'_>) -> std::io::Result<()> {
     let cluster = Paint::Strong.on(&status.cluster, console.colour);
     writeln!(console.out, "cluster {cluster}, seen by {}; algorithm {}", status.node, status.algorithm)?;
-    match (status.arbiter, &status.arbiter_leader) {
-        (ArbiterKind::None, _) => {
+    match (status.arbiter.as_str(), &status.arbiter_leader) {
+        ("none", _) => {
             let warning =
                 "arbiter none: each part of a partitioned cluster elects its own leader, and tokens do not fence";
             writeln!(console.out, "{}", Paint::Bad.on(warning, console.colour))?;
         }
-        (ArbiterKind::Raft, Some(leader)) => {
-            writeln!(console.out, "arbiter raft, led by {leader} in term {}", status.term)?;
+        (arbiter, Some(leader)) => {
+            writeln!(console.out, "arbiter {arbiter}, led by {leader} in term {}", status.term)?;
         }
-        (ArbiterKind::Raft, None) => writeln!(console.out, "arbiter raft, no known leader, term {}", status.term)?,
+        (arbiter, None) => writeln!(console.out, "arbiter {arbiter}, no known leader, term {}", status.term)?,
     }
     if !status.current {
         let warning = "this node cannot reach a majority: what follows may be out of date";

@@ -25,7 +25,6 @@ use self::polls::Polls;
 use super::{Arbiter, ArbiterEvent};
 use crate::api::RequestError;
 use crate::clock::Timestamp;
-use crate::config::ArbiterKind;
 use crate::core::context::Context;
 use crate::core::requests::errors;
 use crate::core::table::{Command, Holder, MALFORMED_MEMBERSHIP, Table, decode_membership};
@@ -260,8 +259,8 @@ impl RaftArbiter {
 }
 
 impl Arbiter for RaftArbiter {
-    fn kind(&self) -> ArbiterKind {
-        ArbiterKind::Raft
+    fn name(&self) -> &str {
+        "raft"
     }
 
     fn table(&self) -> &Table {
