@@ -1,7 +1,11 @@
 //! Clusters of cores in one thread, with simulated links, disks and clocks, and with faults in all of them.
 
+#[path = "../common/cluster/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "other tests use the rest")]
 mod cluster;
+#[path = "../common/faults.rs"]
 mod faults;
+#[path = "../common/lease_checker.rs"]
 mod lease_checker;
 mod restart;
 

@@ -50,12 +50,25 @@ impl SimCluster {
 
     pub(crate) fn run_ms(&mut self, ms: u64) {
         let end = self.now + ms * MS;
-        while self.events.peek().is_some_and(|Reverse(Event(at, ..))| *at <= end) {
-            let Some(Reverse(Event(at, _, kind))) = self.events.pop() else { break };
-            self.now = at;
-            self.handle_event(kind);
+        loop {
+            let event = self.events.peek().map_or(u64::MAX, |Reverse(Event(at, ..))| *at);
+            let next = event.min(self.authority.next_event());
+            if next > end {
+                break;
+            }
+            self.now = next.max(self.now);
+            for node in self.authority.advance(self.now) {
+                let incarnation = self.hosts[node].incarnation;
+                self.handle_event(EventKind::Wake { at: node, incarnation });
+            }
+            if event <= self.now
+                && let Some(Reverse(Event(.., kind))) = self.events.pop()
+            {
+                self.handle_event(kind);
+            }
         }
         self.now = end;
+        self.authority.advance(end);
     }
 
     pub(super) fn handle_event(&mut self, kind: EventKind) {

@@ -1,5 +1,6 @@
 //! A simulated cluster: hosts, and the links, disks and clocks that connect or drive them.
 
+mod authority;
 mod events;
 mod links;
 
@@ -10,12 +11,13 @@ use std::time::Duration;
 use hustings_cluster::api::{OfficeStatus, Reply, Request};
 use hustings_cluster::clock::Timestamp;
 use hustings_cluster::config::{AlgorithmConfig, ArbiterKind, Config, Mode, Policy, Preempt, Tls};
-use hustings_cluster::core::{ClientId, Core, Output, Setup};
+use hustings_cluster::core::{ClientId, Core, Exit, Output, Setup};
 use hustings_cluster::member::{Member, Role};
 use hustings_cluster::store::{RaftStorage, Write};
 use hustings_cluster::timing::Timing;
 use hustings_protocol::{Id, SplitMix64};
 
+pub(crate) use self::authority::{Authority, BuiltIn, External};
 use self::events::{Event, EventKind};
 use crate::faults::Options;
 use crate::lease_checker::LeaseChecker;
@@ -70,6 +72,12 @@ pub(crate) struct SimCluster {
     pub(crate) leases: LeaseChecker,
     /// The answers to reads of an office's holder.
     answers: BTreeMap<ClientId, OfficeStatus>,
+    /// What decides.
+    authority: Box<dyn Authority>,
+    /// The answers to operators, and whatever else they are told.
+    operator_replies: Vec<Reply>,
+    /// How far the hosts' wall clocks are ahead, in milliseconds.
+    pub(crate) wall_offset_ms: u64,
 }
 
 fn pair(one: usize, other: usize) -> (usize, usize) {
@@ -78,6 +86,10 @@ fn pair(one: usize, other: usize) -> (usize, usize) {
 
 impl SimCluster {
     pub(crate) fn new(nodes: usize, seed: u64, options: Options) -> Self {
+        SimCluster::with_authority(nodes, seed, options, Box::new(BuiltIn))
+    }
+
+    pub(crate) fn with_authority(nodes: usize, seed: u64, options: Options, authority: Box<dyn Authority>) -> Self {
         let mut rng = Rng::new(seed ^ 0x5eed);
         let hosts = (0..nodes).map(|node| {
             let ppm = match options.slow_clock_on_best {
@@ -111,7 +123,11 @@ impl SimCluster {
             cut: BTreeSet::new(),
             leases: LeaseChecker::new(seed),
             answers: BTreeMap::new(),
+            authority,
+            operator_replies: Vec::new(),
+            wall_offset_ms: 0,
         };
+        cluster.authority.advance(cluster.now);
         (0..nodes).for_each(|node| cluster.start(node));
         cluster
     }
@@ -184,7 +200,8 @@ impl SimCluster {
             seed: self.rng.below(u64::MAX),
             disabled_rules: self.options.disabled_rules,
         };
-        let core = Core::new(setup, self.clock(node, self.now)).expect("the disk is valid");
+        let now = self.clock(node, self.now);
+        let core = self.authority.core(setup, now);
         self.hosts[node].core = Some(core);
         self.process_outputs(node);
         let more = (0..self.options.extra_offices).map(|number| format!("office-{number}"));
@@ -198,7 +215,7 @@ impl SimCluster {
     fn drive(&mut self, node: usize, act: impl FnOnce(&mut Core, Timestamp)) {
         let now = self.clock(node, self.now);
         if let Some(core) = &mut self.hosts[node].core {
-            core.set_unix_ms(self.now / MS);
+            core.set_unix_ms(self.now / MS + self.wall_offset_ms);
             act(core, now);
             self.process_outputs(node);
         }
@@ -222,6 +239,10 @@ impl SimCluster {
                 }
                 Output::Reply(client, reply) => self.handle_reply(node, client, reply),
                 Output::Members { .. } => {}
+                Output::Exit(Exit::Left) => {
+                    self.kill(node);
+                    return;
+                }
                 Output::Exit(why) => panic!("seed {}: node {node} exits: {why:?}", self.seed),
             }
         }
@@ -241,6 +262,7 @@ impl SimCluster {
         let now = self.now;
         let exclusive = |office: &str| office != "fast" && !self.options.fenced;
         match reply {
+            reply if client == OPERATOR => self.operator_replies.push(reply),
             Reply::Office(status) if client != CLIENT => {
                 self.leases.end_read(client.0, &status);
                 self.answers.insert(client, status);
@@ -326,8 +348,44 @@ impl SimCluster {
 
     /// An operator on a host requests a transfer of an office to another node.
     pub(crate) fn transfer(&mut self, node: usize, office: &str, to: usize) {
-        let request = Request::Transfer { office: office.to_string(), to: format!("n{}", to + 1) };
+        self.request(node, Request::Transfer { office: office.to_string(), to: format!("n{}", to + 1) });
+    }
+
+    /// An operator on a host requests something.
+    pub(crate) fn request(&mut self, node: usize, request: Request) {
         self.drive(node, |core, now| core.handle_request(OPERATOR, request, now));
+    }
+
+    /// The client on a host no longer campaigns for an office.
+    pub(crate) fn withdraw(&mut self, node: usize, office: &str) {
+        self.hosts[node].held.remove(office);
+        self.leases.release(office, node);
+        let request = Request::Withdraw { office: office.to_string() };
+        self.drive(node, |core, now| core.handle_request(CLIENT, request, now));
+    }
+
+    /// Takes what operators were told.
+    pub(crate) fn take_operator_replies(&mut self) -> Vec<Reply> {
+        std::mem::take(&mut self.operator_replies)
+    }
+
+    /// The hosts whose clients hold an office and were not told to stop.
+    pub(crate) fn holders(&self, office: &str) -> Vec<usize> {
+        (0..self.size()).filter(|node| self.hosts[*node].held.contains_key(office)).collect()
+    }
+
+    /// A node leaves in good order.
+    pub(crate) fn leave(&mut self, node: usize) {
+        self.drive(node, |core, now| core.leave(now));
+    }
+
+    pub(crate) fn is_running(&self, node: usize) -> bool {
+        self.hosts[node].core.is_some()
+    }
+
+    /// How many offices the client on a host holds.
+    pub(crate) fn held_count(&self, node: usize) -> usize {
+        self.hosts[node].held.len()
     }
 
     /// The leader of the arbiter, as known to a node.
