@@ -192,7 +192,7 @@ fn rolling_restart_length(plan: &Plan) -> u64 {
 /// Restarts all nodes one after the other with another length of leases, some in good order and some not.
 fn draw_rolling_restart(plan: &Plan, rng: &mut Rng, from: u64, to: u64, episodes: &mut Vec<Episode>) {
     let before = episodes.iter().filter(|episode| episode.kind == FaultKind::Retime).count() / plan.nodes.max(1);
-    let lease = if before % 2 == 0 { plan.other_lease } else { plan.lease } as i64;
+    let lease = if before.is_multiple_of(2) { plan.other_lease } else { plan.lease } as i64;
     let model = draw_episode(plan, rng, FaultKind::Retime, from, to);
     let mut begin = from;
     for node in model.order.clone() {

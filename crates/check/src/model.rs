@@ -78,14 +78,14 @@ impl<R: Rank> Model<R> {
         }
     }
 
-    /// A ring, otherwise like [`Model::new`].
+    /// A ring, otherwise like `Model::new`.
     pub fn ring(ranks: Vec<R>) -> Self {
         let size = ranks.len() as u32;
         let ports = |at: u32| vec![((at + 1) % size, Port::PREVIOUS), ((at + size - 1) % size, Port::NEXT)];
         Model { is_ring: true, ..Model::new(ranks, (0..size).map(ports).collect()) }
     }
 
-    /// A graph with these links, otherwise like [`Model::new`]. Ports are in the order of the neighbours' positions.
+    /// A graph with these links, otherwise like `Model::new`. Ports are in the order of the neighbours' positions.
     pub fn graph(ranks: Vec<R>, links: &[(u32, u32)]) -> Self {
         let neighbours = |at: u32| -> Vec<u32> {
             let others = links.iter().filter_map(|&(one, other)| match (one == at, other == at) {
@@ -106,7 +106,7 @@ impl<R: Rank> Model<R> {
         Model::new(ranks, links)
     }
 
-    /// A complete network, otherwise like [`Model::new`].
+    /// A complete network, otherwise like `Model::new`.
     pub fn complete(ranks: Vec<R>) -> Self {
         let size = ranks.len() as u32;
         let links: Vec<(u32, u32)> = (0..size).flat_map(|one| (one + 1..size).map(move |other| (one, other))).collect();

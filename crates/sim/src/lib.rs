@@ -19,7 +19,7 @@
 //! | [`engine`] | the two engines; [`simulate()`](simulate::simulate) chooses between them |
 //! | [`erased`] | protocols whose types are hidden, so that large code is compiled once |
 //! | [`rng`] | the random numbers of a seed |
-//! | [`reference`] | hand-written loops that the engine is measured against |
+//! | [`mod@reference`] | hand-written loops that the engine is measured against |
 
 pub mod engine;
 pub mod erased;

@@ -27,7 +27,7 @@
 //!    it keeps the greatest such view, and adopts it later instead of taking a number, if it loses exactly the missing
 //!    members.
 //! 4. A node that adopts a view forgets its leader and the inner state, and begins a run among the members: in the
-//!    order of the map, linked by an [`Overlay`] of the algorithm's kind of network. It starts if it is one of the
+//!    order of the map, linked by an `Overlay` of the algorithm's kind of network. It starts if it is one of the
 //!    algorithm's default initiators.
 //! 5. Every inner message carries the number of its view. Messages of older views are dropped; messages of newer views
 //!    are held until that view is adopted. A message by id to a node outside the view is not sent; it comes back two

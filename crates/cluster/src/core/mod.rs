@@ -6,19 +6,19 @@
 //! same type runs in a real process and, many at a time, in tests that control every message, disk and clock.
 //!
 //! The core owns a handful of parts. Each is a state machine of its own, with private state, inputs (`handle_*`) and
-//! outputs (`poll_*`, `take_*`). What passes between them is values; [`turn`] is the one place where that happens, and
+//! outputs (`poll_*`, `take_*`). What passes between them is values; `turn` is the one place where that happens, and
 //! documents the order.
 //!
 //! - [`liveness`]: which members are up, and the view that elections use.
-//! - [`elections`]: who *should* lead. An algorithm of the catalogue runs among the candidates that are up.
-//! - [`claims`]: the offices that this node was elected for and does not hold.
+//! - `elections`: who *should* lead. An algorithm of the catalogue runs among the candidates that are up.
+//! - `claims`: the offices that this node was elected for and does not hold.
 //! - [`arbiter`]: who *may* lead: the table of offices, leases, the coordinator, linearizable reads. There is one
 //!   implementation per file or folder: `raft`, `none`.
-//! - [`coordinator`]: what the coordinator decides: grants and handovers.
-//! - [`local_leases`]: what this node holds, and for which client.
-//! - [`requests`]: what clients and operators ask for, and what they are shown.
+//! - `coordinator`: what the coordinator decides: grants and handovers.
+//! - `local_leases`: what this node holds, and for which client.
+//! - `requests`: what clients and operators ask for, and what they are shown.
 //!
-//! [`table`] is the state that the arbiter replicates; [`settings`] is what never changes; [`context`] is what a part
+//! [`table`] is the state that the arbiter replicates; `settings` is what never changes; [`context`] is what a part
 //! may read and send while it handles an input.
 
 pub mod arbiter;
@@ -84,8 +84,8 @@ pub enum Output {
     Members {
         /// All members.
         members: Vec<Member>,
-        /// The highest member id so far. Other ids up to it belong to members that were removed; members with higher ids
-        /// may connect, because this node may learn of them later.
+        /// The highest member id so far. Other ids up to it belong to members that were removed; members with higher
+        /// ids may connect, because this node may learn of them later.
         max_id: u64,
     },
     /// Stop the node.

@@ -106,8 +106,8 @@ impl Settings {
         self.offices.get(office).copied().unwrap_or(self.default_policy)
     }
 
-    /// A member's address. This node's configuration takes precedence over the table, so that a cluster whose hosts have
-    /// all moved can start; unless the table says that the configured address is outdated.
+    /// A member's address. This node's configuration takes precedence over the table, so that a cluster whose hosts
+    /// have all moved can start; unless the table says that the configured address is outdated.
     pub(super) fn address<'a>(&'a self, known: &'a MemberEntry) -> &'a str {
         let configured = self.addresses.get(&known.member.id);
         configured.filter(|address| !known.former_addresses.contains(address)).unwrap_or(&known.member.address)

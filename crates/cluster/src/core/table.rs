@@ -52,7 +52,7 @@ const MAX_SETTINGS: usize = 32;
 const MAX_SETTING_KEY: usize = 128;
 const MAX_SETTING_BYTES: usize = 1_024;
 /// How many former addresses of a member are remembered.
-const MAX_FORMER_ADDRESSES: usize = 8;
+const MAX_FORMER_ADDRESSES: usize = 2;
 /// The setting that is present while elections are paused.
 const PAUSED: &str = "paused";
 

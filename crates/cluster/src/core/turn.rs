@@ -280,10 +280,10 @@ impl Core {
         }
         let table = self.arbiter.table();
         self.liveness.handle_members(table);
-        let members = table.members.values().map(|known| Member {
-            address: self.settings.address(known).to_string(),
-            ..known.member.clone()
-        });
+        let members = table
+            .members
+            .values()
+            .map(|known| Member { address: self.settings.address(known).to_string(), ..known.member.clone() });
         let members: Vec<Member> = members.collect();
         let (is_member, max_id) = (table.members.contains_key(&self.settings.own), table.max_member_id);
         let (parts, mut context) = self.split();

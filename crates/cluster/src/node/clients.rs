@@ -72,7 +72,8 @@ struct Client {
 }
 
 impl Clients {
-    /// Listens for at most `connections` programs, and a few operators' commands. Uses all tokens from `first_token` on.
+    /// Listens for at most `connections` programs, and a few operators' commands. Uses all tokens from `first_token`
+    /// on.
     pub(super) fn listen(
         path: &Path,
         registry: &Registry,

@@ -35,6 +35,7 @@ fn config(data: &Path) -> Config {
         socket: PathBuf::new(),
         tls: Tls { authority: PathBuf::new(), certificate: PathBuf::new(), key: PathBuf::new() },
         join: false,
+        limits: Default::default(),
     }
 }
 

@@ -302,8 +302,8 @@ impl Transport {
         }
     }
 
-    /// Sets the highest member id that this node has ever seen. Members with higher ids may connect although this node does
-    /// not know them: it may have missed their addition. Other unknown ids belong to members that were removed.
+    /// Sets the highest member id that this node has ever seen. Members with higher ids may connect although this node
+    /// does not know them: it may have missed their addition. Other unknown ids belong to members that were removed.
     pub(crate) fn set_max_member_id(&mut self, id: u64) {
         self.max_member_id = id;
     }

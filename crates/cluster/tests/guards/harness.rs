@@ -109,7 +109,10 @@ impl TestCluster {
         let setup = Setup { config, incarnation, store_id, storage, seed: node, disabled_rules };
         let core = Core::new(setup, self.now).expect("the disk is valid");
         let (replies, sent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
-        self.nodes.insert(node, Node { core, replies, sent, exit: None, members: Vec::new(), is_disk_stuck: false, unwritten });
+        self.nodes.insert(
+            node,
+            Node { core, replies, sent, exit: None, members: Vec::new(), is_disk_stuck: false, unwritten },
+        );
     }
 
     /// Starts one more node with an empty disk, connected with all others.

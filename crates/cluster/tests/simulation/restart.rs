@@ -49,7 +49,9 @@ fn addresses_in_the_configuration_take_precedence() {
         members[2].address = "new-address:1".to_string();
     });
     let published = outputs.iter().find_map(|output| match output {
-        Output::Members { members, .. } => Some(members.iter().map(|member| member.address.as_str()).collect::<Vec<&str>>()),
+        Output::Members { members, .. } => {
+            Some(members.iter().map(|member| member.address.as_str()).collect::<Vec<&str>>())
+        }
         _ => None,
     });
     assert_eq!(published, Some(vec!["h1:1", "h2:1", "new-address:1"]));

@@ -179,7 +179,7 @@ pub(crate) fn described<P: Params>(params: &P) -> BTreeMap<String, String> {
     P::DESCRIPTIONS.iter().filter_map(|parameter| value(parameter.name)).collect()
 }
 
-/// The algorithm's protocol with the ranks that the scenario needs ([`ScenarioRank`]). Meant for other drivers, such as
+/// The algorithm's protocol with the ranks that the scenario needs (`ScenarioRank`). Meant for other drivers, such as
 /// a checker.
 pub fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>) {
     let ranks = scenario_ranks(scenario);

@@ -180,7 +180,9 @@ impl Subject {
     /// Runs a case.
     pub(crate) fn watched(&self, case: &Case, observer: Option<&mut dyn Observer<DynMessage>>) -> Outcome {
         let (scenario, protocol, ranks) = self.prepared(case);
-        general::run(&protocol, &ranks, &scenario, observer)
+        let mut outcome = general::run(&protocol, &ranks, &scenario, observer);
+        outcome.by_kind.truncate(protocol.kinds().len());
+        outcome
     }
 
     /// Runs a case. When its last message has arrived, and what is wrong then.

@@ -101,9 +101,9 @@
 //! # let _ = |timer: Timer| timer.kind & !Timer::PERIODIC < Diffusion::<Id, Top>::TIMERS;
 //! ```
 //!
-//! [`Diffusion::step`] returns the [`Progress`] of an event; [`State::leader`], [`State::result`] and others give
-//! details. The outer algorithm may call [`Diffusion::elect`] and [`Diffusion::spread`] at any time: both take the next
-//! counter, so they prevail over earlier computations. With [`Diffusion::reach`] it reports unreachable neighbours;
+//! `Diffusion::step` returns the [`Progress`] of an event; `State::leader`, `State::result` and others give
+//! details. The outer algorithm may call `Diffusion::elect` and `Diffusion::spread` at any time: both take the next
+//! counter, so they prevail over earlier computations. With `Diffusion::reach` it reports unreachable neighbours;
 //! nothing more is sent to them.
 
 mod aggregate;
@@ -147,7 +147,7 @@ pub struct Diffusion<R, A> {
 
 impl<R: Rank, A: Aggregate<R>> Diffusion<R, A> {
     /// Timers of an outer algorithm use kinds from this one on, not counting the periodic bit.
-    pub(crate) const TIMERS: u8 = 2;
+    pub const TIMERS: u8 = 2;
 
     /// A computation with this aggregate and without fault detection.
     pub const fn new(aggregate: A) -> Self {

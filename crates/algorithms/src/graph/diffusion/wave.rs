@@ -27,7 +27,7 @@ impl<R: Rank, A: Aggregate<R>> Diffusion<R, A> {
     }
 
     /// Makes this node the leader and announces it, without an election.
-    pub(crate) fn spread<C: Context<Self>>(&self, state: &mut State<R, A::Value>, cx: &mut C) -> Progress {
+    pub fn spread<C: Context<Self>>(&self, state: &mut State<R, A::Value>, cx: &mut C) -> Progress {
         let nothing = || self.aggregate.nothing(cx.rank());
         let gathered = state.part.as_ref().map_or_else(nothing, |part| part.gathered.clone());
         self.spread_after(state, state.counter(), gathered, cx)

@@ -1,7 +1,7 @@
 //! Who *may* lead: the arbiter decides who holds which office, with which token, and until when.
 //!
-//! Every node has an [`Arbiter`], its access to the deciding authority: the replicated log of the voters ([`raft`]),
-//! nobody ([`none`]), or an external store. An arbiter is a state machine like the other parts of the core. Requests go
+//! Every node has an [`Arbiter`], its access to the deciding authority: the replicated log of the voters (`raft`),
+//! nobody (`none`), or an external store. An arbiter is a state machine like the other parts of the core. Requests go
 //! in with a number, and events come out later, so that it can be as slow as a network. It provides four things:
 //!
 //! 1. **The table**: this node's copy of all offices, members and settings, which follows the authority's changes
@@ -10,7 +10,7 @@
 //! 2. **Leases**: [`Arbiter::confirmed_at`] is the time, on this node's clock, from which this node's leases count. To
 //!    the coordinator, [`Arbiter::lease_start`] is the latest time from which another holder may count its lease.
 //! 3. **The coordinator**: the one member that announces who is up, evaluates claims and decides handovers
-//!    ([`Coordinator`](super::coordinator::Coordinator)). With Raft it is the leader of the log; an external store has
+//!    (`coordinator`). With Raft it is the leader of the log; an external store has
 //!    a reserved office for it. Two members may believe that they coordinate. Compare-and-set keeps that safe.
 //! 4. **Linearizable reads**: [`Arbiter::read`] is answered when the table contains everything that was decided before.
 //!

@@ -1,6 +1,6 @@
 //! Who is up: connections, incarnations, failure detection, and the view that elections use.
 //!
-//! Inputs are connections, messages and the time; outputs are [`LivenessEvent`]s. While the cluster has a coordinator,
+//! Inputs are connections, messages and the time; outputs are `LivenessEvent`s. While the cluster has a coordinator,
 //! only the coordinator and each of the others exchange heartbeats, and the coordinator announces the view, so that all
 //! members elect among the same candidates. Otherwise every member exchanges heartbeats with all others and uses its
 //! own view.

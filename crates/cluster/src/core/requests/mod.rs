@@ -286,7 +286,10 @@ pub(super) fn check_campaign(
     }
     let limit = settings.limits.campaigns;
     if local.campaign_count(client) >= limit {
-        return Err(refusal("too-many", format!("a connection may campaign for at most {limit} offices (`limits.campaigns`)")));
+        return Err(refusal(
+            "too-many",
+            format!("a connection may campaign for at most {limit} offices (`limits.campaigns`)"),
+        ));
     }
     if !local.is_campaigning_for(office) && local.campaigned_offices() >= MAX_OFFICES {
         let message =

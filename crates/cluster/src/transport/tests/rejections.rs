@@ -109,7 +109,10 @@ fn admits_a_member_that_it_may_learn_of_later_but_none_that_was_removed() {
     assert_rejected(&mut world, liar, CloseReason::WrongId);
     let mut unknown = Raw::dial(&world, 1, &identity_for(&member(4), time::Duration::DAY));
     unknown.hello(CLUSTER, 4, 1);
-    world.until("it is admitted", |world| world.node(1).is_up(4));
+    world.until("it is admitted", |world| {
+        unknown.pump();
+        world.node(1).is_up(4)
+    });
     // The node learns that the member was added and removed in the meantime.
     let now = world.clock.now();
     let node = world.node_mut(1);

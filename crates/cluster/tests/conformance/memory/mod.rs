@@ -1,6 +1,6 @@
 //! An arbiter of an external store, as etcd would be one: the store decides, and every node has a client of it. The
-//! store lives in memory. Messages between it and its clients take time, get lost and overtake each other, and the store
-//! can stop answering and be restarted.
+//! store lives in memory. Messages between it and its clients take time, get lost and overtake each other, and the
+//! store can stop answering and be restarted.
 //!
 //! - [`store`]: the store.
 //! - [`client`]: the client, which is the [`Arbiter`](hustings_cluster::core::arbiter::Arbiter).
@@ -26,8 +26,6 @@ pub(crate) enum Fault {
     None,
     /// A lost holder is replaced without waiting for its lease.
     LeasesIgnored,
-    /// A lease counts from when the keepalive was acknowledged, not from when it was sent.
-    CountedFromAnswer,
     /// One node misses a change now and then.
     EntriesSkipped,
     /// After a restart, the store starts over.

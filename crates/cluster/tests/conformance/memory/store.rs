@@ -1,7 +1,7 @@
 //! The store: what it has decided, who keeps its lease alive, and the network between it and its clients.
 //!
-//! Its state is a log of changes, whose positions are the revisions, and the table that follows from it. Each process of
-//! a node has one lease, which it keeps alive. Every keepalive gives the lease a new *version*.
+//! Its state is a log of changes, whose positions are the revisions, and the table that follows from it. Each process
+//! of a node has one lease, which it keeps alive. Every keepalive gives the lease a new *version*.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

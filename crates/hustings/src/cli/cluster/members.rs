@@ -55,8 +55,8 @@ struct SetArgs {
     /// The new role: elector, witness or observer.
     #[arg(long, value_name = "ROLE", group = "change", value_parser = role)]
     role: Option<Role>,
-    /// The new address that peers connect to. Change `listen` in the member's own configuration too, if it has to listen
-    /// elsewhere.
+    /// The new address that peers connect to. Change `listen` in the member's own configuration too, if it has to
+    /// listen elsewhere.
     #[arg(long, value_name = "HOST:PORT", group = "change")]
     address: Option<String>,
     /// Changes the role even if the remaining voters have no majority that is up.

@@ -191,7 +191,8 @@ proptest! {
     #[test]
     fn delays_change_nothing_that_matters(size in 4u32..20, more in 0u32..40, seed: u64, unordered: bool, slow: bool) {
         let delay = if slow { Delay::Uniform(1, 60) } else { Delay::Uniform(1, 4) };
-        let scenario = Scenario { delay, unordered, seed, ..started(crate::common::gossip::graph(size, more, seed), 0) };
+        let graph = crate::common::gossip::graph(size, more, seed);
+        let scenario = Scenario { delay, unordered, seed, ..started(graph, 0) };
         let outcome = run(&TwoTierParams::default(), &scenario);
         prop_assert!(outcome.agreement && !outcome.hung && outcome.leaders == [size - 1]);
         if !slow {

@@ -17,13 +17,13 @@ use crate::wire::Message;
 
 /// A joining member votes when its log is at most this many entries behind the leader's.
 const MAX_VOTER_LAG: u64 = 64;
-/// How long the leader waits for a member to install a snapshot before it sends one again. Messages to a member that hears
-/// nothing are lost without any sign of it, as long as its own messages arrive.
+/// How long the leader waits for a member to install a snapshot before it sends one again. Messages to a member that
+/// hears nothing are lost without any sign of it, as long as its own messages arrive.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(1);
 
 impl RaftArbiter {
-    /// Proposes to add a member: as a learner of the log, which does not vote. [`RaftArbiter::promote_members`] makes it
-    /// a voter later.
+    /// Proposes to add a member: as a learner of the log, which does not vote. [`RaftArbiter::promote_members`] makes
+    /// it a voter later.
     pub(super) fn add_member(&mut self, member: &Member) -> Result<(), RequestError> {
         self.change_member(member, ConfChangeType::AddLearnerNode)
     }
