@@ -31,9 +31,9 @@ use crate::member::{Member, Role};
 use crate::wire::{Claim, Message};
 
 /// How often the parts exchange values in one turn before other events get their turn.
-const MAX_EXCHANGES: usize = 64;
+const MAX_EXCHANGES: usize = 16;
 /// How many offices whose elected leader changed are looked at in one exchange.
-const MAX_RESULTS: usize = 512;
+const MAX_RESULTS: usize = 256;
 
 /// What the turn remembers between two calls.
 pub(super) struct Progress {

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use hustings_protocol::Id;
 
-use super::{CLAIM_PATIENCE, Coordinator, Known, is_available};
+use super::{CLAIM_PATIENCE, Coordinator, Known, REFUSAL_TIME, is_available};
 use crate::api::ChangeReason;
+use crate::clock::Timestamp;
 use crate::config::{Mode, Preempt};
 use crate::core::context::Context;
 use crate::core::table::{Holder, Office, OfficeName};
@@ -15,7 +16,7 @@ use crate::wire::Claim;
 impl Coordinator {
     pub(super) fn evaluate_office(&mut self, office: &OfficeName, known: &mut Known<'_>, context: &mut Context<'_>) {
         self.expire_handover(office, known, context);
-        if known.arbiter.table().is_paused() || self.proposed.contains_key(office) {
+        if known.arbiter.table().is_paused() || self.proposals.contains(office) {
             return;
         }
         let record = known.arbiter.table().offices.get(office).cloned();
@@ -55,8 +56,7 @@ impl Coordinator {
         context: &Context<'_>,
     ) -> Option<(Holder, Claim)> {
         let now = context.now;
-        self.refusals.retain(|_, until| *until > now);
-        let is_refusing = |id: &Id| self.refusals.contains_key(&(office.clone(), *id));
+        let is_refusing = |id: &Id| self.refusals.contains(&(office.clone(), *id));
         let available = |id: &Id| is_available(*id, office, known, context) && !is_refusing(id);
         let best =
             context.liveness.view().iter().copied().filter(available).max_by_key(|id| context.liveness.rank(*id));
@@ -81,6 +81,23 @@ impl Coordinator {
         Some((Holder { id, incarnation: context.liveness.incarnation_of(id)? }, claim))
     }
 
+    /// A member gave a grant back at once. For a while, it is granted the office only if it claims it.
+    pub(super) fn remember_refusal(&mut self, office: &OfficeName, id: Id, now: Timestamp) {
+        let key = (office.clone(), id);
+        // The report is repeated until the table shows it.
+        if !self.refusals.contains(&key) {
+            self.refusal_ends.push_back((now + REFUSAL_TIME, office.clone(), id));
+            self.refusals.insert(key);
+        }
+    }
+
+    /// Forgets the refusals that no longer count.
+    pub(super) fn forget_refusals(&mut self, now: Timestamp) {
+        while let Some((_, office, id)) = self.refusal_ends.pop_front_if(|(until, ..)| *until <= now) {
+            self.refusals.remove(&(office, id));
+        }
+    }
+
     fn evaluate_held(
         &mut self,
         office: &OfficeName,
@@ -99,7 +116,7 @@ impl Coordinator {
                 Some((to, claim)) => self.grant(office, to, record.mode, claim.terms, cause, false, known, context),
                 None => self.vacate(office, record.token, cause, known, context),
             }
-            if self.proposed.contains_key(office) {
+            if self.proposals.contains(office) {
                 known.arbiter.revoke(holder.id);
             }
             return;

@@ -14,8 +14,6 @@ use crate::core::requests::{Requester, errors};
 use crate::core::table::{Holder, Office, OfficeName};
 use crate::wire::Message;
 
-use super::REFUSAL_TIME;
-
 /// A handover in progress.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Handover {
@@ -54,7 +52,7 @@ impl Coordinator {
     ) {
         let Some(holder) = record.holder else { return };
         let token = record.token;
-        if self.proposed.contains_key(office) {
+        if self.proposals.contains(office) {
             return;
         }
         if let Some(handover) = self.handovers.get_mut(office) {
@@ -109,7 +107,7 @@ impl Coordinator {
             return;
         }
         if default_cause == ChangeReason::Expired {
-            self.refusals.insert((office.clone(), from), context.now + REFUSAL_TIME);
+            self.remember_refusal(office, from, context.now);
         }
         let handover = self.handovers.get(office).filter(|handover| handover.token == token);
         let (intended, cause) = handover.map_or((None, default_cause), |handover| (handover.to, handover.cause));

@@ -10,13 +10,15 @@
 
 mod evaluation;
 mod handover;
+mod proposals;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use hustings_protocol::Id;
 
 use self::handover::Handover;
+use self::proposals::Proposals;
 use super::LEADER;
 use super::arbiter::Arbiter;
 use super::context::Context;
@@ -30,7 +32,7 @@ use crate::timing::LeaseTerms;
 use crate::wire::{self, Claim, Message};
 
 /// How many offices are evaluated before other events get their turn.
-const MAX_EVALUATIONS: usize = 512;
+const MAX_EVALUATIONS: usize = 128;
 /// After this time without a claim that can be granted, the best candidate gets the office without one.
 const CLAIM_PATIENCE: Duration = Duration::from_millis(400);
 /// How long a member that gave a grant back at once is not granted the same office without a claim.
@@ -49,8 +51,7 @@ pub(super) struct Known<'a> {
 pub(super) struct Coordinator {
     claims: BTreeMap<OfficeName, BTreeMap<Id, Claim>>,
     claimed_by: BTreeMap<Id, BTreeSet<OfficeName>>,
-    /// Offices with a change that is submitted but not applied yet, with the token that the change expects.
-    proposed: BTreeMap<OfficeName, u64>,
+    proposals: Proposals,
     handovers: BTreeMap<OfficeName, Handover>,
     /// Offices to evaluate now, and offices to evaluate later.
     marked: BTreeSet<OfficeName>,
@@ -58,8 +59,9 @@ pub(super) struct Coordinator {
     scheduled_at: BTreeMap<OfficeName, Timestamp>,
     /// Since when an office that somebody is a candidate for has had no claim that could be granted.
     unclaimed_since: BTreeMap<OfficeName, Timestamp>,
-    /// Members that gave a grant back at once, and until when they are passed over.
-    refusals: BTreeMap<(OfficeName, Id), Timestamp>,
+    /// Members that gave a grant back at once and are passed over, and until when, in order of time.
+    refusals: BTreeSet<(OfficeName, Id)>,
+    refusal_ends: VecDeque<(Timestamp, OfficeName, Id)>,
     /// New offices for which there was no room.
     waiting_for_room: BTreeSet<OfficeName>,
     /// Who waits for the outcome of a submitted request, by its number.
@@ -148,10 +150,10 @@ impl Coordinator {
 
     /// An entry for this office was applied, whether it took effect or not.
     pub(super) fn handle_applied(&mut self, office: &OfficeName, known: &Known<'_>, context: &mut Context<'_>) {
-        if !self.is_established && self.proposed.is_empty() && self.handovers.is_empty() {
+        if !self.is_established && self.proposals.is_empty() && self.handovers.is_empty() {
             return;
         }
-        self.proposed.remove(office);
+        self.proposals.remove(office);
         self.marked.insert(office.clone());
         if !self.waiting_for_room.is_empty() && known.arbiter.table().remaining_capacity() > 0 {
             self.marked.extend(std::mem::take(&mut self.waiting_for_room));
@@ -178,6 +180,7 @@ impl Coordinator {
             self.scheduled_at.remove(&office);
             self.marked.insert(office);
         }
+        self.forget_refusals(context.now);
         for _ in 0..MAX_EVALUATIONS {
             let Some(office) = self.marked.pop_first() else { return false };
             self.evaluate_office(&office, known, context);
@@ -216,23 +219,15 @@ impl Coordinator {
         let expected_token = table.token(office);
         // The table would reject the grant, and it would be proposed again and again.
         let is_known = office.as_ref() == LEADER || table.offices.contains(office);
-        if !is_known && table.remaining_capacity() <= self.pending_new_offices(table) {
+        let fills = office.as_ref() != LEADER && table.offices.get(office).is_none_or(|known| known.holder.is_none());
+        if !is_known && table.remaining_capacity() <= self.proposals.filling() {
             self.waiting_for_room.insert(office.clone());
             return;
         }
         let (office, unix_ms) = (office.clone(), context.unix_ms);
         let command =
             Command::Grant { office: office.clone(), holder, expected_token, mode, terms, cause, pinned, unix_ms };
-        self.submit_change(&office, expected_token, command, known, context);
-    }
-
-    /// How many offices will become held by what is submitted.
-    fn pending_new_offices(&self, table: &super::table::Table) -> usize {
-        let is_held = |office: &OfficeName| table.offices.get(office).is_some_and(|known| known.holder.is_some());
-        if self.proposed.len() < table.remaining_capacity() {
-            return 0;
-        }
-        self.proposed.keys().filter(|office| !is_held(office)).count()
+        self.submit_change(&office, expected_token, fills, command, known, context);
     }
 
     fn vacate(
@@ -244,7 +239,7 @@ impl Coordinator {
         context: &mut Context<'_>,
     ) {
         let command = Command::Vacate { office: office.clone(), token, cause, unix_ms: context.unix_ms };
-        self.submit_change(office, token, command, known, context);
+        self.submit_change(office, token, false, command, known, context);
     }
 
     /// Submits a change of an office, unless the same change is pending.
@@ -252,16 +247,17 @@ impl Coordinator {
         &mut self,
         office: &OfficeName,
         expected_token: u64,
+        fills: bool,
         command: Command,
         known: &mut Known<'_>,
         context: &mut Context<'_>,
     ) {
-        if self.proposed.get(office) == Some(&expected_token) {
+        if self.proposals.expects(office, expected_token) {
             return;
         }
         self.last_request += 1;
         if known.arbiter.submit(self.last_request, command, context).is_ok() {
-            self.proposed.insert(office.clone(), expected_token);
+            self.proposals.insert(office, expected_token, fills);
         }
     }
 

@@ -42,8 +42,8 @@ pub(super) struct LocalLeases {
     campaigns: Campaigns,
     /// Tokens that the node gave up, although the table may still show them.
     relinquished: BTreeMap<OfficeName, u64>,
-    /// Leases whose work has stopped, which the table may still show.
-    stopped: BTreeSet<OfficeName>,
+    /// Leases whose work has stopped, which the table may still show, by their terms.
+    stopped: BTreeMap<LeaseTerms, BTreeSet<OfficeName>>,
     /// From when leases count, as far as clients were told.
     confirmed_at: Timestamp,
     /// Offices whose table entry changed.
@@ -267,10 +267,10 @@ impl LocalLeases {
 
     /// Reports again what this node gave up and the table still shows.
     pub(super) fn report_again(&mut self, known: &Known<'_>, context: &mut Context<'_>) {
-        let stopped = self
-            .stopped
-            .iter()
-            .filter_map(|office| self.leases.get(office).map(|lease| (office, lease.token, ChangeReason::Resigned)));
+        let stopped =
+            self.stopped.values().flatten().filter_map(|office| {
+                self.leases.get(office).map(|lease| (office, lease.token, ChangeReason::Resigned))
+            });
         let relinquished = self.relinquished.iter().map(|(office, token)| (office, *token, ChangeReason::Expired));
         for (office, token, cause) in stopped.chain(relinquished).take(MAX_REPORTS) {
             report_stopped(office, token, cause, known, context);

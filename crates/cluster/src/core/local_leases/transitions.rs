@@ -1,6 +1,6 @@
 //! How a lease begins, is renewed, and ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Known, LeaseState, LocalLease, LocalLeases, report_stopped};
 use crate::api::{ChangeReason, Lease, Reply};
@@ -30,12 +30,11 @@ impl LocalLeases {
                 }
             }
         }
-        let is_over = |office: &&OfficeName| {
-            let lease = self.leases.get(*office);
-            lease.is_none_or(|lease| context.settings.deadline(self.confirmed_at, lease.terms) <= now)
-        };
-        let over: Vec<OfficeName> = self.stopped.iter().filter(is_over).cloned().collect();
-        over.iter().for_each(|office| self.lose(office, ChangeReason::Expired, context));
+        let is_over = |terms: &&LeaseTerms| context.settings.deadline(self.confirmed_at, **terms) <= now;
+        let over: Vec<LeaseTerms> = self.stopped.keys().filter(is_over).copied().collect();
+        for office in over.iter().filter_map(|terms| self.stopped.get(terms).cloned()).flatten().collect::<Vec<_>>() {
+            self.lose(&office, ChangeReason::Expired, context);
+        }
         while self.stopping.first().is_some_and(|(deadline, _)| *deadline <= now) {
             let Some((_, office)) = self.stopping.pop_first() else { return };
             let Some(lease) = self.leases.get(&office).copied() else { continue };
@@ -137,7 +136,6 @@ impl LocalLeases {
     fn lose(&mut self, office: &OfficeName, cause: ChangeReason, context: &mut Context<'_>) {
         self.deactivate(office);
         let Some(lease) = self.leases.remove(office) else { return };
-        self.stopped.remove(office);
         self.relinquished.insert(office.clone(), lease.token);
         self.log.push((office.clone(), lease.token, false));
         self.changed.insert(office.clone());
@@ -172,8 +170,8 @@ impl LocalLeases {
         self.deactivate(office);
         if let Some(lease) = self.leases.get_mut(office) {
             lease.state = LeaseState::Stopped;
+            self.stopped.entry(lease.terms).or_default().insert(office.clone());
         }
-        self.stopped.insert(office.clone());
         self.changed.insert(office.clone());
         report_stopped(office, token, ChangeReason::Resigned, known, context);
     }
@@ -186,21 +184,25 @@ impl LocalLeases {
         lease.client = client;
     }
 
-    /// Removes a lease from the indexes of active and stopping ones.
+    /// Removes a lease from the index of its state.
     fn deactivate(&mut self, office: &OfficeName) {
         let Some(lease) = self.leases.get(office) else { return };
         match lease.state {
             LeaseState::Active => {
                 decrement(&mut self.active_clients, lease.client);
-                if let Some(offices) = self.active.get_mut(&lease.terms) {
-                    offices.remove(office);
-                    if offices.is_empty() {
-                        self.active.remove(&lease.terms);
-                    }
-                }
+                remove_from(&mut self.active, lease.terms, office);
             }
             LeaseState::Stopping(deadline) => _ = self.stopping.remove(&(deadline, office.clone())),
-            LeaseState::Stopped => {}
+            LeaseState::Stopped => remove_from(&mut self.stopped, lease.terms, office),
+        }
+    }
+}
+
+fn remove_from(index: &mut BTreeMap<LeaseTerms, BTreeSet<OfficeName>>, terms: LeaseTerms, office: &OfficeName) {
+    if let Some(offices) = index.get_mut(&terms) {
+        offices.remove(office);
+        if offices.is_empty() {
+            index.remove(&terms);
         }
     }
 }
