@@ -66,7 +66,7 @@ impl FaultInjector {
                 cluster.read_leader(node, "job");
                 cluster.read_leader(node, "fast");
             });
-            match self.0.below(10) {
+            match self.0.below(15) {
                 0 => cluster.kill(node),
                 1 | 2 => (0..cluster.size()).for_each(|node| cluster.start(node)),
                 3 => cluster.freeze(node),
@@ -89,6 +89,11 @@ impl FaultInjector {
                     let cut = std::mem::take(&mut cluster.cut);
                     cut.into_iter().for_each(|(one, other)| cluster.disconnect(one, other));
                 }
+                9 => cluster.end_client(node),
+                10 => (0..cluster.size()).for_each(|node| cluster.start_client(node)),
+                11 => cluster.leave(node),
+                12 => cluster.replace_disk(node),
+                13 => (0..cluster.size()).for_each(|node| cluster.repair_disk(node)),
                 _ => {}
             }
         }

@@ -45,7 +45,7 @@ impl LeaseChecker {
         assert_eq!(*owner, node, "seed {seed}: {office}: two nodes have token {token}");
         self.acquired += 1;
         let open = self.leases.entry(office.to_string()).or_default();
-        open.retain(|lease| lease.until > now && lease.node != node);
+        open.retain(|lease| lease.until > now && lease.token != token);
         if exclusive {
             assert!(
                 open.is_empty(),
@@ -73,8 +73,8 @@ impl LeaseChecker {
     }
 
     /// A client has stopped.
-    pub(crate) fn release(&mut self, office: &str, node: usize) {
-        self.leases.entry(office.to_string()).or_default().retain(|lease| lease.node != node);
+    pub(crate) fn release(&mut self, office: &str, token: u64) {
+        self.leases.entry(office.to_string()).or_default().retain(|lease| lease.token != token);
     }
 
     /// A client begins to read the holder of an office.

@@ -8,6 +8,7 @@ mod faults;
 #[path = "../common/lease_checker.rs"]
 mod lease_checker;
 mod restart;
+mod rolling_changes;
 
 use cluster::SimCluster;
 use faults::{FaultInjector, Options};
@@ -19,7 +20,7 @@ fn seeds() -> std::ops::Range<u64> {
         .and_then(|text| text.split_once('-').map(|(a, b)| (a.to_string(), b.to_string())))
     {
         Some((from, to)) => from.parse().expect("a number")..to.parse().expect("a number"),
-        None => 0..30,
+        None => 0..400,
     }
 }
 
@@ -213,7 +214,7 @@ fn acknowledging_before_durability_is_detected() {
 
 #[test]
 fn very_slow_disks_do_not_affect_safety() {
-    for seed in 0..10 {
+    for seed in 0..1_000 {
         let mut cluster = SimCluster::new(3, seed, Options { slow_disk: true, ..Options::default() });
         cluster.run_ms(5_000);
         FaultInjector::new(seed).run_ms_with_faults(&mut cluster, 40_000);

@@ -58,6 +58,25 @@ fn addresses_in_the_configuration_take_precedence() {
 }
 
 #[test]
+fn after_a_restart_of_all_a_replaced_disk_counts_for_nothing() {
+    for seed in 0..10 {
+        let mut cluster = SimCluster::new(3, seed, Options { jitter: false, ..Options::default() });
+        cluster.run_ms(3_000);
+        let before = cluster.leases.highest_token("job");
+        (0..3).for_each(|node| cluster.kill(node));
+        // The third node stays down. It may have all that the second one has lost.
+        cluster.start(0);
+        cluster.replace_disk(1);
+        cluster.run_ms(3_000);
+        assert_eq!(cluster.leases.highest_token("job"), before, "seed {seed}: {}", cluster.debug_state());
+        assert!(!cluster.is_running(1), "seed {seed}: it is told that its disk is not the registered one");
+        cluster.heal();
+        cluster.run_ms(3_000);
+        cluster.check_converged();
+    }
+}
+
+#[test]
 fn a_removed_node_exits_after_a_restart() {
     let outputs = outputs_after_restart(|members| {
         members.remove(0);

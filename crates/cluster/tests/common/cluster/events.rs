@@ -8,7 +8,7 @@ use hustings_cluster::store::Write;
 use hustings_cluster::wire::Message;
 use hustings_protocol::Id;
 
-use super::{CLIENT, MS, SimCluster, pair};
+use super::{MS, SimCluster, pair};
 
 /// What happens.
 pub(super) enum EventKind {
@@ -17,7 +17,8 @@ pub(super) enum EventKind {
     Down { at: usize, peer: usize, link: u64 },
     Persisted { at: usize, incarnation: u64, number: u64 },
     Wake { at: usize, incarnation: u64 },
-    Stopped { at: usize, incarnation: u64, office: String, token: u64 },
+    Stopped { at: usize, incarnation: u64, client: ClientId, office: String, token: u64 },
+    ClientGone { at: usize, incarnation: u64, client: ClientId },
     Read { at: usize, incarnation: u64, client: ClientId, office: String },
     Dial { one: usize, other: usize },
 }
@@ -79,6 +80,7 @@ impl SimCluster {
             | EventKind::Persisted { at, .. }
             | EventKind::Wake { at, .. }
             | EventKind::Read { at, .. }
+            | EventKind::ClientGone { at, .. }
             | EventKind::Stopped { at, .. } => *at,
             EventKind::Dial { one, .. } => *one,
         };
@@ -116,10 +118,15 @@ impl SimCluster {
                     self.drive(at, |core, now| core.handle_timeout(now));
                 }
             }
-            EventKind::Stopped { at, incarnation, office, token } => {
-                self.leases.release(&office, at);
+            EventKind::Stopped { at, incarnation, client, office, token } => {
+                self.leases.release(&office, token);
+                if self.hosts[at].incarnation == incarnation && self.hosts[at].client == Some(client) {
+                    self.drive(at, |core, now| core.handle_request(client, Request::Stopped { office, token }, now));
+                }
+            }
+            EventKind::ClientGone { at, incarnation, client } => {
                 if self.hosts[at].incarnation == incarnation {
-                    self.drive(at, |core, now| core.handle_request(CLIENT, Request::Stopped { office, token }, now));
+                    self.drive(at, |core, now| core.handle_client_gone(client, now));
                 }
             }
             EventKind::Read { at, incarnation, client, office } => {

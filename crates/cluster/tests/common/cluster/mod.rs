@@ -2,6 +2,7 @@
 
 mod authority;
 mod events;
+mod hosts;
 mod links;
 
 use std::cmp::Reverse;
@@ -19,11 +20,11 @@ use hustings_protocol::{Id, SplitMix64};
 
 pub(crate) use self::authority::{Authority, BuiltIn, External};
 use self::events::{Event, EventKind};
+use self::hosts::Host;
 use crate::faults::Options;
 use crate::lease_checker::LeaseChecker;
 
 pub(crate) const MS: u64 = 1_000_000;
-const CLIENT: ClientId = ClientId(1);
 const OPERATOR: ClientId = ClientId(2);
 
 /// A SplitMix64 generator.
@@ -37,21 +38,6 @@ impl Rng {
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0.next_u64() % bound
     }
-}
-
-struct Host {
-    core: Option<Core>,
-    incarnation: u64,
-    /// Durable writes.
-    disk: Vec<Write>,
-    /// Writes that are not durable yet.
-    queue: Vec<Write>,
-    frozen: bool,
-    deferred: Vec<EventKind>,
-    ppm: i64,
-    wake: u64,
-    /// What its client holds and was not told to stop: token and length of the lease.
-    held: BTreeMap<String, (u64, Duration)>,
 }
 
 /// A cluster of cores, with simulated time.
@@ -78,6 +64,8 @@ pub(crate) struct SimCluster {
     operator_replies: Vec<Reply>,
     /// How far the hosts' wall clocks are ahead, in milliseconds.
     pub(crate) wall_offset_ms: u64,
+    /// How the configuration of each host differs from the common one, from its next start on.
+    pub(crate) changes: BTreeMap<usize, fn(&mut Config)>,
 }
 
 fn pair(one: usize, other: usize) -> (usize, usize) {
@@ -97,17 +85,7 @@ impl SimCluster {
                 true => options.drift_ppm as i64,
                 false => rng.below(2 * options.drift_ppm + 1) as i64 - options.drift_ppm as i64,
             };
-            Host {
-                core: None,
-                incarnation: 0,
-                disk: Vec::new(),
-                queue: Vec::new(),
-                frozen: false,
-                deferred: Vec::new(),
-                ppm,
-                wake: 0,
-                held: BTreeMap::new(),
-            }
+            Host { ppm, ..Host::default() }
         });
         let hosts = hosts.collect();
         let mut cluster = SimCluster {
@@ -126,6 +104,7 @@ impl SimCluster {
             authority,
             operator_replies: Vec::new(),
             wall_offset_ms: 0,
+            changes: BTreeMap::new(),
         };
         cluster.authority.advance(cluster.now);
         (0..nodes).for_each(|node| cluster.start(node));
@@ -150,7 +129,7 @@ impl SimCluster {
             true => (ArbiterKind::None, "chang-roberts", vec![]),
             false => (ArbiterKind::Raft, "bully", vec!["highest=announce".to_string()]),
         };
-        Config {
+        let mut config = Config {
             cluster: "test".to_string(),
             node: Id(node as u64 + 1),
             members: members.collect(),
@@ -170,7 +149,11 @@ impl SimCluster {
             socket: Default::default(),
             tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
             join: false,
+        };
+        if let Some(change) = self.changes.get(&node) {
+            change(&mut config);
         }
+        config
     }
 
     /// What a host's clock shows at a true time.
@@ -195,7 +178,7 @@ impl SimCluster {
         let setup = Setup {
             config: self.config(node),
             incarnation,
-            store_id: node as u64 + 77,
+            store_id: self.hosts[node].store_id(node),
             storage,
             seed: self.rng.below(u64::MAX),
             disabled_rules: self.options.disabled_rules,
@@ -204,11 +187,7 @@ impl SimCluster {
         let core = self.authority.core(setup, now);
         self.hosts[node].core = Some(core);
         self.process_outputs(node);
-        let more = (0..self.options.extra_offices).map(|number| format!("office-{number}"));
-        for office in ["job".to_string(), "fast".to_string()].into_iter().chain(more) {
-            let request = Request::Campaign { office, mode: None };
-            self.drive(node, |core, now| core.handle_request(CLIENT, request, now));
-        }
+        self.start_client(node);
         (0..self.size()).filter(|peer| *peer != node).for_each(|peer| self.dial(node, peer));
     }
 
@@ -238,9 +217,14 @@ impl SimCluster {
                     self.schedule(delay, EventKind::Persisted { at: node, incarnation, number });
                 }
                 Output::Reply(client, reply) => self.handle_reply(node, client, reply),
-                Output::Members { .. } => {}
+                Output::Members { .. } | Output::ConfigDiffers { .. } => {}
                 Output::Exit(Exit::Left) => {
                     self.kill(node);
+                    return;
+                }
+                Output::Exit(Exit::UnknownDisk) if self.hosts[node].has_blank_disk() => {
+                    self.kill(node);
+                    self.hosts[node].restore_disk();
                     return;
                 }
                 Output::Exit(why) => panic!("seed {}: node {node} exits: {why:?}", self.seed),
@@ -263,10 +247,12 @@ impl SimCluster {
         let exclusive = |office: &str| office != "fast" && !self.options.fenced;
         match reply {
             reply if client == OPERATOR => self.operator_replies.push(reply),
-            Reply::Office(status) if client != CLIENT => {
+            Reply::Office(status) => {
                 self.leases.end_read(client.0, &status);
                 self.answers.insert(client, status);
             }
+            // The reply is for a client that is gone.
+            _ if self.hosts[node].client != Some(client) => {}
             // Without an arbiter, leases may overlap and tokens of different nodes are unrelated.
             _ if self.options.without_arbiter => {}
             Reply::Held(holding) => {
@@ -284,11 +270,11 @@ impl SimCluster {
             Reply::Stop { office, token, .. } => {
                 self.hosts[node].held.remove(&office);
                 let (delay, incarnation) = (self.rng.below(5 * MS), self.hosts[node].incarnation);
-                self.schedule(delay, EventKind::Stopped { at: node, incarnation, office, token });
+                self.schedule(delay, EventKind::Stopped { at: node, incarnation, client, office, token });
             }
-            Reply::Lost { office, .. } => {
+            Reply::Lost { office, token, .. } => {
                 self.hosts[node].held.remove(&office);
-                self.leases.release(&office, node);
+                self.leases.release(&office, token);
             }
             _ => {}
         }
@@ -305,6 +291,8 @@ impl SimCluster {
         self.hosts[node].queue.clear();
         self.hosts[node].frozen = false;
         self.hosts[node].held.clear();
+        self.hosts[node].client = None;
+        self.hosts[node].is_leaving = false;
         self.hosts[node].deferred.clear();
         (0..self.size()).filter(|peer| *peer != node).for_each(|peer| self.disconnect(node, peer));
     }
@@ -333,7 +321,12 @@ impl SimCluster {
         was_cut.into_iter().for_each(|(one, other)| self.disconnect(one, other));
         (0..self.size()).for_each(|node| {
             self.resume(node);
+            self.repair_disk(node);
+            if self.hosts[node].is_leaving {
+                self.kill(node);
+            }
             self.start(node);
+            self.start_client(node);
         });
     }
 
@@ -358,10 +351,12 @@ impl SimCluster {
 
     /// The client on a host no longer campaigns for an office.
     pub(crate) fn withdraw(&mut self, node: usize, office: &str) {
-        self.hosts[node].held.remove(office);
-        self.leases.release(office, node);
+        let Some(client) = self.hosts[node].client else { return };
+        if let Some((token, _)) = self.hosts[node].held.remove(office) {
+            self.leases.release(office, token);
+        }
         let request = Request::Withdraw { office: office.to_string() };
-        self.drive(node, |core, now| core.handle_request(CLIENT, request, now));
+        self.drive(node, |core, now| core.handle_request(client, request, now));
     }
 
     /// Takes what operators were told.
@@ -372,11 +367,6 @@ impl SimCluster {
     /// The hosts whose clients hold an office and were not told to stop.
     pub(crate) fn holders(&self, office: &str) -> Vec<usize> {
         (0..self.size()).filter(|node| self.hosts[*node].held.contains_key(office)).collect()
-    }
-
-    /// A node leaves in good order.
-    pub(crate) fn leave(&mut self, node: usize) {
-        self.drive(node, |core, now| core.leave(now));
     }
 
     pub(crate) fn is_running(&self, node: usize) -> bool {

@@ -21,6 +21,7 @@ use hustings_protocol::Id;
 
 use self::consensus::{Campaign, Committed, Consensus, Ready};
 use self::lease_rounds::{LeaseRounds, SentAnswers};
+use self::membership::LoggedDisks;
 use self::polls::Polls;
 use super::{Arbiter, ArbiterEvent};
 use crate::api::RequestError;
@@ -56,6 +57,9 @@ pub(in crate::core) struct RaftArbiter {
     last_read: u64,
     /// Members whose disk is not the one that was registered for them.
     unknown_disks: BTreeSet<Id>,
+    /// The disks that the log registered when this node started. How much of the log is committed, a restarted node
+    /// learns only from a leader.
+    logged_disks: LoggedDisks,
     /// Members whose registration is proposed but not committed yet.
     pending_registrations: BTreeSet<Id>,
     /// Members that a snapshot was sent to, and since when they have not installed it.
@@ -81,6 +85,7 @@ impl RaftArbiter {
         skips_durability: bool,
         now: Timestamp,
     ) -> Result<Self, raft::Error> {
+        let logged_disks = LoggedDisks::new(&storage)?;
         Ok(RaftArbiter {
             own,
             store_id,
@@ -96,6 +101,7 @@ impl RaftArbiter {
             polls: Polls::default(),
             last_read: 0,
             unknown_disks: BTreeSet::new(),
+            logged_disks,
             pending_registrations: BTreeSet::new(),
             snapshots_since: BTreeMap::new(),
             leading_term: 0,
@@ -216,7 +222,7 @@ impl RaftArbiter {
         match committed {
             _ if self.is_halted => {}
             Committed::Command(index, data) => match Command::decode(&data) {
-                Ok(command) => self.apply_command(index, command),
+                Ok(command) => self.apply_command(index, command, context),
                 Err(error) => self.halt(index, error),
             },
             Committed::Membership(index, change, member) => match decode_membership(&member) {
@@ -232,9 +238,13 @@ impl RaftArbiter {
         }
     }
 
-    fn apply_command(&mut self, index: u64, command: Command) {
+    fn apply_command(&mut self, index: u64, command: Command, context: &mut Context<'_>) {
         let (office, is_member) = (command.office().cloned(), matches!(command, Command::SetMember(_)));
+        let is_registration = matches!(command, Command::RegisterStore { .. });
         let took_effect = self.table.apply(index, command);
+        if is_registration {
+            self.check_disks(context);
+        }
         let request = self.submitted.remove(&index);
         self.events.push_back(ArbiterEvent::Applied { office, request, took_effect });
         if is_member {

@@ -297,38 +297,26 @@ impl Consensus {
             self.collect_committed(raft_ready.take_committed_entries(), ready);
             let entries = raft_ready.take_entries();
             let _ = self.storage.append(&entries);
-            let hard_state = raft_ready.hs().cloned();
-            if let Some(state) = &hard_state {
+            if let Some(state) = raft_ready.hs() {
                 self.storage.set_hard_state(state.clone());
             }
             let promises = raft_ready.take_persisted_messages();
-            let must_sync = raft_ready.must_sync();
+            // A change of the commit index alone need not be durable. It is written with the next entries, so that a
+            // restarted node knows most of what is committed.
+            let is_written = raft_ready.must_sync() || snapshot.is_some() || !entries.is_empty();
             self.node.advance_append_async(raft_ready);
-            if must_sync || snapshot.is_some() || !entries.is_empty() {
+            if is_written {
                 self.last_write += 1;
-                let write =
-                    Write { number: self.last_write, hard_state, entries, snapshot, keep_after: None, sync: true };
-                ready.writes.push(write);
-                if self.skips_durability {
-                    self.node.on_persist_ready(number);
-                    self.queue_messages(promises, ready);
-                } else {
-                    self.pending_writes.push_back(PendingWrite {
-                        write: self.last_write,
-                        ready_number: number,
-                        messages: promises,
-                    });
-                }
-            } else if self.pending_writes.is_empty() {
-                // Only the commit index changed, and that need not be durable.
+                let (number, hard_state) = (self.last_write, Some(self.node.raft.hard_state()));
+                ready.writes.push(Write { number, hard_state, entries, snapshot, keep_after: None, sync: true });
+            }
+            let waits = if is_written { !self.skips_durability } else { !self.pending_writes.is_empty() };
+            if waits {
+                let write = self.last_write;
+                self.pending_writes.push_back(PendingWrite { write, ready_number: number, messages: promises });
+            } else {
                 self.node.on_persist_ready(number);
                 self.queue_messages(promises, ready);
-            } else {
-                self.pending_writes.push_back(PendingWrite {
-                    write: self.last_write,
-                    ready_number: number,
-                    messages: promises,
-                });
             }
         }
     }
