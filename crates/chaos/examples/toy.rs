@@ -109,6 +109,7 @@ fn members(folder: &Path) -> Vec<MemberStatus> {
         health: 100,
         up: true,
         joining: false,
+        differs_in: Vec::new(),
     };
     members.map(|entry| status(entry.file_name().to_string_lossy().into_owned())).collect()
 }

@@ -118,6 +118,7 @@ fn status(state: &State) -> Status {
         health: 100,
         up: true,
         joining: false,
+        differs_in: Vec::new(),
     };
     Status {
         cluster: "c".to_string(),

@@ -326,4 +326,8 @@ pub struct MemberStatus {
     /// Whether the member is to become a voter but does not vote yet, because it has not caught up.
     #[serde(default)]
     pub joining: bool,
+    /// The parts of the configuration in which the member differs from the node, although they must be the same on all
+    /// members.
+    #[serde(default)]
+    pub differs_in: Vec<String>,
 }

@@ -4,6 +4,7 @@
 //! and [`add_member`] those of one more member.
 
 mod bootstrap;
+mod digest;
 mod disk;
 mod document;
 mod environment;
@@ -26,6 +27,7 @@ use crate::timing::{LeaseTerms, Timing};
 pub use crate::election::{AlgorithmConfig, Algorithms};
 pub use crate::identity::IssueError;
 pub use bootstrap::{AddedMember, BootstrapError, Bootstrapped, ClusterSpec, add_member, bootstrap, remove_member};
+pub use digest::ConfigDigest;
 pub use environment::VARIABLES;
 pub use error::ConfigError;
 pub use member_spec::{MemberSpec, MemberSpecError};

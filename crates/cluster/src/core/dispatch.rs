@@ -6,6 +6,7 @@ use super::requests::{self, Requester, handle_forwarded};
 use super::table::OfficeName;
 use super::{ClientId, Core, Output};
 use crate::api::{Reply, Request};
+use crate::config::ConfigDigest;
 use crate::wire::Message;
 
 impl Core {
@@ -52,7 +53,13 @@ impl Core {
             }
             Message::Candidacy(ref candidacy) => {
                 let (store_id, health, digest) = (candidacy.store_id, candidacy.health, candidacy.digest);
-                self.liveness.handle_announcement(from, store_id, health, digest);
+                if let Some(former) = self.liveness.handle_announcement(from, store_id, health, digest) {
+                    let differences = |digest: ConfigDigest| self.settings.digest.differences(&digest);
+                    let (parts, former) = (differences(digest), former.map(differences).unwrap_or_default());
+                    if parts != former {
+                        self.out.outputs.push(Output::ConfigDiffers { member: from, parts });
+                    }
+                }
             }
             _ => {}
         }

@@ -88,6 +88,13 @@ pub enum Output {
         /// ids may connect, because this node may learn of them later.
         max_id: u64,
     },
+    /// The configuration of a member differs from this node's where it must not, or no longer does.
+    ConfigDiffers {
+        /// The member.
+        member: Id,
+        /// The parts in which it differs. Empty if there are none any more.
+        parts: Vec<&'static str>,
+    },
     /// Stop the node.
     Exit(Exit),
 }
@@ -147,7 +154,7 @@ impl Core {
             next_timeout: Timestamp::NEVER,
             next_heartbeat: now,
             liveness: Liveness::new(settings.own, settings.incarnation, health),
-            elections: Elections::new(settings.own, shared, health, settings.digest),
+            elections: Elections::new(settings.own, shared, health),
             claims: Claims::default(),
             arbiter,
             coordinator: Coordinator::default(),

@@ -1,7 +1,6 @@
 //! What a core is created from: the configuration, and what the disk holds.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use hustings_protocol::Id;
@@ -14,7 +13,7 @@ use super::arbiter::none::NoArbiter;
 use super::arbiter::raft::RaftArbiter;
 use super::table::{Holder, MemberEntry, Table, decode_entry};
 use crate::clock::Timestamp;
-use crate::config::{AlgorithmConfig, ArbiterKind, Config, Limits, Policy};
+use crate::config::{AlgorithmConfig, ArbiterKind, Config, ConfigDigest, Limits, Policy};
 use crate::faults::{DisabledRules, Rule};
 use crate::format::FormatError;
 use crate::member::{Member, Role};
@@ -70,8 +69,8 @@ pub(super) struct Settings {
     pub(super) health_threshold: u8,
     pub(super) limits: Limits,
     pub(super) started: Timestamp,
-    /// A hash of what must be the same on all members.
-    pub(super) digest: u64,
+    /// What must be the same on all members.
+    pub(super) digest: ConfigDigest,
     /// The addresses of members in this node's configuration.
     addresses: BTreeMap<Id, String>,
     pub(super) disabled_rules: DisabledRules,
@@ -92,7 +91,7 @@ impl Settings {
             health_threshold: config.health.as_ref().map_or(0, |health| health.threshold),
             limits: config.limits,
             started: now,
-            digest: digest(config),
+            digest: ConfigDigest::of(config),
             addresses: config.members.iter().map(|member| (member.id, member.address.clone())).collect(),
             disabled_rules,
         }
@@ -163,17 +162,6 @@ impl Settings {
         let longest = policies.map(|policy| self.handover_limit(policy.terms(&self.timing))).max();
         longest.unwrap_or(self.timing.hand_over).saturating_add(REQUEST_MARGIN)
     }
-}
-
-/// A hash of what must be the same on all members. It is compared between processes of one version only.
-fn digest(config: &Config) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let Timing { heartbeat, silence_floor, silence_ceiling, lease, drift_ppm, stop, tick, settle, hand_over } =
-        config.timing;
-    [heartbeat, silence_floor, silence_ceiling, lease, stop, tick, settle, hand_over].hash(&mut hasher);
-    (drift_ppm, config.arbiter, config.algorithm.name(), config.algorithm.params()).hash(&mut hasher);
-    (&config.offices, config.default_policy).hash(&mut hasher);
-    hasher.finish()
 }
 
 impl Core {

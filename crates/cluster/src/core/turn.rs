@@ -351,7 +351,7 @@ impl Core {
             elections.set_candidate(&office, is_eligible && local_leases.is_wanted(&office));
         }
         let is_coordinator = arbiter.coordinator() == Some(settings.own);
-        elections.announce(progress.health, settings.digest, is_coordinator, &mut context);
+        elections.announce(progress.health, is_coordinator, &mut context);
         if self.liveness.health_of(self.settings.own) != self.progress.health {
             self.liveness.set_health(self.progress.health);
         }

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use hustings_protocol::Id;
 use mio::Events;
 
 use super::clients::ClientEvent;
@@ -230,6 +231,7 @@ impl Node {
                         self.logged.names.extend(members.iter().map(|member| (member.id, member.name.clone())));
                         self.transport.set_members(&members, now, &mut self.transport_events);
                     }
+                    Output::ConfigDiffers { member, parts } => self.log_difference(member, &parts),
                     Output::Exit(exit) => self.exit = Some(exit),
                 }
             }
@@ -287,6 +289,17 @@ impl Node {
     }
 
     /// Logs what has changed.
+    fn log_difference(&mut self, member: Id, parts: &[&str]) {
+        let name = self.logged.name(member);
+        match parts {
+            [] => self.logger.log(format_args!("{name} has the same configuration as this node again")),
+            parts => self.logger.log(format_args!(
+                "WARNING: {name} has another configuration than this node, where all members must agree: {}",
+                parts.join(", ")
+            )),
+        }
+    }
+
     fn log_changes(&mut self) {
         let leader = self.core.arbiter_leader();
         if leader != self.logged.arbiter_leader {

@@ -7,7 +7,7 @@ use super::{
     Candidacy, Claim, Claims, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message, RaftMessage,
 };
 use crate::api::{ChangeReason, Request, RequestError};
-use crate::config::{Mode, Preempt};
+use crate::config::{ConfigDigest, Mode, Preempt};
 use crate::core::table::OfficeName;
 use crate::golden;
 use crate::timing::LeaseTerms;
@@ -77,7 +77,7 @@ fn every_message() -> Vec<Message> {
         incarnation: 1 << 60,
         store_id: 7,
         health: 90,
-        digest: 1 << 62,
+        digest: ConfigDigest::default(),
         version: 12,
         base: Some(11),
         added: vec![office(), "leader".into()],

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RaftMessage;
 use crate::api::{ChangeReason, Request, RequestError};
-use crate::config::{Mode, Preempt, office_name};
+use crate::config::{ConfigDigest, Mode, Preempt, office_name};
 use crate::core::table::OfficeName;
 use crate::timing::LeaseTerms;
 
@@ -175,8 +175,8 @@ pub struct Candidacy {
     pub store_id: u64,
     /// Its health score, 0–100.
     pub health: u8,
-    /// A hash of the configuration that must be the same on all members.
-    pub digest: u64,
+    /// What must be the same on all members.
+    pub digest: ConfigDigest,
     /// The version of the list after this change.
     pub version: u64,
     /// The version that the change applies to; `None` if it applies to an empty list.
@@ -316,7 +316,7 @@ mod tests {
             let claim = Claim { office: office.clone(), mode, preempt, terms };
             let lists = [(vec!["leader".into(), office.clone()], vec![]), (vec![], vec![office.clone()])];
             let candidacies = lists.map(|(added, removed)| {
-                let (incarnation, store_id, digest, version, base) = (1, 1, 0, 1, None);
+                let (incarnation, store_id, digest, version, base) = (1, 1, ConfigDigest::default(), 1, None);
                 let candidacy = Candidacy { incarnation, store_id, health: 100, digest, version, base, added, removed };
                 Message::Candidacy(candidacy)
             });

@@ -77,7 +77,7 @@ fn leader_with_disk_of_node_2(store_id: u64) -> (TestCluster, u64) {
     let term = cluster.last_leader_heartbeat(1, 2).term;
     cluster.kill(2);
     cluster.drive(1, |core, now| core.handle_connected(Id(2), 7, now));
-    let (incarnation, health, digest, version, base) = (7, 100, 0, 1, None);
+    let (incarnation, health, digest, version, base) = (7, 100, Default::default(), 1, None);
     let (added, removed) = (Vec::new(), Vec::new());
     let candidacy = Candidacy { incarnation, store_id, health, digest, version, base, added, removed };
     cluster.deliver(2, 1, Message::Candidacy(candidacy));

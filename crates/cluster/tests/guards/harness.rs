@@ -56,6 +56,8 @@ pub(crate) struct Node {
     pub(crate) replies: Vec<(ClientId, Reply)>,
     pub(crate) sent: Vec<(Id, Message)>,
     pub(crate) exit: Option<Exit>,
+    /// Where members differ from this node, as last reported.
+    pub(crate) differences: BTreeMap<Id, Vec<&'static str>>,
     /// The members, as last reported to the transport.
     pub(crate) members: Vec<Member>,
     /// The disk accepts writes, but does not report them as durable.
@@ -111,7 +113,16 @@ impl TestCluster {
         let (replies, sent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
         self.nodes.insert(
             node,
-            Node { core, replies, sent, exit: None, members: Vec::new(), is_disk_stuck: false, unwritten },
+            Node {
+                core,
+                replies,
+                sent,
+                exit: None,
+                differences: BTreeMap::new(),
+                members: Vec::new(),
+                is_disk_stuck: false,
+                unwritten,
+            },
         );
     }
 
@@ -187,6 +198,7 @@ impl TestCluster {
                     Output::Reply(client, reply) => this.replies.push((client, reply)),
                     Output::Exit(why) => this.exit = this.exit.or(Some(why)),
                     Output::Members { members, .. } => this.members = members,
+                    Output::ConfigDiffers { member, parts } => _ = this.differences.insert(member, parts),
                     Output::Disconnect(_) => {}
                 }
             }

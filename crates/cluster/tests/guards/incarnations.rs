@@ -81,7 +81,7 @@ fn trusts_the_registered_disk_again_when_it_is_back() {
         incarnation,
         store_id,
         health: 100,
-        digest: 0,
+        digest: Default::default(),
         version: 1,
         base: None,
         added: Vec::new(),

@@ -47,8 +47,8 @@ pub(in crate::core) struct Candidates {
     groups: BTreeMap<Group, BTreeSet<OfficeName>>,
     version: u64,
     announced_version: u64,
-    /// What this node has last announced of itself: health and digest.
-    announced_self: (u8, u64),
+    /// The health score that this node has last announced.
+    announced_health: u8,
     /// Changes that are not announced yet.
     added: BTreeSet<OfficeName>,
     removed: BTreeSet<OfficeName>,
@@ -61,7 +61,7 @@ pub(in crate::core) struct Candidates {
 }
 
 impl Candidates {
-    pub(super) fn new(own: Id, health: u8, digest: u64) -> Self {
+    pub(super) fn new(own: Id, health: u8) -> Self {
         Candidates {
             own,
             announced: BTreeMap::new(),
@@ -69,7 +69,7 @@ impl Candidates {
             groups: BTreeMap::new(),
             version: 1,
             announced_version: 0,
-            announced_self: (health, digest),
+            announced_health: health,
             added: BTreeSet::new(),
             removed: BTreeSet::new(),
             announce_at: Timestamp::ZERO,
@@ -198,12 +198,12 @@ impl Candidates {
     }
 
     /// Announces the changes since the last announcement, or that this node's health changed.
-    pub(super) fn announce(&mut self, health: u8, digest: u64, context: &mut Context<'_>) {
-        let is_same = self.added.is_empty() && self.removed.is_empty() && self.announced_self == (health, digest);
+    pub(super) fn announce(&mut self, health: u8, context: &mut Context<'_>) {
+        let is_same = self.added.is_empty() && self.removed.is_empty() && self.announced_health == health;
         if is_same || context.now < self.announce_at {
             return;
         }
-        self.announced_self = (health, digest);
+        self.announced_health = health;
         self.announce_at = context.now + ANNOUNCE_INTERVAL;
         let added: Vec<OfficeName> = std::mem::take(&mut self.added).into_iter().collect();
         let removed: Vec<OfficeName> = std::mem::take(&mut self.removed).into_iter().collect();
@@ -231,7 +231,7 @@ impl Candidates {
         context: &Context<'_>,
     ) -> Message {
         let (incarnation, store_id) = (context.settings.incarnation, context.settings.store_id);
-        let (health, digest) = self.announced_self;
+        let (health, digest) = (self.announced_health, context.settings.digest);
         Message::Candidacy(Candidacy { incarnation, store_id, health, digest, version, base, added, removed })
     }
 

@@ -69,10 +69,10 @@ pub(super) struct Elections {
 }
 
 impl Elections {
-    pub(super) fn new(own: Id, shared: SharedState, health: u8, digest: u64) -> Self {
+    pub(super) fn new(own: Id, shared: SharedState, health: u8) -> Self {
         Elections {
             own,
-            candidates: Candidates::new(own, health, digest),
+            candidates: Candidates::new(own, health),
             shared,
             running: BTreeMap::new(),
             timers: BinaryHeap::new(),
@@ -109,8 +109,8 @@ impl Elections {
     }
 
     /// Announces what changed about this node.
-    pub(super) fn announce(&mut self, health: u8, digest: u64, is_coordinator: bool, context: &mut Context<'_>) {
-        self.candidates.announce(health, digest, context);
+    pub(super) fn announce(&mut self, health: u8, is_coordinator: bool, context: &mut Context<'_>) {
+        self.candidates.announce(health, context);
         if is_coordinator {
             self.candidates.send_versions(context);
         }

@@ -17,6 +17,7 @@ pub(crate) use self::peer::Peer;
 use super::table::Table;
 use crate::api::ChangeReason;
 use crate::clock::Timestamp;
+use crate::config::ConfigDigest;
 use crate::member::{MemberRank, Role};
 use crate::timing::Timing;
 
@@ -120,14 +121,22 @@ impl Liveness {
         }
     }
 
-    /// A peer announced its disk, its health and the digest of its configuration.
-    pub(super) fn handle_announcement(&mut self, id: Id, store_id: u64, health: u8, digest: u64) {
-        let Some(peer) = self.peers.get_mut(&id) else { return };
+    /// A peer announced its disk, its health and the digest of its configuration. Returns the digest that it announced
+    /// before, if that was another one.
+    pub(super) fn handle_announcement(
+        &mut self,
+        id: Id,
+        store_id: u64,
+        health: u8,
+        digest: ConfigDigest,
+    ) -> Option<Option<ConfigDigest>> {
+        let peer = self.peers.get_mut(&id)?;
         if (peer.store_id, peer.health) != (Some(store_id), health.min(100)) {
             (peer.store_id, peer.health) = (Some(store_id), health.min(100));
             self.view_is_stale = true;
         }
-        peer.digest = Some(digest);
+        let former = peer.digest.replace(digest);
+        (former != Some(digest)).then_some(former)
     }
 
     /// The coordinator announced a view.

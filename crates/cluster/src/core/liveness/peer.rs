@@ -8,6 +8,7 @@ use hustings_protocol::Id;
 use super::detector::FailureDetector;
 use crate::api::ChangeReason;
 use crate::clock::Timestamp;
+use crate::config::ConfigDigest;
 use crate::timing::Timing;
 
 /// A peer that goes down twice within this time is flapping.
@@ -35,8 +36,8 @@ pub(crate) struct Peer {
     pub(crate) store_id: Option<u64>,
     /// The health score that it announced.
     pub(super) health: u8,
-    /// The digest of the configuration that it announced.
-    pub(crate) digest: Option<u64>,
+    /// The configuration that it announced.
+    pub(crate) digest: Option<ConfigDigest>,
     /// Members that reported it down, and when.
     pub(super) down_reports: BTreeMap<Id, Timestamp>,
     /// How often it went down recently, and when it last did.

@@ -70,6 +70,12 @@ pub(super) fn history(table: &Table, office: Option<&str>) -> Vec<Change> {
     changes
 }
 
+/// Where a member's configuration differs from this node's although it must not.
+fn differences(id: Id, context: &Context<'_>) -> Vec<&'static str> {
+    let digest = context.liveness.peer(id).and_then(|peer| peer.digest);
+    digest.map_or_else(Vec::new, |digest| context.settings.digest.differences(&digest))
+}
+
 pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_>) -> Status {
     let (table, liveness, settings) = (known.arbiter.table(), context.liveness, context.settings);
     let name = |id: Id| table.member_name(id);
@@ -82,6 +88,7 @@ pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_
         health: liveness.health_of(known.member.id),
         up: liveness.is_up(known.member.id),
         joining: known.is_joining,
+        differs_in: differences(known.member.id, context).into_iter().map(str::to_string).collect(),
     });
     let offices = table.offices.names().take(MAX_STATUS_OFFICES);
     Status {

@@ -93,7 +93,13 @@ pub(crate) fn members(
             state(member).to_string(),
         ]
     });
-    text::table(&["", "id", "member", "address", "role", "priority", "health", "state"], rows, console)
+    text::table(&["", "id", "member", "address", "role", "priority", "health", "state"], rows, console)?;
+    for member in members.iter().filter(|member| !member.differs_in.is_empty()) {
+        let (name, parts) = (&member.name, member.differs_in.join(", "));
+        let warning = format!("{name} has another configuration than this node, where all must agree: {parts}");
+        writeln!(console.out, "{}", Paint::Bad.on(&warning, console.colour))?;
+    }
+    Ok(())
 }
 
 /// A member's state: whether it is up, and whether it does not vote yet although it is to.
