@@ -1,11 +1,12 @@
 //! The two commands that every change passes: `cargo xtask check` reads only, `cargo xtask fix` rewrites what can be
 //! rewritten. Both stop at the first step that fails. `cargo xtask advisories refresh` renews the copy of advisories,
-//! and `cargo xtask surface` measures the crates.
+//! `cargo xtask surface` measures the crates, and `cargo xtask mutants` takes guards out to see whether tests notice.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 mod advisories;
 mod lexer;
 mod licences;
+mod mutants;
 mod policy;
 mod shipped;
 mod steps;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Ok(Request::Run(chosen)) => steps::run(root(), &chosen),
         Ok(Request::Refresh(database)) => exit(advisories::refresh(root(), &database)),
         Ok(Request::Surface) => exit(surface::print(root())),
+        Ok(Request::Mutants(only)) => exit(mutants::run(root(), only.as_deref())),
         Err(wrong) => {
             eprintln!("error: {wrong}\n\n{}", help());
             ExitCode::from(WRONG_USE)
@@ -57,6 +59,8 @@ enum Request {
     Refresh(PathBuf),
     /// Prints the number of public items and lines of each crate.
     Surface,
+    /// Takes out the guards whose names contain this, or all.
+    Mutants(Option<String>),
 }
 
 fn parse(arguments: &[String]) -> Result<Request, String> {
@@ -70,8 +74,12 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
         "advisories" => return refresh(names),
         "surface" if names.is_empty() => return Ok(Request::Surface),
         "surface" => return Err("`surface` takes no arguments".to_string()),
+        "mutants" if names.len() <= 1 => return Ok(Request::Mutants(names.first().cloned())),
+        "mutants" => return Err("`mutants` takes a part of a name, or nothing".to_string()),
         "help" => return Ok(Request::Help),
-        other => return Err(format!("there is no command `{other}`; allowed: check, fix, advisories, surface")),
+        other => {
+            return Err(format!("there is no command `{other}`; allowed: check, fix, advisories, surface, mutants"));
+        }
     };
     if names.is_empty() {
         return Ok(Request::Run(steps.iter().collect()));
@@ -99,7 +107,8 @@ fn help() -> String {
         "Usage: cargo xtask check [STEP…]                    reads, changes nothing\n       \
          cargo xtask fix [STEP…]                      rewrites what can be rewritten\n       \
          cargo xtask advisories refresh --from DIR    copies advisories from a checkout of rustsec/advisory-db\n       \
-         cargo xtask surface                          counts the public items and lines of each crate\n\n\
+         cargo xtask surface                          counts the public items and lines of each crate\n       \
+         cargo xtask mutants [NAME]                   takes out one guard at a time: does its test fail?\n\n\
          Without a step: all of them, in this order, up to the first that fails.\n\n\
          Steps of check:\n{}\nSteps of fix:\n{}",
         list(CHECK),
@@ -123,6 +132,7 @@ mod tests {
             Request::Run(steps) => Ok(steps.iter().map(|step| step.name).collect()),
             Request::Refresh(_) => Ok(vec!["refresh"]),
             Request::Surface => Ok(vec!["surface"]),
+            Request::Mutants(_) => Ok(vec!["mutants"]),
         }
     }
 
@@ -137,13 +147,15 @@ mod tests {
         assert!(names(&["advisories", "refresh"]).is_err());
         assert_eq!(names(&["surface"]), Ok(vec!["surface"]));
         assert!(names(&["surface", "sim"]).is_err());
+        assert_eq!(names(&["mutants", "poll"]), Ok(vec!["mutants"]));
+        assert!(names(&["mutants", "a", "b"]).is_err());
     }
 
     #[test]
     fn wrong_names_are_told_what_is_allowed() {
         assert_eq!(
             names(&["chek"]),
-            Err("there is no command `chek`; allowed: check, fix, advisories, surface".to_string())
+            Err("there is no command `chek`; allowed: check, fix, advisories, surface, mutants".to_string())
         );
         let error = names(&["fix", "tidy"]).unwrap_err();
         assert!(error.starts_with("`fix` has no step `tidy`; allowed: "), "{error}");

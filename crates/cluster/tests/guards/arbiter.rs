@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hustings_cluster::api::{Reply, Request};
+use hustings_cluster::api::{ChangeReason, Reply, Request};
 use hustings_cluster::config::{Config, Mode, Policy, Preempt};
 use hustings_cluster::member::Role;
 use hustings_cluster::timing::Timing;
@@ -124,4 +124,38 @@ fn ignores_reports_of_an_earlier_failure() {
     assert!(after > before, "both voters report the failure");
     let (_, after) = token_after_disconnect(1_000);
     assert_eq!(after, None, "the other report is about an earlier failure");
+}
+
+#[test]
+fn a_holder_that_stopped_with_an_earlier_token_still_holds_the_office() {
+    let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &THREE)).to_vec());
+    (1..=3).for_each(|node| cluster.campaign(node, node, "job", None));
+    cluster.advance_ms(1_000);
+    assert_eq!(cluster.node(1).core.arbiter_leader(), Some(Id(1)));
+    let token = cluster.token(3, "job").expect("the highest-ranked node holds the office");
+    let stepped_down = |token| Message::SteppedDown { office: "job".into(), token, cause: ChangeReason::Resigned };
+    cluster.deliver(3, 1, stepped_down(token - 1));
+    cluster.deliver(2, 1, stepped_down(token));
+    cluster.advance_ms(200);
+    assert_eq!(cluster.token(3, "job"), Some(token), "the reports are about another token, or of another member");
+    cluster.deliver(3, 1, stepped_down(token));
+    cluster.advance_ms(200);
+    assert_ne!(cluster.token(3, "job"), Some(token));
+}
+
+#[test]
+fn a_node_that_was_paused_itself_does_not_blame_the_others() {
+    let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &THREE)).to_vec());
+    cluster.advance_ms(1_000);
+    cluster.node(1).sent.clear();
+    let has_blamed = |cluster: &mut TestCluster| {
+        let lacks = |message: &Message| matches!(message, Message::View(view) if view.len() < 3);
+        cluster.node(1).sent.iter().any(|(_, message)| lacks(message))
+    };
+    cluster.now = cluster.now + Duration::from_secs(5);
+    cluster.drive(1, |core, now| core.handle_timeout(now));
+    assert!(!has_blamed(&mut cluster), "the silence is its own");
+    cluster.isolate(2);
+    cluster.advance_ms(500);
+    assert!(has_blamed(&mut cluster), "silence while it runs counts");
 }

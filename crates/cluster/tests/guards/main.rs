@@ -12,3 +12,4 @@ mod lease_terms;
 mod local_leases;
 mod membership;
 mod modes;
+mod quorums;

@@ -23,7 +23,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hustings_protocol::Id;
 
-use super::consensus::Consensus;
 use crate::clock::Timestamp;
 use crate::core::table::Holder;
 use crate::wire::FollowerHeartbeat;
@@ -130,14 +129,14 @@ impl LeaseRounds {
     }
 
     /// Determines which answers, and which of the leader's own rounds, a quorum has confirmed. Returns the start of the
-    /// leader's last round that is confirmed now.
-    pub(super) fn confirm(&mut self, own: Id, consensus: &Consensus) -> Option<Timestamp> {
+    /// leader's last round that is confirmed now. `is_quorum` says whether the supporters are a quorum.
+    pub(super) fn confirm(&mut self, own: Id, is_quorum: impl Fn(&dyn Fn(Id) -> bool) -> bool) -> Option<Timestamp> {
         let last_rounds: BTreeMap<Id, u64> =
             self.followers.iter().map(|(id, follower)| (*id, follower.last_round)).collect();
         let has_quorum_after = |after: u64, also: Option<Id>| {
             let supports =
                 |id: Id| id == own || Some(id) == also || last_rounds.get(&id).is_some_and(|round| *round > after);
-            consensus.has_quorum(supports)
+            is_quorum(&supports)
         };
         for (id, follower) in &mut self.followers {
             while let Some((number, _)) =
@@ -176,5 +175,71 @@ impl SentAnswers {
     pub(super) fn sent_at(&mut self, number: u64) -> Option<Timestamp> {
         while self.sent.pop_front_if(|(sent, _)| *sent < number).is_some() {}
         self.sent.front().filter(|(sent, _)| *sent == number).map(|(_, at)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A leader, node 1, of five voters, after its first round.
+    fn leader(term_start: u64) -> LeaseRounds {
+        let mut rounds = LeaseRounds::default();
+        rounds.reset(term_start, Timestamp(0), Timestamp(1));
+        rounds.begin(Timestamp(10));
+        rounds
+    }
+
+    /// A voter answers a round.
+    fn answer(rounds: &mut LeaseRounds, from: u64, number: u64, round: u64, applied: u64) {
+        let heartbeat = FollowerHeartbeat { term: 1, round, applied };
+        rounds.handle_answer(Holder { id: Id(from), incarnation: 1 }, number, heartbeat, Timestamp(20));
+    }
+
+    /// The answer of node 2 that is confirmed.
+    fn confirmed(rounds: &mut LeaseRounds) -> u64 {
+        let is_quorum = |supports: &dyn Fn(Id) -> bool| (1..=5).filter(|id| supports(Id(*id))).count() >= 3;
+        rounds.confirm(Id(1), is_quorum);
+        rounds.confirmed(Id(2), Some(1))
+    }
+
+    #[test]
+    fn an_answer_is_confirmed_by_a_round_that_began_after_it() {
+        let mut rounds = leader(0);
+        answer(&mut rounds, 2, 7, 1, 9);
+        answer(&mut rounds, 3, 1, 1, 9);
+        assert_eq!(confirmed(&mut rounds), 0, "the third voter may have answered before");
+        rounds.begin(Timestamp(30));
+        assert_eq!(confirmed(&mut rounds), 0);
+        answer(&mut rounds, 3, 2, 2, 9);
+        assert_eq!(confirmed(&mut rounds), 7);
+    }
+
+    /// Whether an answer of node 2 is confirmed in the end.
+    fn is_confirmed(rounds: &mut LeaseRounds, number: u64, applied: u64) -> bool {
+        let round = rounds.round();
+        answer(rounds, 2, number, round, applied);
+        rounds.begin(Timestamp(30));
+        answer(rounds, 3, number, round + 1, applied);
+        confirmed(rounds) == number
+    }
+
+    #[test]
+    fn nothing_is_confirmed_to_a_member_that_does_not_know_of_its_loss() {
+        let mut rounds = leader(0);
+        answer(&mut rounds, 2, 1, 1, 9);
+        rounds.require_applied(Id(2), 20);
+        rounds.begin(Timestamp(30));
+        answer(&mut rounds, 3, 1, 2, 9);
+        assert_eq!(confirmed(&mut rounds), 0, "the answer came before the loss");
+        assert!(!is_confirmed(&mut rounds, 2, 19));
+        assert!(is_confirmed(&mut rounds, 3, 20));
+    }
+
+    #[test]
+    fn nothing_is_confirmed_to_a_member_that_does_not_know_the_leaders_first_entry() {
+        let mut rounds = leader(5);
+        assert!(!is_confirmed(&mut rounds, 1, 4));
+        assert!(is_confirmed(&mut rounds, 2, 5));
     }
 }
