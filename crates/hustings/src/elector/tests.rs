@@ -158,6 +158,21 @@ fn leadership_is_lost_at_the_deadline_without_renewals() {
 }
 
 #[test]
+fn whether_an_office_is_held_depends_on_the_clock_alone() {
+    let fake = FakeNode::new();
+    let (elector, _program, leadership) = lead(&fake, Duration::from_millis(30));
+    // While the state is locked, nothing else can end the leadership.
+    elector.handle.change(|_, _| {
+        let deadline = leadership.deadline();
+        while Clock::new().now() < deadline {
+            std::thread::yield_now();
+        }
+        assert_eq!((leadership.deadline(), leadership.is_held()), (deadline, false));
+        ((), Updates::default())
+    });
+}
+
+#[test]
 fn without_the_node_leadership_ends_at_the_deadline() {
     let fake = FakeNode::new();
     let (elector, program, leadership) = lead(&fake, Duration::from_millis(200));
