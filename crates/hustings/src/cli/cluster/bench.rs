@@ -117,11 +117,8 @@ impl EndArg {
         match (self, mode) {
             (EndArg::HandsOver, _) => "the holder stops, one durable commit".to_string(),
             (EndArg::Killed, Mode::Fenced) => "end of the connection, one durable commit".to_string(),
-            (EndArg::Killed, Mode::Exclusive) => format!("lease {lease} ms + drift"),
             (_, Mode::Fenced) => format!("silence timeout {silence} ms"),
-            (_, Mode::Exclusive) => {
-                format!("lease {lease} ms + drift; if it led the arbiter, silence timeout {silence} ms before")
-            }
+            (_, Mode::Exclusive) => format!("lease {lease} ms + drift"),
         }
     }
 }
