@@ -47,9 +47,9 @@ impl Claims {
             }
             None => {
                 self.claimed.remove(office);
-                if !self.added.remove(office) {
-                    self.removed.insert(office.clone());
-                }
+                self.added.remove(office);
+                // It may have been sent before it was last withdrawn and claimed again.
+                self.removed.insert(office.clone());
             }
         }
     }

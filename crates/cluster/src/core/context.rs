@@ -93,10 +93,10 @@ impl Context<'_> {
         self.send(to, heartbeat);
     }
 
-    /// Sends a message to all connected peers.
+    /// Sends a message to all peers that are connected, and through a relay to those that are up nevertheless.
     pub(super) fn broadcast(&mut self, message: &Message) {
-        let connected: Vec<Id> = self.liveness.connected().collect();
-        connected.into_iter().for_each(|id| self.send(id, message.clone()));
+        let reachable: Vec<Id> = self.liveness.reachable().collect();
+        reachable.into_iter().for_each(|id| self.send(id, message.clone()));
     }
 
     pub(super) fn reply(&mut self, client: ClientId, reply: Reply) {

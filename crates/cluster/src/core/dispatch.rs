@@ -31,6 +31,7 @@ impl Core {
         if self.liveness.is_known(from) {
             let is_direct = self.out.relayed_by.is_none();
             self.liveness.record_contact(from, matches!(message, Message::Heartbeat(_)), is_direct, self.now);
+            self.out.relayed_by.into_iter().for_each(|relay| self.liveness.record_relay(from, relay));
             self.pass_liveness_events();
             self.dispatch_to_part(from, message);
         }

@@ -286,9 +286,9 @@ impl Core {
 
     fn advance_clock(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
-        if self.now > self.next_timeout.max(Timestamp::ZERO) + PAUSE_THRESHOLD && self.next_timeout != Timestamp::NEVER
-        {
-            self.liveness.restart_detectors(self.now);
+        let lateness = self.now.since(self.next_timeout);
+        if lateness > PAUSE_THRESHOLD {
+            self.liveness.excuse_silence(lateness, self.now);
             self.out.increment("process-pauses");
         }
         self.next_timeout = Timestamp::NEVER;

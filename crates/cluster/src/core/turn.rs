@@ -209,6 +209,14 @@ impl Core {
                     parts.claims.handle_interruption(id);
                 }
                 LivenessEvent::Up(id) => {
+                    if !context.liveness.is_connected(id) {
+                        // It is heard through a relay, and gets through the relay what it gets at a connection.
+                        parts.elections.send_candidacy(id, &mut context);
+                        if leader == Some(context.own()) {
+                            let view = Message::View(context.liveness.view().to_vec());
+                            context.send(id, view);
+                        }
+                    }
                     let (coordinator, known) = parts.coordinator();
                     coordinator.handle_member_change(id, &known);
                 }
@@ -342,7 +350,8 @@ impl Core {
         let settings = context.settings;
         let is_eligible = settings.own_role(arbiter.table()) == Role::Elector
             && progress.leave_by.is_none()
-            && progress.health >= settings.health_threshold;
+            && progress.health >= settings.health_threshold
+            && arbiter.is_disk_ok();
         let mut changed = local_leases.take_campaign_changes();
         if std::mem::replace(&mut progress.is_eligible, is_eligible) != is_eligible {
             changed.extend(local_leases.wanted_offices());
@@ -360,15 +369,14 @@ impl Core {
     /// Determines which members are up, and starts elections among them.
     fn refresh_view(&mut self) {
         let (leader, epoch) = (self.arbiter.coordinator(), self.arbiter.epoch());
-        if self.liveness.refresh_view(leader, epoch) {
+        if let Some(changed) = self.liveness.refresh_view(leader, epoch) {
             self.elections.handle_view_change();
             self.requests.handle_view_change();
             let own = self.settings.own;
             let (mut parts, mut context) = self.split();
             parts.arbiter.handle_announcements(&mut context);
-            let members: Vec<Id> = context.liveness.members().collect();
             let (coordinator, known) = parts.coordinator();
-            members.iter().for_each(|id| coordinator.handle_member_change(*id, &known));
+            changed.iter().for_each(|id| coordinator.handle_member_change(*id, &known));
             let view = context.liveness.view().to_vec();
             if leader == Some(own) && parts.progress.announced_view != view {
                 context.broadcast(&Message::View(view.clone()));

@@ -273,6 +273,20 @@ fn a_recovered_node_leads_alone_and_waits_for_every_lease_from_before() {
 }
 
 #[test]
+fn a_recovered_node_waits_for_the_longest_lease_that_any_office_may_have_had() {
+    let (_place, config) = folder_with(entries());
+    recover(&config, 0).expect("it can be recovered");
+    let (store, opened) = open(&config);
+    drop(store);
+    // The office may have been granted in an entry that is lost. Nothing in the table says so.
+    let slow = Policy { lease: Some(Duration::from_secs(2)), ..Policy::default() };
+    let offices = [config.offices.clone(), vec![("unknown".to_string(), slow)]].concat();
+    let (times, _) = times_alone(&Config { offices, ..config }, opened.storage);
+    let [leads, job, unknown, fast] = times[..] else { panic!("{times:?}") };
+    assert!(job >= leads + 2_000 && unknown >= leads + 2_000 && fast < leads + 300, "{times:?}");
+}
+
+#[test]
 fn a_new_cluster_begins_above_the_floor_with_all_members() {
     let place = tempfile::tempdir().expect("a folder");
     let config = config(&place.path().join("data"));

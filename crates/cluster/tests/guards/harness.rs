@@ -73,6 +73,8 @@ pub(crate) struct TestCluster {
     isolated: BTreeSet<u64>,
     /// Pairs of nodes: what the first one's log sends to the second is lost, but not its heartbeats.
     pub(crate) lost: BTreeSet<(u64, u64)>,
+    /// Whether answers to reads are lost.
+    pub(crate) lost_reads: bool,
     /// Nodes that have stopped, and whose connections the others know to have ended.
     stopped: BTreeSet<u64>,
 }
@@ -93,7 +95,7 @@ impl TestCluster {
     pub(crate) fn with_disks(nodes: Vec<(Config, RaftStorage)>) -> Self {
         let now = Timestamp(1_000_000_000);
         let (nodes_by_id, isolated, lost, stopped) = Default::default();
-        let mut cluster = TestCluster { now, nodes: nodes_by_id, isolated, lost, stopped };
+        let mut cluster = TestCluster { now, nodes: nodes_by_id, isolated, lost, lost_reads: false, stopped };
         nodes.into_iter().for_each(|(config, storage)| cluster.insert(config, storage));
         let ids: Vec<u64> = cluster.nodes.keys().copied().collect();
         for &one in &ids {
@@ -151,7 +153,8 @@ impl TestCluster {
         while let Some((from, to, message)) = messages.pop_front() {
             count += 1;
             assert!(count < MAX_STEPS, "the cores exchange messages endlessly");
-            let is_lost = matches!(message, Message::Raft(_)) && self.lost.contains(&(from, to));
+            let is_lost = matches!(message, Message::Raft(_)) && self.lost.contains(&(from, to))
+                || matches!(message, Message::ReadIndexResponse { .. }) && self.lost_reads;
             if is_lost || self.isolated.contains(&from) || self.isolated.contains(&to) {
                 continue;
             }

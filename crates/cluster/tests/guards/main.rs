@@ -13,3 +13,4 @@ mod local_leases;
 mod membership;
 mod modes;
 mod quorums;
+mod stuck_members;

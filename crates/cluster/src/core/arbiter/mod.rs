@@ -97,8 +97,14 @@ pub trait Arbiter {
     /// lost on the way to the authority: only if the epoch changes, there may be no outcome.
     fn submit(&mut self, request: u64, command: Command, context: &mut Context<'_>) -> Result<(), RequestError>;
 
-    /// The coordinator has just submitted a change that takes an office from this lost holder. Nothing that the holder
-    /// sends is confirmed until it has learned of the change.
+    /// To the coordinator: whether this holder knows of the grant with this token, as far as the authority can tell.
+    fn has_learned(&self, holder: Id, token: u64) -> bool {
+        let _ = (holder, token);
+        true
+    }
+
+    /// The coordinator has just submitted a change that takes an office from this lost holder, or is about to. Nothing
+    /// that the holder sends is confirmed until it has learned of the change.
     fn revoke(&mut self, holder: Id);
 
     /// Whether reads can be confirmed at the moment.

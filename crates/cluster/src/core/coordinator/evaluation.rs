@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hustings_protocol::Id;
 
-use super::{CLAIM_PATIENCE, Coordinator, Known, REFUSAL_TIME, is_available};
+use super::{CLAIM_PATIENCE, Coordinator, Known, LEARN_PATIENCE, REFUSAL_TIME, Unlearned, is_available};
 use crate::api::ChangeReason;
 use crate::clock::Timestamp;
 use crate::config::{Mode, Preempt};
@@ -32,7 +32,7 @@ impl Coordinator {
                 let mode = record.as_ref().map(|record| record.mode);
                 let claim = claim.or_else(|| self.claim_on_behalf(office, known, context));
                 if let Some((to, claim)) = claim
-                    && self.may_grant_vacant(office, mode.unwrap_or(claim.mode), known, context)
+                    && self.may_grant_after_recovery(office, mode.unwrap_or(claim.mode), known, context)
                 {
                     self.grant(office, to, claim.mode, claim.terms, cause, false, known, context);
                 }
@@ -56,11 +56,7 @@ impl Coordinator {
         context: &Context<'_>,
     ) -> Option<(Holder, Claim)> {
         let now = context.now;
-        let is_refusing = |id: &Id| self.refusals.contains(&(office.clone(), *id));
-        let available = |id: &Id| is_available(*id, office, known, context) && !is_refusing(id);
-        let best =
-            context.liveness.view().iter().copied().filter(available).max_by_key(|id| context.liveness.rank(*id));
-        let Some(id) = best else {
+        let Some(best) = self.best_candidate(office, known, context) else {
             self.unclaimed_since.remove(office);
             return None;
         };
@@ -70,6 +66,14 @@ impl Coordinator {
             return None;
         }
         self.unclaimed_since.remove(office);
+        Some(best)
+    }
+
+    /// The best candidate that did not refuse the office lately, whether it claims it or not.
+    fn best_candidate(&self, office: &OfficeName, known: &Known<'_>, context: &Context<'_>) -> Option<(Holder, Claim)> {
+        let available = |id: &Id| is_available(*id, office, known, context) && !self.is_refusing(office, *id);
+        let candidates = context.liveness.view().iter().copied().filter(available);
+        let id = candidates.max_by_key(|id| context.liveness.rank(*id))?;
         let policy = context.settings.policy(office);
         let record = known.arbiter.table().offices.get(office);
         let claim = Claim {
@@ -79,6 +83,40 @@ impl Coordinator {
             terms: policy.terms(&context.settings.timing),
         };
         Some((Holder { id, incarnation: context.liveness.incarnation_of(id)? }, claim))
+    }
+
+    /// Whether a holder that is up has not learned for long that the office is its own: its disk accepts nothing, or
+    /// nothing reaches it. Nothing is confirmed to it from then on, so that its lease ends.
+    fn is_stuck(
+        &mut self,
+        office: &OfficeName,
+        holder: Holder,
+        record: &Office,
+        known: &mut Known<'_>,
+        context: &Context<'_>,
+    ) -> bool {
+        if known.arbiter.has_learned(holder.id, record.token) {
+            self.unlearned.remove(office);
+            return false;
+        }
+        let patience = LEARN_PATIENCE.max(4 * context.settings.timing.heartbeat);
+        match *self.unlearned.entry(office.clone()).or_insert(Unlearned::Until(context.now + patience)) {
+            Unlearned::Until(until) if until > context.now => {
+                self.schedule(office, until, context.now);
+                return false;
+            }
+            Unlearned::Until(_) => {
+                known.arbiter.revoke(holder.id);
+                self.unlearned.insert(office.clone(), Unlearned::Revoked);
+                self.remember_refusal(office, holder.id, context.now);
+            }
+            Unlearned::Revoked => {}
+        }
+        true
+    }
+
+    fn is_refusing(&self, office: &OfficeName, id: Id) -> bool {
+        self.refusals.contains(&(office.clone(), id))
     }
 
     /// A member gave a grant back at once. For a while, it is granted the office only if it claims it.
@@ -107,8 +145,19 @@ impl Coordinator {
         known: &mut Known<'_>,
         context: &mut Context<'_>,
     ) {
-        if let Some(cause) = self.loss_cause(office, holder, known, context) {
-            if !self.is_lease_over(office, holder, record, known, context) {
+        let stuck = self.is_stuck(office, holder, record, known, context).then_some(ChangeReason::Silent);
+        if let Some(cause) = self.loss_cause(office, holder, known, context).or(stuck) {
+            let claim = match claim.filter(|(to, _)| stuck.is_none() || to.id != holder.id) {
+                // The others do not claim the office, because they elected the holder.
+                None if stuck.is_some() => match self.best_candidate(office, known, context) {
+                    None => return,
+                    candidate => candidate,
+                },
+                claim => claim,
+            };
+            if !self.is_lease_over(office, holder, record, known, context)
+                || !self.may_grant_after_recovery(office, record.mode, known, context)
+            {
                 return;
             }
             // An office that nobody claims becomes vacant, so that a lost member is not shown as its holder.
@@ -148,6 +197,10 @@ impl Coordinator {
         if context.liveness.rank(claimant) <= context.liveness.rank(holder) {
             return false;
         }
+        if self.is_refusing(office, claimant) {
+            self.schedule(office, context.now + REFUSAL_TIME, context.now);
+            return false;
+        }
         let peer = context.liveness.peer(claimant);
         let settled_at =
             peer.map_or(context.settings.started + base, |peer| peer.since + peer.settle_time(base, context.now));
@@ -175,15 +228,17 @@ impl Coordinator {
         }
         let floor = context.settings.timing.silence_floor;
         let coordinator_since = known.arbiter.coordinator_since();
+        let mut others = known.arbiter.voters();
+        others.retain(|id| *id != holder.id && liveness.is_up(*id));
         let (since, cause, down_reports) = match liveness.peer(holder.id) {
-            Some(peer) => (peer.since.max(coordinator_since), peer.down_cause, peer.recent_down_reports(floor)),
+            Some(peer) => {
+                (peer.since.max(coordinator_since), peer.down_cause, peer.recent_down_reports(floor, &others))
+            }
             None => (coordinator_since, ChangeReason::Silent, 0),
         };
         // A lost connection may mean that only one link is cut. The holder is lost if enough voters report it down, or
         // if it stays silent.
-        let is_other_up = |id: &Id| *id != holder.id && liveness.is_up(*id);
-        let others = known.arbiter.voters().into_iter().filter(is_other_up).count();
-        let is_confirmed_down = cause == ChangeReason::Disconnected && 2 * (1 + down_reports) > others;
+        let is_confirmed_down = cause == ChangeReason::Disconnected && 2 * (1 + down_reports) > others.len();
         let is_timed_out = cause == ChangeReason::Silent || since + floor <= context.now;
         if is_confirmed_down || is_timed_out || cause == ChangeReason::Left {
             return Some(cause);
@@ -211,18 +266,27 @@ impl Coordinator {
         expiry <= context.now
     }
 
-    /// Whether an office that seems to be vacant may be granted. After a recovery from one member's disk, an exclusive
-    /// one may have been granted in an entry that is lost, to a holder that does not know that. So every lease runs its
-    /// full length first.
-    fn may_grant_vacant(&mut self, office: &OfficeName, mode: Mode, known: &Known<'_>, context: &Context<'_>) -> bool {
+    /// After a recovery from one member's disk, an exclusive office may have been granted in an entry that is lost, to
+    /// a holder that does not know that. So every lease runs its full length before the first one is granted.
+    fn may_grant_after_recovery(
+        &mut self,
+        office: &OfficeName,
+        mode: Mode,
+        known: &Known<'_>,
+        context: &Context<'_>,
+    ) -> bool {
         let table = known.arbiter.table();
         if !table.recovered || mode == Mode::Fenced {
             return true;
         }
-        let granted = table.offices.iter().map(|(_, record)| record.terms);
-        let longest = granted.chain([context.settings.timing.terms()]).map(|terms| terms.lease).max();
-        let terms = LeaseTerms { lease: longest.unwrap_or_default(), stop: Duration::ZERO };
-        let over = known.arbiter.coordinator_since() + context.settings.takeover_delay(terms);
+        let over = *self.recovery_ends.get_or_insert_with(|| {
+            let settings = context.settings;
+            let policies = settings.offices.values().chain([&settings.default_policy]);
+            let configured = policies.map(|policy| policy.terms(&settings.timing).lease);
+            let granted = table.offices.iter().map(|(_, record)| record.terms.lease);
+            let lease = granted.chain(configured).max().unwrap_or_default().max(settings.timing.lease);
+            known.arbiter.coordinator_since() + settings.takeover_delay(LeaseTerms { lease, stop: Duration::ZERO })
+        });
         self.schedule(office, over, context.now);
         over <= context.now
     }

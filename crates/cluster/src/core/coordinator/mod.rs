@@ -35,6 +35,8 @@ use crate::wire::{self, Claim, Message};
 const MAX_EVALUATIONS: usize = 128;
 /// After this time without a claim that can be granted, the best candidate gets the office without one.
 const CLAIM_PATIENCE: Duration = Duration::from_millis(400);
+/// How long a holder may take to learn of its grant, at least.
+const LEARN_PATIENCE: Duration = Duration::from_millis(400);
 /// How long a member that gave a grant back at once is not granted the same office without a claim.
 const REFUSAL_TIME: Duration = Duration::from_secs(2);
 /// How many offices one member may claim.
@@ -64,11 +66,24 @@ pub(super) struct Coordinator {
     refusal_ends: VecDeque<(Timestamp, OfficeName, Id)>,
     /// New offices for which there was no room.
     waiting_for_room: BTreeSet<OfficeName>,
+    /// Grants that their holders have not learned of.
+    unlearned: BTreeMap<OfficeName, Unlearned>,
+    /// After a recovery: when every lease from before is over.
+    recovery_ends: Option<Timestamp>,
     /// Who waits for the outcome of a submitted request, by its number.
     requesters: BTreeMap<u64, Requester>,
     last_request: u64,
     epoch: u64,
     is_established: bool,
+}
+
+/// A holder that is up has not learned of its grant.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Unlearned {
+    /// It has time until then.
+    Until(Timestamp),
+    /// It counts as lost, and nothing is confirmed to it.
+    Revoked,
 }
 
 /// Inputs.
@@ -153,7 +168,15 @@ impl Coordinator {
         if !self.is_established && self.proposals.is_empty() && self.handovers.is_empty() {
             return;
         }
-        self.proposals.remove(office);
+        let submitted = self.proposals.remove(office);
+        let is_held = known.arbiter.table().offices.get(office).is_some_and(|record| record.holder.is_some());
+        self.unlearned.remove(office);
+        if let Some(submitted) = submitted.filter(|_| is_held) {
+            // Where the majority needs long, the holder may need long as well.
+            let commit = context.now.since(submitted);
+            let patience = LEARN_PATIENCE.max(4 * commit).max(4 * context.settings.timing.heartbeat);
+            self.unlearned.insert(office.clone(), Unlearned::Until(context.now + patience));
+        }
         self.marked.insert(office.clone());
         if !self.waiting_for_room.is_empty() && known.arbiter.table().remaining_capacity() > 0 {
             self.marked.extend(std::mem::take(&mut self.waiting_for_room));
@@ -256,8 +279,10 @@ impl Coordinator {
             return;
         }
         self.last_request += 1;
-        if known.arbiter.submit(self.last_request, command, context).is_ok() {
-            self.proposals.insert(office, expected_token, fills);
+        match known.arbiter.submit(self.last_request, command, context) {
+            Ok(()) => self.proposals.insert(office, expected_token, fills, context.now),
+            // The arbiter is busy, for instance with handing its role over.
+            Err(_) => self.schedule(office, context.now + context.settings.timing.heartbeat, context.now),
         }
     }
 

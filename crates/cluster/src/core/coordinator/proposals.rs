@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::clock::Timestamp;
 use crate::core::table::OfficeName;
 
 /// The pending changes, at most one per office.
@@ -18,6 +19,7 @@ struct Proposal {
     expected_token: u64,
     /// Whether it makes a vacant office held.
     fills: bool,
+    submitted: Timestamp,
 }
 
 impl Proposals {
@@ -39,16 +41,17 @@ impl Proposals {
         self.filling
     }
 
-    pub(super) fn insert(&mut self, office: &OfficeName, expected_token: u64, fills: bool) {
+    pub(super) fn insert(&mut self, office: &OfficeName, expected_token: u64, fills: bool, submitted: Timestamp) {
         self.remove(office);
         self.filling += usize::from(fills);
-        self.by_office.insert(office.clone(), Proposal { expected_token, fills });
+        self.by_office.insert(office.clone(), Proposal { expected_token, fills, submitted });
     }
 
-    pub(super) fn remove(&mut self, office: &OfficeName) {
-        if let Some(proposal) = self.by_office.remove(office) {
-            self.filling -= usize::from(proposal.fills);
-        }
+    /// Removes the change of an office. Returns when it was submitted.
+    pub(super) fn remove(&mut self, office: &OfficeName) -> Option<Timestamp> {
+        let proposal = self.by_office.remove(office)?;
+        self.filling -= usize::from(proposal.fills);
+        Some(proposal.submitted)
     }
 }
 
@@ -60,14 +63,14 @@ mod tests {
     fn counts_the_offices_that_will_be_held() {
         let (a, b) = (OfficeName::from("a"), OfficeName::from("b"));
         let mut proposals = Proposals::default();
-        proposals.insert(&a, 0, true);
-        proposals.insert(&b, 7, false);
+        proposals.insert(&a, 0, true, Timestamp(5));
+        proposals.insert(&b, 7, false, Timestamp(6));
         assert_eq!((proposals.filling(), proposals.expects(&b, 7), proposals.expects(&b, 8)), (1, true, false));
-        proposals.insert(&a, 3, true);
+        proposals.insert(&a, 3, true, Timestamp(7));
         assert_eq!(proposals.filling(), 1, "a later change of the same office replaces the earlier one");
-        proposals.remove(&b);
-        proposals.remove(&a);
-        proposals.remove(&a);
+        assert_eq!(proposals.remove(&b), Some(Timestamp(6)));
+        assert_eq!(proposals.remove(&a), Some(Timestamp(7)));
+        assert_eq!(proposals.remove(&a), None);
         assert_eq!((proposals.filling(), proposals.is_empty()), (0, true));
     }
 }

@@ -42,6 +42,11 @@ impl FailureDetector {
         self.last_contact = now;
     }
 
+    /// Silence of this length does not count.
+    pub(crate) fn excuse_silence(&mut self, time: Duration, now: Timestamp) {
+        self.last_contact = (self.last_contact + time).min(now);
+    }
+
     /// How long the peer may be silent.
     pub(crate) fn timeout(&self, timing: &Timing) -> Duration {
         let estimate = Duration::from_nanos((self.mean + DEVIATIONS * self.deviation).max(0) as u64);

@@ -8,7 +8,7 @@
 mod detector;
 mod peer;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use hustings_protocol::Id;
@@ -57,6 +57,8 @@ pub struct Liveness {
     view: Vec<Id>,
     view_is_stale: bool,
     /// The last view announced by a coordinator: the coordinator, its epoch, and the view.
+    /// The ranks of all members when the view was last determined.
+    ranks: BTreeMap<Id, MemberRank>,
     announced_view: Option<(Id, u64, Vec<Id>)>,
     events: VecDeque<LivenessEvent>,
 }
@@ -70,6 +72,7 @@ impl Liveness {
             members: BTreeMap::new(),
             peers: BTreeMap::new(),
             view: vec![own],
+            ranks: BTreeMap::new(),
             view_is_stale: true,
             announced_view: None,
             events: VecDeque::new(),
@@ -169,8 +172,14 @@ impl Liveness {
         self.view_is_stale = true;
     }
 
-    /// Restarts the silence of all peers now: this process was paused, or it now exchanges heartbeats with other peers.
-    pub(super) fn restart_detectors(&mut self, now: Timestamp) {
+    /// This process was paused for so long. It does not hold the silence of that time against its peers, but silence
+    /// before it counts: else a host that pauses often would never notice anything.
+    pub(super) fn excuse_silence(&mut self, time: Duration, now: Timestamp) {
+        self.peers.values_mut().for_each(|peer| peer.excuse_silence(time, now));
+    }
+
+    /// Restarts the silence of all peers now, because this node now exchanges heartbeats with other peers.
+    fn restart_detectors(&mut self, now: Timestamp) {
         self.peers.values_mut().for_each(|peer| peer.restart_silence(now));
     }
 
@@ -201,19 +210,27 @@ impl Liveness {
     }
 
     /// Determines the view again if something that it depends on changed. Returns whether ranks or the view may differ.
-    pub(super) fn refresh_view(&mut self, coordinator: Option<Id>, epoch: u64) -> bool {
+    pub(super) fn refresh_view(&mut self, coordinator: Option<Id>, epoch: u64) -> Option<BTreeSet<Id>> {
         if !std::mem::take(&mut self.view_is_stale) {
-            return false;
+            return None;
         }
         let own = self.own;
         let announced = self.announced_view.as_ref().filter(|(from, view_epoch, view)| {
             coordinator != Some(own) && coordinator == Some(*from) && *view_epoch == epoch && view.contains(&own)
         });
-        self.view = match announced {
+        let view: Vec<Id> = match announced {
             Some((.., view)) => view.iter().copied().filter(|id| self.members.contains_key(id)).collect(),
             None => self.members.keys().copied().filter(|id| self.is_up(*id)).collect(),
         };
-        true
+        let former = std::mem::replace(&mut self.view, view);
+        let ranks: BTreeMap<Id, MemberRank> = self.members.keys().map(|id| (*id, self.rank(*id))).collect();
+        let former_ranks = std::mem::replace(&mut self.ranks, ranks);
+        let is_same = |id: &Id| {
+            self.is_in_view(*id) == former.binary_search(id).is_ok() && self.ranks.get(id) == former_ranks.get(id)
+        };
+        // Whether a holder counts as lost also depends on how many others are up.
+        let has_changed = |id: &Id| !is_same(id) || !self.is_up(*id);
+        Some(self.members.keys().chain(former_ranks.keys()).copied().filter(has_changed).collect())
     }
 
     fn mark_up(&mut self, id: Id, now: Timestamp) {
@@ -293,6 +310,11 @@ impl Liveness {
         self.peers.iter().filter(|(_, peer)| peer.connected).map(|(id, _)| *id)
     }
 
+    /// Peers that are connected, or up: others relay messages to them.
+    pub(super) fn reachable(&self) -> impl Iterator<Item = Id> {
+        self.peers.iter().filter(|(_, peer)| peer.connected || peer.up).map(|(id, _)| *id)
+    }
+
     /// Peers whose connection to this node ended, and that are down for that reason.
     pub(super) fn disconnected(&self) -> impl Iterator<Item = Id> {
         let is_lost = |peer: &Peer| !peer.up && peer.down_cause == ChangeReason::Disconnected;
@@ -312,7 +334,15 @@ impl Liveness {
     /// A connected peer that can relay a message to `to`.
     pub(super) fn relay_to(&self, to: Id, preferred: Option<Id>) -> Option<Id> {
         let can_relay = |id: &Id| *id != to && self.peers.get(id).is_some_and(|peer| peer.connected && peer.up);
-        preferred.filter(can_relay).or_else(|| self.peers.keys().copied().find(can_relay))
+        let proven = || self.peers.get(&to).and_then(|peer| peer.relay).filter(can_relay);
+        preferred.filter(can_relay).or_else(proven).or_else(|| self.peers.keys().copied().find(can_relay))
+    }
+
+    /// A message of a peer came through a relay.
+    pub(super) fn record_relay(&mut self, id: Id, relay: Id) {
+        if let Some(peer) = self.peers.get_mut(&id) {
+            peer.relay = Some(relay);
+        }
     }
 
     /// Whether a direct connection has been silent for so long that a heartbeat should also be sent through a relay.

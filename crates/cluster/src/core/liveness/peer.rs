@@ -32,6 +32,8 @@ pub(crate) struct Peer {
     pub(super) detector: FailureDetector,
     /// When it was last heard from directly, not through a relay.
     pub(super) last_direct_contact: Timestamp,
+    /// The peer that last relayed a message of it, and thus reaches it.
+    pub(super) relay: Option<Id>,
     /// The disk that it announced; `None` before it has.
     pub(crate) store_id: Option<u64>,
     /// The health score that it announced.
@@ -55,6 +57,7 @@ impl Peer {
             down_cause: ChangeReason::Silent,
             detector: FailureDetector::new(timing, now),
             last_direct_contact: now,
+            relay: None,
             store_id: None,
             health: 0,
             digest: None,
@@ -90,6 +93,12 @@ impl Peer {
         self.last_direct_contact = now;
     }
 
+    /// This node could not listen for so long: its peer's silence of that time does not count.
+    pub(super) fn excuse_silence(&mut self, time: Duration, now: Timestamp) {
+        self.detector.excuse_silence(time, now);
+        self.last_direct_contact = (self.last_direct_contact + time).min(now);
+    }
+
     pub(super) fn mark_up(&mut self, now: Timestamp) {
         (self.up, self.since) = (true, now);
         self.down_reports.clear();
@@ -101,10 +110,11 @@ impl Peer {
         self.last_down = now;
     }
 
-    /// How many members reported this failure. Reports that are older than it by more than `tolerance` are about an
+    /// How many of these members reported this failure. Reports that are older than it by more than `tolerance` are about an
     /// earlier one.
-    pub(crate) fn recent_down_reports(&self, tolerance: Duration) -> usize {
-        self.down_reports.values().filter(|at| **at + tolerance >= self.since).count()
+    pub(crate) fn recent_down_reports(&self, tolerance: Duration, reporters: &[Id]) -> usize {
+        let is_recent = |(id, at): &(&Id, &Timestamp)| reporters.contains(id) && **at + tolerance >= self.since;
+        self.down_reports.iter().filter(is_recent).count()
     }
 
     /// Whether this incarnation of the peer has said that it left.

@@ -5,7 +5,7 @@ use hustings_protocol::Id;
 use super::Known;
 use crate::api::{Change, MemberStatus, OfficeStatus, Status};
 use crate::core::context::Context;
-use crate::core::table::{Holder, MAX_CHANGES, Office, Table};
+use crate::core::table::{HistoryEntry, Holder, MAX_CHANGES, Office, OfficeName, Table};
 
 /// How many offices a status lists at most.
 const MAX_STATUS_OFFICES: usize = 1_000;
@@ -50,24 +50,26 @@ pub(super) fn office_status(name: &str, is_confirmed: bool, known: &Known<'_>, c
 pub(super) fn history(table: &Table, office: Option<&str>) -> Vec<Change> {
     let one = office.and_then(|office| Some((table.offices.stored_name(office)?, table.offices.get(office)?)));
     let all = table.offices.iter().filter(|_| office.is_none());
-    let mut changes: Vec<Change> = one
+    let mut entries: Vec<_> = one
         .into_iter()
         .chain(all)
-        .flat_map(|(name, record)| {
-            record.history.iter().map(|entry| Change {
-                office: name.to_string(),
-                holder: entry.holder.map(|id| table.member_name(id)),
-                token: entry.token,
-                reason: entry.cause,
-                since_unix_ms: entry.unix_ms,
-            })
-        })
+        .flat_map(|(name, record)| record.history.iter().map(move |entry| (entry.unix_ms, entry.token, name, entry)))
         .collect();
-    changes.sort_by_key(|change| (change.since_unix_ms, change.token));
-    if office.is_none() {
-        changes.drain(..changes.len().saturating_sub(MAX_CHANGES));
+    let time = |(unix_ms, token, ..): &(u64, u64, _, _)| (*unix_ms, *token);
+    let too_many = entries.len().saturating_sub(MAX_CHANGES);
+    if office.is_none() && too_many > 0 {
+        entries.select_nth_unstable_by_key(too_many, time);
+        entries.drain(..too_many);
     }
-    changes
+    entries.sort_by_key(time);
+    let change = |(unix_ms, token, name, entry): (u64, u64, &OfficeName, &HistoryEntry)| Change {
+        office: name.to_string(),
+        holder: entry.holder.map(|id| table.member_name(id)),
+        token,
+        reason: entry.cause,
+        since_unix_ms: unix_ms,
+    };
+    entries.into_iter().map(change).collect()
 }
 
 /// Where a member's configuration differs from this node's although it must not.

@@ -117,9 +117,12 @@ impl Watchers {
     /// Publishes the offices that waited for confirmation.
     pub(super) fn publish_confirmed(&mut self, is_confirmed: bool, known: &Known<'_>, context: &mut Context<'_>) {
         for office in std::mem::take(&mut self.unconfirmed) {
-            if let Some(state) = state(&office, is_confirmed, known, context)
-                && self.published.get(&office) != Some(&state)
-            {
+            let Some(state) = state(&office, is_confirmed, known, context) else { continue };
+            if !is_confirmed {
+                // It is tried again with the next read.
+                self.marked.insert(office.clone());
+            }
+            if self.published.get(&office) != Some(&state) {
                 self.publish(office, state, is_confirmed, known, context);
             }
         }
@@ -137,10 +140,6 @@ impl Watchers {
         let is_watching = |watched: &Watched| watched.is_everything || watched.offices.contains(&*office);
         for (client, _) in self.clients.iter().filter(|(_, watched)| is_watching(watched)) {
             context.push(office_reply(*client, status.clone()));
-        }
-        if !is_confirmed {
-            // It could not be confirmed now, and is tried again when something changes.
-            self.marked.insert(office.clone());
         }
         self.published.insert(office, state);
     }

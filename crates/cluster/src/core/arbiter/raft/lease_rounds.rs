@@ -52,11 +52,13 @@ pub(super) struct LeaseRounds {
 struct Follower {
     /// The last round that it answered.
     last_round: u64,
-    /// When its last answer arrived, and from which incarnation.
+    /// When its last answer arrived that can be confirmed, and from which incarnation.
     last_heard: Timestamp,
     incarnation: u64,
-    /// When the last answer of an earlier incarnation arrived.
+    /// The same of an earlier incarnation.
     previous_last_heard: Timestamp,
+    /// How much of the log it has applied.
+    applied: u64,
     /// Answers that are not confirmed yet: number, and the last round when the answer arrived.
     unconfirmed: VecDeque<(u64, u64)>,
     confirmed: u64,
@@ -87,6 +89,11 @@ impl LeaseRounds {
             self.open_rounds.pop_front();
         }
         self.open_rounds.push_back((self.round, now));
+    }
+
+    /// How much of the log a member has applied.
+    pub(super) fn applied_by(&self, id: Id) -> u64 {
+        self.followers.get(&id).map_or(0, |follower| follower.applied)
     }
 
     /// The latest time from which this holder may count its leases.
@@ -120,11 +127,12 @@ impl LeaseRounds {
             let incarnation = from.incarnation;
             *follower = Follower { incarnation, required_index, previous_last_heard, ..Follower::default() };
         }
-        follower.last_heard = now;
+        follower.applied = heartbeat.applied;
         follower.last_round = follower.last_round.max(heartbeat.round);
         let has_learned = heartbeat.applied >= follower.required_index.max(term_start);
         if has_learned && follower.unconfirmed.len() < MAX_UNCONFIRMED {
             follower.unconfirmed.push_back((number, round));
+            follower.last_heard = now;
         }
     }
 

@@ -172,8 +172,10 @@ impl RaftArbiter {
             context.liveness.peers().filter_map(|(id, peer)| Some((id, peer.store_id?))).collect();
         for (id, store_id) in peers.into_iter().chain([(self.own, self.store_id)]) {
             match self.registered_disk(id) {
-                Some(0) if self.consensus.is_leader() && self.pending_registrations.insert(id) => {
-                    self.consensus.propose(Command::RegisterStore { id, store_id }.encode());
+                Some(0) if self.consensus.is_leader() && !self.pending_registrations.contains(&id) => {
+                    if self.consensus.propose(Command::RegisterStore { id, store_id }.encode()) {
+                        self.pending_registrations.insert(id);
+                    }
                 }
                 Some(known) if known != 0 && known != store_id => {
                     if self.unknown_disks.insert(id) {

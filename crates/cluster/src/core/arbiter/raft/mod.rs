@@ -36,6 +36,8 @@ use crate::wire::{Heartbeat, Message, RaftMessage};
 
 /// How long a node that has just connected to a quorum waits for a heartbeat of an existing leader before it campaigns.
 const FIRST_CAMPAIGN_DELAY: Duration = Duration::from_millis(30);
+/// After how long a write that neither succeeds nor fails counts as failed.
+const DISK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The arbiter `raft`. See the module's documentation.
 pub(in crate::core) struct RaftArbiter {
@@ -67,6 +69,8 @@ pub(in crate::core) struct RaftArbiter {
     /// The last term in which this node noticed that it leads.
     leading_term: u64,
     is_disk_ok: bool,
+    /// The last write that is not durable, and since when none has become durable.
+    unwritten: Option<(u64, Timestamp)>,
     is_leaving: bool,
     /// Whether something committed could not be read.
     is_halted: bool,
@@ -106,6 +110,7 @@ impl RaftArbiter {
             snapshots_since: BTreeMap::new(),
             leading_term: 0,
             is_disk_ok: true,
+            unwritten: None,
             is_leaving: false,
             is_halted: false,
             submitted: BTreeMap::new(),
@@ -201,7 +206,10 @@ impl RaftArbiter {
                 };
                 context.send(to, Message::Raft(message));
             }
-            ready.writes.into_iter().for_each(|write| context.push(Output::Write(write)));
+            for write in ready.writes {
+                self.unwritten.get_or_insert((write.number, context.now)).0 = write.number;
+                context.push(Output::Write(write));
+            }
             let is_last = ready.committed.is_empty();
             ready.committed.into_iter().for_each(|committed| self.apply(committed, context));
             self.consensus.advance_apply();
@@ -241,7 +249,9 @@ impl RaftArbiter {
     fn apply_command(&mut self, index: u64, command: Command, context: &mut Context<'_>) {
         let (office, is_member) = (command.office().cloned(), matches!(command, Command::SetMember(_)));
         let is_registration = matches!(command, Command::RegisterStore { .. });
-        let took_effect = self.table.apply(index, command);
+        // A member that was removed meanwhile does not come back.
+        let is_void = matches!(&command, Command::SetMember(member) if !self.table.members.contains_key(&member.id));
+        let took_effect = !is_void && self.table.apply(index, command);
         if is_registration {
             self.check_disks(context);
         }
@@ -312,6 +322,8 @@ impl Arbiter for RaftArbiter {
                 self.demote_member(&member, context)?;
             }
             Command::RemoveMember(id) => self.remove_member(id, context)?,
+            // It describes the member as it was before the pending change.
+            Command::SetMember(_) if self.consensus.has_pending_membership() => return Err(errors::membership_busy()),
             command => {
                 if !self.consensus.propose(command.encode()) {
                     return Err(errors::no_majority());
@@ -320,6 +332,10 @@ impl Arbiter for RaftArbiter {
         }
         self.submitted.insert(self.consensus.last_index(), request);
         Ok(())
+    }
+
+    fn has_learned(&self, holder: Id, token: u64) -> bool {
+        holder == self.own || self.rounds.applied_by(holder) >= token
     }
 
     fn revoke(&mut self, holder: Id) {
@@ -334,6 +350,9 @@ impl Arbiter for RaftArbiter {
     }
 
     fn heartbeat(&mut self, context: &mut Context<'_>) {
+        if self.is_disk_ok && self.unwritten.is_some_and(|(_, since)| context.now.since(since) > DISK_PATIENCE) {
+            self.handle_disk_failed(context);
+        }
         self.consensus.tick();
         self.observe_leadership(context);
         if self.consensus.is_leader() {
@@ -397,6 +416,7 @@ impl Arbiter for RaftArbiter {
 
     fn handle_persisted(&mut self, number: u64, context: &mut Context<'_>) {
         self.is_disk_ok = true;
+        self.unwritten = self.unwritten.filter(|(last, _)| *last > number).map(|(last, _)| (last, context.now));
         self.consensus.handle_persisted(number, &mut self.ready);
         self.observe_leadership(context);
     }

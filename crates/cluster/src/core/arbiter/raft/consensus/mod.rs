@@ -355,6 +355,11 @@ impl Consensus {
         }
     }
 
+    /// Whether a membership change is proposed and not applied yet.
+    pub(crate) fn has_pending_membership(&self) -> bool {
+        self.node.raft.has_pending_conf()
+    }
+
     /// Whether a member was added since the last call.
     pub(crate) fn take_new_member(&mut self) -> bool {
         std::mem::take(&mut self.has_new_member)
