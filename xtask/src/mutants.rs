@@ -80,7 +80,7 @@ fn parse(text: &str) -> Result<Vec<Mutant>, String> {
     let mutant = |value: &toml::Value| {
         let optional = |key: &str| value.get(key).and_then(toml::Value::as_str).map(str::to_string);
         let required =
-            |key: &str| optional(key).ok_or_else(|| format!("{LIST}: a `[[mutant]]` has no `{key}`: {value}"));
+            |key: &str| optional(key).ok_or_else(|| format!("{LIST}: a `[[mutant]]` has no `{key}`: {value:?}"));
         let test = required("test")?;
         let (target, filter) = test.split_once(' ').unwrap_or((&test, ""));
         Ok(Mutant {

@@ -72,15 +72,6 @@ impl FaultKind {
         FaultKind::Retime,
     ];
 
-    /// The kinds that are injected only on request (`--faults`): the cluster does not tolerate them yet.
-    /// `docs/chaos.md` says what happens. An empty list enables all of them.
-    const NOT_TOLERATED: [FaultKind; 3] = [FaultKind::AddRemove, FaultKind::Remove, FaultKind::Retime];
-
-    /// The kinds that are injected unless others are asked for.
-    pub(crate) fn by_default() -> impl Iterator<Item = FaultKind> {
-        Self::ALL.into_iter().filter(|kind| !Self::NOT_TOLERATED.contains(kind))
-    }
-
     /// The name on the command line and in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -71,9 +71,6 @@ pub(crate) struct Run {
     /// Injects only these kinds of faults: kill,freeze,…
     #[arg(long, value_name = "KIND,…", value_delimiter = ',', value_parser = kind)]
     pub(crate) faults: Option<Vec<FaultKind>>,
-    /// Injects all kinds of faults, also those that the cluster is known not to tolerate yet.
-    #[arg(long, conflicts_with_all = ["faults", "breaks", "aim"])]
-    pub(crate) all_faults: bool,
     /// Disables a safety rule of the nodes and targets it: the checker must find a violation.
     #[arg(long = "break", value_name = "RULE", value_parser = rule)]
     pub(crate) breaks: Option<Rule>,
@@ -102,9 +99,6 @@ impl Run {
         if let Some(faults) = &self.faults {
             let names: Vec<&str> = faults.iter().map(|kind| kind.name()).collect();
             command += &format!(" --faults {}", names.join(","));
-        }
-        if self.all_faults {
-            command += " --all-faults";
         }
         for (option, rule) in [("break", self.breaks), ("aim", self.aim)] {
             if let Some(rule) = rule {
@@ -178,13 +172,6 @@ mod tests {
         );
         let again = Options::try_parse_from(replay.split(' ')).expect("understood").run;
         assert_eq!(format!("{run:?}"), format!("{again:?}"));
-    }
-
-    #[test]
-    fn all_faults_are_replayed_and_exclude_a_choice() {
-        let run = Options::try_parse_from(["hustings-chaos", "--all-faults"]).expect("understood").run;
-        assert!(run.all_faults && run.replay().ends_with(" --all-faults"), "{}", run.replay());
-        assert!(Options::try_parse_from(["hustings-chaos", "--all-faults", "--faults", "kill"]).is_err());
     }
 
     #[test]

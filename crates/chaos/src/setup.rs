@@ -186,8 +186,7 @@ fn kinds(run: &Run) -> Vec<FaultKind> {
     let possible = |kind: &FaultKind| *kind != FaultKind::Wipe || run.nodes > 2;
     match run.target() {
         _ if run.faults.is_some() => run.faults.clone().unwrap_or_default(),
-        None if run.all_faults => FaultKind::ALL.into_iter().filter(possible).collect(),
-        None => FaultKind::by_default().filter(possible).collect(),
+        None => FaultKind::ALL.into_iter().filter(possible).collect(),
         Some(Rule::DriftMargin) => vec![FaultKind::CutSilent],
         Some(Rule::DurableBeforeSend) => vec![FaultKind::KillAll, FaultKind::Blackout],
         Some(Rule::StaleRuns) => vec![FaultKind::Kill, FaultKind::Slow],

@@ -29,6 +29,7 @@ mod dispatch;
 mod elections;
 pub mod liveness;
 mod local_leases;
+mod parts;
 mod requests;
 mod settings;
 pub mod table;
@@ -134,7 +135,7 @@ pub struct Core {
     local_leases: LocalLeases,
     requests: Requests,
     /// What the turn remembers between two calls.
-    progress: turn::Progress,
+    progress: parts::Progress,
     out: Outbox,
     /// Why the core does nothing any more, if it does not.
     halted: Option<Exit>,
@@ -160,7 +161,7 @@ impl Core {
             coordinator: Coordinator::default(),
             local_leases: LocalLeases::default(),
             requests: Requests::new(settings.incarnation),
-            progress: turn::Progress::new(health),
+            progress: parts::Progress::new(health),
             out: Outbox::default(),
             halted: None,
             settings,

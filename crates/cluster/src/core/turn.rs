@@ -16,15 +16,10 @@
 
 use hustings_protocol::Id;
 
-use super::arbiter::{Arbiter, ArbiterEvent, Elected};
-use super::claims::Claims;
-use super::context::Context;
-use super::coordinator::{self, Coordinator};
-use super::elections::Elections;
+use super::arbiter::{ArbiterEvent, Elected};
 use super::liveness::LivenessEvent;
-use super::local_leases::{self, LocalLeases};
-use super::requests::{self, Requests};
-use super::table::{Holder, OfficeName};
+use super::parts::Parts;
+use super::table::Holder;
 use super::{Core, Exit, Output};
 use crate::clock::Timestamp;
 use crate::member::{Member, Role};
@@ -35,94 +30,7 @@ const MAX_EXCHANGES: usize = 16;
 /// How many offices whose elected leader changed are looked at in one exchange.
 const MAX_RESULTS: usize = 256;
 
-/// What the turn remembers between two calls.
-pub(super) struct Progress {
-    /// The host's health score.
-    pub(super) health: u8,
-    /// Set while the node leaves: when it stops at the latest.
-    pub(super) leave_by: Option<Timestamp>,
-    has_left: bool,
-    /// Whether this node may be a candidate for anything.
-    is_eligible: bool,
-    /// Whether this node has time left to act as a holder, so that it may claim offices.
-    has_time: bool,
-    /// The coordinator that was last seen, with its epoch.
-    coordinator: Option<(Id, u64)>,
-    /// The view that was last announced by this node.
-    announced_view: Vec<Id>,
-    /// Offices to compare with the elections' results.
-    results: std::collections::BTreeSet<OfficeName>,
-}
-
-impl Progress {
-    pub(super) fn new(health: u8) -> Self {
-        Progress {
-            health,
-            leave_by: None,
-            has_left: false,
-            is_eligible: false,
-            has_time: false,
-            coordinator: None,
-            announced_view: Vec::new(),
-            results: Default::default(),
-        }
-    }
-}
-
-/// The parts, borrowed one by one.
-pub(super) struct Parts<'a> {
-    pub(super) elections: &'a mut Elections,
-    pub(super) claims: &'a mut Claims,
-    pub(super) arbiter: &'a mut dyn Arbiter,
-    pub(super) coordinator: &'a mut Coordinator,
-    pub(super) local_leases: &'a mut LocalLeases,
-    pub(super) requests: &'a mut Requests,
-    pub(super) progress: &'a mut Progress,
-}
-
-impl<'a> Parts<'a> {
-    pub(super) fn coordinator(&mut self) -> (&mut Coordinator, coordinator::Known<'_>) {
-        let known = coordinator::Known { arbiter: &mut *self.arbiter, candidates: self.elections.candidates() };
-        (&mut *self.coordinator, known)
-    }
-
-    pub(super) fn requests(&mut self) -> (&mut Requests, requests::Known<'_>) {
-        let known = requests::Known { arbiter: &mut *self.arbiter, local_leases: &*self.local_leases };
-        (&mut *self.requests, known)
-    }
-
-    pub(super) fn local_leases(&mut self) -> (&mut LocalLeases, local_leases::Known<'_>) {
-        (&mut *self.local_leases, local_leases::Known::of(&*self.arbiter))
-    }
-}
-
-impl<'a> local_leases::Known<'a> {
-    pub(super) fn of(arbiter: &'a dyn Arbiter) -> Self {
-        local_leases::Known {
-            table: arbiter.table(),
-            coordinator: arbiter.coordinator(),
-            confirmed_at: arbiter.confirmed_at(),
-            has_leases: arbiter.has_authority(),
-        }
-    }
-}
-
 impl Core {
-    /// Borrows the parts, and what they may read and send.
-    pub(super) fn split(&mut self) -> (Parts<'_>, Context<'_>) {
-        let Core { settings, now, unix_ms, liveness, elections, claims, arbiter, coordinator, .. } = self;
-        let parts = Parts {
-            elections,
-            claims,
-            arbiter: &mut **arbiter,
-            coordinator,
-            local_leases: &mut self.local_leases,
-            requests: &mut self.requests,
-            progress: &mut self.progress,
-        };
-        (parts, Context { now: *now, unix_ms: *unix_ms, liveness, settings, out: &mut self.out })
-    }
-
     /// The first turn.
     pub(super) fn start(&mut self) {
         self.members_changed(&[]);

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Consol
         return Ok(Exit::Done);
     }
     if config.arbiter == ArbiterKind::None {
-        let loud = "arbiter = \"none\": if the cluster is split, every step of it has a leader of its own, and tokens \
+        let loud = "arbiter = \"none\": if the cluster is split, every part of it has a leader of its own, and tokens \
                     fence nothing; arbiter = \"raft\" keeps it to one";
         warn(console, &loud);
     }

@@ -1,0 +1,100 @@
+//! Carries out what the raft library wants done, and applies what is committed to the table.
+
+use hustings_protocol::Id;
+
+use super::RaftArbiter;
+use super::consensus::Committed;
+use crate::core::arbiter::ArbiterEvent;
+use crate::core::context::Context;
+use crate::core::table::{Command, MALFORMED_MEMBERSHIP, Table, decode_membership};
+use crate::core::{Exit, Output};
+use crate::format::FormatError;
+use crate::wire::Message;
+
+impl RaftArbiter {
+    /// Carries out what the raft library wants done, until it wants nothing more. Returns whether it wanted anything.
+    pub(super) fn process_ready(&mut self, context: &mut Context<'_>) -> bool {
+        let mut has_worked = false;
+        self.consensus.collect_ready(&mut self.ready);
+        loop {
+            let ready = std::mem::take(&mut self.ready);
+            has_worked |= !ready.is_empty();
+            for (to, message) in ready.messages {
+                // The age of a vote counts from when it leaves, which is after it is durable.
+                let message = match message.granted_vote() {
+                    Some(_) => message.with_lease_age(context.now.since(self.last_support)),
+                    None => message,
+                };
+                context.send(to, Message::Raft(message));
+            }
+            for write in ready.writes {
+                self.unwritten.get_or_insert((write.number, context.now)).0 = write.number;
+                context.push(Output::Write(write));
+            }
+            let is_last = ready.committed.is_empty();
+            ready.committed.into_iter().for_each(|committed| self.apply(committed, context));
+            self.consensus.advance_apply();
+            if is_last {
+                return has_worked;
+            }
+            // A new member must start from a snapshot that includes its own addition, because the log alone does not
+            // contain the initial members and voters. So the log before this point is discarded.
+            let has_new_member = self.consensus.take_new_member();
+            if has_new_member || self.consensus.wants_snapshot() {
+                self.consensus.compact(self.table.encode(), has_new_member, &mut self.ready);
+            }
+            self.consensus.collect_ready(&mut self.ready);
+        }
+    }
+
+    fn apply(&mut self, committed: Committed, context: &mut Context<'_>) {
+        match committed {
+            _ if self.is_halted => {}
+            Committed::Command(index, data) => match Command::decode(&data) {
+                Ok(command) => self.apply_command(index, command, context),
+                Err(error) => self.halt(index, error),
+            },
+            Committed::Membership(index, change, member) => match decode_membership(&member) {
+                Ok(member) => self.apply_membership(index, &change, member, context),
+                Err(error) => self.halt(index, error),
+            },
+            Committed::Malformed(index) => self.halt(index, MALFORMED_MEMBERSHIP),
+            Committed::Snapshot(index, data) => match Table::decode(&data) {
+                Ok(table) => self.replace_table(table, context),
+                Err(error) => self.halt(index, error),
+            },
+            Committed::Empty => {}
+        }
+    }
+
+    fn apply_command(&mut self, index: u64, command: Command, context: &mut Context<'_>) {
+        let (office, is_member) = (command.office().cloned(), matches!(command, Command::SetMember(_)));
+        let is_registration = matches!(command, Command::RegisterStore { .. });
+        // A member that was removed meanwhile does not come back.
+        let is_void = matches!(&command, Command::SetMember(member) if !self.table.members.contains_key(&member.id));
+        let took_effect = !is_void && self.table.apply(index, command);
+        if is_registration {
+            self.check_disks(context);
+        }
+        let request = self.submitted.remove(&index);
+        self.events.push_back(ArbiterEvent::Applied { office, request, took_effect });
+        if is_member {
+            self.events.push_back(ArbiterEvent::MembersChanged { removed: Vec::new() });
+        }
+    }
+
+    /// This node cannot read what is committed at `index`. Whatever it did from here on could contradict the other
+    /// nodes, so it does nothing more and stops.
+    fn halt(&mut self, index: u64, error: FormatError) {
+        self.is_halted = true;
+        self.events.push_back(ArbiterEvent::Exit(Exit::Unreadable { index, error }));
+    }
+
+    fn replace_table(&mut self, table: Table, context: &mut Context<'_>) {
+        let former = std::mem::replace(&mut self.table, table);
+        let is_gone = |id: &Id| !self.table.members.contains_key(id);
+        let removed: Vec<Id> = former.members.into_keys().filter(is_gone).collect();
+        removed.iter().for_each(|id| self.forget_member(*id, context));
+        self.events.extend([ArbiterEvent::MembersChanged { removed }, ArbiterEvent::Replaced]);
+    }
+}

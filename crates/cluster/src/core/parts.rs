@@ -1,0 +1,105 @@
+//! The parts of the core, as a turn borrows them.
+
+use std::collections::BTreeSet;
+
+use hustings_protocol::Id;
+
+use super::Core;
+use super::arbiter::Arbiter;
+use super::claims::Claims;
+use super::context::Context;
+use super::coordinator::{self, Coordinator};
+use super::elections::Elections;
+use super::local_leases::{self, LocalLeases};
+use super::requests::{self, Requests};
+use super::table::OfficeName;
+use crate::clock::Timestamp;
+
+/// What the turn remembers between two calls.
+pub(super) struct Progress {
+    /// The host's health score.
+    pub(super) health: u8,
+    /// Set while the node leaves: when it stops at the latest.
+    pub(super) leave_by: Option<Timestamp>,
+    pub(super) has_left: bool,
+    /// Whether this node may be a candidate for anything.
+    pub(super) is_eligible: bool,
+    /// Whether this node has time left to act as a holder, so that it may claim offices.
+    pub(super) has_time: bool,
+    /// The coordinator that was last seen, with its epoch.
+    pub(super) coordinator: Option<(Id, u64)>,
+    /// The view that was last announced by this node.
+    pub(super) announced_view: Vec<Id>,
+    /// Offices to compare with the elections' results.
+    pub(super) results: BTreeSet<OfficeName>,
+}
+
+impl Progress {
+    pub(super) fn new(health: u8) -> Self {
+        Progress {
+            health,
+            leave_by: None,
+            has_left: false,
+            is_eligible: false,
+            has_time: false,
+            coordinator: None,
+            announced_view: Vec::new(),
+            results: Default::default(),
+        }
+    }
+}
+
+/// The parts, borrowed one by one.
+pub(super) struct Parts<'a> {
+    pub(super) elections: &'a mut Elections,
+    pub(super) claims: &'a mut Claims,
+    pub(super) arbiter: &'a mut dyn Arbiter,
+    pub(super) coordinator: &'a mut Coordinator,
+    pub(super) local_leases: &'a mut LocalLeases,
+    pub(super) requests: &'a mut Requests,
+    pub(super) progress: &'a mut Progress,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn coordinator(&mut self) -> (&mut Coordinator, coordinator::Known<'_>) {
+        let known = coordinator::Known { arbiter: &mut *self.arbiter, candidates: self.elections.candidates() };
+        (&mut *self.coordinator, known)
+    }
+
+    pub(super) fn requests(&mut self) -> (&mut Requests, requests::Known<'_>) {
+        let known = requests::Known { arbiter: &mut *self.arbiter, local_leases: &*self.local_leases };
+        (&mut *self.requests, known)
+    }
+
+    pub(super) fn local_leases(&mut self) -> (&mut LocalLeases, local_leases::Known<'_>) {
+        (&mut *self.local_leases, local_leases::Known::of(&*self.arbiter))
+    }
+}
+
+impl<'a> local_leases::Known<'a> {
+    pub(super) fn of(arbiter: &'a dyn Arbiter) -> Self {
+        local_leases::Known {
+            table: arbiter.table(),
+            coordinator: arbiter.coordinator(),
+            confirmed_at: arbiter.confirmed_at(),
+            has_leases: arbiter.has_authority(),
+        }
+    }
+}
+
+impl Core {
+    /// Borrows the parts, and what they may read and send.
+    pub(super) fn split(&mut self) -> (Parts<'_>, Context<'_>) {
+        let Core { settings, now, unix_ms, liveness, elections, claims, arbiter, coordinator, .. } = self;
+        let parts = Parts {
+            elections,
+            claims,
+            arbiter: &mut **arbiter,
+            coordinator,
+            local_leases: &mut self.local_leases,
+            requests: &mut self.requests,
+            progress: &mut self.progress,
+        };
+        (parts, Context { now: *now, unix_ms: *unix_ms, liveness, settings, out: &mut self.out })
+    }
+}
