@@ -8,7 +8,8 @@ use hustings_algorithms::catalogue::{self, ENTRIES, NameTaken, Visitor};
 use hustings_algorithms::runs::{Runs, ViewRule};
 use hustings_algorithms::{About, Algorithm, Goal, Params, Setting};
 
-use super::participant::{Participant, TypedParticipant};
+use super::erased::DynProtocol;
+use super::participant::Participant;
 use super::{ElectionError, SharedState};
 use crate::faults::InjectedFault;
 use crate::member::MemberRank;
@@ -25,10 +26,10 @@ pub struct Algorithms {
 struct Compiled {
     about: &'static About,
     check: fn(&[String]) -> Result<(), ElectionError>,
-    participant: MakeParticipant,
+    protocol: MakeProtocol,
 }
 
-type MakeParticipant = fn(&[String], &[MemberRank], usize, &SharedState) -> Result<Box<dyn Participant>, ElectionError>;
+type MakeProtocol = fn(&[String], &[MemberRank]) -> Result<DynProtocol, ElectionError>;
 
 impl Default for Algorithms {
     fn default() -> Self {
@@ -124,8 +125,16 @@ impl AlgorithmConfig {
         candidates: &[MemberRank],
         index: usize,
         shared: &SharedState,
-    ) -> Result<Box<dyn Participant>, ElectionError> {
-        (self.compiled()?.participant)(&self.params, candidates, index, shared)
+    ) -> Result<Box<Participant>, ElectionError> {
+        let compiled = self.compiled()?;
+        let protocol = (compiled.protocol)(&self.params, candidates)?;
+        let runs = Runs::new(protocol, compiled.about, candidates).started_by_all();
+        let runs = match shared.fault {
+            fault if fault.is(InjectedFault::NotHeld) => runs.without(ViewRule::Hold),
+            fault if fault.is(InjectedFault::NotDropped) => runs.without(ViewRule::Drop),
+            _ => runs,
+        };
+        Ok(Box::new(Participant::new(runs, candidates, index, shared)))
     }
 
     fn compiled(&self) -> Result<Compiled, ElectionError> {
@@ -170,7 +179,7 @@ fn built_in() -> String {
 
 impl Compiled {
     fn of<A: Algorithm>() -> Self {
-        Compiled { about: &A::ABOUT, check: check::<A>, participant: participant::<A> }
+        Compiled { about: &A::ABOUT, check: check::<A>, protocol: protocol::<A> }
     }
 }
 
@@ -178,21 +187,9 @@ fn check<A: Algorithm>(params: &[String]) -> Result<(), ElectionError> {
     parse::<A>(params).map(|_| ())
 }
 
-fn participant<A: Algorithm>(
-    params: &[String],
-    candidates: &[MemberRank],
-    index: usize,
-    shared: &SharedState,
-) -> Result<Box<dyn Participant>, ElectionError> {
+fn protocol<A: Algorithm>(params: &[String], candidates: &[MemberRank]) -> Result<DynProtocol, ElectionError> {
     let params = parse::<A>(params)?;
-    let protocol = A::protocol::<MemberRank>(&params, &Setting::of(candidates));
-    let runs = Runs::new(protocol, &A::ABOUT, candidates).started_by_all();
-    let runs = match shared.fault {
-        fault if fault.is(InjectedFault::NotHeld) => runs.without(ViewRule::Hold),
-        fault if fault.is(InjectedFault::NotDropped) => runs.without(ViewRule::Drop),
-        _ => runs,
-    };
-    Ok(Box::new(TypedParticipant::new(runs, candidates, index, shared)))
+    Ok(DynProtocol::new(A::protocol::<MemberRank>(&params, &Setting::of(candidates))))
 }
 
 fn parse<A: Algorithm>(texts: &[String]) -> Result<A::Params, ElectionError> {

@@ -29,6 +29,7 @@
 //! once, whatever the algorithm.
 
 mod algorithm_config;
+mod erased;
 mod key;
 mod participant;
 mod shared_state;
@@ -56,7 +57,7 @@ pub struct Election {
     own: Id,
     candidates: Vec<Id>,
     /// `None` if there is only one candidate.
-    participant: Option<Box<dyn Participant>>,
+    participant: Option<Box<Participant>>,
 }
 
 /// Something that the owner of an election must do. Actions are carried out in order.
@@ -244,7 +245,7 @@ impl Election {
         &mut self,
         shared: &mut SharedState,
         actions: &mut Vec<Action>,
-        handle: impl FnOnce(&mut dyn Participant, &mut ActionSink<'_>) -> T,
+        handle: impl FnOnce(&mut Participant, &mut ActionSink<'_>) -> T,
     ) -> Option<T> {
         let participant = self.participant.as_deref_mut()?;
         let done = handle(participant, &mut ActionSink { election: self.serial, rng: &mut shared.rng, actions });

@@ -1,26 +1,13 @@
-//! Hides the algorithm's types: messages become bytes, and timers become tokens.
+//! One node's part in an election, whatever the algorithm.
 
 use std::collections::VecDeque;
 
 use hustings_algorithms::runs::{Envelope, Runs};
 use hustings_protocol::{Change, Effect, Event, Id, NodeInfo, Peers, Protocol, Recorder, Role, SplitMix64, Timer};
 
+use super::erased::{DynProtocol, Encoded, encode};
 use super::{Action, MessageError, SharedState, TimerToken};
 use crate::member::MemberRank;
-
-/// One node's part in an election, whatever the algorithm.
-pub(super) trait Participant: Send {
-    /// Starts the election. All candidates are assumed up.
-    fn start(&mut self, sink: &mut ActionSink<'_>);
-    /// A message arrived.
-    fn handle_message(&mut self, from: Id, bytes: &[u8], sink: &mut ActionSink<'_>) -> Result<(), MessageError>;
-    /// A timer is due.
-    fn handle_timer(&mut self, timer: Timer, sink: &mut ActionSink<'_>);
-    /// The leader that the node names.
-    fn leader(&self) -> Option<Id>;
-    /// The counter of its view.
-    fn view(&self) -> u64;
-}
 
 /// Where a participant puts its actions, and where it gets random numbers.
 pub(super) struct ActionSink<'a> {
@@ -33,26 +20,26 @@ pub(super) struct ActionSink<'a> {
 /// How many messages a node may send to itself in response to one event. Algorithms need only a few.
 const MAX_SELF_MESSAGES: u32 = 1 << 16;
 
-/// A participant that runs the protocol `P`.
-pub(super) struct TypedParticipant<P: Protocol<Rank = MemberRank>> {
-    runs: Runs<P>,
-    state: <Runs<P> as Protocol>::State,
+/// One node's part in an election.
+pub(super) struct Participant {
+    runs: Runs<DynProtocol>,
+    state: <Runs<DynProtocol> as Protocol>::State,
     info: NodeInfo<MemberRank>,
     ids: Vec<Id>,
     role: Role,
 }
 
-impl<P: Protocol<Rank = MemberRank>> TypedParticipant<P> {
+impl Participant {
     /// The participant for the candidate at `index`.
-    pub(super) fn new(runs: Runs<P>, candidates: &[MemberRank], index: usize, shared: &SharedState) -> Self {
+    pub(super) fn new(runs: Runs<DynProtocol>, candidates: &[MemberRank], index: usize, shared: &SharedState) -> Self {
         let rank = candidates[index];
         let state = runs.resume(shared.counter(), shared.incarnation);
         let info = NodeInfo { rank, index: index as u32, size: candidates.len() as u32, peers: Peers::Unknown(0) };
         let ids = candidates.iter().map(|one| one.id).collect();
-        TypedParticipant { runs, state, info, ids, role: Role::Undecided }
+        Participant { runs, state, info, ids, role: Role::Undecided }
     }
 
-    fn handle(&mut self, event: Event<Envelope<P::Message>>, sink: &mut ActionSink<'_>) {
+    fn handle(&mut self, event: Event<Envelope<Encoded>>, sink: &mut ActionSink<'_>) {
         let own = self.info.rank.id;
         let mut events = VecDeque::from([event]);
         let mut effects = Vec::new();
@@ -77,50 +64,37 @@ impl<P: Protocol<Rank = MemberRank>> TypedParticipant<P> {
             }
         }
     }
-}
 
-impl<P: Protocol<Rank = MemberRank>> Participant for TypedParticipant<P> {
-    fn start(&mut self, sink: &mut ActionSink<'_>) {
+    /// Starts the election. All candidates are assumed up.
+    pub(super) fn start(&mut self, sink: &mut ActionSink<'_>) {
         self.handle(Event::Change(Change::Reachable(self.ids.as_slice().into())), sink);
     }
 
-    fn handle_message(&mut self, from: Id, bytes: &[u8], sink: &mut ActionSink<'_>) -> Result<(), MessageError> {
-        let message = decode(bytes)?;
+    /// A message arrived.
+    pub(super) fn handle_message(
+        &mut self,
+        from: Id,
+        bytes: &[u8],
+        sink: &mut ActionSink<'_>,
+    ) -> Result<(), MessageError> {
+        let message = self.runs.inner().decode(bytes)?;
         self.handle(Event::Direct { from, message }, sink);
         Ok(())
     }
 
-    fn handle_timer(&mut self, timer: Timer, sink: &mut ActionSink<'_>) {
+    /// A timer is due.
+    pub(super) fn handle_timer(&mut self, timer: Timer, sink: &mut ActionSink<'_>) {
         self.handle(Event::Timer(timer), sink);
     }
 
-    /// A faulty peer can make a node name somebody who is not a candidate; such a name is dropped.
-    fn leader(&self) -> Option<Id> {
+    /// The leader that the node names. A faulty peer can make it name somebody who is not a candidate; such a name is
+    /// dropped.
+    pub(super) fn leader(&self) -> Option<Id> {
         self.role.leader(self.info.rank).filter(|leader| self.ids.binary_search(leader).is_ok())
     }
 
-    fn view(&self) -> u64 {
+    /// The counter of its view.
+    pub(super) fn view(&self) -> u64 {
         self.runs.epoch(&self.state).0
-    }
-}
-
-/// Puts the view's counter before the message, so that it can be read without knowledge of the algorithm.
-fn encode<M: hustings_protocol::Message>(message: &Envelope<M>) -> Vec<u8> {
-    postcard::to_allocvec(&(counter(message), message)).expect("messages are plain data of known lengths")
-}
-
-fn decode<M: hustings_protocol::Message>(bytes: &[u8]) -> Result<Envelope<M>, MessageError> {
-    let ((stated, message), rest) =
-        postcard::take_from_bytes::<(u64, Envelope<M>)>(bytes).map_err(|_| MessageError::Malformed)?;
-    if !rest.is_empty() {
-        return Err(MessageError::TrailingBytes(rest.len()));
-    }
-    if stated == counter(&message) { Ok(message) } else { Err(MessageError::CounterMismatch) }
-}
-
-fn counter<M>(message: &Envelope<M>) -> u64 {
-    match message {
-        Envelope::Inner { view, .. } => view.counter,
-        Envelope::View { number, .. } => number.counter,
     }
 }
