@@ -152,6 +152,7 @@ impl Algorithm for Franklin {
             Cost::exactly(Case::Worst, "n(2⌊log₂ n⌋+3)", |n| (n * (2 * oracle::max_rounds(n) + 1)) as f64),
         ],
         checks: &[CheckCase::quick("-n 3 --ids all"), CheckCase::slow("-n 5 --ids all")],
+        has_own_engine: true,
         source: Source {
             authors: "W. R. Franklin, 1982",
             title: "On an improved algorithm for decentralized extrema finding in circular configurations of processors",

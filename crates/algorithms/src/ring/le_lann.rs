@@ -87,6 +87,7 @@ impl Algorithm for LeLann {
         summary: "each id travels the whole ring; an initiator that has seen no greater id leads",
         costs: &Cost::always("n² + n", |n| (n * n + n) as f64),
         checks: &[CheckCase::quick("-n 3 --ids all"), CheckCase::slow("-n 5 --ids all")],
+        has_own_engine: true,
         source: Source {
             authors: "G. Le Lann, 1977",
             title: "Distributed systems: towards a formal approach",
