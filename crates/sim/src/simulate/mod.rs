@@ -177,8 +177,12 @@ pub(crate) fn observed(
 
 /// All parameters by name, as [`params`] reads them.
 pub(crate) fn described<P: Params>(params: &P) -> BTreeMap<String, String> {
-    let value = |name: &'static str| params.get(name).map(|value| (name.to_string(), value));
-    P::DESCRIPTIONS.iter().filter_map(|parameter| value(parameter.name)).collect()
+    described_by(P::DESCRIPTIONS, &|name| params.get(name))
+}
+
+fn described_by(known: &[Parameter], get: &dyn Fn(&'static str) -> Option<String>) -> BTreeMap<String, String> {
+    let value = |name: &'static str| get(name).map(|value| (name.to_string(), value));
+    known.iter().filter_map(|parameter| value(parameter.name)).collect()
 }
 
 /// The algorithm's protocol with the ranks that the scenario needs (`ScenarioRank`). Meant for other drivers, such as

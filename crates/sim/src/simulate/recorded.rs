@@ -63,18 +63,36 @@ pub enum ReplayFileError {
 
 /// Replays a recorded run of the algorithm.
 pub fn replayed<A: Algorithm>(file: TraceFile<impl BufRead>) -> Result<Replayed<A::Params>, ReplayFileError> {
-    let header = file.header().clone();
-    if header.algorithm != A::ABOUT.name {
-        return Err(ReplayFileError::Algorithm { found: header.algorithm, wanted: A::ABOUT.name });
-    }
-    let texts: Vec<String> = header.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let params = params::<A>(&texts).map_err(ReplayFileError::Params)?;
-    let mut scenario = recorded_scenario(&A::ABOUT, &header)?;
-    A::check(&params, scenario.network.members()).map_err(|conflict| ReplayFileError::Params(conflict.into()))?;
-    let (protocol, ranks) = erased::<A>(&params, &scenario);
-    let mut outcome = replay_records(&protocol, &ranks, file, &mut scenario)?;
-    apply_goal(&A::ABOUT, &mut outcome);
+    let params = params::<A>(&recorded_params(&A::ABOUT, file.header())?).map_err(ReplayFileError::Params)?;
+    let (scenario, outcome) = replay_file(&A::ABOUT, file, &|scenario| {
+        A::check(&params, scenario.network.members()).map_err(|conflict| ReplayFileError::Params(conflict.into()))?;
+        Ok(erased::<A>(&params, scenario))
+    })?;
     Ok(Replayed { params, scenario, outcome })
+}
+
+/// Makes the protocol of an election, with the ranks of all positions.
+type MakeProtocol<'a> = dyn Fn(&Scenario) -> Result<(DynProtocol, Vec<DynRank>), ReplayFileError> + 'a;
+
+/// The parameters in the header of a file, as they are typed. Fails if it records another algorithm.
+fn recorded_params(about: &About, header: &Header) -> Result<Vec<String>, ReplayFileError> {
+    if header.algorithm != about.name {
+        return Err(ReplayFileError::Algorithm { found: header.algorithm.clone(), wanted: about.name });
+    }
+    Ok(header.params.iter().map(|(name, value)| format!("{name}={value}")).collect())
+}
+
+/// Replays a file. It is compiled once for all algorithms.
+fn replay_file(
+    about: &About,
+    file: TraceFile<impl BufRead>,
+    make: &MakeProtocol<'_>,
+) -> Result<(Scenario, Outcome), ReplayFileError> {
+    let mut scenario = recorded_scenario(about, file.header())?;
+    let (protocol, ranks) = make(&scenario)?;
+    let mut outcome = replay_records(&protocol, &ranks, file, &mut scenario)?;
+    apply_goal(about, &mut outcome);
+    Ok((scenario, outcome))
 }
 
 /// The election that the header of a file describes.
