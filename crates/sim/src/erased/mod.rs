@@ -61,16 +61,27 @@ impl Rank for DynRank {
 impl DynProtocol {
     /// Erases the type of a protocol and of its ranks.
     pub fn new<P: Protocol>(protocol: P, ranks: &[P::Rank]) -> (Self, Vec<DynRank>) {
-        let (sorted, ranks) = ordered(ranks);
-        let kinds = P::Message::KINDS;
-        let protocol = Box::new(Typed { protocol, ranks: sorted, kinds: kinds.len(), open: |_, message| Ok(message) });
-        let kinds_in_runs = Envelope::<P::Message>::KINDS;
-        (DynProtocol { protocol, kinds, kinds_in_runs, best: Best::Max }, ranks)
+        DynProtocol::with_ranks(protocol, ranks, listed)
     }
 
-    /// The same for an election in which this end of the order of [`ScenarioRank`] wins.
-    pub(crate) fn with_best(self, best: Best) -> Self {
-        DynProtocol { best, ..self }
+    /// The same for a scenario.
+    pub(crate) fn of_scenario<P>(protocol: P, ranks: &[ScenarioRank], best: Best) -> (Self, Vec<DynRank>)
+    where
+        P: Protocol<Rank = ScenarioRank>,
+    {
+        // A rank without a value is known from its id. Looking it up would miss the cache for every message.
+        let is_plain = ranks.iter().all(|rank| rank.value.is_none());
+        let (protocol, ranks) = DynProtocol::with_ranks(protocol, ranks, if is_plain { plain } else { listed });
+        (DynProtocol { best, ..protocol }, ranks)
+    }
+
+    fn with_ranks<P: Protocol>(protocol: P, ranks: &[P::Rank], rank: RankOf<P::Rank>) -> (Self, Vec<DynRank>) {
+        let (sorted, ranks) = ordered(ranks);
+        let kinds = P::Message::KINDS;
+        let open = |_: &P, message| Ok(message);
+        let protocol = Box::new(Typed { protocol, ranks: sorted, rank, kinds: kinds.len(), open });
+        let kinds_in_runs = Envelope::<P::Message>::KINDS;
+        (DynProtocol { protocol, kinds, kinds_in_runs, best: Best::Max }, ranks)
     }
 
     /// Erases the type of runs of an erased protocol, so that runs are compiled once for all algorithms. `ranks` has
@@ -79,7 +90,8 @@ impl DynProtocol {
         let (kinds, best) = (runs.inner().kinds_in_runs, runs.inner().best);
         let mut sorted = ranks.to_vec();
         sorted.sort_unstable();
-        let protocol = Box::new(Typed { protocol: runs, ranks: sorted, kinds: kinds.len(), open: open_inner });
+        let protocol =
+            Box::new(Typed { protocol: runs, ranks: sorted, rank: listed, kinds: kinds.len(), open: open_inner });
         DynProtocol { protocol, kinds, kinds_in_runs: kinds, best }
     }
 
@@ -228,9 +240,22 @@ struct Typed<P: Protocol> {
     protocol: P,
     /// All ranks, ascending. A [`DynRank`] is an index into it.
     ranks: Vec<P::Rank>,
+    rank: RankOf<P::Rank>,
     /// The number of message kinds.
     kinds: usize,
     open: Open<P>,
+}
+
+/// Finds a rank, given all of them in ascending order.
+type RankOf<R> = fn(DynRank, &[R]) -> R;
+
+fn listed<R: Rank>(rank: DynRank, ranks: &[R]) -> R {
+    ranks[rank.order as usize]
+}
+
+/// The rank if none has a value. All have the same end of the order that wins.
+fn plain(rank: DynRank, ranks: &[ScenarioRank]) -> ScenarioRank {
+    ScenarioRank { id: rank.id, ..ranks[0] }
 }
 
 /// Why a state has the type that a protocol expects.
@@ -298,7 +323,7 @@ impl<P: Protocol> AnyProtocol for Typed<P> {
             Event::Rejoin => Event::Rejoin,
             Event::Retire => Event::Retire,
         };
-        self.protocol.handle(state, event, &mut Inner { cx, ranks: &self.ranks, kinds: self.kinds });
+        self.protocol.handle(state, event, &mut Inner { cx, ranks: &self.ranks, rank: self.rank, kinds: self.kinds });
     }
 
     fn parse(&self, message: &DynMessage) -> Result<DynMessage, serde_json::Error> {
@@ -311,12 +336,13 @@ impl<P: Protocol> AnyProtocol for Typed<P> {
 struct Inner<'a, R> {
     cx: &'a mut dyn Context<DynProtocol>,
     ranks: &'a [R],
+    rank: RankOf<R>,
     kinds: usize,
 }
 
 impl<P: Protocol> Context<P> for Inner<'_, P::Rank> {
     fn rank(&self) -> P::Rank {
-        self.ranks[self.cx.rank().order as usize]
+        (self.rank)(self.cx.rank(), self.ranks)
     }
     fn index(&self) -> u32 {
         self.cx.index()
@@ -328,7 +354,7 @@ impl<P: Protocol> Context<P> for Inner<'_, P::Rank> {
         self.cx.degree()
     }
     fn peer_rank(&self, port: Port) -> Option<P::Rank> {
-        self.cx.peer_rank(port).map(|rank| self.ranks[rank.order as usize])
+        self.cx.peer_rank(port).map(|rank| (self.rank)(rank, self.ranks))
     }
     fn draw(&mut self, bound: u64) -> u64 {
         self.cx.draw(bound)

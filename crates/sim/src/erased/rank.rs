@@ -44,12 +44,14 @@ impl ScenarioRank {
 }
 
 impl PartialOrd for ScenarioRank {
+    #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl Ord for ScenarioRank {
+    #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         let ascending = (self.value, self.id).cmp(&(other.value, other.id));
         match self.best {

@@ -189,7 +189,8 @@ fn described_by(known: &[Parameter], get: &dyn Fn(&'static str) -> Option<String
 /// a checker.
 pub fn erased<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>) {
     let ranks = scenario_ranks(scenario);
-    let (protocol, ranks) = DynProtocol::new(A::protocol(params, &setting(scenario, &ranks)), &ranks);
+    let protocol = A::protocol(params, &setting(scenario, &ranks));
+    let (protocol, ranks) = DynProtocol::of_scenario(protocol, &ranks, scenario.best);
     (finished(protocol, &ranks, &A::ABOUT, scenario), ranks)
 }
 
@@ -202,7 +203,6 @@ fn scenario_ranks(scenario: &Scenario) -> Vec<ScenarioRank> {
 
 /// The protocol as the scenario runs it: in runs, or as it is.
 fn finished(protocol: DynProtocol, ranks: &[DynRank], about: &About, scenario: &Scenario) -> DynProtocol {
-    let protocol = protocol.with_best(scenario.best);
     if !scenario.runs {
         return protocol;
     }
