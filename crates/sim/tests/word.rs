@@ -195,7 +195,7 @@ fn slow_direct_messages_get_through_if_there_is_a_path_when_they_arrive() {
 #[test]
 fn only_the_general_engine_serves_those_who_watch_and_only_where_something_happens() {
     let ranks: Vec<Id> = (0..4).map(Id).collect();
-    let fast = |scenario: &Scenario| fast::run::<_, fast::Full>(&Listener, &ranks, scenario);
+    let fast = |scenario: &Scenario| fast::run_with::<_, fast::Full>(fast::on_mapped_ring, &Listener, &ranks, scenario);
     assert_eq!(fast(&scenario(ring(4), &[(5, Crash(1))])), None);
     assert!(fast(&scenario(ring(4), &[])).is_some());
 }

@@ -5,7 +5,7 @@ use hustings_algorithms::anonymous::{
 };
 use hustings_algorithms::{About, Algorithm, Params, Setting};
 use hustings_protocol::{Best, Id, Record, TraceEvent, Value};
-use hustings_sim::engine::{fast, general};
+use hustings_sim::engine::fast::{self, Driver, Full};
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::scenario::{Delay, Scenario, Start};
 use hustings_sim::simulate::{ElectionSpec, simulate};
@@ -13,6 +13,7 @@ use hustings_sim::topology::{Complete, Network, Ring};
 use hustings_sim::trace::Observer;
 use proptest::prelude::*;
 
+use crate::common::erased::run_algorithm;
 use crate::common::gossip::graph;
 use crate::common::sample::Sample;
 
@@ -118,10 +119,8 @@ fn anonymous_echo_by_rounds(scenario: &Scenario) -> (Outcome, u32) {
             }
         }
     }
-    let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-    let protocol = AnonymousEcho::protocol::<Id>(&AnonymousEchoParams::default(), &Setting::of(&ranks));
-    let mut draws = Draws(vec![0; ranks.len()]);
-    let outcome = general::run(&protocol, &ranks, scenario, Some(&mut draws));
+    let mut draws = Draws(vec![0; scenario.ids.len()]);
+    let outcome = run_algorithm::<AnonymousEcho>(&AnonymousEchoParams::default(), scenario, Some(&mut draws));
     (outcome, draws.0.into_iter().max().unwrap_or(0))
 }
 
@@ -257,18 +256,18 @@ fn what_would_be_compared_is_refused() {
 /// They run in the fast engine, and it agrees with the general one.
 #[test]
 fn the_fast_engine_serves_them() {
-    fn both<A: Algorithm>(params: &A::Params, scenario: &Scenario) {
+    fn both<A: Algorithm>(driver: Driver<A::Protocol<Id>, Full>, params: &A::Params, scenario: &Scenario) {
         let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
         let protocol = A::protocol::<Id>(params, &Setting::of(&ranks));
-        let quick = fast::run::<_, fast::Full>(&protocol, &ranks, scenario);
-        assert_eq!(quick, Some(general::run(&protocol, &ranks, scenario, None)), "seed {}", scenario.seed);
+        let quick = fast::run_with(driver, &protocol, &ranks, scenario);
+        assert_eq!(quick, Some(run_algorithm::<A>(params, scenario, None)), "seed {}", scenario.seed);
     }
     for seed in 0..100 {
         let mut scenario = ring(3 + seed as u32 % 20);
         scenario.seed = seed;
-        both::<ItaiRodeh>(&ItaiRodehParams::default(), &scenario);
+        both::<ItaiRodeh>(fast::on_ring, &ItaiRodehParams::default(), &scenario);
         scenario.network = graph(scenario.network.size(), seed as u32 % 30, seed);
-        both::<AnonymousEcho>(&AnonymousEchoParams::default(), &scenario);
+        both::<AnonymousEcho>(fast::on_graph, &AnonymousEchoParams::default(), &scenario);
     }
 }
 

@@ -5,13 +5,13 @@ use hustings_algorithms::anonymous::follow_up::{
 };
 use hustings_algorithms::anonymous::{AnonymousEcho, AnonymousEchoParams, ItaiRodeh, ItaiRodehParams};
 use hustings_protocol::{Context, Id, Port, Protocol, StartReason};
-use hustings_sim::engine::general;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, Scenario, Start};
 use hustings_sim::simulate::simulate;
 use hustings_sim::topology::{Network, Ring, Topology};
 use proptest::prelude::*;
 
+use crate::common::erased;
 use crate::common::gossip::graph;
 
 const ALL: [FollowUp; 4] = [FollowUp::Nothing, FollowUp::Names, FollowUp::Size, FollowUp::Both];
@@ -102,7 +102,7 @@ impl Protocol for Appointed {
 
 fn appointed<S: Protocol<Rank = Id, Message = Message>>(follow_up: S, scenario: &Scenario) -> Outcome {
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-    general::run(&WithFollowUp { election: Appointed, follow_up }, &ranks, scenario, None)
+    erased::run(WithFollowUp { election: Appointed, follow_up }, &ranks, scenario, None)
 }
 
 #[test]

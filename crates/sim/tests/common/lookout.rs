@@ -2,10 +2,10 @@
 
 use hustings_algorithms::graph::diffusion::{Diffusion, Greatest};
 use hustings_protocol::Id;
-use hustings_sim::engine::general;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
 
+use super::erased;
 use super::parts::Parts;
 
 pub(crate) const PROBE: u64 = 4;
@@ -18,7 +18,7 @@ pub(crate) fn run(scenario: &Scenario, probe: u64, beacon: u64) -> (Parts, Outco
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
     let mut parts = Parts::of(&scenario.network);
     let protocol = Diffusion::new(Greatest).with_fault_detection(probe, beacon);
-    let outcome = general::run(&protocol, &ranks, scenario, Some(&mut parts));
+    let outcome = erased::run(protocol, &ranks, scenario, Some(&mut parts));
     (parts, outcome)
 }
 

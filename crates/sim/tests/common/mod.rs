@@ -1,5 +1,6 @@
 //! What several of these tests share.
 
+pub(crate) mod erased;
 pub(crate) mod gossip;
 pub(crate) mod lookout;
 pub(crate) mod parts;

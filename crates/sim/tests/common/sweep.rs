@@ -12,7 +12,6 @@ use hustings_algorithms::catalogue::{self, Visitor};
 use hustings_algorithms::runs::{Runs, ViewRule};
 use hustings_algorithms::{About, Algorithm, Goal, Setting};
 use hustings_protocol::Id;
-use hustings_sim::engine::general;
 use hustings_sim::erased::{DynMessage, DynProtocol, DynRank};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::parse::NodeFault;
@@ -20,6 +19,7 @@ use hustings_sim::scenario::{Fault, FaultKind, Scenario};
 use hustings_sim::simulate::{self, ElectionSpec};
 use hustings_sim::trace::Observer;
 
+use crate::common::erased::run_erased;
 use crate::common::parts::Parts;
 
 /// An algorithm of the catalogue, its type hidden.
@@ -180,16 +180,14 @@ impl Subject {
     /// Runs a case.
     pub(crate) fn watched(&self, case: &Case, observer: Option<&mut dyn Observer<DynMessage>>) -> Outcome {
         let (scenario, protocol, ranks) = self.prepared(case);
-        let mut outcome = general::run(&protocol, &ranks, &scenario, observer);
-        outcome.by_kind.truncate(protocol.kinds().len());
-        outcome
+        run_erased(&protocol, &ranks, &scenario, observer)
     }
 
     /// Runs a case. When its last message has arrived, and what is wrong then.
     pub(crate) fn run(&self, case: &Case) -> (u64, Result<(), String>) {
         let (scenario, protocol, ranks) = self.prepared(case);
         let mut parts = Parts::of(&scenario.network).past_the_dead(scenario.runs);
-        let outcome = general::run(&protocol, &ranks, &scenario, Some(&mut parts));
+        let outcome = run_erased(&protocol, &ranks, &scenario, Some(&mut parts));
         let agreed = parts.check(&scenario.network, &scenario.ids);
         let verdict = if outcome.hung { Err("messages circulate forever".to_string()) } else { agreed };
         (outcome.time.quiescent.unwrap_or(0), verdict)

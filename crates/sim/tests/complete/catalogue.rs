@@ -3,12 +3,13 @@
 use hustings_algorithms::complete::{Bully, Campaigner, ImprovedBully, Invitation};
 use hustings_algorithms::{Algorithm, Case, DefaultIds, Initiators, Params, Setting};
 use hustings_protocol::{Best, Id, Protocol, Value};
-use hustings_sim::engine::{fast, general};
+use hustings_sim::engine::fast;
 use hustings_sim::scenario::{FaultKind, Scenario};
 use hustings_sim::simulate::{ElectionSpec, expected, params, simulate};
 use proptest::prelude::*;
 
 use super::{any_ids, detected, fault, start, with_ids};
+use crate::common::erased::run_algorithm;
 
 /// The formula, where there is one, gives what is measured.
 fn holds<A: Algorithm>(texts: &[&str], scenario: &Scenario) -> bool {
@@ -78,8 +79,8 @@ proptest! {
 fn agree<A: Algorithm>(scenario: &Scenario) -> bool {
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
     let protocol = A::protocol::<Id>(&A::Params::default(), &Setting::of(&ranks));
-    let general = general::run(&protocol, &ranks, scenario, None);
-    let fast = fast::run::<_, fast::Full>(&protocol, &ranks, scenario);
+    let general = run_algorithm::<A>(&A::Params::default(), scenario, None);
+    let fast = fast::run_with::<_, fast::Full>(fast::on_complete, &protocol, &ranks, scenario);
     fast.expect("the fast engine serves crashes") == general
 }
 

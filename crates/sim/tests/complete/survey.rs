@@ -1,14 +1,14 @@
 //! docs/model.md#improved-bully and campaigner: counts, times and states.
 
+use hustings_algorithms::Algorithm;
 use hustings_algorithms::complete::{Bully, Campaigner, ImprovedBully};
-use hustings_algorithms::{Algorithm, Setting};
-use hustings_protocol::{Effect, Fact, Id, Message, Protocol, Record, Stage, TraceEvent};
-use hustings_sim::engine::general;
+use hustings_protocol::{Effect, Fact, Message, Record, Stage, TraceEvent};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{FaultKind, Scenario};
 use proptest::prelude::*;
 
 use super::{DynRank, detected, fault, greatest_down, network, run, start, times};
+use crate::common::erased::run_algorithm;
 
 /// docs/model.md#improved-bully: d=1 takes 3n-4 messages, 11, 26, 56 for n = 5, 10, 20; quiescent 3.
 #[test]
@@ -169,11 +169,9 @@ fn a_winner_below_oneself_starts_a_new_election() {
 
 /// What each node was told to show, in order.
 fn stages<A: Algorithm>(scenario: &Scenario) -> Vec<Vec<Stage>> {
-    let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-    let protocol = A::protocol::<Id>(&A::Params::default(), &Setting::of(&ranks));
-    let mut records: Vec<Record<<A::Protocol<Id> as Protocol>::Message>> = Vec::new();
-    general::run(&protocol, &ranks, scenario, Some(&mut records));
-    let mut shown = vec![Vec::new(); ranks.len()];
+    let mut records: Vec<Record<_>> = Vec::new();
+    run_algorithm::<A>(&A::Params::default(), scenario, Some(&mut records));
+    let mut shown = vec![Vec::new(); scenario.ids.len()];
     for record in &records {
         if let TraceEvent::Handled { effects, .. } = &record.what {
             shown[record.node as usize].extend(effects.iter().filter_map(stage));

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scripted::*;
 use super::*;
+use crate::common::erased;
 
 /// A ring of four with an informer at position 4.
 fn informed() -> Scenario {
@@ -134,10 +135,10 @@ impl Protocol for Lighthouse {
 fn periodic_traffic_does_not_delay_quiescence() {
     let ids: Vec<Id> = (0..4).map(Id).collect();
     let until = |until| Scenario { starts: vec![start(0, 0)], until, ..ring(4) };
-    let outcome = general::run(&Lighthouse, &ids, &until(30), None);
+    let outcome = erased::run(Lighthouse, &ids, &until(30), None);
     assert_eq!((outcome.by_kind.as_slice(), outcome.time.quiescent), (&[10, 1][..], Some(10)));
     assert!(!outcome.hung, "the beacon of tick 30 is under way, and does not count");
-    assert!(general::run(&Lighthouse, &ids, &until(9), None).hung, "the call is under way");
+    assert!(erased::run(Lighthouse, &ids, &until(9), None).hung, "the call is under way");
     assert_eq!(
         fast::run_with::<_, fast::Full>(fast::on_ring, &Lighthouse, &ids, &until(30)),
         None,

@@ -1,5 +1,6 @@
 //! The diffusing computation as a part of another algorithm: its progress, its aggregates, and what it is told.
 
+use crate::common::erased;
 use crate::common::waves::{predicted, started, wave};
 use hustings_algorithms::graph::diffusion::{
     Aggregate, AggregateValue, Diffusion, Greatest, Message, Progress, Size, State, Top, Value,
@@ -8,13 +9,13 @@ use hustings_algorithms::inner_context::InnerContext;
 use hustings_protocol::{
     Context, Effect, Event, Fact, Id, NodeInfo, Peers, Port, Protocol, Record, Recorder, StartReason, TraceEvent,
 };
-use hustings_sim::engine::general;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// Says as facts what the inner computation comes to.
+#[derive(Clone)]
 struct Outer<A: Aggregate<Id>> {
     inner: Diffusion<Id, A>,
     fact: Telling<Value<Id, A>>,
@@ -78,10 +79,10 @@ impl<A: Aggregate<Id>> Protocol for Outer<A> {
 }
 
 /// Runs it, and lists what was learnt: when, where, what.
-fn run<A: Aggregate<Id>>(outer: &Outer<A>, scenario: &Scenario) -> (Outcome, Vec<(u64, u32, Fact)>) {
+fn run<A: Aggregate<Id> + Clone>(outer: &Outer<A>, scenario: &Scenario) -> (Outcome, Vec<(u64, u32, Fact)>) {
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-    let mut records: Vec<Record<Wrapped<A::Value>>> = Vec::new();
-    let outcome = general::run(outer, &ranks, scenario, Some(&mut records));
+    let mut records: Vec<Record<_>> = Vec::new();
+    let outcome = erased::run(outer.clone(), &ranks, scenario, Some(&mut records));
     let mut facts = Vec::new();
     for record in records {
         let TraceEvent::Handled { effects, .. } = record.what else { continue };

@@ -4,13 +4,13 @@ use hustings_algorithms::NoParams;
 use hustings_algorithms::graph::EchoExtinction;
 use hustings_algorithms::graph::echo::Echo;
 use hustings_protocol::{Best, Id, Protocol};
-use hustings_sim::engine::general;
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::{expected, simulate};
 use hustings_sim::topology::Network;
 use proptest::prelude::*;
 
+use crate::common::erased;
 use crate::common::gossip::graph;
 use crate::common::waves::{distances, neighbours};
 
@@ -99,7 +99,7 @@ fn echo_is_the_same_wave_without_an_announcement() {
     for (shape, size) in [("complete", 7), ("grid:3x5", 15), ("star", 9), ("line", 1)] {
         let scenario = started_by(shaped(shape, size), [0]);
         let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-        let outcome = general::run(&Echo::new(), &ranks, &scenario, None);
+        let outcome = erased::run(Echo::new(), &ranks, &scenario, None);
         assert_eq!((outcome.by_kind, outcome.leaders), (vec![2 * scenario.network.links()], vec![0]), "{shape}");
         assert_eq!(outcome.time.elected, elect(&scenario).time.elected, "{shape}");
     }

@@ -17,10 +17,8 @@ const LATER: u64 = 100 * SIZE as u64;
 /// The position that the starter names in the end.
 fn named<A: Algorithm>(texts: &str, scenario: &Scenario) -> Option<u32> {
     let members: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-    let ranks: Vec<Id> = members.iter().cycle().take(scenario.network.size() as usize).copied().collect();
-    let protocol = A::protocol(&params::<A>(texts), &Setting::of(&members));
     let mut records: Vec<Record<_>> = Vec::new();
-    general::run(&protocol, &ranks, scenario, Some(&mut records));
+    run_algorithm::<A>(&params::<A>(texts), scenario, Some(&mut records));
     let mut role = Role::Undecided;
     for record in records.into_iter().filter(|record| record.node == STARTER) {
         match record.what {

@@ -9,13 +9,14 @@ mod sun;
 mod sun_divided;
 
 use hustings_algorithms::hierarchy::{Divided, Sun, SunDivided};
-use hustings_algorithms::{Algorithm, NetworkKind, Params, Setting};
+use hustings_algorithms::{Algorithm, NetworkKind, Params};
 use hustings_protocol::Id;
-use hustings_sim::engine::general;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::{expected, simulate};
 use hustings_sim::topology::{Network, Ring};
+
+use crate::common::erased::run_algorithm;
 
 /// Parameters as they are typed, with blanks between.
 fn params<A: Algorithm>(texts: &str) -> A::Params {
@@ -56,11 +57,7 @@ fn run<A: Algorithm>(texts: &str, scenario: &Scenario) -> Outcome {
         assert_eq!(outcome.by_kind, counts, "{texts}, {scenario:?}");
     }
     if scenario.values.is_none() && scenario.best == Default::default() {
-        // The informer has no rank, but takes a place in the list.
-        let members: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-        let ranks: Vec<Id> = members.iter().cycle().take(scenario.network.size() as usize).copied().collect();
-        let protocol = A::protocol(&params, &Setting::of(&members));
-        assert_eq!(general::run(&protocol, &ranks, scenario, None), outcome, "{texts}, {scenario:?}");
+        assert_eq!(run_algorithm::<A>(&params, scenario, None), outcome, "{texts}, {scenario:?}");
     }
     outcome
 }
