@@ -8,6 +8,7 @@
 
 mod clock;
 mod measure;
+pub mod reference;
 mod report;
 mod workload;
 

@@ -1,8 +1,8 @@
 //! Measures one workload: a hand-written loop and the engine run alternately and must count the same.
 
+use crate::reference::Counted;
 use hustings_protocol::{Id, Protocol};
 use hustings_sim::engine::fast::{Driver, EngineInput, Lean, Starts};
-use hustings_sim::reference::Counted;
 use hustings_sim::topology::Network;
 
 use super::Plan;

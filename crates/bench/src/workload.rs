@@ -9,13 +9,13 @@ use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, Instance, NetworkKind, Setting};
 use hustings_protocol::{Id, Protocol};
 use hustings_sim::engine::fast::{self, Driver, Lean, Starts};
-use hustings_sim::reference;
 use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::Start;
 use hustings_sim::topology::{BuildError, Complete, Network, Ring, Topology};
 
 use super::Plan;
 use super::measure::Work;
+use super::reference;
 use super::report::Row;
 
 /// A workload of the benchmark.

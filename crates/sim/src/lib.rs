@@ -19,13 +19,11 @@
 //! | [`engine`] | the two engines; [`simulate()`](simulate::simulate) chooses between them |
 //! | [`erased`] | protocols whose types are hidden, so that large code is compiled once |
 //! | [`rng`] | the random numbers of a seed |
-//! | [`mod@reference`] | hand-written loops that the engine is measured against |
 
 pub mod engine;
 pub mod erased;
 pub mod outcome;
 pub mod parse;
-pub mod reference;
 pub mod replay;
 pub mod rng;
 pub mod scenario;

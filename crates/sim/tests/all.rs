@@ -8,7 +8,7 @@ mod general;
 mod graphs;
 mod hierarchy;
 mod naive;
+mod reachability;
 mod runs;
 mod sweeps;
 mod threads;
-mod word;

@@ -134,7 +134,7 @@ impl Graph {
 
     /// The number of positions.
     #[inline(always)]
-    pub(crate) fn size(&self) -> u32 {
+    pub fn size(&self) -> u32 {
         self.first.len() as u32 - 1
     }
 
@@ -145,13 +145,13 @@ impl Graph {
 
     /// Where each position's slots begin; one more entry than positions.
     #[inline(always)]
-    pub(crate) fn first(&self) -> &[u32] {
+    pub fn first(&self) -> &[u32] {
         &self.first
     }
 
     /// The neighbours of all positions, by slot.
     #[inline(always)]
-    pub(crate) fn slots(&self) -> &[u32] {
+    pub fn slots(&self) -> &[u32] {
         &self.neighbours
     }
 
@@ -163,7 +163,7 @@ impl Graph {
 
     /// A position's neighbours, ascending.
     #[inline(always)]
-    pub(crate) fn neighbours(&self, at: u32) -> &[u32] {
+    pub fn neighbours(&self, at: u32) -> &[u32] {
         &self.neighbours[self.first[at as usize] as usize..self.first[at as usize + 1] as usize]
     }
 

@@ -1,8 +1,8 @@
 //! What several of these tests share.
 
+pub(crate) mod diffusion;
 pub(crate) mod erased;
 pub(crate) mod gossip;
-pub(crate) mod lookout;
 pub(crate) mod parts;
 pub(crate) mod sample;
 pub(crate) mod schedule;

@@ -1,7 +1,7 @@
 //! AEFA with probes and beacons: what it survives by itself.
 
-use crate::common::lookout::{QUIET, run, survives};
-use crate::graphs::rough::faulty_runs;
+use crate::common::diffusion::{QUIET, run, survives};
+use crate::graphs::random_faults::faulty_runs;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::topology::{Network, Topology};
 use proptest::prelude::*;

@@ -3,9 +3,9 @@
 mod aefa;
 mod aefa_faults;
 mod aefa_inside;
-mod aefa_lookout;
+mod aefa_probes;
 mod echo;
 mod preference;
-mod rough;
+mod random_faults;
 mod tree;
 mod two_tier;

@@ -10,7 +10,7 @@ use proptest::test_runner::RngSeed;
 
 use super::*;
 use crate::common::parts::Parts;
-use crate::graphs::rough::faulty_runs;
+use crate::graphs::random_faults::faulty_runs;
 
 /// How long everything takes to settle after the last fault: beacons missed, probes and invitations unanswered.
 const QUIET: u64 = 600;

@@ -2,8 +2,7 @@
 //! protocols, ports or traces. The benchmark compares the engine's speed with theirs, in the same process.
 
 use hustings_protocol::Id;
-
-use crate::topology::Graph;
+use hustings_sim::topology::Graph;
 
 /// Chang–Roberts on a ring where all nodes start, including the announcement.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! AEFA's probes and beacons one by one: what they cost, what they notice, how leaders meet.
 
-use crate::common::lookout::{BEACON, PROBE, QUIET, run, survives};
+use crate::common::diffusion::{BEACON, PROBE, QUIET, run, survives};
 use crate::common::waves::{neighbours, predicted, started};
 use hustings_algorithms::graph::{Aefa, AefaParams, Preference};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};

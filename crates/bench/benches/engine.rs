@@ -1,4 +1,4 @@
-//! Compares the fast engine with hand-written loops and with the general engine: `cargo bench -p hustings-sim`.
+//! Compares the fast engine with hand-written loops and with the general engine: `cargo bench -p hustings-bench`.
 
 use criterion::{
     BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
@@ -8,10 +8,10 @@ use hustings_algorithms::graph::echo::Echo;
 use hustings_algorithms::graph::{Aefa, AefaParams};
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, NoParams, Setting};
+use hustings_bench::reference;
 use hustings_protocol::{Id, Protocol};
 use hustings_sim::engine::fast::{self, Driver, EngineInput, Full, Lean, Meter, Starts};
 use hustings_sim::engine::general;
-use hustings_sim::reference;
 use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::{Scenario, Start};
 use hustings_sim::topology::{Complete, Network, Ring, Topology};
