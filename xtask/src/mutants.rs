@@ -196,6 +196,6 @@ mod tests {
         let text = "[[mutant]]\nname = 'n'\nfile = 'f'\nfind = 'a'\nreplace = 'b'\ntest = 'guards a_name'\n";
         let [mutant] = &parse(text).expect("it is valid")[..] else { panic!("one mutant") };
         assert_eq!((mutant.test.target.as_str(), mutant.test.filter.as_str()), ("guards", "a_name"));
-        assert!(parse("[[mutant]]\nname = 'n'\n").expect_err("it has no file").contains("no `file`"));
+        assert!(parse("[[mutant]]\nname = 'n'\n").expect_err("it has no test").contains("no `test`"));
     }
 }

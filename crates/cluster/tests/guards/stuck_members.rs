@@ -92,11 +92,10 @@ fn watchers_are_told_when_a_read_succeeds_again() {
     cluster.campaign(2, 2, "job", None);
     cluster.advance_ms(300);
     let is_current = |cluster: &mut TestCluster| {
-        let last = cluster.take_replies(2, 9).into_iter().rev().find_map(|reply| match reply {
+        cluster.take_replies(2, 9).into_iter().rev().find_map(|reply| match reply {
             Reply::Office(status) if status.office == "job" => Some(status.current),
             _ => None,
-        });
-        last
+        })
     };
     assert_eq!(is_current(&mut cluster), Some(false), "no read could confirm it");
     cluster.lost_reads = false;

@@ -110,8 +110,8 @@ impl Peer {
         self.last_down = now;
     }
 
-    /// How many of these members reported this failure. Reports that are older than it by more than `tolerance` are about an
-    /// earlier one.
+    /// How many of these members reported this failure. Reports that are older than it by more than `tolerance` are
+    /// about an earlier one.
     pub(crate) fn recent_down_reports(&self, tolerance: Duration, reporters: &[Id]) -> usize {
         let is_recent = |(id, at): &(&Id, &Timestamp)| reporters.contains(id) && **at + tolerance >= self.since;
         self.down_reports.iter().filter(is_recent).count()

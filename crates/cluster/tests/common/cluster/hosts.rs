@@ -84,8 +84,8 @@ impl SimCluster {
         }
     }
 
-    /// A host is restarted with a blank disk, which the cluster must not trust. At most a minority has one at a time: if
-    /// a majority loses its disks, nobody can know what it had promised.
+    /// A host is restarted with a blank disk, which the cluster must not trust. At most a minority has one at a time:
+    /// if a majority loses its disks, nobody can know what it had promised.
     pub(crate) fn replace_disk(&mut self, node: usize) {
         let blank = (0..self.size()).filter(|other| *other != node && self.hosts[*other].has_blank_disk()).count();
         if 2 * (blank + 1) >= self.size() {

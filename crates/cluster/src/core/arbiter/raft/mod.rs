@@ -1,7 +1,7 @@
 //! The arbiter `raft`: the table is a state machine that the replicated log of the voters drives.
 //!
-//! - [`consensus`]: the raft library, its storage and its messages; when a voter campaigns. [`apply`]: what is committed
-//!   takes effect.
+//! - [`consensus`]: the raft library, its storage and its messages; when a voter campaigns.
+//! - [`apply`]: what is committed takes effect.
 //! - [`heartbeats`]: the leader's heartbeats and their answers; [`lease_rounds`]: what they prove, and from when leases
 //!   count. It has the correctness argument.
 //! - [`polls`]: linearizable reads.
