@@ -214,7 +214,7 @@ impl<'a> Session<'a> {
 
     fn send_campaign(&mut self, socket: &mut Socket) -> io::Result<()> {
         let mode = if self.spec.exclusive { Mode::Exclusive } else { Mode::Fenced };
-        let request = Request::Campaign { office: self.spec.office.clone(), mode: Some(mode) };
+        let request = Request::Campaign { office: self.spec.office.clone(), mode: Some(mode), guard: None };
         self.request(socket, &request, Pending::Campaign)
     }
 

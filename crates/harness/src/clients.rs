@@ -76,7 +76,7 @@ impl Clients {
     /// Starts a client on one node. It campaigns until its connection ends.
     pub(crate) fn start_client(&mut self, cluster: &Cluster, node: usize) -> Result<(), HarnessError> {
         let mut connection = cluster.client(node)?;
-        connection.send(&Request::Campaign { office: OFFICE.to_string(), mode: None })?;
+        connection.send(&Request::Campaign { office: OFFICE.to_string(), mode: None, guard: None })?;
         let notices = self.sender.clone();
         self.started += 1;
         let client = self.started;

@@ -17,9 +17,12 @@
 //! ```
 
 mod client;
+mod guard;
 mod protocol;
 
 pub use client::{Client, ClientError};
+pub use guard::{GUARDIAN_KILL_MARGIN, Guard, NODE_KILL_MARGIN, RUN_KILL_MARGIN};
 pub use protocol::{
-    Change, ChangeReason, Lease, MAX_LINE_BYTES, MemberStatus, OfficeStatus, Reply, Request, RequestError, Status,
+    Change, ChangeReason, Completion, Lease, MAX_LINE_BYTES, MemberStatus, OfficeStatus, OfficeTerms, Reply, Request,
+    RequestError, Status,
 };

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::Guard;
 use crate::clock::Timestamp;
 use crate::config::Mode;
 use crate::member::Role;
@@ -37,6 +38,31 @@ pub enum Request {
         /// The name of the office; every office if absent.
         #[serde(default)]
         office: Option<String>,
+    },
+    /// Asks for the terms of an office for a holder on this node. Answered by [`Reply::Terms`] at once.
+    Terms {
+        /// The name of the office.
+        office: String,
+    },
+    /// Asks whether a key was recorded as completed by a holder of an office. Answered by [`Reply::Completed`].
+    Completed {
+        /// The name of the office.
+        office: String,
+        /// The key.
+        key: String,
+    },
+    /// Records that the holder of an office has completed what the key names. Answered by [`Reply::Done`] once the
+    /// record is committed; also if there is one already, which is kept. Rejected with the code `stale-token` if the
+    /// office is not held with this token.
+    ///
+    /// The cluster remembers the last 1,000 records of all offices together.
+    Complete {
+        /// The name of the office.
+        office: String,
+        /// The token that the program holds.
+        token: u64,
+        /// The key: 1 to 128 bytes without control characters.
+        key: String,
     },
     /// Makes the holder give the office up. Answered by [`Reply::Done`] once another member holds it. Any node accepts
     /// this request.
@@ -106,13 +132,20 @@ pub enum Request {
         /// [`ChangeReason::ModeMismatch`], and its campaign has ended.
         #[serde(default)]
         mode: Option<Mode>,
+        /// What contains the program's work, if the node is to kill it when it misses its deadline. Once a connection
+        /// has a guard, it covers all leases of the connection, and another one is rejected.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        guard: Option<Guard>,
     },
     /// Ends a campaign. The program has stopped its work.
     Withdraw {
         /// The name of the office.
         office: String,
     },
-    /// Confirms a [`Reply::Stop`]: the program has stopped its work.
+    /// Confirms a [`Reply::Stop`], or gives the office up: the program has stopped its work.
+    ///
+    /// Another program may say it for one whose connection has ended. While that one is connected, the node rejects it
+    /// with the code `held-by-another`.
     Stopped {
         /// The name of the office.
         office: String,
@@ -133,6 +166,15 @@ pub enum Reply {
     Status(Box<Status>),
     /// An answer to [`Request::Leader`] or [`Request::Watch`].
     Office(OfficeStatus),
+    /// The answer to [`Request::Terms`].
+    Terms(OfficeTerms),
+    /// The answer to [`Request::Completed`].
+    Completed {
+        /// The record; absent if there is none.
+        completion: Option<Completion>,
+        /// Whether a majority confirmed this after the request arrived. Otherwise it is what the node last heard of.
+        current: bool,
+    },
     /// The answer to [`Request::History`], oldest change first.
     History {
         /// At most 100 changes per office; fewer if there are more than 800 offices.
@@ -171,8 +213,8 @@ pub enum Reply {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct RequestError {
-    /// A stable code for programs: `no-majority`, `not-held`, `unknown-member`, `timed-out`, `paused`, `bad-request`
-    /// and others.
+    /// A stable code for programs: `no-majority`, `not-held`, `stale-token`, `held-by-another`, `unknown-member`,
+    /// `timed-out`, `paused`, `bad-request` and others.
     pub code: String,
     /// A sentence for people.
     pub message: String,
@@ -194,6 +236,36 @@ pub struct Lease {
     /// How long before the deadline the program must begin to stop.
     #[serde(rename = "stop_ns", with = "nanoseconds")]
     pub stop: Duration,
+}
+
+/// The terms of an office for a holder on one node.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OfficeTerms {
+    /// The name of the cluster.
+    pub cluster: String,
+    /// The name of this node.
+    pub node: String,
+    /// The name of the office.
+    pub office: String,
+    /// What happens when the holder fails.
+    pub mode: Mode,
+    /// How long a lease lasts after a renewal, as in [`Lease::lease`].
+    #[serde(rename = "lease_ns", with = "nanoseconds")]
+    pub lease: Duration,
+    /// How long before the deadline the holder must begin to stop.
+    #[serde(rename = "stop_ns", with = "nanoseconds")]
+    pub stop: Duration,
+}
+
+/// A record that a holder of an office has completed something.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Completion {
+    /// The name of the member that held the office.
+    pub holder: String,
+    /// The token that it held.
+    pub token: u64,
+    /// When it was recorded, in milliseconds since 1970 by the arbiter's wall clock. For display only.
+    pub unix_ms: u64,
 }
 
 /// A duration as a number of nanoseconds.

@@ -118,7 +118,7 @@ impl Core {
     pub(super) fn dispatch_request(&mut self, client: ClientId, request: Request) {
         let (mut parts, mut context) = self.split();
         match request {
-            Request::Campaign { office, mode } => {
+            Request::Campaign { office, mode, .. } => {
                 let (_, known) = parts.requests();
                 let reply = match requests::check_campaign(client, &office, mode, &known, &context) {
                     Ok(()) => Reply::Done,
@@ -141,8 +141,8 @@ impl Core {
             Request::Stopped { office, token } => {
                 let office = OfficeName::from(office);
                 let (local_leases, known) = parts.local_leases();
-                local_leases.handle_client_stopped(client, &office, token, &known, &mut context);
-                context.reply(client, Reply::Done);
+                let result = local_leases.handle_client_stopped(client, &office, token, &known, &mut context);
+                context.reply(client, result.map_or_else(Reply::Error, |()| Reply::Done));
             }
             request => {
                 let (requests, mut known) = parts.requests();

@@ -239,7 +239,7 @@ fn token(core: &Core, office: &str) -> Option<u64> {
 fn times_alone(config: &Config, storage: RaftStorage) -> (Vec<u64>, Core) {
     let mut alone = Alone::new(config.clone(), storage);
     for (client, office) in (1..).zip(["job", "unknown", "fast"]) {
-        let request = Request::Campaign { office: office.to_string(), mode: None };
+        let request = Request::Campaign { office: office.to_string(), mode: None, guard: None };
         alone.core.handle_request(ClientId(client), request, alone.start);
     }
     let holds = |office: &'static str| move |core: &Core| token(core, office).is_some();

@@ -229,7 +229,7 @@ impl TestCluster {
     }
 
     pub(crate) fn campaign(&mut self, node: u64, client: u64, office: &str, mode: Option<Mode>) {
-        self.request(node, client, Request::Campaign { office: office.to_string(), mode });
+        self.request(node, client, Request::Campaign { office: office.to_string(), mode, guard: None });
     }
 
     /// Delivers a message from a member that the test simulates.

@@ -54,7 +54,7 @@ fn stopped_work_never_resumes_with_the_same_token() {
     let (mut cluster, token) = cluster_holding_job();
     cluster.node(1).is_disk_stuck = true;
     cluster.request(1, 1, stopped(token));
-    cluster.request(1, 1, Request::Campaign { office: "job".to_string(), mode: None });
+    cluster.request(1, 1, Request::Campaign { office: "job".to_string(), mode: None, guard: None });
     cluster.advance_ms(1_000);
     let replies = cluster.take_replies(1, 1);
     assert!(!may_act(&replies, token), "the next grant may already be in the log: {replies:?}");

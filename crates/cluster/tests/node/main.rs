@@ -176,11 +176,11 @@ fn a_disconnected_program_no_longer_campaigns() {
     cluster.start(0);
     let office = || "work".to_string();
     let mut first = cluster.client(0);
-    first.send(&Request::Campaign { office: office(), mode: None }).expect("the node runs");
+    first.send(&Request::Campaign { office: office(), mode: None, guard: None }).expect("the node runs");
     assert_eq!(first.recv(Some(TIMEOUT)).expect("an answer"), Reply::Done);
     let Reply::Held(held) = first.recv(Some(TIMEOUT)).expect("it is appointed") else { panic!("not held") };
     let mut second = cluster.client(0);
-    second.send(&Request::Campaign { office: office(), mode: None }).expect("the node runs");
+    second.send(&Request::Campaign { office: office(), mode: None, guard: None }).expect("the node runs");
     assert_eq!(second.recv(Some(TIMEOUT)).expect("an answer"), Reply::Done);
     drop(first);
     let Reply::Held(next) = second.recv(Some(TIMEOUT)).expect("it is appointed") else { panic!("not held") };
@@ -193,7 +193,7 @@ fn a_second_shutdown_request_stops_at_once() {
     cluster.start_all();
     // After one request the node would wait for this program to stop, which it never does.
     let mut program = cluster.client(0);
-    program.send(&Request::Campaign { office: "o".to_string(), mode: None }).expect("the node runs");
+    program.send(&Request::Campaign { office: "o".to_string(), mode: None, guard: None }).expect("the node runs");
     assert_eq!(program.recv(Some(TIMEOUT)).expect("an answer"), Reply::Done);
     assert!(matches!(program.recv(Some(TIMEOUT)), Ok(Reply::Held(_))));
     cluster.request_shutdown(0);

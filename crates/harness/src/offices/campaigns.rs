@@ -158,7 +158,7 @@ impl Connection {
         {
             self.own.push(office);
             self.pending.push_back(Pending::Campaign);
-            self.client.send(&Request::Campaign { office: name(office), mode: None }).ok()?;
+            self.client.send(&Request::Campaign { office: name(office), mode: None, guard: None }).ok()?;
         }
         match self.client.recv(Some(POLL_INTERVAL)) {
             Ok(reply) => self.handle_reply(reply),

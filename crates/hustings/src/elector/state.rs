@@ -88,7 +88,7 @@ impl State {
         let waiting = self.campaigns.iter().filter(|(_, campaign)| campaign.phase == Phase::Waiting);
         for (office, campaign) in waiting {
             self.expected.push_back(Expected::Campaign(office.clone()));
-            updates.requests.push(Request::Campaign { office: office.clone(), mode: campaign.mode });
+            updates.requests.push(Request::Campaign { office: office.clone(), mode: campaign.mode, guard: None });
         }
         self.probe(now, &mut updates);
         updates
@@ -151,7 +151,7 @@ impl State {
         let mut updates = Updates::default();
         if self.is_connected {
             self.expected.push_back(Expected::Campaign(office.to_string()));
-            updates.requests.push(Request::Campaign { office: office.to_string(), mode });
+            updates.requests.push(Request::Campaign { office: office.to_string(), mode, guard: None });
         }
         Some((receiver, deadline, updates))
     }
@@ -220,7 +220,7 @@ impl State {
             Reply::Done => self.handle_answer(Ok(()), now, &mut updates),
             Reply::Error(error) => self.handle_answer(Err(error), now, &mut updates),
             Reply::History { .. } => self.handle_answer(Ok(()), now, &mut updates),
-            Reply::Status(_) => {}
+            Reply::Status(_) | Reply::Terms(_) | Reply::Completed { .. } => {}
             Reply::Office(status) => {
                 if let Some(office) = self.offices.get_mut(&status.office) {
                     office.last = Some(status);

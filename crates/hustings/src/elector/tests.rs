@@ -60,7 +60,7 @@ impl Program {
 
     /// Grants the office that it campaigns for.
     fn grant(&mut self, token: u64, lasts: Duration) {
-        assert_eq!(self.recv(), Request::Campaign { office: "o".into(), mode: None });
+        assert_eq!(self.recv(), Request::Campaign { office: "o".into(), mode: None, guard: None });
         self.send(&Reply::Done);
         let (deadline, lease, stop) = (Clock::new().now() + lasts, lasts, Duration::ZERO);
         self.send(&Reply::Held(Lease { office: "o".into(), token, deadline, lease, stop }));
@@ -225,7 +225,7 @@ fn a_rejected_campaign_returns_the_error() {
     let fake = FakeNode::new();
     let (elector, mut program) = fake.pair();
     let waits = std::thread::spawn(move || block_on(elector.campaign_as("o", Mode::Fenced)).map(|_| ()));
-    assert_eq!(program.recv(), Request::Campaign { office: "o".into(), mode: Some(Mode::Fenced) });
+    assert_eq!(program.recv(), Request::Campaign { office: "o".into(), mode: Some(Mode::Fenced), guard: None });
     let error = RequestError { code: "other-mode".into(), message: "the office `o` is exclusive".into() };
     program.send(&Reply::Error(error.clone()));
     let campaign_error = waits.join().expect("it does not panic").expect_err("it was refused");

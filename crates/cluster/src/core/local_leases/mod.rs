@@ -17,8 +17,9 @@ use hustings_protocol::Id;
 use self::campaigns::Campaigns;
 use super::ClientId;
 use super::context::Context;
+use super::requests::errors;
 use super::table::{Holder, OfficeName, Table};
-use crate::api::{ChangeReason, Reply};
+use crate::api::{ChangeReason, Reply, RequestError};
 use crate::clock::Timestamp;
 use crate::config::Mode;
 use crate::timing::LeaseTerms;
@@ -216,11 +217,14 @@ impl LocalLeases {
         token: u64,
         known: &Known<'_>,
         context: &mut Context<'_>,
-    ) {
+    ) -> Result<(), RequestError> {
+        let is_running = |lease: &LocalLease| lease.token == token && lease.state != LeaseState::Stopped;
         let belongs_to_another = |lease: &LocalLease| lease.client.is_some_and(|holder| holder != client);
-        if !self.leases.get(office).is_some_and(belongs_to_another) {
-            self.mark_stopped(office, token, known, context);
+        if self.leases.get(office).is_some_and(|lease| is_running(lease) && belongs_to_another(lease)) {
+            return Err(errors::held_by_another(office));
         }
+        self.mark_stopped(office, token, known, context);
+        Ok(())
     }
 
     /// The coordinator wants an office back: asks the client to stop.

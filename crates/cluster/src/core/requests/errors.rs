@@ -10,6 +10,10 @@ pub(in crate::core) fn not_held(office: &str) -> RequestError {
     refusal("not-held", format!("nobody holds the office `{office}`"))
 }
 
+pub(in crate::core) fn held_by_another(office: &str) -> RequestError {
+    refusal("held-by-another", format!("another program holds the office `{office}`, and is still connected"))
+}
+
 pub(in crate::core) fn unknown_member(name: &str) -> RequestError {
     refusal("unknown-member", format!("there is no member `{name}`"))
 }

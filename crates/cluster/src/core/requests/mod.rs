@@ -91,6 +91,10 @@ impl Requests {
                 let changes = status::history(known.arbiter.table(), office.as_deref());
                 context.reply(client, Reply::History { changes });
             }
+            Request::Terms { office } => {
+                let terms = status::terms(&office, known, context);
+                context.reply(client, terms.map_or_else(Reply::Error, Reply::Terms));
+            }
             Request::Watch { ref office } => match self.watchers.add(client, office.as_deref(), context) {
                 Ok(()) => self.begin_read(Reader::Client(client, request), known, context),
                 Err(refusal) => context.reply(client, Reply::Error(refusal)),

@@ -3,7 +3,8 @@
 use hustings_protocol::Id;
 
 use super::Known;
-use crate::api::{Change, MemberStatus, OfficeStatus, Status};
+use super::errors::refusal;
+use crate::api::{Change, MemberStatus, OfficeStatus, OfficeTerms, RequestError, Status};
 use crate::core::context::Context;
 use crate::core::table::{HistoryEntry, Holder, MAX_CHANGES, Office, OfficeName, Table};
 
@@ -44,6 +45,22 @@ pub(super) fn office_status(name: &str, is_confirmed: bool, known: &Known<'_>, c
         reason: record.map_or_else(Default::default, |record| record.cause),
         current: is_confirmed && is_known_current(),
     }
+}
+
+/// The terms of an office for a holder on this node.
+pub(super) fn terms(office: &str, known: &Known<'_>, context: &Context<'_>) -> Result<OfficeTerms, RequestError> {
+    crate::config::office_name(office).map_err(|problem| refusal("bad-request", problem))?;
+    let (settings, table) = (context.settings, known.arbiter.table());
+    let policy = settings.policy(office);
+    let terms = policy.terms(&settings.timing).bounded();
+    Ok(OfficeTerms {
+        cluster: settings.cluster.clone(),
+        node: table.member_name(settings.own),
+        office: office.to_string(),
+        mode: table.offices.get(office).map_or(policy.mode, |record| record.mode),
+        lease: settings.holder_lease(terms),
+        stop: terms.stop,
+    })
 }
 
 /// The last changes of one office, or of all offices.

@@ -70,7 +70,7 @@ impl SimCluster {
         self.hosts[node].client = Some(client);
         let more = (0..self.options.extra_offices).map(|number| format!("office-{number}"));
         for office in ["job".to_string(), "fast".to_string()].into_iter().chain(more) {
-            let request = Request::Campaign { office, mode: None };
+            let request = Request::Campaign { office, mode: None, guard: None };
             self.drive(node, |core, now| core.handle_request(client, request, now));
         }
     }

@@ -212,7 +212,7 @@ fn a_reconnect_stops_held_offices_and_repeats_campaigns() {
     assert_eq!(*receiver.borrow(), Phase::Stopping(7, EndReason::NodeLost));
     assert_eq!((deadline.get(), state.next_deadline()), (at(100), at(100)));
     let again = state.handle_connected(at(50));
-    let wanted = Request::Campaign { office: "p".to_string(), mode: None };
+    let wanted = Request::Campaign { office: "p".to_string(), mode: None, guard: None };
     assert_eq!(again.requests, [wanted], "not what somebody still holds");
     again.publish();
     // The answer is to that one.

@@ -1,0 +1,45 @@
+//! What contains a program's work, and who kills it in time if it does not stop by itself.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How long before a lease's deadline the *guardian* has killed what it still runs: the client that campaigns with a
+/// [`Guard`], and whose work must be dead when the lease ends.
+///
+/// Three processes know the deadline and can kill the work: the guardian, its parent (`hustings run`), and the node.
+/// The guardian acts first, because it knows best what it runs. If it is frozen or stuck, its parent kills it
+/// [`RUN_KILL_MARGIN`] before the deadline. If that one is frozen as well, the node does so [`NODE_KILL_MARGIN`] before
+/// the deadline. Each margin leaves the one before it 5 ms, so that no two of them kill at the same time, and all are
+/// done before the deadline, when another holder may start: killing a whole PID namespace was measured to take up to
+/// 16 ms.
+pub const GUARDIAN_KILL_MARGIN: Duration = Duration::from_millis(30);
+
+/// How long before the deadline the guardian's parent kills the guardian. See [`GUARDIAN_KILL_MARGIN`].
+pub const RUN_KILL_MARGIN: Duration = Duration::from_millis(25);
+
+/// How long before the deadline the node kills the guardian. See [`GUARDIAN_KILL_MARGIN`].
+pub const NODE_KILL_MARGIN: Duration = Duration::from_millis(20);
+
+/// What contains the work of a client that campaigns, so that the node can kill it, and may learn that it is gone.
+///
+/// A guard belongs to a connection, and covers all leases that the connection is granted from then on. The node kills
+/// the client and its work [`NODE_KILL_MARGIN`] before the deadline of a lease that was neither renewed nor given up by
+/// [`Request::Stopped`](super::Request::Stopped) or [`Request::Withdraw`](super::Request::Withdraw). A client that gets
+/// [`Reply::Lost`](super::Reply::Lost) without having said that it stopped must still say so. The end of its connection
+/// changes nothing about that: another connection may say it for the client.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Guard {
+    /// The client is the init of a PID namespace that contains all its work. When its process is gone, so is the work:
+    /// an exclusive office then moves at once.
+    PidNamespace,
+    /// The client's work runs in a cgroup.
+    Cgroup {
+        /// The cgroup's folder, in a mounted cgroup v2 hierarchy.
+        path: PathBuf,
+    },
+    /// The client's work is its descendants.
+    ProcessTree,
+}
