@@ -75,23 +75,38 @@ impl Drop for Spinner {
 
 /// The exit code of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
 pub enum Exit {
     /// Success.
-    Done = 0,
+    Done,
     /// A negative result, such as no leader or no agreement.
-    No = 1,
+    No,
     /// Wrong use.
-    WrongUse = 2,
+    WrongUse,
     /// The command failed, for example because of a file or a device.
-    CouldNot = 3,
+    CouldNot,
     /// Stopped by Ctrl-C.
-    Stopped = 130,
+    Stopped,
+    /// The exit code of `hustings run`: usually that of its command.
+    Run(u8),
+}
+
+impl Exit {
+    /// The exit code as a number.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::No => 1,
+            Exit::WrongUse => 2,
+            Exit::CouldNot => 3,
+            Exit::Stopped => 130,
+            Exit::Run(code) => code,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit as u8)
+        ExitCode::from(exit.code())
     }
 }
 

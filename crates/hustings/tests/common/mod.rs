@@ -31,7 +31,7 @@ pub(crate) fn inside<S: AsRef<str>>(args: &[S]) -> Ran {
     let mut console = Console { out: &mut out, err: &mut err, colour: false, colour_errors: false, progress: false };
     let exit = cli::run(args, &mut console);
     Ran {
-        code: exit as i32,
+        code: i32::from(exit.code()),
         out: String::from_utf8(out).expect("output is UTF-8"),
         err: String::from_utf8(err).expect("errors are UTF-8"),
     }

@@ -5,6 +5,7 @@ use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::{FormatError, NodeError, StoreError};
 use hustings_cluster::recover::RecoverError;
 use hustings_harness::HarnessError;
+use hustings_run::RunError;
 use hustings_text::{nearest, quote};
 
 use super::super::console::Exit;
@@ -40,6 +41,12 @@ pub(crate) enum ClusterFailure {
     /// A cluster of `bench` could not be run.
     #[error(transparent)]
     Harness(#[from] HarnessError),
+    /// A command could not be run.
+    #[error(transparent)]
+    Command(#[from] RunError),
+    /// A command that there is not.
+    #[error("cannot find the command `{command}`{}", if *.is_searched { " in PATH" } else { "" })]
+    NoCommand { command: String, is_searched: bool },
     /// The node was removed from its cluster.
     #[error("this node was removed from its cluster")]
     Removed,
@@ -71,6 +78,9 @@ impl ClusterFailure {
             ClusterFailure::Bootstrap(_) | ClusterFailure::OtherMember { .. } => (Exit::WrongUse, None),
             ClusterFailure::Run(NodeError::StoppedAtOnce) => (Exit::Stopped, None),
             ClusterFailure::Run(error) if is_wrong_use(error) => (Exit::WrongUse, None),
+            ClusterFailure::Command(RunError::Timing(_)) | ClusterFailure::NoCommand { .. } => (Exit::WrongUse, None),
+            ClusterFailure::Command(RunError::Rejected(error)) if error.code == "bad-request" => (Exit::WrongUse, None),
+            ClusterFailure::Command(_) => (Exit::CouldNot, None),
             ClusterFailure::Harness(_) => (Exit::CouldNot, None),
             ClusterFailure::Run(_)
             | ClusterFailure::Node(_)

@@ -7,6 +7,7 @@ mod init;
 mod members;
 mod node;
 mod recover;
+mod run_command;
 mod show;
 mod status;
 mod target;
@@ -32,6 +33,8 @@ pub(crate) enum ClusterCommand {
     Init(Box<init::InitArgs>),
     /// Run one node of a cluster.
     Node(node::NodeArgs),
+    /// Run a command on the one host that holds an office.
+    Run(Box<run_command::RunArgs>),
     /// Print the state of the cluster.
     Status(status::StatusArgs),
     /// Print the holder of an office.
@@ -76,6 +79,7 @@ pub(crate) fn run(
     match command {
         ClusterCommand::Init(args) => init::run(&args, algorithms, console),
         ClusterCommand::Node(args) => node::run(&args, algorithms, console),
+        ClusterCommand::Run(args) => run_command::run(&args, console),
         ClusterCommand::Status(args) => status::run(&args, console),
         ClusterCommand::Leader(args) => show::leader(&args, console),
         ClusterCommand::Watch(args) => show::watch(&args, console),

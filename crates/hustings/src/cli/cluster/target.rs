@@ -65,7 +65,7 @@ pub(crate) fn is_held(status: &OfficeStatus) -> bool {
     status.current && status.holder.is_some()
 }
 
-fn variable(name: &str) -> Option<OsString> {
+pub(super) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 

@@ -1,0 +1,549 @@
+//! The guardian's decisions, without I/O: when to campaign, start, stop, kill, start again and give up.
+//!
+//! Inputs are what the node says, how processes end, signals, and the time. Outputs are [`Action`]s, in order. The one
+//! rule that matters: from [`GUARDIAN_KILL_MARGIN`] before the deadline on, nothing of the command is alive.
+
+mod ends;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use hustings_cluster::api::{GUARDIAN_KILL_MARGIN, Guard, Lease, Reply, Request};
+use hustings_cluster::clock::Timestamp;
+
+use crate::messages::{CommandEnd, Event, Outcome, StopReason};
+use crate::spec::Restart;
+
+/// How long a command may take to stop while its lease is renewed, unless the user says otherwise.
+const DEFAULT_GRACE: Duration = Duration::from_secs(10);
+/// The pause before the second attempt to connect to the node, or to read whether a key is completed.
+const RETRY: Duration = Duration::from_millis(50);
+/// How long to wait for the node to confirm that the office is given up.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The pause before a command is started again: at first, and at most.
+const FIRST_BACKOFF: Duration = Duration::from_millis(500);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// A command that ran this long has not failed in a row with an earlier one.
+const STABLE_AFTER: Duration = Duration::from_secs(60);
+/// How long a host stands back after a command failed too often.
+const STAND_BACK: Duration = Duration::from_secs(60);
+
+/// What the guardian's process must do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Action {
+    /// Connect to the node; report with `handle_connected` or `handle_disconnected`.
+    Connect,
+    Send(Request),
+    /// Work may be alive until this time; [`Timestamp::ZERO`] if there is none.
+    SetDeadline(Timestamp),
+    /// Start a process; report with `handle_start_failed` or, when it ends, with `handle_exit`.
+    Start(Process, u64),
+    /// Send a signal to the command.
+    Signal(i32),
+    /// Kill this process.
+    Kill(Process),
+    /// Kill every process of the tree.
+    KillAll,
+    Report(Event),
+    /// The guardian is done.
+    Finish(Outcome),
+}
+
+/// The processes that the guardian starts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Process {
+    Command,
+    OnAcquire,
+    OnLose,
+    Health,
+}
+
+/// What the decisions depend on.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    pub(crate) office: String,
+    pub(crate) guard: Guard,
+    pub(crate) grace: Option<Duration>,
+    pub(crate) restart: Restart,
+    pub(crate) once: Option<String>,
+    pub(crate) has_on_acquire: bool,
+    pub(crate) has_on_lose: bool,
+    pub(crate) has_health: bool,
+    pub(crate) health_every: Duration,
+}
+
+/// The lease that is held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Held {
+    token: u64,
+    deadline: Timestamp,
+    lease: Duration,
+    stop: Duration,
+    /// The node renews the lease no more.
+    is_final: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Not connected; try again at this time.
+    Connecting(Timestamp),
+    /// The campaign's request is on its way, or the office is not held yet.
+    Campaigning,
+    /// No campaign until this time.
+    StandingBack(Timestamp),
+    /// Is the key completed? Asked again at this time.
+    Checking(Timestamp),
+    /// The hook that precedes the command runs.
+    Acquiring,
+    /// The command has run since this time. The next health check begins, or the present one must have ended, then.
+    Running {
+        since: Timestamp,
+        health_at: Timestamp,
+        is_checking: bool,
+    },
+    /// The office is kept, and the command starts again at this time.
+    Backoff(Timestamp),
+    /// The command must stop, and is killed at `kill_at` at the latest.
+    Stopping {
+        reason: StopReason,
+        kill_at: Timestamp,
+        is_killed: bool,
+    },
+    /// The command has ended, or could not be started; the rest of its tree is being killed.
+    Clearing(Ended),
+    /// The success is being recorded.
+    Completing(CommandEnd),
+    /// The hook that follows the command runs.
+    Losing(Next),
+    /// The office is given up; the node has not confirmed it, and need not after this time.
+    Releasing(Next, Timestamp),
+    Finished,
+}
+
+/// How the command came to its end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Ended {
+    Exited(CommandEnd),
+    NotStarted(String),
+}
+
+/// What follows when the office is given up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Next {
+    Finish(Outcome),
+    Campaign,
+    StandBack,
+}
+
+/// The guardian's state.
+#[derive(Debug)]
+pub(crate) struct Tenure {
+    policy: Policy,
+    phase: Phase,
+    held: Option<Held>,
+    is_connected: bool,
+    /// When to stop waiting for the office. Never once it was held.
+    wait_until: Timestamp,
+    /// A signal that asks for the end: nothing is started any more.
+    terminated_by: Option<i32>,
+    failures: u32,
+    backoff: Duration,
+    /// How long the command ran.
+    ran_for: Duration,
+    /// The requests that the node has not answered yet, oldest first.
+    unanswered: VecDeque<Asked>,
+    actions: VecDeque<Action>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asked {
+    Campaign,
+    IsCompleted,
+    Complete,
+    Stopped,
+    Withdraw,
+}
+
+/// Inputs.
+impl Tenure {
+    pub(crate) fn new(policy: Policy, wait_until: Timestamp) -> Self {
+        let mut tenure = Tenure {
+            policy,
+            phase: Phase::Connecting(Timestamp::NEVER),
+            held: None,
+            is_connected: false,
+            wait_until,
+            terminated_by: None,
+            failures: 0,
+            backoff: FIRST_BACKOFF,
+            ran_for: Duration::ZERO,
+            unanswered: VecDeque::new(),
+            actions: VecDeque::new(),
+        };
+        tenure.act(Action::Connect);
+        tenure
+    }
+
+    pub(crate) fn handle_connected(&mut self) {
+        self.is_connected = true;
+        self.unanswered.clear();
+        if matches!(self.phase, Phase::Connecting(_)) {
+            self.campaign();
+        }
+    }
+
+    /// The connection to the node ended, or could not be established.
+    pub(crate) fn handle_disconnected(&mut self, now: Timestamp) {
+        let was_connected = std::mem::replace(&mut self.is_connected, false);
+        self.unanswered.clear();
+        if let Some(held) = &mut self.held {
+            held.is_final = true;
+        }
+        match self.phase.clone() {
+            Phase::Connecting(_) => self.phase = Phase::Connecting(now + RETRY),
+            Phase::Campaigning => {
+                if was_connected {
+                    self.report(Event::NodeGone);
+                }
+                self.phase = Phase::Connecting(now + RETRY);
+            }
+            Phase::Checking(_) => self.proceed(Next::Campaign, now),
+            Phase::Acquiring | Phase::Running { .. } => self.stop(StopReason::NodeGone, now),
+            Phase::Backoff(_) => self.lose(self.after_loss(StopReason::NodeGone), now),
+            Phase::Completing(end) => self.finish_unrecorded(end, "the node is gone", now),
+            Phase::Releasing(next, _) => self.proceed(next, now),
+            Phase::StandingBack(_)
+            | Phase::Stopping { .. }
+            | Phase::Clearing(_)
+            | Phase::Losing(_)
+            | Phase::Finished => {}
+        }
+    }
+
+    pub(crate) fn handle_reply(&mut self, reply: Reply, now: Timestamp) {
+        match reply {
+            Reply::Done => self.handle_answer(Ok(()), now),
+            Reply::Error(error) => self.handle_answer(Err(error.message), now),
+            Reply::Held(lease) => self.handle_held(&lease, now),
+            Reply::Renewed { from } => self.handle_renewed(from),
+            Reply::Stop { token, reason, .. } => self.handle_stop(token, StopReason::Office(reason), now),
+            Reply::Lost { token, reason, .. } => self.handle_lost(token, StopReason::Office(reason), now),
+            Reply::Completed { completion, current } => {
+                self.unanswered.pop_front();
+                if let Phase::Checking(_) = self.phase {
+                    match completion {
+                        Some(known) => {
+                            self.release(Next::Finish(Outcome::AlreadyCompleted { token: known.token }), now)
+                        }
+                        None if current => self.acquire(now),
+                        None => self.phase = Phase::Checking(now + RETRY),
+                    }
+                }
+            }
+            Reply::Status(_) | Reply::Office(_) | Reply::History { .. } | Reply::Terms(_) => {}
+        }
+    }
+
+    /// `run` received a signal. If it is delivered, the command has received it, too.
+    pub(crate) fn handle_signal(&mut self, signal: i32, is_delivered: bool, now: Timestamp) {
+        let ends = matches!(signal, libc::SIGTERM | libc::SIGINT | libc::SIGQUIT);
+        match self.phase.clone() {
+            // The command decides what the signal means; but if it ends, it is not started again.
+            Phase::Running { .. } => {
+                if !is_delivered {
+                    self.act(Action::Signal(signal));
+                }
+                if ends {
+                    self.terminated_by = Some(signal);
+                }
+            }
+            Phase::Stopping { .. } if !is_delivered => self.act(Action::Signal(signal)),
+            Phase::Stopping { .. } => {}
+            _ if !ends && signal != libc::SIGHUP => {}
+            Phase::Acquiring => {
+                self.terminated_by = Some(signal);
+                self.stop(StopReason::Signal(signal), now);
+            }
+            Phase::Connecting(_) | Phase::Campaigning | Phase::StandingBack(_) | Phase::Checking(_) => {
+                self.release(Next::Finish(Outcome::Signal { signal }), now);
+            }
+            Phase::Backoff(_) => self.lose(Next::Finish(Outcome::Signal { signal }), now),
+            Phase::Clearing(_) | Phase::Completing(_) => self.terminated_by = Some(signal),
+            Phase::Losing(Next::Campaign | Next::StandBack) => {
+                self.phase = Phase::Losing(Next::Finish(Outcome::Signal { signal }));
+            }
+            Phase::Releasing(Next::Campaign | Next::StandBack, until) => {
+                self.phase = Phase::Releasing(Next::Finish(Outcome::Signal { signal }), until);
+            }
+            Phase::Losing(_) | Phase::Releasing(..) | Phase::Finished => {}
+        }
+    }
+
+    pub(crate) fn handle_time(&mut self, now: Timestamp) {
+        if now >= self.kill_at() {
+            self.handle_deadline(now);
+        }
+        if self.held.is_none() && now >= self.wait_until && self.is_waiting() {
+            return self.release(Next::Finish(Outcome::NeverLed), now);
+        }
+        match self.phase.clone() {
+            Phase::Connecting(at) if at <= now => {
+                self.phase = Phase::Connecting(Timestamp::NEVER);
+                self.act(Action::Connect);
+            }
+            Phase::StandingBack(until) if until <= now => self.campaign(),
+            Phase::Checking(at) if at <= now => self.check_completed(),
+            Phase::Acquiring | Phase::Running { .. } if self.stop_at() <= now => {
+                self.stop(StopReason::LeaseEnds, now);
+            }
+            Phase::Running { health_at, is_checking, since } if health_at <= now => {
+                if is_checking {
+                    self.act(Action::Kill(Process::Health));
+                    self.stop(StopReason::Unhealthy, now);
+                } else {
+                    let health_at = now + self.policy.health_every;
+                    self.phase = Phase::Running { since, health_at, is_checking: true };
+                    self.start(Process::Health);
+                }
+            }
+            Phase::Backoff(until) if until <= now => self.start_command(now),
+            Phase::Stopping { reason, kill_at, is_killed: false } if kill_at <= now => {
+                self.phase = Phase::Stopping { reason, kill_at, is_killed: true };
+                self.report(Event::Killing);
+                self.act(Action::KillAll);
+            }
+            Phase::Releasing(next, until) if until <= now => self.proceed(next, now),
+            _ => {}
+        }
+    }
+
+    /// When to call [`Tenure::handle_time`] at the latest.
+    pub(crate) fn poll_timeout(&self) -> Timestamp {
+        let phase = match &self.phase {
+            Phase::Connecting(at) | Phase::StandingBack(at) | Phase::Checking(at) | Phase::Backoff(at) => *at,
+            Phase::Acquiring => self.stop_at(),
+            Phase::Running { health_at, .. } => self.stop_at().min(*health_at),
+            Phase::Stopping { kill_at, is_killed: false, .. } => *kill_at,
+            Phase::Releasing(_, until) => *until,
+            _ => Timestamp::NEVER,
+        };
+        let wait = if self.held.is_none() && self.is_waiting() { self.wait_until } else { Timestamp::NEVER };
+        phase.min(wait).min(self.kill_at())
+    }
+
+    pub(crate) fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    pub(crate) fn token(&self) -> u64 {
+        self.held.map_or(0, |held| held.token)
+    }
+}
+
+/// Leases.
+impl Tenure {
+    fn handle_held(&mut self, lease: &Lease, now: Timestamp) {
+        let Lease { token, deadline, lease, stop, .. } = *lease;
+        match &mut self.held {
+            Some(held) if held.token == token => self.extend(deadline),
+            // Granted again while the former grant is being given up: it is given back when that is done.
+            Some(_) => {}
+            None if self.phase == Phase::Campaigning => {
+                self.held = Some(Held { token, deadline, lease, stop, is_final: false });
+                if self.stop_at() <= now {
+                    return self.release(Next::Campaign, now);
+                }
+                match self.policy.once {
+                    Some(_) => self.check_completed(),
+                    None => self.acquire(now),
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn handle_renewed(&mut self, from: Timestamp) {
+        if let Some(held) = self.held.filter(|held| !held.is_final) {
+            self.extend(from + held.lease);
+        }
+    }
+
+    fn extend(&mut self, deadline: Timestamp) {
+        let Some(held) = self.held.as_mut().filter(|held| !held.is_final && deadline > held.deadline) else { return };
+        held.deadline = deadline;
+        if self.has_work() {
+            self.act(Action::SetDeadline(deadline));
+        }
+    }
+
+    /// The node wants the office back.
+    fn handle_stop(&mut self, token: u64, reason: StopReason, now: Timestamp) {
+        let Some(held) = self.held.as_mut().filter(|held| held.token == token) else { return };
+        held.is_final = true;
+        match self.phase.clone() {
+            Phase::Acquiring | Phase::Running { .. } => self.stop(reason, now),
+            Phase::Checking(_) => self.release(Next::Campaign, now),
+            Phase::Backoff(_) => self.lose(self.after_loss(reason), now),
+            _ => {}
+        }
+    }
+
+    /// The office is lost: nothing may go on.
+    fn handle_lost(&mut self, token: u64, reason: StopReason, now: Timestamp) {
+        if self.held.is_none_or(|held| held.token != token) {
+            if self.phase == Phase::Campaigning
+                && reason == StopReason::Office(hustings_cluster::api::ChangeReason::ModeMismatch)
+            {
+                self.finish(Outcome::Failure { message: "the office does not have the expected mode".to_string() });
+            }
+            return;
+        }
+        if let Some(held) = &mut self.held {
+            held.is_final = true;
+            held.deadline = held.deadline.min(now);
+        }
+        self.handle_stop(token, reason, now);
+        self.handle_time(now);
+    }
+
+    /// From when on nothing may be alive.
+    fn kill_at(&self) -> Timestamp {
+        match self.held {
+            Some(held) if self.has_work() => held.deadline - GUARDIAN_KILL_MARGIN,
+            _ => Timestamp::NEVER,
+        }
+    }
+
+    /// When the command must be told to stop, unless the lease is renewed.
+    fn stop_at(&self) -> Timestamp {
+        let Some(held) = self.held else { return Timestamp::NEVER };
+        let needed = self.policy.grace.unwrap_or_default().saturating_add(GUARDIAN_KILL_MARGIN);
+        held.deadline - needed.max(held.stop)
+    }
+
+    /// The time for work is over, whatever the phase is.
+    fn handle_deadline(&mut self, now: Timestamp) {
+        if matches!(self.phase, Phase::Acquiring | Phase::Running { .. }) {
+            self.stop(StopReason::LeaseEnds, now);
+        }
+        match &mut self.phase {
+            Phase::Stopping { is_killed: true, .. } | Phase::Clearing(_) => {}
+            Phase::Stopping { is_killed, .. } => {
+                *is_killed = true;
+                self.report(Event::Killing);
+                self.act(Action::KillAll);
+            }
+            Phase::Losing(_) => {
+                self.hook_failed(Process::OnLose, "killed at the end of the lease");
+                self.act(Action::KillAll);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether processes may be alive.
+    fn has_work(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Acquiring | Phase::Running { .. } | Phase::Stopping { .. } | Phase::Clearing(_) | Phase::Losing(_)
+        )
+    }
+
+    fn is_waiting(&self) -> bool {
+        matches!(self.phase, Phase::Connecting(_) | Phase::Campaigning)
+    }
+}
+
+/// Campaigning and starting.
+impl Tenure {
+    fn campaign(&mut self) {
+        self.held = None;
+        if !self.is_connected {
+            self.phase = Phase::Connecting(Timestamp::NEVER);
+            return self.act(Action::Connect);
+        }
+        self.phase = Phase::Campaigning;
+        let (office, guard) = (self.policy.office.clone(), Some(self.policy.guard.clone()));
+        self.ask(Asked::Campaign, Request::Campaign { office, mode: None, guard });
+        self.report(Event::Waiting);
+    }
+
+    /// Asks whether the key is completed.
+    fn check_completed(&mut self) {
+        let Some(key) = self.policy.once.clone() else { return };
+        self.phase = Phase::Checking(Timestamp::NEVER);
+        let office = self.policy.office.clone();
+        self.ask(Asked::IsCompleted, Request::Completed { office, key });
+    }
+
+    fn acquire(&mut self, now: Timestamp) {
+        let Some(held) = self.held else { return };
+        self.wait_until = Timestamp::NEVER;
+        self.report(Event::Acquired { token: held.token });
+        if self.policy.has_on_acquire {
+            self.phase = Phase::Acquiring;
+            self.act(Action::SetDeadline(held.deadline));
+            self.start(Process::OnAcquire);
+        } else {
+            self.start_command(now);
+        }
+    }
+
+    fn start_command(&mut self, now: Timestamp) {
+        let Some(held) = self.held else { return };
+        if held.is_final || self.stop_at() <= now {
+            return self.lose(self.after_loss(StopReason::LeaseEnds), now);
+        }
+        let health_at = if self.policy.has_health { now + self.policy.health_every } else { Timestamp::NEVER };
+        self.phase = Phase::Running { since: now, health_at, is_checking: false };
+        self.act(Action::SetDeadline(held.deadline));
+        self.start(Process::Command);
+        self.report(Event::Started { token: held.token });
+    }
+
+    /// Begins to stop the command, or the hook that precedes it.
+    fn stop(&mut self, reason: StopReason, now: Timestamp) {
+        self.report(Event::Stopping { reason });
+        self.act(Action::Signal(libc::SIGTERM));
+        // A stopped process handles the signal when it continues.
+        self.act(Action::Signal(libc::SIGCONT));
+        let is_losing = self.held.is_some_and(|held| held.is_final);
+        let kill_at = match self.policy.grace {
+            Some(grace) => now + grace,
+            // The deadline comes first.
+            None if is_losing => Timestamp::NEVER,
+            None => now + DEFAULT_GRACE,
+        };
+        self.phase = Phase::Stopping { reason, kill_at, is_killed: false };
+        // A lease that was not renewed so far may be renewed late. That changes nothing for a command that was told.
+        if let Some(held) = &mut self.held
+            && reason == StopReason::LeaseEnds
+        {
+            held.is_final = true;
+        }
+        if now >= self.kill_at() {
+            self.handle_deadline(now);
+        }
+    }
+
+    fn start(&mut self, process: Process) {
+        let token = self.token();
+        self.act(Action::Start(process, token));
+    }
+
+    fn act(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+
+    fn report(&mut self, event: Event) {
+        self.act(Action::Report(event));
+    }
+
+    fn ask(&mut self, asked: Asked, request: Request) {
+        self.unanswered.push_back(asked);
+        self.act(Action::Send(request));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,415 @@
+use hustings_cluster::api::{ChangeReason, Completion, RequestError};
+
+use super::*;
+
+const LEASE: Duration = Duration::from_millis(297);
+
+fn policy() -> Policy {
+    Policy {
+        office: "job".to_string(),
+        guard: Guard::PidNamespace,
+        grace: None,
+        restart: Restart::Never,
+        once: None,
+        has_on_acquire: false,
+        has_on_lose: false,
+        has_health: false,
+        health_every: Duration::from_secs(2),
+    }
+}
+
+fn ms(count: u64) -> Timestamp {
+    Timestamp::ZERO + Duration::from_millis(count)
+}
+
+/// A tenure with everything that it did so far.
+struct Test {
+    tenure: Tenure,
+    done: Vec<Action>,
+}
+
+impl Test {
+    /// A guardian that campaigns.
+    fn new(policy: Policy) -> Test {
+        Test::waiting_until(policy, Timestamp::NEVER)
+    }
+
+    fn waiting_until(policy: Policy, wait_until: Timestamp) -> Test {
+        let mut test = Test { tenure: Tenure::new(policy, wait_until), done: Vec::new() };
+        assert_eq!(test.take(), vec![Action::Connect]);
+        test.tenure.handle_connected();
+        assert!(test.sent().iter().any(|request| matches!(request, Request::Campaign { guard: Some(_), .. })));
+        test.reply(Reply::Done, ms(0));
+        test
+    }
+
+    /// A guardian that holds the office with token 7 at 1,000 ms, until 1,297 ms.
+    fn held(policy: Policy) -> Test {
+        let mut test = Test::new(policy);
+        test.hold(7, ms(1_000));
+        test
+    }
+
+    fn hold(&mut self, token: u64, now: Timestamp) {
+        let stop = Duration::from_millis(10);
+        let lease = Lease { office: "job".to_string(), token, deadline: now + LEASE, lease: LEASE, stop };
+        self.reply(Reply::Held(lease), now);
+    }
+
+    fn reply(&mut self, reply: Reply, now: Timestamp) {
+        self.tenure.handle_reply(reply, now);
+    }
+
+    fn take(&mut self) -> Vec<Action> {
+        let taken: Vec<Action> = std::iter::from_fn(|| self.tenure.poll_action()).collect();
+        self.done.extend(taken.iter().cloned());
+        taken
+    }
+
+    /// The requests of the last step.
+    fn sent(&mut self) -> Vec<Request> {
+        let sent = |action| match action {
+            Action::Send(request) => Some(request),
+            _ => None,
+        };
+        self.take().into_iter().filter_map(sent).collect()
+    }
+
+    fn started(&mut self) -> Vec<Process> {
+        let started = |action| match action {
+            Action::Start(process, _) => Some(process),
+            _ => None,
+        };
+        self.take().into_iter().filter_map(started).collect()
+    }
+
+    /// The result, once the node has confirmed that the office is given up.
+    fn outcome(&mut self, now: Timestamp) -> Outcome {
+        self.take();
+        for _ in 0..3 {
+            self.reply(Reply::Done, now);
+        }
+        match self.take().pop() {
+            Some(Action::Finish(outcome)) => outcome,
+            other => panic!("not finished: {other:?} after {:?}", self.done),
+        }
+    }
+}
+
+fn stop(token: u64, reason: ChangeReason) -> Reply {
+    Reply::Stop { office: "job".to_string(), token, reason }
+}
+
+#[test]
+fn the_command_starts_with_its_deadline_known_and_its_end_gives_the_office_up() {
+    let mut test = Test::held(policy());
+    let actions = test.take();
+    let deadline_at = actions.iter().position(|action| *action == Action::SetDeadline(ms(1_297)));
+    let start_at = actions.iter().position(|action| *action == Action::Start(Process::Command, 7));
+    assert!(deadline_at.expect("it is set") < start_at.expect("it is started"), "{actions:?}");
+    test.tenure.handle_exit(Process::Command, CommandEnd::Code(3), ms(1_100));
+    assert!(test.take().contains(&Action::KillAll), "what it left behind is killed");
+    assert_eq!(test.sent(), vec![], "the office is kept until the tree is gone");
+    test.tenure.handle_tree_empty(ms(1_101));
+    let actions = test.take();
+    assert!(actions.contains(&Action::SetDeadline(Timestamp::ZERO)));
+    assert!(actions.contains(&Action::Send(Request::Withdraw { office: "job".to_string() })), "{actions:?}");
+    assert_eq!(test.outcome(ms(1_102)), Outcome::Command { end: CommandEnd::Code(3) });
+}
+
+#[test]
+fn a_lease_that_is_not_renewed_ends_the_command_before_its_deadline() {
+    let mut test = Test::held(policy());
+    test.take();
+    test.reply(Reply::Renewed { from: ms(1_050) }, ms(1_060));
+    assert_eq!(test.take(), vec![Action::SetDeadline(ms(1_347))]);
+    // 30 ms before the deadline: told and killed at once, because no grace period was asked for.
+    assert_eq!(test.tenure.poll_timeout(), ms(1_317));
+    test.tenure.handle_time(ms(1_316));
+    assert_eq!(test.take(), vec![]);
+    test.tenure.handle_time(ms(1_317));
+    let actions = test.take();
+    assert!(actions.contains(&Action::Signal(libc::SIGTERM)) && actions.contains(&Action::KillAll), "{actions:?}");
+    // A late renewal does not revive it.
+    test.reply(Reply::Renewed { from: ms(1_310) }, ms(1_318));
+    assert_eq!(test.take(), vec![]);
+    test.tenure.handle_exit(Process::Command, CommandEnd::Signal(9), ms(1_318));
+    test.tenure.handle_tree_empty(ms(1_318));
+    assert_eq!(test.outcome(ms(1_319)).exit_code(), crate::messages::LOST_LEADERSHIP);
+}
+
+#[test]
+fn a_grace_period_comes_before_the_kill() {
+    let mut test = Test::held(Policy { grace: Some(Duration::from_millis(100)), ..policy() });
+    test.take();
+    assert_eq!(test.tenure.poll_timeout(), ms(1_297 - 130));
+    test.tenure.handle_time(ms(1_167));
+    let actions = test.take();
+    assert!(actions.contains(&Action::Signal(libc::SIGTERM)) && !actions.contains(&Action::KillAll), "{actions:?}");
+    assert!(actions.contains(&Action::Signal(libc::SIGCONT)), "a stopped command must be able to end");
+    assert_eq!(test.tenure.poll_timeout(), ms(1_267));
+    test.tenure.handle_time(ms(1_267));
+    assert!(test.take().contains(&Action::KillAll));
+}
+
+#[test]
+fn a_transfer_leaves_the_command_what_is_left_of_the_lease() {
+    let mut test = Test::held(policy());
+    test.take();
+    test.reply(stop(7, ChangeReason::Transferred), ms(1_010));
+    let actions = test.take();
+    assert!(actions.contains(&Action::Signal(libc::SIGTERM)) && !actions.contains(&Action::KillAll));
+    // Nothing extends it any more.
+    test.reply(Reply::Renewed { from: ms(1_200) }, ms(1_201));
+    assert_eq!(test.tenure.poll_timeout(), ms(1_267));
+    test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_100));
+    test.tenure.handle_tree_empty(ms(1_100));
+    let sent = test.sent();
+    assert_eq!(sent[0], Request::Stopped { office: "job".to_string(), token: 7 });
+    assert_eq!(sent[1], Request::Withdraw { office: "job".to_string() });
+    let reason = StopReason::Office(ChangeReason::Transferred);
+    assert_eq!(test.outcome(ms(1_101)), Outcome::LostLeadership { reason });
+}
+
+#[test]
+fn a_stop_for_another_token_is_ignored() {
+    let mut test = Test::held(policy());
+    test.take();
+    test.reply(stop(6, ChangeReason::Transferred), ms(1_010));
+    test.reply(Reply::Lost { office: "job".to_string(), token: 6, reason: ChangeReason::Expired }, ms(1_010));
+    assert_eq!(test.take(), vec![]);
+}
+
+#[test]
+fn a_lost_office_is_the_end_at_once() {
+    let mut test = Test::held(policy());
+    test.take();
+    test.reply(Reply::Lost { office: "job".to_string(), token: 7, reason: ChangeReason::Silent }, ms(1_010));
+    assert!(test.take().contains(&Action::KillAll));
+}
+
+#[test]
+fn a_guardian_that_wakes_up_late_kills_first() {
+    let mut test = Test::held(policy());
+    test.take();
+    test.tenure.handle_time(ms(9_000));
+    assert!(test.take().contains(&Action::KillAll));
+}
+
+#[test]
+fn without_its_node_the_command_stops_and_the_campaign_goes_on_if_it_should() {
+    let mut test = Test::held(Policy { restart: Restart::Always, ..policy() });
+    test.take();
+    test.tenure.handle_disconnected(ms(1_010));
+    assert!(test.take().contains(&Action::Signal(libc::SIGTERM)));
+    test.tenure.handle_exit(Process::Command, CommandEnd::Signal(15), ms(1_020));
+    test.tenure.handle_tree_empty(ms(1_020));
+    assert!(test.take().contains(&Action::Connect));
+    test.tenure.handle_disconnected(ms(1_021));
+    assert_eq!(test.tenure.poll_timeout(), ms(1_071), "it tries again");
+    test.tenure.handle_time(ms(1_071));
+    assert_eq!(test.take(), vec![Action::Connect]);
+    test.tenure.handle_connected();
+    assert!(matches!(test.sent()[..], [Request::Campaign { .. }]));
+}
+
+#[test]
+fn a_failing_command_is_started_again_until_it_has_failed_too_often() {
+    let restart = Restart::OnFailure { max_failures: Some(2) };
+    let mut test = Test::held(Policy { restart, ..policy() });
+    test.take();
+    test.tenure.handle_exit(Process::Command, CommandEnd::Code(1), ms(1_010));
+    test.tenure.handle_tree_empty(ms(1_010));
+    assert_eq!(test.sent(), vec![], "the office is kept");
+    assert_eq!(test.tenure.poll_timeout(), ms(1_510));
+    test.reply(Reply::Renewed { from: ms(1_400) }, ms(1_401));
+    test.tenure.handle_time(ms(1_510));
+    assert_eq!(test.started(), vec![Process::Command]);
+    test.tenure.handle_exit(Process::Command, CommandEnd::Code(1), ms(1_520));
+    test.tenure.handle_tree_empty(ms(1_520));
+    assert_eq!(test.sent(), vec![Request::Withdraw { office: "job".to_string() }]);
+    test.reply(Reply::Done, ms(1_521));
+    assert!(test.take().contains(&Action::Report(Event::StandingBack { for_ms: 60_000 })));
+    assert_eq!(test.tenure.poll_timeout(), ms(61_521));
+    test.tenure.handle_time(ms(61_521));
+    assert!(matches!(test.sent()[..], [Request::Campaign { .. }]));
+}
+
+#[test]
+fn a_command_that_succeeds_is_not_started_again_on_failure_but_always() {
+    for (restart, is_restarted) in [(Restart::OnFailure { max_failures: None }, false), (Restart::Always, true)] {
+        let mut test = Test::held(Policy { restart, ..policy() });
+        test.take();
+        test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_010));
+        test.tenure.handle_tree_empty(ms(1_010));
+        assert_eq!(test.sent().is_empty(), is_restarted, "{restart:?}");
+    }
+}
+
+#[test]
+fn a_command_that_was_asked_to_end_is_not_started_again() {
+    let mut test = Test::held(Policy { restart: Restart::Always, ..policy() });
+    test.take();
+    test.tenure.handle_signal(libc::SIGTERM, false, ms(1_005));
+    assert_eq!(test.take(), vec![Action::Signal(libc::SIGTERM)]);
+    test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_010));
+    test.tenure.handle_tree_empty(ms(1_010));
+    assert_eq!(test.outcome(ms(1_011)), Outcome::Command { end: CommandEnd::Code(0) });
+}
+
+#[test]
+fn a_key_of_the_terminal_is_not_sent_twice() {
+    let mut test = Test::held(Policy { restart: Restart::Always, ..policy() });
+    test.take();
+    test.tenure.handle_signal(libc::SIGINT, true, ms(1_005));
+    assert_eq!(test.take(), vec![]);
+    test.tenure.handle_exit(Process::Command, CommandEnd::Signal(2), ms(1_010));
+    test.tenure.handle_tree_empty(ms(1_010));
+    assert_eq!(test.outcome(ms(1_011)).exit_code(), 130);
+}
+
+#[test]
+fn signals_end_a_guardian_that_waits() {
+    let mut test = Test::new(policy());
+    test.take();
+    test.tenure.handle_signal(libc::SIGUSR1, false, ms(1));
+    assert_eq!(test.take(), vec![]);
+    test.tenure.handle_signal(libc::SIGTERM, false, ms(2));
+    assert_eq!(test.outcome(ms(3)).exit_code(), 143);
+}
+
+#[test]
+fn the_time_to_wait_ends_a_campaign_but_not_a_tenure() {
+    let mut test = Test::waiting_until(policy(), ms(500));
+    test.take();
+    assert_eq!(test.tenure.poll_timeout(), ms(500));
+    test.tenure.handle_time(ms(500));
+    assert_eq!(test.outcome(ms(501)), Outcome::NeverLed);
+
+    let mut test = Test::waiting_until(policy(), ms(500));
+    test.hold(7, ms(400));
+    test.take();
+    test.tenure.handle_time(ms(510));
+    assert_eq!(test.take(), vec![], "it runs");
+}
+
+#[test]
+fn what_is_completed_is_not_started() {
+    let once = Policy { once: Some("slot".to_string()), ..policy() };
+    let mut test = Test::held(once.clone());
+    let key = "slot".to_string();
+    assert_eq!(test.sent(), vec![Request::Completed { office: "job".to_string(), key: key.clone() }]);
+    let completion = Completion { holder: "b".to_string(), token: 3, unix_ms: 0 };
+    test.reply(Reply::Completed { completion: Some(completion), current: true }, ms(1_001));
+    assert_eq!(test.started(), vec![]);
+    assert_eq!(test.outcome(ms(1_002)), Outcome::AlreadyCompleted { token: 3 });
+
+    // Nobody knows for sure: it asks again.
+    let mut test = Test::held(once.clone());
+    test.take();
+    test.reply(Reply::Completed { completion: None, current: false }, ms(1_001));
+    assert_eq!(test.take(), vec![]);
+    test.tenure.handle_time(ms(1_051));
+    assert!(matches!(test.sent()[..], [Request::Completed { .. }]));
+    test.reply(Reply::Completed { completion: None, current: true }, ms(1_052));
+    assert_eq!(test.started(), vec![Process::Command]);
+    test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_100));
+    test.tenure.handle_tree_empty(ms(1_100));
+    assert_eq!(test.sent(), vec![Request::Complete { office: "job".to_string(), token: 7, key }]);
+    test.reply(Reply::Done, ms(1_101));
+    assert!(matches!(test.sent()[..], [Request::Withdraw { .. }]), "it is recorded before the office is given up");
+    assert_eq!(test.outcome(ms(1_102)).exit_code(), 0);
+}
+
+#[test]
+fn a_success_that_cannot_be_recorded_is_no_success() {
+    let mut test = Test::held(Policy { once: Some("slot".to_string()), ..policy() });
+    test.reply(Reply::Completed { completion: None, current: true }, ms(1_001));
+    test.take();
+    test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_100));
+    test.tenure.handle_tree_empty(ms(1_100));
+    let error = RequestError { code: "stale-token".to_string(), message: "another holder".to_string() };
+    test.take();
+    test.reply(Reply::Error(error), ms(1_101));
+    assert_eq!(test.outcome(ms(1_102)).exit_code(), 3);
+}
+
+#[test]
+fn hooks_surround_the_command_and_stay_within_the_lease() {
+    let hooks = Policy { has_on_acquire: true, has_on_lose: true, ..policy() };
+    let mut test = Test::held(hooks.clone());
+    assert_eq!(test.started(), vec![Process::OnAcquire]);
+    test.tenure.handle_exit(Process::OnAcquire, CommandEnd::Code(0), ms(1_010));
+    assert_eq!(test.started(), vec![Process::Command]);
+    test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_020));
+    test.tenure.handle_tree_empty(ms(1_020));
+    let actions = test.take();
+    assert!(actions.contains(&Action::Start(Process::OnLose, 7)) && actions.contains(&Action::SetDeadline(ms(1_297))));
+    test.tenure.handle_time(ms(1_267));
+    assert!(test.take().contains(&Action::KillAll), "the hook takes too long");
+    test.tenure.handle_exit(Process::OnLose, CommandEnd::Signal(9), ms(1_268));
+    test.tenure.handle_tree_empty(ms(1_268));
+    assert_eq!(test.outcome(ms(1_269)).exit_code(), 0);
+
+    // A hook that fails keeps the command from starting.
+    let mut test = Test::held(hooks);
+    test.tenure.handle_exit(Process::OnAcquire, CommandEnd::Code(9), ms(1_010));
+    test.tenure.handle_tree_empty(ms(1_010));
+    assert!(!test.started().contains(&Process::Command));
+}
+
+#[test]
+fn an_unhealthy_command_gives_the_office_up() {
+    let health = Policy { has_health: true, health_every: Duration::from_millis(50), ..policy() };
+    let mut test = Test::held(health.clone());
+    test.take();
+    test.tenure.handle_time(ms(1_050));
+    assert_eq!(test.started(), vec![Process::Health]);
+    test.tenure.handle_exit(Process::Health, CommandEnd::Code(0), ms(1_060));
+    test.tenure.handle_time(ms(1_100));
+    assert_eq!(test.started(), vec![Process::Health]);
+    test.tenure.handle_exit(Process::Health, CommandEnd::Code(1), ms(1_110));
+    assert!(test.take().contains(&Action::Signal(libc::SIGTERM)));
+    test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_120));
+    test.tenure.handle_tree_empty(ms(1_120));
+    assert_eq!(test.outcome(ms(1_121)), Outcome::LostLeadership { reason: StopReason::Unhealthy });
+
+    // A check that does not end is a failed one.
+    let mut test = Test::held(health);
+    test.take();
+    test.tenure.handle_time(ms(1_050));
+    test.tenure.handle_time(ms(1_100));
+    let actions = test.take();
+    assert!(actions.contains(&Action::Kill(Process::Health)) && actions.contains(&Action::Signal(libc::SIGTERM)));
+}
+
+#[test]
+fn a_command_that_cannot_be_started_is_a_failure() {
+    let mut test = Test::held(policy());
+    test.take();
+    test.tenure.handle_start_failed(Process::Command, "no such file".to_string(), ms(1_001));
+    test.tenure.handle_tree_empty(ms(1_001));
+    assert_eq!(test.outcome(ms(1_002)), Outcome::Failure { message: "no such file".to_string() });
+}
+
+#[test]
+fn a_rejected_campaign_is_a_failure() {
+    let mut test = Test { tenure: Tenure::new(policy(), Timestamp::NEVER), done: Vec::new() };
+    test.tenure.handle_connected();
+    test.take();
+    let error = RequestError { code: "not-an-elector".to_string(), message: "this node is a witness".to_string() };
+    test.reply(Reply::Error(error), ms(1));
+    let outcome = Outcome::Failure { message: "this node is a witness".to_string() };
+    assert_eq!(test.take(), vec![Action::Finish(outcome)]);
+}
+
+#[test]
+fn a_node_that_never_confirms_does_not_keep_the_guardian() {
+    let mut test = Test::held(policy());
+    test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_010));
+    test.tenure.handle_tree_empty(ms(1_010));
+    test.take();
+    assert_eq!(test.tenure.poll_timeout(), ms(2_010));
+    test.tenure.handle_time(ms(2_010));
+    assert!(matches!(test.take().pop(), Some(Action::Finish(Outcome::Command { .. }))));
+}
