@@ -177,7 +177,7 @@ pub enum Reply {
     },
     /// The answer to [`Request::History`], oldest change first.
     History {
-        /// At most 100 changes per office; fewer if there are more than 800 offices.
+        /// At most 100 changes per office; fewer if there are more than 700 offices.
         changes: Vec<Change>,
     },
     /// The program holds the office from now on.

@@ -21,6 +21,7 @@
 //! - An office becomes vacant only when its holder has certainly stopped or need not have stopped. So a new holder need
 //!   not wait for a forgotten one.
 
+mod completions;
 mod encoding;
 mod offices;
 
@@ -31,6 +32,8 @@ use hustings_protocol::Id;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2};
 use serde::{Deserialize, Serialize};
 
+use self::completions::CompletionEntry;
+pub(crate) use self::completions::{Completions, check_key};
 pub(crate) use self::offices::Offices;
 use super::LEADER;
 use crate::api::ChangeReason;
@@ -45,7 +48,7 @@ pub(crate) use self::encoding::{
 /// How many changes of one office are remembered.
 pub(crate) const MAX_CHANGES: usize = 100;
 /// How many changes of all offices together are remembered. If there are many offices, each gets an equal share.
-const MAX_TOTAL_CHANGES: usize = 80_000;
+const MAX_TOTAL_CHANGES: usize = 70_000;
 
 /// How many settings the table stores, and how long their keys and values may be.
 const MAX_SETTINGS: usize = 32;
@@ -128,6 +131,18 @@ pub enum Command {
         /// The outdated address.
         address: String,
     },
+    /// Records that the holder of an office has completed something, if it still holds the office with this token. A
+    /// record that exists already is kept.
+    Complete {
+        /// The office.
+        office: OfficeName,
+        /// The holder's token.
+        token: u64,
+        /// What was completed.
+        key: String,
+        /// Wall-clock time, for display.
+        unix_ms: u64,
+    },
 }
 
 /// An office: a named lease, like an etcd election or a Kubernetes Lease.
@@ -199,6 +214,8 @@ pub struct Table {
     /// Whether the cluster was recovered from one member's disk, and no exclusive office was granted since. The table
     /// may then lack grants whose leases are not over yet.
     pub(crate) recovered: bool,
+    /// What holders of offices have completed.
+    pub(crate) completions: Completions,
 }
 
 impl Table {
@@ -288,7 +305,18 @@ impl Table {
                 None => false,
             },
             Command::RemoveMember(id) => self.members.remove(&id).is_some(),
+            Command::Complete { office, token, key, unix_ms } => self.complete(&office, token, key, unix_ms),
         }
+    }
+
+    fn complete(&mut self, office: &str, token: u64, key: String, unix_ms: u64) -> bool {
+        let holder = self.offices.get(office).filter(|known| known.token == token).and_then(|known| known.holder);
+        let (Some(holder), Some(office)) = (holder, self.offices.stored_name(office).cloned()) else { return false };
+        if check_key(&key).is_err() {
+            return false;
+        }
+        self.completions.add(CompletionEntry { office, key, holder: holder.id, token, unix_ms });
+        true
     }
 
     fn put(&mut self, index: u64, key: String, expected_revision: Option<u64>, value: Option<Vec<u8>>) -> bool {
@@ -429,7 +457,7 @@ impl Office {
 }
 
 impl Command {
-    /// The office that the command is about.
+    /// The office that the command changes.
     pub fn office(&self) -> Option<&OfficeName> {
         match self {
             Command::Grant { office, .. } | Command::Vacate { office, .. } => Some(office),

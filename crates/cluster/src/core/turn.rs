@@ -158,10 +158,15 @@ impl Core {
                 }
                 ArbiterEvent::Applied { office: None, request, .. } => {
                     if let Some(request) = request {
-                        parts.coordinator.handle_completed(request, &mut context);
+                        parts.coordinator.handle_completed(request, true, &mut context);
                     }
                     let (coordinator, known) = parts.coordinator();
                     coordinator.mark_everything(&known);
+                }
+                ArbiterEvent::Recorded { request, took_effect } => {
+                    if let Some(request) = request {
+                        parts.coordinator.handle_completed(request, took_effect, &mut context);
+                    }
                 }
                 ArbiterEvent::Replaced => {
                     parts.local_leases.handle_replaced(own, parts.arbiter.table());

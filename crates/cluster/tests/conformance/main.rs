@@ -83,6 +83,7 @@ macro_rules! conformance {
                 a_lease_that_is_not_renewed_ends_at_its_deadline,
                 a_released_office_goes_to_the_next_candidate,
                 a_transfer_moves_an_office,
+                completions_are_recorded_by_the_holder_alone,
                 nothing_is_granted_while_elections_are_paused,
                 a_better_candidate_preempts,
                 every_node_sees_every_change_in_order,

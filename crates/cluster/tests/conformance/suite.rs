@@ -37,19 +37,25 @@ fn run_until_held_by_other(cluster: &mut SimCluster, office: &str, than: usize, 
     panic!("nobody else holds {office} after {limit_ms} ms: {}", cluster.debug_state());
 }
 
-/// An operator's request that must succeed.
-fn operate(cluster: &mut SimCluster, node: usize, request: Request, limit_ms: u64) {
+/// The answer to an operator's request.
+fn ask(cluster: &mut SimCluster, node: usize, request: Request, limit_ms: u64) -> Reply {
     cluster.take_operator_replies();
     let text = format!("{request:?}");
     cluster.request(node, request);
     for _ in 0..limit_ms {
         match cluster.take_operator_replies().pop() {
-            Some(Reply::Done) => return,
-            Some(other) => panic!("{text}: {other:?}"),
+            Some(reply) => return reply,
             None => cluster.run_ms(1),
         }
     }
     panic!("{text} is not answered: {}", cluster.debug_state());
+}
+
+/// An operator's request that must succeed.
+fn operate(cluster: &mut SimCluster, node: usize, request: Request, limit_ms: u64) {
+    let text = format!("{request:?}");
+    let reply = ask(cluster, node, request, limit_ms);
+    assert!(reply == Reply::Done, "{text}: {reply:?}");
 }
 
 /// Transfers an office, which must succeed.
@@ -177,6 +183,38 @@ pub(crate) fn a_transfer_moves_an_office(subject: &dyn Subject) {
     assert!(cluster.leases.highest_token("job") > before);
     cluster.run_ms(3_000);
     assert_eq!(cluster.leaders("job"), vec![Some("n1".to_string()); 3], "the operator's choice stays");
+}
+
+pub(crate) fn completions_are_recorded_by_the_holder_alone(subject: &dyn Subject) {
+    let complete = |token, key: &str| Request::Complete { office: "job".to_string(), token, key: key.to_string() };
+    // The token of the record, if there is one.
+    let recorded = |cluster: &mut SimCluster, node, key: &str| {
+        let request = Request::Completed { office: "job".to_string(), key: key.to_string() };
+        match ask(cluster, node, request, 1_500) {
+            Reply::Completed { completion, current: true } => completion.map(|completion| completion.token),
+            other => panic!("no current answer: {other:?}"),
+        }
+    };
+    for seed in 0..5 {
+        let mut cluster = subject.cluster(3, seed, calm(), 0);
+        settle(&mut cluster, 3_000);
+        let first = cluster.leases.highest_token("job");
+        assert_eq!(recorded(&mut cluster, 0, "k"), None);
+        operate(&mut cluster, 1, complete(first, "k"), 3_000);
+        transfer(&mut cluster, "job", 0, 3_000);
+        let second = cluster.leases.highest_token("job");
+        for token in [first, second + 1] {
+            let refused = ask(&mut cluster, 2, complete(token, "late"), 3_000);
+            assert!(matches!(&refused, Reply::Error(error) if error.code == "stale-token"), "seed {seed}: {refused:?}");
+        }
+        operate(&mut cluster, 2, complete(second, "k"), 3_000);
+        cluster.restart_authority();
+        cluster.run_ms(4_000);
+        for node in 0..3 {
+            assert_eq!(recorded(&mut cluster, node, "late"), None, "seed {seed}: a stale holder recorded something");
+            assert_eq!(recorded(&mut cluster, node, "k"), Some(first), "seed {seed}: the first record is kept");
+        }
+    }
 }
 
 pub(crate) fn nothing_is_granted_while_elections_are_paused(subject: &dyn Subject) {

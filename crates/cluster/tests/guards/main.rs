@@ -3,6 +3,7 @@
 mod arbiter;
 mod arbiter_none;
 mod bounds;
+mod completions;
 mod differences;
 mod disks;
 mod formats;

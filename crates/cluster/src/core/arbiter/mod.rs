@@ -42,6 +42,13 @@ pub enum ArbiterEvent {
         /// Whether it took effect: its expectation was still true.
         took_effect: bool,
     },
+    /// A [`Command::Complete`] was decided. No office has changed.
+    Recorded {
+        /// The number of the request, if this node submitted it.
+        request: Option<u64>,
+        /// Whether it took effect: its expectation was still true.
+        took_effect: bool,
+    },
     /// The table was replaced as a whole.
     Replaced,
     /// The members changed. Those that are listed were removed for good.
@@ -93,7 +100,8 @@ pub trait Arbiter {
         self.table().members.keys().copied().collect()
     }
 
-    /// Submits a change. Its outcome is an [`ArbiterEvent::Applied`] with this number. The arbiter repeats what may be
+    /// Submits a change. Its outcome is an [`ArbiterEvent::Applied`] with this number; for a [`Command::Complete`], an
+    /// [`ArbiterEvent::Recorded`]. The arbiter repeats what may be
     /// lost on the way to the authority: only if the epoch changes, there may be no outcome.
     fn submit(&mut self, request: u64, command: Command, context: &mut Context<'_>) -> Result<(), RequestError>;
 

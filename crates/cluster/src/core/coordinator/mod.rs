@@ -184,10 +184,11 @@ impl Coordinator {
         self.finish_handover(office, known, context);
     }
 
-    /// The change with this number was applied: tells whoever waits for it.
-    pub(super) fn handle_completed(&mut self, request: u64, context: &mut Context<'_>) {
+    /// The change with this number was applied: tells whoever waits for it. Only a record of a completion is refused if
+    /// it did not take effect: the holder is another one.
+    pub(super) fn handle_completed(&mut self, request: u64, took_effect: bool, context: &mut Context<'_>) {
         if let Some(requester) = self.requesters.remove(&request) {
-            respond(requester, Ok(()), context);
+            respond(requester, if took_effect { Ok(()) } else { Err(errors::stale_token()) }, context);
         }
     }
 }

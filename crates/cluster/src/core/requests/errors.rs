@@ -14,6 +14,10 @@ pub(in crate::core) fn held_by_another(office: &str) -> RequestError {
     refusal("held-by-another", format!("another program holds the office `{office}`, and is still connected"))
 }
 
+pub(in crate::core) fn stale_token() -> RequestError {
+    refusal("stale-token", "the office is not held with this token any more".to_string())
+}
+
 pub(in crate::core) fn unknown_member(name: &str) -> RequestError {
     refusal("unknown-member", format!("there is no member `{name}`"))
 }

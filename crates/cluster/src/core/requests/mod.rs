@@ -102,6 +102,10 @@ impl Requests {
             Request::Status | Request::Leader { .. } => {
                 self.begin_read(Reader::Client(client, request), known, context);
             }
+            Request::Completed { ref office, ref key } => match operations::check_completion(office, key) {
+                Ok(()) => self.begin_read(Reader::Client(client, request), known, context),
+                Err(refusal) => context.reply(client, Reply::Error(refusal)),
+            },
             request => {
                 if let Err(refusal) = self.forward(client, request, known, context) {
                     context.reply(client, Reply::Error(refusal));
@@ -120,6 +124,9 @@ impl Requests {
     ) -> Result<(), RequestError> {
         if !known.arbiter.has_authority() {
             return Err(errors::no_arbiter());
+        }
+        if let Request::Complete { office, key, .. } = &request {
+            operations::check_completion(office, key)?;
         }
         let coordinator = known.arbiter.coordinator().ok_or_else(errors::no_majority)?;
         if self.pending.len() >= MAX_PENDING {
@@ -255,6 +262,11 @@ impl Requests {
             Reader::Client(client, Request::Leader { office } | Request::Watch { office: Some(office) }) => {
                 let status = status::office_status(&office, is_confirmed, known, context);
                 context.reply(client, Reply::Office(status));
+            }
+            Reader::Client(client, Request::Completed { office, key }) => {
+                let completion = status::completion(&office, &key, known.arbiter.table());
+                let current = is_confirmed && known.has_recent_quorum(context);
+                context.reply(client, Reply::Completed { completion, current });
             }
             Reader::Client(client, _) => {
                 let names: Vec<OfficeName> = known.arbiter.table().offices.names().cloned().collect();

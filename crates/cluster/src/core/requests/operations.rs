@@ -8,7 +8,7 @@ use crate::api::{Request, RequestError};
 use crate::config::MAX_MEMBERS;
 use crate::core::context::Context;
 use crate::core::coordinator::{Coordinator, Known, respond};
-use crate::core::table::{Command, Table};
+use crate::core::table::{Command, Table, check_key};
 use crate::member::{Member, Role};
 
 /// How far a new member's id may be above the highest one so far. Ids are skipped when a member's files are written but
@@ -76,9 +76,24 @@ fn carry_out(
             }
             Command::SetMember(member)
         }
+        Request::Complete { office, token, key } => {
+            check_completion(office, key)?;
+            Command::Complete {
+                office: office.as_str().into(),
+                token: *token,
+                key: key.clone(),
+                unix_ms: context.unix_ms,
+            }
+        }
         _ => return Err(refusal("bad-request", "the arbiter does not handle this request".to_string())),
     };
     coordinator.submit_for(requester, command, known, context)
+}
+
+/// Checks the names in a request about a completion.
+pub(super) fn check_completion(office: &str, key: &str) -> Result<(), RequestError> {
+    let checked = crate::config::office_name(office).and_then(|()| check_key(key));
+    checked.map_err(|problem| refusal("bad-request", problem))
 }
 
 /// Refuses to take a voter out if the others would not have a majority that is up.

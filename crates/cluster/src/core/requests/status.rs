@@ -4,7 +4,7 @@ use hustings_protocol::Id;
 
 use super::Known;
 use super::errors::refusal;
-use crate::api::{Change, MemberStatus, OfficeStatus, OfficeTerms, RequestError, Status};
+use crate::api::{Change, Completion, MemberStatus, OfficeStatus, OfficeTerms, RequestError, Status};
 use crate::core::context::Context;
 use crate::core::table::{HistoryEntry, Holder, MAX_CHANGES, Office, OfficeName, Table};
 
@@ -61,6 +61,12 @@ pub(super) fn terms(office: &str, known: &Known<'_>, context: &Context<'_>) -> R
         lease: settings.holder_lease(terms),
         stop: terms.stop,
     })
+}
+
+/// The record that a key was completed by a holder of an office.
+pub(super) fn completion(office: &str, key: &str, table: &Table) -> Option<Completion> {
+    let entry = table.completions.get(office, key)?;
+    Some(Completion { holder: table.member_name(entry.holder), token: entry.token, unix_ms: entry.unix_ms })
 }
 
 /// The last changes of one office, or of all offices.

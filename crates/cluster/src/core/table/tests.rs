@@ -124,6 +124,11 @@ fn largest_table(offices: usize) -> Table {
             assert!(table.apply(index, grant), "there is room for {offices} offices");
         }
     }
+    for number in 0..=completions::MAX_COMPLETIONS {
+        let (office, token) = (long_name(offices - 1).into(), table.token(&long_name(offices - 1)));
+        let complete = Command::Complete { office, token, key: format!("{number:x>128}"), unix_ms: u64::MAX };
+        assert!(table.apply(index, complete), "there is room for all completions");
+    }
     table
 }
 
@@ -154,6 +159,42 @@ fn the_largest_table_fits_into_a_frame() {
         let bytes = bytes_in_a_frame(&table);
         assert!(bytes < limit / 10 * 9, "{offices} offices: {bytes} of {limit} bytes");
     }
+}
+
+fn complete(office: &str, token: u64, key: &str) -> Command {
+    Command::Complete { office: office.into(), token, key: key.to_string(), unix_ms: 9 }
+}
+
+#[test]
+fn a_completion_needs_the_current_token() {
+    let mut table = Table::default();
+    assert!(!table.apply(4, complete("a", 0, "k")), "nobody holds the office");
+    table.apply(5, grant("a", 1, 0));
+    assert!(table.apply(6, complete("a", 5, "k")));
+    table.apply(7, grant("a", 2, 5));
+    assert!(!table.apply(8, complete("a", 5, "late")), "another holder has followed");
+    assert!(table.apply(9, complete("a", 7, "k")), "it is recorded already");
+    let first = table.completions.get("a", "k").expect("it was recorded");
+    assert_eq!((first.holder, first.token, table.completions.len()), (Id(1), 5, 1), "the first record is kept");
+    table.apply(10, vacate("a", 7));
+    assert!(!table.apply(11, complete("a", 7, "later")), "the office is vacant");
+    table.apply(12, grant("b", 1, 0));
+    assert!(table.completions.get("b", "k").is_none(), "a key belongs to an office");
+    for key in ["", "a\tb", &"x".repeat(129)] {
+        assert!(!table.apply(13, complete("b", 12, key)), "{key:?}");
+    }
+    assert_eq!(Table::decode(&table.encode()), Ok(table));
+}
+
+#[test]
+fn the_oldest_completions_are_forgotten() {
+    let mut table = Table::default();
+    table.apply(5, grant("a", 1, 0));
+    for number in 0..completions::MAX_COMPLETIONS + 3 {
+        assert!(table.apply(6, complete("a", 5, &format!("k{number}"))));
+    }
+    assert_eq!(table.completions.len(), completions::MAX_COMPLETIONS);
+    assert!(table.completions.get("a", "k2").is_none() && table.completions.get("a", "k3").is_some());
 }
 
 #[test]

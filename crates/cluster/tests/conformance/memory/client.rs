@@ -158,8 +158,7 @@ impl StoreClient {
             Response::Rejected { request, leases } => {
                 self.update_leases(0, &leases);
                 if let Some(pending) = self.pending.remove(&request) {
-                    let office = pending.command.office().cloned();
-                    self.events.push_back(ArbiterEvent::Applied { office, request: Some(request), took_effect: false });
+                    self.events.push_back(outcome(&pending.command, Some(request))(false));
                 }
             }
             Response::ReadAt { number, revision } => self.reads.push((number, revision)),
@@ -190,16 +189,16 @@ impl StoreClient {
             Entry::Coordinator(holder) => self.set_coordinator(Coordinator { holder, epoch: self.revision }),
             Entry::Table { .. } if is_skipped => {}
             Entry::Table { command, client: from, request } => {
-                let office = command.office().cloned();
+                let request = (from == client(self.own)).then_some(request);
+                let outcome = outcome(&command, request);
                 let removed = match &command {
                     Command::SetMember(_) => Some(Vec::new()),
                     Command::RemoveMember(id) => Some(vec![*id]),
                     _ => None,
                 };
                 let took_effect = self.table.apply(self.revision, command);
-                let request = (from == client(self.own)).then_some(request);
                 request.iter().for_each(|request| _ = self.pending.remove(request));
-                self.events.push_back(ArbiterEvent::Applied { office, request, took_effect });
+                self.events.push_back(outcome(took_effect));
                 self.events.extend(removed.map(|removed| ArbiterEvent::MembersChanged { removed }));
             }
         }
@@ -221,6 +220,15 @@ impl StoreClient {
         }
         let confirmed = self.reads.extract_if(.., |(_, at)| *at <= revision).map(|(number, _)| number).max();
         self.events.extend(confirmed.map(ArbiterEvent::ReadConfirmed));
+    }
+}
+
+/// The event that a decided command causes, once it is known whether it took effect.
+fn outcome(command: &Command, request: Option<u64>) -> impl FnOnce(bool) -> ArbiterEvent + use<> {
+    let (office, is_completion) = (command.office().cloned(), matches!(command, Command::Complete { .. }));
+    move |took_effect| match is_completion {
+        true => ArbiterEvent::Recorded { request, took_effect },
+        false => ArbiterEvent::Applied { office, request, took_effect },
     }
 }
 

@@ -70,6 +70,7 @@ impl RaftArbiter {
     fn apply_command(&mut self, index: u64, command: Command, context: &mut Context<'_>) {
         let (office, is_member) = (command.office().cloned(), matches!(command, Command::SetMember(_)));
         let is_registration = matches!(command, Command::RegisterStore { .. });
+        let is_completion = matches!(command, Command::Complete { .. });
         // A member that was removed meanwhile does not come back.
         let is_void = matches!(&command, Command::SetMember(member) if !self.table.members.contains_key(&member.id));
         let took_effect = !is_void && self.table.apply(index, command);
@@ -77,7 +78,10 @@ impl RaftArbiter {
             self.check_disks(context);
         }
         let request = self.submitted.remove(&index);
-        self.events.push_back(ArbiterEvent::Applied { office, request, took_effect });
+        self.events.push_back(match is_completion {
+            true => ArbiterEvent::Recorded { request, took_effect },
+            false => ArbiterEvent::Applied { office, request, took_effect },
+        });
         if is_member {
             self.events.push_back(ArbiterEvent::MembersChanged { removed: Vec::new() });
         }

@@ -30,6 +30,12 @@ fn every_command() -> Vec<Command> {
         Command::SetMember(member()),
         Command::RemoveMember(Id(3)),
         Command::RetireAddress { id: Id(3), address: "10.0.0.2:7401".to_string() },
+        Command::Complete {
+            office: "billing".into(),
+            token: 301,
+            key: "2026-01-01".to_string(),
+            unix_ms: 1_700_000_000_002,
+        },
     ]
 }
 
@@ -43,6 +49,7 @@ fn name(command: &Command) -> &'static str {
         Command::SetMember(_) => "set-member",
         Command::RemoveMember(_) => "remove-member",
         Command::RetireAddress { .. } => "retire-address",
+        Command::Complete { .. } => "complete",
     }
 }
 
@@ -65,6 +72,7 @@ fn snapshots_of_version_1() {
     }
     table.apply(310, Command::set_paused(true));
     table.apply(311, Command::RegisterStore { id: Id(3), store_id: u64::MAX });
+    assert!(table.apply(312, complete("billing", 302, "2026-01-01")));
     let cases = [("empty", Table::default()), ("offices", table)];
     golden::check("snapshot-v1", &cases, Table::encode, |bytes| Table::decode(bytes).expect("a snapshot"));
 }
