@@ -255,6 +255,16 @@ impl Core {
         self.turn();
     }
 
+    /// The work of a client for an office is certainly gone, because its process is.
+    pub fn handle_work_gone(&mut self, client: ClientId, office: &str, token: u64, now: Timestamp) {
+        self.advance_clock(now);
+        let (mut parts, mut context) = self.split();
+        let (local_leases, known) = parts.local_leases();
+        // Only a lease of another client would be refused, and that one has another token.
+        let _ = local_leases.handle_client_stopped(client, &office.into(), token, &known, &mut context);
+        self.turn();
+    }
+
     /// Sets the host's health score, 0–100.
     pub fn set_health(&mut self, health: u8, now: Timestamp) {
         self.advance_clock(now);

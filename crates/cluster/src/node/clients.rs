@@ -133,6 +133,12 @@ impl Clients {
         self.report_disconnects(events);
     }
 
+    /// The connection of a client.
+    pub(super) fn stream(&self, id: ClientId) -> Option<&UnixStream> {
+        let client = self.slots.get(self.place(id)).and_then(Option::as_ref);
+        client.filter(|client| client.id == id).map(|client| &client.stream)
+    }
+
     /// Queues a reply; [`Clients::flush`] sends it.
     pub(super) fn queue_reply(&mut self, id: ClientId, reply: &Reply) {
         let place = self.place(id);

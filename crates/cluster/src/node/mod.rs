@@ -17,6 +17,7 @@
 
 mod clients;
 mod error;
+mod guards;
 mod health;
 mod logger;
 mod run;
@@ -35,6 +36,7 @@ use mio::{Poll, Token, Waker};
 pub(crate) use self::clients::read_request;
 use self::clients::{ClientEvent, Clients};
 use self::error::system;
+use self::guards::Guards;
 use self::health::HealthMonitor;
 use self::shutdown::ShutdownRequests;
 use self::timer::Timer;
@@ -64,6 +66,8 @@ const SIGHUP_TOKEN: Token = Token(3);
 const FIRST_PEER: usize = 4;
 /// Far above the peers' tokens: the number of clients depends on the configuration.
 const FIRST_CLIENT: usize = 1 << 16;
+/// Far above the clients' tokens. Those of guardians are not reused.
+const FIRST_GUARDIAN: usize = 1 << 20;
 
 /// The name of the counter of bytes sent on the wire, including headers.
 pub const WIRE_BYTES_COUNTER: &str = "wire-bytes-out";
@@ -114,6 +118,7 @@ pub struct Node {
     core: Core,
     transport: Transport,
     clients: Clients,
+    guards: Guards,
     disk: DiskWriter,
     written: Receiver<Result<u64, StoreError>>,
     health: Option<HealthMonitor>,
@@ -163,6 +168,8 @@ impl Node {
             .map_err(system("register signal handlers"))?;
         let timer = Timer::new(registry, TIMER).map_err(system("create a timer"))?;
         let clients = Clients::listen(&config.socket, registry, FIRST_CLIENT, config.limits.connections)?;
+        let guards = Guards::new(registry, FIRST_GUARDIAN, config.limits.connections);
+        let guards = guards.map_err(system("watch the processes of programs"))?;
         let incarnation = random()?;
         let now = clock.now();
         let limits = Limits::default();
@@ -217,6 +224,7 @@ impl Node {
             core,
             transport,
             clients,
+            guards,
             disk,
             written,
             health,

@@ -8,7 +8,7 @@ use mio::Events;
 
 use super::clients::ClientEvent;
 use super::error::system;
-use super::{FIRST_CLIENT, FIRST_PEER, Node, NodeError, WIRE_BYTES_COUNTER};
+use super::{FIRST_CLIENT, FIRST_GUARDIAN, FIRST_PEER, Node, NodeError, WIRE_BYTES_COUNTER};
 use crate::api::Reply;
 use crate::core::{Exit, Output};
 use crate::faults::Rule;
@@ -37,7 +37,8 @@ impl Node {
 
     /// Waits until there is something to do.
     fn wait(&mut self, events: &mut Events) -> Result<(), NodeError> {
-        let due = self.core.poll_timeout().min(self.transport.next_tick()).min(self.clients.due());
+        let programs = self.clients.due().min(self.guards.due());
+        let due = self.core.poll_timeout().min(self.transport.next_tick()).min(programs);
         let is_due = due <= self.clock.now();
         if !is_due {
             self.timer.set(&self.clock, due).map_err(system("set the timer"))?;
@@ -58,6 +59,7 @@ impl Node {
         let now = self.clock.now();
         for event in events {
             match event.token().0 {
+                FIRST_GUARDIAN.. => self.guards.ready(event.token().0),
                 FIRST_CLIENT.. => self.clients.ready(event),
                 FIRST_PEER.. => self.transport.ready(event, now, &mut self.transport_events),
                 _ => {}
@@ -71,11 +73,13 @@ impl Node {
         self.handle_health()?;
         self.handle_shutdown_requests()?;
         self.handle_clients()?;
+        self.handle_ended_guardians()?;
         let now = self.clock.now();
         if self.core.poll_timeout() <= now {
             self.core.handle_timeout(now);
             self.process_outputs()?;
         }
+        self.kill_overdue_guardians();
         self.send()?;
         self.log_changes();
         Ok(())
@@ -194,12 +198,50 @@ impl Node {
         for event in std::mem::take(&mut self.events) {
             let now = self.clock.now();
             match event {
-                ClientEvent::Request(client, request) => self.core.handle_request(client, request, now),
-                ClientEvent::Disconnected(client) => self.core.handle_client_gone(client, now),
+                ClientEvent::Request(client, request) => {
+                    match self.guards.handle_request(client, &request, self.clients.stream(client)) {
+                        Ok(()) => self.core.handle_request(client, request, now),
+                        Err(refusal) => self.clients.queue_reply(client, &Reply::Error(refusal)),
+                    }
+                }
+                ClientEvent::Disconnected(client) => {
+                    self.guards.handle_client_gone(client);
+                    self.core.handle_client_gone(client, now);
+                }
             }
             self.process_outputs()?;
         }
         Ok(())
+    }
+
+    /// Reports the work of guardians whose end proves that it is gone, so that their offices move at once.
+    fn handle_ended_guardians(&mut self) -> Result<(), NodeError> {
+        for ended in self.guards.take_ended() {
+            self.core.handle_client_gone(ended.client, self.clock.now());
+            for (office, token) in ended.leases {
+                self.logger
+                    .log(format_args!("the guardian of the office {office} (token {token}) ended, with all its work"));
+                self.core.handle_work_gone(ended.client, &office, token, self.clock.now());
+            }
+            self.process_outputs()?;
+        }
+        Ok(())
+    }
+
+    fn kill_overdue_guardians(&mut self) {
+        let now = self.clock.now();
+        if self.guards.due() > now {
+            return;
+        }
+        for killed in self.guards.kill_overdue(now) {
+            let what = if killed.result.is_ok() { "killed" } else { "could not kill" };
+            let why = killed.result.err().map_or_else(String::new, |error| format!(": {error}"));
+            for (office, token) in killed.leases {
+                self.logger.log(format_args!(
+                    "{what} the guardian of the office {office} (token {token}) at its deadline{why}"
+                ));
+            }
+        }
     }
 
     /// Carries out the core's outputs.
@@ -223,6 +265,7 @@ impl Node {
                             status.counters.extend(self.transport.counters().list());
                             status.counters.push((WIRE_BYTES_COUNTER.to_string(), self.transport.wire().bytes()));
                         }
+                        self.guards.handle_reply(client, &reply);
                         self.clients.queue_reply(client, &reply);
                     }
                     Output::Members { members, max_id } => {

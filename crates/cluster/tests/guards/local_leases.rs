@@ -1,7 +1,7 @@
 //! The leases that a node holds for clients, and when they end.
 
 use hustings_cluster::api::{Reply, Request};
-use hustings_cluster::core::Exit;
+use hustings_cluster::core::{ClientId, Exit};
 use hustings_cluster::member::Role;
 use hustings_cluster::wire::Message;
 use hustings_protocol::Id;
@@ -74,12 +74,44 @@ fn stopped_work_never_resumes_with_the_same_token() {
 fn a_client_cannot_stop_the_work_of_another() {
     let (mut cluster, token) = cluster_holding_job();
     cluster.campaign(1, 2, "job", None);
+    cluster.take_replies(1, 2);
     cluster.request(1, 2, stopped(token));
     cluster.advance_ms(500);
+    assert_eq!(cluster.take_refusal_code(1, 2), Some("held-by-another".to_string()));
     assert_eq!(cluster.token(1, "job"), Some(token));
     let replies = cluster.take_replies(1, 1);
     assert!(replies.iter().any(|reply| matches!(reply, Reply::Renewed { .. })), "the holder continues: {replies:?}");
     cluster.request(1, 1, stopped(token));
     cluster.advance_ms(500);
     assert_ne!(cluster.token(1, "job"), Some(token), "the holder itself can stop");
+}
+
+#[test]
+fn a_client_can_stop_the_work_of_one_that_is_gone() {
+    let (mut cluster, token) = cluster_holding_job();
+    cluster.campaign(1, 2, "job", None);
+    cluster.drive(1, |core, now| core.handle_client_gone(ClientId(1), now));
+    cluster.advance_ms(50);
+    assert_eq!(cluster.token(1, "job"), Some(token), "it may act until its deadline");
+    cluster.take_replies(1, 2);
+    cluster.request(1, 2, stopped(token));
+    cluster.advance_ms(10);
+    let replies = cluster.take_replies(1, 2);
+    assert_eq!(replies.first(), Some(&Reply::Done));
+    let next = cluster.token(1, "job").expect("the office is granted again");
+    assert!(next > token && may_act(&replies, next), "{replies:?}");
+    cluster.request(1, 3, stopped(token));
+    assert_eq!(cluster.take_replies(1, 3), [Reply::Done], "that lease is over");
+    assert_eq!(cluster.token(1, "job"), Some(next));
+}
+
+/// The same, but the node itself knows that the work is gone.
+#[test]
+fn an_office_moves_at_once_when_the_work_is_gone() {
+    let (mut cluster, token) = cluster_holding_job();
+    cluster.campaign(1, 2, "job", None);
+    cluster.drive(1, |core, now| core.handle_client_gone(ClientId(1), now));
+    cluster.drive(1, |core, now| core.handle_work_gone(ClientId(1), "job", token, now));
+    cluster.advance_ms(10);
+    assert!(cluster.token(1, "job").is_some_and(|next| next > token));
 }

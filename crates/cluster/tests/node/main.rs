@@ -1,5 +1,7 @@
 //! Whole nodes with real sockets and disks.
 
+mod guardian;
+mod guards;
 mod test_cluster;
 
 use std::fs;

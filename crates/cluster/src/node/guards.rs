@@ -1,0 +1,294 @@
+//! Guarded clients: the node kills those that miss their deadline, and learns when their processes end.
+//!
+//! A client that campaigns with a [`Guard`] is a *guardian*. The node follows its leases by the replies that go to it
+//! and by what it says, and kills it and its work [`NODE_KILL_MARGIN`] before a deadline that was neither extended nor
+//! met. The core knows nothing of this, except that a lease's work has stopped.
+//!
+//! The end of a guardian's process proves something only for [`Guard::PidNamespace`]. When the init of a PID namespace
+//! exits, the kernel kills every other process in the namespace and lets the init wait until they are all gone; only
+//! then it announces the init's end, by which the pidfd becomes readable. (The init's files are closed before. So the
+//! end of its connection comes first, and proves nothing.) In a cgroup or a plain tree, descendants outlive the
+//! guardian.
+
+mod cgroup;
+mod leases;
+mod peer;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::{io, thread};
+
+use mio::net::UnixStream;
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use rustix::process::{Pid, Signal, pidfd_send_signal};
+
+use self::leases::GuardedLeases;
+use self::peer::Peer;
+use crate::api::{Guard, Reply, Request, RequestError};
+use crate::clock::Timestamp;
+use crate::core::ClientId;
+
+/// An office, and the token of a lease.
+pub(super) type LeaseKey = (String, u64);
+
+/// All guardians.
+pub(super) struct Guards {
+    registry: Registry,
+    first_token: usize,
+    /// By number. Numbers are not reused, so that a late event cannot be taken for another guardian's.
+    guardians: BTreeMap<usize, Guardian>,
+    by_client: BTreeMap<ClientId, usize>,
+    next_number: usize,
+    max_guardians: usize,
+    ended: Vec<usize>,
+}
+
+struct Guardian {
+    client: ClientId,
+    guard: Guard,
+    containment: Containment,
+    /// Readable when the process has ended.
+    pidfd: Arc<OwnedFd>,
+    pid: Pid,
+    is_connected: bool,
+    has_ended: bool,
+    is_killed: bool,
+    leases: GuardedLeases,
+}
+
+enum Containment {
+    PidNamespace,
+    Cgroup(Arc<OwnedFd>),
+    ProcessTree,
+}
+
+/// A guardian whose work is certainly gone.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) struct EndedGuardian {
+    pub(super) client: ClientId,
+    pub(super) leases: Vec<LeaseKey>,
+}
+
+/// A guardian that was killed, with the leases that it did not give up in time.
+#[derive(Debug)]
+pub(super) struct KilledGuardian {
+    pub(super) leases: Vec<LeaseKey>,
+    pub(super) result: io::Result<()>,
+}
+
+impl Guards {
+    /// Uses all tokens from `first_token` on.
+    pub(super) fn new(registry: &Registry, first_token: usize, max_guardians: usize) -> io::Result<Self> {
+        Ok(Guards {
+            registry: registry.try_clone()?,
+            first_token,
+            guardians: BTreeMap::new(),
+            by_client: BTreeMap::new(),
+            next_number: 0,
+            max_guardians,
+            ended: Vec::new(),
+        })
+    }
+
+    /// Handles an event: the process of a guardian has ended.
+    pub(super) fn ready(&mut self, token: usize) {
+        self.ended.extend(token.checked_sub(self.first_token));
+    }
+
+    /// Notes what a request says about leases. Fails if it names a guard that is not what it claims to be.
+    pub(super) fn handle_request(
+        &mut self,
+        client: ClientId,
+        request: &Request,
+        stream: Option<&UnixStream>,
+    ) -> Result<(), RequestError> {
+        match request {
+            Request::Campaign { guard: Some(guard), .. } => return self.add(client, guard, stream),
+            Request::Withdraw { office } => {
+                if let Some(guardian) = self.guardian_of(client) {
+                    guardian.leases.handle_withdrawn(office);
+                }
+            }
+            Request::Stopped { office, token } => {
+                // As in the core, a client cannot say it for another one that is still connected.
+                let may_say = |guardian: &&mut Guardian| guardian.client == client || !guardian.is_connected;
+                let key = (office.clone(), *token);
+                self.guardians.values_mut().filter(may_say).for_each(|guardian| guardian.leases.handle_stopped(&key));
+                self.remove_obsolete();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Notes what a reply to a client says about its leases.
+    pub(super) fn handle_reply(&mut self, client: ClientId, reply: &Reply) {
+        if let Some(guardian) = self.guardian_of(client) {
+            guardian.leases.handle_reply(reply);
+        }
+    }
+
+    /// A client's connection has ended. Its leases stay guarded.
+    pub(super) fn handle_client_gone(&mut self, client: ClientId) {
+        if let Some(number) = self.by_client.remove(&client) {
+            if let Some(guardian) = self.guardians.get_mut(&number) {
+                guardian.is_connected = false;
+            }
+            self.remove_obsolete();
+        }
+    }
+
+    /// When to call [`Guards::kill_overdue`].
+    pub(super) fn due(&self) -> Timestamp {
+        self.guardians.values().map(Guardian::kill_at).min().unwrap_or(Timestamp::NEVER)
+    }
+
+    /// Kills the guardians whose time is over, and their work.
+    pub(super) fn kill_overdue(&mut self, now: Timestamp) -> Vec<KilledGuardian> {
+        let overdue = self.guardians.values_mut().filter(|guardian| guardian.kill_at() <= now);
+        let killed = overdue.map(|guardian| {
+            guardian.is_killed = true;
+            KilledGuardian { leases: guardian.leases.overdue(now), result: guardian.kill() }
+        });
+        let killed = killed.collect();
+        self.remove_obsolete();
+        killed
+    }
+
+    /// Takes the guardians whose processes have ended, and whose work is therefore gone.
+    pub(super) fn take_ended(&mut self) -> Vec<EndedGuardian> {
+        let mut gone = Vec::new();
+        for number in std::mem::take(&mut self.ended) {
+            let Some(guardian) = self.guardians.get_mut(&number) else { continue };
+            guardian.has_ended = true;
+            if matches!(guardian.containment, Containment::PidNamespace) {
+                gone.push(EndedGuardian { client: guardian.client, leases: guardian.leases.take_all() });
+            }
+        }
+        self.remove_obsolete();
+        gone
+    }
+
+    fn guardian_of(&mut self, client: ClientId) -> Option<&mut Guardian> {
+        self.guardians.get_mut(self.by_client.get(&client)?)
+    }
+
+    fn add(&mut self, client: ClientId, guard: &Guard, stream: Option<&UnixStream>) -> Result<(), RequestError> {
+        if let Some(known) = self.guardian_of(client) {
+            return match known.guard == *guard {
+                true => Ok(()),
+                false => Err(refusal("bad-request", "a connection has one guard, which cannot be changed")),
+            };
+        }
+        if self.guardians.len() >= self.max_guardians {
+            let message = format!("{} processes are guarded already, which is the maximum", self.max_guardians);
+            return Err(refusal("too-many", message));
+        }
+        let peer = Peer::of(stream).map_err(|problem| refusal("bad-request", problem))?;
+        let containment = match guard {
+            Guard::PidNamespace if !peer.is_namespace_init => {
+                let message = format!("process {} is not the init of a PID namespace of its own", peer.pid);
+                return Err(refusal("bad-request", message));
+            }
+            Guard::PidNamespace => Containment::PidNamespace,
+            Guard::Cgroup { path } => {
+                let folder = cgroup::open(path, peer.uid).map_err(|problem| refusal("bad-request", problem))?;
+                Containment::Cgroup(Arc::new(folder))
+            }
+            Guard::ProcessTree => Containment::ProcessTree,
+        };
+        let number = self.next_number;
+        let source = peer.pidfd.as_raw_fd();
+        let registered =
+            self.registry.register(&mut SourceFd(&source), Token(self.first_token + number), Interest::READABLE);
+        registered.map_err(|error| refusal("failed", format!("the node cannot watch the process: {error}")))?;
+        self.next_number += 1;
+        self.by_client.insert(client, number);
+        let guardian = Guardian {
+            client,
+            guard: guard.clone(),
+            containment,
+            pidfd: Arc::new(peer.pidfd),
+            pid: peer.pid,
+            is_connected: true,
+            has_ended: false,
+            is_killed: false,
+            leases: GuardedLeases::default(),
+        };
+        self.guardians.insert(number, guardian);
+        Ok(())
+    }
+
+    /// Forgets the guardians that there is nothing to do for any more.
+    fn remove_obsolete(&mut self) {
+        for (_, guardian) in self.guardians.extract_if(.., |_, guardian| guardian.is_obsolete()) {
+            // It is closed only when the last thread that kills is done with it, so it must be taken out here. That
+            // fails only if it is not there.
+            let _ = self.registry.deregister(&mut SourceFd(&guardian.pidfd.as_raw_fd()));
+            self.by_client.remove(&guardian.client);
+        }
+    }
+}
+
+impl Guardian {
+    fn kill_at(&self) -> Timestamp {
+        if self.is_killed { Timestamp::NEVER } else { self.leases.kill_at() }
+    }
+
+    /// Whether nothing is left to kill or to learn.
+    fn is_obsolete(&self) -> bool {
+        if self.has_ended {
+            // What is left of the work may still be in the cgroup.
+            return match self.containment {
+                Containment::Cgroup(_) => self.is_killed || self.leases.is_empty(),
+                Containment::PidNamespace | Containment::ProcessTree => true,
+            };
+        }
+        !self.is_connected && self.leases.is_empty()
+    }
+
+    /// Kills the process and its work. Files and `/proc` may be slow, so that is done on a thread of its own.
+    fn kill(&self) -> io::Result<()> {
+        let (pidfd, pid) = (self.pidfd.clone(), self.pid);
+        match &self.containment {
+            Containment::PidNamespace => kill_process(&pidfd),
+            Containment::Cgroup(folder) => {
+                let folder = folder.clone();
+                run_on_thread(move || {
+                    let result = cgroup::kill(&folder);
+                    result.and(kill_process(&pidfd))
+                })
+            }
+            Containment::ProcessTree => run_on_thread(move || tree::kill(pid, &pidfd)),
+        }
+    }
+}
+
+/// Kills a process. If it has ended already, that is fine.
+fn kill_process(pidfd: &OwnedFd) -> io::Result<()> {
+    match pidfd_send_signal(pidfd, Signal::KILL) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Runs a short piece of work on a thread; on this one if the system refuses another. Its result is not waited for.
+fn run_on_thread(work: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> io::Result<()> {
+    let work = Arc::new(work);
+    let on_thread = work.clone();
+    match thread::Builder::new().name("guard".to_string()).spawn(move || drop(on_thread())) {
+        Ok(_) => Ok(()),
+        Err(_) => work(),
+    }
+}
+
+fn refusal(code: &str, message: impl Into<String>) -> RequestError {
+    RequestError { code: code.to_string(), message: message.into() }
+}
+
+#[cfg(test)]
+#[path = "guards/tests.rs"]
+mod tests;
