@@ -18,6 +18,7 @@
 
 mod client;
 mod guard;
+mod nanoseconds;
 mod protocol;
 
 pub use client::{Client, ClientError};

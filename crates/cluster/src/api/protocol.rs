@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Guard;
+use super::{Guard, nanoseconds};
 use crate::clock::Timestamp;
 use crate::config::Mode;
 use crate::member::Role;
@@ -266,21 +266,6 @@ pub struct Completion {
     pub token: u64,
     /// When it was recorded, in milliseconds since 1970 by the arbiter's wall clock. For display only.
     pub unix_ms: u64,
-}
-
-/// A duration as a number of nanoseconds.
-mod nanoseconds {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        u64::deserialize(deserializer).map(Duration::from_nanos)
-    }
 }
 
 /// The holder of an office, as far as the node knows.

@@ -27,6 +27,7 @@ use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use self::leases::GuardedLeases;
 use self::peer::Peer;
+use super::{Node, NodeError};
 use crate::api::{Guard, Reply, Request, RequestError};
 use crate::clock::Timestamp;
 use crate::core::ClientId;
@@ -263,6 +264,39 @@ impl Guardian {
                 })
             }
             Containment::ProcessTree => run_on_thread(move || tree::kill(pid, &pidfd)),
+        }
+    }
+}
+
+impl Node {
+    /// Reports the work of guardians whose end proves that it is gone, so that their offices move at once.
+    pub(super) fn handle_ended_guardians(&mut self) -> Result<(), NodeError> {
+        for ended in self.guards.take_ended() {
+            self.core.handle_client_gone(ended.client, self.clock.now());
+            for (office, token) in ended.leases {
+                self.logger
+                    .log(format_args!("the guardian of the office {office} (token {token}) ended, with all its work"));
+                self.core.handle_work_gone(ended.client, &office, token, self.clock.now());
+            }
+            self.process_outputs()?;
+        }
+        Ok(())
+    }
+
+    /// Kills the guardians that have missed their deadlines.
+    pub(super) fn kill_overdue_guardians(&mut self) {
+        let now = self.clock.now();
+        if self.guards.due() > now {
+            return;
+        }
+        for killed in self.guards.kill_overdue(now) {
+            let what = if killed.result.is_ok() { "killed" } else { "could not kill" };
+            let why = killed.result.err().map_or_else(String::new, |error| format!(": {error}"));
+            for (office, token) in killed.leases {
+                self.logger.log(format_args!(
+                    "{what} the guardian of the office {office} (token {token}) at its deadline{why}"
+                ));
+            }
         }
     }
 }

@@ -214,38 +214,8 @@ impl Node {
         Ok(())
     }
 
-    /// Reports the work of guardians whose end proves that it is gone, so that their offices move at once.
-    fn handle_ended_guardians(&mut self) -> Result<(), NodeError> {
-        for ended in self.guards.take_ended() {
-            self.core.handle_client_gone(ended.client, self.clock.now());
-            for (office, token) in ended.leases {
-                self.logger
-                    .log(format_args!("the guardian of the office {office} (token {token}) ended, with all its work"));
-                self.core.handle_work_gone(ended.client, &office, token, self.clock.now());
-            }
-            self.process_outputs()?;
-        }
-        Ok(())
-    }
-
-    fn kill_overdue_guardians(&mut self) {
-        let now = self.clock.now();
-        if self.guards.due() > now {
-            return;
-        }
-        for killed in self.guards.kill_overdue(now) {
-            let what = if killed.result.is_ok() { "killed" } else { "could not kill" };
-            let why = killed.result.err().map_or_else(String::new, |error| format!(": {error}"));
-            for (office, token) in killed.leases {
-                self.logger.log(format_args!(
-                    "{what} the guardian of the office {office} (token {token}) at its deadline{why}"
-                ));
-            }
-        }
-    }
-
     /// Carries out the core's outputs.
-    fn process_outputs(&mut self) -> Result<(), NodeError> {
+    pub(super) fn process_outputs(&mut self) -> Result<(), NodeError> {
         loop {
             let outputs = self.core.take_outputs();
             if outputs.is_empty() {

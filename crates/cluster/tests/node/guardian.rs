@@ -40,7 +40,7 @@ pub(crate) fn run_if_guardian() -> bool {
     assert!(daemon.expect("there is a shell").success());
     let mut client = Client::connect(socket, TIMEOUT).expect("the node runs");
     client.send(&Request::Campaign { office: OFFICE.to_string(), mode: None, guard }).expect("the node runs");
-    // After the node's end, it must not go on for ever.
+    // It ends with the node.
     while let Ok(reply) = client.recv(None) {
         println!("{}", serde_json::to_string(&reply).expect("a reply is plain data"));
     }
