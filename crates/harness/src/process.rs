@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::process::{Child, ChildStdout, Command, ExitStatus};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,11 @@ impl Process {
     /// The pipe from the standard output, if the command asked for one and nobody took it before.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
+    }
+
+    /// The same for the standard error.
+    pub fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
     }
 }
 

@@ -9,3 +9,4 @@ mod cluster;
 mod elector;
 mod init;
 mod readme;
+mod run;

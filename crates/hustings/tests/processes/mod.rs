@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use hustings_harness::process::{Process, hustings_command};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 use super::common::Ran;
 use super::loopback::free_ports;
@@ -21,10 +22,12 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct Cluster {
     folder: tempfile::TempDir,
     running: BTreeMap<String, Process>,
+    /// The user that nodes run as, if it is not the user of the tests.
+    user: Option<u32>,
 }
 
 /// The binary, without the `HUSTINGS_*` variables of the environment.
-fn hustings() -> Command {
+pub(crate) fn hustings() -> Command {
     hustings_command(env!("CARGO_BIN_EXE_hustings"))
 }
 
@@ -53,7 +56,22 @@ impl Cluster {
         }
         let ran = finished(&mut init);
         assert_eq!(ran.code, 0, "{}", ran.err);
-        Cluster { folder, running: BTreeMap::new() }
+        Cluster { folder, running: BTreeMap::new(), user: None }
+    }
+
+    /// The folder of everything.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().to_path_buf()
+    }
+
+    /// From now on, nodes are started as this user.
+    pub(crate) fn run_nodes_as(&mut self, user: u32) {
+        self.user = Some(user);
+    }
+
+    /// The process of a member.
+    pub(crate) fn pid(&self, name: &str) -> Pid {
+        self.running[name].pid()
     }
 
     /// The folder of the authority.
@@ -81,6 +99,9 @@ impl Cluster {
             let log = fs::File::create(self.folder.path().join(format!("{name}.log"))).expect("the folder is ours");
             let mut node = hustings();
             node.arg("node").arg("--config").arg(self.config(name)).stdout(Stdio::null()).stderr(log);
+            if let Some(user) = self.user {
+                node.uid(user).gid(user);
+            }
             let process = Process::spawn(&mut node).expect("the binary can be started");
             assert!(self.running.insert((*name).to_string(), process).is_none(), "{name} runs already");
         }

@@ -1,0 +1,167 @@
+//! Whoever of the three is killed: no process of the command survives, whatever holds them together, whoever runs them.
+
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+
+use super::{Cluster, Pid, Running, Signal, children, kill_process, run_command, start_with, wait_for_processes};
+
+/// The user and group `nobody`.
+const NOBODY: u32 = 65_534;
+
+/// Who is killed.
+#[derive(Clone, Copy, Debug)]
+enum Victim {
+    Run,
+    Guardian,
+    Node,
+}
+
+/// A lease that no test waits for: only the node's own death may use it up.
+const LONG_LEASE: &str = "lease = \"20s\"";
+
+fn cluster_of_one(user: Option<u32>, lease: Option<&str>) -> Cluster {
+    let mut cluster = Cluster::new(&["a"], &[]);
+    if let Some(lease) = lease {
+        cluster.edit(&["a"], "lease = \"300ms\"", lease);
+    }
+    if let Some(user) = user {
+        cluster.give_to(user);
+    }
+    cluster.start(&["a"]);
+    cluster
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A command with a child, and a daemon that has left its parent, its session and its process group.
+fn start_tree(cluster: &Cluster, containment: &str, user: Option<u32>, marker: &str) -> Running {
+    let script = format!("(setsid sleep {marker} & ) ; sleep {marker} & exec sleep {marker}");
+    let mut run = run_command(cluster, "a", &["--containment", containment], &["sh", "-c", &script]);
+    if let Some(user) = user {
+        run.uid(user).gid(user);
+    }
+    let mut running = start_with(run);
+    running.wait_for("started the command");
+    wait_for_processes(&format!("sleep {marker}"), 3);
+    running
+}
+
+fn kill_and_check(containment: &str, user: Option<u32>, victim: Victim, marker: &str) {
+    // When the node is killed, the lease is what remains; otherwise nothing may wait for it.
+    let lease = match victim {
+        Victim::Node => None,
+        Victim::Run | Victim::Guardian => Some(LONG_LEASE),
+    };
+    let mut cluster = cluster_of_one(user, lease);
+    let running = start_tree(&cluster, containment, user, marker);
+    match victim {
+        Victim::Run => running.signal(Signal::KILL),
+        Victim::Guardian => kill(children(running.pid())[0]),
+        Victim::Node => cluster.kill("a"),
+    }
+    wait_for_processes(&format!("sleep {marker}"), 0);
+    if !matches!(victim, Victim::Run) {
+        let ended = running.end();
+        assert_eq!(ended.code, 75, "{victim:?}: {:#?}", ended.log);
+    }
+}
+
+fn kill(pid: Pid) {
+    kill_process(pid, Signal::KILL).expect("it is alive");
+}
+
+/// The number of seconds that the command sleeps tells its processes from all others.
+fn marker(containment: &str, user: Option<u32>, victim: Victim) -> String {
+    let kind = if containment == "pid-namespace" {
+        1
+    } else if containment == "cgroup" {
+        2
+    } else {
+        3
+    };
+    format!("{}{kind}{}{}", 9, u8::from(user.is_some()), victim as u8) + "111"
+}
+
+fn check_all(containment: &str, user: Option<u32>) {
+    for victim in [Victim::Run, Victim::Guardian, Victim::Node] {
+        kill_and_check(containment, user, victim, &marker(containment, user, victim));
+    }
+}
+
+#[test]
+fn nothing_survives_in_a_pid_namespace() {
+    check_all("pid-namespace", None);
+}
+
+#[test]
+fn nothing_survives_in_a_cgroup() {
+    if !is_root() {
+        return eprintln!("SKIPPED: a cgroup needs root, or a delegated hierarchy");
+    }
+    check_all("cgroup", None);
+}
+
+#[test]
+fn nothing_survives_in_a_process_tree() {
+    check_all("process-tree", None);
+}
+
+#[test]
+fn nothing_survives_of_an_ordinary_user() {
+    if !is_root() {
+        return eprintln!("SKIPPED: the other tests have shown it, because they are not run by root");
+    }
+    check_all("pid-namespace", Some(NOBODY));
+    check_all("process-tree", Some(NOBODY));
+}
+
+#[test]
+fn what_is_required_and_impossible_is_refused() {
+    if !is_root() {
+        return eprintln!("SKIPPED: needs root to become somebody who may not create cgroups");
+    }
+    let cluster = cluster_of_one(Some(NOBODY), None);
+    let mut run = run_command(&cluster, "a", &["--containment", "cgroup"], &["true"]);
+    run.uid(NOBODY).gid(NOBODY);
+    let ended = start_with(run).end();
+    assert_eq!(ended.code, 3, "{:#?}", ended.log);
+    assert!(ended.log.iter().any(|line| line.contains("cannot be contained as required: cgroup")), "{:#?}", ended.log);
+}
+
+#[test]
+fn a_frozen_run_costs_nothing_and_a_frozen_guardian_the_command() {
+    let cluster = cluster_of_one(None, None);
+    let running = start_tree(&cluster, "pid-namespace", None, "94444");
+    running.signal(Signal::STOP);
+    // Several leases pass.
+    let token = || cluster.run("a", &["leader", "job", "--format", "json"]).out;
+    let before = token();
+    for _ in 0..20 {
+        assert_eq!(token(), before);
+    }
+    wait_for_processes("sleep 94444", 3);
+    running.signal(Signal::CONT);
+    let guardian = children(running.pid())[0];
+    kill_process(guardian, Signal::STOP).expect("it is alive");
+    wait_for_processes("sleep 94444", 0);
+    assert_eq!(running.end().code, 75);
+}
+
+impl Cluster {
+    /// Gives all files to another user, who then runs the nodes.
+    fn give_to(&mut self, user: u32) {
+        let mut folders = vec![self.root()];
+        while let Some(folder) = folders.pop() {
+            chown(&folder, Some(user), Some(user)).expect("root may");
+            for entry in std::fs::read_dir(&folder).expect("it is a folder").flatten() {
+                match entry.file_type().expect("it is there").is_dir() {
+                    true => folders.push(entry.path()),
+                    false => chown(entry.path(), Some(user), Some(user)).expect("root may"),
+                }
+            }
+        }
+        self.run_nodes_as(user);
+    }
+}
