@@ -29,7 +29,8 @@
 //! - [`node`]: runs a node. [`recover`]: continues a cluster that has lost its majority, from one data folder.
 //! - [`api`]: the requests that programs send to the node on their host, and a blocking client. Programs that want
 //!   leadership use `hustings::Elector`, which is built on it.
-//! - [`member`]: members, roles and ranks. [`clock`]: the clock that leases are measured with.
+//! - [`member`]: members, roles and ranks. [`clock`]: the clock that leases are measured with. [`process_tree`]: the
+//!   processes that a command has started, and their end.
 
 pub mod api;
 pub mod clock;
@@ -45,6 +46,7 @@ mod golden;
 mod identity;
 pub mod member;
 pub mod node;
+pub mod process_tree;
 pub mod recover;
 #[doc(hidden)]
 pub mod store;

@@ -111,8 +111,8 @@ enum Phase {
     },
     /// The command has ended, or could not be started; the rest of its tree is being killed.
     Clearing(Ended),
-    /// The success is being recorded.
-    Completing(CommandEnd),
+    /// The success is being recorded; tried again at this time.
+    Completing(CommandEnd, Timestamp),
     /// The hook that follows the command runs.
     Losing(Next),
     /// The office is given up; the node has not confirmed it, and need not after this time.
@@ -210,7 +210,7 @@ impl Tenure {
             Phase::Checking(_) => self.proceed(Next::Campaign, now),
             Phase::Acquiring | Phase::Running { .. } => self.stop(StopReason::NodeGone, now),
             Phase::Backoff(_) => self.lose(self.after_loss(StopReason::NodeGone), now),
-            Phase::Completing(end) => self.finish_unrecorded(end, "the node is gone", now),
+            Phase::Completing(end, _) => self.finish_unrecorded(end, "the node is gone", now),
             Phase::Releasing(next, _) => self.proceed(next, now),
             Phase::StandingBack(_)
             | Phase::Stopping { .. }
@@ -223,7 +223,7 @@ impl Tenure {
     pub(crate) fn handle_reply(&mut self, reply: Reply, now: Timestamp) {
         match reply {
             Reply::Done => self.handle_answer(Ok(()), now),
-            Reply::Error(error) => self.handle_answer(Err(error.message), now),
+            Reply::Error(error) => self.handle_answer(Err(error), now),
             Reply::Held(lease) => self.handle_held(&lease, now),
             Reply::Renewed { from } => self.handle_renewed(from),
             Reply::Stop { token, reason, .. } => self.handle_stop(token, StopReason::Office(reason), now),
@@ -268,7 +268,7 @@ impl Tenure {
                 self.release(Next::Finish(Outcome::Signal { signal }), now);
             }
             Phase::Backoff(_) => self.lose(Next::Finish(Outcome::Signal { signal }), now),
-            Phase::Clearing(_) | Phase::Completing(_) => self.terminated_by = Some(signal),
+            Phase::Clearing(_) | Phase::Completing(..) => self.terminated_by = Some(signal),
             Phase::Losing(Next::Campaign | Next::StandBack) => {
                 self.phase = Phase::Losing(Next::Finish(Outcome::Signal { signal }));
             }
@@ -307,6 +307,7 @@ impl Tenure {
                 }
             }
             Phase::Backoff(until) if until <= now => self.start_command(now),
+            Phase::Completing(end, at) if at <= now => self.complete(end, now),
             Phase::Stopping { reason, kill_at, is_killed: false } if kill_at <= now => {
                 self.phase = Phase::Stopping { reason, kill_at, is_killed: true };
                 self.report(Event::Killing);
@@ -321,6 +322,7 @@ impl Tenure {
     pub(crate) fn poll_timeout(&self) -> Timestamp {
         let phase = match &self.phase {
             Phase::Connecting(at) | Phase::StandingBack(at) | Phase::Checking(at) | Phase::Backoff(at) => *at,
+            Phase::Completing(_, at) => *at,
             Phase::Acquiring => self.stop_at(),
             Phase::Running { health_at, .. } => self.stop_at().min(*health_at),
             Phase::Stopping { kill_at, is_killed: false, .. } => *kill_at,

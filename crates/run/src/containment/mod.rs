@@ -9,7 +9,6 @@
 //! Only the first survives the death of both `run` and the guardian.
 
 mod cgroup;
-pub(crate) mod descendants;
 mod namespace;
 
 use std::fmt;
@@ -17,10 +16,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use hustings_cluster::api::Guard;
+use hustings_cluster::process_tree::{has_descendants, kill_descendants};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 pub(crate) use self::cgroup::Cgroup;
-use self::descendants::descendants;
 use self::namespace::{Namespaces, fork};
 
 /// How the processes of a command are kept together; the best first.
@@ -91,25 +90,19 @@ impl Containment {
             }
             Containment::Cgroup(cgroup) => {
                 cgroup.kill();
-                kill_descendants(rustix::process::getpid(), None);
+                kill_own_descendants(None);
             }
-            Containment::ProcessTree => kill_descendants(rustix::process::getpid(), None),
+            Containment::ProcessTree => kill_own_descendants(None),
         }
     }
 }
 
-/// Sends SIGKILL to all descendants of a process except one, until there are none that are alive.
-fn kill_descendants(root: Pid, spared: Option<Pid>) {
-    // Each round finds the processes that were forked during the one before. A fork bomb could go on; then the caller
-    // returns to its loop, which tries again.
+/// Kills all descendants of this process except one. Each round finds the processes that were started during the one
+/// before. A fork bomb could go on: then the caller returns to its loop, which tries again.
+fn kill_own_descendants(spared: Option<Pid>) {
     for _ in 0..64 {
-        let alive: Vec<Pid> = descendants(root, spared);
-        if alive.is_empty() {
+        if !kill_descendants(rustix::process::getpid(), spared) {
             return;
-        }
-        for pid in alive {
-            // It may have ended in the meantime.
-            let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
     }
 }
@@ -136,7 +129,7 @@ impl GuardianProcess {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         if self.containment.kind() != ContainmentKind::PidNamespace {
             // What the guardian leaves behind is adopted by `run`.
-            kill_descendants(rustix::process::getpid(), spared);
+            kill_own_descendants(spared);
         }
     }
 
@@ -146,7 +139,7 @@ impl GuardianProcess {
             // The kernel ends the init of a namespace only after all other processes in it.
             Containment::PidNamespace => true,
             Containment::Cgroup(cgroup) => cgroup.is_empty(),
-            Containment::ProcessTree => descendants(rustix::process::getpid(), spared).is_empty(),
+            Containment::ProcessTree => !has_descendants(rustix::process::getpid(), spared),
         }
     }
 }

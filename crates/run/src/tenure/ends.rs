@@ -1,6 +1,6 @@
 //! What the end of a process means, and how the office is given up.
 
-use hustings_cluster::api::Request;
+use hustings_cluster::api::{Request, RequestError};
 use hustings_cluster::clock::Timestamp;
 
 use super::{
@@ -85,15 +85,22 @@ impl Tenure {
     }
 
     /// The node answered the oldest request.
-    pub(super) fn handle_answer(&mut self, answer: Result<(), String>, now: Timestamp) {
+    pub(super) fn handle_answer(&mut self, answer: Result<(), RequestError>, now: Timestamp) {
         match (self.unanswered.pop_front(), answer, self.phase.clone()) {
-            (Some(Asked::Campaign), Err(message), Phase::Campaigning) => self.finish(Outcome::Failure { message }),
+            (Some(Asked::Campaign), Err(RequestError { message, .. }), Phase::Campaigning) => {
+                self.finish(Outcome::Failure { message });
+            }
             (Some(Asked::IsCompleted), Err(_), Phase::Checking(_)) => self.phase = Phase::Checking(now + RETRY),
-            (Some(Asked::Complete), Ok(()), Phase::Completing(end)) => {
+            (Some(Asked::Complete), Ok(()), Phase::Completing(end, _)) => {
                 self.lose(Next::Finish(Outcome::Command { end }), now);
             }
-            (Some(Asked::Complete), Err(message), Phase::Completing(end)) => {
-                self.finish_unrecorded(end, &message, now);
+            (Some(Asked::Complete), Err(error), Phase::Completing(end, _)) => {
+                let is_final = matches!(error.code.as_str(), "stale-token" | "bad-request");
+                // Without a majority for a moment, for instance. To record it twice does no harm.
+                match is_final || self.held.is_none_or(|held| held.deadline <= now) {
+                    true => self.finish_unrecorded(end, &error.message, now),
+                    false => self.phase = Phase::Completing(end, now + RETRY),
+                }
             }
             (Some(Asked::Withdraw), _, Phase::Releasing(next, _)) => self.proceed(next, now),
             _ => {}
@@ -113,13 +120,8 @@ impl Tenure {
             Ended::NotStarted(message) => return self.lose(Next::Finish(Outcome::Failure { message }), now),
         };
         let finish = Next::Finish(Outcome::Command { end });
-        if let Some(key) = self.policy.once.clone().filter(|_| end.is_success()) {
-            let (office, token) = (self.policy.office.clone(), self.token());
-            self.phase = Phase::Completing(end);
-            return match self.is_connected {
-                true => self.ask(Asked::Complete, Request::Complete { office, token, key }),
-                false => self.finish_unrecorded(end, "the node is gone", now),
-            };
+        if self.policy.once.is_some() && end.is_success() {
+            return self.complete(end, now);
         }
         if self.terminated_by.is_some() {
             return self.lose(finish, now);
@@ -138,6 +140,17 @@ impl Tenure {
             }
             Restart::Always => self.back_off(now),
         }
+    }
+
+    /// Records the success.
+    pub(super) fn complete(&mut self, end: CommandEnd, now: Timestamp) {
+        let Some(key) = self.policy.once.clone() else { return };
+        self.phase = Phase::Completing(end, Timestamp::NEVER);
+        if !self.is_connected {
+            return self.finish_unrecorded(end, "the node is gone", now);
+        }
+        let (office, token) = (self.policy.office.clone(), self.token());
+        self.ask(Asked::Complete, Request::Complete { office, token, key });
     }
 
     fn back_off(&mut self, now: Timestamp) {

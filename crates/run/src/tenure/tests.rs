@@ -328,10 +328,16 @@ fn a_success_that_cannot_be_recorded_is_no_success() {
     test.take();
     test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_100));
     test.tenure.handle_tree_empty(ms(1_100));
-    let error = RequestError { code: "stale-token".to_string(), message: "another holder".to_string() };
+    let error = |code: &str| RequestError { code: code.to_string(), message: "another holder".to_string() };
     test.take();
-    test.reply(Reply::Error(error), ms(1_101));
-    assert_eq!(test.outcome(ms(1_102)).exit_code(), 3);
+    // What may pass is tried again.
+    test.reply(Reply::Error(error("no-majority")), ms(1_101));
+    assert_eq!(test.take(), vec![]);
+    test.tenure.handle_time(ms(1_151));
+    assert!(matches!(test.sent()[..], [Request::Complete { .. }]));
+    let error = error("stale-token");
+    test.reply(Reply::Error(error), ms(1_152));
+    assert_eq!(test.outcome(ms(1_153)).exit_code(), 3);
 }
 
 #[test]
