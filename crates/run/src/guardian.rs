@@ -13,6 +13,7 @@ use std::process::Command;
 
 use hustings_cluster::api::Reply;
 use hustings_cluster::clock::{Clock, Timestamp};
+use hustings_cluster::node::NICE_VALUE;
 use nix::sys::signal::{SigSet, Signal};
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, wait as wait_any, waitid};
 
@@ -90,7 +91,9 @@ impl Guardian {
     fn new(setup: GuardianSetup) -> io::Result<Guardian> {
         setup.parent.set_nonblocking(true)?;
         // A guardian that gets no processor is late. Without the privilege it runs like everybody else.
-        let _ = rustix::process::setpriority_process(None, hustings_cluster::node::NICE_VALUE);
+        if setup.nice > NICE_VALUE {
+            let _ = rustix::process::setpriority_process(None, NICE_VALUE);
+        }
         // A name of its own for `ps`, as a courtesy.
         let _ = std::fs::write("/proc/self/comm", "hustings-guard");
         let spec = &setup.spec;

@@ -2,13 +2,12 @@
 
 use std::fs;
 
-use super::{Cluster, Signal, children, kill_process, start, start_with};
+use super::{Cluster, Signal, children, cluster, kill_process, start, start_with};
 use crate::processes::hustings;
 
 #[test]
 fn a_failing_command_is_started_again_with_the_same_token_until_it_fails_too_often() {
-    let mut cluster = Cluster::new(&["a"], &[]);
-    cluster.start(&["a"]);
+    let cluster = cluster(&["a"]);
     let tokens = cluster.folder().join("tokens");
     let script = format!("echo $HUSTINGS_TOKEN >> {}; exit 1", tokens.display());
     let mut running = start(&cluster, "a", &["--restart", "on-failure:2"], &script);
@@ -26,8 +25,7 @@ fn a_failing_command_is_started_again_with_the_same_token_until_it_fails_too_oft
 
 #[test]
 fn hooks_surround_the_command_also_when_its_guardian_is_killed() {
-    let mut cluster = Cluster::new(&["a"], &[]);
-    cluster.start(&["a"]);
+    let cluster = cluster(&["a"]);
     let diary = cluster.folder().join("diary");
     let note = |word: &str| format!("echo {word} $HUSTINGS_OFFICE >> {}", diary.display());
     let (acquire, lose) = (note("acquire"), note("lose"));
@@ -46,8 +44,7 @@ fn hooks_surround_the_command_also_when_its_guardian_is_killed() {
 
 #[test]
 fn a_job_that_succeeded_once_is_not_started_again_anywhere() {
-    let mut cluster = Cluster::new(&["a", "b"], &[]);
-    cluster.start(&["a", "b"]);
+    let mut cluster = cluster(&["a", "b"]);
     let count = cluster.folder().join("count");
     let work = |code: u8| format!("echo run >> {}; exit {code}", count.display());
     let lines = || fs::read_to_string(&count).unwrap_or_default().lines().count();
@@ -73,8 +70,7 @@ fn a_job_that_succeeded_once_is_not_started_again_anywhere() {
 
 #[test]
 fn a_crash_between_the_end_and_its_record_runs_the_job_again() {
-    let mut cluster = Cluster::new(&["a", "b"], &[]);
-    cluster.start(&["a", "b"]);
+    let mut cluster = cluster(&["a", "b"]);
     let count = cluster.folder().join("count");
     let work = format!("echo run >> {}", count.display());
     // The node is gone when the command succeeds, so nobody can record it.

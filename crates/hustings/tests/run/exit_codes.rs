@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Cluster, Signal, start, start_with};
+use super::{Signal, cluster, start, start_with};
 use crate::processes::hustings;
 
 /// Runs that end by themselves on a cluster of one: options, script, code, and whether the code is the command's.
@@ -25,8 +25,7 @@ const ENDS: &[(&str, &[&str], &str, u8, &str)] = &[
 
 #[test]
 fn an_end_has_the_code_that_the_table_says() {
-    let mut cluster = Cluster::new(&["a"], &[]);
-    cluster.start(&["a"]);
+    let cluster = cluster(&["a"]);
     let status = cluster.folder().join("status.json");
     for (name, options, script, code, from) in ENDS {
         let status_option = status.to_str().expect("the folder's name is plain");
@@ -43,8 +42,7 @@ fn an_end_has_the_code_that_the_table_says() {
 
 #[test]
 fn a_second_run_waits_and_gives_up_in_time() {
-    let mut cluster = Cluster::new(&["a"], &[]);
-    cluster.start(&["a"]);
+    let cluster = cluster(&["a"]);
     let mut first = start(&cluster, "a", &[], "exec sleep 1000");
     first.wait_for("started the command");
     let second = start(&cluster, "a", &["--wait", "200ms"], "exit 0").end();
@@ -63,8 +61,7 @@ fn a_second_run_waits_and_gives_up_in_time() {
 
 #[test]
 fn a_signal_reaches_the_command_which_decides() {
-    let mut cluster = Cluster::new(&["a"], &[]);
-    cluster.start(&["a"]);
+    let cluster = cluster(&["a"]);
     let script = "trap 'kill $!; exit 7' USR1 TERM; sleep 1000 & echo ready >&2; wait";
     for signal in [Signal::USR1, Signal::TERM] {
         // Also with restarts: a command that was asked to end is not started again. SIGUSR1 asks for nothing.
@@ -78,8 +75,7 @@ fn a_signal_reaches_the_command_which_decides() {
 
 #[test]
 fn leadership_that_is_lost_has_its_own_code() {
-    let mut cluster = Cluster::new(&["a", "b"], &[]);
-    cluster.start(&["a", "b"]);
+    let mut cluster = cluster(&["a", "b"]);
     let mut first = start(&cluster, "a", &[], "exec sleep 1000");
     first.wait_for("started the command");
     let mut second = start(&cluster, "b", &[], "trap 'exit 0' TERM; sleep 1000 & wait");
@@ -100,8 +96,7 @@ fn leadership_that_is_lost_has_its_own_code() {
 
 #[test]
 fn wrong_use_is_told_before_anything_runs() {
-    let mut cluster = Cluster::new(&["a"], &[]);
-    cluster.start(&["a"]);
+    let cluster = cluster(&["a"]);
     let socket = super::socket(&cluster, "a");
     let socket = socket.to_str().expect("the folder's name is plain");
     let cases: &[(&[&str], i32, &str)] = &[

@@ -2,8 +2,11 @@
 
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
+use std::time::{Duration, Instant};
 
-use super::{Cluster, Pid, Running, Signal, children, kill_process, run_command, start_with, wait_for_processes};
+use super::{
+    Cluster, Pid, Running, Signal, children, has_processes, kill_process, run_command, start_with, wait_for_processes,
+};
 
 /// The user and group `nobody`.
 const NOBODY: u32 = 65_534;
@@ -17,13 +20,13 @@ enum Victim {
 }
 
 /// A lease that no test waits for: only the node's own death may use it up.
-const LONG_LEASE: &str = "lease = \"20s\"";
+const LONG_LEASE: &str = "lease = \"60s\"";
+/// One that a test waits for, and that outlasts the moments in which a busy machine does nothing.
+const SHORT_LEASE: &str = "lease = \"2s\"";
 
-fn cluster_of_one(user: Option<u32>, lease: Option<&str>) -> Cluster {
+fn cluster_of_one(user: Option<u32>, lease: &str) -> Cluster {
     let mut cluster = Cluster::new(&["a"], &[]);
-    if let Some(lease) = lease {
-        cluster.edit(&["a"], "lease = \"300ms\"", lease);
-    }
+    cluster.edit(&["a"], "lease = \"300ms\"", lease);
     if let Some(user) = user {
         cluster.give_to(user);
     }
@@ -44,15 +47,17 @@ fn start_tree(cluster: &Cluster, containment: &str, user: Option<u32>, marker: &
     }
     let mut running = start_with(run);
     running.wait_for("started the command");
-    wait_for_processes(&format!("sleep {marker}"), 3);
+    if !has_processes(&format!("sleep {marker}"), 3) {
+        panic!("the command's processes are missing: {:#?}", running.end().log);
+    }
     running
 }
 
 fn kill_and_check(containment: &str, user: Option<u32>, victim: Victim, marker: &str) {
     // When the node is killed, the lease is what remains; otherwise nothing may wait for it.
     let lease = match victim {
-        Victim::Node => None,
-        Victim::Run | Victim::Guardian => Some(LONG_LEASE),
+        Victim::Node => SHORT_LEASE,
+        Victim::Run | Victim::Guardian => LONG_LEASE,
     };
     let mut cluster = cluster_of_one(user, lease);
     let running = start_tree(&cluster, containment, user, marker);
@@ -122,7 +127,7 @@ fn what_is_required_and_impossible_is_refused() {
     if !is_root() {
         return eprintln!("SKIPPED: needs root to become somebody who may not create cgroups");
     }
-    let cluster = cluster_of_one(Some(NOBODY), None);
+    let cluster = cluster_of_one(Some(NOBODY), SHORT_LEASE);
     let mut run = run_command(&cluster, "a", &["--containment", "cgroup"], &["true"]);
     run.uid(NOBODY).gid(NOBODY);
     let ended = start_with(run).end();
@@ -132,13 +137,13 @@ fn what_is_required_and_impossible_is_refused() {
 
 #[test]
 fn a_frozen_run_costs_nothing_and_a_frozen_guardian_the_command() {
-    let cluster = cluster_of_one(None, None);
+    let cluster = cluster_of_one(None, SHORT_LEASE);
     let running = start_tree(&cluster, "pid-namespace", None, "94444");
     running.signal(Signal::STOP);
-    // Several leases pass.
+    // More than a lease passes.
     let token = || cluster.run("a", &["leader", "job", "--format", "json"]).out;
-    let before = token();
-    for _ in 0..20 {
+    let (before, since) = (token(), Instant::now());
+    while since.elapsed() < Duration::from_millis(2_500) {
         assert_eq!(token(), before);
     }
     wait_for_processes("sleep 94444", 3);

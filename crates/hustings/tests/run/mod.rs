@@ -30,6 +30,14 @@ pub(crate) struct Ended {
     pub(crate) log: Vec<String>,
 }
 
+/// A running cluster whose leases outlast the moments in which a busy machine does nothing.
+pub(crate) fn cluster(members: &[&str]) -> Cluster {
+    let mut cluster = Cluster::new(members, &[]);
+    cluster.edit(members, "lease = \"300ms\"", "lease = \"2s\"");
+    cluster.start(members);
+    cluster
+}
+
 /// Starts `hustings run OFFICE OPTIONS -- sh -c SCRIPT` with a member's socket.
 pub(crate) fn start(cluster: &Cluster, member: &str, options: &[&str], script: &str) -> Running {
     start_with(run_command(cluster, member, options, &["sh", "-c", script]))
@@ -103,20 +111,24 @@ pub(crate) fn processes_with(command_line: &str) -> Vec<Pid> {
     all.filter(|folder| has_text(folder)).filter_map(|folder| pid(&folder)).collect()
 }
 
-/// Waits until this many processes have this command line.
-pub(crate) fn wait_for_processes(command_line: &str, count: usize) {
+/// Waits until this many processes have this command line. If that does not happen, they are killed.
+pub(crate) fn has_processes(command_line: &str, count: usize) -> bool {
     let since = Instant::now();
     loop {
         let found = processes_with(command_line);
-        if found.len() == count {
-            return;
-        }
-        if since.elapsed() > TIMEOUT {
-            found.iter().for_each(|pid| _ = kill_process(*pid, Signal::KILL));
-            panic!("{} processes instead of {count} have {command_line:?}", found.len());
+        if found.len() == count || since.elapsed() > TIMEOUT {
+            if found.len() != count {
+                found.iter().for_each(|pid| _ = kill_process(*pid, Signal::KILL));
+            }
+            return found.len() == count;
         }
         std::thread::yield_now();
     }
+}
+
+/// The same, but it must happen.
+pub(crate) fn wait_for_processes(command_line: &str, count: usize) {
+    assert!(has_processes(command_line, count), "there are not {count} processes {command_line:?}");
 }
 
 /// The children of a process.
