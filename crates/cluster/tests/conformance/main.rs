@@ -81,6 +81,7 @@ macro_rules! conformance {
                 exclusive_leases_never_overlap_under_faults,
                 a_lease_that_is_renewed_in_time_continues,
                 a_lease_that_is_not_renewed_ends_at_its_deadline,
+                a_lease_counts_from_when_its_renewal_was_sent,
                 a_released_office_goes_to_the_next_candidate,
                 a_transfer_moves_an_office,
                 completions_are_recorded_by_the_holder_alone,
@@ -125,9 +126,14 @@ mod broken {
         suite::exclusive_leases_never_overlap_under_faults(&Memory(Fault::LeasesIgnored));
     }
 
-    /// The next holder never learns of its grant.
     #[test]
-    #[should_panic(expected = "was not handed over in time")]
+    #[should_panic(expected = "but also")]
+    fn a_lease_that_counts_from_the_answer_is_noticed() {
+        suite::a_lease_counts_from_when_its_renewal_was_sent(&Memory(Fault::LeaseFromAnswer));
+    }
+
+    #[test]
+    #[should_panic(expected = "sees other changes")]
     fn a_watch_with_gaps_is_noticed() {
         suite::every_node_sees_every_change_in_order(&Memory(Fault::EntriesSkipped));
     }

@@ -37,6 +37,9 @@ pub(crate) trait External {
 
     /// It can no longer be reached from a node, or can be again.
     fn set_reachable(&mut self, node: usize, is_reachable: bool);
+
+    /// Its answers to a node take this much longer.
+    fn set_answer_delay(&mut self, node: usize, ms: u64);
 }
 
 /// The arbiters that the configuration can name: `raft` and `none`.
@@ -91,12 +94,22 @@ impl SimCluster {
         }
     }
 
+    /// What the authority sends to a node takes this much longer. What the node sends is as fast as before.
+    pub(crate) fn delay_answers(&mut self, node: usize, ms: u64) {
+        match self.authority.external() {
+            Some(external) => external.set_answer_delay(node, ms),
+            None => _ = self.receiving_delays_ms.insert(node, ms),
+        }
+    }
+
     /// Ends the faults of the authority, and all others.
     pub(crate) fn heal_everything(&mut self) {
         self.restore_authority();
-        let size = self.size();
-        if let Some(external) = self.authority.external() {
-            (0..size).for_each(|node| external.set_reachable(node, true));
+        for node in 0..self.size() {
+            self.delay_answers(node, 0);
+            if let Some(external) = self.authority.external() {
+                external.set_reachable(node, true);
+            }
         }
         self.heal();
     }

@@ -68,7 +68,7 @@ impl SimCluster {
         }
         // Every message goes through its encoding.
         let message = Message::decode(&message.encode()).expect("the message was just encoded");
-        let delay = self.options.extra_delay_ms * MS
+        let delay = (self.options.extra_delay_ms + self.receiving_delays_ms.get(&to).unwrap_or(&0)) * MS
             + self.rng.below(MS / 2)
             + if self.options.jitter && self.rng.below(200) == 0 { self.rng.below(30 * MS) } else { MS / 20 };
         let earliest = self.last_arrival.get(&(from, to)).copied().unwrap_or(0);

@@ -55,6 +55,8 @@ pub(crate) struct SimCluster {
     last_arrival: BTreeMap<(usize, usize), u64>,
     /// Directed links that lose all messages.
     pub(crate) cut: BTreeSet<(usize, usize)>,
+    /// How much longer messages to a node take, in milliseconds.
+    receiving_delays_ms: BTreeMap<usize, u64>,
     pub(crate) leases: LeaseChecker,
     /// The answers to reads of an office's holder.
     answers: BTreeMap<ClientId, OfficeStatus>,
@@ -99,6 +101,7 @@ impl SimCluster {
             links: BTreeMap::new(),
             last_arrival: BTreeMap::new(),
             cut: BTreeSet::new(),
+            receiving_delays_ms: BTreeMap::new(),
             leases: LeaseChecker::new(seed),
             answers: BTreeMap::new(),
             authority,

@@ -26,8 +26,10 @@ pub(crate) enum Fault {
     None,
     /// A lost holder is replaced without waiting for its lease.
     LeasesIgnored,
-    /// One node misses a change now and then.
+    /// Some nodes miss a change of others' offices now and then, while they do not coordinate.
     EntriesSkipped,
+    /// A lease counts from when the answer to the keepalive arrives, not from when the keepalive was sent.
+    LeaseFromAnswer,
     /// After a restart, the store starts over.
     StateLost,
 }
@@ -101,5 +103,9 @@ impl External for Handle {
 
     fn set_reachable(&mut self, node: usize, is_reachable: bool) {
         self.0.iter().for_each(|store| store.borrow_mut().set_reachable(node, is_reachable));
+    }
+
+    fn set_answer_delay(&mut self, node: usize, ms: u64) {
+        self.0.iter().for_each(|store| store.borrow_mut().set_answer_delay(node, ms));
     }
 }

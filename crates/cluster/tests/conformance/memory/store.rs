@@ -109,6 +109,8 @@ pub(crate) struct Store {
     mailboxes: BTreeMap<Client, Vec<Response>>,
     is_silent: bool,
     unreachable: BTreeSet<usize>,
+    /// How much longer messages to a node take, in milliseconds.
+    answer_delays_ms: BTreeMap<usize, u64>,
     initial: Table,
     table: Table,
     log: Vec<Entry>,
@@ -135,6 +137,7 @@ impl Store {
             mailboxes: BTreeMap::new(),
             is_silent: false,
             unreachable: BTreeSet::new(),
+            answer_delays_ms: BTreeMap::new(),
             initial: table.clone(),
             table,
             log: Vec::new(),
@@ -182,8 +185,12 @@ impl Store {
         if self.is_silent || self.unreachable.contains(&node) || self.rng.below(self.network.lost_one_in) == 0 {
             return;
         }
+        let extra_ms = match &packet {
+            Packet::Response(..) => self.answer_delays_ms.get(&node).copied().unwrap_or(0),
+            Packet::Request(..) => 0,
+        };
         // Messages may overtake each other.
-        let delay = self.network.delay_ms * MS + MS / 20 + self.rng.below(MS);
+        let delay = (self.network.delay_ms + extra_ms) * MS + MS / 20 + self.rng.below(MS);
         self.serial += 1;
         self.in_flight.insert((self.now + delay, self.serial), packet);
     }
@@ -323,5 +330,9 @@ impl External for Store {
         } else {
             self.unreachable.insert(node);
         }
+    }
+
+    fn set_answer_delay(&mut self, node: usize, ms: u64) {
+        self.answer_delays_ms.insert(node, ms);
     }
 }
