@@ -78,7 +78,7 @@ impl RaftArbiter {
     fn confirm_rounds(&mut self, context: &Context<'_>) {
         if self.consensus.is_established() {
             self.last_support = self.last_support.max(context.now);
-            let confirmed = self.rounds.confirm(self.own, |supports| self.consensus.has_quorum(supports));
+            let confirmed = self.rounds.confirm(self.own, &self.consensus.voter_sets());
             self.confirmed_at = self.confirmed_at.max(confirmed.unwrap_or(Timestamp::ZERO));
         }
     }

@@ -137,27 +137,62 @@ impl LeaseRounds {
     }
 
     /// Determines which answers, and which of the leader's own rounds, a quorum has confirmed. Returns the start of the
-    /// leader's last round that is confirmed now. `is_quorum` says whether the supporters are a quorum.
-    pub(super) fn confirm(&mut self, own: Id, is_quorum: impl Fn(&dyn Fn(Id) -> bool) -> bool) -> Option<Timestamp> {
-        let last_rounds: BTreeMap<Id, u64> =
-            self.followers.iter().map(|(id, follower)| (*id, follower.last_round)).collect();
-        let has_quorum_after = |after: u64, also: Option<Id>| {
-            let supports =
-                |id: Id| id == own || Some(id) == also || last_rounds.get(&id).is_some_and(|round| *round > after);
-            is_quorum(&supports)
-        };
+    /// leader's last round that is confirmed now. `voter_sets` are the voters; during a membership change, those of
+    /// both configurations.
+    pub(super) fn confirm(&mut self, own: Id, voter_sets: &[&[u64]]) -> Option<Timestamp> {
+        // A leader follows itself, and so supports every round.
+        let last_round = |id: Id| if id == own { u64::MAX } else { self.last_round_of(id) };
+        let support: Vec<Support> = voter_sets.iter().map(|voters| Support::new(voters, last_round)).collect();
         for (id, follower) in &mut self.followers {
-            while let Some((number, _)) =
-                follower.unconfirmed.pop_front_if(|(_, round)| has_quorum_after(*round, Some(*id)))
-            {
+            let supported = support.iter().map(|set| set.last_round_with(*id, follower.last_round)).min();
+            // The round must have begun after the answer arrived.
+            let is_confirmed = |(_, round): &mut (u64, u64)| supported.is_some_and(|supported| supported > *round);
+            while let Some((number, _)) = follower.unconfirmed.pop_front_if(is_confirmed) {
                 follower.confirmed = follower.confirmed.max(number);
             }
         }
+        let supported = support.iter().map(|set| set.last_round).min();
+        let is_confirmed = |(round, _): &mut (u64, Timestamp)| supported.is_some_and(|supported| supported >= *round);
         let mut confirmed = None;
-        while let Some((_, started)) = self.open_rounds.pop_front_if(|(round, _)| has_quorum_after(*round - 1, None)) {
+        while let Some((_, started)) = self.open_rounds.pop_front_if(is_confirmed) {
             confirmed = Some(started);
         }
         confirmed
+    }
+
+    fn last_round_of(&self, id: Id) -> u64 {
+        self.followers.get(&id).map_or(0, |follower| follower.last_round)
+    }
+}
+
+/// Which rounds a majority of some voters supports. The voters are sorted once, so that confirming the answers of all
+/// of them costs little more than confirming one.
+struct Support {
+    /// The voters, ascending.
+    voters: Vec<u64>,
+    /// The last round that a majority supports.
+    last_round: u64,
+    /// The last round that all of a majority but one voter support.
+    last_round_but_one: u64,
+}
+
+impl Support {
+    fn new(voters: &[u64], last_round: impl Fn(Id) -> u64) -> Self {
+        let mut voters = voters.to_vec();
+        voters.sort_unstable();
+        let mut rounds: Vec<u64> = voters.iter().map(|id| last_round(Id(*id))).collect();
+        rounds.sort_unstable_by(|one, other| other.cmp(one));
+        let majority = voters.len() / 2 + 1;
+        // Nobody at all supports every round, but is a majority of nothing.
+        let supported_by =
+            |count: usize| if count == 0 { u64::MAX } else { rounds.get(count - 1).copied().unwrap_or(0) };
+        Support { last_round: supported_by(majority), last_round_but_one: supported_by(majority - 1), voters }
+    }
+
+    /// The last round that a majority supports if this member, whose last answer was to `answered`, supports them all.
+    fn last_round_with(&self, id: Id, answered: u64) -> u64 {
+        let is_counted = answered > self.last_round || self.voters.binary_search(&id.0).is_err();
+        if is_counted { self.last_round } else { self.last_round_but_one }
     }
 }
 
@@ -206,8 +241,7 @@ mod tests {
 
     /// The answer of node 2 that is confirmed.
     fn confirmed(rounds: &mut LeaseRounds) -> u64 {
-        let is_quorum = |supports: &dyn Fn(Id) -> bool| (1..=5).filter(|id| supports(Id(*id))).count() >= 3;
-        rounds.confirm(Id(1), is_quorum);
+        rounds.confirm(Id(1), &[&[1, 2, 3, 4, 5]]);
         rounds.confirmed(Id(2), Some(1))
     }
 
@@ -249,5 +283,55 @@ mod tests {
         let mut rounds = leader(5);
         assert!(!is_confirmed(&mut rounds, 1, 4));
         assert!(is_confirmed(&mut rounds, 2, 5));
+    }
+
+    /// Whether the leader, this member, and all voters that answered a round after this one are a majority of each set.
+    fn has_quorum_after(rounds: &LeaseRounds, voter_sets: &[&[u64]], after: u64, also: Option<Id>) -> bool {
+        let supports = |id: Id| id == Id(1) || Some(id) == also || rounds.last_round_of(id) > after;
+        let is_majority = |voters: &&[u64]| 2 * voters.iter().filter(|id| supports(Id(**id))).count() > voters.len();
+        voter_sets.iter().all(is_majority)
+    }
+
+    #[test]
+    fn exactly_the_answers_and_rounds_with_a_quorum_are_confirmed() {
+        let mut rng = hustings_protocol::SplitMix64::new(15);
+        let sets: [&[&[u64]]; 6] = [
+            &[&[1]],
+            &[&[2]],
+            &[&[2, 1]],
+            &[&[1, 2, 3, 4, 5]],
+            &[&[5, 4, 3, 1], &[2, 3]],
+            &[&[6, 5, 2, 3, 4], &[1, 2, 7]],
+        ];
+        let (mut confirmed, mut unconfirmed) = (0, 0);
+        for case in 0..6_000 {
+            let voter_sets = sets[case % sets.len()];
+            let mut rounds = leader(0);
+            for number in 1..=rng.below(30) {
+                match rng.below(4) {
+                    0 => rounds.begin(Timestamp(100 * number)),
+                    _ => {
+                        let answered = rng.below(rounds.round() + 1);
+                        answer(&mut rounds, 2 + rng.below(6), number, answered, 0);
+                    }
+                }
+            }
+            let mut expected = rounds.clone();
+            let started = rounds.confirm(Id(1), voter_sets);
+            for (id, follower) in &mut expected.followers {
+                let is_confirmed = |(_, round): &&(u64, u64)| has_quorum_after(&rounds, voter_sets, *round, Some(*id));
+                let numbers = follower.unconfirmed.iter().take_while(is_confirmed).map(|(number, _)| *number);
+                let count = numbers.clone().count();
+                follower.confirmed = numbers.max().unwrap_or(0);
+                follower.unconfirmed.drain(..count);
+                (confirmed, unconfirmed) = (confirmed + count, unconfirmed + follower.unconfirmed.len());
+            }
+            let is_confirmed = |(round, _): &&(u64, Timestamp)| has_quorum_after(&rounds, voter_sets, *round - 1, None);
+            let open = expected.open_rounds.iter().take_while(is_confirmed);
+            let (count, expected_start) = (open.clone().count(), open.map(|(_, started)| *started).max());
+            expected.open_rounds.drain(..count);
+            assert_eq!((&rounds, started), (&expected, expected_start), "{voter_sets:?}");
+        }
+        assert!(confirmed > 1_000 && unconfirmed > 1_000, "{confirmed} {unconfirmed}");
     }
 }

@@ -172,6 +172,12 @@ impl Consensus {
         voters
     }
 
+    /// The voters of the configuration; during a membership change, of both configurations.
+    pub(crate) fn voter_sets(&self) -> Vec<&[u64]> {
+        let sets = [&self.conf.voters[..], &self.conf.voters_outgoing[..]];
+        sets.into_iter().filter(|voters| !voters.is_empty()).collect()
+    }
+
     /// Whether the voters for which `supports` holds are a quorum; during a membership change, a quorum of both
     /// configurations.
     pub(crate) fn has_quorum(&self, supports: impl Fn(Id) -> bool) -> bool {
