@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use raft::eraftpb::{ConfState, Message as RaftLibraryMessage, MessageType};
 
+use super::members::MAX_FORMER_ADDRESSES;
 use super::*;
 use crate::config::MAX_MEMBERS;
 use crate::transport::Limits;
