@@ -53,6 +53,9 @@ pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
 /// A core, and everything that it has sent.
 pub(crate) struct Node {
     pub(crate) core: Core,
+    config: Config,
+    disk: RaftStorage,
+    incarnation: u64,
     pub(crate) replies: Vec<(ClientId, Reply)>,
     pub(crate) sent: Vec<(Id, Message)>,
     pub(crate) exit: Option<Exit>,
@@ -79,7 +82,7 @@ pub(crate) struct TestCluster {
     stopped: BTreeSet<u64>,
 }
 
-/// The incarnation of a node. Nodes are never restarted.
+/// The incarnation of a node until it is restarted.
 pub(crate) fn incarnation(node: u64) -> u64 {
     1_000 + node
 }
@@ -96,7 +99,10 @@ impl TestCluster {
         let now = Timestamp(1_000_000_000);
         let (nodes_by_id, isolated, lost, stopped) = Default::default();
         let mut cluster = TestCluster { now, nodes: nodes_by_id, isolated, lost, lost_reads: false, stopped };
-        nodes.into_iter().for_each(|(config, storage)| cluster.insert(config, storage));
+        for (config, storage) in nodes {
+            let incarnation = incarnation(config.node.0);
+            cluster.insert(config, storage, incarnation);
+        }
         let ids: Vec<u64> = cluster.nodes.keys().copied().collect();
         for &one in &ids {
             for &other in ids.iter().filter(|other| **other != one) {
@@ -107,16 +113,19 @@ impl TestCluster {
     }
 
     /// Creates a core.
-    fn insert(&mut self, config: Config, storage: RaftStorage) {
+    fn insert(&mut self, config: Config, disk: RaftStorage, incarnation: u64) {
         let node = config.node.0;
-        let (incarnation, store_id, disabled_rules) = (incarnation(node), 70 + node, DisabledRules::default());
-        let setup = Setup { config, incarnation, store_id, storage, seed: node, disabled_rules };
+        let (store_id, disabled_rules, storage) = (70 + node, DisabledRules::default(), disk.clone());
+        let setup = Setup { config: config.clone(), incarnation, store_id, storage, seed: node, disabled_rules };
         let core = Core::new(setup, self.now).expect("the disk is valid");
         let (replies, sent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
         self.nodes.insert(
             node,
             Node {
                 core,
+                config,
+                disk,
+                incarnation,
                 replies,
                 sent,
                 exit: None,
@@ -131,11 +140,29 @@ impl TestCluster {
     /// Starts one more node with an empty disk, connected with all others.
     pub(crate) fn start(&mut self, config: Config) {
         let node = config.node.0;
-        let others: Vec<u64> = self.nodes.keys().copied().collect();
-        self.insert(config, RaftStorage::empty());
+        self.insert(config, RaftStorage::empty(), incarnation(node));
+        self.connect(node);
+    }
+
+    /// Kills a node, and starts it again with its disk. Everything that it had written is durable.
+    pub(crate) fn restart(&mut self, node: u64) {
+        let (config, disk, incarnation) = {
+            let this = self.node(node);
+            (this.config.clone(), this.disk.clone(), this.incarnation + 100)
+        };
+        self.kill(node);
+        self.insert(config, disk, incarnation);
+        self.connect(node);
+    }
+
+    /// Connects a node with all others that run.
+    fn connect(&mut self, node: u64) {
+        let others: Vec<u64> =
+            self.nodes.iter().filter(|(id, other)| **id != node && other.exit.is_none()).map(|(id, _)| *id).collect();
         for other in others {
-            self.drive(other, |core, now| core.handle_connected(Id(node), incarnation(node), now));
-            self.drive(node, |core, now| core.handle_connected(Id(other), incarnation(other), now));
+            let (one, another) = (self.node(node).incarnation, self.node(other).incarnation);
+            self.drive(other, |core, now| core.handle_connected(Id(node), one, now));
+            self.drive(node, |core, now| core.handle_connected(Id(other), another, now));
         }
     }
 

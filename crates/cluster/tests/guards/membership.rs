@@ -64,6 +64,11 @@ fn a_cluster_shrinks_to_one_member_with_the_leader_last() {
     cluster.campaign(last, 1, "job", None);
     cluster.advance_ms(1_000);
     assert!(cluster.token(last, "job").is_some(), "the last member still decides");
+    let token = cluster.token(last, "job");
+    cluster.restart(last);
+    cluster.campaign(last, 1, "job", None);
+    cluster.advance_ms(1_000);
+    assert!(cluster.token(last, "job") > token, "the last member decides again after a restart");
     assert_eq!(remove(&mut cluster, last, last).len(), 1);
     assert_eq!(cluster.node(last).exit, None, "the last voter is not removed");
 }
