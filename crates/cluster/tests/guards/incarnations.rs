@@ -38,24 +38,52 @@ fn confirmations_are_for_one_incarnation_only() {
     assert_eq!(cluster.last_leader_heartbeat(1, 2).confirmed, 1);
 }
 
+fn candidacy(incarnation: u64, store_id: u64) -> Message {
+    Message::Candidacy(Candidacy {
+        incarnation,
+        store_id,
+        health: 100,
+        digest: Default::default(),
+        version: 1,
+        base: None,
+        added: Vec::new(),
+        removed: Vec::new(),
+    })
+}
+
+/// A message of an incarnation of node 2 to node 1, through a relay.
+fn relayed(incarnation: u64, message: &Message) -> Message {
+    Message::Relay { from: Id(2), incarnation, to: Id(1), bytes: message.encode() }
+}
+
+/// A question of an incarnation of node 2, through a relay.
+fn says(incarnation: u64) -> Message {
+    relayed(incarnation, &Message::ReadinessRequest { office: "leader".into() })
+}
+
+/// What node 1 sent to node 2 through a relay, and with which incarnation of its own.
+fn sent_through_relays(sent: &[(Id, Message)]) -> Vec<(u64, Message)> {
+    let relayed = sent.iter().filter_map(|(_, message)| match message {
+        Message::Relay { from: Id(1), incarnation, to: Id(2), bytes } => {
+            Some((*incarnation, Message::decode(bytes).expect("a node relays valid messages")))
+        }
+        _ => None,
+    });
+    relayed.collect()
+}
+
+/// The answers to node 2: for each that is relayed, the incarnation of node 1.
+fn answers(cluster: &mut TestCluster) -> Vec<Option<u64>> {
+    let sent = std::mem::take(&mut cluster.node(1).sent);
+    let is_answer = |message: &Message| matches!(message, Message::ReadinessResponse { .. });
+    let direct = sent.iter().filter(|(_, message)| is_answer(message)).map(|_| None);
+    let relayed = sent_through_relays(&sent).into_iter().filter(|(_, message)| is_answer(message));
+    direct.chain(relayed.map(|(incarnation, _)| Some(incarnation))).collect()
+}
+
 #[test]
 fn relayed_messages_carry_the_incarnation_of_their_sender() {
     let mut cluster = single_voter();
-    let says = |incarnation| {
-        let bytes = Message::ReadinessRequest { office: "leader".into() }.encode();
-        Message::Relay { from: Id(2), incarnation, to: Id(1), bytes }
-    };
-    let answers = |cluster: &mut TestCluster| {
-        let sent = std::mem::take(&mut cluster.node(1).sent);
-        let answers = sent.into_iter().filter_map(|(_, message)| match message {
-            Message::ReadinessResponse { .. } => Some(None),
-            Message::Relay { from: Id(1), incarnation, to: Id(2), bytes } => {
-                matches!(Message::decode(&bytes), Ok(Message::ReadinessResponse { .. })).then_some(Some(incarnation))
-            }
-            _ => None,
-        });
-        answers.collect::<Vec<_>>()
-    };
     cluster.deliver(3, 1, says(6));
     assert_eq!(answers(&mut cluster), [], "the message is from an earlier incarnation of node 2");
     cluster.deliver(3, 1, says(7));
@@ -63,6 +91,33 @@ fn relayed_messages_carry_the_incarnation_of_their_sender() {
     // Without a connection, the response is relayed as well, and carries the incarnation of node 1.
     cluster.drive(1, |core, now| core.handle_disconnected(Id(2), now));
     cluster.deliver(3, 1, says(7));
+    assert_eq!(answers(&mut cluster), [Some(incarnation(1))]);
+}
+
+#[test]
+fn a_member_that_is_restarted_without_a_connection_introduces_itself() {
+    let mut cluster = single_voter();
+    cluster.drive(1, |core, now| core.handle_disconnected(Id(2), now));
+    answers(&mut cluster);
+    cluster.deliver(3, 1, says(8));
+    let sent = sent_through_relays(&cluster.node(1).sent);
+    let introduces =
+        |message: &Message| matches!(message, Message::Candidacy(candidacy) if candidacy.incarnation == incarnation(1));
+    assert!(sent.iter().any(|(_, message)| introduces(message)), "{sent:?}");
+    assert_eq!(answers(&mut cluster), [], "nothing is known of its disk");
+    cluster.deliver(3, 1, relayed(8, &candidacy(9, 22)));
+    cluster.deliver(3, 1, says(8));
+    assert_eq!(answers(&mut cluster), [], "the candidacy is not its own");
+    cluster.deliver(3, 1, relayed(8, &candidacy(8, 22)));
+    cluster.deliver(3, 1, says(8));
+    assert_eq!(answers(&mut cluster), [Some(incarnation(1))]);
+    // What an earlier incarnation sent may arrive late, through another relay.
+    cluster.advance_ms(1_500);
+    cluster.drive(1, |core, now| core.handle_connected(Id(3), 9, now));
+    cluster.deliver(3, 1, relayed(7, &candidacy(7, 22)));
+    cluster.deliver(3, 1, says(7));
+    assert_eq!(answers(&mut cluster), [], "it is no longer running");
+    cluster.deliver(3, 1, says(8));
     assert_eq!(answers(&mut cluster), [Some(incarnation(1))]);
 }
 
@@ -77,27 +132,17 @@ fn a_relay_does_not_change_the_incarnation() {
 #[test]
 fn trusts_the_registered_disk_again_when_it_is_back() {
     let mut cluster = single_voter();
-    let candidacy = |incarnation, store_id| Candidacy {
-        incarnation,
-        store_id,
-        health: 100,
-        digest: Default::default(),
-        version: 1,
-        base: None,
-        added: Vec::new(),
-        removed: Vec::new(),
-    };
-    cluster.deliver(2, 1, Message::Candidacy(candidacy(7, 22)));
+    cluster.deliver(2, 1, candidacy(7, 22));
     cluster.advance_ms(100);
     // Another incarnation with another disk: its answers prove nothing.
     cluster.drive(1, |core, now| core.handle_connected(Id(2), 8, now));
-    cluster.deliver(2, 1, Message::Candidacy(candidacy(8, 33)));
+    cluster.deliver(2, 1, candidacy(8, 33));
     assert!(cluster.node(1).sent.contains(&(Id(2), Message::UnknownDisk)));
     answer(&mut cluster, 3);
     assert_eq!(cluster.last_leader_heartbeat(1, 2).confirmed, 0);
     // The registered disk is back.
     cluster.drive(1, |core, now| core.handle_connected(Id(2), 10, now));
-    cluster.deliver(2, 1, Message::Candidacy(candidacy(10, 22)));
+    cluster.deliver(2, 1, candidacy(10, 22));
     answer(&mut cluster, 4);
     assert_eq!(cluster.last_leader_heartbeat(1, 2).confirmed, 4);
 }

@@ -77,6 +77,30 @@ fn after_a_restart_of_all_a_replaced_disk_counts_for_nothing() {
 }
 
 #[test]
+fn a_member_that_is_restarted_behind_a_cut_link_takes_part() {
+    let mut restarted = 0;
+    for seed in 0..12 {
+        let mut cluster = SimCluster::new(3, seed, Options { jitter: false, ..Options::default() });
+        cluster.run_ms(3_000);
+        let Some(leader) = cluster.arbiter_leader(0) else { panic!("seed {seed}: the arbiter has no leader") };
+        if leader == 2 {
+            continue;
+        }
+        cluster.cut(leader, 2);
+        cluster.disconnect(leader, 2);
+        cluster.kill(2);
+        cluster.run_ms(1_000);
+        cluster.start(2);
+        cluster.run_ms(2_000);
+        // The best node, which the leader hears through the third one only.
+        assert_eq!(cluster.holders("job"), [2], "seed {seed}: {}", cluster.debug_state());
+        cluster.check_converged();
+        restarted += 1;
+    }
+    assert!(restarted > 5, "the best node led the arbiter in all but {restarted} clusters");
+}
+
+#[test]
 fn a_removed_node_exits_after_a_restart() {
     let outputs = outputs_after_restart(|members| {
         members.remove(0);

@@ -56,9 +56,9 @@ pub struct Liveness {
     /// The members that are up, ascending: as announced by the coordinator, or else by this node's own detector.
     view: Vec<Id>,
     view_is_stale: bool,
-    /// The last view announced by a coordinator: the coordinator, its epoch, and the view.
     /// The ranks of all members when the view was last determined.
     ranks: BTreeMap<Id, MemberRank>,
+    /// The last view announced by a coordinator: the coordinator, its epoch, and the view.
     announced_view: Option<(Id, u64, Vec<Id>)>,
     events: VecDeque<LivenessEvent>,
 }
@@ -122,6 +122,22 @@ impl Liveness {
         if !peer.up {
             self.mark_up(id, now);
         }
+    }
+
+    /// Whether a member may have been restarted in this incarnation, which this node has no connection to.
+    pub(super) fn may_have_restarted(&self, id: Id, incarnation: u64) -> bool {
+        match self.peers.get(&id) {
+            Some(peer) => peer.may_have_restarted(incarnation),
+            None => id != self.own && self.members.contains_key(&id),
+        }
+    }
+
+    /// A member that was restarted introduced itself through a relay.
+    pub(super) fn handle_relayed_start(&mut self, id: Id, incarnation: u64, timing: &Timing, now: Timestamp) {
+        let peer = self.peers.entry(id).or_insert_with(|| Peer::new(timing, now));
+        peer.set_incarnation(incarnation, timing, now);
+        self.view_is_stale = true;
+        self.events.push_back(LivenessEvent::Interrupted(id));
     }
 
     /// A peer announced its disk, its health and the digest of its configuration. Returns the digest that it announced

@@ -1,6 +1,6 @@
 //! What a node knows about one peer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use hustings_protocol::Id;
@@ -15,6 +15,8 @@ use crate::timing::Timing;
 const FLAP_WINDOW: Duration = Duration::from_secs(600);
 /// How often the settle time of a flapping peer is doubled at most.
 const MAX_DOUBLINGS: u32 = 6;
+/// How many former incarnations of a peer are remembered.
+const MAX_FORMER: usize = 16;
 
 /// What a node knows about one peer.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -23,6 +25,8 @@ pub(crate) struct Peer {
     pub(super) connected: bool,
     /// Identifies the peer's process.
     pub(crate) incarnation: u64,
+    /// The incarnations before it. They are no longer running.
+    former: VecDeque<u64>,
     /// Whether the peer is up, as far as this node can tell.
     pub(super) up: bool,
     /// When it last went up or down.
@@ -52,6 +56,7 @@ impl Peer {
         Peer {
             connected: false,
             incarnation: 0,
+            former: VecDeque::new(),
             up: false,
             since: now,
             down_cause: ChangeReason::Silent,
@@ -67,14 +72,30 @@ impl Peer {
         }
     }
 
-    pub(super) fn handle_connected(&mut self, incarnation: u64, timing: &Timing, now: Timestamp) {
+    /// Its process is another one than before.
+    pub(super) fn set_incarnation(&mut self, incarnation: u64, timing: &Timing, now: Timestamp) {
         if self.incarnation != incarnation {
-            let (flaps, last_down) = (self.flaps, self.last_down);
-            *self = Peer { incarnation, flaps, last_down, ..Peer::new(timing, now) };
+            let (mut former, flaps, last_down) = (std::mem::take(&mut self.former), self.flaps, self.last_down);
+            former.extend(Some(self.incarnation).filter(|known| *known != 0));
+            if former.len() > MAX_FORMER {
+                former.pop_front();
+            }
+            *self = Peer { incarnation, former, flaps, last_down, ..Peer::new(timing, now) };
         }
+    }
+
+    pub(super) fn handle_connected(&mut self, incarnation: u64, timing: &Timing, now: Timestamp) {
+        self.set_incarnation(incarnation, timing, now);
         self.connected = true;
         self.detector = FailureDetector::new(timing, now);
         self.last_direct_contact = now;
+    }
+
+    /// Whether the peer may have been restarted in this incarnation, as a relay says. A connection would know better,
+    /// and so does who still hears the present incarnation.
+    pub(super) fn may_have_restarted(&self, incarnation: u64) -> bool {
+        let is_former = self.former.contains(&incarnation);
+        !self.connected && !self.up && incarnation != self.incarnation && incarnation != 0 && !is_former
     }
 
     pub(super) fn record_contact(&mut self, is_heartbeat: bool, is_direct: bool, now: Timestamp) {
