@@ -65,7 +65,7 @@ impl From<Rule> for DisabledRules {
 }
 
 /// A fault in how an election handles messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum InjectedFault {
     /// Messages of later views are not held back.
     NotHeld,
@@ -80,7 +80,7 @@ pub enum InjectedFault {
 }
 
 /// At most one injected fault.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct FaultSwitch {
     #[cfg(feature = "fault-injection")]
     fault: Option<InjectedFault>,

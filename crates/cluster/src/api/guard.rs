@@ -29,7 +29,7 @@ pub const NODE_KILL_MARGIN: Duration = Duration::from_millis(20);
 /// [`Request::Stopped`](super::Request::Stopped) or [`Request::Withdraw`](super::Request::Withdraw). A client that gets
 /// [`Reply::Lost`](super::Reply::Lost) without having said that it stopped must still say so. The end of its connection
 /// changes nothing about that: another connection may say it for the client.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Guard {
     /// The client is the init of a PID namespace that contains all its work. When its process is gone, so is the work:

@@ -17,7 +17,7 @@ pub const MAX_LINE_BYTES: usize = 1 << 20;
 /// The node answers every request with one [`Reply`], in order. `watch` and `campaign` are followed by further replies
 /// as things change. Requests that need the other members (`status`, `leader`, `watch` and every change) are answered
 /// once those have replied.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
     /// Asks for the state of the cluster. Answered by [`Reply::Status`].

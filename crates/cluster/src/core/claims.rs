@@ -10,6 +10,7 @@ use std::time::Duration;
 use hustings_protocol::Id;
 
 use super::context::Context;
+use super::normalise::Normalise;
 use super::table::OfficeName;
 use crate::clock::Timestamp;
 use crate::wire::{self, Claim, MAX_LIST_LEN, Message};
@@ -124,6 +125,14 @@ impl Claims {
         let has_changes = !self.added.is_empty() || !self.removed.is_empty();
         let changes = if has_changes { self.send_at } else { Timestamp::NEVER };
         changes.min(if self.claimed.is_empty() { Timestamp::NEVER } else { self.repeat_at })
+    }
+}
+
+impl Normalise for Claims {
+    fn normalise(&mut self, now: Timestamp) {
+        let Claims { send_at, repeat_at, claimed: _, added: _, removed: _, sent_to: _, repeated: _ } = self;
+        send_at.normalise(now);
+        repeat_at.normalise(now);
     }
 }
 

@@ -18,7 +18,8 @@
 //! - `local_leases`: what this node holds, and for which client.
 //! - `requests`: what clients and operators ask for, and what they are shown.
 //!
-//! [`table`] is the state that the arbiter replicates; `settings` is what never changes; [`context`] is what a part
+//! All parts but the arbiter's consensus are plain values: they can be cloned, compared and hashed, and `normalise`
+//! expresses their times relative to now. [`table`] is the state that the arbiter replicates; `settings` is what never changes; [`context`] is what a part
 //! may read and send while it handles an input.
 
 pub mod arbiter;
@@ -29,6 +30,7 @@ mod dispatch;
 mod elections;
 pub mod liveness;
 mod local_leases;
+mod normalise;
 mod parts;
 mod requests;
 mod settings;

@@ -11,11 +11,13 @@ use super::context::Context;
 use super::coordinator::{self, Coordinator};
 use super::elections::Elections;
 use super::local_leases::{self, LocalLeases};
+use super::normalise::Normalise;
 use super::requests::{self, Requests};
 use super::table::OfficeName;
 use crate::clock::Timestamp;
 
 /// What the turn remembers between two calls.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Progress {
     /// The host's health score.
     pub(super) health: u8,
@@ -46,6 +48,22 @@ impl Progress {
             announced_view: Vec::new(),
             results: Default::default(),
         }
+    }
+}
+
+impl Normalise for Progress {
+    fn normalise(&mut self, now: Timestamp) {
+        let Progress {
+            leave_by,
+            health: _,
+            has_left: _,
+            is_eligible: _,
+            has_time: _,
+            coordinator: _,
+            announced_view: _,
+            results: _,
+        } = self;
+        leave_by.normalise(now);
     }
 }
 

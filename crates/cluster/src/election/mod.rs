@@ -51,6 +51,7 @@ use crate::member::MemberRank;
 pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
 
 /// One node's part in the election among a list of candidates.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Election {
     key: u64,
     serial: u64,

@@ -1,6 +1,8 @@
 //! One node's part in an election, whatever the algorithm.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use hustings_algorithms::runs::{Envelope, Runs};
 use hustings_protocol::{Change, Effect, Event, Id, NodeInfo, Peers, Protocol, Recorder, Role, SplitMix64, Timer};
@@ -21,12 +23,29 @@ pub(super) struct ActionSink<'a> {
 const MAX_SELF_MESSAGES: u32 = 1 << 16;
 
 /// One node's part in an election.
+#[derive(Clone)]
 pub(super) struct Participant {
-    runs: Runs<DynProtocol>,
+    /// The rules. They follow from the configured algorithm and the candidates.
+    runs: Arc<Runs<DynProtocol>>,
     state: <Runs<DynProtocol> as Protocol>::State,
     info: NodeInfo<MemberRank>,
     ids: Vec<Id>,
     role: Role,
+}
+
+/// Participants of elections by one algorithm among the same candidates. Their rules are the same.
+impl PartialEq for Participant {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.state, &self.info, &self.ids, self.role) == (&other.state, &other.info, &other.ids, other.role)
+    }
+}
+
+impl Eq for Participant {}
+
+impl Hash for Participant {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.state, &self.info, &self.ids, self.role).hash(state);
+    }
 }
 
 impl Participant {
@@ -36,7 +55,7 @@ impl Participant {
         let state = runs.resume(shared.counter(), shared.incarnation);
         let info = NodeInfo { rank, index: index as u32, size: candidates.len() as u32, peers: Peers::Unknown(0) };
         let ids = candidates.iter().map(|one| one.id).collect();
-        Participant { runs, state, info, ids, role: Role::Undecided }
+        Participant { runs: Arc::new(runs), state, info, ids, role: Role::Undecided }
     }
 
     fn handle(&mut self, event: Event<Envelope<Encoded>>, sink: &mut ActionSink<'_>) {

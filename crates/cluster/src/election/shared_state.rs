@@ -21,6 +21,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use hustings_protocol::{Id, SplitMix64};
 
@@ -39,6 +40,7 @@ const MAX_FLOORS: usize = 256;
 const MAX_COUNTER_JUMP: u64 = 1 << 40;
 
 /// The state that all elections of one process share.
+#[derive(Clone, PartialEq, Eq)]
 pub struct SharedState {
     pub(super) rng: SplitMix64,
     /// A random number of this process. It distinguishes two processes of one node that reach the same counter.
@@ -151,6 +153,15 @@ impl SharedState {
     }
 }
 
+impl Hash for SharedState {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let SharedState { rng, incarnation, counter, elections, losses, floors, early, fault } = self;
+        // Its next number tells the state of the generator.
+        (rng.clone().next_u64(), incarnation, counter, elections).hash(state);
+        (losses, floors, early, fault).hash(state);
+    }
+}
+
 impl fmt::Debug for SharedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SharedState { counter, elections, .. } = self;
@@ -159,7 +170,7 @@ impl fmt::Debug for SharedState {
 }
 
 /// For each key, the counter up to which messages may be missing.
-#[derive(Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 struct Floors {
     by_key: BTreeMap<u64, u64>,
     /// The floor of all other keys.
@@ -184,7 +195,7 @@ impl Floors {
 }
 
 /// Messages of elections that the node has not started, by key.
-#[derive(Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 struct EarlyMessages {
     by_key: BTreeMap<u64, Buffered>,
     /// How many keys were inserted so far.
@@ -194,6 +205,7 @@ struct EarlyMessages {
 /// The sender and the message.
 type EarlyMessage = (Id, Vec<u8>);
 
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Buffered {
     /// The insertion order of the keys: the lowest is the oldest.
     serial: u64,

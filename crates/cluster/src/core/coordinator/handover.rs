@@ -10,6 +10,7 @@ use super::{Coordinator, Known, is_available, respond};
 use crate::api::{ChangeReason, RequestError};
 use crate::clock::Timestamp;
 use crate::core::context::Context;
+use crate::core::normalise::Normalise;
 use crate::core::requests::{Requester, errors};
 use crate::core::table::{Holder, Office, OfficeName};
 use crate::wire::Message;
@@ -37,6 +38,13 @@ enum Stage {
     AwaitingSuccessor,
     /// The holder was asked to step down.
     SteppingDown,
+}
+
+impl Normalise for Handover {
+    fn normalise(&mut self, now: Timestamp) {
+        let Handover { deadline, token: _, to: _, cause: _, stage: _, requester: _ } = self;
+        deadline.normalise(now);
+    }
 }
 
 impl Coordinator {

@@ -23,6 +23,7 @@ use super::LEADER;
 use super::arbiter::Arbiter;
 use super::context::Context;
 use super::elections::Candidates;
+use super::normalise::Normalise;
 use super::requests::{Requester, errors};
 use super::table::{Command, Holder, OfficeName};
 use crate::api::{ChangeReason, RequestError};
@@ -302,6 +303,43 @@ impl Coordinator {
         known.arbiter.submit(self.last_request, command, context)?;
         self.requesters.insert(self.last_request, requester);
         Ok(())
+    }
+}
+
+impl Normalise for Coordinator {
+    fn normalise(&mut self, now: Timestamp) {
+        let Coordinator {
+            proposals,
+            handovers,
+            scheduled,
+            scheduled_at,
+            unclaimed_since,
+            refusal_ends,
+            unlearned,
+            recovery_ends,
+            claims: _,
+            claimed_by: _,
+            marked: _,
+            refusals: _,
+            waiting_for_room: _,
+            requesters: _,
+            last_request: _,
+            epoch: _,
+            is_established: _,
+        } = self;
+        let parts: [&mut dyn Normalise; 7] =
+            [proposals, handovers, scheduled, scheduled_at, unclaimed_since, unlearned, recovery_ends];
+        parts.into_iter().for_each(|part| part.normalise(now));
+        refusal_ends.iter_mut().for_each(|(at, ..)| at.normalise(now));
+    }
+}
+
+impl Normalise for Unlearned {
+    fn normalise(&mut self, now: Timestamp) {
+        match self {
+            Unlearned::Until(until) => until.normalise(now),
+            Unlearned::Revoked => {}
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
+use crate::core::normalise::Normalise;
 use crate::core::table::OfficeName;
 
 /// The pending changes, at most one per office.
@@ -52,6 +53,20 @@ impl Proposals {
         let proposal = self.by_office.remove(office)?;
         self.filling -= usize::from(proposal.fills);
         Some(proposal.submitted)
+    }
+}
+
+impl Normalise for Proposals {
+    fn normalise(&mut self, now: Timestamp) {
+        let Proposals { by_office, filling: _ } = self;
+        by_office.normalise(now);
+    }
+}
+
+impl Normalise for Proposal {
+    fn normalise(&mut self, now: Timestamp) {
+        let Proposal { submitted, expected_token: _, fills: _ } = self;
+        submitted.normalise(now);
     }
 }
 

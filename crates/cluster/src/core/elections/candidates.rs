@@ -12,6 +12,7 @@ use hustings_protocol::Id;
 
 use crate::clock::Timestamp;
 use crate::core::context::Context;
+use crate::core::normalise::Normalise;
 use crate::core::table::OfficeName;
 use crate::wire::{Candidacy, MAX_LIST_LEN, Message};
 
@@ -302,5 +303,35 @@ impl Candidates {
         let has_changes = !self.added.is_empty() || !self.removed.is_empty();
         let announce = if has_changes { self.announce_at } else { Timestamp::NEVER };
         announce.min(if is_coordinator { self.versions_at } else { Timestamp::NEVER })
+    }
+}
+
+impl Normalise for Candidates {
+    fn normalise(&mut self, now: Timestamp) {
+        let Candidates {
+            announced,
+            announce_at,
+            versions_at,
+            own: _,
+            own_offices: _,
+            groups: _,
+            version: _,
+            announced_version: _,
+            announced_health: _,
+            added: _,
+            removed: _,
+            moved: _,
+            changes: _,
+        } = self;
+        announced.normalise(now);
+        announce_at.normalise(now);
+        versions_at.normalise(now);
+    }
+}
+
+impl Normalise for Announced {
+    fn normalise(&mut self, now: Timestamp) {
+        let Announced { requested_at, incarnation: _, version: _, offices: _ } = self;
+        requested_at.normalise(now);
     }
 }

@@ -5,8 +5,7 @@
 
 mod candidates;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use hustings_protocol::Id;
 
@@ -14,6 +13,7 @@ pub(super) use self::candidates::Candidates;
 use self::candidates::Group;
 use super::context::Context;
 use super::liveness::Liveness;
+use super::normalise::Normalise;
 use super::table::OfficeName;
 use crate::clock::Timestamp;
 use crate::election::{Action, Election, SharedState, TimerToken, key};
@@ -25,39 +25,25 @@ use crate::wire::{Candidacy, Message};
 const MAX_IDLE_ELECTIONS: usize = 64;
 
 /// A running election and its candidates.
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct RunningElection {
     election: Election,
     candidates: Vec<MemberRank>,
 }
 
 /// A timer of an election: when it is due, the key of the election, and its token.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct ScheduledTimer(Timestamp, u64, TimerToken);
 
-impl PartialEq for ScheduledTimer {
-    fn eq(&self, other: &Self) -> bool {
-        (self.0, self.1) == (other.0, other.1)
-    }
-}
-impl Eq for ScheduledTimer {}
-impl PartialOrd for ScheduledTimer {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for ScheduledTimer {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.0, self.1).cmp(&(other.0, other.1))
-    }
-}
-
 /// All elections that this node takes part in.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Elections {
     own: Id,
     candidates: Candidates,
     shared: SharedState,
     running: BTreeMap<u64, RunningElection>,
-    timers: BinaryHeap<Reverse<ScheduledTimer>>,
+    /// How often each timer was set.
+    timers: BTreeMap<ScheduledTimer, u32>,
     /// The key of each group's election, and the leader that was last reported for the group.
     elected: BTreeMap<Group, (u64, Option<Id>)>,
     /// Whether groups or ranks changed since the elections were last determined.
@@ -75,7 +61,7 @@ impl Elections {
             candidates: Candidates::new(own, health),
             shared,
             running: BTreeMap::new(),
-            timers: BinaryHeap::new(),
+            timers: BTreeMap::new(),
             elected: BTreeMap::new(),
             is_stale: true,
             touched: BTreeSet::new(),
@@ -161,21 +147,20 @@ impl Elections {
 
     /// Fires the timers that are due.
     pub(super) fn handle_timeout(&mut self, context: &mut Context<'_>) {
-        while let Some(Reverse(ScheduledTimer(at, key, token))) = self.timers.peek().copied() {
-            if at > context.now {
-                return;
+        while let Some(first) = self.timers.first_entry().filter(|first| first.key().0 <= context.now) {
+            let (ScheduledTimer(_, key, token), count) = first.remove_entry();
+            for _ in 0..count {
+                if let Some(running) = self.running.get_mut(&key) {
+                    running.election.handle_timer(token, &mut self.shared, &mut self.actions);
+                }
+                self.execute_actions(key, context);
             }
-            self.timers.pop();
-            if let Some(running) = self.running.get_mut(&key) {
-                running.election.handle_timer(token, &mut self.shared, &mut self.actions);
-            }
-            self.execute_actions(key, context);
         }
     }
 
     /// When the next timer or announcement is due.
     pub(super) fn poll_timeout(&self, is_coordinator: bool) -> Timestamp {
-        let timer = self.timers.peek().map_or(Timestamp::NEVER, |Reverse(ScheduledTimer(at, ..))| *at);
+        let timer = self.timers.first_key_value().map_or(Timestamp::NEVER, |(ScheduledTimer(at, ..), _)| *at);
         timer.min(self.candidates.next_timeout(is_coordinator))
     }
 
@@ -249,7 +234,7 @@ impl Elections {
                 Action::SetTimer { ticks, token } => {
                     let ticks = u32::try_from(ticks).unwrap_or(u32::MAX);
                     let at = context.now + context.settings.timing.tick.saturating_mul(ticks);
-                    self.timers.push(Reverse(ScheduledTimer(at, key, token)));
+                    *self.timers.entry(ScheduledTimer(at, key, token)).or_default() += 1;
                 }
             }
         }
@@ -273,6 +258,29 @@ impl Elections {
             Some((current, _)) if !self.running.contains_key(&key) && self.shared.is_stale(key, bytes) => *current,
             _ => key,
         }
+    }
+}
+
+impl Normalise for Elections {
+    fn normalise(&mut self, now: Timestamp) {
+        let Elections {
+            candidates,
+            timers,
+            own: _,
+            shared: _,
+            running: _,
+            elected: _,
+            is_stale: _,
+            touched: _,
+            changed: _,
+            actions: _,
+        } = self;
+        candidates.normalise(now);
+        let scheduled = std::mem::take(timers).into_iter().map(|(ScheduledTimer(mut at, key, token), count)| {
+            at.normalise(now);
+            (ScheduledTimer(at, key, token), count)
+        });
+        *timers = scheduled.collect();
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::Timestamp;
+use crate::core::normalise::Normalise;
 use crate::timing::Timing;
 
 /// The weight of a new interval in the running averages is one over this.
@@ -56,6 +57,13 @@ impl FailureDetector {
     /// When the peer becomes suspected if it stays silent.
     pub(crate) fn suspect_at(&self, timing: &Timing) -> Timestamp {
         self.last_contact + self.timeout(timing)
+    }
+}
+
+impl Normalise for FailureDetector {
+    fn normalise(&mut self, now: Timestamp) {
+        let FailureDetector { last_contact, mean: _, deviation: _ } = self;
+        last_contact.normalise(now);
     }
 }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 use hustings_protocol::Id;
 
 pub(crate) use self::peer::Peer;
+use super::normalise::Normalise;
 use super::table::Table;
 use crate::api::ChangeReason;
 use crate::clock::Timestamp;
@@ -366,6 +367,24 @@ impl Liveness {
         self.peers
             .get(&id)
             .is_some_and(|peer| peer.connected && now.since(peer.last_direct_contact) > heartbeat * 3 / 2)
+    }
+}
+
+impl Normalise for Liveness {
+    fn normalise(&mut self, now: Timestamp) {
+        let Liveness {
+            peers,
+            own: _,
+            incarnation: _,
+            health: _,
+            members: _,
+            view: _,
+            view_is_stale: _,
+            ranks: _,
+            announced_view: _,
+            events: _,
+        } = self;
+        peers.normalise(now);
     }
 }
 

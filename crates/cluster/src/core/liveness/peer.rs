@@ -9,6 +9,7 @@ use super::detector::FailureDetector;
 use crate::api::ChangeReason;
 use crate::clock::Timestamp;
 use crate::config::ConfigDigest;
+use crate::core::normalise::Normalise;
 use crate::timing::Timing;
 
 /// A peer that goes down twice within this time is flapping.
@@ -148,5 +149,30 @@ impl Peer {
     pub(crate) fn settle_time(&self, base: Duration, now: Timestamp) -> Duration {
         let is_stable = now.since(self.last_down) > FLAP_WINDOW;
         base * 2u32.pow(if is_stable { 0 } else { self.flaps.saturating_sub(1).min(MAX_DOUBLINGS) })
+    }
+}
+
+impl Normalise for Peer {
+    fn normalise(&mut self, now: Timestamp) {
+        let Peer {
+            since,
+            detector,
+            last_direct_contact,
+            down_reports,
+            last_down,
+            connected: _,
+            incarnation: _,
+            former: _,
+            up: _,
+            down_cause: _,
+            relay: _,
+            store_id: _,
+            health: _,
+            digest: _,
+            flaps: _,
+        } = self;
+        [since, last_direct_contact, last_down].into_iter().for_each(|time| time.normalise(now));
+        detector.normalise(now);
+        down_reports.normalise(now);
     }
 }

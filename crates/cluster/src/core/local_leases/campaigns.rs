@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Timestamp;
 use crate::config::Mode;
+use crate::core::normalise::Normalise;
 use crate::core::table::OfficeName;
 use crate::core::{ClientId, LEADER};
 
@@ -116,5 +117,12 @@ impl Campaigns {
 
     pub(super) fn take_changed(&mut self) -> BTreeSet<OfficeName> {
         std::mem::take(&mut self.changed)
+    }
+}
+
+impl Normalise for Campaigns {
+    fn normalise(&mut self, now: Timestamp) {
+        let Campaigns { paused, by_office: _, by_client: _, changed: _ } = self;
+        paused.normalise(now);
     }
 }

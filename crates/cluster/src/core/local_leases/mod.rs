@@ -17,6 +17,7 @@ use hustings_protocol::Id;
 use self::campaigns::Campaigns;
 use super::ClientId;
 use super::context::Context;
+use super::normalise::Normalise;
 use super::requests::errors;
 use super::table::{Holder, OfficeName, Table};
 use crate::api::{ChangeReason, Reply, RequestError};
@@ -297,6 +298,36 @@ impl LocalLeases {
     /// Leases that began or ended: office, token, and whether it began.
     pub(super) fn take_log(&mut self) -> Vec<(OfficeName, u64, bool)> {
         std::mem::take(&mut self.log)
+    }
+}
+
+impl Normalise for LocalLeases {
+    fn normalise(&mut self, now: Timestamp) {
+        let LocalLeases {
+            leases,
+            stopping,
+            campaigns,
+            confirmed_at,
+            active: _,
+            active_clients: _,
+            relinquished: _,
+            stopped: _,
+            marked: _,
+            changed: _,
+            log: _,
+        } = self;
+        let parts: [&mut dyn Normalise; 4] = [leases, stopping, campaigns, confirmed_at];
+        parts.into_iter().for_each(|part| part.normalise(now));
+    }
+}
+
+impl Normalise for LocalLease {
+    fn normalise(&mut self, now: Timestamp) {
+        let LocalLease { state, token: _, mode: _, terms: _, client: _ } = self;
+        match state {
+            LeaseState::Stopping(deadline) => deadline.normalise(now),
+            LeaseState::Active | LeaseState::Stopped => {}
+        }
     }
 }
 

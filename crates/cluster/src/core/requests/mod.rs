@@ -18,6 +18,7 @@ use self::watchers::Watchers;
 use super::arbiter::Arbiter;
 use super::context::Context;
 use super::local_leases::LocalLeases;
+use super::normalise::Normalise;
 use super::table::OfficeName;
 use super::{ClientId, LEADER, Output};
 use crate::api::{Reply, Request, RequestError};
@@ -37,7 +38,7 @@ pub(super) struct Requester {
 }
 
 /// A request that was forwarded and not answered yet.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct PendingRequest {
     client: ClientId,
     request: Request,
@@ -63,7 +64,7 @@ impl Known<'_> {
 }
 
 /// The requests that wait for something, and the clients that watch.
-#[derive(Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Requests {
     pending: BTreeMap<u64, PendingRequest>,
     last_number: u64,
@@ -277,6 +278,21 @@ impl Requests {
             }
             Reader::Watchers => self.watchers.publish_confirmed(is_confirmed, known, context),
         }
+    }
+}
+
+impl Normalise for Requests {
+    fn normalise(&mut self, now: Timestamp) {
+        let Requests { pending, reads, watchers: _, last_number: _ } = self;
+        pending.normalise(now);
+        reads.normalise(now);
+    }
+}
+
+impl Normalise for PendingRequest {
+    fn normalise(&mut self, now: Timestamp) {
+        let PendingRequest { deadline, client: _, request: _, sent_to: _, is_waiting: _ } = self;
+        deadline.normalise(now);
     }
 }
 

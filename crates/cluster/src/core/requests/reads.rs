@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::api::Request;
 use crate::clock::Timestamp;
 use crate::core::ClientId;
+use crate::core::normalise::Normalise;
 use crate::timing::Timing;
 
 /// How many reads may be pending. Further ones are answered at once, as not current.
@@ -16,6 +17,7 @@ const MAX_PENDING_PER_CLIENT: usize = 2_560;
 const FULL_READ_WEIGHT: usize = 512;
 
 /// Who wants to read.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Reader {
     /// A client, with its request.
     Client(ClientId, Request),
@@ -36,6 +38,7 @@ impl Reader {
     }
 }
 
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct PendingRead {
     number: u64,
     reader: Reader,
@@ -43,7 +46,7 @@ struct PendingRead {
 }
 
 /// Reads that wait for confirmation, in ascending order of their numbers.
-#[derive(Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Reads {
     last_number: u64,
     pending: VecDeque<PendingRead>,
@@ -151,5 +154,13 @@ impl Reads {
             Timestamp::NEVER
         };
         first.deadline.min(self.retry_at).min(watchers)
+    }
+}
+
+impl Normalise for Reads {
+    fn normalise(&mut self, now: Timestamp) {
+        let Reads { pending, retry_at, last_number: _, weights: _, has_watchers: _ } = self;
+        pending.iter_mut().for_each(|read| read.deadline.normalise(now));
+        retry_at.normalise(now);
     }
 }
