@@ -1,6 +1,7 @@
 //! The options of a simulated cluster, and random faults.
 
 use hustings_cluster::faults::DisabledRules;
+use hustings_cluster::timing::Timing;
 
 use crate::cluster::{Rng, SimCluster};
 
@@ -24,6 +25,8 @@ pub(crate) struct Options {
     pub(crate) without_arbiter: bool,
     /// The additional delay of every message.
     pub(crate) extra_delay_ms: u64,
+    /// How the timing differs from the default.
+    pub(crate) timing: fn(&mut Timing),
     pub(crate) disabled_rules: DisabledRules,
 }
 
@@ -40,6 +43,7 @@ impl Default for Options {
             extra_offices: 0,
             without_arbiter: false,
             extra_delay_ms: 0,
+            timing: |_| {},
             disabled_rules: DisabledRules::default(),
         }
     }

@@ -16,8 +16,11 @@ mod memory;
 mod suite;
 mod without;
 
+use std::time::Duration;
+
 use cluster::{BuiltIn, SimCluster};
 use faults::Options;
+use hustings_cluster::timing::Timing;
 use memory::{Fault, MemoryAuthority, Network};
 
 /// How clusters with an arbiter are created.
@@ -37,7 +40,8 @@ struct Raft;
 
 impl Subject for Raft {
     fn cluster(&self, nodes: usize, seed: u64, options: Options, delay_ms: u64) -> SimCluster {
-        let options = Options { extra_delay_ms: delay_ms, ..options };
+        let timing = if delay_ms == 0 { options.timing } else { slow_links };
+        let options = Options { extra_delay_ms: delay_ms, timing, ..options };
         SimCluster::with_authority(nodes, seed, options, Box::new(BuiltIn))
     }
 
@@ -46,10 +50,18 @@ impl Subject for Raft {
         90
     }
 
-    /// The election algorithm's messages are as slow, and its tick is 5 ms.
     fn slow_ms(&self) -> u64 {
-        20
+        200
     }
+}
+
+/// What an operator configures where messages take 200 ms. Not only the arbiter's messages are as slow, but also those
+/// of the election algorithm, whose tick is an upper bound for the usual delay; and silence that is shorter than a
+/// message takes must not count.
+fn slow_links(timing: &mut Timing) {
+    timing.tick = Duration::from_millis(250);
+    timing.silence_floor = Duration::from_millis(600);
+    timing.silence_ceiling = Duration::from_millis(2_000);
 }
 
 /// A store outside of the members.

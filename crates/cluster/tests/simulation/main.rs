@@ -11,9 +11,12 @@ mod lease_checker;
 mod restart;
 mod rolling_changes;
 
+use std::time::Duration;
+
 use cluster::SimCluster;
 use faults::{FaultInjector, Options};
 use hustings_cluster::faults::{DisabledRules, Rule};
+use hustings_cluster::timing::Timing;
 
 fn seeds() -> std::ops::Range<u64> {
     match std::env::var("HUSTINGS_SEEDS")
@@ -167,6 +170,26 @@ fn a_single_cut_link_moves_no_office() {
                 assert_eq!(acquired, 0, "seed {seed}: between {one} and {other}: {}", cluster.debug_state());
                 cluster.check_converged();
             }
+        }
+    }
+}
+
+#[test]
+fn voters_on_slow_links_do_not_compete_for_long() {
+    let timing = |timing: &mut Timing| {
+        timing.tick = Duration::from_millis(250);
+        timing.silence_floor = Duration::from_millis(600);
+        timing.silence_ceiling = Duration::from_millis(2_000);
+    };
+    for seed in 0..20 {
+        // A message takes much longer than all voters need to begin their campaigns.
+        let options = Options { extra_delay_ms: 200, lease_ms: 2_000, jitter: false, timing, ..Options::default() };
+        let mut cluster = SimCluster::new(if seed % 2 == 0 { 3 } else { 5 }, seed, options);
+        let mut took_ms = 0;
+        while (0..cluster.size()).any(|node| cluster.arbiter_leader(node).is_none()) {
+            cluster.run_ms(100);
+            took_ms += 100;
+            assert!(took_ms < 8_000, "seed {seed}: the arbiter has no leader: {}", cluster.debug_state());
         }
     }
 }

@@ -153,6 +153,7 @@ impl SimCluster {
             tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
             join: false,
         };
+        (self.options.timing)(&mut config.timing);
         if let Some(change) = self.changes.get(&node) {
             change(&mut config);
         }

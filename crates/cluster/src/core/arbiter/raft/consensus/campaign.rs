@@ -10,7 +10,8 @@
 //! 4. A vote request that arrives before the voter has observed the leader's failure is held for a moment, because the
 //!    sockets of a dying process do not all close at the same time.
 //! 5. A voter with an empty log votes only for candidates with an empty log.
-//! 6. If nobody wins, the delay before the next attempt doubles, so that elections do not outpace a slow disk.
+//! 6. If nobody wins, the delays before the next attempt double: that of each voter, so that elections do not outpace a
+//!    slow disk, and those between the voters, so that on slow links they do not compete again and again.
 
 use std::time::Duration;
 
@@ -45,7 +46,7 @@ impl Consensus {
     /// The leader failed, or there never was one: schedules a campaign of the voter at `position` in the order.
     pub(crate) fn schedule_campaign(&mut self, position: u32, after: Duration, now: Timestamp) {
         self.campaign.attempts = 0;
-        self.campaign.at = Some(now + after + CAMPAIGN_STAGGER * position);
+        self.campaign.at = Some(now + after + self.stagger(position));
     }
 
     /// When a campaign or the end of a held vote request is due.
@@ -78,7 +79,17 @@ impl Consensus {
     }
 
     fn retry_delay(&self, position: u32) -> Duration {
-        (MIN_RETRY * 2u32.pow(self.campaign.attempts.min(9))).min(MAX_RETRY) + CAMPAIGN_STAGGER * position
+        self.grown(MIN_RETRY) + self.stagger(position)
+    }
+
+    /// How much later than the first voter the one at `position` campaigns.
+    fn stagger(&self, position: u32) -> Duration {
+        self.grown(CAMPAIGN_STAGGER * position)
+    }
+
+    /// A delay that doubles with every attempt.
+    fn grown(&self, delay: Duration) -> Duration {
+        delay.saturating_mul(2u32.pow(self.campaign.attempts.min(9))).min(MAX_RETRY)
     }
 
     /// Passes a peer's message to the library. Returns `false` if the message is invalid.
@@ -94,7 +105,7 @@ impl Consensus {
             if self.last_index() == 0 && message.index > 0 {
                 return true;
             }
-            let earliest = now + RIVAL_DELAY + CAMPAIGN_STAGGER * position;
+            let earliest = now + self.grown(RIVAL_DELAY) + self.stagger(position);
             self.campaign.at = self.campaign.at.map(|at| at.max(earliest));
             let is_bound = self.leader().is_some() && message.context.as_ref() != raft_transfer();
             if is_bound && !self.is_leader() && self.campaign.held_votes.len() < MAX_HELD_VOTES {
