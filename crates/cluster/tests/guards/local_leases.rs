@@ -71,6 +71,21 @@ fn stopped_work_never_resumes_with_the_same_token() {
 }
 
 #[test]
+fn a_vanished_program_of_an_exclusive_office_keeps_it_until_its_deadline() {
+    let roles = [1, 2, 3].map(|id| (id, Role::Elector));
+    let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &roles)).to_vec());
+    (2..=3).for_each(|node| cluster.campaign(node, node, "job", None));
+    cluster.advance_ms(1_000);
+    let token = cluster.token(3, "job");
+    assert!(token.is_some(), "it ranks highest");
+    cluster.drive(3, |core, now| core.handle_client_gone(ClientId(3), now));
+    cluster.advance_ms(200);
+    assert_eq!((cluster.token(3, "job"), cluster.token(2, "job")), (token, None), "the program may still act");
+    cluster.advance_ms(300);
+    assert!(cluster.token(2, "job") > token);
+}
+
+#[test]
 fn a_client_cannot_stop_the_work_of_another() {
     let (mut cluster, token) = cluster_holding_job();
     cluster.campaign(1, 2, "job", None);

@@ -4,6 +4,7 @@ mod arbiter;
 mod arbiter_none;
 mod bounds;
 mod completions;
+mod costs;
 mod differences;
 mod disks;
 mod formats;

@@ -208,6 +208,7 @@ impl Coordinator {
         self.forget_refusals(context.now);
         for _ in 0..MAX_EVALUATIONS {
             let Some(office) = self.marked.pop_first() else { return false };
+            context.increment("office-evaluations");
             self.evaluate_office(&office, known, context);
         }
         !self.marked.is_empty()
