@@ -1,25 +1,34 @@
 //! Takes out one guard at a time, and checks that a test fails without it.
 //!
-//! The edits are listed in `crates/cluster/mutants.toml`, each with the tests that must notice it. They are made in a
-//! copy of the sources. Before that, the same tests must pass there without any edit.
+//! The edits are listed in `crates/cluster/mutants.toml`, each with the tests that must notice it. All of them are made
+//! at once, in a copy of the sources, each behind a switch: the environment variable `HUSTINGS_MUTANT` selects the one
+//! that takes effect. So the copy is built once, not once for every edit. Without the variable, the same tests must
+//! pass there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Instant;
 
 const LIST: &str = "crates/cluster/mutants.toml";
+/// Selects an edit by its number in the list, counted from 1.
+const SWITCH: &str = "HUSTINGS_MUTANT";
 /// How much of a failed build is printed.
-const SHOWN_LINES: usize = 20;
+const SHOWN_LINES: usize = 40;
 
 /// One edit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Mutant {
+    number: usize,
     /// The guard that it takes out.
     name: String,
     file: String,
+    /// An anchor, which occurs once in the file. The edit is after it. Empty if `find` itself occurs only once.
+    after: String,
+    /// An expression, or statements.
     find: String,
+    /// What is evaluated instead: an expression of the same type, or other statements.
     replace: String,
     test: Test,
 }
@@ -34,58 +43,50 @@ struct Test {
     filter: String,
 }
 
-/// What became of a mutant.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Outcome {
-    Caught,
-    Survived,
-    DoesNotBuild,
-}
-
-/// Runs the mutants whose names contain `only`.
+/// Runs the mutants of which the name or the test contains `only`.
 pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
     let text = fs::read_to_string(root.join(LIST)).map_err(|error| format!("{LIST}: {error}"))?;
     let mut mutants = parse(&text)?;
-    mutants.retain(|mutant| only.is_none_or(|only| mutant.name.contains(only)));
+    let is_chosen = |mutant: &Mutant, only: &str| mutant.name.contains(only) || mutant.test.describe().contains(only);
+    mutants.retain(|mutant| only.is_none_or(|only| is_chosen(mutant, only)));
     if mutants.is_empty() {
-        return Err(format!("no name in {LIST} contains `{}`", only.unwrap_or_default()));
+        return Err(format!("no name or test in {LIST} contains `{}`", only.unwrap_or_default()));
     }
-    let tree = root.join("target/mutants/tree");
-    copy_sources(root, &tree)?;
-    // Edits that no longer apply are found before anything is built.
-    mutants.iter().try_for_each(|mutant| mutated(&tree, mutant).map(drop))?;
+    let tree = root.join("target/mutants");
+    copy_sources(root, &tree, &switched_files(root, &mutants)?)?;
     for test in mutants.iter().map(|mutant| &mutant.test).collect::<BTreeSet<_>>() {
         println!("without an edit: {}", test.describe());
-        build(&tree, test).map_err(|output| format!("it does not build:\n{output}"))?;
-        if !passes(&tree, test)? {
+        build(root, &tree, test).map_err(|output| format!("it does not build:\n{output}"))?;
+        if !passes(root, &tree, test, None)? {
             return Err(format!("{} fails without any edit", test.describe()));
         }
     }
-    let mut outcomes = Vec::new();
-    for (number, mutant) in mutants.iter().enumerate() {
+    let mut survived = 0;
+    for mutant in &mutants {
         let began = Instant::now();
-        let outcome = try_one(&tree, mutant)?;
-        let (of, seconds) = (mutants.len(), began.elapsed().as_secs());
-        println!("{:>3}/{of} {:<14} {} ({seconds} s)", number + 1, format!("{outcome:?}"), mutant.name);
-        outcomes.push(outcome);
+        let passes = passes(root, &tree, &mutant.test, Some(mutant.number))?;
+        let outcome = if passes { "SURVIVED" } else { "noticed" };
+        survived += usize::from(passes);
+        println!("{:>3} {outcome:<8} {} ({} s)", mutant.number, mutant.name, began.elapsed().as_secs());
     }
-    let caught = outcomes.iter().filter(|outcome| **outcome == Outcome::Caught).count();
-    println!("{caught} of {} were noticed", outcomes.len());
-    if caught == outcomes.len() { Ok(()) } else { Err("a guard is not watched by its test".to_string()) }
+    println!("{} of {} were noticed", mutants.len() - survived, mutants.len());
+    if survived == 0 { Ok(()) } else { Err("a guard is not watched by its test".to_string()) }
 }
 
 fn parse(text: &str) -> Result<Vec<Mutant>, String> {
     let table: toml::Table = text.parse().map_err(|error| format!("{LIST}: {error}"))?;
     let list = table.get("mutant").and_then(toml::Value::as_array).ok_or(format!("{LIST} has no `[[mutant]]`"))?;
-    let mutant = |value: &toml::Value| {
+    let mutant = |(index, value): (usize, &toml::Value)| {
         let optional = |key: &str| value.get(key).and_then(toml::Value::as_str).map(str::to_string);
         let required =
             |key: &str| optional(key).ok_or_else(|| format!("{LIST}: a `[[mutant]]` has no `{key}`: {value:?}"));
         let test = required("test")?;
         let (target, filter) = test.split_once(' ').unwrap_or((&test, ""));
         Ok(Mutant {
+            number: index + 1,
             name: required("name")?,
             file: required("file")?,
+            after: optional("after").unwrap_or_default(),
             find: required("find")?,
             replace: required("replace")?,
             test: Test {
@@ -95,7 +96,60 @@ fn parse(text: &str) -> Result<Vec<Mutant>, String> {
             },
         })
     };
-    list.iter().map(mutant).collect()
+    list.iter().enumerate().map(mutant).collect()
+}
+
+impl Mutant {
+    /// Where its `find` begins in the text of its file.
+    fn position(&self, text: &str) -> Result<usize, String> {
+        let (name, file) = (&self.name, &self.file);
+        let unique = if self.after.is_empty() { &self.find } else { &self.after };
+        let count = text.matches(unique.as_str()).count();
+        let at = text.find(unique.as_str()).filter(|_| count == 1);
+        let at = at.ok_or_else(|| format!("`{name}`: {file} contains `{unique}` {count} times, not once"))?;
+        let from = at + self.after.len();
+        let found = text[from..].find(&self.find).map(|offset| from + offset);
+        found.ok_or_else(|| format!("`{name}`: {file} does not contain `{}` after its anchor", self.find))
+    }
+}
+
+/// The text of a file with these edits behind switches. Several edits may replace the same part of it.
+fn switched(text: &str, mutants: &[&Mutant]) -> Result<String, String> {
+    let mut edits: BTreeMap<usize, Vec<&Mutant>> = BTreeMap::new();
+    for mutant in mutants {
+        edits.entry(mutant.position(text)?).or_default().push(mutant);
+    }
+    let (mut switched, mut end) = (String::new(), 0);
+    for (at, mutants) in edits {
+        let find = &mutants[0].find;
+        if at < end || mutants.iter().any(|mutant| mutant.find != *find) {
+            return Err(format!("`{}` overlaps another edit", mutants[0].name));
+        }
+        switched.push_str(&text[end..at]);
+        // Where an expression ends in a line, so does what replaces it. Statements stay statements.
+        let is_expression = !find.trim_end().ends_with([';', '}']);
+        switched.push_str(if is_expression { "(" } else { "" });
+        for Mutant { number, replace, .. } in mutants {
+            let is_selected = format!("std::env::var_os(\"{SWITCH}\").is_some_and(|number| number == \"{number}\")");
+            switched.push_str(&format!("if {is_selected} {{ {replace} }} else "));
+        }
+        switched.push_str(&format!("{{ {find} }}"));
+        switched.push_str(if is_expression { ")" } else { "" });
+        end = at + find.len();
+    }
+    switched.push_str(&text[end..]);
+    Ok(switched)
+}
+
+/// The files with edits, by their names.
+fn switched_files(root: &Path, mutants: &[Mutant]) -> Result<BTreeMap<String, String>, String> {
+    let mut by_file: BTreeMap<&str, Vec<&Mutant>> = BTreeMap::new();
+    mutants.iter().for_each(|mutant| by_file.entry(&mutant.file).or_default().push(mutant));
+    let switched = by_file.into_iter().map(|(file, mutants)| {
+        let text = fs::read_to_string(root.join(file)).map_err(|error| format!("{file}: {error}"))?;
+        Ok((file.to_string(), switched(&text, &mutants)?))
+    });
+    switched.collect()
 }
 
 impl Test {
@@ -103,10 +157,11 @@ impl Test {
         format!("{} {} {}", self.package, self.target, self.filter)
     }
 
-    fn cargo(&self, tree: &Path) -> Command {
+    /// Packages of other projects are shared with the usual build; those of this one have another path in the copy.
+    fn cargo(&self, root: &Path, tree: &Path) -> Command {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args(["test", "--locked", "--quiet", "--package", &self.package]).current_dir(tree);
-        cargo.env("CARGO_TARGET_DIR", tree.with_file_name("build"));
+        cargo.env("CARGO_TARGET_DIR", root.join("target")).env_remove(SWITCH);
         match self.target.as_str() {
             "lib" => cargo.arg("--lib"),
             target => cargo.args(["--test", target]),
@@ -115,57 +170,41 @@ impl Test {
     }
 }
 
-/// Copies what git knows of. Files that did not change keep their times, so that little is built again.
-fn copy_sources(root: &Path, tree: &Path) -> Result<(), String> {
+/// Copies what git knows of, with some files replaced. Files that did not change keep their times, so that little is
+/// built again.
+fn copy_sources(root: &Path, tree: &Path, replaced: &BTreeMap<String, String>) -> Result<(), String> {
     let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output();
     let listed = listed.map_err(|error| format!("git cannot be run: {error}"))?.stdout;
     for name in String::from_utf8_lossy(&listed).split('\0').filter(|name| !name.is_empty()) {
-        copy_file(&root.join(name), &tree.join(name)).map_err(|error| format!("{name}: {error}"))?;
+        let contents = match replaced.get(name) {
+            Some(text) => Ok(text.clone().into_bytes()),
+            None => fs::read(root.join(name)),
+        };
+        contents
+            .and_then(|contents| write_if_changed(&tree.join(name), &contents))
+            .map_err(|error| format!("{name}: {error}"))?;
     }
     Ok(())
 }
 
-fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
-    let contents = fs::read(from)?;
-    if fs::read(to).is_ok_and(|present| present == contents) {
+fn write_if_changed(path: &Path, contents: &[u8]) -> std::io::Result<()> {
+    if fs::read(path).is_ok_and(|present| present == contents) {
         return Ok(());
     }
-    to.parent().map_or(Ok(()), fs::create_dir_all)?;
-    fs::write(to, contents)
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    fs::write(path, contents)
 }
 
-/// The path, the original and the edited text of a mutant's file.
-fn mutated(tree: &Path, mutant: &Mutant) -> Result<(PathBuf, String, String), String> {
-    let path = tree.join(&mutant.file);
-    let original = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", mutant.file))?;
-    match original.matches(&mutant.find).count() {
-        1 => Ok((path, original.clone(), original.replacen(&mutant.find, &mutant.replace, 1))),
-        count => Err(format!("`{}`: {} contains its `find` {count} times, not once", mutant.name, mutant.file)),
-    }
-}
-
-fn try_one(tree: &Path, mutant: &Mutant) -> Result<Outcome, String> {
-    let (path, original, edited) = mutated(tree, mutant)?;
-    let write = |text: &str| fs::write(&path, text).map_err(|error| format!("{}: {error}", mutant.file));
-    write(&edited)?;
-    let outcome = match build(tree, &mutant.test) {
-        Err(output) => {
-            println!("{output}");
-            Ok(Outcome::DoesNotBuild)
-        }
-        Ok(()) => passes(tree, &mutant.test).map(|passes| if passes { Outcome::Survived } else { Outcome::Caught }),
-    };
-    write(&original)?;
-    outcome
-}
-
-fn build(tree: &Path, test: &Test) -> Result<(), String> {
-    let output = test.cargo(tree).arg("--no-run").output().map_err(|error| error.to_string())?;
+fn build(root: &Path, tree: &Path, test: &Test) -> Result<(), String> {
+    let output = test.cargo(root, tree).arg("--no-run").output().map_err(|error| error.to_string())?;
     if output.status.success() { Ok(()) } else { Err(last_lines(&output)) }
 }
 
-fn passes(tree: &Path, test: &Test) -> Result<bool, String> {
-    let output = test.cargo(tree).args(["--", &test.filter]).output().map_err(|error| error.to_string())?;
+/// Whether the tests pass with this edit, or without any.
+fn passes(root: &Path, tree: &Path, test: &Test, mutant: Option<usize>) -> Result<bool, String> {
+    let mut cargo = test.cargo(root, tree);
+    mutant.iter().for_each(|number| _ = cargo.env(SWITCH, number.to_string()));
+    let output = cargo.args(["--", &test.filter]).output().map_err(|error| error.to_string())?;
     if String::from_utf8_lossy(&output.stdout).contains("running 0 tests") {
         return Err(format!("{}: there is no such test", test.describe()));
     }
@@ -187,8 +226,42 @@ mod tests {
         let root = crate::root();
         let mutants = parse(&fs::read_to_string(root.join(LIST)).expect("the list is there")).expect("it is valid");
         assert!(!mutants.is_empty());
-        let problems: Vec<String> = mutants.iter().filter_map(|mutant| mutated(root, mutant).err()).collect();
-        assert_eq!(problems, [] as [String; 0]);
+        let files = switched_files(root, &mutants).expect("every edit applies");
+        let switches: usize = files.values().map(|text| text.matches(SWITCH).count()).sum();
+        assert_eq!(switches, mutants.len());
+    }
+
+    fn mutant(number: usize, after: &str, find: &str, replace: &str) -> Mutant {
+        let [package, target, filter] = ["p", "lib", ""].map(str::to_string);
+        let [name, file, after, find, replace] = ["n", "f", after, find, replace].map(str::to_string);
+        Mutant { number, name, file, after, find, replace, test: Test { package, target, filter } }
+    }
+
+    #[test]
+    fn edits_are_made_behind_switches() {
+        let text = "if a > b {\n    work();\n}\nlet c = b;\n";
+        let edits = [mutant(1, "", "a > b", "true"), mutant(2, "", "work();", ""), mutant(3, "let c = ", "b", "a")];
+        let switched = switched(text, &edits.iter().collect::<Vec<_>>()).expect("the edits apply");
+        let is = |number| format!("std::env::var_os(\"HUSTINGS_MUTANT\").is_some_and(|number| number == \"{number}\")");
+        let expected = format!(
+            "if (if {} {{ true }} else {{ a > b }}) {{\n    if {} {{  }} else {{ work(); }}\n}}\nlet c = (if {} {{ a }} \
+             else {{ b }});\n",
+            is(1),
+            is(2),
+            is(3)
+        );
+        assert_eq!(switched, expected);
+    }
+
+    #[test]
+    fn several_edits_may_replace_the_same_part_and_others_may_not_overlap() {
+        let one = mutant(1, "", "a > b", "true");
+        let same = switched("if a > b {}", &[&one, &mutant(2, "", "a > b", "false")]).expect("the edits apply");
+        assert!(same.contains("{ true } else if ") && same.contains("{ false } else { a > b }"), "{same}");
+        let overlap = switched("if a > b {}", &[&one, &mutant(2, "", "> b", "< b")]).expect_err("they overlap");
+        assert!(overlap.contains("overlaps"), "{overlap}");
+        let twice = switched("b; b;", &[&mutant(1, "", "b", "a")]).expect_err("it occurs twice");
+        assert!(twice.contains("2 times"), "{twice}");
     }
 
     #[test]
