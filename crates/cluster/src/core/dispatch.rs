@@ -39,8 +39,8 @@ impl Core {
     /// A message came through a relay, from this incarnation of its sender.
     ///
     /// A connection tells which process is at its other end. A member that was started while there is none introduces
-    /// itself by its candidacy, which also names its disk: until then, nothing that it sends counts. Who hears of such a
-    /// member sends its own candidacy, so that both introduce themselves.
+    /// itself by its candidacy, which also names its disk: until then, nothing that it sends counts. Who hears of such
+    /// a member sends its own candidacy, so that both introduce themselves.
     fn dispatch_relayed(&mut self, origin: Id, incarnation: u64, message: Message) {
         if self.liveness.may_have_restarted(origin, incarnation) {
             if !matches!(&message, Message::Candidacy(candidacy) if candidacy.incarnation == incarnation) {

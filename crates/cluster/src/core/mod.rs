@@ -19,8 +19,8 @@
 //! - `requests`: what clients and operators ask for, and what they are shown.
 //!
 //! All parts but the arbiter's consensus are plain values: they can be cloned, compared and hashed, and `normalise`
-//! expresses their times relative to now. [`table`] is the state that the arbiter replicates; `settings` is what never changes; [`context`] is what a part
-//! may read and send while it handles an input.
+//! expresses their times relative to now. [`table`] is the state that the arbiter replicates; `settings` is what never
+//! changes; [`context`] is what a part may read and send while it handles an input.
 
 pub mod arbiter;
 mod claims;

@@ -165,8 +165,8 @@ pub(crate) fn a_lease_that_is_not_renewed_ends_at_its_deadline(subject: &dyn Sub
     run_until_held_by(&mut cluster, "job", 1, 600);
 }
 
-/// Answers reach the holder late, but not the others: only then does it show from when a lease counts. Where all answers
-/// are as late, whoever waits for the lease to end begins to count later, too.
+/// Answers reach the holder late, but not the others: only then does it show from when a lease counts. Where all
+/// answers are as late, whoever waits for the lease to end begins to count later, too.
 pub(crate) fn a_lease_counts_from_when_its_renewal_was_sent(subject: &dyn Subject) {
     for seed in 0..5 {
         let mut cluster = subject.cluster(3, seed, Options { lease_ms: 1_000, ..calm() }, 0);

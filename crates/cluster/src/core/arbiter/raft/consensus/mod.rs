@@ -6,6 +6,7 @@
 //! [`super::lease_rounds`]).
 
 mod campaign;
+mod ready;
 
 use std::collections::VecDeque;
 
@@ -14,6 +15,7 @@ use raft::eraftpb::{self, ConfChangeType, ConfChangeV2, ConfState, EntryType, Me
 use raft::{Config, INVALID_ID, ProgressState, RawNode, StateRole, Storage};
 
 pub(crate) use self::campaign::Campaign;
+pub(crate) use self::ready::{Committed, Ready};
 use crate::core::table::parse_membership;
 use crate::store::{RaftStorage, Write};
 use crate::wire::RaftMessage;
@@ -26,34 +28,6 @@ const FALLBACK_ELECTION_TICKS: usize = 200;
 const RETAINED_ENTRIES: u64 = 200;
 /// After how many applied entries a new snapshot is made.
 const SNAPSHOT_INTERVAL: u64 = 2_000;
-
-/// Something that is committed and must be applied.
-pub(crate) enum Committed {
-    /// A command, with its log index.
-    Command(u64, Vec<u8>),
-    /// A membership change, with its log index and its context.
-    Membership(u64, ConfChangeV2, Vec<u8>),
-    /// A snapshot, which replaces the whole state, with the index of its last entry.
-    Snapshot(u64, Vec<u8>),
-    /// The entry at this index is a membership change that cannot be parsed.
-    Malformed(u64),
-    /// An entry without effect, such as the first entry of a leader's term.
-    Empty,
-}
-
-/// What the library wants done.
-#[derive(Default)]
-pub(crate) struct Ready {
-    pub(crate) messages: Vec<(Id, RaftMessage)>,
-    pub(crate) writes: Vec<Write>,
-    pub(crate) committed: Vec<Committed>,
-}
-
-impl Ready {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.messages.is_empty() && self.writes.is_empty() && self.committed.is_empty()
-    }
-}
 
 /// Work that waits for the disk.
 struct PendingWrite {
