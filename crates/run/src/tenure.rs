@@ -25,6 +25,9 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// A command that ran this long has not failed in a row with an earlier one.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
+/// How long to wait for killed processes to end before they are killed again: more may have been started meanwhile, or
+/// they cannot be interrupted.
+const KILL_AGAIN: Duration = Duration::from_millis(10);
 /// How long a host stands back after a command failed too often.
 const STAND_BACK: Duration = Duration::from_secs(60);
 
@@ -150,6 +153,8 @@ pub(crate) struct Tenure {
     backoff: Duration,
     /// How long the command ran.
     ran_for: Duration,
+    /// When to kill the tree again; never unless it was killed and is not empty yet.
+    kill_again_at: Timestamp,
     /// The requests that the node has not answered yet, oldest first.
     unanswered: VecDeque<Asked>,
     actions: VecDeque<Action>,
@@ -177,6 +182,7 @@ impl Tenure {
             failures: 0,
             backoff: FIRST_BACKOFF,
             ran_for: Duration::ZERO,
+            kill_again_at: Timestamp::NEVER,
             unanswered: VecDeque::new(),
             actions: VecDeque::new(),
         };
@@ -311,7 +317,7 @@ impl Tenure {
             Phase::Stopping { reason, kill_at, is_killed: false } if kill_at <= now => {
                 self.phase = Phase::Stopping { reason, kill_at, is_killed: true };
                 self.report(Event::Killing);
-                self.act(Action::KillAll);
+                self.kill_all(now);
             }
             Phase::Releasing(next, until) if until <= now => self.proceed(next, now),
             _ => {}
@@ -408,12 +414,18 @@ impl Tenure {
         self.handle_time(now);
     }
 
-    /// From when on nothing may be alive.
+    /// From when on nothing may be alive, or when to kill again what should be dead.
     fn kill_at(&self) -> Timestamp {
         match self.held {
-            Some(held) if self.has_work() => held.deadline - GUARDIAN_KILL_MARGIN,
-            _ => Timestamp::NEVER,
+            _ if !self.has_work() => Timestamp::NEVER,
+            Some(held) if self.kill_again_at == Timestamp::NEVER => held.deadline - GUARDIAN_KILL_MARGIN,
+            _ => self.kill_again_at,
         }
+    }
+
+    fn kill_all(&mut self, now: Timestamp) {
+        self.kill_again_at = now + KILL_AGAIN;
+        self.act(Action::KillAll);
     }
 
     /// When the command must be told to stop, unless the lease is renewed.
@@ -429,17 +441,16 @@ impl Tenure {
             self.stop(StopReason::LeaseEnds, now);
         }
         match &mut self.phase {
-            Phase::Stopping { is_killed: true, .. } | Phase::Clearing(_) => {}
+            _ if self.kill_again_at != Timestamp::NEVER => {}
             Phase::Stopping { is_killed, .. } => {
                 *is_killed = true;
                 self.report(Event::Killing);
-                self.act(Action::KillAll);
             }
-            Phase::Losing(_) => {
-                self.hook_failed(Process::OnLose, "killed at the end of the lease");
-                self.act(Action::KillAll);
-            }
+            Phase::Losing(_) => self.hook_failed(Process::OnLose, "killed at the end of the lease"),
             _ => {}
+        }
+        if self.has_work() {
+            self.kill_all(now);
         }
     }
 

@@ -17,18 +17,18 @@ impl Tenure {
             (Process::Command, Phase::Running { since, .. }) => {
                 self.ran_for = now.since(since);
                 self.report(Event::Ended { end });
-                self.clear(Ended::Exited(end));
+                self.clear(Ended::Exited(end), now);
             }
             (Process::OnAcquire, Phase::Acquiring) if end.is_success() => self.start_command(now),
             (Process::OnAcquire, Phase::Acquiring) => {
                 self.hook_failed(Process::OnAcquire, &end.to_string());
-                self.clear(Ended::Exited(end));
+                self.clear(Ended::Exited(end), now);
             }
             (Process::Command | Process::OnAcquire, Phase::Stopping { reason, kill_at, is_killed }) => {
                 self.report(Event::Ended { end });
                 if !is_killed {
                     self.phase = Phase::Stopping { reason, kill_at, is_killed: true };
-                    self.act(Action::KillAll);
+                    self.kill_all(now);
                 }
             }
             (Process::Health, Phase::Running { since, health_at, is_checking: true }) => {
@@ -43,7 +43,7 @@ impl Tenure {
                     self.hook_failed(Process::OnLose, &end.to_string());
                 }
                 self.report(Event::LoseHookDone);
-                self.act(Action::KillAll);
+                self.kill_all(now);
             }
             _ => {}
         }
@@ -52,9 +52,9 @@ impl Tenure {
     /// A process could not be started.
     pub(crate) fn handle_start_failed(&mut self, process: Process, problem: String, now: Timestamp) {
         match (process, self.phase.clone()) {
-            (Process::Command, Phase::Running { .. }) => self.clear(Ended::NotStarted(problem)),
+            (Process::Command, Phase::Running { .. }) => self.clear(Ended::NotStarted(problem), now),
             (Process::OnAcquire, Phase::Acquiring) => {
-                self.clear(Ended::NotStarted(format!("--on-acquire: {problem}")));
+                self.clear(Ended::NotStarted(format!("--on-acquire: {problem}")), now);
             }
             (Process::Health, Phase::Running { .. }) => {
                 self.hook_failed(Process::Health, &problem);
@@ -70,6 +70,7 @@ impl Tenure {
 
     /// No process of the tree is left.
     pub(crate) fn handle_tree_empty(&mut self, now: Timestamp) {
+        self.kill_again_at = Timestamp::NEVER;
         match self.phase.clone() {
             Phase::Clearing(ended) => {
                 self.act(Action::SetDeadline(Timestamp::ZERO));
@@ -108,9 +109,9 @@ impl Tenure {
     }
 
     /// Kills what is left of the tree.
-    fn clear(&mut self, ended: Ended) {
+    fn clear(&mut self, ended: Ended, now: Timestamp) {
         self.phase = Phase::Clearing(ended);
-        self.act(Action::KillAll);
+        self.kill_all(now);
     }
 
     /// The command has ended by itself, and its tree is gone.

@@ -419,3 +419,18 @@ fn a_node_that_never_confirms_does_not_keep_the_guardian() {
     test.tenure.handle_time(ms(2_010));
     assert!(matches!(test.take().pop(), Some(Action::Finish(Outcome::Command { .. }))));
 }
+
+#[test]
+fn what_does_not_die_is_killed_again_without_spinning() {
+    let mut test = Test::held(policy());
+    test.tenure.handle_time(ms(1_267));
+    assert!(test.take().contains(&Action::KillAll));
+    assert_eq!(test.tenure.poll_timeout(), ms(1_277));
+    test.tenure.handle_time(ms(1_270));
+    assert_eq!(test.take(), vec![]);
+    test.tenure.handle_time(ms(1_277));
+    assert_eq!(test.take(), vec![Action::KillAll]);
+    assert_eq!(test.tenure.poll_timeout(), ms(1_287));
+    test.tenure.handle_tree_empty(ms(1_280));
+    assert!(matches!(test.sent()[..], [Request::Stopped { .. }, Request::Withdraw { .. }]));
+}
