@@ -82,6 +82,16 @@ impl Cluster {
         self.folder.join(&self.nodes[node].name).join("hustings.toml")
     }
 
+    /// The `hustings` program.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The socket of a node.
+    pub(crate) fn socket(&self, node: usize) -> PathBuf {
+        self.folder.join(&self.nodes[node].name).join("hustings.sock")
+    }
+
     /// The folder that holds the cluster's files and logs.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -149,7 +159,7 @@ impl Cluster {
 
     /// Connects to a node's socket, once the node has opened it.
     pub fn client(&self, node: usize) -> Result<Client, HarnessError> {
-        let path = self.folder.join(&self.nodes[node].name).join("hustings.sock");
+        let path = self.socket(node);
         self.wait_for(&format!("{} did not answer", self.nodes[node].name), || {
             Ok(Client::connect(&path, Duration::ZERO).ok())
         })

@@ -4,6 +4,7 @@
 //! - [`Cluster`]: a cluster of processes; [`process`]: one process.
 //! - [`net`]: a network between the processes that can be broken on purpose.
 //! - [`failover`]: the time from the loss of an office's holder until the next holder is told.
+//! - [`run_failover`]: the same for commands under `hustings run`, until the next command has started.
 //! - [`idle`]: what a cluster costs while nothing happens.
 //! - [`offices`]: what many offices cost.
 
@@ -16,6 +17,8 @@ pub mod net;
 pub mod offices;
 mod percentiles;
 pub mod process;
+pub mod run_failover;
+mod runs;
 
 pub use cluster::{Cluster, Layout};
 pub use error::HarnessError;

@@ -115,6 +115,34 @@ fn an_exclusive_office_moves_only_after_its_holder_has_stopped() {
 }
 
 #[test]
+fn the_next_command_starts_after_every_kind_of_loss() {
+    let ran = common::binary(&[
+        "bench",
+        "failover",
+        "--run",
+        "--times",
+        "1",
+        "--end",
+        "hands-over",
+        "--mode",
+        "exclusive",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    let rows = told["failover"].as_array().unwrap().clone();
+    let ends: Vec<&str> = rows.iter().map(|row| row["end"].as_str().unwrap()).collect();
+    let of_commands = ["command-killed", "run-killed", "guardian-killed", "node-killed", "everything-killed"];
+    assert_eq!(ends, [&["hands-over"], &of_commands[..], &["transferred"]].concat());
+    for row in &rows {
+        assert_eq!((&row["times"], &row["old_stopped_first"]), (&1.into(), &1.into()), "{row}");
+    }
+    // Nobody is left who could say that the command is dead.
+    assert!(rows[5]["p50_ms"].as_f64().unwrap() > 200.0, "{}", rows[5]);
+}
+
+#[test]
 fn prints_the_chosen_rows_as_a_table() {
     let ran = common::binary(&["bench", "failover", "--times", "1", "--end", "hands-over", "--mode", "fenced"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -126,6 +154,11 @@ fn prints_the_chosen_rows_as_a_table() {
         "{}",
         ran.out
     );
+    let ran = common::binary(&["bench", "failover", "--times", "1", "--end", "transferred", "--mode", "fenced"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert_eq!(lines[0], "3 nodes, from the end of a command under `hustings run` until the next has started");
+    assert!(lines[1].contains("command") && lines[2].contains("transferred") && lines.len() == 3, "{}", ran.out);
     let wrong = common::inside(&["bench", "failover", "--end", "cut-of"]);
     assert_eq!(wrong.code, 2);
     assert!(wrong.err.contains("cut-off"), "{}", wrong.err);

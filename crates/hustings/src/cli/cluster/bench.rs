@@ -1,15 +1,13 @@
 //! `hustings bench failover`, `hustings bench idle` and `hustings bench offices`: measurements of real processes on
 //! this host.
 
+mod failover;
 mod offices;
 
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use comfy_table::{Table, presets};
 use hustings_cluster::config::Mode;
-use hustings_cluster::timing::Timing;
-use hustings_harness::failover::{self, End, Failover};
 use hustings_harness::idle::{self, Idle};
 use hustings_harness::{Cluster, HarnessError, Layout};
 use serde_json::json;
@@ -22,37 +20,11 @@ use crate::cli::failure::Failure;
 #[derive(Subcommand, Debug)]
 pub(crate) enum ClusterBench {
     /// Measures the time from the loss of a holder until the next one is told, for each kind of loss.
-    Failover(FailoverArgs),
+    Failover(failover::FailoverArgs),
     /// Measures bytes on the wire, CPU and memory of a cluster that is left alone.
     Idle(IdleArgs),
     /// Measures what many offices cost: grants, an idle cluster, and the loss of a node that held a third of them.
     Offices(offices::OfficesArgs),
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  hustings bench failover                       three nodes, 50 times each kind of loss
-  hustings bench failover --nodes 5 --times 100
-  hustings bench failover --end cut-off --end host-dead --mode exclusive --times 100 --format json
-
-Real processes on loopback, with TLS and durable writes. After each loss the links are healed and a killed node is
-restarted. For cut-off and host-dead the nodes talk through a proxy.")]
-pub(crate) struct FailoverArgs {
-    /// How many nodes.
-    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=9))]
-    nodes: u32,
-    /// How often the holder is lost, for each row.
-    #[arg(long, default_value_t = 50, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    times: u32,
-    /// How the holder is lost: one or more [default: all].
-    #[arg(long = "end", value_name = "END", value_enum, value_delimiter = ',')]
-    ends: Vec<EndArg>,
-    /// The mode of the office: one or both [default: both].
-    #[arg(long = "mode", value_name = "MODE", value_enum, value_delimiter = ',')]
-    modes: Vec<ModeArg>,
-    /// How to print the result.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
 }
 
 #[derive(Args, Debug)]
@@ -66,20 +38,6 @@ pub(crate) struct IdleArgs {
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum EndArg {
-    /// SIGKILL.
-    Killed,
-    /// `hustings transfer`.
-    HandsOver,
-    /// SIGSTOP, as if the host hung.
-    Frozen,
-    /// Its host is isolated: no bytes in or out.
-    CutOff,
-    /// Its host is isolated and then its process gets SIGKILL: no peer sees a connection end.
-    HostDead,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -99,30 +57,6 @@ impl ModeArg {
     }
 }
 
-impl EndArg {
-    fn end(self) -> End {
-        match self {
-            EndArg::Killed => End::Killed,
-            EndArg::HandsOver => End::HandsOver,
-            EndArg::Frozen => End::Frozen,
-            EndArg::CutOff => End::CutOff,
-            EndArg::HostDead => End::HostDead,
-        }
-    }
-
-    /// What most of the time is spent on.
-    fn bound(self, mode: Mode) -> String {
-        let timing = Timing::default();
-        let (silence, lease) = (timing.silence_floor.as_millis(), timing.lease.as_millis());
-        match (self, mode) {
-            (EndArg::HandsOver, _) => "the holder stops, one durable commit".to_string(),
-            (EndArg::Killed, Mode::Fenced) => "end of the connection, one durable commit".to_string(),
-            (_, Mode::Fenced) => format!("silence timeout {silence} ms"),
-            (_, Mode::Exclusive) => format!("lease {lease} ms + drift"),
-        }
-    }
-}
-
 /// The name of an option's value.
 fn value_name(value: &impl ValueEnum) -> String {
     value.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
@@ -130,7 +64,7 @@ fn value_name(value: &impl ValueEnum) -> String {
 
 pub(crate) fn run(bench: &ClusterBench, console: &mut Console<'_>) -> Result<Exit, Failure> {
     match bench {
-        ClusterBench::Failover(args) => run_failover(args, console),
+        ClusterBench::Failover(args) => failover::run(args, console),
         ClusterBench::Idle(args) => run_idle(args, console),
         ClusterBench::Offices(args) => offices::run(args, console),
     }
@@ -150,63 +84,6 @@ fn temporary_folder() -> Result<tempfile::TempDir, HarnessError> {
 /// The values that were given; all values if none was.
 fn chosen_or_all<T: ValueEnum + Clone>(chosen: &[T]) -> Vec<T> {
     if chosen.is_empty() { T::value_variants() } else { chosen }.to_vec()
-}
-
-fn run_failover(args: &FailoverArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let mut rows: Vec<(ModeArg, EndArg, Failover)> = Vec::new();
-    for kind in chosen_or_all(&args.modes) {
-        for how in chosen_or_all(&args.ends) {
-            let name = format!("{}, {}", value_name(&kind), value_name(&how));
-            let spinner = console.spinner(name.clone());
-            let progress = |done| spinner.set_message(format!("{name}: {done} of {}", args.times));
-            let (folder, end) = (temporary_folder()?, how.end());
-            let layout = layout(args.nodes, kind.mode(), end.needs_proxy(), folder.path())?;
-            let mut cluster = Cluster::start(&layout)?;
-            rows.push((kind, how, failover::measure(&mut cluster, end, args.times as usize, progress)?));
-        }
-    }
-    match args.format {
-        Format::Json => {
-            let told = rows.iter().map(|(kind, how, row)| {
-                json!({"mode": value_name(kind), "end": value_name(how), "nodes": args.nodes, "times": row.latency.count,
-                    "p50_ms": row.latency.p50, "p90_ms": row.latency.p90, "max_ms": row.latency.max,
-                    "old_stopped_first": row.stopped_first, "led_arbiter": row.led_arbiter, "moved_by_itself": row.moved_by_itself,
-                    "bound_by": how.bound(kind.mode())})
-            });
-            writeln!(console.out, "{}", json!({"failover": told.collect::<Vec<_>>()}))?;
-        }
-        Format::Text => {
-            writeln!(console.out, "{} nodes, from the holder's end until the next one is told", args.nodes)?;
-            writeln!(console.out, "{}", table(&rows))?;
-            let moved: usize = rows.iter().map(|(.., row)| row.moved_by_itself).sum();
-            if moved > 0 {
-                writeln!(console.out, "not counted: {moved} times the office had moved by itself before")?;
-            }
-        }
-    }
-    Ok(Exit::Done)
-}
-
-fn table(rows: &[(ModeArg, EndArg, Failover)]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    let heading =
-        ["office", "holder", "times", "p50 ms", "p90 ms", "max ms", "old one stopped first", "led arbiter", "bound by"];
-    table.set_header(heading);
-    for (kind, how, row) in rows {
-        table.add_row([
-            value_name(kind),
-            value_name(how),
-            row.latency.count.to_string(),
-            format!("{:.2}", row.latency.p50),
-            format!("{:.2}", row.latency.p90),
-            format!("{:.2}", row.latency.max),
-            format!("{} of {}", row.stopped_first, row.latency.count),
-            row.led_arbiter.to_string(),
-            how.bound(kind.mode()),
-        ]);
-    }
-    table
 }
 
 fn run_idle(args: &IdleArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
