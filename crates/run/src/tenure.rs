@@ -28,6 +28,8 @@ const STABLE_AFTER: Duration = Duration::from_secs(60);
 /// How long to wait for killed processes to end before they are killed again: more may have been started meanwhile, or
 /// they cannot be interrupted.
 const KILL_AGAIN: Duration = Duration::from_millis(10);
+/// How long the hook of `--on-lose` may take when the lease has left it no time.
+const LATE_HOOK_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a host stands back after a command failed too often.
 const STAND_BACK: Duration = Duration::from_secs(60);
 
@@ -120,6 +122,8 @@ enum Phase {
     Losing(Next),
     /// The office is given up; the node has not confirmed it, and need not after this time.
     Releasing(Next, Timestamp),
+    /// The office is given up, and the hook that had no time before runs until this time.
+    LosingLate(Next, Timestamp),
     Finished,
 }
 
@@ -149,6 +153,8 @@ pub(crate) struct Tenure {
     wait_until: Timestamp,
     /// A signal that asks for the end: nothing is started any more.
     terminated_by: Option<i32>,
+    /// Whether the hook that precedes the command has run, and that which follows it has not.
+    owes_lose_hook: bool,
     failures: u32,
     backoff: Duration,
     /// How long the command ran.
@@ -179,6 +185,7 @@ impl Tenure {
             is_connected: false,
             wait_until,
             terminated_by: None,
+            owes_lose_hook: false,
             failures: 0,
             backoff: FIRST_BACKOFF,
             ran_for: Duration::ZERO,
@@ -222,6 +229,7 @@ impl Tenure {
             | Phase::Stopping { .. }
             | Phase::Clearing(_)
             | Phase::Losing(_)
+            | Phase::LosingLate(..)
             | Phase::Finished => {}
         }
     }
@@ -281,7 +289,10 @@ impl Tenure {
             Phase::Releasing(Next::Campaign | Next::StandBack, until) => {
                 self.phase = Phase::Releasing(Next::Finish(Outcome::Signal { signal }), until);
             }
-            Phase::Losing(_) | Phase::Releasing(..) | Phase::Finished => {}
+            Phase::LosingLate(Next::Campaign | Next::StandBack, until) => {
+                self.phase = Phase::LosingLate(Next::Finish(Outcome::Signal { signal }), until);
+            }
+            Phase::Losing(_) | Phase::Releasing(..) | Phase::LosingLate(..) | Phase::Finished => {}
         }
     }
 
@@ -320,6 +331,10 @@ impl Tenure {
                 self.kill_all(now);
             }
             Phase::Releasing(next, until) if until <= now => self.proceed(next, now),
+            Phase::LosingLate(next, until) if until <= now => {
+                self.phase = Phase::LosingLate(next, Timestamp::NEVER);
+                self.act(Action::KillAll);
+            }
             _ => {}
         }
     }
@@ -332,7 +347,7 @@ impl Tenure {
             Phase::Acquiring => self.stop_at(),
             Phase::Running { health_at, .. } => self.stop_at().min(*health_at),
             Phase::Stopping { kill_at, is_killed: false, .. } => *kill_at,
-            Phase::Releasing(_, until) => *until,
+            Phase::Releasing(_, until) | Phase::LosingLate(_, until) => *until,
             _ => Timestamp::NEVER,
         };
         let wait = if self.held.is_none() && self.is_waiting() { self.wait_until } else { Timestamp::NEVER };
@@ -492,6 +507,7 @@ impl Tenure {
     fn acquire(&mut self, now: Timestamp) {
         let Some(held) = self.held else { return };
         self.wait_until = Timestamp::NEVER;
+        self.owes_lose_hook = self.policy.has_on_lose;
         self.report(Event::Acquired { token: held.token });
         if self.policy.has_on_acquire {
             self.phase = Phase::Acquiring;

@@ -4,8 +4,8 @@ use hustings_cluster::api::{Request, RequestError};
 use hustings_cluster::clock::Timestamp;
 
 use super::{
-    Action, Asked, Ended, FIRST_BACKOFF, MAX_BACKOFF, Next, Phase, Process, RELEASE_TIMEOUT, RETRY, STABLE_AFTER,
-    STAND_BACK, Tenure,
+    Action, Asked, Ended, FIRST_BACKOFF, LATE_HOOK_TIMEOUT, MAX_BACKOFF, Next, Phase, Process, RELEASE_TIMEOUT, RETRY,
+    STABLE_AFTER, STAND_BACK, Tenure,
 };
 use crate::messages::{CommandEnd, Event, Outcome, StopReason};
 use crate::spec::Restart;
@@ -38,7 +38,7 @@ impl Tenure {
                     self.stop(StopReason::Unhealthy, now);
                 }
             }
-            (Process::OnLose, Phase::Losing(_)) => {
+            (Process::OnLose, Phase::Losing(_) | Phase::LosingLate(..)) => {
                 if !end.is_success() {
                     self.hook_failed(Process::OnLose, &end.to_string());
                 }
@@ -64,6 +64,10 @@ impl Tenure {
                 self.hook_failed(Process::OnLose, &problem);
                 self.release(next, now);
             }
+            (Process::OnLose, Phase::LosingLate(next, _)) => {
+                self.hook_failed(Process::OnLose, &problem);
+                self.proceed(next, now);
+            }
             _ => {}
         }
     }
@@ -81,6 +85,7 @@ impl Tenure {
                 self.lose(self.after_loss(reason), now);
             }
             Phase::Losing(next) => self.release(next, now),
+            Phase::LosingLate(next, _) => self.proceed(next, now),
             _ => {}
         }
     }
@@ -183,6 +188,7 @@ impl Tenure {
         let Some(held) = self.held.filter(|_| self.policy.has_on_lose && self.kill_at() > now) else {
             return self.release(next, now);
         };
+        self.owes_lose_hook = false;
         self.act(Action::SetDeadline(held.deadline));
         self.start(Process::OnLose);
     }
@@ -204,8 +210,14 @@ impl Tenure {
 
     /// The office is given up.
     pub(super) fn proceed(&mut self, next: Next, now: Timestamp) {
+        let token = self.token();
         if self.held.take().is_some() {
             self.report(Event::Released);
+        }
+        // What the hook undoes must not stay until the office is held again. If this is the end, `run` makes up for it.
+        if !matches!(next, Next::Finish(_)) && std::mem::take(&mut self.owes_lose_hook) {
+            self.phase = Phase::LosingLate(next, now + LATE_HOOK_TIMEOUT);
+            return self.act(Action::Start(Process::OnLose, token));
         }
         match next {
             Next::Finish(outcome) => self.finish(outcome),
