@@ -9,4 +9,5 @@ mod cluster;
 mod elector;
 mod init;
 mod readme;
+mod recipes;
 mod run;

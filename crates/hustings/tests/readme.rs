@@ -106,7 +106,8 @@ impl Workspace {
     }
 
     fn logs(&self) -> String {
-        let logs = ["a", "b", "c", "job-a", "job-c"].map(|name| fs::read_to_string(self.path().join(format!("{name}.log"))));
+        let logs =
+            ["a", "b", "c", "job-a", "job-c"].map(|name| fs::read_to_string(self.path().join(format!("{name}.log"))));
         logs.into_iter().map(Result::unwrap_or_default).collect::<Vec<_>>().join("---\n")
     }
 }
