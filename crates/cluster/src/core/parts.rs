@@ -1,6 +1,7 @@
 //! The parts of the core, as a turn borrows them.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use hustings_protocol::Id;
 
@@ -15,6 +16,9 @@ use super::normalise::Normalise;
 use super::requests::{self, Requests};
 use super::table::OfficeName;
 use crate::clock::Timestamp;
+
+/// How often the coordinator announces the view again.
+const VIEW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the turn remembers between two calls.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -32,6 +36,8 @@ pub(super) struct Progress {
     pub(super) coordinator: Option<(Id, u64)>,
     /// The view that was last announced by this node.
     pub(super) announced_view: Vec<Id>,
+    /// When this node announces it again, if it coordinates.
+    pub(super) repeat_view_at: Timestamp,
     /// Offices to compare with the elections' results.
     pub(super) results: BTreeSet<OfficeName>,
 }
@@ -46,8 +52,21 @@ impl Progress {
             has_time: false,
             coordinator: None,
             announced_view: Vec::new(),
+            repeat_view_at: Timestamp::ZERO,
             results: Default::default(),
         }
+    }
+}
+
+impl Progress {
+    /// The view, if the coordinator must announce it again now. It may be lost, or overtaken on its way through a relay
+    /// by a later one that was sent directly.
+    pub(super) fn take_view_to_repeat(&mut self, now: Timestamp) -> Option<Vec<Id>> {
+        if self.announced_view.is_empty() || now < self.repeat_view_at {
+            return None;
+        }
+        self.repeat_view_at = now + VIEW_INTERVAL;
+        Some(self.announced_view.clone())
     }
 }
 
@@ -55,6 +74,7 @@ impl Normalise for Progress {
     fn normalise(&mut self, now: Timestamp) {
         let Progress {
             leave_by,
+            repeat_view_at,
             health: _,
             has_left: _,
             is_eligible: _,
@@ -64,6 +84,7 @@ impl Normalise for Progress {
             results: _,
         } = self;
         leave_by.normalise(now);
+        repeat_view_at.normalise(now);
     }
 }
 

@@ -343,6 +343,11 @@ impl Core {
         self.next_heartbeat = self.now + self.settings.timing.heartbeat;
         let (mut parts, mut context) = self.split();
         parts.arbiter.heartbeat(&mut context);
+        if parts.arbiter.coordinator() == Some(context.own())
+            && let Some(view) = parts.progress.take_view_to_repeat(context.now)
+        {
+            context.broadcast(&Message::View(view));
+        }
         let (local_leases, known) = parts.local_leases();
         local_leases.report_again(&known, &mut context);
     }

@@ -161,8 +161,9 @@ impl Liveness {
 
     /// The coordinator announced a view.
     pub(super) fn handle_view(&mut self, from: Id, epoch: u64, view: Vec<Id>) {
-        self.announced_view = Some((from, epoch, view));
-        self.view_is_stale = true;
+        let announced = Some((from, epoch, view));
+        self.view_is_stale |= self.announced_view != announced;
+        self.announced_view = announced;
     }
 
     /// A member reported that its connection to a peer has ended.
