@@ -6,7 +6,7 @@ use hustings_cluster::api::{ChangeReason, Reply, Request};
 use hustings_cluster::config::{Config, Mode, Policy, Preempt};
 use hustings_cluster::member::Role;
 use hustings_cluster::timing::Timing;
-use hustings_cluster::wire::Message;
+use hustings_cluster::wire::{Claim, Claims, Message};
 use hustings_protocol::Id;
 
 use crate::harness::{TestCluster, config};
@@ -134,6 +134,10 @@ fn a_holder_that_stopped_with_an_earlier_token_still_holds_the_office() {
     assert_eq!(cluster.node(1).core.arbiter_leader(), Some(Id(1)));
     let token = cluster.token(3, "job").expect("the highest-ranked node holds the office");
     let stepped_down = |token| Message::SteppedDown { office: "job".into(), token, cause: ChangeReason::Resigned };
+    // Somebody would take the office.
+    let terms = Timing { lease: Duration::from_millis(300), ..Timing::default() }.terms();
+    let claim = Claim { office: "job".into(), mode: Mode::Exclusive, preempt: Preempt::Never, terms };
+    cluster.deliver(2, 1, Message::Claims(Claims { replaces_all: false, added: vec![claim], removed: Vec::new() }));
     cluster.deliver(3, 1, stepped_down(token - 1));
     cluster.deliver(2, 1, stepped_down(token));
     cluster.advance_ms(200);

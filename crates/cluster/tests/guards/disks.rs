@@ -5,6 +5,7 @@ use hustings_cluster::member::Role;
 use hustings_cluster::store::{RaftStorage, Write};
 use hustings_cluster::wire::{Candidacy, Message, RaftMessage};
 use hustings_protocol::Id;
+use raft::Storage;
 use raft::eraftpb::{self, ConfState, HardState, MessageType, Snapshot};
 
 use crate::harness::{TestCluster, config, members};
@@ -69,6 +70,13 @@ fn a_blank_disk_votes_only_for_blank_disks() {
     }
 }
 
+/// What incarnation 7 of node 2 announces with this disk.
+fn candidacy(store_id: u64) -> Message {
+    let (incarnation, health, digest, version, base) = (7, 100, Default::default(), 1, None);
+    let (added, removed) = (Vec::new(), Vec::new());
+    Message::Candidacy(Candidacy { incarnation, store_id, health, digest, version, base, added, removed })
+}
+
 /// Three nodes with registered disks. Node 2 is connected to node 1, which leads, in a new incarnation with this disk.
 fn leader_with_disk_of_node_2(store_id: u64) -> (TestCluster, u64) {
     let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &ROLES)).to_vec());
@@ -77,10 +85,7 @@ fn leader_with_disk_of_node_2(store_id: u64) -> (TestCluster, u64) {
     let term = cluster.last_leader_heartbeat(1, 2).term;
     cluster.kill(2);
     cluster.drive(1, |core, now| core.handle_connected(Id(2), 7, now));
-    let (incarnation, health, digest, version, base) = (7, 100, Default::default(), 1, None);
-    let (added, removed) = (Vec::new(), Vec::new());
-    let candidacy = Candidacy { incarnation, store_id, health, digest, version, base, added, removed };
-    cluster.deliver(2, 1, Message::Candidacy(candidacy));
+    cluster.deliver(2, 1, candidacy(store_id));
     assert_eq!(cluster.node(1).core.arbiter_leader(), Some(Id(1)), "a majority is still there");
     (cluster, term)
 }
@@ -97,4 +102,19 @@ fn raft_messages_of_a_replaced_disk_are_ignored() {
     };
     assert_eq!(leader_after_request(72), None, "the registered disk may take over");
     assert_eq!(leader_after_request(99), Some(Id(1)), "another disk may have lost its votes");
+}
+
+#[test]
+fn a_restarted_node_knows_the_disks_that_its_log_registers() {
+    for (store_id, is_known) in [(72, true), (99, false)] {
+        let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &ROLES)).to_vec());
+        cluster.advance_ms(1_000);
+        // A node may stop before it has written how much of its log is committed. Only a leader can tell it.
+        let disk = cluster.node(1).disk.clone();
+        let stored = disk.initial_state().expect("the disk can be read").hard_state;
+        disk.set_hard_state(HardState { commit: 0, ..stored });
+        let mut cluster = voter(disk);
+        cluster.deliver(2, 1, candidacy(store_id));
+        assert_eq!(cluster.node(1).sent.contains(&(Id(2), Message::UnknownDisk)), !is_known, "disk {store_id}");
+    }
 }

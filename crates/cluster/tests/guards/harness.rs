@@ -13,6 +13,7 @@ use hustings_cluster::store::RaftStorage;
 use hustings_cluster::timing::Timing;
 use hustings_cluster::wire::{Heartbeat, LeaderHeartbeat, Message};
 use hustings_protocol::Id;
+use raft::eraftpb::MessageType;
 
 /// More outputs than this in response to one event indicate an endless loop.
 const MAX_STEPS: usize = 2_000;
@@ -54,7 +55,8 @@ pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
 pub(crate) struct Node {
     pub(crate) core: Core,
     config: Config,
-    disk: RaftStorage,
+    /// What it has written.
+    pub(crate) disk: RaftStorage,
     incarnation: u64,
     pub(crate) replies: Vec<(ClientId, Reply)>,
     pub(crate) sent: Vec<(Id, Message)>,
@@ -78,8 +80,16 @@ pub(crate) struct TestCluster {
     pub(crate) lost: BTreeSet<(u64, u64)>,
     /// Whether answers to reads are lost.
     pub(crate) lost_reads: bool,
+    /// Whether snapshots of the log are lost.
+    pub(crate) lost_snapshots: bool,
     /// Nodes that have stopped, and whose connections the others know to have ended.
     stopped: BTreeSet<u64>,
+}
+
+/// Whether a message carries a snapshot of the log.
+fn is_snapshot(message: &Message) -> bool {
+    let Message::Raft(raft) = message else { return false };
+    raft.to_raft(1, 2).is_some_and(|raft| raft.get_msg_type() == MessageType::MsgSnapshot)
 }
 
 /// The incarnation of a node until it is restarted.
@@ -98,7 +108,7 @@ impl TestCluster {
     pub(crate) fn with_disks(nodes: Vec<(Config, RaftStorage)>) -> Self {
         let now = Timestamp(1_000_000_000);
         let (nodes_by_id, isolated, lost, stopped) = Default::default();
-        let mut cluster = TestCluster { now, nodes: nodes_by_id, isolated, lost, lost_reads: false, stopped };
+        let mut cluster = TestCluster { now, nodes: nodes_by_id, isolated, lost, lost_reads: false, lost_snapshots: false, stopped };
         for (config, storage) in nodes {
             let incarnation = incarnation(config.node.0);
             cluster.insert(config, storage, incarnation);
@@ -181,7 +191,8 @@ impl TestCluster {
             count += 1;
             assert!(count < MAX_STEPS, "the cores exchange messages endlessly");
             let is_lost = matches!(message, Message::Raft(_)) && self.lost.contains(&(from, to))
-                || matches!(message, Message::ReadIndexResponse { .. }) && self.lost_reads;
+                || matches!(message, Message::ReadIndexResponse { .. }) && self.lost_reads
+                || is_snapshot(&message) && self.lost_snapshots;
             if is_lost || self.isolated.contains(&from) || self.isolated.contains(&to) {
                 continue;
             }

@@ -50,6 +50,16 @@ fn a_removal_that_is_asked_for_at_the_member_itself_is_answered() {
 }
 
 #[test]
+fn a_removed_member_that_misses_its_removal_is_told() {
+    let (mut cluster, leader) = cluster_of(3);
+    let removed = leader % 3 + 1;
+    // It does not get the entry, and nobody sends it another one.
+    cluster.lost.insert((leader, removed));
+    assert_eq!(remove(&mut cluster, leader, removed), [Reply::Done]);
+    assert_eq!(cluster.node(removed).exit, Some(Exit::Removed));
+}
+
+#[test]
 fn a_cluster_shrinks_to_one_member_with_the_leader_last() {
     let (mut cluster, _) = cluster_of(3);
     let mut left = vec![1, 2, 3];
@@ -234,6 +244,11 @@ fn a_member_that_misses_changes_catches_up_under_the_same_leader() {
     cluster.advance_ms(2_000);
     let term = cluster.last_leader_heartbeat(leader, deaf).term;
     cluster.lost.clear();
+    // It no longer has what the log continues from. What it gets instead is lost, too.
+    cluster.lost_snapshots = true;
+    cluster.advance_ms(500);
+    assert!(shown(&mut cluster, deaf, "n5").is_none(), "it knows the last change from elsewhere");
+    cluster.lost_snapshots = false;
     cluster.advance_ms(2_000);
     assert_eq!(cluster.last_leader_heartbeat(leader, deaf).term, term, "nobody else leads");
     assert!(shown(&mut cluster, deaf, "n5").is_some(), "it knows the last change");

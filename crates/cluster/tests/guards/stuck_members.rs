@@ -3,7 +3,7 @@
 use hustings_cluster::api::{Reply, Request};
 use hustings_cluster::config::{Config, Mode, Policy, Preempt};
 use hustings_cluster::member::Role;
-use hustings_cluster::wire::Message;
+use hustings_cluster::wire::{Candidacy, Heartbeat, Message};
 use hustings_protocol::Id;
 
 use crate::harness::{TestCluster, config};
@@ -58,6 +58,27 @@ fn a_leader_of_the_arbiter_whose_disk_hangs_makes_room() {
     assert!(cluster.token(2, "job").is_some());
 }
 
+#[test]
+fn an_office_is_granted_although_its_election_does_not_end() {
+    let mut cluster = TestCluster::new([1, 2].map(|node| config(node, &THREE)).to_vec());
+    cluster.advance_ms(500);
+    // The highest-ranked member is up, and takes part in nothing.
+    for node in [1, 2] {
+        cluster.drive(node, |core, now| core.handle_connected(Id(3), 7, now));
+        let (incarnation, store_id, health, digest, version, base) = (7, 73, 100, Default::default(), 1, None);
+        let (added, removed) = (vec!["job".into(), "leader".into()], Vec::new());
+        let candidacy = Candidacy { incarnation, store_id, health, digest, version, base, added, removed };
+        cluster.deliver(3, node, Message::Candidacy(candidacy));
+    }
+    cluster.campaign(2, 2, "job", None);
+    for _ in 0..40 {
+        cluster.advance_ms(50);
+        let heartbeat = Heartbeat { number: 0, leader: None, follower: None };
+        [1, 2].into_iter().for_each(|node| cluster.deliver(3, node, Message::Heartbeat(heartbeat)));
+    }
+    assert!(cluster.token(2, "job").is_some(), "the next best gets it");
+}
+
 /// Ends the connection between two nodes: what they send to each other goes through the third one.
 fn cut(cluster: &mut TestCluster, one: u64, other: u64) {
     cluster.drive(one, |core, now| core.handle_disconnected(Id(other), now));
@@ -101,6 +122,24 @@ fn watchers_are_told_when_a_read_succeeds_again() {
     cluster.lost_reads = false;
     cluster.advance_ms(300);
     assert_eq!(is_current(&mut cluster), Some(true));
+}
+
+#[test]
+fn a_view_that_arrives_late_is_corrected() {
+    let mut cluster = cluster(Mode::Fenced);
+    let shows_holder = |cluster: &mut TestCluster| {
+        cluster.request(2, 9, Request::Leader { office: "leader".to_string() });
+        cluster.advance_ms(20);
+        let replies = cluster.take_replies(2, 9);
+        let [Reply::Office(status)] = &replies[..] else { panic!("{replies:?}") };
+        status.current
+    };
+    assert!(cluster.token(3, "leader").is_some() && shows_holder(&mut cluster));
+    // It was sent before the third member came up, and took the way through a relay.
+    cluster.deliver(1, 2, Message::View(vec![Id(1), Id(2)]));
+    assert!(!shows_holder(&mut cluster), "the holder seems to be down");
+    cluster.advance_ms(1_100);
+    assert!(shows_holder(&mut cluster));
 }
 
 #[test]

@@ -7,6 +7,8 @@
 //! client that was told to stop never goes on with the same token.
 
 mod campaigns;
+#[cfg(test)]
+mod tests;
 mod transitions;
 
 use std::collections::{BTreeMap, BTreeSet};

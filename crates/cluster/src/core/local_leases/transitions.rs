@@ -133,7 +133,7 @@ impl LocalLeases {
     }
 
     /// Ends a lease, and tells the client. It is not reported here.
-    fn lose(&mut self, office: &OfficeName, cause: ChangeReason, context: &mut Context<'_>) {
+    pub(super) fn lose(&mut self, office: &OfficeName, cause: ChangeReason, context: &mut Context<'_>) {
         self.deactivate(office);
         let Some(lease) = self.leases.remove(office) else { return };
         self.relinquished.insert(office.clone(), lease.token);
