@@ -5,9 +5,10 @@
 //! that takes effect. So the copy is built once, not once for every edit. Without the variable, the same tests must
 //! pass there.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
@@ -52,19 +53,24 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
     if mutants.is_empty() {
         return Err(format!("no name or test in {LIST} contains `{}`", only.unwrap_or_default()));
     }
-    let tree = root.join("target/mutants");
+    let tree = root.join("target/mutants/tree");
     copy_sources(root, &tree, &switched_files(root, &mutants)?)?;
+    let mut programs: BTreeMap<(&str, &str), PathBuf> = BTreeMap::new();
     for test in mutants.iter().map(|mutant| &mutant.test).collect::<BTreeSet<_>>() {
         println!("without an edit: {}", test.describe());
-        build(root, &tree, test).map_err(|output| format!("it does not build:\n{output}"))?;
-        if !passes(root, &tree, test, None)? {
+        let program = match programs.entry((&test.package, &test.target)) {
+            Entry::Occupied(built) => built.into_mut(),
+            Entry::Vacant(new) => new.insert(test.build(&tree)?),
+        };
+        if !test.passes(&tree, program, None)? {
             return Err(format!("{} fails without any edit", test.describe()));
         }
     }
     let mut survived = 0;
     for mutant in &mutants {
         let began = Instant::now();
-        let passes = passes(root, &tree, &mutant.test, Some(mutant.number))?;
+        let program = &programs[&(mutant.test.package.as_str(), mutant.test.target.as_str())];
+        let passes = mutant.test.passes(&tree, program, Some(mutant.number))?;
         let outcome = if passes { "SURVIVED" } else { "noticed" };
         survived += usize::from(passes);
         println!("{:>3} {outcome:<8} {} ({} s)", mutant.number, mutant.name, began.elapsed().as_secs());
@@ -157,58 +163,66 @@ impl Test {
         format!("{} {} {}", self.package, self.target, self.filter)
     }
 
-    /// Packages of other projects are shared with the usual build; those of this one have another path in the copy.
-    fn cargo(&self, root: &Path, tree: &Path) -> Command {
+    /// Builds the test program. Returns its path.
+    fn build(&self, tree: &Path) -> Result<PathBuf, String> {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["test", "--locked", "--quiet", "--package", &self.package]).current_dir(tree);
-        cargo.env("CARGO_TARGET_DIR", root.join("target")).env_remove(SWITCH);
+        cargo.args(["test", "--locked", "--quiet", "--no-run", "--message-format=json-render-diagnostics"]);
+        cargo.args(["--package", &self.package]).current_dir(tree);
+        cargo.env("CARGO_TARGET_DIR", tree.with_file_name("build")).env_remove(SWITCH);
         match self.target.as_str() {
             "lib" => cargo.arg("--lib"),
             target => cargo.args(["--test", target]),
         };
-        cargo
+        let output = cargo.output().map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(format!("{} does not build:\n{}", self.describe(), last_lines(&output)));
+        }
+        executable(&String::from_utf8_lossy(&output.stdout))
+            .ok_or_else(|| format!("cargo does not say where the program of {} is", self.describe()))
+    }
+
+    /// Whether the tests pass with this edit, or without any.
+    fn passes(&self, tree: &Path, program: &Path, mutant: Option<usize>) -> Result<bool, String> {
+        let folder = self.package.strip_prefix("hustings-").unwrap_or(&self.package);
+        let mut command = Command::new(program);
+        command.arg(&self.filter).current_dir(tree.join("crates").join(folder)).env_remove(SWITCH);
+        mutant.iter().for_each(|number| _ = command.env(SWITCH, number.to_string()));
+        let output = command.output().map_err(|error| format!("{}: {error}", program.display()))?;
+        if String::from_utf8_lossy(&output.stdout).contains("running 0 tests") {
+            return Err(format!("{}: there is no such test", self.describe()));
+        }
+        Ok(output.status.success())
     }
 }
 
-/// Copies what git knows of, with some files replaced. Files that did not change keep their times, so that little is
-/// built again.
+/// The test program among the messages of a build.
+fn executable(messages: &str) -> Option<PathBuf> {
+    let paths = messages.lines().filter_map(|line| line.split_once("\"executable\":\"")?.1.split_once('"'));
+    paths.last().map(|(path, _)| PathBuf::from(path))
+}
+
+/// Copies what git knows of, with some files replaced. Files keep their times, so that little is built again.
 fn copy_sources(root: &Path, tree: &Path, replaced: &BTreeMap<String, String>) -> Result<(), String> {
     let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output();
     let listed = listed.map_err(|error| format!("git cannot be run: {error}"))?.stdout;
     for name in String::from_utf8_lossy(&listed).split('\0').filter(|name| !name.is_empty()) {
-        let contents = match replaced.get(name) {
-            Some(text) => Ok(text.clone().into_bytes()),
-            None => fs::read(root.join(name)),
-        };
-        contents
-            .and_then(|contents| write_if_changed(&tree.join(name), &contents))
-            .map_err(|error| format!("{name}: {error}"))?;
+        let copied = copy_file(&root.join(name), &tree.join(name), replaced.get(name).map(String::as_str));
+        copied.map_err(|error| format!("{name}: {error}"))?;
     }
     Ok(())
 }
 
-fn write_if_changed(path: &Path, contents: &[u8]) -> std::io::Result<()> {
-    if fs::read(path).is_ok_and(|present| present == contents) {
+fn copy_file(from: &Path, to: &Path, replaced: Option<&str>) -> std::io::Result<()> {
+    let contents = replaced.map_or_else(|| fs::read(from), |text| Ok(text.as_bytes().to_vec()))?;
+    if fs::read(to).is_ok_and(|present| present == contents) {
         return Ok(());
     }
-    path.parent().map_or(Ok(()), fs::create_dir_all)?;
-    fs::write(path, contents)
-}
-
-fn build(root: &Path, tree: &Path, test: &Test) -> Result<(), String> {
-    let output = test.cargo(root, tree).arg("--no-run").output().map_err(|error| error.to_string())?;
-    if output.status.success() { Ok(()) } else { Err(last_lines(&output)) }
-}
-
-/// Whether the tests pass with this edit, or without any.
-fn passes(root: &Path, tree: &Path, test: &Test, mutant: Option<usize>) -> Result<bool, String> {
-    let mut cargo = test.cargo(root, tree);
-    mutant.iter().for_each(|number| _ = cargo.env(SWITCH, number.to_string()));
-    let output = cargo.args(["--", &test.filter]).output().map_err(|error| error.to_string())?;
-    if String::from_utf8_lossy(&output.stdout).contains("running 0 tests") {
-        return Err(format!("{}: there is no such test", test.describe()));
+    to.parent().map_or(Ok(()), fs::create_dir_all)?;
+    fs::write(to, contents)?;
+    match replaced {
+        Some(_) => Ok(()),
+        None => fs::File::options().write(true).open(to)?.set_modified(fs::metadata(from)?.modified()?),
     }
-    Ok(output.status.success())
 }
 
 fn last_lines(output: &Output) -> String {
@@ -262,6 +276,14 @@ mod tests {
         assert!(overlap.contains("overlaps"), "{overlap}");
         let twice = switched("b; b;", &[&mutant(1, "", "b", "a")]).expect_err("it occurs twice");
         assert!(twice.contains("2 times"), "{twice}");
+    }
+
+    #[test]
+    fn the_program_is_the_last_one_that_a_build_names() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null,\"fresh\":true}\n\
+                        {\"executable\":\"/t/a-1\",\"fresh\":true}\n{\"reason\":\"build-finished\"}\n";
+        assert_eq!(executable(messages), Some(PathBuf::from("/t/a-1")));
+        assert_eq!(executable(""), None);
     }
 
     #[test]
