@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hustings_algorithms::catalogue;
+use hustings_check::Property;
+use hustings_sim::topology::Topology;
 
 #[test]
 fn the_table_of_algorithms_is_made_from_the_catalogue() {
@@ -134,6 +136,28 @@ fn every_algorithm_has_a_section_in_the_model() {
         assert!(anchors.contains(name), "{MODEL} has no section {name}");
         assert!(page.contains(&format!("$ hustings sim {name} ")), "{MODEL} has no example for {name}");
     }
+}
+
+/// What is quoted in the first column of the table below a heading. An option is the column's own heading.
+fn first_column(page: &str, heading: &str) -> Vec<String> {
+    let section = page.split(&format!("\n{heading}\n")).nth(1).unwrap_or_else(|| panic!("there is no {heading:?}"));
+    let section = section.split("\n#").next().unwrap_or(section);
+    let cells = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    cells.filter(|cell| !cell.starts_with("--")).map(str::to_string).collect()
+}
+
+#[test]
+fn every_topology_is_in_the_model() {
+    let page = fs::read_to_string(common::repository().join(MODEL)).expect("the page can be read");
+    let error = "nonsense".parse::<Topology>().expect_err("there is no such topology").to_string();
+    let (_, allowed) = error.split_once("allowed: ").expect("the error lists what is allowed");
+    assert_eq!(first_column(&page, "### Topologies"), allowed.split(", ").collect::<Vec<_>>());
+}
+
+#[test]
+fn every_property_of_the_checker_is_explained() {
+    let page = fs::read_to_string(common::repository().join("docs/checking.md")).expect("the page can be read");
+    assert_eq!(first_column(&page, "## The properties"), Property::ALL.map(Property::name));
 }
 
 #[test]
