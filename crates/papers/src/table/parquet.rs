@@ -4,10 +4,11 @@
 //! and no time or version is written, so the same table gives the same bytes. Files of other programs can be read if
 //! their columns are flat and of these types, or of INT32 or FLOAT.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::io::{self, Read, Write};
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Once, mpsc};
+use std::thread;
 
 use bytes::Bytes;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
@@ -155,25 +156,44 @@ pub fn read(source: impl Read) -> Result<Table, ParquetFileError> {
 }
 
 thread_local! {
-    /// Whether a panic of this thread is turned into an error, so that it is not printed.
-    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+    /// What to do if this thread panics, instead of printing the panic.
+    static ON_PANIC: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
 /// Turns a panic into `None` without printing it. The library panics on some damaged pages.
-fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
+///
+/// If panics unwind, they are caught. The release profile aborts instead, right after the panic hook. There the work is
+/// done by a thread of its own, and the hook of a thread that has panicked never returns.
+fn catch_panic<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     static HOOKED: Once = Once::new();
     HOOKED.call_once(|| {
         let usual = panic::take_hook();
-        panic::set_hook(Box::new(move |panic| {
-            if !IS_QUIET.get() {
-                usual(panic)
+        panic::set_hook(Box::new(move |panic| match ON_PANIC.take() {
+            None => usual(panic),
+            Some(report) => {
+                report();
+                while cfg!(panic = "abort") {
+                    thread::park();
+                }
             }
         }));
     });
-    IS_QUIET.set(true);
-    let done = panic::catch_unwind(AssertUnwindSafe(work)).ok();
-    IS_QUIET.set(false);
-    done
+    if cfg!(panic = "unwind") {
+        ON_PANIC.set(Some(Box::new(|| {})));
+        let done = panic::catch_unwind(AssertUnwindSafe(work)).ok();
+        ON_PANIC.take();
+        return done;
+    }
+    let (sender, receiver) = mpsc::channel();
+    let halted = sender.clone();
+    thread::spawn(move || {
+        // Nobody listens any more only if the process ends.
+        ON_PANIC.set(Some(Box::new(move || _ = halted.send(None))));
+        let done = work();
+        ON_PANIC.take();
+        _ = sender.send(Some(done));
+    });
+    receiver.recv().ok().flatten()
 }
 
 fn decode(bytes: Bytes) -> Result<Table, ParquetFileError> {
