@@ -11,9 +11,10 @@ use hustings_algorithms::{Algorithm, NoParams, Setting};
 use hustings_bench::reference;
 use hustings_protocol::{Id, Protocol};
 use hustings_sim::engine::fast::{self, Driver, EngineInput, Full, Lean, Meter, Starts};
-use hustings_sim::engine::general;
+use hustings_sim::erased::DynProtocol;
 use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::{Scenario, Start};
+use hustings_sim::simulate::simulate_general;
 use hustings_sim::topology::{Complete, Network, Ring, Topology};
 
 const SIZE: u32 = 100_000;
@@ -55,7 +56,8 @@ fn ring(criterion: &mut Criterion) {
     );
     let mut scenario = Scenario::new(network).started_by_all();
     scenario.ids = ids.iter().map(|id| id.0).collect();
-    group.bench_function("general", |bencher| bencher.iter(|| general::run(&rules, &ids, &scenario, None)));
+    let (erased, ranks) = DynProtocol::new(rules, &ids);
+    group.bench_function("general", |bencher| bencher.iter(|| simulate_general(&erased, &ranks, &scenario, None)));
     group.finish();
 }
 

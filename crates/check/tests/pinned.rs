@@ -12,8 +12,9 @@ use hustings_algorithms::runs::Runs;
 use hustings_algorithms::{Algorithm, Initiators};
 use hustings_check::{Channels, Check, FaultBudget, Findings, MaxMessages, Model, Property, Spec, Timing};
 use hustings_protocol::Id;
+use hustings_sim::erased::DynProtocol;
 
-use support::{check, complete, ids, protocol, ring, spec};
+use support::{check, complete, erased_check, ids, protocol, ring, spec};
 
 /// States, generated states, depth, and the maximum number of messages (0: unbounded).
 type Counts = (u64, u64, u32, u64);
@@ -98,12 +99,12 @@ fn anonymous_nodes() {
 }
 
 /// Chang–Roberts in runs, on two nodes, one of which may crash.
-fn in_runs() -> Check<Runs<<ChangRoberts as Algorithm>::Protocol<Id>>> {
+fn in_runs() -> Check<DynProtocol> {
     let model = Model { budget: FaultBudget { crashes: 1, ..FaultBudget::default() }, ..ring(&[1, 2]) };
     let runs =
         Runs::new(protocol::<ChangRoberts>(&[], &model), &ChangRoberts::ABOUT, &model.ranks).with_incarnations(0);
     let spec = Spec::of(&ChangRoberts::ABOUT, &model, &[], true);
-    Check::new(runs, model, spec)
+    erased_check(runs, &model, spec)
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn result<A: Algorithm>(given: &[(&str, &str)], mut model: Model<Id>, checked: P
     let mut spec = spec::<A>(&mut model);
     spec.properties = vec![checked];
     spec.max_messages = Some(1);
-    let mut check = Check::new(protocol::<A>(given, &model), model, spec);
+    let mut check = erased_check(protocol::<A>(given, &model), &model, spec);
     check.threads = threads;
     let Findings { states, generated, depth, verdicts, counterexample, .. } = check.run();
     let counterexample = counterexample.expect("something violates it");

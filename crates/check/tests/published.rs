@@ -9,10 +9,10 @@ use crate::support;
 
 use hustings_algorithms::Algorithm;
 use hustings_algorithms::ring::ChangRoberts;
-use hustings_check::{Channels, Check, Findings, Model};
+use hustings_check::{Channels, Findings, Model};
 use hustings_protocol::{Effect, Id, Protocol};
 
-use support::{Mutant, NodeEvent, protocol, ring, spec};
+use support::{Mutant, NodeEvent, erased_check, protocol, ring, spec};
 
 type Inner = <ChangRoberts as Algorithm>::Protocol<Id>;
 type Message = <Inner as Protocol>::Message;
@@ -39,7 +39,7 @@ fn explored(channels: Channels, initiators: Vec<u32>) -> Findings {
     let mut spec = spec::<ChangRoberts>(&mut model);
     spec.properties.clear();
     model.tracks_starts = false;
-    Check::new(Mutant::new(protocol::<ChangRoberts>(&[], &model), as_in_tla), model, spec).run()
+    erased_check(Mutant::new(protocol::<ChangRoberts>(&[], &model), as_in_tla), &model, spec).run()
 }
 
 /// States, generated states and depth, over all subsets of initiators.

@@ -2,9 +2,11 @@
 
 use hustings_algorithms::anonymous::{IdRange, ItaiRodeh, ItaiRodehParams};
 use hustings_algorithms::{Algorithm, Setting};
-use hustings_check::{Check, Model, Spec};
+use hustings_check::{Model, Spec};
 use hustings_protocol::Id;
 use hustings_sim::simulate::{ElectionSpec, simulate};
+
+use crate::support::erased_check;
 
 /// f(1) = 1 where n = 1; else f(m) = 1 + Σ_{j=2..m} P_m(j)·f(j): of m that draw from 1 to K, j share the greatest with
 /// probability P_m(j), and all j go on.
@@ -33,7 +35,7 @@ fn explored(n: u64, sides: u32) -> (f64, f64) {
     // All nodes draw an id: no message wakes one before its start signal.
     let model = Model { requires_wakeup: true, ..Model::ring(ranks) };
     let spec = Spec::of(&ItaiRodeh::ABOUT, &model, &[], false);
-    Check::new(protocol, model, spec).expected_rounds(20_000_000).expect("the graph is smaller than that")
+    erased_check(protocol, &model, spec).expected_rounds(20_000_000).expect("the graph is smaller than that")
 }
 
 /// McMaster, Itai–Rodeh: the state graph and the recursion agree to twelve digits, for every scheduler.

@@ -16,7 +16,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`engine`] | the two engines; [`simulate()`](simulate::simulate) chooses between them |
+//! | [`engine`] | the fast engine, to be compiled together with a protocol |
 //! | [`erased`] | protocols whose types are hidden, so that large code is compiled once |
 //! | [`rng`] | the random numbers of a seed |
 

@@ -23,6 +23,7 @@ use self::in_flight::{Envelope, InFlight, Search, Timers};
 use self::notices::Notices;
 use crate::engine::accounting::Accounting;
 use crate::engine::general::{self, NodeCursor, RetransmitBuffer, Route, RoutingTable, SequenceNumber};
+use crate::erased::{DynMessage, DynProtocol, DynRank};
 use crate::outcome::Outcome;
 use crate::scenario::{Medium, Notice, Scenario};
 use crate::topology::Network;
@@ -55,16 +56,18 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Replays a whole run and returns its outcome.
-pub fn replay<P: Protocol>(
-    protocol: &P,
-    ranks: &[P::Rank],
+/// Replays a whole run of a protocol whose types are erased, and returns its outcome.
+pub fn replay(
+    protocol: &DynProtocol,
+    ranks: &[DynRank],
     setting: &Setting<'_>,
-    records: impl IntoIterator<Item = Record<P::Message>>,
+    records: Vec<Record<DynMessage>>,
 ) -> Result<Outcome, ReplayError> {
     let mut replay = Replay::new(protocol, ranks, setting)?;
     records.into_iter().try_for_each(|record| replay.step(record))?;
-    Ok(replay.finish())
+    let mut outcome = replay.finish();
+    outcome.by_kind.truncate(protocol.kinds().len());
+    Ok(outcome)
 }
 
 /// A replay that receives records one by one.

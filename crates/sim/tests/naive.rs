@@ -8,10 +8,12 @@ use hustings_algorithms::Algorithm;
 use hustings_algorithms::catalogue::{ENTRIES, Visitor};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
-use hustings_sim::simulate::{params, simulate};
+use hustings_sim::simulate::params;
 use hustings_sim::topology::{Network, Ring};
 use proptest::prelude::*;
 use support::Setup;
+
+use crate::common::elections::simulate;
 
 struct Simulate(Scenario);
 

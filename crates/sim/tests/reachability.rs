@@ -4,12 +4,15 @@
 use hustings_protocol::{
     Change, Context, Effect, Event, Id, Loss, Port, Protocol, Record, StartReason, Timer, TraceEvent, kinds,
 };
-use hustings_sim::engine::{fast, general};
-use hustings_sim::replay::{self, ReplayError, Setting};
+use hustings_sim::erased::DynProtocol;
+use hustings_sim::replay::{ReplayError, Setting};
 use hustings_sim::scenario::FaultKind::{Crash, Cut, Heal, HealAll, Join, Partition, Recover, Retire};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
+use hustings_sim::simulate::simulate_fast;
 use hustings_sim::topology::{Complete, Graph, Network, Ring};
 use serde::{Deserialize, Serialize};
+
+use crate::common::erased;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 enum Note {
@@ -61,10 +64,9 @@ fn ring(size: u32) -> Network {
 
 fn records(scenario: &Scenario) -> Vec<Record<Note>> {
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-    let mut records = Vec::new();
-    let outcome = general::run(&Listener, &ranks, scenario, Some(&mut records));
-    assert_eq!(outcome, general::run(&Listener, &ranks, scenario, None), "an observer changes nothing");
-    let replayed = replay::replay(&Listener, &ranks, &Setting::of(scenario), records.clone());
+    let (outcome, records) = erased::watch(Listener, &ranks, scenario);
+    assert_eq!(outcome, erased::run(Listener, &ranks, scenario, None), "an observer changes nothing");
+    let replayed = erased::replay(Listener, &ranks, &Setting::of(scenario), &records);
     assert_eq!(replayed, Ok(outcome), "a run with words replays");
     records
 }
@@ -195,7 +197,8 @@ fn slow_direct_messages_get_through_if_there_is_a_path_when_they_arrive() {
 #[test]
 fn only_the_general_engine_serves_those_who_watch_and_only_where_something_happens() {
     let ranks: Vec<Id> = (0..4).map(Id).collect();
-    let fast = |scenario: &Scenario| fast::run_with::<_, fast::Full>(fast::on_mapped_ring, &Listener, &ranks, scenario);
+    let (listener, ranks) = DynProtocol::new(Listener, &ranks);
+    let fast = |scenario: &Scenario| simulate_fast(&listener, &ranks, scenario, true);
     assert_eq!(fast(&scenario(ring(4), &[(5, Crash(1))])), None);
     assert!(fast(&scenario(ring(4), &[])).is_some());
 }
@@ -215,7 +218,7 @@ fn word_that_cannot_be_does_not_replay() {
         word.what = TraceEvent::Handled { event, peer: None, coins: vec![], effects: vec![Effect::Forget] };
         let ranks: Vec<Id> = (0..4).map(Id).collect();
         records.push(word);
-        match replay::replay(&Listener, &ranks, &Setting::of(&scenario), records) {
+        match erased::replay(Listener, &ranks, &Setting::of(&scenario), &records) {
             Err(ReplayError::Reachability { at: 3, problem, .. }) => problem,
             other => panic!("it replays, or fails otherwise: {other:?}"),
         }

@@ -1,5 +1,6 @@
 //! `--runs` (docs/model.md#runs) in the simulator: what it costs where nothing happens, its traces and their replay.
 
+use crate::common::elections::simulate;
 use crate::common::sweep;
 
 use hustings_algorithms::hierarchy::Divided;
@@ -10,9 +11,7 @@ use hustings_sim::erased::DynMessage;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::parse::NodeFault;
 use hustings_sim::replay::{self, Setting};
-use hustings_sim::simulate::{
-    ElectionSpec, ReplayFileError, SpecError, SpecProblem, replayed, simulate, simulate_traced,
-};
+use hustings_sim::simulate::{ElectionSpec, ReplayFileError, SpecError, SpecProblem, replayed, simulate_traced};
 use hustings_sim::topology::{Network, Ring};
 use hustings_sim::trace::Format;
 use hustings_sim::trace::file::{Limits, TraceFile};
@@ -81,9 +80,8 @@ fn every_algorithm_replays_in_runs() {
             let text = serde_json::to_string(record).expect("a record can be written");
             protocol.adopt(serde_json::from_str(&text).expect("and read")).expect("it is one of the algorithm's")
         };
-        let replayed = replay::replay(&protocol, &ranks, &Setting::of(&scenario), records.iter().map(read));
-        let mut replayed = replayed.unwrap_or_else(|error| panic!("{case}: {error}"));
-        replayed.by_kind.truncate(protocol.kinds().len());
+        let replayed = replay::replay(&protocol, &ranks, &Setting::of(&scenario), records.iter().map(read).collect());
+        let replayed = replayed.unwrap_or_else(|error| panic!("{case}: {error}"));
         assert_eq!(replayed, outcome, "{case}");
     }
 }

@@ -5,6 +5,7 @@ mod mutant;
 use hustings_algorithms::{Algorithm, Params, Setting, Winner};
 use hustings_check::{Check, Findings, Model, Property, Spec, Verdict};
 use hustings_protocol::{Id, Protocol};
+use hustings_sim::erased::{DynProtocol, DynRank};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::replay::{self, replay};
 use hustings_sim::scenario::{Medium, Notice};
@@ -62,7 +63,7 @@ pub(crate) fn check_protocol<P>(make: impl Fn(&Model<Id>) -> P, model: Model<Id>
 where
     P: Protocol<Rank = Id>,
 {
-    let check = Check::new(make(&model), model.clone(), spec);
+    let check = erased_check(make(&model), &model, spec);
     let findings = check.run();
     let replayed = findings.counterexample.as_ref().map(|counterexample| {
         let records = check.records(counterexample);
@@ -73,7 +74,8 @@ where
             duplicates: model.budget.duplicates > 0,
             notice: Notice::Oracle,
         };
-        let outcome = replay(&make(&model), &model.ranks, &setting, records.clone());
+        let (protocol, ranks) = DynProtocol::new(make(&model), &model.ranks);
+        let outcome = replay(&protocol, &ranks, &setting, records.clone());
         let numbers = model.ranks.iter().map(|id| id.0).collect();
         let mut trace = Vec::new();
         write(Format::Text, &Names::new("", numbers, network(&model)), &records, &mut trace)
@@ -85,6 +87,31 @@ where
         }
     });
     Checked { findings, replayed }
+}
+
+/// A check of a protocol whose types are erased, as in the program. The checker is compiled once for all of them.
+pub(crate) fn erased_check<P: Protocol<Rank = Id>>(protocol: P, model: &Model<Id>, spec: Spec) -> Check<DynProtocol> {
+    let (protocol, ranks) = DynProtocol::new(protocol, &model.ranks);
+    Check::new(protocol, with_ranks(model.clone(), ranks), spec)
+}
+
+/// The same environment with other ranks.
+fn with_ranks(model: Model<Id>, ranks: Vec<DynRank>) -> Model<DynRank> {
+    let Model { ranks: _, members, links, is_ring, initiators, channels, timing, budget, .. } = model;
+    let Model { reports_leader_loss, tracks_starts, requires_wakeup, .. } = model;
+    Model {
+        ranks,
+        members,
+        links,
+        is_ring,
+        initiators,
+        channels,
+        timing,
+        budget,
+        reports_leader_loss,
+        tracks_starts,
+        requires_wakeup,
+    }
 }
 
 fn network(model: &Model<Id>) -> Network {

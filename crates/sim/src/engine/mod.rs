@@ -1,10 +1,10 @@
-//! The two engines: [`fast`] for unit delays without faults other than crashes, [`general`] for everything. Where both
+//! The two engines: [`fast`] for unit delays without faults other than crashes, `general` for everything. Where both
 //! apply, they give the same outcome, event for event.
 
 pub(crate) mod accounting;
 mod directory;
 pub mod fast;
-pub mod general;
+pub(crate) mod general;
 
 use std::any::Any;
 

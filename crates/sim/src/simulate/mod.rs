@@ -52,7 +52,8 @@ pub fn simulate<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Outcom
     let own = if const { A::ABOUT.has_own_engine } { simulate_alone::<A>(params, scenario) } else { None };
     let mut outcome = own.unwrap_or_else(|| {
         let (protocol, ranks) = erased::<A>(params, scenario);
-        simulate_erased(&protocol, &ranks, scenario, A::ABOUT.sends_by_map)
+        let fast = simulate_fast(&protocol, &ranks, scenario, A::ABOUT.sends_by_map);
+        fast.unwrap_or_else(|| simulate_general(&protocol, &ranks, scenario, None))
     });
     apply_goal(&A::ABOUT, &mut outcome);
     outcome
@@ -80,16 +81,21 @@ fn simulate_alone<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Opti
     }
 }
 
-/// Runs a type-erased protocol with the fast engine where it supports the scenario and with the general one otherwise.
-fn simulate_erased(protocol: &DynProtocol, ranks: &[DynRank], scenario: &Scenario, sends_by_map: bool) -> Outcome {
-    let fast = if sends_by_map {
-        fast::run_with::<_, Full>(fast::on_mapped_ring, protocol, ranks, scenario)
+/// Runs a type-erased protocol with the fast engine, which is compiled once for all of them. Returns `None` if the
+/// scenario or the protocol needs the general engine. `sends_by_map` is part of an algorithm's [`About`].
+pub fn simulate_fast(
+    protocol: &DynProtocol,
+    ranks: &[DynRank],
+    scenario: &Scenario,
+    sends_by_map: bool,
+) -> Option<Outcome> {
+    let mut outcome = if sends_by_map {
+        fast::run_with::<_, Full>(fast::on_mapped_ring, protocol, ranks, scenario)?
     } else {
-        fast::run::<_, Full>(protocol, ranks, scenario)
+        fast::run::<_, Full>(protocol, ranks, scenario)?
     };
-    let Some(mut outcome) = fast else { return observed(protocol, ranks, scenario, None) };
     outcome.by_kind.truncate(protocol.kinds().len());
-    outcome
+    Some(outcome)
 }
 
 /// Runs an election and writes its trace. The line-by-line formats are written while it runs, diagrams at the end. JSON
@@ -126,17 +132,17 @@ fn traced(
     match format {
         Format::Text => {
             let mut stream = Stream::new(&names, out);
-            let outcome = observed(protocol, ranks, scenario, Some(&mut stream));
+            let outcome = simulate_general(protocol, ranks, scenario, Some(&mut stream));
             stream.finish().map(|_| outcome)
         }
         Format::Jsonl => {
             let mut writer = TraceWriter::new(out, header)?;
-            let outcome = observed(protocol, ranks, scenario, Some(&mut writer));
+            let outcome = simulate_general(protocol, ranks, scenario, Some(&mut writer));
             writer.finish().map(|_| outcome)
         }
         Format::Mermaid | Format::Svg | Format::Shiviz => {
             let mut records: Vec<Record<DynMessage>> = Vec::new();
-            let outcome = observed(protocol, ranks, scenario, Some(&mut records));
+            let outcome = simulate_general(protocol, ranks, scenario, Some(&mut records));
             trace::write(format, &names, &records, out).map(|()| outcome)
         }
     }
@@ -149,7 +155,7 @@ pub fn simulate_observed<A: Algorithm>(
     observer: &mut dyn Observer<DynMessage>,
 ) -> Outcome {
     let (protocol, ranks) = erased::<A>(params, scenario);
-    let mut outcome = observed(&protocol, &ranks, scenario, Some(observer));
+    let mut outcome = simulate_general(&protocol, &ranks, scenario, Some(observer));
     apply_goal(&A::ABOUT, &mut outcome);
     outcome
 }
@@ -163,8 +169,9 @@ fn apply_goal(about: &About, outcome: &mut Outcome) {
     }
 }
 
-/// Runs the general engine on a type-erased protocol, for which it is compiled once.
-pub(crate) fn observed(
+/// Runs a type-erased protocol with the general engine, which is compiled once for all of them, and shows every record to
+/// an observer.
+pub fn simulate_general(
     protocol: &DynProtocol,
     ranks: &[DynRank],
     scenario: &Scenario,

@@ -64,7 +64,7 @@ pub enum ReplayFileError {
 /// Replays a recorded run of the algorithm.
 pub fn replayed<A: Algorithm>(file: TraceFile<impl BufRead>) -> Result<Replayed<A::Params>, ReplayFileError> {
     let params = params::<A>(&recorded_params(&A::ABOUT, file.header())?).map_err(ReplayFileError::Params)?;
-    let (scenario, outcome) = replay_file(&A::ABOUT, file, &|scenario| {
+    let (scenario, outcome) = replay_file(&A::ABOUT, file.boxed(), &|scenario| {
         A::check(&params, scenario.network.members()).map_err(|conflict| ReplayFileError::Params(conflict.into()))?;
         Ok(erased::<A>(&params, scenario))
     })?;
@@ -85,7 +85,7 @@ fn recorded_params(about: &About, header: &Header) -> Result<Vec<String>, Replay
 /// Replays a file. It is compiled once for all algorithms.
 fn replay_file(
     about: &About,
-    file: TraceFile<impl BufRead>,
+    file: TraceFile<Box<dyn BufRead + '_>>,
     make: &MakeProtocol<'_>,
 ) -> Result<(Scenario, Outcome), ReplayFileError> {
     let mut scenario = recorded_scenario(about, file.header())?;
@@ -125,7 +125,7 @@ fn recorded_scenario(about: &About, header: &Header) -> Result<Scenario, ReplayF
 fn replay_records(
     protocol: &DynProtocol,
     ranks: &[DynRank],
-    mut file: TraceFile<impl BufRead>,
+    mut file: TraceFile<Box<dyn BufRead + '_>>,
     scenario: &mut Scenario,
 ) -> Result<Outcome, ReplayFileError> {
     let setting = file.header().setting(&scenario.network);

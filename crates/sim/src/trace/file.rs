@@ -325,6 +325,15 @@ impl<R: BufRead> TraceFile<R> {
         Ok(TraceFile { reader, limits, header, line: 1, buffer })
     }
 
+    /// The same with a hidden type of reader.
+    pub(crate) fn boxed<'a>(self) -> TraceFile<Box<dyn BufRead + 'a>>
+    where
+        R: 'a,
+    {
+        let TraceFile { reader, limits, header, line, buffer } = self;
+        TraceFile { reader: Box::new(reader), limits, header, line, buffer }
+    }
+
     /// The header.
     pub fn header(&self) -> &Header {
         &self.header

@@ -6,8 +6,9 @@ use hustings_algorithms::anonymous::{
 use hustings_algorithms::{Algorithm, Params};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario};
-use hustings_sim::simulate::simulate;
 use hustings_sim::topology::{Complete, Network, Ring};
+
+use crate::common::elections::simulate;
 
 const SIZE: u32 = 5;
 

@@ -3,16 +3,16 @@
 use hustings_algorithms::anonymous::{
     AnonymousEcho, AnonymousEchoParams, IdRange, ItaiRodeh, ItaiRodehParams, RingSize,
 };
-use hustings_algorithms::{About, Algorithm, Params, Setting};
-use hustings_protocol::{Best, Id, Record, TraceEvent, Value};
-use hustings_sim::engine::fast::{self, Driver, Full};
+use hustings_algorithms::{About, Algorithm, Params};
+use hustings_protocol::{Best, Record, TraceEvent, Value};
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::scenario::{Delay, Scenario, Start};
-use hustings_sim::simulate::{ElectionSpec, simulate};
+use hustings_sim::simulate::{ElectionSpec, simulate_fast};
 use hustings_sim::topology::{Complete, Network, Ring};
 use hustings_sim::trace::Observer;
 use proptest::prelude::*;
 
+use crate::common::elections::{election, simulate};
 use crate::common::erased::run_algorithm;
 use crate::common::gossip::graph;
 use crate::common::sample::Sample;
@@ -256,18 +256,20 @@ fn what_would_be_compared_is_refused() {
 /// They run in the fast engine, and it agrees with the general one.
 #[test]
 fn the_fast_engine_serves_them() {
-    fn both<A: Algorithm>(driver: Driver<A::Protocol<Id>, Full>, params: &A::Params, scenario: &Scenario) {
-        let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-        let protocol = A::protocol::<Id>(params, &Setting::of(&ranks));
-        let quick = fast::run_with(driver, &protocol, &ranks, scenario);
-        assert_eq!(quick, Some(run_algorithm::<A>(params, scenario, None)), "seed {}", scenario.seed);
+    fn both<A: Algorithm>(params: &A::Params, scenario: &Scenario) {
+        let general = run_algorithm::<A>(params, scenario, None);
+        // Some algorithms have a fast engine of their own.
+        assert_eq!(simulate::<A>(params, scenario), general, "seed {}", scenario.seed);
+        let (protocol, ranks) = election::<A>(params).protocol(scenario);
+        let quick = simulate_fast(&protocol, &ranks, scenario, false);
+        assert_eq!(quick, Some(general), "seed {}", scenario.seed);
     }
     for seed in 0..100 {
         let mut scenario = ring(3 + seed as u32 % 20);
         scenario.seed = seed;
-        both::<ItaiRodeh>(fast::on_ring, &ItaiRodehParams::default(), &scenario);
+        both::<ItaiRodeh>(&ItaiRodehParams::default(), &scenario);
         scenario.network = graph(scenario.network.size(), seed as u32 % 30, seed);
-        both::<AnonymousEcho>(fast::on_graph, &AnonymousEchoParams::default(), &scenario);
+        both::<AnonymousEcho>(&AnonymousEchoParams::default(), &scenario);
     }
 }
 

@@ -7,10 +7,10 @@ use hustings_algorithms::anonymous::{AnonymousEcho, AnonymousEchoParams, ItaiRod
 use hustings_protocol::{Context, Id, Port, Protocol, StartReason};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, Scenario, Start};
-use hustings_sim::simulate::simulate;
 use hustings_sim::topology::{Network, Ring, Topology};
 use proptest::prelude::*;
 
+use crate::common::elections::simulate;
 use crate::common::erased;
 use crate::common::gossip::graph;
 

@@ -3,8 +3,9 @@
 use hustings_algorithms::anonymous::{IdRange, ItaiRodeh, ItaiRodehParams, Rounds};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, Scenario};
-use hustings_sim::simulate::simulate;
 use hustings_sim::topology::{Network, Ring};
+
+use crate::common::elections::simulate;
 
 const SEEDS: u64 = 20_000;
 

@@ -8,10 +8,11 @@ use hustings_protocol::{Effect, Event, Fact, Id, NodeInfo, Peers, Port, Protocol
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::parse::NodeFault;
 use hustings_sim::scenario::{Delay, Scenario, Start};
-use hustings_sim::simulate::{ElectionSpec, params, simulate};
+use hustings_sim::simulate::{ElectionSpec, params};
 use hustings_sim::topology::{Network, Ring};
 use proptest::prelude::*;
 
+use crate::common::elections::simulate;
 use crate::common::sample::Sample;
 
 fn ring(size: u32) -> Scenario {

@@ -1,13 +1,16 @@
-//! The general engine with erased types. It is large, so tests that do not look into messages share one compiled copy.
+//! Runs and replays with erased types. The engines are large, so all tests share the copies that are compiled into the
+//! simulator.
 
 use hustings_algorithms::Algorithm;
-use hustings_protocol::Protocol;
-use hustings_sim::engine::general;
-use hustings_sim::erased::{DynMessage, DynProtocol, DynRank};
+use hustings_protocol::{Message, Protocol, Record};
+use hustings_sim::erased::{DynMessage, DynProtocol};
 use hustings_sim::outcome::Outcome;
+use hustings_sim::replay::{self, ReplayError, Setting};
 use hustings_sim::scenario::Scenario;
-use hustings_sim::simulate;
+use hustings_sim::simulate::simulate_general;
 use hustings_sim::trace::Observer;
+
+use super::elections::election;
 
 /// Runs a protocol in the general engine.
 pub(crate) fn run<P: Protocol>(
@@ -17,27 +20,44 @@ pub(crate) fn run<P: Protocol>(
     observer: Option<&mut dyn Observer<DynMessage>>,
 ) -> Outcome {
     let (protocol, ranks) = DynProtocol::new(protocol, ranks);
-    run_erased(&protocol, &ranks, scenario, observer)
+    simulate_general(&protocol, &ranks, scenario, observer)
 }
 
-/// Runs an algorithm in the general engine.
+/// Runs a protocol in the general engine and returns all records, with the protocol's own messages.
+pub(crate) fn watch<P: Protocol>(
+    protocol: P,
+    ranks: &[P::Rank],
+    scenario: &Scenario,
+) -> (Outcome, Vec<Record<P::Message>>) {
+    let mut records: Vec<Record<DynMessage>> = Vec::new();
+    let outcome = run(protocol, ranks, scenario, Some(&mut records));
+    (outcome, records.iter().map(with_messages_of).collect())
+}
+
+/// Runs an algorithm of the catalogue in the general engine.
 pub(crate) fn run_algorithm<A: Algorithm>(
     params: &A::Params,
     scenario: &Scenario,
     observer: Option<&mut dyn Observer<DynMessage>>,
 ) -> Outcome {
-    let (protocol, ranks) = simulate::erased::<A>(params, scenario);
-    run_erased(&protocol, &ranks, scenario, observer)
+    let (protocol, ranks) = election::<A>(params).protocol(scenario);
+    simulate_general(&protocol, &ranks, scenario, observer)
 }
 
-/// Runs an erased protocol in the general engine.
-pub(crate) fn run_erased(
-    protocol: &DynProtocol,
-    ranks: &[DynRank],
-    scenario: &Scenario,
-    observer: Option<&mut dyn Observer<DynMessage>>,
-) -> Outcome {
-    let mut outcome = general::run(protocol, ranks, scenario, observer);
-    outcome.by_kind.truncate(protocol.kinds().len());
-    outcome
+/// Replays the records of a protocol, as if they were read from a file.
+pub(crate) fn replay<P: Protocol>(
+    protocol: P,
+    ranks: &[P::Rank],
+    setting: &Setting<'_>,
+    records: &[Record<P::Message>],
+) -> Result<Outcome, ReplayError> {
+    let (protocol, ranks) = DynProtocol::new(protocol, ranks);
+    let adopt = |record| protocol.adopt(with_messages_of(record)).expect("the messages are the protocol's");
+    replay::replay(&protocol, &ranks, setting, records.iter().map(adopt).collect())
+}
+
+/// The same record with messages of another type that are written alike.
+fn with_messages_of<M: Message, N: Message>(record: &Record<M>) -> Record<N> {
+    let written = serde_json::to_value(record).expect("a record can be written");
+    serde_json::from_value(written).expect("a record can be read")
 }

@@ -1,6 +1,7 @@
 //! What several of these tests share.
 
 pub(crate) mod diffusion;
+pub(crate) mod elections;
 pub(crate) mod erased;
 pub(crate) mod gossip;
 pub(crate) mod parts;

@@ -10,23 +10,21 @@ use std::fmt;
 
 use hustings_algorithms::catalogue::{self, Visitor};
 use hustings_algorithms::runs::{Runs, ViewRule};
-use hustings_algorithms::{About, Algorithm, Goal, Setting};
-use hustings_protocol::Id;
+use hustings_algorithms::{About, Algorithm, Goal};
 use hustings_sim::erased::{DynMessage, DynProtocol, DynRank};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::parse::NodeFault;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario};
-use hustings_sim::simulate::{self, ElectionSpec};
+use hustings_sim::simulate::{self, ElectionSpec, simulate_general};
 use hustings_sim::trace::Observer;
 
-use crate::common::erased::run_erased;
+use crate::common::elections::by_name;
 use crate::common::parts::Parts;
 
 /// An algorithm of the catalogue, its type hidden.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject {
     pub(crate) about: About,
-    build: fn(&Case, &Scenario) -> (DynProtocol, Vec<DynRank>),
     fits: fn(&Case, u32) -> bool,
 }
 
@@ -36,7 +34,7 @@ pub(crate) fn subjects() -> Vec<Subject> {
     impl Visitor for Name {
         type Output = Subject;
         fn visit<A: Algorithm>(self) -> Subject {
-            Subject { about: A::ABOUT, build: build::<A>, fits: fits::<A> }
+            Subject { about: A::ABOUT, fits: fits::<A> }
         }
     }
     let find = |name| catalogue::visit(name, Name).expect("the catalogue knows its own names");
@@ -44,22 +42,13 @@ pub(crate) fn subjects() -> Vec<Subject> {
     all.map(|entry| find(entry.about.name)).collect()
 }
 
-/// With plain ids only: what is compared is another matter.
-fn build<A: Algorithm>(case: &Case, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>) {
-    let members = scenario.network.members() as usize;
-    let outside = scenario.network.size() as usize - members;
-    let ranks: Vec<Id> = scenario.ids.iter().chain(scenario.ids.iter().take(outside)).copied().map(Id).collect();
-    let params = simulate::params::<A>(&case.params()).expect("a case has parameters that there are");
-    let protocol = A::protocol::<Id>(&params, &Setting::of(&ranks[..members]));
-    let (protocol, standings) = DynProtocol::new(protocol, &ranks);
-    if !scenario.runs {
-        return (protocol, standings);
-    }
-    let mut runs = Runs::new(protocol, &A::ABOUT, &standings[..members]);
-    if let Some(rule) = case.broken {
-        runs = runs.without(rule);
-    }
-    (DynProtocol::in_runs(runs, &standings), standings)
+/// The protocol of a case, with the ranks of all positions.
+fn build(about: &About, case: &Case, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>) {
+    let election = by_name(about.name, &case.params());
+    let Some(rule) = case.broken else { return election.protocol(scenario) };
+    let (protocol, ranks) = election.protocol(&Scenario { runs: false, ..scenario.clone() });
+    let runs = Runs::new(protocol, about, &ranks[..scenario.network.members() as usize]).without(rule);
+    (DynProtocol::in_runs(runs, &ranks), ranks)
 }
 
 fn fits<A: Algorithm>(case: &Case, size: u32) -> bool {
@@ -173,21 +162,21 @@ impl Subject {
             scenario.faults.extend([FaultKind::Crash(at), FaultKind::Recover(at)].map(|what| Fault { tick, what }));
         }
         scenario.faults.sort_by_key(|fault| fault.tick);
-        let (protocol, ranks) = (self.build)(case, &scenario);
+        let (protocol, ranks) = build(&self.about, case, &scenario);
         (scenario, protocol, ranks)
     }
 
     /// Runs a case.
     pub(crate) fn watched(&self, case: &Case, observer: Option<&mut dyn Observer<DynMessage>>) -> Outcome {
         let (scenario, protocol, ranks) = self.prepared(case);
-        run_erased(&protocol, &ranks, &scenario, observer)
+        simulate_general(&protocol, &ranks, &scenario, observer)
     }
 
     /// Runs a case. When its last message has arrived, and what is wrong then.
     pub(crate) fn run(&self, case: &Case) -> (u64, Result<(), String>) {
         let (scenario, protocol, ranks) = self.prepared(case);
         let mut parts = Parts::of(&scenario.network).past_the_dead(scenario.runs);
-        let outcome = run_erased(&protocol, &ranks, &scenario, Some(&mut parts));
+        let outcome = simulate_general(&protocol, &ranks, &scenario, Some(&mut parts));
         let agreed = parts.check(&scenario.network, &scenario.ids);
         let verdict = if outcome.hung { Err("messages circulate forever".to_string()) } else { agreed };
         (outcome.time.quiescent.unwrap_or(0), verdict)

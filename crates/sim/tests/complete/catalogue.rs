@@ -1,14 +1,14 @@
 //! What the catalogue says of the algorithms on complete networks: formulas, costs, sizes; and both engines.
 
 use hustings_algorithms::complete::{Bully, Campaigner, ImprovedBully, Invitation};
-use hustings_algorithms::{Algorithm, Case, DefaultIds, Initiators, Params, Setting};
+use hustings_algorithms::{Algorithm, Case, DefaultIds, Initiators, Params};
 use hustings_protocol::{Best, Id, Protocol, Value};
-use hustings_sim::engine::fast;
 use hustings_sim::scenario::{FaultKind, Scenario};
-use hustings_sim::simulate::{ElectionSpec, expected, params, simulate};
+use hustings_sim::simulate::{ElectionSpec, params, simulate_fast};
 use proptest::prelude::*;
 
 use super::{any_ids, detected, fault, start, with_ids};
+use crate::common::elections::{election, expected, simulate};
 use crate::common::erased::run_algorithm;
 
 /// The formula, where there is one, gives what is measured.
@@ -77,11 +77,12 @@ proptest! {
 }
 
 fn agree<A: Algorithm>(scenario: &Scenario) -> bool {
-    let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-    let protocol = A::protocol::<Id>(&A::Params::default(), &Setting::of(&ranks));
+    let (protocol, ranks) = election::<A>(&A::Params::default()).protocol(scenario);
+    let fast = simulate_fast(&protocol, &ranks, scenario, false).expect("the fast engine serves crashes");
+    // Some algorithms have a fast engine of their own.
+    let own = simulate::<A>(&A::Params::default(), scenario);
     let general = run_algorithm::<A>(&A::Params::default(), scenario, None);
-    let fast = fast::run_with::<_, fast::Full>(fast::on_complete, &protocol, &ranks, scenario);
-    fast.expect("the fast engine serves crashes") == general
+    fast == general && own == general
 }
 
 /// The costs in the catalogue, against every order of up to six ids.

@@ -13,10 +13,12 @@ use hustings_algorithms::Algorithm;
 use hustings_protocol::Id;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
-use hustings_sim::simulate::{params, simulate};
+use hustings_sim::simulate::params;
 use hustings_sim::topology::{Complete, Network};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+
+use crate::common::elections::simulate;
 
 /// Ids 1 to `size` by position, nobody starting, nothing going wrong.
 fn network(size: u32) -> Scenario {

@@ -161,6 +161,6 @@ fn too_many_copies_end_a_run_as_hung() {
     scenario.faults = vec![Fault { tick: 2, what: FaultKind::Crash(7) }];
     scenario.duplicate = 1.0;
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-    let outcome = general::run(&ChangRoberts::protocol::<Id>(&NoParams, &Setting::of(&[])), &ranks, &scenario, None);
+    let outcome = erased::run(chang_roberts(), &ranks, &scenario, None);
     assert!(outcome.hung && !outcome.agreement);
 }

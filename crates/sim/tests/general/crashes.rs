@@ -165,6 +165,7 @@ fn nodes_act_by_position_and_faults_need_no_order() {
 }
 
 /// A node that handles rejoins and then sends to all neighbours.
+#[derive(Clone)]
 struct Returner;
 
 impl Protocol for Returner {

@@ -15,6 +15,7 @@ enum Claim {
 kinds!(Claim: Lead = "lead");
 
 /// A node that is asked to start claims leadership with a new number, and all nodes follow the greatest claim.
+#[derive(Clone)]
 struct Claimant;
 
 impl Protocol for Claimant {

@@ -1,13 +1,14 @@
 //! Sending by index, an outside informer, what nodes find out, and periodic traffic.
 
 use hustings_protocol::{Context, Effect, Event, Fact, Id, Port, Protocol, Stage, StartReason, Timer, kinds};
+use hustings_sim::erased::DynProtocol;
 use hustings_sim::scenario::FaultKind;
+use hustings_sim::simulate::simulate_fast;
 use hustings_sim::topology::{Network, Ring};
 use serde::{Deserialize, Serialize};
 
 use super::scripted::*;
 use super::*;
-use crate::common::erased;
 
 /// A ring of four with an informer at position 4.
 fn informed() -> Scenario {
@@ -20,9 +21,7 @@ fn ranks() -> Vec<Id> {
 }
 
 fn watch_informed(protocol: &Scripted, scenario: &Scenario) -> (Outcome, Vec<Record<TestMessage>>) {
-    let mut records = Vec::new();
-    let outcome = general::run(protocol, &ranks(), scenario, Some(&mut records));
-    (outcome, records)
+    erased::watch(protocol.clone(), &ranks(), scenario)
 }
 
 /// Position 1 asks the informer, which tells all members. They follow 3, and 3 leads.
@@ -139,9 +138,6 @@ fn periodic_traffic_does_not_delay_quiescence() {
     assert_eq!((outcome.by_kind.as_slice(), outcome.time.quiescent), (&[10, 1][..], Some(10)));
     assert!(!outcome.hung, "the beacon of tick 30 is under way, and does not count");
     assert!(erased::run(Lighthouse, &ids, &until(9), None).hung, "the call is under way");
-    assert_eq!(
-        fast::run_with::<_, fast::Full>(fast::on_ring, &Lighthouse, &ids, &until(30)),
-        None,
-        "only the general engine knows"
-    );
+    let (lighthouse, ranks) = DynProtocol::new(Lighthouse, &ids);
+    assert_eq!(simulate_fast(&lighthouse, &ranks, &until(30), false), None, "only the general engine knows");
 }

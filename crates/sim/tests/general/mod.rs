@@ -4,7 +4,7 @@ mod channel;
 mod counts;
 mod crashes;
 mod failure_detector;
-use crate::common::gossip;
+use crate::common::{erased, gossip};
 mod link_faults;
 mod members;
 mod replays;
@@ -16,7 +16,6 @@ mod token;
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, NoParams, Setting};
 use hustings_protocol::{Id, Protocol, Record};
-use hustings_sim::engine::{fast, general};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::topology::{Complete, Graph, Network, Ring};
@@ -52,16 +51,18 @@ fn start(at: u32, tick: u64) -> Start {
     Start { at, tick }
 }
 
-fn run<P: Protocol<Rank = Id>>(protocol: &P, scenario: &Scenario) -> Outcome {
-    let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-    general::run(protocol, &ranks, scenario, None)
+/// The ids as ranks.
+fn ranks(scenario: &Scenario) -> Vec<Id> {
+    scenario.ids.iter().copied().map(Id).collect()
+}
+
+fn run<P: Protocol<Rank = Id> + Clone>(protocol: &P, scenario: &Scenario) -> Outcome {
+    erased::run(protocol.clone(), &ranks(scenario), scenario, None)
 }
 
 /// Runs with an observer that collects all records, and checks that observing changes nothing.
-fn watch<P: Protocol<Rank = Id>>(protocol: &P, scenario: &Scenario) -> (Outcome, Vec<Record<P::Message>>) {
-    let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
-    let mut records = Vec::new();
-    let outcome = general::run(protocol, &ranks, scenario, Some(&mut records));
+fn watch<P: Protocol<Rank = Id> + Clone>(protocol: &P, scenario: &Scenario) -> (Outcome, Vec<Record<P::Message>>) {
+    let (outcome, records) = erased::watch(protocol.clone(), &ranks(scenario), scenario);
     assert_eq!(outcome, run(protocol, scenario), "an observer changes nothing");
     assert!(records.iter().map(|record| record.number).eq(0..records.len() as u64));
     (outcome, records)

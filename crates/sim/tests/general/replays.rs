@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hustings_protocol::{Effect, Event, Id, Loss, Message, NoticeKind, Port, Protocol, StartReason, Timer, TraceEvent};
-use hustings_sim::replay::{ReplayError, Setting, replay};
+use hustings_sim::replay::{ReplayError, Setting};
 use hustings_sim::scenario::{Delay, FaultKind, Medium, Notice};
 use hustings_sim::trace::file::{FileError, Header, HeaderError, Limits, TraceFile, TraceWriter};
 use proptest::prelude::*;
@@ -14,6 +14,7 @@ use super::gossip::{self, Gossip};
 use super::scripted::*;
 use super::token::TokenRing;
 use super::*;
+use crate::common::erased::replay;
 
 fn faults(size: u32) -> impl Strategy<Value = Vec<Fault>> {
     let at = 0..size;
@@ -83,13 +84,9 @@ fn gossips() -> impl Strategy<Value = Gossip> {
     (any::<u64>(), 1..12u8, 0..64u8).prop_map(|(seed, life, abilities)| Gossip::new(seed, life, abilities))
 }
 
-fn ranks(scenario: &Scenario) -> Vec<Id> {
-    scenario.ids.iter().copied().map(Id).collect()
-}
-
-fn replays<P: Protocol<Rank = Id>>(protocol: &P, scenario: &Scenario) {
+fn replays<P: Protocol<Rank = Id> + Clone>(protocol: &P, scenario: &Scenario) {
     let (outcome, records) = watch(protocol, scenario);
-    let again = replay(protocol, &ranks(scenario), &Setting::of(scenario), records);
+    let again = replay(protocol.clone(), &ranks(scenario), &Setting::of(scenario), &records);
     assert_eq!(again.as_ref(), Ok(&outcome));
 }
 
@@ -119,7 +116,7 @@ proptest! {
     fn every_run_replays_from_its_file(scenario in scenarios(), gossip in gossips()) {
         let header = Header::new("gossip", BTreeMap::new(), &scenario);
         let mut writer = TraceWriter::new(Vec::new(), &header).unwrap();
-        let outcome = general::run(&gossip, &ranks(&scenario), &scenario, Some(&mut writer));
+        let outcome = erased::run(gossip.clone(), &ranks(&scenario), &scenario, Some(&mut writer));
         let text = writer.finish().unwrap();
         let mut file = TraceFile::open(&text[..], Limits::default()).unwrap();
         prop_assert_eq!(file.header(), &header);
@@ -128,7 +125,7 @@ proptest! {
         let setting = file.header().setting(&network);
         let ranks = ranks(&scenario);
         let records: Result<Vec<_>, _> = file.records().collect();
-        prop_assert_eq!(replay(&gossip, &ranks, &setting, records.unwrap()).unwrap(), outcome);
+        prop_assert_eq!(replay(gossip, &ranks, &setting, &records.unwrap()).unwrap(), outcome);
     }
 }
 
@@ -174,7 +171,7 @@ fn forged(change: impl FnOnce(&mut Words)) -> ReplayError {
     let scenario = Scenario { faults: vec![fault(0, FaultKind::Crash(2))], ..ring(4).started_by_all() };
     let (_, mut records) = watch(&chang_roberts(), &scenario);
     change(&mut records);
-    let outcome = replay(&chang_roberts(), &ranks(&scenario), &Setting::of(&scenario), records);
+    let outcome = replay(chang_roberts(), &ranks(&scenario), &Setting::of(&scenario), &records);
     outcome.expect_err("it is forged")
 }
 
@@ -266,7 +263,8 @@ fn by_hand(lines: &[&str]) -> Result<Outcome, ReplayError> {
     let start = r#"{"number":0,"tick":0,"node":0,"what":"handled","event":{"start":"start"},
         "effects":[{"send":[0,{"Say":7}]},{"send":[1,{"Say":7}]},{"send":[0,{"Say":7}]}]}"#;
     let records = std::iter::once(&start).chain(lines).map(|line| serde_json::from_str(line).expect("it is a record"));
-    replay(&repeats_itself(), &ranks(&scenario), &Setting::of(&scenario), records)
+    let records: Vec<_> = records.collect();
+    replay(repeats_itself(), &ranks(&scenario), &Setting::of(&scenario), &records)
 }
 
 #[test]
@@ -335,7 +333,7 @@ fn rejects_forged_notices() {
         let (kind, count) = polls.expect("there are polls");
         forge(kind, count);
         let setting = Setting { notice, ..Setting::of(&scenario) };
-        match replay(&protocol, &ranks(&scenario), &setting, records) {
+        match replay(protocol, &ranks(&scenario), &setting, &records) {
             Err(ReplayError::Notice { kind, count, allowed, .. }) => (kind, count, allowed),
             other => panic!("{other:?}"),
         }
@@ -350,7 +348,7 @@ fn rejects_malformed_files() {
     let scenario = ring(2).started_by_all();
     let header = Header::new("chang-roberts", BTreeMap::new(), &scenario);
     let mut writer = TraceWriter::new(Vec::new(), &header).unwrap();
-    general::run(&chang_roberts(), &ranks(&scenario), &scenario, Some(&mut writer));
+    erased::run(chang_roberts(), &ranks(&scenario), &scenario, Some(&mut writer));
     let text = String::from_utf8(writer.finish().unwrap()).unwrap();
     let first = text.lines().next().unwrap();
     assert!(first.contains(r#""network":{"kind":"ring","size":2}"#), "{first}");

@@ -15,6 +15,7 @@ kinds!(TestMessage: Say = "say", Reply = "reply");
 pub(crate) type Effects = Vec<Effect<TestMessage>>;
 
 /// The effects of an event, from the node's index and the event.
+#[derive(Clone, Copy)]
 pub(crate) struct Scripted(pub(crate) fn(u32, &Event<TestMessage>) -> Effects);
 
 impl Scripted {

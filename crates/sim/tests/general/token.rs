@@ -13,6 +13,7 @@ pub(crate) enum Token {
 }
 kinds!(Token: Election = "election", Coordinator = "coordinator");
 
+#[derive(Clone)]
 pub(crate) struct TokenRing;
 
 impl TokenRing {

@@ -1,12 +1,13 @@
 //! AEFA where nothing goes wrong: counts and times, on any graph, whoever starts.
 
+use crate::common::elections::{expected, simulate};
 use crate::common::waves::{predicted, started};
 use hustings_algorithms::Algorithm;
 use hustings_algorithms::graph::{Aefa, AefaParams};
 use hustings_protocol::Best;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, Scenario, Start};
-use hustings_sim::simulate::{ElectionSpec, expected, simulate};
+use hustings_sim::simulate::ElectionSpec;
 use hustings_sim::topology::{Complete, Network, Topology};
 use proptest::prelude::*;
 

@@ -1,10 +1,10 @@
 //! AEFA's probes and beacons one by one: what they cost, what they notice, how leaders meet.
 
 use crate::common::diffusion::{BEACON, PROBE, QUIET, run, survives};
+use crate::common::elections::simulate;
 use crate::common::waves::{neighbours, predicted, started};
 use hustings_algorithms::graph::{Aefa, AefaParams, Preference};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
-use hustings_sim::simulate::simulate;
 use hustings_sim::topology::{Network, Topology};
 use proptest::prelude::*;
 

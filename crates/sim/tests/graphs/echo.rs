@@ -6,10 +6,10 @@ use hustings_algorithms::graph::echo::Echo;
 use hustings_protocol::{Best, Id, Protocol};
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
-use hustings_sim::simulate::{expected, simulate};
 use hustings_sim::topology::Network;
 use proptest::prelude::*;
 
+use crate::common::elections::{expected, simulate};
 use crate::common::erased;
 use crate::common::gossip::graph;
 use crate::common::waves::{distances, neighbours};

@@ -1,17 +1,18 @@
 //! Preference: who wins, and that it costs what aefa costs.
 
+use crate::common::elections::{expected, simulate};
 use crate::common::waves::{neighbours, predicted, started};
 use hustings_algorithms::Algorithm;
 use hustings_algorithms::graph::{AefaParams, Preference};
 use hustings_protocol::Best;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
-use hustings_sim::simulate::{self, ElectionSpec};
+use hustings_sim::simulate::ElectionSpec;
 use hustings_sim::topology::{Network, Topology};
 use proptest::prelude::*;
 
 fn run(scenario: &Scenario) -> Outcome {
-    simulate::simulate::<Preference>(&AefaParams::default(), scenario)
+    simulate::<Preference>(&AefaParams::default(), scenario)
 }
 
 /// Who should win: counted by hand, node by node.
@@ -41,11 +42,11 @@ proptest! {
         ids.sort_by_key(|id| (id + 1).wrapping_mul(seed | 1) >> 20);
         let votes = votes.into_iter().map(|(voter, choice)| (voter % size, choice % size)).collect();
         let scenario = Scenario { ids, votes, ..started(network.clone(), source % size) };
-        let expected = winner(&scenario);
-        let (by_kind, times) = predicted(&network, source % size, expected);
+        let expected_winner = winner(&scenario);
+        let (by_kind, times) = predicted(&network, source % size, expected_winner);
         let outcome = run(&scenario);
-        prop_assert_eq!((&outcome.leaders, outcome.agreement), (&vec![expected], true));
-        let formula = simulate::expected::<Preference>(&AefaParams::default(), &scenario);
+        prop_assert_eq!((&outcome.leaders, outcome.agreement), (&vec![expected_winner], true));
+        let formula = expected::<Preference>(&AefaParams::default(), &scenario);
         prop_assert_eq!(formula.as_ref(), Some(&by_kind), "the report shows the same");
         prop_assert_eq!((outcome.by_kind, outcome.time), (by_kind, times));
     }

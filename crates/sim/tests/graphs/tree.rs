@@ -6,10 +6,11 @@ use hustings_protocol::Best;
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
-use hustings_sim::simulate::{ElectionSpec, expected, simulate};
+use hustings_sim::simulate::ElectionSpec;
 use hustings_sim::topology::{Graph, Network, Topology};
 use proptest::prelude::*;
 
+use crate::common::elections::{expected, simulate};
 use crate::common::waves::neighbours;
 
 fn elect(scenario: &Scenario) -> Outcome {

@@ -13,9 +13,9 @@ use hustings_algorithms::{Algorithm, NetworkKind, Params};
 use hustings_protocol::Id;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
-use hustings_sim::simulate::{expected, simulate};
 use hustings_sim::topology::{Network, Ring};
 
+use crate::common::elections::{expected, simulate};
 use crate::common::erased::run_algorithm;
 
 /// Parameters as they are typed, with blanks between.

@@ -77,7 +77,7 @@ use crate::trace::Observer;
 ///
 /// # Panics
 /// If there is not just one rank for each position, or the protocol sends to a port that its node does not have.
-pub fn run<P: Protocol>(
+pub(crate) fn run<P: Protocol>(
     protocol: &P,
     ranks: &[P::Rank],
     scenario: &Scenario,

@@ -5,10 +5,10 @@ use hustings_algorithms::graph::{Aefa, AefaParams};
 use hustings_algorithms::{Algorithm, Params};
 use hustings_protocol::{Best, Effect, Id, TraceEvent, Value};
 use hustings_sim::scenario::{Delay, Medium, Scenario};
-use hustings_sim::simulate::{expected, simulate};
 use proptest::prelude::*;
 
 use super::*;
+use crate::common::elections::{expected, simulate};
 
 /// The last roll that went out with an invitation.
 pub(super) fn last_roll(records: &[Record<Message<Id>>]) -> Option<Membership<Id>> {

@@ -3,10 +3,10 @@
 use hustings_algorithms::graph::two_tier::TwoTierParams;
 use hustings_algorithms::graph::{Aefa, AefaParams};
 use hustings_sim::scenario::Scenario;
-use hustings_sim::simulate::simulate;
 use proptest::prelude::*;
 
 use super::*;
+use crate::common::elections::simulate;
 
 /// How long it takes from one node until everybody has heard, and until every `leader-ack` is in.
 fn wave(network: &Network, from: u32) -> (u64, u64) {

@@ -3,6 +3,7 @@
 use hustings_algorithms::Setting;
 use hustings_algorithms::graph::two_tier::TwoTierParams;
 use hustings_protocol::{Change, Event, TraceEvent};
+use hustings_sim::erased::DynMessage;
 use hustings_sim::scenario::Scenario;
 use hustings_sim::trace::Observer;
 use proptest::prelude::*;
@@ -23,8 +24,8 @@ fn careful() -> TwoTierParams {
 /// Passes on what happens, but for word of who is in reach that a node does nothing about: it draws nobody in.
 struct Deaf(Parts);
 
-impl Observer<Message<Id>> for Deaf {
-    fn record(&mut self, record: &Record<Message<Id>>) {
+impl Observer<DynMessage> for Deaf {
+    fn record(&mut self, record: &Record<DynMessage>) {
         let is_idle = matches!(
             &record.what,
             TraceEvent::Handled { event: Event::Change(Change::Reachable(_)), effects, .. } if effects.is_empty()
@@ -39,7 +40,7 @@ fn survives(params: &TwoTierParams, scenario: &Scenario) -> Result<(), String> {
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
     let mut parts = Deaf(Parts::of(&scenario.network));
     let protocol = TwoTier::protocol(params, &Setting::of(&ranks));
-    let outcome = general::run(&protocol, &ranks, scenario, Some(&mut parts));
+    let outcome = erased::run(protocol, &ranks, scenario, Some(&mut parts));
     if outcome.hung {
         return Err("hung".to_string());
     }

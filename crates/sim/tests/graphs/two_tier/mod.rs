@@ -9,11 +9,12 @@ use hustings_algorithms::graph::TwoTier;
 use hustings_algorithms::graph::two_tier::{Message, TwoTierParams};
 use hustings_algorithms::{Algorithm, Setting};
 use hustings_protocol::{Id, Message as _, Record};
-use hustings_sim::engine::general;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
-use hustings_sim::simulate::simulate;
 use hustings_sim::topology::{Graph, Network, Topology};
+
+use crate::common::elections::simulate;
+use crate::common::erased;
 
 fn params(text: &[(&str, &str)]) -> TwoTierParams {
     use hustings_algorithms::Params;
@@ -46,9 +47,7 @@ fn watch(params: &TwoTierParams, scenario: &Scenario) -> (Outcome, Vec<Record<Me
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
     let setting = Setting { bandwidth: scenario.bandwidth, cheats: &scenario.cheats, ..Setting::of(&ranks) };
     let protocol = TwoTier::protocol(params, &setting);
-    let mut records = Vec::new();
-    let outcome = general::run(&protocol, &ranks, scenario, Some(&mut records));
-    (outcome, records)
+    erased::watch(protocol, &ranks, scenario)
 }
 
 /// How many messages of this kind were sent.
