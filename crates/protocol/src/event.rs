@@ -258,6 +258,24 @@ pub enum Role {
     Leader,
 }
 
+impl<M> Event<M> {
+    /// The same event with another message.
+    #[inline(always)]
+    pub fn map<N>(self, wrap: impl FnOnce(M) -> N) -> Event<N> {
+        match self {
+            Event::Message { from, message } => Event::Message { from, message: wrap(message) },
+            Event::Direct { from, message } => Event::Direct { from, message: wrap(message) },
+            Event::Unreachable { port, message } => Event::Unreachable { port, message: wrap(message) },
+            Event::UnreachableDirect { to, message } => Event::UnreachableDirect { to, message: wrap(message) },
+            Event::Start(reason) => Event::Start(reason),
+            Event::Timer(timer) => Event::Timer(timer),
+            Event::Change(change) => Event::Change(change),
+            Event::Rejoin => Event::Rejoin,
+            Event::Retire => Event::Retire,
+        }
+    }
+}
+
 impl<M> Effect<M> {
     /// The same effect with another message.
     #[inline(always)]

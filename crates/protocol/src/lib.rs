@@ -4,6 +4,7 @@
 //! - [`Protocol`]: the rules of one algorithm; [`Context`]: what a node knows and does; [`Message`]: what nodes send.
 //! - [`Id`], [`Rank`], [`Port`]: a node's identity, its rank as a candidate, and its neighbours.
 //! - [`Event`], [`Effect`], [`Recorder`]: inputs and outputs as plain data, for drivers that need to hold them.
+//! - [`DynState`], [`handle_events!`]: for drivers that hide the types of a protocol.
 //!
 //! The crate knows nothing of topologies, clocks, sockets or threads. It is `no_std` with `alloc`, so it cannot depend
 //! on them.
@@ -11,6 +12,7 @@
 
 extern crate alloc;
 
+mod erased;
 mod event;
 mod id;
 mod macros;
@@ -18,6 +20,7 @@ mod protocol;
 mod splitmix;
 mod trace;
 
+pub use erased::DynState;
 pub use event::{Change, Coins, Effect, Event, Fact, NodeInfo, Peers, Recorder, Role, Stage, StartReason, Timer};
 pub use id::{Best, Id, Least, NotFinite, Port, Rank, Ranked, Value};
 pub use protocol::{Context, Epoch, Message, Protocol, StateOrMessage};

@@ -5,8 +5,7 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 use hustings_protocol::{
-    Change, Context, Effect, Epoch, Event, Id, NodeInfo, Peers, Port, Protocol, Recorder, StartReason, StateOrMessage,
-    Timer,
+    Context, Effect, Epoch, Event, NodeInfo, Peers, Port, Protocol, Recorder, StateOrMessage, handle_events,
 };
 
 /// A protocol with some events handled differently. Its nodes have an additional state `X`.
@@ -105,42 +104,7 @@ where
     fn handles_rejoin(&self) -> bool {
         self.inner.handles_rejoin()
     }
-    fn handle_start<C: Context<Self>>(&self, state: &mut Self::State, reason: StartReason, cx: &mut C) {
-        self.run(state, Event::Start(reason), cx);
-    }
-    fn handle_message<C: Context<Self>>(&self, state: &mut Self::State, from: Port, message: P::Message, cx: &mut C) {
-        self.run(state, Event::Message { from, message }, cx);
-    }
-    fn handle_direct<C: Context<Self>>(&self, state: &mut Self::State, from: Id, message: P::Message, cx: &mut C) {
-        self.run(state, Event::Direct { from, message }, cx);
-    }
-    fn handle_unreachable<C: Context<Self>>(
-        &self,
-        state: &mut Self::State,
-        port: Port,
-        message: P::Message,
-        cx: &mut C,
-    ) {
-        self.run(state, Event::Unreachable { port, message }, cx);
-    }
-    fn handle_unreachable_direct<C: Context<Self>>(
-        &self,
-        state: &mut Self::State,
-        to: Id,
-        message: P::Message,
-        cx: &mut C,
-    ) {
-        self.run(state, Event::UnreachableDirect { to, message }, cx);
-    }
-    fn handle_timer<C: Context<Self>>(&self, state: &mut Self::State, timer: Timer, cx: &mut C) {
-        self.run(state, Event::Timer(timer), cx);
-    }
-    fn handle_change<C: Context<Self>>(&self, state: &mut Self::State, change: Change, cx: &mut C) {
-        self.run(state, Event::Change(change), cx);
-    }
-    fn handle_rejoin<C: Context<Self>>(&self, state: &mut Self::State, cx: &mut C) {
-        self.run(state, Event::Rejoin, cx);
-    }
+    handle_events!(run);
     fn epoch(&self, (state, _): &Self::State) -> Epoch {
         self.inner.epoch(state)
     }

@@ -1,13 +1,10 @@
 //! Hides the types of an algorithm: its messages become bytes. So [`Runs`](hustings_algorithms::runs::Runs) and all
 //! that is around them are compiled once, not once for every algorithm.
 
-use std::any::Any;
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use hustings_algorithms::runs::{Envelope, ViewNumber};
-use hustings_protocol::{Change, Context, Effect, Event, Id, Message, Port, Protocol, StartReason, Timer};
+use hustings_protocol::{Context, DynState, Effect, Event, Message, Port, Protocol, handle_events};
 use serde::de::Error as _;
 use serde::ser::SerializeTuple;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -110,143 +107,47 @@ impl<'de> Deserialize<'de> for Encoded {
     }
 }
 
-/// A state of any type.
-pub(super) struct DynState(Box<dyn AnyState>);
-
-trait AnyState: fmt::Debug + Send + Sync {
-    fn clone_dyn(&self) -> Box<dyn AnyState>;
-    fn eq_dyn(&self, other: &dyn AnyState) -> bool;
-    fn hash_dyn(&self, hasher: &mut dyn Hasher);
-    fn as_any(&self) -> &dyn Any;
-    fn as_any_mut(&mut self) -> &mut dyn Any;
-}
-
-impl<S: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static> AnyState for S {
-    fn clone_dyn(&self) -> Box<dyn AnyState> {
-        Box::new(self.clone())
-    }
-    fn eq_dyn(&self, other: &dyn AnyState) -> bool {
-        other.as_any().downcast_ref() == Some(self)
-    }
-    fn hash_dyn(&self, mut hasher: &mut dyn Hasher) {
-        self.hash(&mut hasher);
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-}
-
-impl Clone for DynState {
-    fn clone(&self) -> Self {
-        DynState(self.0.clone_dyn())
-    }
-}
-
-impl PartialEq for DynState {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.eq_dyn(&*other.0)
-    }
-}
-
-impl Eq for DynState {}
-
-impl Hash for DynState {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.hash_dyn(state);
-    }
-}
-
-impl fmt::Debug for DynState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 impl Protocol for DynProtocol {
     type Rank = MemberRank;
     type State = DynState;
     type Message = Encoded;
 
     fn init(&self) -> DynState {
-        DynState(self.0.init())
+        self.0.init()
     }
     fn is_progress(&self, before: &DynState, after: &DynState) -> bool {
-        self.0.is_progress(&*before.0, &*after.0)
+        self.0.is_progress(before, after)
     }
-    fn handle_start<C: Context<Self>>(&self, state: &mut DynState, reason: StartReason, cx: &mut C) {
-        self.handle(state, Event::Start(reason), cx);
-    }
-    fn handle_message<C: Context<Self>>(&self, state: &mut DynState, from: Port, message: Encoded, cx: &mut C) {
-        self.handle(state, Event::Message { from, message }, cx);
-    }
-    fn handle_direct<C: Context<Self>>(&self, state: &mut DynState, from: Id, message: Encoded, cx: &mut C) {
-        self.handle(state, Event::Direct { from, message }, cx);
-    }
-    fn handle_unreachable<C: Context<Self>>(&self, state: &mut DynState, port: Port, message: Encoded, cx: &mut C) {
-        self.handle(state, Event::Unreachable { port, message }, cx);
-    }
-    fn handle_unreachable_direct<C: Context<Self>>(&self, state: &mut DynState, to: Id, message: Encoded, cx: &mut C) {
-        self.handle(state, Event::UnreachableDirect { to, message }, cx);
-    }
-    fn handle_timer<C: Context<Self>>(&self, state: &mut DynState, timer: Timer, cx: &mut C) {
-        self.handle(state, Event::Timer(timer), cx);
-    }
-    fn handle_change<C: Context<Self>>(&self, state: &mut DynState, change: Change, cx: &mut C) {
-        self.handle(state, Event::Change(change), cx);
-    }
-    fn handle_rejoin<C: Context<Self>>(&self, state: &mut DynState, cx: &mut C) {
-        self.handle(state, Event::Rejoin, cx);
-    }
-    fn handle_retire<C: Context<Self>>(&self, state: &mut DynState, cx: &mut C) {
-        self.handle(state, Event::Retire, cx);
-    }
+    handle_events!(handle);
     fn handle<C: Context<Self>>(&self, state: &mut DynState, event: Event<Encoded>, cx: &mut C) {
-        self.0.handle(&mut *state.0, event, cx);
+        self.0.handle(state, event, cx);
     }
 }
 
 /// The dyn-compatible part of [`Protocol`] that runs need.
 trait AnyProtocol: Send + Sync {
-    fn init(&self) -> Box<dyn AnyState>;
-    fn is_progress(&self, before: &dyn AnyState, after: &dyn AnyState) -> bool;
-    fn handle(&self, state: &mut dyn AnyState, event: Event<Encoded>, cx: &mut dyn Context<DynProtocol>);
+    fn init(&self) -> DynState;
+    fn is_progress(&self, before: &DynState, after: &DynState) -> bool;
+    fn handle(&self, state: &mut DynState, event: Event<Encoded>, cx: &mut dyn Context<DynProtocol>);
     /// Takes a message from the beginning of `bytes`. Returns it and the remaining bytes.
     fn take_message<'a>(&self, bytes: &'a [u8]) -> Result<(Encoded, &'a [u8]), MessageError>;
 }
-
-/// Why a state has the type that a protocol expects.
-const OWN_STATE: &str = "a state was made by the protocol that it is given to";
 
 /// A protocol whose type is known.
 struct Typed<P>(P);
 
 impl<P: Protocol<Rank = MemberRank>> AnyProtocol for Typed<P> {
-    fn init(&self) -> Box<dyn AnyState> {
-        Box::new(self.0.init())
+    fn init(&self) -> DynState {
+        DynState::new(self.0.init())
     }
 
-    fn is_progress(&self, before: &dyn AnyState, after: &dyn AnyState) -> bool {
-        let [before, after] = [before, after].map(|state| state.as_any().downcast_ref().expect(OWN_STATE));
-        self.0.is_progress(before, after)
+    fn is_progress(&self, before: &DynState, after: &DynState) -> bool {
+        self.0.is_progress(before.typed(), after.typed())
     }
 
-    fn handle(&self, state: &mut dyn AnyState, event: Event<Encoded>, cx: &mut dyn Context<DynProtocol>) {
-        let state = state.as_any_mut().downcast_mut().expect(OWN_STATE);
-        let event = match event {
-            Event::Message { from, message } => Event::Message { from, message: message.typed() },
-            Event::Direct { from, message } => Event::Direct { from, message: message.typed() },
-            Event::Unreachable { port, message } => Event::Unreachable { port, message: message.typed() },
-            Event::UnreachableDirect { to, message } => Event::UnreachableDirect { to, message: message.typed() },
-            Event::Start(reason) => Event::Start(reason),
-            Event::Timer(timer) => Event::Timer(timer),
-            Event::Change(change) => Event::Change(change),
-            Event::Rejoin => Event::Rejoin,
-            Event::Retire => Event::Retire,
-        };
-        self.0.handle(state, event, &mut Inner(cx));
+    fn handle(&self, state: &mut DynState, event: Event<Encoded>, cx: &mut dyn Context<DynProtocol>) {
+        let event = event.map(|message| message.typed());
+        self.0.handle(state.typed_mut(), event, &mut Inner(cx));
     }
 
     fn take_message<'a>(&self, bytes: &'a [u8]) -> Result<(Encoded, &'a [u8]), MessageError> {
@@ -284,7 +185,7 @@ impl<P: Protocol<Rank = MemberRank>> Context<P> for Inner<'_> {
 
 #[cfg(test)]
 mod tests {
-    use hustings_protocol::{NodeInfo, Peers, Recorder, kinds};
+    use hustings_protocol::{Id, NodeInfo, Peers, Recorder, StartReason, kinds};
 
     use super::*;
 

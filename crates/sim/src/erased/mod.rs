@@ -6,21 +6,18 @@
 
 mod message;
 mod rank;
-mod state;
 
 use std::fmt;
 
 use hustings_algorithms::runs::{Envelope, Runs};
 use hustings_protocol::{
-    Best, Change, Context, Effect, Epoch, Event, Id, Message, Port, Protocol, Rank, Record, StartReason,
-    StateOrMessage, Timer, TraceEvent,
+    Best, Context, DynState, Effect, Epoch, Event, Id, Message, Port, Protocol, Rank, Record, StateOrMessage,
+    TraceEvent, handle_events,
 };
 use serde::{Deserialize, Serialize};
 
 pub use message::DynMessage;
 pub(crate) use rank::ScenarioRank;
-use state::AnyState;
-use state::DynState;
 
 /// A protocol of any type, with the ranks of its nodes.
 pub struct DynProtocol {
@@ -165,7 +162,7 @@ impl Protocol for DynProtocol {
     type Message = DynMessage;
 
     fn init(&self) -> DynState {
-        DynState::new(self.protocol.init())
+        self.protocol.init()
     }
     fn observes_reachability(&self) -> bool {
         self.protocol.observes_reachability()
@@ -173,66 +170,34 @@ impl Protocol for DynProtocol {
     fn handles_rejoin(&self) -> bool {
         self.protocol.handles_rejoin()
     }
-    fn handle_start<C: Context<Self>>(&self, state: &mut DynState, reason: StartReason, cx: &mut C) {
-        self.handle(state, Event::Start(reason), cx);
-    }
-    fn handle_message<C: Context<Self>>(&self, state: &mut DynState, from: Port, message: DynMessage, cx: &mut C) {
-        self.handle(state, Event::Message { from, message }, cx);
-    }
-    fn handle_direct<C: Context<Self>>(&self, state: &mut DynState, from: Id, message: DynMessage, cx: &mut C) {
-        self.handle(state, Event::Direct { from, message }, cx);
-    }
-    fn handle_unreachable<C: Context<Self>>(&self, state: &mut DynState, port: Port, message: DynMessage, cx: &mut C) {
-        self.handle(state, Event::Unreachable { port, message }, cx);
-    }
-    fn handle_unreachable_direct<C: Context<Self>>(
-        &self,
-        state: &mut DynState,
-        to: Id,
-        message: DynMessage,
-        cx: &mut C,
-    ) {
-        self.handle(state, Event::UnreachableDirect { to, message }, cx);
-    }
-    fn handle_timer<C: Context<Self>>(&self, state: &mut DynState, timer: Timer, cx: &mut C) {
-        self.handle(state, Event::Timer(timer), cx);
-    }
+    handle_events!(handle);
     fn is_progress(&self, before: &DynState, after: &DynState) -> bool {
-        self.protocol.is_progress(before.inner(), after.inner())
+        self.protocol.is_progress(before, after)
     }
     fn epoch(&self, state: &DynState) -> Epoch {
-        self.protocol.epoch(state.inner())
+        self.protocol.epoch(state)
     }
     fn rounds(&self, item: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
         match item {
-            StateOrMessage::State(state) => self.protocol.rounds_of(state.inner_mut(), each),
+            StateOrMessage::State(state) => self.protocol.rounds_of(state, each),
             StateOrMessage::Message(message) => *message = self.protocol.rounds_in(message, each),
         }
     }
-    fn handle_change<C: Context<Self>>(&self, state: &mut DynState, change: Change, cx: &mut C) {
-        self.handle(state, Event::Change(change), cx);
-    }
-    fn handle_retire<C: Context<Self>>(&self, state: &mut DynState, cx: &mut C) {
-        self.handle(state, Event::Retire, cx);
-    }
-    fn handle_rejoin<C: Context<Self>>(&self, state: &mut DynState, cx: &mut C) {
-        self.handle(state, Event::Rejoin, cx);
-    }
     fn handle<C: Context<Self>>(&self, state: &mut DynState, event: Event<DynMessage>, cx: &mut C) {
-        self.protocol.handle(state.inner_mut(), event, cx);
+        self.protocol.handle(state, event, cx);
     }
 }
 
 /// The dyn-compatible part of [`Protocol`].
 trait AnyProtocol: Send + Sync {
-    fn init(&self) -> Box<dyn AnyState>;
+    fn init(&self) -> DynState;
     fn observes_reachability(&self) -> bool;
     fn handles_rejoin(&self) -> bool;
-    fn is_progress(&self, before: &dyn AnyState, after: &dyn AnyState) -> bool;
-    fn epoch(&self, state: &dyn AnyState) -> Epoch;
-    fn rounds_of(&self, state: &mut dyn AnyState, each: &mut dyn FnMut(&mut u32));
+    fn is_progress(&self, before: &DynState, after: &DynState) -> bool;
+    fn epoch(&self, state: &DynState) -> Epoch;
+    fn rounds_of(&self, state: &mut DynState, each: &mut dyn FnMut(&mut u32));
     fn rounds_in(&self, message: &DynMessage, each: &mut dyn FnMut(&mut u32)) -> DynMessage;
-    fn handle(&self, state: &mut dyn AnyState, event: Event<DynMessage>, cx: &mut dyn Context<DynProtocol>);
+    fn handle(&self, state: &mut DynState, event: Event<DynMessage>, cx: &mut dyn Context<DynProtocol>);
     fn parse(&self, message: &DynMessage) -> Result<DynMessage, serde_json::Error>;
 }
 
@@ -258,9 +223,6 @@ fn plain(rank: DynRank, ranks: &[ScenarioRank]) -> ScenarioRank {
     ScenarioRank { id: rank.id, ..ranks[0] }
 }
 
-/// Why a state has the type that a protocol expects.
-const OWN_STATE: &str = "a state was made by the protocol that it is given to";
-
 /// Converts messages inside a message that was read from a file.
 type Open<P> = fn(&P, <P as Protocol>::Message) -> Result<<P as Protocol>::Message, serde_json::Error>;
 
@@ -278,8 +240,8 @@ fn open_inner(
 }
 
 impl<P: Protocol> AnyProtocol for Typed<P> {
-    fn init(&self) -> Box<dyn AnyState> {
-        Box::new(self.protocol.init())
+    fn init(&self) -> DynState {
+        DynState::new(self.protocol.init())
     }
 
     fn observes_reachability(&self) -> bool {
@@ -290,18 +252,16 @@ impl<P: Protocol> AnyProtocol for Typed<P> {
         self.protocol.handles_rejoin()
     }
 
-    fn is_progress(&self, before: &dyn AnyState, after: &dyn AnyState) -> bool {
-        let [before, after] = [before, after].map(|state| state.as_any().downcast_ref().expect(OWN_STATE));
-        self.protocol.is_progress(before, after)
+    fn is_progress(&self, before: &DynState, after: &DynState) -> bool {
+        self.protocol.is_progress(before.typed(), after.typed())
     }
 
-    fn epoch(&self, state: &dyn AnyState) -> Epoch {
-        self.protocol.epoch(state.as_any().downcast_ref().expect(OWN_STATE))
+    fn epoch(&self, state: &DynState) -> Epoch {
+        self.protocol.epoch(state.typed())
     }
 
-    fn rounds_of(&self, state: &mut dyn AnyState, each: &mut dyn FnMut(&mut u32)) {
-        let state = state.as_any_mut().downcast_mut().expect(OWN_STATE);
-        self.protocol.rounds(StateOrMessage::State(state), each);
+    fn rounds_of(&self, state: &mut DynState, each: &mut dyn FnMut(&mut u32)) {
+        self.protocol.rounds(StateOrMessage::State(state.typed_mut()), each);
     }
 
     fn rounds_in(&self, message: &DynMessage, each: &mut dyn FnMut(&mut u32)) -> DynMessage {
@@ -310,20 +270,10 @@ impl<P: Protocol> AnyProtocol for Typed<P> {
         DynMessage::new(message, self.kinds)
     }
 
-    fn handle(&self, state: &mut dyn AnyState, event: Event<DynMessage>, cx: &mut dyn Context<DynProtocol>) {
-        let state = state.as_any_mut().downcast_mut().expect(OWN_STATE);
-        let event = match event {
-            Event::Message { from, message } => Event::Message { from, message: message.typed() },
-            Event::Direct { from, message } => Event::Direct { from, message: message.typed() },
-            Event::Unreachable { port, message } => Event::Unreachable { port, message: message.typed() },
-            Event::UnreachableDirect { to, message } => Event::UnreachableDirect { to, message: message.typed() },
-            Event::Start(reason) => Event::Start(reason),
-            Event::Timer(timer) => Event::Timer(timer),
-            Event::Change(change) => Event::Change(change),
-            Event::Rejoin => Event::Rejoin,
-            Event::Retire => Event::Retire,
-        };
-        self.protocol.handle(state, event, &mut Inner { cx, ranks: &self.ranks, rank: self.rank, kinds: self.kinds });
+    fn handle(&self, state: &mut DynState, event: Event<DynMessage>, cx: &mut dyn Context<DynProtocol>) {
+        let event = event.map(DynMessage::typed);
+        let mut cx = Inner { cx, ranks: &self.ranks, rank: self.rank, kinds: self.kinds };
+        self.protocol.handle(state.typed_mut(), event, &mut cx);
     }
 
     fn parse(&self, message: &DynMessage) -> Result<DynMessage, serde_json::Error> {
