@@ -236,6 +236,11 @@ impl<'a> Points<'a> {
         self.point(point.part.checked_sub(1).unwrap_or(self.count() - 1))
     }
 
+    /// The point after this one on the ring.
+    pub(super) fn after(&self, point: Point) -> Point {
+        self.point(if point.part + 1 < self.count() { point.part + 1 } else { 0 })
+    }
+
     /// The number of clockwise hops between two positions; a whole lap from a position to itself.
     #[inline]
     pub(super) fn hops(&self, from: u32, to: u32) -> u32 {

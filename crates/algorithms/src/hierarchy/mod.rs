@@ -1,7 +1,7 @@
 //! Rings with levels or divisions: Shirali's "novel schemes", which are faster than token-ring and fall back to it.
 //!
 //! Shared code is in `layout` (levels, parts and points), `segments` (messages along levels), `run` (run numbers and
-//! the fallback), `backoff`, `params` and `check`. Specified in `docs/model.md#hierarchies`.
+//! the fallback), `strikes` (dead nodes), `backoff`, `params` and `check`. Specified in `docs/model.md#hierarchies`.
 
 mod backoff;
 mod check;
@@ -10,6 +10,7 @@ mod layout;
 mod params;
 mod run;
 mod segments;
+mod strikes;
 mod sun;
 
 pub use divided::{Divided, DividedParams, SunDivided, SunDividedParams};
@@ -41,6 +42,6 @@ mod tests {
 
     #[test]
     fn messages_and_states_are_small() {
-        assert_eq!((sizes::<Sun>(), sizes::<Divided>(), sizes::<SunDivided>()), ((16, 24), (16, 24), (16, 24)));
+        assert_eq!((sizes::<Sun>(), sizes::<Divided>(), sizes::<SunDivided>()), ((16, 32), (16, 24), (16, 24)));
     }
 }

@@ -8,6 +8,7 @@
 use hustings_protocol::{Context, Port, Protocol, Rank};
 
 use super::params::Aggregate;
+use super::strikes::Strikes;
 
 /// The kind of a message on a level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,20 +25,45 @@ pub(super) enum Kind {
 pub(super) trait SendOnLevel<R>: FnMut(Kind, u32, R) {}
 impl<R, F: FnMut(Kind, u32, R)> SendOnLevel<R> for F {}
 
-/// Returns a function that sends to the next node on a level: along the ring on level 1, by the map on other levels.
+/// Returns a function that sends to the next live node on a level, given the next one on the map after a place.
 #[inline(always)]
 pub(super) fn level_sender<'a, P: Protocol, C: Context<P>>(
     cx: &'a mut C,
-    next: impl Fn(u32) -> u32 + 'a,
+    strikes: &'a Strikes,
+    next: impl Fn(u32, u32) -> u32 + 'a,
     say: impl Fn(Kind, u32, P::Rank) -> P::Message + 'a,
 ) -> impl FnMut(Kind, u32, P::Rank) + 'a {
     move |kind, level, number| {
         let message = say(kind, level, number);
-        match level {
-            1 => cx.send(Port::NEXT, message),
-            _ => cx.send_to(next(level), message),
-        }
+        send_on_level(strikes, level, &next, message, cx);
     }
+}
+
+/// Sends a message to the next live node on a level: to the neighbour along the ring, to all others by the map.
+///
+/// Because of that, a message that returns from a port was sent to the neighbour, whichever its level.
+#[inline(always)]
+pub(super) fn send_on_level<P: Protocol, C: Context<P>>(
+    strikes: &Strikes,
+    level: u32,
+    next: impl Fn(u32, u32) -> u32,
+    message: P::Message,
+    cx: &mut C,
+) {
+    if level == 1 && strikes.is_empty() {
+        return cx.send(Port::NEXT, message);
+    }
+    let at = cx.index();
+    match strikes.next(at, |place| next(place, level)) {
+        to if to == neighbour(at, cx.size()) => cx.send(Port::NEXT, message),
+        to => cx.send_to(to, message),
+    }
+}
+
+/// The next place on the ring.
+#[inline(always)]
+pub(super) fn neighbour(at: u32, size: u32) -> u32 {
+    if at + 1 < size { at + 1 } else { 0 }
 }
 
 /// The state of a node in one run.
@@ -51,6 +77,10 @@ pub(super) struct Segments<R> {
     pub(super) phase: Phase,
     /// Whether this node is sun's informer.
     pub(super) is_informer: bool,
+    /// Whether this node is on the top level of sun, as far as it knows.
+    pub(super) is_top: bool,
+    /// Whether this node has passed on a `coordinator`. It does so once, also if nobody is left to stop it.
+    pub(super) has_announced: bool,
 }
 
 /// Whether a message is held at a node.
@@ -66,7 +96,7 @@ pub(super) enum Phase {
 
 impl<R: Rank> Segments<R> {
     pub(super) fn new(own: R, is_informer: bool) -> Self {
-        Segments { best: own, arrived: 0, phase: Phase::Open, is_informer }
+        Segments { best: own, arrived: 0, phase: Phase::Open, is_informer, is_top: is_informer, has_announced: false }
     }
 
     /// Records the result of a segment.

@@ -1,5 +1,7 @@
 //! Nodes, points and the informer down from the start.
 
+use hustings_algorithms::ring::TokenRing;
+
 use super::*;
 
 /// One dead node of each, for every kind of hierarchy and every live starter.
@@ -40,32 +42,73 @@ fn any_set_of_nodes_may_be_down() {
     each!(any, random);
 }
 
-/// docs/model.md#sun: it skips nobody; a starter that hears no `coordinator` within 8n ticks runs token-ring, which
-/// takes 2n more, n `election` and a `coordinator` for each live node.
+/// docs/model.md#sun: the dead are skipped on every level. A dead node costs one `election` on each of its levels, and
+/// none of the later messages.
 #[test]
-fn sun_falls_back_on_token_ring_after_8n_ticks() {
-    for texts in ["u=4", "u=4 depth=2", "u=2 depth=4 aggregate=eager"] {
-        for down in 1..64 {
-            let scenario = Scenario { faults: dead(vec![down, 63]), ..ring::<Sun>(64, &[0]) };
-            let outcome = run::<Sun>(texts, &scenario);
-            assert_elects_the_greatest(&outcome, &scenario);
-            assert_eq!(outcome.time.quiescent, Some(8 * 64 + 2 * 64), "{texts}, {down}");
-            assert_eq!(outcome.by_kind[3], u64::from(outcome.live), "{texts}, {down}");
-            let before = run::<Sun>(texts, &Scenario { until: 8 * 64 - 1, ..scenario });
-            assert_eq!(outcome.by_kind[1], before.by_kind[1] + 64, "{texts}, {down}");
-            assert_eq!(before.leader, None);
+fn sun_skips_the_dead_on_every_level() {
+    for down in 1..64 {
+        let scenario = Scenario { faults: dead(vec![down]), ..ring::<Sun>(64, &[0]) };
+        let outcome = run::<Sun>("u=4", &scenario);
+        assert_elects_the_greatest(&outcome, &scenario);
+        let above = u64::from(down % 4 == 0);
+        assert_eq!(outcome.by_kind, [0, 64 + 16, 16 - above, (64 - 1) + (16 - above)], "{down}");
+    }
+    let coordinator_down = Scenario { faults: dead(vec![63]), ..ring::<Sun>(64, &[0]) };
+    assert_eq!(run::<Sun>("u=4", &coordinator_down).time.quiescent, Some(50));
+}
+
+/// Any set of dead nodes, with levels of any number and length: the counts with one level above the ring, and the time.
+#[test]
+fn sun_with_any_nodes_down_keeps_its_bounds() {
+    let random = &mut Random(7);
+    for round in 0..400 {
+        let (texts, depth) = [("u=4", 1), ("u=2", 1), ("u=4 depth=2", 2), ("u=2 depth=4", 4)][round % 4];
+        let count = random.below(64);
+        let down = random.some(count, 64);
+        let live: Vec<u32> = (0..64).filter(|at| !down.contains(at)).collect();
+        let starter = live[random.below(live.len() as u32) as usize];
+        let ids = random.shuffled((0..64).collect());
+        let scenario = Scenario { ids, faults: dead(down.clone()), ..ring::<Sun>(64, &[starter]) };
+        let outcome = run::<Sun>(texts, &scenario);
+        assert_elects_the_greatest(&outcome, &scenario);
+        let branching = if texts.starts_with("u=4") { 4 } else { 2 };
+        let dead_on = |apart: u32| down.iter().filter(|at| **at % apart == 0).count() as u64;
+        if depth == 1 && starter % branching == 0 {
+            let (lengths, dead) = ((64, 64 / u64::from(branching)), (dead_on(1), dead_on(branching)));
+            let [climb, election, gather, coordinator] = outcome.by_kind[..] else { panic!("there are four kinds") };
+            assert!(climb == 0 && election <= lengths.0 + lengths.1, "{scenario:?}: {outcome:?}");
+            assert_eq!(gather, lengths.1 - dead.1, "{scenario:?}");
+            assert_eq!(coordinator, lengths.0 - dead.0 + lengths.1 - dead.1, "{scenario:?}");
         }
+        // Token-ring on the same nodes, a climb of at most one attempt for each node of each level, and three laps of each
+        // upper level, two ticks more for each of its dead nodes on the first.
+        let on_ring = simulate::<TokenRing>(
+            &Default::default(),
+            &Scenario { network: Network::Ring(Ring { size: 64 }), ..scenario.clone() },
+        );
+        let upper = |level: u32| (64 / u64::from(branching.pow(level)), dead_on(branching.pow(level)));
+        let laps: u64 = (1..=depth).map(upper).map(|(length, dead)| 3 * length + 2 * dead).sum();
+        let climb = outcome.by_kind[0] + 2 * down.len() as u64;
+        let bound = climb + on_ring.time.quiescent.unwrap_or(0) + laps;
+        assert!(outcome.time.quiescent <= Some(bound), "{texts}, {scenario:?}: {outcome:?}, at most {bound}");
+        assert!(outcome.time.quiescent < Some(8 * 64), "{texts}, {scenario:?}: it fell back on token-ring");
     }
 }
 
-/// The wait is from the start signal on, and that of a climber in vain too.
+/// If no node above the ring is up, the climb goes once round like token-ring's token, and its starter announces.
 #[test]
-fn the_wait_begins_with_the_start_signal() {
-    let starts = vec![Start { at: 5, tick: 7 }];
-    let scenario = Scenario { faults: dead(vec![6]), starts, ..ring::<Sun>(16, &[]) };
+fn a_climb_past_dead_points_is_a_lap_of_the_ring() {
+    let down: Vec<u32> = (0..16).step_by(4).collect();
+    let scenario = Scenario { faults: dead(down), ..ring::<Sun>(16, &[5]) };
     let outcome = run::<Sun>("", &scenario);
     assert_elects_the_greatest(&outcome, &scenario);
-    assert_eq!((outcome.by_kind.as_slice(), outcome.time.quiescent), (&[1, 16, 0, 15][..], Some(7 + 10 * 16)));
+    // 16 attempts, 2 ticks more for each dead node but one tick for its hop; then 12 live nodes.
+    assert_eq!((outcome.by_kind.as_slice(), outcome.time.quiescent), (&[16, 0, 0, 12][..], Some(12 + 4 * 2 + 12)));
+    // A level whose nodes above are all dead is the top: u=2, and of level 3 nobody is up.
+    let scenario = Scenario { faults: dead(vec![0, 4, 8, 12]), ..ring::<Sun>(16, &[2]) };
+    let outcome = run::<Sun>("u=2 depth=2", &scenario);
+    assert_elects_the_greatest(&outcome, &scenario);
+    assert_eq!((outcome.by_kind[0], outcome.by_kind[2], outcome.by_kind[3]), (8, 4, 4 + 12), "{outcome:?}");
 }
 
 /// docs/model.md#dead-receivers: token-ring's way with the dead, in parts: each costs one message and two ticks on the
@@ -104,8 +147,8 @@ fn divided_by_the_points_that_are_up() {
     assert_eq!((alone.by_kind.as_slice(), alone.time.quiescent), (&[64, 61, 1, 4, 1, 0, 0, 0][..], Some(128)));
 }
 
-/// docs/model.md#divided, m≥2: all top points must answer, else the token simply goes round; a dead point further
-/// down is found too late: the 8n rule.
+/// docs/model.md#divided, m≥2: a top point that does not reply divides nothing, and neither do its sub-points; a
+/// sub-point that is down gives no `info`, and its part belongs to the live point before it.
 #[test]
 fn deeper_points_that_are_down() {
     let with_dead = |down: u32| {
@@ -116,15 +159,40 @@ fn deeper_points_that_are_down() {
     };
     for top in [16, 32, 48] {
         let outcome = with_dead(top);
-        assert_eq!(outcome.by_kind, [64, 63, 1, 4, 3, 0, 0, 0], "{top}");
-        assert_eq!(outcome.time.quiescent, Some(128), "{top}");
+        // Twelve points are left: those of three top points. The part before the dead one is 4 + 16 long.
+        assert_eq!(outcome.by_kind, [64, 63, 1, 4, 3, 12, 12, 12], "{top}");
+        assert!(outcome.time.quiescent < Some(60), "{top}: {outcome:?}");
     }
     for sub in (4..64).step_by(4).filter(|sub| sub % 16 != 0) {
         let outcome = with_dead(sub);
-        // All parts are gathered, that of the dead point by the one before; only its `info` is missing. Who struck the
-        // dead one off need not find it again: the last resort takes 63 of each kind.
-        assert_eq!(outcome.by_kind[..2], [64 + 63, 63], "{sub}");
-        assert_eq!(outcome.time.quiescent, Some(8 * 64 + 2 * 64 - 2), "{sub}");
+        assert_eq!(outcome.by_kind, [64, 63, 1, 4, 4, 16, 15, 15], "{sub}");
+        assert!(outcome.time.quiescent < Some(30), "{sub}: {outcome:?}");
+    }
+}
+
+/// Divided and sun-divided with any nodes down: never the 8n ticks of the fallback, unless too few points are up or, with
+/// levels inside several divisions, a top point is down.
+#[test]
+fn divisions_do_not_fall_back_because_of_dead_nodes() {
+    fn any<A: Algorithm>(texts: &str, random: &mut Random) {
+        for _ in 0..150 {
+            let count = random.below(40);
+            let down = random.some(count, 64);
+            let live: Vec<u32> = (0..64).filter(|at| !down.contains(at)).collect();
+            let starter = live[random.below(live.len() as u32) as usize];
+            let ids = random.shuffled((0..64).collect());
+            let scenario = Scenario { ids, faults: dead(down), ..ring::<A>(64, &[starter]) };
+            let outcome = run::<A>(texts, &scenario);
+            assert_elects_the_greatest(&outcome, &scenario);
+            assert!(outcome.time.quiescent < Some(8 * 64), "{texts}, {scenario:?}: {outcome:?}");
+        }
+    }
+    let random = &mut Random(11);
+    for texts in ["u=4", "u=4 depth=2", "u=2 depth=3", "u=2"] {
+        any::<Divided>(texts, random);
+    }
+    for texts in ["u=4", "u=4 aggregate=eager", "u=2 depth=2 sun-depth=2", "u=2 sun-depth=3 aggregate=eager"] {
+        any::<SunDivided>(texts, random);
     }
 }
 

@@ -87,26 +87,28 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         informer.probing = false;
         let points = self.points(cx.size());
         let answered = informer.points.len();
-        let is_enough = answered >= MIN_POINTS && (points.depth == 1 || answered == points.tops().count());
+        // With levels inside the parts, the sub-points of a dead top point could not pass its part on.
+        let may_miss_some = !SUN || points.depth == 1;
+        let is_enough = answered >= MIN_POINTS && (may_miss_some || answered == points.tops().count());
         if !is_enough {
             return;
         }
         informer.missing = informer.points.clone();
         for &point in &informer.points {
             if let Some(previous) = informer.before(point, &points) {
-                cx.send_to(point, Message::Divide { run, previous });
+                cx.send_to(point, Message::Divide { run, previous, above: cx.index() });
             }
         }
     }
 }
 
 impl<R> Informer<R> {
-    /// The start of the part that ends at a top point. With depth 1, points that did not reply divide nothing.
+    /// The start of the part that ends at a top point: the last sub-point of the top point before it. Points that did not
+    /// reply divide nothing, and neither do their sub-points.
     fn before(&self, point: u32, points: &Points<'_>) -> Option<u32> {
-        if points.depth == 1 {
-            self.points.range(..point).next_back().or(self.points.last()).copied()
-        } else {
-            points.at(point).map(|point| points.position(points.before(point)))
-        }
+        let previous = self.points.range(..point).next_back().or(self.points.last())?;
+        let mut tops = points.tops().skip_while(|top| points.position(*top) != *previous);
+        let next = tops.nth(1).or(points.tops().next())?;
+        Some(points.position(points.before(next)))
     }
 }

@@ -7,7 +7,8 @@ use hustings_protocol::{Context, Id, Port, Protocol, Rank, StartReason, Timer};
 
 use super::{Message, Role, Rules, State, level_sender};
 use crate::hierarchy::run::{CoordinatorTimeout, RunNumber, coordinator_timeout};
-use crate::hierarchy::segments::{self, Kind, Segments};
+use crate::hierarchy::segments::{self, Kind, Segments, neighbour, send_on_level};
+use crate::hierarchy::strikes::Strikes;
 use crate::inner_context::InnerContext;
 use crate::ring::election::set_leader;
 use crate::ring::token_ring;
@@ -58,13 +59,15 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
     ) {
         let (points, own, at, run) = (self.points(cx.size()), cx.rank(), cx.index(), state.run);
         let point = points.at(at).filter(|_| !run.is_fallback());
-        if let Some(point) = point {
+        // A token that no live point has passed on has seen no part as a whole.
+        let has_passed_a_point = points.at(start).is_some();
+        if point.is_some() {
             let point_state = state.point_state(own);
             if !SUN {
-                point_state.see(points.hops(start, at), token.winner());
+                point_state.see(if has_passed_a_point { points.hops(start, at) } else { 0 }, token.winner());
             }
             if point_state.is_divided() {
-                self.report(state, point, cx);
+                self.report(state, cx);
                 return;
             }
         }
@@ -72,6 +75,7 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         let tells = !told && point.is_some_and(|point| points.is_top(point));
         let was_settled = !run.is_fallback() && state.ring == token_ring::State::Settled;
         let mut passed = false;
+        let start = if point.is_some() && !has_passed_a_point { at } else { start };
         let wrap = |message| {
             passed |= matches!(message, token_ring::Message::Election(_));
             wrapped(run, start, told || tells, message)
@@ -119,18 +123,18 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         if level == 0 || level > height.min(points.levels) {
             return;
         }
-        if let Some(point) = points.at(at) {
+        if points.at(at).is_some() {
             state.point_state(own).segments.end(kind, level, number, self.aggregate);
-            self.report(state, point, cx);
+            self.report(state, cx);
             return;
         }
-        let mut send = level_sender(run, points, cx);
         if height == 1 {
-            send(kind, 1, number.max(own));
+            level_sender(run, points, &Strikes::NOBODY, cx)(kind, 1, number.max(own));
             return;
         }
-        let role = state.role.get_or_insert_with(|| Box::new(Role::Middle(Segments::new(own, false))));
-        let Role::Middle(segments) = &mut **role else { return };
+        let role = state.role.get_or_insert_with(|| Box::new(Role::Middle(Segments::new(own, false), Strikes::NOBODY)));
+        let Role::Middle(segments, strikes) = &mut **role else { return };
+        let mut send = level_sender(run, points, strikes, cx);
         if level < height {
             segments.end(kind, level, number, self.aggregate);
             segments.release(height, self.aggregate, &mut send);
@@ -147,13 +151,36 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         let height = points.height(at);
         // Without levels inside the parts, a point where the ring is not divided is an ordinary node.
         let passes_through = !SUN && height > 1 && !state.point_state(cx.rank()).is_divided();
-        let mut send = level_sender(run, points, cx);
+        let mut send = level_sender(run, points, state.strikes(), cx);
         if passes_through {
             send(Kind::Coordinator, 1, leader);
         } else if level == height {
             send(Kind::Coordinator, level, leader);
             segments::start(Kind::Coordinator, height, leader, self.aggregate, &mut send);
         }
+    }
+
+    /// The dead nodes that a node on several levels skips; `None` for a node on the ring alone.
+    fn strikes_of_several_levels<'s, C: Context<Self>>(
+        &self,
+        state: &'s mut State<R>,
+        cx: &C,
+    ) -> Option<&'s mut Strikes> {
+        if !SUN || self.points(cx.size()).height(cx.index()) == 1 {
+            return None;
+        }
+        match state.role.as_deref_mut()? {
+            Role::Point(point_state) => Some(&mut point_state.strikes),
+            Role::Middle(_, strikes) => Some(strikes),
+            Role::Informer(_) => None,
+        }
+    }
+
+    /// Sends a message of a part to the next live node on its level.
+    fn send_along<C: Context<Self>>(&self, state: &State<R>, message: Message<R, SUN>, cx: &mut C) {
+        let points = self.points(cx.size());
+        let level = message.level().unwrap_or(1);
+        send_on_level(state.strikes(), level, |place, level| points.next(place, level), message, cx);
     }
 
     /// Handles a message at a member of the ring.
@@ -191,9 +218,9 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         match message {
             // The leader is known from a token that came home.
             Message::Divide { .. } if state.ring == token_ring::State::Settled => {}
-            Message::Divide { previous, .. } => self.divide(state, point, previous, cx),
-            Message::Info { point: from, number, .. } => self.learn(state, point, (from, number), cx),
-            Message::Appoint { leader, .. } => self.appoint(state, point, leader, cx),
+            Message::Divide { previous, above, .. } => self.divide(state, point, (previous, above), cx),
+            Message::Info { point: from, number, .. } => self.learn(state, (from, number), cx),
+            Message::Appoint { leader, .. } => self.appoint(state, leader, cx),
             _ => {}
         }
     }
@@ -252,9 +279,38 @@ impl<R: Rank, const SUN: bool> Protocol for Rules<R, SUN> {
         message: Message<R, SUN>,
         cx: &mut C,
     ) {
-        let skips = !SUN || matches!(message, Message::Token { .. } | Message::Lap { .. });
-        if message.run() == state.run && skips {
-            cx.skip(port);
+        if message.run() != state.run {
+            return;
+        }
+        match self.strikes_of_several_levels(state, cx) {
+            Some(strikes) if message.level().is_some() => {
+                strikes.strike_neighbour(neighbour(cx.index(), cx.size()));
+                self.send_along(state, message, cx);
+            }
+            _ => cx.skip(port),
+        }
+    }
+
+    fn handle_unreachable_direct<C: Context<Self>>(
+        &self,
+        state: &mut State<R>,
+        to: Id,
+        message: Message<R, SUN>,
+        cx: &mut C,
+    ) {
+        if message.run() != state.run || cx.index() >= cx.size() {
+            return;
+        }
+        match message {
+            Message::Divide { previous, .. } => self.handle_dead_sub_point(state, previous, cx),
+            _ => {
+                let (points, at) = (self.points(cx.size()), cx.index());
+                let (Some(level), Some(strikes)) = (message.level(), self.strikes_of_several_levels(state, cx)) else {
+                    return;
+                };
+                strikes.strike(to, |strikes| strikes.next(at, |place| points.next(place, level)));
+                self.send_along(state, message, cx);
+            }
         }
     }
 

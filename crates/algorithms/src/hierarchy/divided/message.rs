@@ -15,7 +15,8 @@ use crate::ring::token_ring;
 #[serde(bound = "", rename_all = "kebab-case")]
 #[allow(missing_docs)]
 pub enum Message<R: Rank, const SUN: bool> {
-    /// A detector's token. `start` is the detector's place on the map; `told`: a top point has told the informer.
+    /// A detector's token. `start` is the place of the first live point that passed it on, before that the detector's;
+    /// `told`: a top point has told the informer.
     Token { run: RunNumber, start: u32, told: bool, token: Arc<token_ring::Token<R>> },
     /// The announcement of a detector whose token came home; `by` is the detector's place on the map.
     Lap { run: RunNumber, by: u32, leader: R },
@@ -31,8 +32,9 @@ pub enum Message<R: Rank, const SUN: bool> {
     Probe { run: RunNumber },
     /// To the informer: this point is up.
     Reply { run: RunNumber, point: u32 },
-    /// From the informer: the part that ends at the receiver starts at `previous`; start a token for your own part.
-    Divide { run: RunNumber, previous: u32 },
+    /// From the informer: the part that ends at the receiver starts at `previous`, or before it if the point there is
+    /// dead; start a token for your own part, and send your result to `above`, the sender.
+    Divide { run: RunNumber, previous: u32, above: u32 },
     /// To the informer: the greatest number of the parts that end at this point and its sub-points.
     Info { run: RunNumber, point: u32, number: R },
     /// From the informer: the new leader.
@@ -48,6 +50,16 @@ impl<R: Rank, const SUN: bool> Message<R, SUN> {
             Kind::Election => Message::Part { run, level, start, number },
             Kind::Gather => Message::MCoordinator { run, level, number },
             Kind::Coordinator => Message::Tell { run, level, leader: number },
+        }
+    }
+
+    /// The level of a part that it travels on, if it does.
+    pub(super) fn level(&self) -> Option<u32> {
+        match *self {
+            Message::Part { level, .. } | Message::MCoordinator { level, .. } | Message::Tell { level, .. } => {
+                Some(level.into())
+            }
+            _ => None,
         }
     }
 

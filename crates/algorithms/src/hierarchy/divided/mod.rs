@@ -12,9 +12,12 @@
 //!
 //! Decided where the text is silent:
 //!
-//! - Dead nodes are skipped along the ring, as in token-ring, but not on the levels of sun-divided.
-//! - A token says where it started, and a `divide` where the part starts that ends at the point. So a point knows which
-//!   tokens have seen its whole part, also with several detectors and with dead points.
+//! - Dead nodes are skipped along the ring, as in token-ring, and on the levels of sun-divided, as in sun. A part reaches
+//!   from one live point to the next.
+//! - A token says which live point it started at or first passed, and a `divide` where the part starts that ends at the
+//!   point. So a point knows which tokens have seen its whole part, also with several detectors and with dead points.
+//! - The sub-points of a dead top point are ordinary nodes in this run; in sun-divided, where they could not pass a part
+//!   on, all top points must reply. The sub-points of any other dead point are taken over by the point above it.
 //! - Several detectors: each token is reported to the informer once. A detector drops the token of a smaller one as in
 //!   token-ring, unless that token has met a point: it may be the only token of that point's part.
 //! - A token that comes home before the ring is divided (n ≤ 4) ends the election as in token-ring; a later `divide` is
@@ -39,6 +42,7 @@ use super::layout::Points;
 use super::params::{Aggregate, Branching, Depth, Parts};
 use super::run::{CoordinatorTimeout, RunNumber};
 use super::segments::{self, Kind, Segments};
+use super::strikes::Strikes;
 use super::{SHIRALI, check};
 use crate::ring::election::DIRECTED_RING;
 use crate::ring::{TokenContents, token_ring};
@@ -112,7 +116,7 @@ enum Role<R> {
     /// It is a point.
     Point(PointState<R>),
     /// It is on a middle level of a part.
-    Middle(Segments<R>),
+    Middle(Segments<R>, Strikes),
     /// It is the informer.
     Informer(Informer<R>),
 }
@@ -124,16 +128,34 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
     }
 }
 
-/// Sends to the next node on a level of a part.
+impl<R> State<R> {
+    /// The dead nodes that it skips on the levels of its part, if it is on several. A node on the ring alone skips with
+    /// [`Context::skip`].
+    fn strikes(&self) -> &Strikes {
+        const NOBODY: &Strikes = &Strikes::NOBODY;
+        match self.role.as_deref() {
+            Some(Role::Point(point_state)) => &point_state.strikes,
+            Some(Role::Middle(_, strikes)) => strikes,
+            Some(Role::Informer(_)) | None => NOBODY,
+        }
+    }
+}
+
+/// Sends to the next live node on a level of a part.
 #[inline(always)]
 fn level_sender<'a, R: Rank, C: Context<Rules<R, SUN>>, const SUN: bool>(
     run: RunNumber,
     points: Points<'a>,
+    strikes: &'a Strikes,
     cx: &'a mut C,
 ) -> impl FnMut(Kind, u32, R) + 'a {
     let at = cx.index();
-    let next = move |level| points.next(at, level);
-    segments::level_sender(cx, next, move |kind, level, number| Message::on_level(run, at, kind, level, number))
+    segments::level_sender(
+        cx,
+        strikes,
+        move |place, level| points.next(place, level),
+        move |kind, level, number| Message::on_level(run, at, kind, level, number),
+    )
 }
 
 /// The common parts of both descriptions.

@@ -3,12 +3,13 @@
 //!
 //! - **Source**: Shirali, §4–5.
 //! - **Needs** a directed ring of which every node has a map; any delays, any order of messages.
-//! - **Guarantees** that the greatest node leads and all nodes know it. With nodes down from the start the greatest
-//!   *live* node does, by the fallback: sun skips nobody, but a starter without a `coordinator` after 8n ticks runs
-//!   token-ring. It does not tolerate a crash of the starter, nor one between the `coordinator` of the starter and that
-//!   of the last node.
+//! - **Guarantees** that the greatest *live* node leads and all nodes know it, with any nodes but the starter down from
+//!   the start: dead nodes are skipped on every level, as on a ring. After a death during the run, a starter without a
+//!   `coordinator` after 8n ticks runs token-ring. It does not tolerate a crash of the starter, nor one between the
+//!   `coordinator` of the starter and that of the last node.
 //! - **Messages** with levels of lengths L_1 = n to L_r: L_1+…+L_r each of `election` and `coordinator`, L_r
-//!   `m-coordinator` (`aggregate=eager`: L_2+…+L_r), and the climb of a starter below the top.
+//!   `m-coordinator` (`aggregate=eager`: L_2+…+L_r), and the climb of a starter below the top. A node that is down costs
+//!   an attempt of `election` on each of its levels, and saves the later messages to it.
 //! - **Decided**: several starters may find several informers. In the text informers drop the messages of smaller ones;
 //!   here every node does, and serves the greatest informer it knows. A top node that already serves one drops a climb.
 //!   If a fallback does not end either, another follows after twice the time.
@@ -24,7 +25,8 @@ use hustings_protocol::{Context, Id, Port, Protocol, Rank, StartReason, Timer};
 use super::layout::Levels;
 use super::params::{Aggregate, Branching, Depth, Parts};
 use super::run::{CoordinatorTimeout, RunNumber, coordinator_timeout};
-use super::segments::{self, Kind, Phase, Segments};
+use super::segments::{self, Kind, Phase, Segments, neighbour, send_on_level};
+use super::strikes::Strikes;
 use super::{SHIRALI, check};
 use crate::inner_context::InnerContext;
 use crate::ring::election::{DIRECTED_RING, set_leader};
@@ -61,7 +63,7 @@ pub struct Rules<R> {
 }
 
 /// The state of a node.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct State<R> {
     /// The newest run that it knows.
     run: RunNumber,
@@ -69,6 +71,9 @@ pub struct State<R> {
     /// The greatest informer of that run, while it serves one.
     informer: u32,
     role: Role<R>,
+    /// The dead nodes that it skips, if it is on several levels. A node on the ring alone skips with
+    /// [`Context::skip`].
+    strikes: Strikes,
 }
 
 /// The role of a node in the newest run.
@@ -84,17 +89,21 @@ enum Role<R> {
     Fallback(token_ring::State),
 }
 
-/// Sends to the next node on a level.
+/// Sends to the next live node on a level; `top` is the top level, at a node on it.
 #[inline(always)]
 fn level_sender<'a, R: Rank, C: Context<Rules<R>>>(
-    run: RunNumber,
-    informer: u32,
+    (run, informer): (RunNumber, u32),
     levels: Levels<'a>,
+    top: Option<u32>,
+    strikes: &'a Strikes,
     cx: &'a mut C,
 ) -> impl FnMut(Kind, u32, R) + 'a {
-    let at = cx.index();
-    let next = move |level| levels.next(at, level);
-    segments::level_sender(cx, next, move |kind, level, number| Message::on_level(run, informer, kind, level, number))
+    segments::level_sender(
+        cx,
+        strikes,
+        move |place, level| levels.next(place, level),
+        move |kind, level, number| Message::on_level((run, informer), kind, (level, top == Some(level)), number),
+    )
 }
 
 impl<R: Rank> Rules<R> {
@@ -104,29 +113,66 @@ impl<R: Rank> Rules<R> {
         Levels::new(size, *branching, *depth, parts)
     }
 
-    /// Moves a climb one step up. A top node becomes the informer, unless it serves one.
-    fn climb<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
-        let (levels, at, run) = (self.levels(cx.size()), cx.index(), state.run);
-        match levels.height(at) {
-            height if height == levels.top => {
-                if matches!(state.role, Role::Climbing) {
-                    self.become_informer(state, cx);
-                }
-            }
-            1 => cx.send(Port::NEXT, Message::Climb { run }),
-            height => cx.send_to(levels.next(at, height), Message::Climb { run }),
+    /// Starts to climb, from the node's highest level.
+    fn start_climb<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
+        let levels = self.levels(cx.size());
+        match levels.height(cx.index()) {
+            height if height == levels.top => self.become_informer(state, height, cx),
+            height => self.climb_along(state, height, cx.index(), cx.rank(), cx),
         }
     }
 
-    /// Becomes an informer and sends a token round the top level.
-    fn become_informer<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
-        let own = cx.rank();
+    /// Sends a climb along a level that it entered at this place.
+    fn climb_along<C: Context<Self>>(&self, state: &State<R>, level: u32, entered: u32, number: R, cx: &mut C) {
+        let message = Message::Climb { run: state.run, level: level as u8, entered, number };
+        self.send_along(state, message, cx);
+    }
+
+    /// Sends a message to the next live node on its level.
+    fn send_along<C: Context<Self>>(&self, state: &State<R>, message: Message<R>, cx: &mut C) {
+        let levels = self.levels(cx.size());
+        send_on_level(&state.strikes, message.level(), |place, level| levels.next(place, level), message, cx);
+    }
+
+    /// Handles a climb: it goes on along the highest level of this node. A top node becomes the informer, unless it
+    /// serves one, and so does the node at which the climb entered a level if no live node is on a higher one.
+    fn handle_climb<C: Context<Self>>(&self, state: &mut State<R>, level: u32, entered: u32, number: R, cx: &mut C) {
+        let (levels, at) = (self.levels(cx.size()), cx.index());
+        let (height, number) = (levels.height(at), number.max(cx.rank()));
+        let is_home = height == level && entered == at;
+        if height < levels.top && !is_home {
+            let entered = if height > level { at } else { entered };
+            self.climb_along(state, height, entered, number, cx);
+        } else if matches!(state.role, Role::Climbing) {
+            match height {
+                1 if is_home => self.announce_climb(state, number, cx),
+                _ => self.become_informer(state, height, cx),
+            }
+        }
+    }
+
+    /// Serves itself as an informer.
+    fn serve_itself(&self, state: &mut State<R>, own: R) {
         state.informer = self.order.binary_search(&own).unwrap_or_else(|place| place) as u32;
         state.role = Role::Serving(Segments::new(own, true));
+    }
+
+    /// Becomes an informer and sends a token round the top level.
+    fn become_informer<C: Context<Self>>(&self, state: &mut State<R>, top: u32, cx: &mut C) {
+        let own = cx.rank();
+        self.serve_itself(state, own);
         let levels = self.levels(cx.size());
-        let mut send = level_sender(state.run, state.informer, levels, cx);
-        send(Kind::Election, levels.top, own);
-        segments::start(Kind::Election, levels.top, own, self.params.aggregate, &mut send);
+        let mut send = level_sender((state.run, state.informer), levels, Some(top), &state.strikes, cx);
+        send(Kind::Election, top, own);
+        segments::start(Kind::Election, top, own, self.params.aggregate, &mut send);
+    }
+
+    /// No node above the ring is up: the climb has gone round it like the token of token-ring.
+    fn announce_climb<C: Context<Self>>(&self, state: &mut State<R>, leader: R, cx: &mut C) {
+        self.serve_itself(state, cx.rank());
+        self.finish(state, leader, cx);
+        let announcement = Message::on_level((state.run, state.informer), Kind::Coordinator, (1, true), leader);
+        self.send_along(state, announcement, cx);
     }
 
     /// Joins a newer run. Returns whether this run is the newest.
@@ -153,19 +199,32 @@ impl<R: Rank> Rules<R> {
         if let Role::Serving(segments) = &mut state.role { Some(segments) } else { None }
     }
 
-    /// Handles an `election` or `m-coordinator` on a level.
+    /// Handles an `election` or `m-coordinator` on a level; `is_top`: on the top level.
     #[inline(always)]
-    fn handle_gathering<C: Context<Self>>(&self, state: &mut State<R>, kind: Kind, level: u32, number: R, cx: &mut C) {
+    fn handle_gathering<C: Context<Self>>(
+        &self,
+        state: &mut State<R>,
+        kind: Kind,
+        (level, is_top): (u32, bool),
+        number: R,
+        cx: &mut C,
+    ) {
         let (levels, own, aggregate) = (self.levels(cx.size()), cx.rank(), self.params.aggregate);
-        let (run, informer, height) = (state.run, state.informer, levels.height(cx.index()));
+        let (run, height) = ((state.run, state.informer), levels.height(cx.index()));
         let Role::Serving(segments) = &mut state.role else { return };
         if level == 0 || level > height || segments.phase == Phase::Settled {
             return;
         }
-        let mut send = level_sender(run, informer, levels, cx);
+        if is_top && kind == Kind::Election && segments.is_top && !segments.is_informer {
+            // It has gone round already, so the informer is dead.
+            return;
+        }
+        segments.is_top |= is_top && level == height;
+        let top = segments.is_top.then_some(height);
+        let mut send = level_sender(run, levels, top, &state.strikes, cx);
         if level < height {
             segments.end(kind, level, number, aggregate);
-        } else if height < levels.top {
+        } else if !is_top {
             match height {
                 1 => send(kind, 1, number.max(own)),
                 _ => segments.pass(kind, number, (height, own), aggregate, &mut send),
@@ -179,14 +238,14 @@ impl<R: Rank> Rules<R> {
             send(kind, height, number);
             segments::start(kind, height, own, aggregate, &mut send);
         }
-        if height < levels.top {
+        if !segments.is_top {
             segments.release(height, aggregate, &mut send);
         } else if segments.is_ready(height) {
             let best = segments.best;
             if segments.is_informer {
                 drop(send);
                 self.finish(state, best, cx);
-                let mut send = level_sender(run, informer, levels, cx);
+                let mut send = level_sender(run, levels, top, &state.strikes, cx);
                 send(Kind::Coordinator, height, best);
                 segments::start(Kind::Coordinator, height, best, aggregate, &mut send);
             } else {
@@ -199,12 +258,12 @@ impl<R: Rank> Rules<R> {
     #[inline(always)]
     fn handle_coordinator<C: Context<Self>>(&self, state: &mut State<R>, level: u32, leader: R, cx: &mut C) {
         let levels = self.levels(cx.size());
-        let (run, informer, height) = (state.run, state.informer, levels.height(cx.index()));
+        let (run, height) = ((state.run, state.informer), levels.height(cx.index()));
         self.finish(state, leader, cx);
-        let Role::Serving(segments) = state.role else { return };
-        let is_home = segments.is_informer && height == levels.top;
-        if level == height && !is_home {
-            let mut send = level_sender(run, informer, levels, cx);
+        let Role::Serving(segments) = &mut state.role else { return };
+        if level == height && !segments.is_informer && !segments.has_announced {
+            segments.has_announced = true;
+            let mut send = level_sender(run, levels, None, &state.strikes, cx);
             send(Kind::Coordinator, height, leader);
             segments::start(Kind::Coordinator, height, leader, self.params.aggregate, &mut send);
         }
@@ -232,26 +291,45 @@ impl<R: Rank> Rules<R> {
         }
     }
 
+    /// Handles an `election` or `m-coordinator` of an informer, unless the node serves a greater one.
+    #[inline(always)]
+    fn gather<C: Context<Self>>(
+        &self,
+        state: &mut State<R>,
+        informer: u32,
+        kind: Kind,
+        level: (u32, bool),
+        number: R,
+        cx: &mut C,
+    ) {
+        if self.serve(state, informer, cx.rank()).is_some() {
+            self.handle_gathering(state, kind, level, number, cx);
+        }
+    }
+
     #[inline(always)]
     fn receive<C: Context<Self>>(&self, state: &mut State<R>, message: Message<R>, cx: &mut C) {
         if !self.join(state, message.run(), cx) {
             return;
         }
+        let level = message.level();
         match message {
-            Message::Climb { .. } => self.climb(state, cx),
-            Message::Election { informer, level, number, .. } => {
-                if self.serve(state, informer, cx.rank()).is_some() {
-                    self.handle_gathering(state, Kind::Election, level.into(), number, cx);
-                }
+            Message::Climb { entered, number, .. } => self.handle_climb(state, level, entered, number, cx),
+            Message::Election { informer, number, .. } => {
+                self.gather(state, informer, Kind::Election, (level, false), number, cx);
             }
-            Message::MCoordinator { informer, level, number, .. } => {
-                if self.serve(state, informer, cx.rank()).is_some() {
-                    self.handle_gathering(state, Kind::Gather, level.into(), number, cx);
-                }
+            Message::TopElection { informer, number, .. } => {
+                self.gather(state, informer, Kind::Election, (level, true), number, cx);
             }
-            Message::Coordinator { informer, level, leader, .. } => {
+            Message::MCoordinator { informer, number, .. } => {
+                self.gather(state, informer, Kind::Gather, (level, false), number, cx);
+            }
+            Message::TopMCoordinator { informer, number, .. } => {
+                self.gather(state, informer, Kind::Gather, (level, true), number, cx);
+            }
+            Message::Coordinator { informer, leader, .. } => {
                 if self.serve(state, informer, cx.rank()).is_some() {
-                    self.handle_coordinator(state, level.into(), leader, cx);
+                    self.handle_coordinator(state, level, leader, cx);
                 }
             }
             Message::Token { token, .. } => self.handle_fallback(state, token_ring::Message::Election(token), cx),
@@ -276,7 +354,13 @@ impl<R: Rank> Protocol for Rules<R> {
     type Message = Message<R>;
 
     fn init(&self) -> State<R> {
-        State { run: RunNumber::default(), timeout: CoordinatorTimeout::default(), informer: 0, role: Role::Idle }
+        State {
+            run: RunNumber::default(),
+            timeout: CoordinatorTimeout::default(),
+            informer: 0,
+            role: Role::Idle,
+            strikes: Strikes::default(),
+        }
     }
 
     fn handle_start<C: Context<Self>>(&self, state: &mut State<R>, reason: StartReason, cx: &mut C) {
@@ -291,7 +375,7 @@ impl<R: Rank> Protocol for Rules<R> {
             state.role = Role::Climbing;
             state.timeout.cancel();
             state.timeout.start(coordinator_timeout(cx.size(), 0), cx);
-            self.climb(state, cx);
+            self.start_climb(state, cx);
         }
     }
 
@@ -306,9 +390,30 @@ impl<R: Rank> Protocol for Rules<R> {
     }
 
     fn handle_unreachable<C: Context<Self>>(&self, state: &mut State<R>, port: Port, message: Message<R>, cx: &mut C) {
-        // Only the fallback skips dead nodes.
-        if message.run() == state.run && state.run.is_fallback() {
-            cx.skip(port);
+        let is_current = message.run() == state.run;
+        if message.run().is_fallback() || self.levels(cx.size()).height(cx.index()) == 1 {
+            if is_current {
+                cx.skip(port);
+            }
+            return;
+        }
+        state.strikes.strike_neighbour(neighbour(cx.index(), cx.size()));
+        if is_current {
+            self.send_along(state, message, cx);
+        }
+    }
+
+    fn handle_unreachable_direct<C: Context<Self>>(
+        &self,
+        state: &mut State<R>,
+        to: Id,
+        message: Message<R>,
+        cx: &mut C,
+    ) {
+        let (levels, at, level) = (self.levels(cx.size()), cx.index(), message.level());
+        state.strikes.strike(to, |strikes| strikes.next(at, |place| levels.next(place, level)));
+        if message.run() == state.run {
+            self.send_along(state, message, cx);
         }
     }
 
