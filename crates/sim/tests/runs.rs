@@ -3,6 +3,7 @@
 use crate::common::elections::simulate;
 use crate::common::sweep;
 
+use hustings_algorithms::graph::EchoExtinction;
 use hustings_algorithms::hierarchy::Divided;
 use hustings_algorithms::ring::{ChangRoberts, TokenRing};
 use hustings_algorithms::{Algorithm, NetworkKind};
@@ -11,7 +12,9 @@ use hustings_sim::erased::DynMessage;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::parse::NodeFault;
 use hustings_sim::replay::{self, Setting};
-use hustings_sim::simulate::{ElectionSpec, ReplayFileError, SpecError, SpecProblem, replayed, simulate_traced};
+use hustings_sim::simulate::{
+    ElectionSpec, ReplayFileError, SpecError, SpecProblem, Warning, replayed, simulate_traced,
+};
 use hustings_sim::topology::{Network, Ring};
 use hustings_sim::trace::Format;
 use hustings_sim::trace::file::{Limits, TraceFile};
@@ -149,6 +152,37 @@ fn a_message_that_is_none_is_refused_also_inside_an_envelope() {
     let text = String::from_utf8(file).expect("it is text").replace("coordinator", "co-ordinator");
     let refusal = replayed_from::<TokenRing>(text.as_bytes()).expect_err("there is no such message");
     assert!(matches!(refusal, ReplayFileError::Message { .. }), "{refusal}");
+}
+
+/// Every change makes all nodes send a view to all others. These do not count as a sign of a run that never ends.
+#[test]
+fn hundreds_of_nodes_in_runs_end_with_one_leader() {
+    let crashes = |all: &[(u32, u64)]| all.iter().map(|&(at, tick)| NodeFault { at, tick }).collect();
+    let request = ElectionSpec {
+        nodes: Some(600),
+        runs: true,
+        crashes: crashes(&[(599, 20), (17, 21), (598, 30)]),
+        ..ElectionSpec::default()
+    };
+    let outcome = trace_free::<ChangRoberts>(&request);
+    assert_eq!((outcome.leader, outcome.hung, outcome.agreement, outcome.live), (Some(597), false, true, 597));
+    let request = ElectionSpec { nodes: Some(350), crashes: crashes(&[(349, 5), (3, 9)]), ..request };
+    let outcome = trace_free::<EchoExtinction>(&request);
+    assert_eq!((outcome.leader, outcome.hung, outcome.agreement, outcome.live), (Some(348), false, true, 348));
+}
+
+fn trace_free<A: Algorithm>(request: &ElectionSpec) -> Outcome {
+    let scenario = request.build(&A::ABOUT).expect("the request is sound").scenario;
+    simulate::<A>(&Default::default(), &scenario)
+}
+
+#[test]
+fn loss_in_runs_is_warned_of_beforehand() {
+    let lossy = ElectionSpec { nodes: Some(4), loss: 0.1, ..in_runs(&ElectionSpec::default()) };
+    let built = lossy.build(&ChangRoberts::ABOUT).expect("the request is sound");
+    assert_eq!(built.warnings, [Warning::LossInRuns]);
+    let plain = ElectionSpec { runs: false, ..lossy };
+    assert_eq!(plain.build(&ChangRoberts::ABOUT).expect("the request is sound").warnings, []);
 }
 
 #[test]

@@ -108,7 +108,8 @@ impl TestCluster {
     pub(crate) fn with_disks(nodes: Vec<(Config, RaftStorage)>) -> Self {
         let now = Timestamp(1_000_000_000);
         let (nodes_by_id, isolated, lost, stopped) = Default::default();
-        let mut cluster = TestCluster { now, nodes: nodes_by_id, isolated, lost, lost_reads: false, lost_snapshots: false, stopped };
+        let mut cluster =
+            TestCluster { now, nodes: nodes_by_id, isolated, lost, lost_reads: false, lost_snapshots: false, stopped };
         for (config, storage) in nodes {
             let incarnation = incarnation(config.node.0);
             cluster.insert(config, storage, incarnation);

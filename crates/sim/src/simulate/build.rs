@@ -88,6 +88,9 @@ impl<'a> Builder<'a> {
         if self.spec.unordered && (self.about.assumptions.fifo || self.spec.runs) {
             self.warnings.push(Warning::NeedsFifo { algorithm });
         }
+        if self.spec.runs && self.spec.loss > 0.0 {
+            self.warnings.push(Warning::LossInRuns);
+        }
         Ok(())
     }
 

@@ -284,6 +284,11 @@ pub enum Warning {
         /// The longest delay, if there is a bound.
         longest: Option<u64>,
     },
+    /// Messages may be lost in runs, which need links that deliver.
+    #[error(
+        "runs repair crashes, recoveries and cuts, but not lost messages: nothing is promised, not even one leader"
+    )]
+    LossInRuns,
     /// A start signal for a node that is down.
     #[error("position {at} is down at tick {tick}, so its start signal does nothing")]
     InitiatorDown {
@@ -300,6 +305,7 @@ impl Warning {
         match self {
             Warning::NeedsFifo { .. } => Field::Unordered,
             Warning::DelayAboveBound { .. } => Field::Delay,
+            Warning::LossInRuns => Field::Loss,
             Warning::InitiatorDown { .. } => Field::Initiators,
         }
     }

@@ -63,15 +63,51 @@ pub(crate) struct InFlight<M> {
     order: u64,
     /// The number of messages in flight, without copies.
     in_flight_count: u64,
-    /// The number of messages in memory, including copies, and its maximum.
-    held_count: u64,
-    max: u64,
+    /// The messages in memory, including copies.
+    load: Load,
+}
+
+/// The number of messages in memory, and its maximum. Views of runs are counted apart: every change of reachability makes
+/// all nodes send one to all others.
+#[derive(Debug)]
+struct Load {
+    messages: u64,
+    max_messages: u64,
+    views: u64,
+    max_views: u64,
+    has_views: bool,
+}
+
+impl Load {
+    fn new(scenario: &Scenario, link_count: u64) -> Self {
+        let pairs = if scenario.runs { u64::from(scenario.network.size()).pow(2) } else { 0 };
+        Load {
+            messages: 0,
+            max_messages: BASE_CAPACITY + CAPACITY_PER_LINK * link_count + MESSAGES_PER_PAIR * pairs,
+            views: 0,
+            max_views: BASE_CAPACITY + VIEWS_PER_PAIR * pairs,
+            has_views: scenario.runs,
+        }
+    }
+
+    /// The counter of a message.
+    #[inline(always)]
+    fn counter<M: Message>(&mut self, message: &M) -> &mut u64 {
+        if self.has_views && message.kind_name() == VIEW { &mut self.views } else { &mut self.messages }
+    }
 }
 
 /// The maximum number of messages in flight, on a network without links.
 const BASE_CAPACITY: u64 = 250_000;
 /// The additional number for each directed link.
 const CAPACITY_PER_LINK: u64 = 16;
+/// In runs, the additional number for each pair of nodes. A node may adopt the views of all others in one tick, and sends
+/// the first messages of the algorithm in each of them.
+const MESSAGES_PER_PAIR: u64 = 16;
+/// In runs, the number of views for each pair of nodes: of several changes that follow each other.
+const VIEWS_PER_PAIR: u64 = 16;
+/// The kind of a view.
+const VIEW: &str = "view";
 
 impl<M: Message> InFlight<M> {
     /// No messages yet, on a network of `link_count` directed links.
@@ -85,15 +121,14 @@ impl<M: Message> InFlight<M> {
             until: scenario.until,
             order: 0,
             in_flight_count: 0,
-            held_count: 0,
-            max: BASE_CAPACITY + CAPACITY_PER_LINK * link_count,
+            load: Load::new(scenario, link_count),
         }
     }
 
     /// Whether more messages are in flight than the network's size explains, because of copies of copies or a protocol
     /// that never stops. Such a run is hung, and ends before it fills the memory.
     pub(crate) fn is_overloaded(&self) -> bool {
-        self.held_count > self.max
+        self.load.messages > self.load.max_messages || self.load.views > self.load.max_views
     }
 
     /// Whether the delay of a message depends on the previous one on the same link.
@@ -136,7 +171,7 @@ impl<M: Message> InFlight<M> {
         self.order += 1;
         // A message due after the end is not kept; it only counts as in flight.
         if tick <= self.until {
-            self.held_count += 1;
+            *self.load.counter(&transmission.message) += 1;
             self.calendar.put(tick, transmission);
         }
     }
@@ -165,7 +200,7 @@ impl<M: Message> InFlight<M> {
         }
         // The list is in sending order, and the sort is stable. It often consists of long sorted runs.
         arrivals.sort_by_key(|transmission| u64::from(transmission.to) << 32 | u64::from(transmission.from));
-        self.held_count -= arrivals.len() as u64;
+        arrivals.iter().for_each(|arrival| *self.load.counter(&arrival.message) -= 1);
         self.in_flight_count -=
             arrivals.iter().filter(|transmission| !transmission.copy && !transmission.message.is_periodic()).count()
                 as u64;
