@@ -84,6 +84,8 @@ impl About {
             checks: &[],
             cluster_params: &[],
             max_state_bytes: 64,
+            counts_depend_on_starters: false,
+            withdraws: false,
             has_own_engine: false,
             source: Source::UNPUBLISHED,
         }

@@ -145,6 +145,12 @@ pub struct About {
     /// case where the command line names none of them. If the list is empty, there is one quick case with three nodes,
     /// or `min_nodes` if that is more.
     pub checks: &'static [CheckCase],
+    /// Whether on FIFO links without faults the number of messages depends only on the ids and on which nodes start
+    /// before a message reaches them, not on delays. [`Algorithm::expect`] then gives the maximum over all executions,
+    /// and the checker compares it with theirs.
+    pub counts_depend_on_starters: bool,
+    /// Whether a candidate that passes on the candidacy of a greater one gives up its own: see [`Protocol::candidacy`].
+    pub withdraws: bool,
     /// Parameters that a cluster uses if its configuration gives none, as they would be typed.
     pub cluster_params: &'static [&'static str],
     /// The maximum size of a node's state in bytes, with plain ids as ranks. A test verifies it, because large states

@@ -1,5 +1,7 @@
 //! Applies the transition of one node to the global state.
 
+use std::cmp::Ordering;
+
 use hustings_protocol::Port;
 
 use crate::global_state::{Channel, DIRECT, Envelope, GlobalState, MessageNo, PendingTimer};
@@ -53,6 +55,14 @@ impl<R> TransitionRelation<'_, R> {
             match effect {
                 TableEffect::Send(port, message) => {
                     sent += 1;
+                    if self.model.tracks_withdrawals {
+                        match self.table.candidacy(at, message) {
+                            Some(Ordering::Greater) => node.has_withdrawn |= node.started_itself,
+                            Some(Ordering::Equal) if node.has_withdrawn => global.candidacy_renewed = true,
+                            _ => {}
+                        }
+                    }
+                    let node = &global.nodes[usize::from(at)];
                     if let Some((to, _)) = self.model.target(at, port, node.skipped) {
                         self.send(
                             global,
@@ -82,7 +92,9 @@ impl<R> TransitionRelation<'_, R> {
                 TableEffect::Skip(port) => sent += self.skip(global, at, port, bounced),
             }
         }
-        let leader = global.nodes[usize::from(at)].leader;
+        let node = &mut global.nodes[usize::from(at)];
+        let leader = node.leader;
+        node.has_withdrawn &= leader.is_none();
         // After a fault, and in another epoch, a node may name another leader.
         let may_change = || {
             global.faults_left != self.model.budget

@@ -53,6 +53,8 @@ pub struct Subject<'a> {
     pub delay_bound: Option<u64>,
     /// Whether the parameters have their default values. The costs in the description hold only then.
     pub has_default_params: bool,
+    /// The number of messages by kind that the formula gives, if there is one.
+    pub expected: &'a dyn Fn(&Scenario) -> Option<Vec<u64>>,
     /// Creates the protocol, and the ranks of all positions, for a scenario.
     pub protocol: &'a dyn Fn(&Scenario) -> (DynProtocol, Vec<DynRank>),
 }
@@ -65,6 +67,8 @@ pub struct Cases {
     pub timing: Timing,
     /// The bound on the number of messages that is checked, if one is; the maximum over all cases.
     pub message_bound: Option<u64>,
+    /// Whether that bound is exact for each case, not only for the number of nodes.
+    pub is_bound_exact: bool,
     /// The cases. Of several symmetric ones there is only one.
     pub cases: Vec<Case>,
 }
@@ -134,7 +138,8 @@ pub fn cases(subject: &Subject<'_>, request: &CheckRequest) -> Result<Cases, Che
             }
         }
     }
-    Ok(Cases { channels, timing, message_bound, cases })
+    let is_bound_exact = is_bound_exact(subject, channels);
+    Ok(Cases { channels, timing, message_bound, is_bound_exact, cases })
 }
 
 /// What links and clocks do, with defaults filled in.
@@ -167,15 +172,43 @@ fn case(
         budget: request.faults,
         reports_leader_loss: about.repeats && !scenario.runs,
         tracks_starts: about.winner == Winner::GreatestInitiator,
+        tracks_withdrawals: about.withdraws,
         requires_wakeup: false,
     };
     let mut spec = Spec::of(about, &model, &scenario.votes, scenario.runs);
     // The costs in the description hold for the default parameters and initiators.
     let is_described = request.election.initiators.is_none() && !request.every_subset && subject.has_default_params;
     spec.max_messages = spec.max_messages.filter(|_| is_described);
+    if is_bound_exact(subject, channels) {
+        spec.max_messages = max_messages(subject, &scenario).or(spec.max_messages);
+    }
     let is_bounded = spec.properties.contains(&Property::MessageBound);
     let bound = spec.max_messages.filter(|_| is_bounded);
     (Case { check: Check::new(protocol, model, spec), scenario }, bound)
+}
+
+/// Whether the bound on the number of messages is exact for each case.
+fn is_bound_exact(subject: &Subject<'_>, channels: Channels) -> bool {
+    let is_small = subject.scenario.network.members() <= MAX_SUBSETS_OF;
+    subject.about.counts_depend_on_starters && channels == Channels::Fifo && is_small
+}
+
+/// The maximum number of initiators whose subsets are all counted.
+const MAX_SUBSETS_OF: u32 = 12;
+
+/// The maximum number of messages over all executions, if it depends only on which of the initiators start before a
+/// message reaches them: the maximum over all sets of these.
+fn max_messages(subject: &Subject<'_>, scenario: &Scenario) -> Option<u64> {
+    let all = &scenario.starts;
+    let starters = |bits: u32| {
+        let is_in = |(at, start): (usize, &Start)| (bits >> at & 1 == 1).then(|| start.clone());
+        all.iter().enumerate().filter_map(is_in).collect()
+    };
+    let count = |bits: u32| -> Option<u64> {
+        let counts = (subject.expected)(&Scenario { starts: starters(bits), ..scenario.clone() })?;
+        Some(counts.iter().sum())
+    };
+    (0..1u32 << all.len()).map(count).try_fold(0, |max, count| Some(max.max(count?)))
 }
 
 /// The number of orders of ids and of sets of initiators, including symmetric ones.

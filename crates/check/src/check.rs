@@ -10,6 +10,7 @@ use hustings_protocol::{Protocol, Record};
 use stateright::{Checker, HasDiscoveries, Model as _};
 
 use crate::counterexample::{self, Counterexample, Cycle};
+use crate::memory::resident_memory;
 use crate::model::Model;
 use crate::property::{Labels, Property};
 use crate::spec::Spec;
@@ -42,6 +43,8 @@ pub struct Findings {
     pub max_messages: MaxMessages,
     /// Whether everything was explored.
     pub is_complete: bool,
+    /// The limit that ended it, if one did.
+    pub limit: Option<Limit>,
     /// Whether no node ever leads, or no execution ends in agreement. Then the other verdicts say little.
     pub is_vacuous: bool,
     /// The verdict on each property.
@@ -71,14 +74,68 @@ impl Verdict {
     }
 }
 
+/// The path of an execution that violates a property, and the cycle at its end if it is infinite.
+type Violation = (Vec<u64>, Option<Cycle>);
+
 /// The maximum effort of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The maximum number of states.
     pub max_states: u64,
-    /// When to stop.
+    /// The maximum memory of the process, in bytes, where the system tells how much that is.
+    pub max_memory: Option<u64>,
+    /// When the result must be there.
     pub deadline: Option<Instant>,
 }
+
+impl Limits {
+    /// No limits.
+    pub const NONE: Limits = Limits { max_states: u64::MAX, max_memory: None, deadline: None };
+
+    /// Whether the deadline has passed, or would pass if the work went on for this time.
+    fn is_late_after(&self, more: Duration) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() + more >= deadline)
+    }
+
+    /// Whether the process occupies too much memory, or would with this many bytes more.
+    fn is_too_large_with(&self, more: u64) -> bool {
+        self.max_memory.is_some_and(|max| resident_memory().is_some_and(|used| used + more > max))
+    }
+
+    /// The limit because of which exploring must end, so that the properties can still be evaluated.
+    pub(crate) fn reached(&self, elapsed: Duration, states: u64, transitions: u64) -> Option<Limit> {
+        let evaluation = states * EVALUATION_BYTES.0 + transitions * EVALUATION_BYTES.1;
+        match self.is_late_after(elapsed.mul_f64(EVALUATION_TIME)) {
+            true => Some(Limit::Time),
+            false => self.is_too_large_with(evaluation).then_some(Limit::Memory),
+        }
+    }
+
+    /// Whether evaluating must end, and nothing more may begin.
+    pub(crate) fn are_exhausted(&self) -> bool {
+        self.is_late_after(Duration::ZERO) || self.is_too_large_with(0)
+    }
+}
+
+/// What ended a check before everything was explored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// The number of states.
+    States,
+    /// The memory.
+    Memory,
+    /// The time.
+    Time,
+}
+
+/// The time to evaluate the properties, as a part of the time to explore. (Measured: 5 to 12 %.)
+const EVALUATION_TIME: f64 = 0.15;
+/// The memory for that, for each state and each transition. What exploring occupied beside the recorded states is free by
+/// then, so this is more than is needed.
+const EVALUATION_BYTES: (u64, u64) = (100, 12);
+
+/// A limit was reached before a property could be evaluated.
+struct LimitReached;
 
 impl Findings {
     /// The verdict on all properties together.
@@ -103,7 +160,7 @@ impl<P: Protocol> Check<P> {
             table: Arc::clone(&table) as Arc<dyn TransitionTable>,
             spec: Arc::new(spec),
             order,
-            limits: Limits { max_states: u64::MAX, deadline: None },
+            limits: Limits::NONE,
             progress: Arc::new(Progress::default()),
             recorder: Arc::new(StateRecorder::default()),
         };
@@ -111,7 +168,7 @@ impl<P: Protocol> Check<P> {
     }
 
     /// Limits the effort.
-    pub(crate) fn limit(&mut self, limits: Limits) {
+    pub fn limit(&mut self, limits: Limits) {
         self.space.limits = limits;
     }
 
@@ -132,7 +189,9 @@ impl<P: Protocol> Check<P> {
         // the shortest and always the same, one thread explores again.
         self.space.progress.states.store(0, Ordering::Relaxed);
         self.table.clear();
-        self.explore_and_evaluate(1, started)
+        let again = self.explore_and_evaluate(1, started);
+        // If the time was too short for that, the first result stands.
+        if again.counterexample.is_some() { again } else { findings }
     }
 
     fn explore_and_evaluate(&self, threads: usize, started: Instant) -> Findings {
@@ -144,6 +203,7 @@ impl<P: Protocol> Check<P> {
     fn explore(&self, threads: usize) {
         let never = || HasDiscoveries::AllOf(BTreeSet::from([NEVER_DISCOVERED]));
         let finish = if self.keep_going { never() } else { HasDiscoveries::AnyFailures };
+        self.space.progress.begin();
         self.space.clone().checker().threads(threads).finish_when(finish).spawn_bfs().join();
     }
 
@@ -159,6 +219,7 @@ impl<P: Protocol> Check<P> {
             terminal_states: graph.count(Labels::TERMINAL),
             max_messages,
             is_complete,
+            limit: self.space.progress.limit(),
             is_vacuous: !(graph.any(Labels::TERMINAL_AGREEMENT) && (is_estimate || graph.any(Labels::LEADER))),
             verdicts: Vec::new(),
             counterexample: None,
@@ -166,7 +227,11 @@ impl<P: Protocol> Check<P> {
         };
         for &property in &self.space.spec.properties {
             let violation = match property {
-                Property::Termination => self.nontermination(graph, &components),
+                Property::Termination => self.nontermination(graph, &components).unwrap_or_else(|LimitReached| {
+                    findings.is_complete = false;
+                    findings.limit = self.space.limits.reached(Duration::ZERO, 0, 0);
+                    None
+                }),
                 Property::MessageBound => match (max_messages, self.space.spec.max_messages) {
                     (MaxMessages::Bounded(max), Some(bound)) if max <= bound => None,
                     (_, None) => continue,
@@ -177,7 +242,7 @@ impl<P: Protocol> Check<P> {
                     Some((graph.path_to(nearest), None))
                 }),
             };
-            let verdict = match (&violation, is_complete) {
+            let verdict = match (&violation, findings.is_complete) {
                 (Some(_), _) => Verdict::Violated,
                 (None, true) => Verdict::Holds,
                 (None, false) => Verdict::Unknown,
@@ -192,33 +257,35 @@ impl<P: Protocol> Check<P> {
     }
 
     /// A path, and possibly a cycle at its end, that violates termination.
-    fn nontermination(&self, graph: &StateGraph, components: &[u32]) -> Option<(Vec<u64>, Option<Cycle>)> {
+    fn nontermination(&self, graph: &StateGraph, components: &[u32]) -> Result<Option<Violation>, LimitReached> {
+        let is_over_limit = || self.space.limits.are_exhausted();
         let cyclic_components = graph.cyclic_components(components);
-        // A component that no step leaves and in which all nodes agree counts as termination: only periodic traffic
-        // goes on in it.
-        let is_settled = |component: &[u32]| {
-            !graph.has_exit(component, components)
-                && component.iter().all(|&at| graph.labels(at).has(Labels::AGREEMENT))
-        };
+        // An execution that stays in agreement with nothing but periodic traffic counts as terminated.
+        let is_at_rest = |at: u32| graph.labels(at).has(Labels::AGREEMENT) && graph.labels(at).has(Labels::PERIODIC);
+        let is_settled = |component: &[u32]| component.iter().all(|&at| is_at_rest(at));
         if !self.space.spec.is_randomized {
-            for component in cyclic_components.iter().filter(|component| !is_settled(component)) {
-                let entry = *component.iter().min_by_key(|&&at| graph.depth_of(at))?;
+            for component in &cyclic_components {
+                // The cycle must visit a state that is not at rest.
+                let not_at_rest = component.iter().filter(|&&at| !is_at_rest(at));
+                let Some(&entry) = not_at_rest.min_by_key(|&&at| graph.depth_of(at)) else { continue };
                 let path = graph.path_to(entry);
                 let members: BTreeSet<u64> = component.iter().map(|&at| graph.fingerprint(at)).collect();
-                if let Some(cycle) = counterexample::fair_cycle(&self.space, &path, &members) {
-                    return Some((path, Some(cycle)));
+                let cycle = counterexample::fair_cycle(&self.space, &path, &members, &is_over_limit);
+                if let Some(cycle) = cycle.ok_or(LimitReached)? {
+                    return Ok(Some((path, Some(cycle))));
                 }
             }
         }
         // Without cycles every execution ends. Whether it ends in agreement is another property.
         if graph.is_cut_off || (cyclic_components.is_empty() && !self.space.spec.is_randomized) {
-            return None;
+            return Ok(None);
         }
         let settled: Vec<u32> =
             cyclic_components.iter().filter(|component| is_settled(component)).flatten().copied().collect();
         let can_agree = graph.can_reach(Labels::TERMINAL_AGREEMENT, &settled);
-        let is_stuck = |at: u32| !can_agree[at as usize] && !graph.labels(at).has(Labels::TERMINAL);
-        Some((graph.path_to(graph.nearest(is_stuck)?), None))
+        let is_over = |at: u32| graph.labels(at).has(Labels::TERMINAL) || graph.labels(at).has(Labels::UNSTARTED);
+        let is_stuck = |at: u32| !can_agree[at as usize] && !is_over(at);
+        Ok(graph.nearest(is_stuck).map(|stuck| (graph.path_to(stuck), None)))
     }
 
     /// The expected number of rounds with fair coins: the minimum and the maximum over all schedulers. `None` if there

@@ -104,50 +104,66 @@ struct Component {
 }
 
 /// A weakly fair cycle of the component, if it has one: every action class is taken in it, or disabled somewhere on it.
-/// It contains no faults.
+/// It contains no faults. `None` if `is_over_limit` ended the search.
 pub(crate) fn fair_cycle<R: Send + Sync + 'static>(
     space: &StateSpace<R>,
     path: &[u64],
     members: &BTreeSet<u64>,
-) -> Option<Cycle> {
+    is_over_limit: &dyn Fn() -> bool,
+) -> Option<Option<Cycle>> {
     let entry = walk(space, path).pop().map_or_else(|| space.initial(), |step| step.next);
-    let component = Component::new(space, entry, members);
-    let mut obligations: BTreeSet<ActionClass> = component.enabled.iter().flatten().copied().collect();
-    // A state in which the class is disabled discharges the obligation, and so does a step of the class.
-    let discharges = |at: usize, taken: Option<ActionClass>, obligation: &ActionClass| {
-        !component.enabled[at].contains(obligation) || taken == Some(*obligation)
-    };
-    let can_be_discharged = |obligation: &ActionClass| {
-        (0..component.states.len()).any(|at| {
-            discharges(at, None, obligation) || component.inside[at].iter().any(|(taken, ..)| taken == obligation)
-        })
-    };
-    if !obligations.iter().all(can_be_discharged) {
-        return None;
-    }
-    let mut cycle = Vec::new();
-    let mut at = 0;
-    obligations.retain(|obligation| !discharges(0, None, obligation));
-    while let Some(&obligation) = obligations.first() {
-        let (steps, end) = component.path(at, |at, taken| discharges(at, taken, &obligation))?;
-        for (taken, step, to) in steps {
-            obligations.retain(|obligation| !discharges(to, Some(taken), obligation));
-            cycle.push(step);
-        }
-        at = end;
-    }
-    if at != 0 || cycle.is_empty() {
-        let (back, _) = component.path(at, |to, taken| to == 0 && taken.is_some())?;
-        cycle.extend(back.into_iter().map(|(_, step, _)| step));
-    }
-    Some(cycle)
+    Component::new(space, entry, members, is_over_limit).map(|component| component.fair_cycle())
 }
 
+/// The number of states after which the limits are looked at.
+const STATES_BETWEEN_LIMITS: usize = 256;
+
 impl Component {
-    fn new<R: Send + Sync + 'static>(space: &StateSpace<R>, entry: GlobalState, members: &BTreeSet<u64>) -> Self {
+    /// A weakly fair cycle from the first state back to it.
+    fn fair_cycle(&self) -> Option<Cycle> {
+        let mut obligations: BTreeSet<ActionClass> = self.enabled.iter().flatten().copied().collect();
+        // A state in which the class is disabled discharges the obligation, and so does a step of the class.
+        let discharges = |at: usize, taken: Option<ActionClass>, obligation: &ActionClass| {
+            !self.enabled[at].contains(obligation) || taken == Some(*obligation)
+        };
+        let can_be_discharged = |obligation: &ActionClass| {
+            (0..self.states.len()).any(|at| {
+                discharges(at, None, obligation) || self.inside[at].iter().any(|(taken, ..)| taken == obligation)
+            })
+        };
+        if !obligations.iter().all(can_be_discharged) {
+            return None;
+        }
+        let mut cycle = Vec::new();
+        let mut at = 0;
+        obligations.retain(|obligation| !discharges(0, None, obligation));
+        while let Some(&obligation) = obligations.first() {
+            let (steps, end) = self.path(at, |at, taken| discharges(at, taken, &obligation))?;
+            for (taken, step, to) in steps {
+                obligations.retain(|obligation| !discharges(to, Some(taken), obligation));
+                cycle.push(step);
+            }
+            at = end;
+        }
+        if at != 0 || cycle.is_empty() {
+            let (back, _) = self.path(at, |to, taken| to == 0 && taken.is_some())?;
+            cycle.extend(back.into_iter().map(|(_, step, _)| step));
+        }
+        Some(cycle)
+    }
+
+    fn new<R: Send + Sync + 'static>(
+        space: &StateSpace<R>,
+        entry: GlobalState,
+        members: &BTreeSet<u64>,
+        is_over_limit: &dyn Fn() -> bool,
+    ) -> Option<Self> {
         let mut places: BTreeMap<u64, usize> = BTreeMap::from([(entry.fingerprint, 0)]);
         let mut component = Component { states: vec![entry], inside: Vec::new(), enabled: Vec::new() };
         while component.inside.len() < component.states.len() {
+            if component.inside.len() % STATES_BETWEEN_LIMITS == STATES_BETWEEN_LIMITS - 1 && is_over_limit() {
+                return None;
+            }
             let global = component.states[component.inside.len()].clone();
             let steps: Vec<Step> = space.steps(&global).into_iter().filter(|step| !step.action.is_fault()).collect();
             component.enabled.push(steps.iter().map(|step| class(space, &global, step.action)).collect());
@@ -161,7 +177,7 @@ impl Component {
             }
             component.inside.push(inside);
         }
-        component
+        Some(component)
     }
 
     /// A shortest path to a state that matches, given the class of the last step.

@@ -10,7 +10,7 @@ use hustings_sim::erased::DynMessage;
 use hustings_sim::scenario::Scenario;
 
 use crate::cases::Case;
-use crate::check::{Findings, Limits, Verdict};
+use crate::check::{Findings, Limit, Limits, Verdict};
 use crate::property::Property;
 use crate::state_graph::MaxMessages;
 use crate::state_space::Progress;
@@ -159,8 +159,7 @@ fn work(
     threads: usize,
     stop: &AtomicBool,
 ) {
-    let is_over =
-        || stop.load(Ordering::Relaxed) || options.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    let is_over = || stop.load(Ordering::Relaxed) || options.limits.are_exhausted();
     while !is_over() {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
         let Some((number, case)) = next else { break };
@@ -214,6 +213,11 @@ impl Report {
         self.cases.iter().map(|case| case.findings.max_messages).max().unwrap_or(MaxMessages::Bounded(0))
     }
 
+    /// The limit that ended it before everything was explored, if one did.
+    pub fn limit(&self) -> Option<Limit> {
+        self.cases.iter().find_map(|case| case.findings.limit)
+    }
+
     /// Whether everything was explored.
     pub fn is_complete(&self) -> bool {
         self.cases_left == 0 && self.cases.iter().all(|case| case.findings.is_complete)
@@ -262,6 +266,7 @@ mod tests {
             terminal_states: 1,
             max_messages: MaxMessages::Bounded(4),
             is_complete,
+            limit: (!is_complete).then_some(Limit::States),
             is_vacuous,
             verdicts: vec![(Property::Agreement, verdict)],
             counterexample: None,

@@ -31,6 +31,8 @@ pub(crate) struct GlobalState {
     pub(crate) faults_left: FaultBudget,
     /// Whether a node has replaced its leader although no fault had happened.
     pub(crate) leader_changed: bool,
+    /// Whether a node has sent its own candidacy after it had passed on a greater one.
+    pub(crate) candidacy_renewed: bool,
     /// The properties of this state.
     pub(crate) labels: Labels,
 }
@@ -49,6 +51,8 @@ pub(crate) struct NodeState {
     pub(crate) start_pending: bool,
     /// Whether it got the start signal before any message, where that matters.
     pub(crate) started_itself: bool,
+    /// Whether it has passed on a greater candidacy than its own and names no leader yet, where that matters.
+    pub(crate) has_withdrawn: bool,
     /// Whether it reports that it is in the middle of an election.
     pub(crate) is_electing: bool,
     /// On a ring: the number of neighbours that it skips on each side.
@@ -66,6 +70,7 @@ impl NodeState {
             is_live: true,
             start_pending,
             started_itself: false,
+            has_withdrawn: false,
             is_electing: false,
             skipped: [0, 0],
         }
@@ -152,6 +157,7 @@ impl GlobalState {
             reachability_updates: Vec::new(),
             faults_left: FaultBudget::default(),
             leader_changed: false,
+            candidacy_renewed: false,
             labels: Labels::default(),
         }
     }
@@ -166,6 +172,7 @@ impl GlobalState {
         self.reachability_updates.hash(&mut hasher);
         self.faults_left.hash(&mut hasher);
         self.leader_changed.hash(&mut hasher);
+        self.candidacy_renewed.hash(&mut hasher);
         self.fingerprint = hasher.finish();
     }
 

@@ -31,6 +31,8 @@ pub struct Model<R> {
     pub reports_leader_loss: bool,
     /// Whether states record which nodes started before a message reached them.
     pub tracks_starts: bool,
+    /// Whether states record which nodes gave up their candidacy: see [`hustings_protocol::Protocol::candidacy`].
+    pub tracks_withdrawals: bool,
     /// Whether a node must wake up before it receives its first message, as in some published models. Otherwise a
     /// message may wake it.
     pub requires_wakeup: bool,
@@ -74,6 +76,7 @@ impl<R: Rank> Model<R> {
             budget: FaultBudget::default(),
             reports_leader_loss: false,
             tracks_starts: false,
+            tracks_withdrawals: false,
             requires_wakeup: false,
         }
     }

@@ -11,22 +11,26 @@ pub enum Property {
     RightLeader,
     /// While no fault happens, a node does not replace its leader.
     Stability,
+    /// A candidate that has passed on a greater candidacy does not renew its own.
+    Withdrawal,
     /// In terminal states all live nodes name the same live leader.
     Agreement,
     /// In terminal states no node is in the middle of an election.
     AllNormal,
     /// Every fair execution ends; for randomised algorithms, agreement is reachable from every state.
     Termination,
-    /// No execution sends more messages than the algorithm's worst case.
+    /// No execution sends more messages than the algorithm's worst case with these ids and initiators, if it is known, or
+    /// else than its worst case with this number of nodes.
     MessageBound,
 }
 
 impl Property {
     /// All properties, in the order of reports.
-    pub const ALL: [Property; 7] = [
+    pub const ALL: [Property; 8] = [
         Property::OneLeader,
         Property::RightLeader,
         Property::Stability,
+        Property::Withdrawal,
         Property::Agreement,
         Property::AllNormal,
         Property::Termination,
@@ -39,6 +43,7 @@ impl Property {
             Property::OneLeader => "one-leader",
             Property::RightLeader => "right-leader",
             Property::Stability => "stability",
+            Property::Withdrawal => "withdrawal",
             Property::Agreement => "agreement",
             Property::AllNormal => "all-normal",
             Property::Termination => "termination",
@@ -52,10 +57,11 @@ impl Property {
             Property::OneLeader => "no two live leaders in the same epoch",
             Property::RightLeader => "a node that is named as leader is the one that the algorithm specifies",
             Property::Stability => "while no fault happens, a node does not replace its leader",
+            Property::Withdrawal => "a candidate that has passed on a greater candidacy does not renew its own",
             Property::Agreement => "in terminal states all live nodes name the same live leader",
             Property::AllNormal => "in terminal states no node is in the middle of an election",
             Property::Termination => "every fair execution ends (randomised: agreement is reachable from every state)",
-            Property::MessageBound => "no execution sends more messages than the worst case of the catalogue",
+            Property::MessageBound => "no execution sends more messages than the algorithm's rules allow",
         }
     }
 
@@ -65,6 +71,7 @@ impl Property {
             Property::OneLeader => "McMaster's goal, one process is the leader; Crete, a single process is selected",
             Property::RightLeader => "the text of each algorithm: see its page in docs/families",
             Property::Stability => "ours: a program that was told of a leader may have acted on it",
+            Property::Withdrawal => "the text of each algorithm: a candidate that meets a greater one gives up",
             Property::Agreement => "Datley's safety; Crete, every process agrees and knows who leads",
             Property::AllNormal => "Datley's liveness: all live processes are in state normal",
             Property::Termination => "McMaster's goal, each computation terminates",
@@ -78,6 +85,7 @@ impl Property {
             Property::OneLeader => Some(Labels::TWO_LEADERS),
             Property::RightLeader => Some(Labels::WRONG_LEADER),
             Property::Stability => Some(Labels::LEADER_CHANGED),
+            Property::Withdrawal => Some(Labels::RENEWED),
             Property::Agreement => Some(Labels::DISAGREEMENT),
             Property::AllNormal => Some(Labels::ELECTING),
             Property::Termination | Property::MessageBound => None,
@@ -112,9 +120,21 @@ impl Labels {
     /// All live nodes agree; the state need not be terminal.
     pub(crate) const AGREEMENT: Labels = Labels(1 << 8);
 
+    /// A node renewed its candidacy after it had passed on a greater one.
+    pub(crate) const RENEWED: Labels = Labels(1 << 9);
+    /// Only periodic messages are in transit, and only periodic timers are set.
+    pub(crate) const PERIODIC: Labels = Labels(1 << 10);
+    /// Only faults can still happen, and no live node has handled anything: all initiators crashed before they started.
+    pub(crate) const UNSTARTED: Labels = Labels(1 << 11);
+
     /// All labels of states that violate a property.
     pub(crate) const VIOLATION: Labels = Labels(
-        Self::TWO_LEADERS.0 | Self::WRONG_LEADER.0 | Self::LEADER_CHANGED.0 | Self::DISAGREEMENT.0 | Self::ELECTING.0,
+        Self::TWO_LEADERS.0
+            | Self::WRONG_LEADER.0
+            | Self::LEADER_CHANGED.0
+            | Self::RENEWED.0
+            | Self::DISAGREEMENT.0
+            | Self::ELECTING.0,
     );
 
     /// Whether any of these labels is set.

@@ -58,6 +58,7 @@ impl Spec {
                 about.goal == Goal::Leader && about.winner != Winner::GreatestInTheEnd
             }
             Property::RightLeader => about.goal == Goal::Leader && leader != ExpectedLeader::Anyone,
+            Property::Withdrawal => about.withdraws && is_faultless && !runs,
             Property::AllNormal => about.network == NetworkKind::Complete && !runs,
             Property::MessageBound => is_faultless && !runs,
             Property::Agreement | Property::Termination => true,

@@ -282,13 +282,6 @@ impl StateGraph {
         self.fingerprints[at as usize]
     }
 
-    /// Whether some step leaves the component.
-    pub(crate) fn has_exit(&self, component: &[u32], components: &[u32]) -> bool {
-        component
-            .iter()
-            .any(|&at| self.next(at).iter().any(|&(next, _)| components[next as usize] != components[at as usize]))
-    }
-
     /// The maximum number of messages that any execution sends, and the path of an execution that sends them.
     pub(crate) fn max_messages(&self, components: &[u32]) -> (MaxMessages, Vec<u64>) {
         let mut order: Vec<u32> = self.all().collect();

@@ -1,13 +1,13 @@
 //! The state space of an election, as a model for stateright, and the labels of its states.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use hustings_algorithms::Goal;
 use stateright::Property as Claim;
 
-use crate::check::Limits;
+use crate::check::{Limit, Limits};
 use crate::global_state::{GlobalState, NodeState};
 use crate::model::Model;
 use crate::property::{Labels, Property};
@@ -21,9 +21,43 @@ use crate::transition_table::TransitionTable;
 pub(crate) struct Progress {
     /// The number of states that were explored.
     pub(crate) states: AtomicU64,
+    /// The number of steps between them.
+    transitions: AtomicU64,
+    /// When exploring began.
+    started: Mutex<Option<Instant>>,
+    /// The limit that ended the exploration, if one did.
+    limit: Mutex<Option<Limit>>,
     /// Set to stop the exploration.
     pub(crate) stop: AtomicBool,
 }
+
+impl Progress {
+    /// Exploring begins.
+    pub(crate) fn begin(&self) {
+        self.transitions.store(0, Ordering::Relaxed);
+        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// The limit that ended the exploration, if one did.
+    pub(crate) fn limit(&self) -> Option<Limit> {
+        *self.limit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the exploration because of a limit.
+    fn stop_at(&self, limit: Limit) {
+        self.limit.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(limit);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// The time since exploring began.
+    fn elapsed(&self) -> Duration {
+        let started = *self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        started.map_or(Duration::ZERO, |started| started.elapsed())
+    }
+}
+
+/// The number of states after which time and memory are looked at.
+const STATES_BETWEEN_LIMITS: u64 = 512;
 
 /// All states of a protocol in a model, with the specification that labels them.
 pub(crate) struct StateSpace<R> {
@@ -76,10 +110,12 @@ impl<R> StateSpace<R> {
     /// Whether a limit is reached or a stop was requested. Counts one more state.
     fn should_stop(&self) -> bool {
         let states = self.progress.states.fetch_add(1, Ordering::Relaxed);
-        let is_late =
-            || states.is_multiple_of(1024) && self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if states >= self.limits.max_states || is_late() {
-            self.progress.stop.store(true, Ordering::Relaxed);
+        if states >= self.limits.max_states {
+            self.progress.stop_at(Limit::States);
+        } else if states % STATES_BETWEEN_LIMITS == STATES_BETWEEN_LIMITS - 1 {
+            let transitions = self.progress.transitions.load(Ordering::Relaxed);
+            let reached = self.limits.reached(self.progress.elapsed(), states, transitions);
+            reached.into_iter().for_each(|limit| self.progress.stop_at(limit));
         }
         self.progress.stop.load(Ordering::Relaxed)
     }
@@ -101,8 +137,10 @@ impl<R> StateSpace<R> {
             labels.insert_if(Labels::TWO_LEADERS, epochs.windows(2).any(|pair| pair[0] == pair[1]));
         }
         labels.insert_if(Labels::LEADER_CHANGED, global.leader_changed && self.checks(Property::Stability));
+        labels.insert_if(Labels::RENEWED, global.candidacy_renewed && self.checks(Property::Withdrawal));
         let agreed = self.agreed(global);
         labels.insert_if(Labels::AGREEMENT, agreed.is_some());
+        labels.insert_if(Labels::PERIODIC, agreed.is_some() && self.is_periodic(global));
         if is_faultless && self.checks(Property::RightLeader) {
             let expected = match self.spec.leader {
                 ExpectedLeader::Position(at) => Some(at as u8),
@@ -112,7 +150,12 @@ impl<R> StateSpace<R> {
             let is_wrong = |node: &NodeState| node.is_live && node.leader.is_some() && node.leader != expected;
             labels.insert_if(Labels::WRONG_LEADER, expected.is_some() && members.iter().any(is_wrong));
         }
-        if !self.relation().is_quiescent(global) || self.is_unstarted(global) {
+        if !self.relation().is_quiescent(global) {
+            return labels;
+        }
+        // If all initiators crash before they start, there is no election to judge.
+        if self.is_unstarted(global) {
+            labels.insert_if(Labels::UNSTARTED, true);
             return labels;
         }
         labels.insert_if(Labels::TERMINAL, true);
@@ -153,6 +196,12 @@ impl<R> StateSpace<R> {
         }
     }
 
+    /// Whether only periodic traffic is left.
+    fn is_periodic(&self, global: &GlobalState) -> bool {
+        global.timers.iter().all(|pending| pending.timer.is_periodic())
+            && global.envelopes.iter().all(|envelope| self.table.is_periodic(envelope.message))
+    }
+
     /// Whether no live member has handled anything yet.
     fn is_unstarted(&self, global: &GlobalState) -> bool {
         let init = self.table.init();
@@ -174,6 +223,7 @@ impl<R: Send + Sync + 'static> stateright::Model for StateSpace<R> {
             return;
         }
         let steps = self.steps(global);
+        self.progress.transitions.fetch_add(steps.len() as u64, Ordering::Relaxed);
         self.recorder.record(Expanded {
             fingerprint: global.fingerprint,
             labels: global.labels,

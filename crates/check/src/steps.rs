@@ -101,6 +101,7 @@ impl<R> TransitionRelation<'_, R> {
             reachability_updates: Vec::new(),
             faults_left: self.model.budget,
             leader_changed: false,
+            candidacy_renewed: false,
             labels: Labels::default(),
         };
         global.update_fingerprint();
@@ -161,11 +162,10 @@ impl<R> TransitionRelation<'_, R> {
             }
         }
         for (place, &ReachabilityUpdate { at, reachable }) in global.reachability_updates.iter().enumerate() {
-            if global.reachability_updates[..place].iter().any(|update| update.at == at) {
-                continue;
-            }
+            // A node may miss a change that was undone or overtaken: then it handles only the later update.
             let mut updated = global.clone();
-            updated.reachability_updates.remove(place);
+            let mut places = 0..;
+            updated.reachability_updates.retain(|update| places.next() > Some(place) || update.at != at);
             self.push_handled(
                 &updated,
                 at,

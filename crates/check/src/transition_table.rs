@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use ahash::RandomState;
 use hustings_protocol::{
-    Change, Effect, Epoch, Event, Fact, Id, NodeInfo, Port, Protocol, Rank, Recorder, Stage, StartReason,
+    Change, Effect, Epoch, Event, Fact, Id, Message as _, NodeInfo, Port, Protocol, Rank, Recorder, Stage, StartReason,
     StateOrMessage, Timer,
 };
 
@@ -70,6 +70,10 @@ pub(crate) trait TransitionTable: Send + Sync {
     /// The transitions of a node, one for each outcome of its random draws.
     fn transitions(&self, at: u8, state: StateNo, input: Input) -> Arc<[Transition]>;
     fn epoch(&self, state: StateNo) -> Epoch;
+    /// Whether a message belongs to periodic traffic.
+    fn is_periodic(&self, message: MessageNo) -> bool;
+    /// How the candidate of a message compares to a node, if the message is a candidacy.
+    fn candidacy(&self, at: u8, message: MessageNo) -> Option<std::cmp::Ordering>;
     /// The least and the greatest round in a state.
     fn rounds_of(&self, state: StateNo) -> Option<(u32, u32)>;
     fn rounds_in(&self, message: MessageNo) -> Option<(u32, u32)>;
@@ -334,6 +338,16 @@ impl<P: Protocol> TransitionTable for ProtocolTable<P> {
 
     fn epoch(&self, state: StateNo) -> Epoch {
         self.protocol.epoch(&read(&self.states).by_number[state as usize])
+    }
+
+    fn is_periodic(&self, message: MessageNo) -> bool {
+        read(&self.messages).by_number[message as usize].is_periodic()
+    }
+
+    fn candidacy(&self, at: u8, message: MessageNo) -> Option<std::cmp::Ordering> {
+        let candidate = self.protocol.candidacy(&read(&self.messages).by_number[message as usize])?;
+        let candidate = self.position(candidate)?;
+        Some(self.places[usize::from(candidate)].rank.cmp(&self.places[usize::from(at)].rank))
     }
 
     fn rounds_of(&self, state: StateNo) -> Option<(u32, u32)> {

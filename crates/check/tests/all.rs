@@ -5,5 +5,6 @@ mod known_errors;
 mod pinned;
 mod published;
 mod rounds;
+mod runs_rules;
 mod seeded_bugs;
 mod support;

@@ -3,25 +3,30 @@
 use crate::support;
 
 use hustings_algorithms::Goal;
-use hustings_algorithms::ring::ChangRoberts;
-use hustings_check::{Findings, Model, Property};
+use hustings_algorithms::anonymous::ItaiRodeh;
+use hustings_algorithms::ring::{ChangRoberts, DolevKlaweRodeh};
+use hustings_check::{FaultBudget, Findings, MaxMessages, Model, Property, Verdict};
 use hustings_protocol::{Context, Fact, Id, Port, Protocol, StartReason, kinds};
 use serde::{Deserialize, Serialize};
 
-use support::{Checked, check_protocol, ring, spec};
+use support::{Checked, check, check_protocol, ring, spec};
 
 /// A ball circulates on the ring forever, or until a whistle has reached the node that has the ball.
 #[derive(Clone, Copy)]
 struct Game {
     has_whistle: bool,
+    /// The message that circulates.
+    first: Word,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 enum Word {
     Ball,
     Whistle,
+    /// Like a ball, but periodic.
+    Beacon,
 }
-kinds!(Word: Ball = "ball", Whistle = "whistle");
+kinds!(Word: Ball = "ball", Whistle = "whistle", Beacon = "beacon"; periodic Beacon);
 
 /// Whether a node has heard the whistle.
 type Heard = bool;
@@ -36,7 +41,7 @@ impl Protocol for Game {
     }
     fn handle_start<C: Context<Self>>(&self, _: &mut Heard, _: StartReason, cx: &mut C) {
         cx.learn(Fact::Size(1));
-        cx.send(Port::NEXT, Word::Ball);
+        cx.send(Port::NEXT, self.first);
         if self.has_whistle {
             cx.send(Port::PREVIOUS, Word::Whistle);
         }
@@ -44,8 +49,8 @@ impl Protocol for Game {
     fn handle_message<C: Context<Self>>(&self, state: &mut Heard, _: Port, word: Word, cx: &mut C) {
         cx.learn(Fact::Size(1));
         match word {
-            Word::Ball if *state => {}
-            Word::Ball => cx.send(Port::NEXT, Word::Ball),
+            Word::Ball | Word::Beacon if *state => {}
+            Word::Ball | Word::Beacon => cx.send(Port::NEXT, word),
             Word::Whistle => *state = true,
         }
     }
@@ -57,7 +62,7 @@ fn game(has_whistle: bool) -> Checked {
     spec.properties = vec![Property::Termination];
     // With the whistle the nodes agree on an estimate; without it there is no leader to agree on.
     spec.goal = if has_whistle { Goal::Estimate } else { Goal::Leader };
-    check_protocol(|_| Game { has_whistle }, model, spec)
+    check_protocol(|_| Game { has_whistle, first: Word::Ball }, model, spec)
 }
 
 #[test]
@@ -73,6 +78,44 @@ fn reports_an_infinite_execution_as_a_lasso() {
 #[test]
 fn does_not_report_a_cycle_that_starves_a_message() {
     let checked = game(true);
-    assert_eq!(checked.findings.of(Property::Termination), Some(hustings_check::Verdict::Holds));
-    assert_eq!(checked.findings.max_messages, hustings_check::MaxMessages::Unbounded);
+    assert_eq!(checked.findings.of(Property::Termination), Some(Verdict::Holds));
+    assert_eq!(checked.findings.max_messages, MaxMessages::Unbounded);
+}
+
+/// A copy of a message that circulates forever is no termination, although all nodes agree meanwhile.
+#[test]
+fn a_message_that_circulates_in_agreement_violates_termination() {
+    let budget = FaultBudget { duplicates: 1, ..FaultBudget::default() };
+    let checked = check::<DolevKlaweRodeh>(&[], Model { budget, ..ring(&[1, 2]) });
+    assert_eq!(checked.findings.of(Property::Termination), Some(Verdict::Violated));
+    assert!(checked.findings.max_messages == MaxMessages::Unbounded);
+    let lasso = checked.findings.counterexample.as_ref().and_then(|counterexample| counterexample.repeats_from);
+    assert!(lasso.is_some(), "it is infinite");
+}
+
+/// Only periodic messages may go on forever in agreement.
+#[test]
+fn periodic_messages_in_agreement_do_not_violate_termination() {
+    let circulating = |word: Word| {
+        let mut model: Model<Id> = Model { initiators: vec![0], ..ring(&[0, 1, 2]) };
+        let mut spec = spec::<ChangRoberts>(&mut model);
+        (spec.properties, spec.goal) = (vec![Property::Termination], Goal::Estimate);
+        let checked = check_protocol(|_| Game { has_whistle: false, first: word }, model, spec);
+        assert_eq!(checked.findings.max_messages, MaxMessages::Unbounded);
+        checked.findings.of(Property::Termination)
+    };
+    assert_eq!(circulating(Word::Beacon), Some(Verdict::Holds));
+    assert_eq!(circulating(Word::Ball), Some(Verdict::Violated));
+}
+
+/// If the only initiator crashes before it starts, there is no election: that is no counterexample to anything.
+#[test]
+fn an_initiator_that_crashes_before_it_starts_is_no_counterexample() {
+    let budget = FaultBudget { crashes: 1, ..FaultBudget::default() };
+    let model = Model { initiators: vec![0], budget, ..ring(&[0, 1]) };
+    let checked = check::<ItaiRodeh>(&[], model);
+    if let Some(counterexample) = &checked.findings.counterexample {
+        let trace = checked.replayed.as_ref().map_or("", |replayed| &replayed.trace);
+        assert!(trace.contains("starts"), "{:?}, {}:\n{trace}", counterexample.property, counterexample.len());
+    }
 }

@@ -2,11 +2,11 @@
 
 use crate::support;
 
-use hustings_algorithms::Algorithm;
 use hustings_algorithms::graph::diffusion::{Aggregate, Diffusion, Greatest};
 use hustings_algorithms::graph::{Aefa, EchoExtinction};
-use hustings_algorithms::ring::{ChangRoberts, Franklin};
-use hustings_check::{Channels, Model, Property};
+use hustings_algorithms::ring::{ChangRoberts, Franklin, HirschbergSinclair, TokenRing};
+use hustings_algorithms::{Algorithm, Instance};
+use hustings_check::{Channels, Model, Property, Spec};
 use hustings_protocol::{Context, Effect, Event, Id, Peers, Port, Protocol};
 
 use support::{Mutant, NodeEvent, check, check_protocol, ids, protocol, ring, spec};
@@ -36,12 +36,87 @@ fn finds_forwarding_of_smaller_ids_in_chang_roberts() {
     let mut mutant = model();
     let spec = spec::<ChangRoberts>(&mut mutant);
     let make = |model: &Model<Id>| Mutant::new(protocol::<ChangRoberts>(&[], model), forwards_smaller);
-    // On FIFO links the greatest candidate stays ahead of the smaller ones, so the bug only costs messages.
-    check_protocol(make, mutant.clone(), spec.clone()).violates(Property::MessageBound, 18);
+    // On FIFO links the greatest candidate stays ahead of the smaller ones, so the leader is right; but a beaten candidate
+    // passes on its own id, and there are too many messages.
+    check_protocol(make, mutant.clone(), spec.clone()).violates(Property::Withdrawal, 6);
+    let bound = Spec { properties: vec![Property::MessageBound], ..spec.clone() };
+    check_protocol(make, mutant.clone(), bound).violates(Property::MessageBound, 18);
     let mutant = Model { channels: Channels::Unordered, ..mutant };
     check_protocol(make, mutant, spec).violates(Property::RightLeader, 5).is_documented();
     check::<ChangRoberts>(&[], model()).holds();
     check::<ChangRoberts>(&[], Model { channels: Channels::Unordered, ..model() }).holds();
+}
+
+/// The kill rule of token-ring reversed: a detector drops the tokens of greater detectors, and passes on the others.
+fn kills_the_greater(node: &mut NodeEvent<'_, Inner<TokenRing>, ()>) -> Effects<TokenRing> {
+    type Word = Message<TokenRing>;
+    let is_detector = *node.state == State::<TokenRing>::Detector;
+    match &node.event {
+        Event::Message { message: Word::Election(token), .. } if is_detector && token.detector > node.place.rank => {
+            Vec::new()
+        }
+        Event::Message { message: Word::Election(token), .. } if is_detector && token.detector < node.place.rank => {
+            *node.state = State::<TokenRing>::Voter;
+            let effects = node.original();
+            *node.state = State::<TokenRing>::Detector;
+            effects
+        }
+        _ => node.original(),
+    }
+}
+
+/// The leader is right all the same, so only the exact number of messages shows it.
+#[test]
+fn finds_the_reversed_kill_rule_of_token_ring() {
+    let model = || Model { initiators: vec![0, 1], ..ring(&[1, 2, 3]) };
+    let mut mutant = model();
+    let mut spec = spec::<TokenRing>(&mut mutant);
+    spec.max_messages = max_messages::<TokenRing>(&mutant);
+    assert_eq!(spec.max_messages, Some(7), "one hop of the lesser token, a lap of the other, a lap of the coordinator");
+    let make = |model: &Model<Id>| Mutant::new(protocol::<TokenRing>(&[], model), kills_the_greater);
+    check_protocol(make, mutant, spec.clone()).violates(Property::MessageBound, 10);
+    check_protocol(|model| protocol::<TokenRing>(&[], model), model(), spec).holds();
+}
+
+/// A candidate of Hirschberg–Sinclair that passes on a greater probe forgets that it is beaten.
+fn forgets_its_defeat(node: &mut NodeEvent<'_, Inner<HirschbergSinclair>, ()>) -> Effects<HirschbergSinclair> {
+    type Word = Message<HirschbergSinclair>;
+    let before = node.state.clone();
+    let effects = node.original();
+    if matches!(node.event, Event::Message { message: Word::Probe { rank, .. }, .. } if rank > node.place.rank)
+        && before != node.state.clone()
+        && matches!(before, State::<HirschbergSinclair>::Active(_))
+    {
+        *node.state = before;
+    }
+    effects
+}
+
+/// A scheduler that lets smaller candidates go first makes the real algorithm send as many messages, so only the property
+/// shows it.
+#[test]
+fn finds_a_forgotten_defeat_in_hirschberg_sinclair() {
+    let model = || Model { initiators: vec![0, 2], ..ring(&[4, 1, 3, 2]) };
+    let mut mutant = model();
+    let mut spec = spec::<HirschbergSinclair>(&mut mutant);
+    spec.max_messages = max_messages::<HirschbergSinclair>(&mutant);
+    let make = |model: &Model<Id>| Mutant::new(protocol::<HirschbergSinclair>(&[], model), forgets_its_defeat);
+    let checked = check_protocol(make, mutant.clone(), spec.clone());
+    checked.violates(Property::Withdrawal, 20);
+    spec.properties = vec![Property::MessageBound];
+    check_protocol(make, mutant, spec).holds();
+    check::<HirschbergSinclair>(&[], model()).holds();
+}
+
+/// The maximum number of messages over all sets of initiators that start before a message reaches them.
+fn max_messages<A: Algorithm>(model: &Model<Id>) -> Option<u64> {
+    let order: Vec<u32> =
+        model.ranks.iter().map(|rank| model.ranks.iter().filter(|other| *other < rank).count() as u32).collect();
+    let sets = (0..1u32 << model.initiators.len()).map(|bits| -> Vec<u32> {
+        (0..).zip(&model.initiators).filter(|(nth, _)| bits >> nth & 1 == 1).map(|(_, &at)| at).collect()
+    });
+    let counts = sets.map(|set| A::expect(&A::Params::default(), &Instance::of(&order, &set)));
+    counts.map(|counts| counts.map_or(0, |counts| counts.iter().sum())).max()
 }
 
 /// A node becomes passive if the greatest id it receives is its own: `greatest >= own` in place of `greatest > own`.

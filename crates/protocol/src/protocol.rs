@@ -156,6 +156,13 @@ pub trait Protocol: Send + Sync + 'static {
         Epoch::ONLY
     }
 
+    /// The node as whose candidacy a node sends this message, if a node that passes on a greater candidacy gives up its
+    /// own. The checker then verifies that it does.
+    fn candidacy(&self, message: &Self::Message) -> Option<Id> {
+        let _ = message;
+        None
+    }
+
     /// Calls `each` with every round number in a state or a message.
     ///
     /// A round number only grows, and only its difference from the round of the node that handles it matters. Messages

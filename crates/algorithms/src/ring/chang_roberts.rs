@@ -51,6 +51,10 @@ impl<R: Rank> RingElection for Rules<R> {
             Verdict::Active
         }
     }
+
+    fn candidate(message: &Message<R>) -> Option<R> {
+        matches!(message, Message::Candidate(_)).then(|| message.rank())
+    }
 }
 
 impl Algorithm for ChangRoberts {
@@ -74,6 +78,8 @@ impl Algorithm for ChangRoberts {
             CheckCase::quick("-n 3 --runs --crashes 1"),
             CheckCase::slow("-n 3 --runs --crashes 1 --recoveries 1 --initiators 0 --timing patient"),
         ],
+        counts_depend_on_starters: true,
+        withdraws: true,
         has_own_engine: true,
         source: Source {
             authors: "E. Chang and R. Roberts, 1979",

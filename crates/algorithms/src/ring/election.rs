@@ -12,7 +12,7 @@
 use core::fmt::Debug;
 use core::hash::Hash;
 
-use hustings_protocol::{Context, Message, Port, Protocol, Rank, StartReason, StateOrMessage};
+use hustings_protocol::{Context, Id, Message, Port, Protocol, Rank, StartReason, StateOrMessage};
 
 use crate::{About, Assumptions, Direction, NetworkKind, Tolerates, Winner};
 
@@ -49,6 +49,12 @@ pub trait RingElection: Sized + Send + Sync + 'static {
 
     /// The round number of a message.
     fn round_in(message: &mut Self::Message) -> Option<&mut u32> {
+        let _ = message;
+        None
+    }
+
+    /// The candidate of a message that only candidates send and others pass on: see [`Protocol::candidacy`].
+    fn candidate(message: &Self::Message) -> Option<Self::Rank> {
         let _ = message;
         None
     }
@@ -171,6 +177,10 @@ impl<T: RingElection> Protocol for RingProtocol<T> {
 
     fn handle_unreachable<C: Context<Self>>(&self, _: &mut Self::State, port: Port, _: Self::Message, cx: &mut C) {
         cx.skip(port);
+    }
+
+    fn candidacy(&self, message: &T::Message) -> Option<Id> {
+        T::candidate(message).map(|rank| rank.id())
     }
 
     fn rounds(&self, held: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {

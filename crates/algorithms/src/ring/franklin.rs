@@ -151,6 +151,7 @@ impl Algorithm for Franklin {
             Cost::described(Case::Average, "n(2R+1), mean rounds R = 7/3 for n=4, 946/315 for n=8"),
             Cost::exactly(Case::Worst, "n(2⌊log₂ n⌋+3)", |n| (n * (2 * oracle::max_rounds(n) + 1)) as f64),
         ],
+        counts_depend_on_starters: true,
         checks: &[CheckCase::quick("-n 3 --ids all"), CheckCase::slow("-n 5 --ids all")],
         has_own_engine: true,
         source: Source {

@@ -115,6 +115,14 @@ impl<R: Rank> RingElection for Rules<R> {
         Verdict::Active
     }
 
+    /// Also a node that only replies sends a `reply`, so a probe alone is a candidacy.
+    fn candidate(message: &Message<R>) -> Option<R> {
+        match *message {
+            Message::Probe { rank, .. } => Some(rank),
+            Message::Reply(_) | Message::Elected(_) => None,
+        }
+    }
+
     #[inline(always)]
     fn pass_on<C: Context<RingProtocol<Self>>>(&self, from: Port, message: Message<R>, cx: &mut C) {
         match message {
@@ -139,7 +147,13 @@ impl Algorithm for HirschbergSinclair {
             Cost::described(Case::Average, "O(n log n)"),
             Cost::at_most(Case::Worst, "9n + 8⌈n log₂ n⌉", at_most),
         ],
-        checks: &[CheckCase::quick("-n 3 --ids all"), CheckCase::slow("-n 5 --ids all --channels fifo")],
+        counts_depend_on_starters: true,
+        withdraws: true,
+        checks: &[
+            CheckCase::quick("-n 3 --ids all"),
+            CheckCase::quick("-n 4 --channels fifo"),
+            CheckCase::slow("-n 5 --ids all --channels fifo"),
+        ],
         source: Source {
             authors: "D. S. Hirschberg and J. B. Sinclair, 1980",
             title: "Decentralized extrema-finding in circular configurations of processors",

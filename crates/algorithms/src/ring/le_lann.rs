@@ -86,6 +86,7 @@ impl Algorithm for LeLann {
         aliases: &["lelann"],
         summary: "each id travels the whole ring; an initiator that has seen no greater id leads",
         costs: &Cost::always("n² + n", |n| (n * n + n) as f64),
+        counts_depend_on_starters: true,
         checks: &[CheckCase::quick("-n 3 --ids all"), CheckCase::slow("-n 5 --ids all")],
         has_own_engine: true,
         source: Source {

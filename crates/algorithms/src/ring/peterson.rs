@@ -74,6 +74,7 @@ impl Algorithm for Peterson {
             Cost::described(Case::Average, "2nR, mean rounds R = 7/3 for n=4, 946/315 for n=8"),
             Cost::exactly(Case::Worst, "2n(⌊log₂ n⌋+1)", |n| (2 * n * oracle::max_rounds(n)) as f64),
         ],
+        counts_depend_on_starters: true,
         checks: &[CheckCase::quick("-n 3 --ids all"), CheckCase::slow("-n 5 --ids all")],
         source: Source {
             authors: "G. L. Peterson, 1982",

@@ -219,10 +219,12 @@ impl Algorithm for TokenRing {
         initiators: Initiators::LowestLive,
         repeats: true,
         costs: &Cost::always("2n", |n| (2 * n) as f64),
+        counts_depend_on_starters: true,
         checks: &[
             CheckCase::quick("-n 3 --ids all"),
             CheckCase::slow("-n 5 --ids all"),
             CheckCase::quick("-n 4 --initiators every-subset"),
+            CheckCase::quick("-n 4 --ids all --initiators every-subset --channels fifo"),
         ],
         source: Source {
             authors: "M. Shirali, A. HaghghatToroghi and M. Vojdani",

@@ -99,6 +99,8 @@ pub enum ViewRule {
     Hold,
     /// Messages of older views are dropped.
     Drop,
+    /// A view that was proposed before an update is adopted only if the update has no newcomers.
+    Foreseen,
 }
 
 /// The delay before a node answers a fresh view.
@@ -265,7 +267,9 @@ impl<P: Protocol> Runs<P> {
         let number = state.number();
         let proposed = state.pending.take_if(|(pending, members)| Some(*pending) > number && *members == reach.ids);
         match proposed {
-            Some((number, _)) if newcomers.is_empty() => self.adopt(state, number, reach.places, cx),
+            Some((number, _)) if newcomers.is_empty() || self.disabled == Some(ViewRule::Foreseen) => {
+                self.adopt(state, number, reach.places, cx)
+            }
             _ => self.propose(state, &newcomers, cx),
         }
     }

@@ -109,7 +109,7 @@ fn twice(has_epochs: bool, ranks: &[u64], checked: &[Property]) -> Checked {
 fn consecutive_elections_interfere_without_epochs() {
     twice(false, &[1, 2], &[Property::Agreement]).violates(Property::Agreement, 10).is_documented();
     twice(false, &[1, 2, 3], &[Property::Agreement]).violates(Property::Agreement, 15);
-    twice(false, &[1, 2, 3], &[Property::Termination]).violates(Property::Termination, 9);
+    twice(false, &[1, 2, 3], &[Property::Termination]).violates(Property::Termination, 25);
     twice(false, &[1, 2, 3], &[Property::OneLeader]).holds();
     for ranks in [&[1, 2][..], &[1, 2, 3], &[3, 2, 1]] {
         twice(true, ranks, &[Property::OneLeader, Property::Agreement, Property::Termination]).holds();

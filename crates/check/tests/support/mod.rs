@@ -49,6 +49,7 @@ pub(crate) fn protocol<A: Algorithm>(given: &[(&str, &str)], model: &Model<Id>) 
 /// The specification from the algorithm's description.
 pub(crate) fn spec<A: Algorithm>(model: &mut Model<Id>) -> Spec {
     model.tracks_starts = A::ABOUT.winner == Winner::GreatestInitiator;
+    model.tracks_withdrawals = A::ABOUT.withdraws;
     Spec::of(&A::ABOUT, model, &[], false)
 }
 
@@ -98,7 +99,7 @@ pub(crate) fn erased_check<P: Protocol<Rank = Id>>(protocol: P, model: &Model<Id
 /// The same environment with other ranks.
 fn with_ranks(model: Model<Id>, ranks: Vec<DynRank>) -> Model<DynRank> {
     let Model { ranks: _, members, links, is_ring, initiators, channels, timing, budget, .. } = model;
-    let Model { reports_leader_loss, tracks_starts, requires_wakeup, .. } = model;
+    let Model { reports_leader_loss, tracks_starts, tracks_withdrawals, requires_wakeup, .. } = model;
     Model {
         ranks,
         members,
@@ -110,6 +111,7 @@ fn with_ranks(model: Model<Id>, ranks: Vec<DynRank>) -> Model<DynRank> {
         budget,
         reports_leader_loss,
         tracks_starts,
+        tracks_withdrawals,
         requires_wakeup,
     }
 }

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 use hustings_protocol::{
-    Context, Effect, Epoch, Event, NodeInfo, Peers, Port, Protocol, Recorder, StateOrMessage, handle_events,
+    Context, Effect, Epoch, Event, Id, NodeInfo, Peers, Port, Protocol, Recorder, StateOrMessage, handle_events,
 };
 
 /// A protocol with some events handled differently. Its nodes have an additional state `X`.
@@ -107,6 +107,9 @@ where
     handle_events!(run);
     fn epoch(&self, (state, _): &Self::State) -> Epoch {
         self.inner.epoch(state)
+    }
+    fn candidacy(&self, message: &P::Message) -> Option<Id> {
+        self.inner.candidacy(message)
     }
     fn rounds(&self, held: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
         match held {

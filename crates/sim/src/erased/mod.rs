@@ -177,6 +177,9 @@ impl Protocol for DynProtocol {
     fn epoch(&self, state: &DynState) -> Epoch {
         self.protocol.epoch(state)
     }
+    fn candidacy(&self, message: &DynMessage) -> Option<Id> {
+        self.protocol.candidacy(message)
+    }
     fn rounds(&self, item: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
         match item {
             StateOrMessage::State(state) => self.protocol.rounds_of(state, each),
@@ -195,6 +198,7 @@ trait AnyProtocol: Send + Sync {
     fn handles_rejoin(&self) -> bool;
     fn is_progress(&self, before: &DynState, after: &DynState) -> bool;
     fn epoch(&self, state: &DynState) -> Epoch;
+    fn candidacy(&self, message: &DynMessage) -> Option<Id>;
     fn rounds_of(&self, state: &mut DynState, each: &mut dyn FnMut(&mut u32));
     fn rounds_in(&self, message: &DynMessage, each: &mut dyn FnMut(&mut u32)) -> DynMessage;
     fn handle(&self, state: &mut DynState, event: Event<DynMessage>, cx: &mut dyn Context<DynProtocol>);
@@ -258,6 +262,10 @@ impl<P: Protocol> AnyProtocol for Typed<P> {
 
     fn epoch(&self, state: &DynState) -> Epoch {
         self.protocol.epoch(state.typed())
+    }
+
+    fn candidacy(&self, message: &DynMessage) -> Option<Id> {
+        self.protocol.candidacy(&message.clone().typed())
     }
 
     fn rounds_of(&self, state: &mut DynState, each: &mut dyn FnMut(&mut u32)) {

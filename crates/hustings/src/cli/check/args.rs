@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hustings_check::{CheckRequest, FaultBudget, IdOrders, Timing};
+use hustings_check::{CheckRequest, FaultBudget, IdOrders, Timing, available_memory};
 use hustings_sim::parse::{Ids, Starts};
 use hustings_sim::simulate::Field;
 use hustings_sim::trace;
@@ -28,7 +29,7 @@ const EXAMPLES: &str = "Examples:
 Exit codes: 0 every property holds; 1 one is violated, or no node can ever lead; 2 wrong usage; 3 a limit was reached before
 everything was explored, or a file could not be written; 130 stopped by Ctrl-C.";
 
-/// With some 200 bytes each, this many states fit into the memory of most machines.
+/// Simple algorithms take some 200 bytes a state; those that take more end by their memory.
 const DEFAULT_MAX_STATES: u64 = 20_000_000;
 
 #[derive(Args, Clone, Debug)]
@@ -66,6 +67,9 @@ pub(crate) struct CheckArgs {
     /// Maximum number of states of one case.
     #[arg(long, value_name = "K", value_parser = read(values::states), default_value_t = DEFAULT_MAX_STATES, allow_negative_numbers = true, help_heading = "Work")]
     pub(crate) max_states: u64,
+    /// Maximum memory of this process: 800M | 4G, or bytes [default: half of what is free].
+    #[arg(long, value_name = "SIZE", value_parser = read(values::memory), allow_negative_numbers = true, help_heading = "Work")]
+    pub(crate) max_memory: Option<u64>,
     /// Maximum time for all cases: 90 (seconds) | 5m | 1h 30m.
     #[arg(long, value_name = "TIME", value_parser = read(values::duration), allow_negative_numbers = true, help_heading = "Work")]
     pub(crate) max_time: Option<Duration>,
@@ -153,6 +157,12 @@ impl CheckArgs {
                 duplicates: links.duplicates,
             },
         }
+    }
+
+    /// The maximum memory of the process, in bytes: by default half of what was free when it was first asked.
+    pub(crate) fn memory_limit(&self) -> Option<u64> {
+        static HALF_OF_FREE: LazyLock<Option<u64>> = LazyLock::new(|| available_memory().map(|free| free / 2));
+        self.max_memory.or(*HALF_OF_FREE)
     }
 
     /// The orders of the ids, as they are typed.

@@ -62,7 +62,7 @@ fn check_conflicts(args: &CheckArgs) -> Result<(), Failure> {
         return conflict(problem, "say --all, or --format text");
     }
     if args.all && !args.has_no_election() {
-        let allowed = "--quick, --threads, --max-states, --max-time, --format";
+        let allowed = "--quick, --threads, --max-states, --max-memory, --max-time, --format";
         let problem = format!("--all: this checks the whole catalogue; allowed beside it: {allowed}");
         return conflict(problem, "leave the algorithm and the other options out, or leave --all out");
     }
@@ -85,7 +85,7 @@ impl Work {
         let deadline = args.max_time.map(|time| Instant::now() + time);
         let options = ExploreOptions {
             threads: args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
-            limits: Limits { max_states: args.max_states, deadline },
+            limits: Limits { max_states: args.max_states, max_memory: args.memory_limit(), deadline },
             keep_going: args.keep_going,
         };
         Ok(Work { options, stop: stop_flag().map_err(Failure::Signals)? })
@@ -115,8 +115,8 @@ struct Checked {
     channels: Channels,
     timing: Timing,
     faults: FaultBudget,
-    /// The bound on the number of messages that was checked, if one was.
-    message_bound: Option<u64>,
+    /// The bound on the number of messages that was checked, if one was, and whether it is exact for each case.
+    message_bound: Option<(u64, bool)>,
     report: Report,
 }
 
@@ -132,10 +132,12 @@ fn check(args: &CheckArgs, catalogue: &Catalogue, work: &Work, working: &Spinner
         scenario: election.build(&request.election)?.scenario,
         delay_bound: election.delay_bound(),
         has_default_params: election.has_default_params(),
+        expected: &|scenario| election.expected(scenario),
         protocol: &|scenario| election.protocol(scenario),
     };
     let cases = cases(&subject, &request)?;
-    let (channels, timing, message_bound) = (cases.channels, cases.timing, cases.message_bound);
+    let (channels, timing) = (cases.channels, cases.timing);
+    let message_bound = cases.message_bound.map(|bound| (bound, cases.is_bound_exact));
     let mut on_progress = |progress: ExploreProgress| working.set_message(progress_text(name, &progress));
     let report = explore(cases.cases, &work.options, &work.stop, &mut on_progress);
     let scenario = subject.scenario;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use hustings_check::{MaxMessages, Property, Verdict, Violation};
-use indicatif::HumanCount;
+use hustings_check::{Limit, MaxMessages, Property, Verdict, Violation};
+use indicatif::{HumanBytes, HumanCount};
 
 use super::args::listed;
 use super::{Checked, counterexample, values, verdict_text};
@@ -70,8 +70,11 @@ fn messages(checked: &Checked) -> String {
         MaxMessages::Bounded(max) => format!("at most {max}"),
         MaxMessages::Unbounded => "no bound: some execution sends forever".to_string(),
     };
-    let bound =
-        checked.message_bound.map_or_else(String::new, |bound| format!("; the catalogue's worst case is {bound}"));
+    let bound = match checked.message_bound {
+        Some((bound, true)) => format!("; the rules allow {bound}"),
+        Some((bound, false)) => format!("; the catalogue's worst case is {bound}"),
+        None => String::new(),
+    };
     let so_far = if checked.report.is_complete() { "" } else { " as far as explored" };
     format!("{max}{so_far}{bound}")
 }
@@ -80,12 +83,28 @@ fn verdict(checked: &Checked, colour: bool) -> String {
     let verdict = checked.report.verdict();
     let told = paint(verdict).on(checked.conclusion(), colour);
     match checked.report.is_vacuous() {
+        _ if verdict == Verdict::Unknown => {
+            checked.report.limit().map_or(told.clone(), |limit| format!("{told}: {}", limit_text(checked, limit)))
+        }
         true => {
             format!(
                 "{told}: in some case no node ever leads, or no execution ends in agreement, so the verdicts say little"
             )
         }
         false => told,
+    }
+}
+
+/// The limit that ended the check, in words.
+fn limit_text(checked: &Checked, limit: Limit) -> String {
+    let args = &checked.args;
+    match limit {
+        Limit::States => format!("a case has more than {} states (--max-states)", HumanCount(args.max_states)),
+        Limit::Memory => {
+            let bytes = args.memory_limit().map_or_else(String::new, |bytes| format!(" of {}", HumanBytes(bytes)));
+            format!("the memory limit{bytes} was reached (--max-memory)")
+        }
+        Limit::Time => "the time was up (--max-time)".to_string(),
     }
 }
 
