@@ -5,8 +5,10 @@ use std::fmt::Write;
 use hustings_algorithms::catalogue::{ENTRIES, Entry};
 use hustings_algorithms::{
     Assumptions, Case, Certainty, Cost, Direction, Family, Goal, Identity, Initiators, Knowledge, NetworkKind, Source,
-    Synchrony, Tolerates,
+    Synchrony,
 };
+
+use super::claims::{answer, evidence, survives};
 
 /// The built-in algorithms as a page of Markdown: `docs/algorithms.md` is this text, and a test compares the two.
 pub fn markdown() -> String {
@@ -55,11 +57,12 @@ pub(crate) fn facts(entry: &Entry) -> Vec<(&'static str, String)> {
     facts.push(("family", family(about.family).to_string()));
     facts.push(("network", network(about.network).to_string()));
     facts.push(("needs", needs(about.assumptions, about.certainty).join(", ")));
-    facts.push(("answer", certainty(about.certainty).to_string()));
+    facts.push(("answer", answer(about)));
     facts.push(("started by", initiators(about.initiators).to_string()));
     let again = if about.repeats { "yes" } else { "no, one election only" };
     facts.push(("again after its leader is lost", again.to_string()));
-    facts.push(("survives by itself", survives(about.tolerates)));
+    facts.push(("survives by itself", survives(about)));
+    facts.push(("shown by", evidence(about).join("; ")));
     if about.network == NetworkKind::InformedRing {
         facts.push(("in runs", "there is no informer: it elects as token-ring does".to_string()));
     }
@@ -115,37 +118,10 @@ pub(crate) fn network(kind: NetworkKind) -> &'static str {
     }
 }
 
-pub(crate) fn certainty(certainty: Certainty) -> &'static str {
-    match certainty {
-        Certainty::Always => "always right, always ends",
-        Certainty::LasVegas => "always right, ends with probability 1",
-        Certainty::MonteCarlo => "always ends, right with high probability",
-    }
-}
-
 pub(crate) fn initiators(initiators: Initiators) -> &'static str {
     match initiators {
         Initiators::All => "every live node",
         Initiators::LowestLive => "the lowest live position",
-    }
-}
-
-/// What it survives without help. With `--runs` every elector survives crashes, recoveries and partitions.
-pub(crate) fn survives(tolerates: Tolerates) -> String {
-    let claimed = [
-        (tolerates.crashes, "crashes"),
-        (tolerates.recoveries, "recoveries"),
-        (tolerates.partitions, "partitions"),
-        (tolerates.loss, "lost messages"),
-    ];
-    let words: Vec<&str> = claimed.iter().filter(|(is_claimed, _)| *is_claimed).map(|(_, word)| *word).collect();
-    match (words.join(", "), tolerates.with.join(" -p ")) {
-        (words, _) if words.is_empty() && tolerates.down => {
-            "nodes that are down from the start, nothing later".to_string()
-        }
-        (words, _) if words.is_empty() => "nothing: all nodes must be up, and stay so".to_string(),
-        (words, with) if with.is_empty() => words,
-        (words, with) => format!("{words}, with -p {with}"),
     }
 }
 

@@ -7,6 +7,7 @@ use hustings_elections::{Catalogue, Known};
 use serde_json::{Value, json};
 
 use super::args::{Format, ListArgs};
+use super::claims;
 use super::console::{Console, Exit, Paint};
 use super::docs;
 use super::failure::Failure;
@@ -102,10 +103,11 @@ fn describe(entry: &Entry) -> Value {
         "family": docs::family(about.family),
         "network": docs::network(about.network),
         "needs": docs::needs(about.assumptions, about.certainty),
-        "answer": docs::certainty(about.certainty),
+        "answer": claims::answer(about),
         "initiators": docs::initiators(about.initiators),
         "repeats": about.repeats,
-        "survives": docs::survives(about.tolerates),
+        "survives": claims::survives(about),
+        "shown_by": claims::evidence(about),
         "takes": {"votes": about.inputs.votes, "cheats": about.inputs.cheats},
         "kinds": entry.kinds,
         "costs": costs,

@@ -15,6 +15,7 @@
 mod args;
 mod bench;
 mod check;
+mod claims;
 mod cluster;
 mod console;
 pub mod docs;

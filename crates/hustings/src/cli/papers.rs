@@ -1,7 +1,7 @@
 //! `hustings papers`.
 
 use std::cell::Cell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
@@ -22,6 +22,7 @@ const EXAMPLES: &str = "Examples:
   hustings papers                          lists the papers
   hustings papers datley                   compares every number of one paper, and explains the differences
   hustings papers datley --format json     the same as JSON
+  hustings papers mine/paper.toml          a paper of your own, with its experiments mine/NAME.toml
   hustings papers --all --out report       all papers: report/index.html, LaTeX tables, figures, data
 
 Exit codes: 0 every difference is explained; 1 a difference is open; 2 wrong use; 3 a file cannot be written.";
@@ -29,7 +30,8 @@ Exit codes: 0 every difference is explained; 1 a difference is open; 2 wrong use
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PapersArgs {
-    /// The paper; without it (and without --all) the papers are listed.
+    /// The paper, or a file FILE.toml that describes one, with its experiments beside it; without it (and without --all)
+    /// the papers are listed.
     #[arg(conflicts_with = "all")]
     name: Option<String>,
     /// Compares all papers.
@@ -51,6 +53,7 @@ pub(crate) struct PapersArgs {
 
 pub(crate) fn run(args: &PapersArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let chosen: Vec<&'static Paper> = match &args.name {
+        Some(file) if file.ends_with(".toml") => vec![published::read(Path::new(file))?],
         Some(name) => {
             let known = published::all().iter().map(|paper| paper.name.as_str());
             vec![published::find(name).ok_or_else(|| Failure::unknown("paper", name, known))?]
@@ -76,7 +79,11 @@ pub(crate) fn run(args: &PapersArgs, console: &mut Console<'_>) -> Result<Exit, 
         }
         bar.set_message(experiment.to_string());
     };
-    let cache = ResultCache::new(threads(args.threads), &on_start);
+    let own_folder = args.name.as_deref().map(Path::new).filter(|path| path.extension() == Some("toml".as_ref()));
+    let mut cache = ResultCache::new(threads(args.threads), &on_start);
+    if let Some(folder) = own_folder.and_then(Path::parent) {
+        cache = cache.with_folder(folder);
+    }
     let compared: Result<Vec<PaperComparison>, _> =
         chosen.iter().map(|paper| PaperComparison::of(paper, &cache, args.large)).collect();
     bar.finish_and_clear();
@@ -169,12 +176,18 @@ fn item(compared: &ItemComparison, console: &mut Console<'_>) -> Result<(), Fail
     }
     if !compared.findings.is_empty() {
         let mut table = table(console);
-        table.set_header(["", "published", "formula", "measured", "verdict"]);
+        let has_claims = compared.findings.iter().any(|finding| finding.test.is_some());
+        let published = if has_claims { "published, or our test" } else { "published" };
+        table.set_header(["", published, "formula", "measured", "verdict"]);
         for finding in &compared.findings {
+            let is_claim = finding.test.is_some();
             let cell =
                 |shown: &Option<DisplayValue>| shown.as_ref().map_or_else(String::new, |shown| shown.text.clone());
-            let (published, formula, measured) =
-                (cell(&finding.published), cell(&finding.formula), cell(&finding.measured));
+            let (published, formula, measured) = (
+                cell(if is_claim { &finding.test } else { &finding.published }),
+                cell(&finding.formula),
+                cell(&finding.measured),
+            );
             table.add_row([finding.label.clone(), published, formula, measured, finding.verdict.to_string()]);
         }
         lines(&table, console)?;
@@ -214,9 +227,8 @@ fn lines(table: &Table, console: &mut Console<'_>) -> Result<(), Failure> {
 }
 
 fn summary(comparisons: &[PaperComparison], console: &mut Console<'_>) -> Result<(), Failure> {
-    let verdicts = [Verdict::Equal, Verdict::Explained, Verdict::Yes, Verdict::No, Verdict::Shown, Verdict::Open];
     for comparison in comparisons {
-        let counts: Vec<String> = verdicts
+        let counts: Vec<String> = Verdict::ALL
             .into_iter()
             .map(|verdict| (comparison.count(verdict), verdict))
             .filter(|(count, _)| *count > 0)

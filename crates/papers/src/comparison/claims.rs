@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::display::pretty;
 use super::rows::{parse, select, values};
+use super::words::{conditions, in_words};
 use super::{AppliedReason, CompareError, DisplayValue, Finding, ResultCache, Results, Verdict, number};
 use crate::published::{Claim, Filter, Item, Side, Test};
 use crate::stats::{Estimate, Summary, factor_fit, linear_fit, paired_ratio};
@@ -30,7 +30,8 @@ pub(super) fn experiments(claim: &Claim) -> Vec<&Option<String>> {
 
 /// The result of a test.
 struct TestResult {
-    holds: bool,
+    /// `None` if the confidence interval contains the threshold.
+    holds: Option<bool>,
     measured: DisplayValue,
     /// The condition.
     condition: String,
@@ -40,18 +41,21 @@ fn finding(claim: &Claim, name: Option<&str>, cache: &ResultCache) -> Result<Fin
     let tested = run_test(&claim.test, name, cache)?;
     // A failed claim needs a reason, and a reason for a claim that holds is out of date.
     let (verdict, reasons) = match (tested.holds, &claim.because) {
-        (true, None) => (Verdict::Yes, Vec::new()),
-        (false, Some(says)) => (Verdict::No, vec![because(says)]),
-        (false, None) => (Verdict::Open, vec![because("the claim does not hold, and no reason is given")]),
-        (true, Some(_)) => (Verdict::Open, vec![because("the claim holds, but a reason against it is given")]),
+        (Some(true), None) => (Verdict::Yes, Vec::new()),
+        (Some(false), Some(says)) => (Verdict::No, vec![because(says)]),
+        (Some(false), None) => (Verdict::Open, vec![because("the claim does not hold, and no reason is given")]),
+        (Some(true), Some(_)) => (Verdict::Open, vec![because("the claim holds, but a reason against it is given")]),
+        (None, says) => (Verdict::Undecided, says.iter().map(|says| because(says)).collect()),
     };
     Ok(Finding {
         label: claim.says.clone(),
-        published: Some(DisplayValue::text(tested.condition)),
+        published: None,
+        test: Some(DisplayValue::text(tested.condition)),
         formula: None,
         measured: Some(tested.measured),
         verdict,
         reasons,
+        choice: claim.choice.clone(),
     })
 }
 
@@ -80,18 +84,20 @@ fn run_test(test: &Test, name: Option<&str>, cache: &ResultCache) -> Result<Test
         }
         Test::Max { y, filter, within } => {
             let max = measured(y, filter)?.into_iter().fold(f64::NEG_INFINITY, f64::max);
-            Ok(bounded(&format!("largest {}", pretty(y)), DisplayValue::value(max), max, *within))
+            Ok(bounded(&format!("at most, {}", in_words(y)), DisplayValue::value(max), max, *within))
         }
         Test::Min { y, filter, within } => {
             let min = measured(y, filter)?.into_iter().fold(f64::INFINITY, f64::min);
-            Ok(bounded(&format!("smallest {}", pretty(y)), DisplayValue::value(min), min, *within))
+            let result = bounded(&format!("at least, {}", in_words(y)), DisplayValue::value(min), min, *within);
+            Ok(in_every_run(result, y, *within))
         }
         Test::Every { y, filter, within } => {
             let all = measured(y, filter)?;
             let ends = all
                 .iter()
                 .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), value| (min.min(*value), max.max(*value)));
-            Ok(ranging(&format!("every {}", pretty(y)), ends, *within))
+            let result = ranging(&format!("in every run, {}", in_words(y)), ends, *within);
+            Ok(in_every_run(result, y, *within))
         }
         Test::Ratio { y, by, of, to, within } => {
             let side = |side: &Side| {
@@ -100,13 +106,13 @@ fn run_test(test: &Test, name: Option<&str>, cache: &ResultCache) -> Result<Test
                 let measured = values(&results.table, &rows, &parse(side.y.as_ref().unwrap_or(y))?)?;
                 Ok::<_, CompareError>(grouped(&results, &rows, measured, by.as_deref()))
             };
-            ratios(&format!("ratio of {}", pretty(y)), &side(of)?, &side(to)?, *within)
+            ratios(&format!("ratio of {}", in_words(y)), &side(of)?, &side(to)?, *within)
         }
         Test::Power { y, x, filter, within } => {
             let pairs = measured(x, filter)?.into_iter().zip(measured(y, filter)?);
             let logs: Vec<(f64, f64)> = pairs.map(|(x, y)| (x.ln(), y.ln())).collect();
             estimated(
-                &format!("{} grows with {} to the power", pretty(y), pretty(x)),
+                &format!("power of {} with which {} grows", in_words(x), in_words(y)),
                 linear_fit(&logs).map(|line| line.slope),
                 *within,
             )
@@ -115,7 +121,7 @@ fn run_test(test: &Test, name: Option<&str>, cache: &ResultCache) -> Result<Test
         Test::Fit { y, f, filter, within } => {
             let pairs: Vec<(f64, f64)> = measured(f, filter)?.into_iter().zip(measured(y, filter)?).collect();
             estimated(
-                &format!("c in {} = c·{}", pretty(y), pretty(f)),
+                &format!("c in {} = c·{}", in_words(y), in_words(f)),
                 factor_fit(&pairs).map(|fit| fit.factor),
                 *within,
             )
@@ -161,6 +167,20 @@ fn ratios(
     Ok(ranging(&format!("every {what}"), ends, within))
 }
 
+/// A test that some conditions hold, in words.
+fn in_every_run(result: TestResult, y: &str, within: [f64; 2]) -> TestResult {
+    match conditions(y).filter(|_| within == [1.0, 1.0]) {
+        None => result,
+        Some(conditions) => {
+            let measured = match result.holds {
+                Some(true) => DisplayValue::text("so in every run"),
+                _ => DisplayValue::text("not in every run"),
+            };
+            TestResult { condition: format!("in every run: {conditions}"), measured, ..result }
+        }
+    }
+}
+
 /// The smallest and the largest of several values, which must both be within the bounds.
 fn ranging(what: &str, (min, max): (f64, f64), within: [f64; 2]) -> TestResult {
     let (low, high) =
@@ -170,18 +190,25 @@ fn ranging(what: &str, (min, max): (f64, f64), within: [f64; 2]) -> TestResult {
     } else {
         DisplayValue::text(format!("{} to {}", low.measured.text, high.measured.text))
     };
-    TestResult { holds: low.holds && high.holds, measured, condition: low.condition }
+    TestResult { holds: low.holds.zip(high.holds).map(|(low, high)| low && high), measured, condition: low.condition }
 }
 
 fn estimated(what: &str, estimate: Option<Estimate>, within: [f64; 2]) -> Result<TestResult, CompareError> {
     let estimate = estimate.ok_or_else(|| CompareError::new(what, "there are no values"))?;
-    Ok(bounded(
-        what,
-        DisplayValue::mean(estimate.value, estimate.margin.map(|_| estimate.interval())),
-        estimate.value,
-        within,
-    ))
+    let interval = estimate.margin.map(|_| estimate.interval());
+    let result = bounded(what, DisplayValue::mean(estimate.value, interval), estimate.value, within);
+    let is_decided = interval.is_none_or(|interval| is_decided(interval, within));
+    Ok(TestResult { holds: result.holds.filter(|_| is_decided), ..result })
 }
+
+/// Whether an interval lies inside or outside the bounds as a whole.
+fn is_decided((low, high): (f64, f64), [from, to]: [f64; 2]) -> bool {
+    let is_inside = from - TOLERANCE <= low && high <= to + TOLERANCE;
+    is_inside || high < from - TOLERANCE || low > to + TOLERANCE
+}
+
+/// For rounding.
+const TOLERANCE: f64 = 1e-9;
 
 fn bounded(what: &str, measured: DisplayValue, value: f64, [from, to]: [f64; 2]) -> TestResult {
     // A bound beyond this stands for "no bound".
@@ -192,7 +219,7 @@ fn bounded(what: &str, measured: DisplayValue, value: f64, [from, to]: [f64; 2])
         _ if to >= FAR => format!("{what} ≥ {}", number(from)),
         _ => format!("{what}: {} to {}", number(from), number(to)),
     };
-    TestResult { holds: from - 1e-9 <= value && value <= to + 1e-9, measured, condition }
+    TestResult { holds: Some(from - TOLERANCE <= value && value <= to + TOLERANCE), measured, condition }
 }
 
 fn falls(results: &Results, y: &str, x: &str, by: Option<&str>, filter: &Filter) -> Result<TestResult, CompareError> {
@@ -211,8 +238,8 @@ fn falls(results: &Results, y: &str, x: &str, by: Option<&str>, filter: &Filter)
         falling += means.windows(2).filter(|pair| pair[1] < pair[0]).count();
     }
     Ok(TestResult {
-        holds: falling == pairs && pairs > 0,
+        holds: Some(falling == pairs && pairs > 0),
         measured: DisplayValue::text(format!("falls at {falling} of {pairs} steps")),
-        condition: format!("{} falls at every step of {}", pretty(y), pretty(x)),
+        condition: format!("{} falls at every step of {}", in_words(y), in_words(x)),
     })
 }

@@ -39,6 +39,8 @@ pub(super) fn findings(item: &Item, cache: &ResultCache) -> Result<(Vec<Finding>
         findings.push(Finding {
             label: "no other messages are sent".to_string(),
             published: Some(DisplayValue::text(format!("{} messages", described.len()))),
+            test: None,
+            choice: None,
             formula: None,
             measured: Some(DisplayValue::text(format!("{} messages", run.sent.len()))),
             verdict: if more.is_empty() { Verdict::Equal } else { Verdict::Open },
@@ -104,6 +106,8 @@ fn compare<'a>(
     let finding = Finding {
         label: format!("{}: {}", step.place, step.says),
         published: Some(DisplayValue::text(step.sends.iter().map(|line| drawn(line)).collect::<Vec<_>>().join("; "))),
+        test: None,
+        choice: None,
         formula: None,
         measured: Some(DisplayValue::text(format!(
             "tick {}: {} of {}",

@@ -13,6 +13,7 @@ mod result_cache;
 mod rows;
 mod trace_facts;
 mod winners;
+mod words;
 
 use std::fmt;
 
@@ -33,6 +34,8 @@ pub struct Finding {
     pub label: String,
     /// The printed value.
     pub published: Option<DisplayValue>,
+    /// For a claim, which is its own label: how it is tested, in words.
+    pub test: Option<DisplayValue>,
     /// The value of a formula.
     pub formula: Option<DisplayValue>,
     /// The measured value.
@@ -41,6 +44,8 @@ pub struct Finding {
     pub verdict: Verdict,
     /// The reasons for a difference.
     pub reasons: Vec<AppliedReason>,
+    /// Why a claim is tested against this threshold, if the paper gives none.
+    pub choice: Option<String>,
 }
 
 /// A value and its text.
@@ -76,6 +81,8 @@ pub enum Verdict {
     Yes,
     /// The claim does not hold, and a reason is given.
     No,
+    /// The confidence interval contains the threshold: there are too few runs to tell.
+    Undecided,
     /// The paper prints no value to compare with.
     Shown,
     /// The values differ, and the difference is not explained.
@@ -83,6 +90,17 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All verdicts, in the order of reports.
+    pub const ALL: [Verdict; 7] = [
+        Verdict::Equal,
+        Verdict::Explained,
+        Verdict::Yes,
+        Verdict::No,
+        Verdict::Undecided,
+        Verdict::Shown,
+        Verdict::Open,
+    ];
+
     /// The name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,6 +108,7 @@ impl Verdict {
             Verdict::Explained => "explained",
             Verdict::Yes => "yes",
             Verdict::No => "no",
+            Verdict::Undecided => "undecided",
             Verdict::Shown => "shown",
             Verdict::Open => "open",
         }

@@ -104,6 +104,8 @@ impl GridCell<'_> {
         let (verdict, reasons) = values.judge(&amounts)?;
         Ok(Finding {
             label: self.label(),
+            test: None,
+            choice: None,
             published: published.zip(printed).map(|(formula, value)| DisplayValue::formula(formula.text(), value)),
             formula: formula.zip(computed).map(|(formula, value)| DisplayValue::formula(formula.text(), value)),
             measured: Some(measure),

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use hustings_algorithms::Identity;
@@ -29,6 +30,8 @@ pub struct Results {
     pub table: Table,
     /// The experiment; `None` for a computed table.
     pub experiment: Option<Experiment>,
+    /// The text of its file.
+    pub file: Option<String>,
 }
 
 /// The trace of one run.
@@ -49,12 +52,19 @@ pub struct ResultCache<'a> {
     on_start: &'a dyn Fn(&str),
     results: RefCell<BTreeMap<String, Rc<Results>>>,
     runs: RefCell<BTreeMap<(String, usize), Rc<TracedRun>>>,
+    /// Where experiments are looked for first.
+    folder: Option<PathBuf>,
 }
 
 impl<'a> ResultCache<'a> {
     /// Creates an empty cache.
     pub fn new(threads: usize, on_start: &'a dyn Fn(&str)) -> Self {
-        ResultCache { threads, on_start, results: RefCell::default(), runs: RefCell::default() }
+        ResultCache { threads, on_start, results: RefCell::default(), runs: RefCell::default(), folder: None }
+    }
+
+    /// Looks for experiments in this folder first: `FOLDER/NAME.toml`.
+    pub fn with_folder(self, folder: &Path) -> Self {
+        ResultCache { folder: Some(folder.to_path_buf()), ..self }
     }
 
     /// The results of an experiment. Runs it on the first call.
@@ -64,7 +74,7 @@ impl<'a> ResultCache<'a> {
         }
         (self.on_start)(name);
         let results = Rc::new(match computed::table_named(name) {
-            Some(table) => Results { name: name.to_string(), table: table?, experiment: None },
+            Some(table) => Results { name: name.to_string(), table: table?, experiment: None, file: None },
             None => self.run_experiment(name)?,
         });
         self.results.borrow_mut().insert(name.to_string(), results.clone());
@@ -77,12 +87,27 @@ impl<'a> ResultCache<'a> {
     }
 
     fn run_experiment(&self, name: &str) -> Result<Results, CompareError> {
-        let Some((text, file)) = published::experiment(name) else {
+        let Some((text, file)) = self
+            .own_experiment(name)?
+            .or_else(|| published::experiment(name).map(|(text, file)| (text.to_string(), file)))
+        else {
             return Err(CompareError::new(name, "unknown experiment"));
         };
-        let experiment = Experiment::parse(&file, text).map_err(|error| CompareError::new(name, error))?;
+        let experiment = Experiment::parse(&file, &text).map_err(|error| CompareError::new(name, error))?;
         let table = sweep::table(&experiment, self.threads).map_err(|error| CompareError::new(name, error))?;
-        Ok(Results { name: name.to_string(), table, experiment: Some(experiment) })
+        Ok(Results { name: name.to_string(), table, experiment: Some(experiment), file: Some(text) })
+    }
+
+    /// The text and the path of an experiment in the own folder, if it is there.
+    fn own_experiment(&self, name: &str) -> Result<Option<(String, String)>, CompareError> {
+        // A name is not a path: experiments are beside the file that names them.
+        let Some(folder) = self.folder.as_ref().filter(|_| !name.contains(['/', '\\'])) else { return Ok(None) };
+        let path = folder.join(format!("{name}.toml"));
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(Some((text, path.display().to_string()))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(CompareError::new(path.display().to_string(), error)),
+        }
     }
 
     /// What the trace of a row's run shows.
@@ -143,7 +168,7 @@ fn traced(election: &dyn Election, scenario: &Scenario, format: Format) -> std::
 impl ResultCache<'_> {
     /// Adds results without running anything.
     pub(super) fn insert(&self, name: &str, table: Table) {
-        let results = Results { name: name.to_string(), table, experiment: None };
+        let results = Results { name: name.to_string(), table, experiment: None, file: None };
         self.results.borrow_mut().insert(name.to_string(), Rc::new(results));
     }
 }

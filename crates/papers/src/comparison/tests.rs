@@ -117,7 +117,10 @@ fn a_failed_claim_needs_a_reason_and_a_true_claim_must_have_none() {
         ("kind = 'every', y = 'messages - n^2', within = [0, 0]", "", Verdict::Yes),
         ("kind = 'every', y = 'messages', within = [5, 64]", "because = '4 is less'", Verdict::No),
         ("kind = 'every', y = 'messages', within = [4, 63]", "because = '64 is more'", Verdict::No),
-        ("kind = 'mean', y = 'messages', within = [27, 29]", "", Verdict::Yes),
+        ("kind = 'mean', y = 'messages', within = [-1000, 1000]", "", Verdict::Yes),
+        // The confidence interval contains the threshold.
+        ("kind = 'mean', y = 'messages', within = [27, 29]", "", Verdict::Undecided),
+        ("kind = 'mean', y = 'messages', within = [0, 27]", "because = 'it is 28'", Verdict::Undecided),
         ("kind = 'fit', y = 'messages', f = 'n^2', within = [1, 1]", "", Verdict::Yes),
         ("kind = 'falls', y = '-messages', x = 'nodes'", "", Verdict::Yes),
         ("kind = 'falls', y = 'messages', x = 'nodes'", "because = 'it rises'", Verdict::No),
@@ -130,12 +133,35 @@ fn a_failed_claim_needs_a_reason_and_a_true_claim_must_have_none() {
     // Over both sizes together the ratio is right, for each of them it is not.
     let pairs: [(&str, &[i64]); 3] = [("nodes", &[1, 1, 2, 2]), ("half", &[0, 1, 0, 1]), ("messages", &[10, 4, 10, 6])];
     let ratio = "kind = 'ratio', y = 'messages', of = { where = { half = 1 } }, to = { where = { half = 0 } }, within = [0.45, 0.55]";
-    assert_eq!(verdicts(&claim(ratio, ""), &pairs), [Verdict::Yes]);
+    let whole = answer(&claim(ratio, ""), &pairs).unwrap();
+    assert_eq!(whole.findings[0].measured.as_ref().and_then(|measured| measured.value), Some(0.5));
     let each = answer(&claim(&format!("{ratio}, by = 'nodes'"), "because = 'neither'"), &pairs).unwrap();
     assert_eq!(
         (each.findings[0].verdict, each.findings[0].measured.as_ref().unwrap().text.as_str()),
         (Verdict::No, "0.4 to 0.6")
     );
+}
+
+/// An error planted in each kind of claim is seen: no test of a claim always passes.
+#[test]
+fn every_kind_of_claim_can_fail() {
+    let columns: [(&str, &[i64]); 2] = [("nodes", &[2, 4, 8]), ("messages", &[4, 16, 64])];
+    let planted: [(&str, &[i64]); 2] = [("nodes", &[2, 4, 8]), ("messages", &[4, 17, 3])];
+    let tests = [
+        "kind = 'mean', y = 'messages - n^2', within = [0, 0]",
+        "kind = 'max', y = 'messages - n^2', within = [0, 0]",
+        "kind = 'min', y = 'messages', within = [4, 4]",
+        "kind = 'every', y = 'messages - n^2', within = [0, 0]",
+        "kind = 'ratio', y = 'messages', of = { where = { nodes = 4 } }, to = { where = { nodes = 8 } }, within = [0.25, 0.25]",
+        "kind = 'power', y = 'messages', x = 'n', within = [1.99, 2.01]",
+        "kind = 'falls', y = '-messages', x = 'nodes'",
+        "kind = 'fit', y = 'messages', f = 'n^2', within = [1, 1]",
+    ];
+    for test in tests {
+        let claim = format!("[[claim]]\nsays = 'x'\ntest = {{ {test} }}\n");
+        assert_eq!(verdicts(&claim, &columns), [Verdict::Yes], "{test}");
+        assert_ne!(verdicts(&claim, &planted), [Verdict::Yes], "{test}");
+    }
 }
 
 #[test]

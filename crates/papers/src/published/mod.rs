@@ -5,7 +5,10 @@
 
 mod model;
 
+use std::path::Path;
 use std::sync::LazyLock;
+
+use crate::comparison::CompareError;
 
 pub(crate) use model::{
     Aggregate, Claim, Filter, FilterValue, Formulas, Grid, Line, PrintedValue, Side, Step, Test, Winners,
@@ -31,12 +34,14 @@ const EXPERIMENTS: &[File] = files!("experiments":
     "shirali-bully" "shirali-token" "shirali-token-detectors" "shirali-token-down" "shirali-sun" "shirali-sun-lengths"
     "shirali-sun-starters" "shirali-divided" "shirali-divided-backoff" "shirali-divided-parts"
     "shirali-divided-informer" "shirali-sun-divided"
+    "shirali-down-ring" "shirali-down-sun" "shirali-down-divided" "shirali-down-sun-divided"
     "adams-startup" "adams-failover" "adams-topologies" "adams-complete" "adams-links" "adams-medium"
     "adams-partitions" "adams-correlated" "adams-state" "adams-large" "adams-clique" "adams-tree"
     "datley-best" "datley-worst" "datley-revival" "datley-example" "datley-campaigners-down"
     "mcmaster-chang-roberts" "mcmaster-chang-roberts-average" "mcmaster-rounds" "mcmaster-sorted"
     "mcmaster-worst-rings" "mcmaster-dkr-example" "mcmaster-franklin-example" "mcmaster-chang-roberts-example"
     "mcmaster-tree" "mcmaster-echo" "mcmaster-itai-rodeh" "mcmaster-itai-rodeh-order" "mcmaster-symmetry"
+    "mcmaster-asymmetry" "mcmaster-ring-copies"
     "mcmaster-anonymous-echo" "mcmaster-anonymous-example" "mcmaster-ring-size" "mcmaster-ring-size-example"
     "crete-example" "crete-seven" "crete-detectors" "crete-revival" "crete-first-start" "crete-active"
     "crete-timeout" "crete-handling" "crete-prepare" "crete-notice" "crete-partition");
@@ -52,6 +57,20 @@ static ALL: LazyLock<Vec<Paper>> = LazyLock::new(|| {
 /// All papers, in the order of reports.
 pub fn all() -> &'static [Paper] {
     &ALL
+}
+
+/// Reads a paper from a file of its own, in the format of those of this crate. The experiments that it names are beside
+/// it: see [`ResultCache::with_folder`](crate::comparison::ResultCache::with_folder). It is kept until the program ends.
+pub fn read(path: &Path) -> Result<&'static Paper, CompareError> {
+    let wrong = |problem: String| CompareError { place: path.display().to_string(), problem };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let paper: Paper = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let is_plain = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_');
+    let mut names = std::iter::once(&paper.name).chain(paper.items.iter().map(|item| &item.id));
+    if let Some(name) = names.find(|name| !is_plain(name)) {
+        return Err(wrong(format!("`{name}`: names of papers and items consist of letters, digits, `-` and `_`")));
+    }
+    Ok(Box::leak(Box::new(paper)))
 }
 
 /// The paper with this name.

@@ -180,8 +180,13 @@ pub struct Reason {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReasonKind {
-    /// The printed value is wrong: the paper itself contradicts it.
+    /// The printed value is wrong, and the paper itself has the right one.
     Misprint,
+    /// The paper contradicts itself, or its own rules yield another value.
+    Inconsistent,
+    /// The printed value is an upper bound that is not reached, or an order of growth.
+    #[serde(rename = "loose-bound")]
+    LooseBound,
     /// The paper omits or adds messages or steps.
     Counting,
     /// Steps that the paper adds up happen at the same time.
@@ -195,6 +200,8 @@ impl ReasonKind {
     pub const fn name(self) -> &'static str {
         match self {
             ReasonKind::Misprint => "misprint",
+            ReasonKind::Inconsistent => "inconsistent",
+            ReasonKind::LooseBound => "loose bound",
             ReasonKind::Counting => "counting",
             ReasonKind::Overlap => "overlap",
             ReasonKind::Approximation => "approximation",
@@ -214,6 +221,8 @@ pub struct Claim {
     pub test: Test,
     /// Why the claim does not hold; present exactly if it does not.
     pub because: Option<String>,
+    /// Why it is tested against this threshold, if the paper gives none: then the threshold is our choice.
+    pub choice: Option<String>,
 }
 
 /// One side of a comparison.

@@ -24,8 +24,9 @@ impl Column {
 
 /// The columns of an item's findings.
 pub(super) fn columns(compared: &ItemComparison) -> Vec<Column> {
-    let parts: [(&str, Part); 3] = [
+    let parts: [(&str, Part); 4] = [
         ("published", |finding| &finding.published),
+        ("our test", |finding| &finding.test),
         ("formula", |finding| &finding.formula),
         ("measured", |finding| &finding.measured),
     ];

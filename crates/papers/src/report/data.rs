@@ -27,9 +27,13 @@ pub(super) fn findings(comparisons: &[PaperComparison]) -> Result<Table, TableEr
     texts("item", "item of the paper", &|row| Some(row.1.to_string()))?;
     texts("place", "place in the paper", &|row| Some(row.2.to_string()))?;
     texts("what", "number, claim or step", &|row| Some(row.3.label.clone()))?;
-    texts("verdict", "equal, explained, yes, no, shown or open", &|row| Some(row.3.verdict.to_string()))?;
+    texts("verdict", "equal, explained, yes, no, undecided, shown or open", &|row| Some(row.3.verdict.to_string()))?;
     let shown = |of: &Option<DisplayValue>| of.as_ref().map(|shown| shown.text.clone());
     texts("published_text", "published value as text", &|row| shown(&row.3.published))?;
+    texts("test", "how a claim is tested", &|row| shown(&row.3.test))?;
+    texts("choice", "why a claim is tested against a threshold that the paper does not give", &|row| {
+        row.3.choice.clone()
+    })?;
     texts("formula_text", "value of the formula as text", &|row| shown(&row.3.formula))?;
     texts("measured_text", "measured value as text", &|row| shown(&row.3.measured))?;
     texts("reasons", "reasons for the difference", &|row| {

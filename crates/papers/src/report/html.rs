@@ -6,9 +6,12 @@ use hustings_text::svg::escape;
 
 use super::columns::{columns, is_text};
 use super::notes::{marks, notes};
+use super::summary;
 use crate::comparison::{Figure, ItemComparison, PaperComparison, Verdict, WinnersTable};
 
 const STYLE: &str = include_str!("style.css");
+/// Opens the details that a link leads to, and all of them before printing.
+const SCRIPT: &str = include_str!("open.js");
 
 /// The whole report on one page, without external files.
 pub(super) fn page(comparisons: &[PaperComparison]) -> String {
@@ -28,7 +31,7 @@ pub(super) fn page(comparisons: &[PaperComparison]) -> String {
         out,
         "<footer>Made by Hustings {}. All measured numbers come from simulated runs with fixed seeds: \
          <code>hustings papers --all --out DIR</code> reproduces this page byte for byte. The data of every figure is \
-         in <code>data/</code>.</footer>\n</main>\n</body>\n</html>\n",
+         in <code>data/</code>.</footer>\n</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         env!("CARGO_PKG_VERSION")
     );
     out
@@ -52,38 +55,21 @@ fn contents(out: &mut String, comparisons: &[PaperComparison]) {
     out.push_str("</ol>\n</nav>\n");
 }
 
-const VERDICTS: [Verdict; 6] =
-    [Verdict::Equal, Verdict::Explained, Verdict::Yes, Verdict::No, Verdict::Shown, Verdict::Open];
-
 fn opening(out: &mut String, comparisons: &[PaperComparison]) {
     out.push_str(
         "<header id=\"top\">\n<h1>Published and measured results</h1>\n\
-         <p>Every table, figure, worked example, formula and claim of these papers on leader election is compared with \
-         simulated runs. Where a published and a measured value differ, the reasons are listed below the table, each \
-         with the part of the difference that it accounts for. A difference is <em>explained</em> only if these parts \
-         add up to it.</p>\n",
+         <p>Every table, figure, worked example, formula and claim of these papers on leader election, compared with \
+         simulated runs. This page first says what was found; the details of each table and claim are below, closed \
+         until you open them.</p>\n",
     );
-    out.push_str("<table class=\"summary\">\n<thead><tr><th scope=\"col\">paper</th>");
-    for verdict in VERDICTS {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", badge(verdict));
-    }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    for comparison in comparisons {
-        let name = &comparison.paper.name;
-        let _ = write!(out, "<tr><th scope=\"row\"><a href=\"#{name}\">{}</a></th>", display_name(name));
-        for verdict in VERDICTS {
-            let _ = write!(out, "<td>{}</td>", comparison.count(verdict));
-        }
-        out.push_str("</tr>\n");
-    }
-    out.push_str("</tbody>\n</table>\n");
+    summary::write(out, comparisons);
     out.push_str(
         "<p class=\"legend\"><b>equal</b>: the values are equal, or differ by at most three standard errors. \
          <b>explained</b>: they differ, and the reasons add up to the difference. <b>yes</b>, <b>no</b>: the runs \
-         confirm or refute a claim. <b>shown</b>: the paper prints no value to compare with. <b>open</b>: the \
-         difference is not explained. Parentheses contain 95 % confidence intervals of the mean. \
-         <span class=\"ours\">ours</span> marks studies that a paper suggests but does not contain, and drawings that \
-         are missing in it.</p>\n</header>\n",
+         confirm or refute a claim; <b>undecided</b>: the 95 % confidence interval contains the threshold. \
+         <b>shown</b>: the paper prints no value to compare with. <b>open</b>: the difference is not explained. \
+         Parentheses contain 95 % confidence intervals of the mean. <span class=\"ours\">ours</span> marks studies \
+         that a paper suggests but does not contain, and drawings that are missing in it.</p>\n</header>\n",
     );
 }
 
@@ -112,8 +98,9 @@ fn article(out: &mut String, text: &str, compared: &ItemComparison) {
     let ours = if item.ours { " <span class=\"ours\">ours</span>" } else { "" };
     let _ = write!(
         out,
-        "<article id=\"{id}\">\n<h3><a href=\"#{id}\">{}</a>{ours}</h3>\n<p class=\"place\">{}</p>\n",
+        "<article>\n<details id=\"{id}\">\n<summary><h3>{}</h3>{ours} {}<span class=\"place\">{}</span></summary>\n",
         escape(&item.title),
+        badges(compared),
         escape(&item.place),
     );
     if !item.about.is_empty() {
@@ -142,13 +129,27 @@ fn article(out: &mut String, text: &str, compared: &ItemComparison) {
     if !data.is_empty() {
         let _ = writeln!(out, "<p class=\"data\">measured by {}</p>", data.join(", "));
     }
-    out.push_str("</article>\n");
+    out.push_str("</details>\n</article>\n");
+}
+
+/// How often each verdict was given.
+fn badges(compared: &ItemComparison) -> String {
+    let mut badges = String::new();
+    for verdict in Verdict::ALL {
+        match compared.findings.iter().filter(|finding| finding.verdict == verdict).count() {
+            0 => {}
+            count => _ = write!(badges, "<span class=\"badge {verdict}\">{count} {verdict}</span> "),
+        }
+    }
+    badges
 }
 
 fn findings(out: &mut String, id: &str, compared: &ItemComparison) {
     let notes = notes(compared);
     let columns = columns(compared);
-    out.push_str("<div class=\"scroll\"><table class=\"findings\">\n<thead><tr><th scope=\"col\"></th>");
+    let is_claims_only = compared.findings.iter().all(|finding| finding.test.is_some());
+    let first = if is_claims_only { "published" } else { "" };
+    let _ = write!(out, "<div class=\"scroll\"><table class=\"findings\">\n<thead><tr><th scope=\"col\">{first}</th>");
     let class = |is_text: bool| if is_text { " class=\"words\"" } else { "" };
     for column in &columns {
         let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(column.is_text), column.name);
@@ -157,7 +158,11 @@ fn findings(out: &mut String, id: &str, compared: &ItemComparison) {
     for finding in &compared.findings {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(&finding.label));
         for shown in columns.iter().map(|column| column.of(finding)) {
-            let text = shown.map_or_else(String::new, |shown| escape(&shown.text));
+            let mut text = shown.map_or_else(String::new, |shown| escape(&shown.text));
+            if let (Some(test), Some(choice), true) = (&finding.test, &finding.choice, shown == finding.test.as_ref()) {
+                text =
+                    format!("{} <span class=\"choice\">our threshold: {}</span>", escape(&test.text), escape(choice));
+            }
             let _ = write!(out, "<td{}>{text}</td>", class(shown.is_some_and(is_text)));
         }
         let mut verdict = badge(finding.verdict);
@@ -210,11 +215,11 @@ fn winners(out: &mut String, table: &WinnersTable) {
     out.push_str("</tbody>\n</table></div>\n");
 }
 
-fn badge(verdict: Verdict) -> String {
+pub(super) fn badge(verdict: Verdict) -> String {
     format!("<span class=\"badge {verdict}\">{verdict}</span>")
 }
 
-fn display_name(name: &str) -> String {
+pub(super) fn display_name(name: &str) -> String {
     let mut signs = name.chars();
     let first = signs.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     match name {

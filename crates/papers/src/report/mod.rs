@@ -15,13 +15,13 @@ mod data;
 mod html;
 mod latex;
 mod notes;
+mod summary;
 
 use std::io;
 use std::path::Path;
 
 use crate::comparison::{PaperComparison, ResultCache};
 use crate::files::write_whole;
-use crate::published;
 use crate::table::file::write_csv;
 use crate::table::parquet;
 
@@ -68,7 +68,7 @@ pub fn write(comparisons: &[PaperComparison], cache: &ResultCache<'_>, folder: &
     let mut tables = vec![("findings".to_string(), table)];
     for results in cache.all() {
         tables.push((format!("data/{}", results.name), results.table.clone()));
-        if let Some((text, _)) = published::experiment(&results.name) {
+        if let Some(text) = &results.file {
             put(format!("data/{}.toml", results.name), text.as_bytes())?;
         }
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::comparison::{AppliedReason, DisplayValue, Finding, ItemComparison, Verdict};
+use crate::published;
 use crate::published::ReasonKind;
 
 /// A comparison with findings of several verdicts, and text that needs escaping.
@@ -8,6 +9,8 @@ fn comparison() -> PaperComparison {
     let finding = |label: &str, verdict, reasons| Finding {
         label: label.to_string(),
         published: Some(DisplayValue::value(4.0)),
+        test: None,
+        choice: None,
         formula: Some(DisplayValue::formula("n^2", 5.0)),
         measured: Some(DisplayValue::mean(5.5, Some((5.0, 6.0)))),
         verdict,
