@@ -269,6 +269,8 @@ fn to_json(comparisons: &[PaperComparison]) -> Value {
         json!({
             "what": finding.label,
             "published": shown(&finding.published),
+            "test": finding.test.as_ref().map(|test| &test.text),
+            "choice": finding.choice,
             "formula": shown(&finding.formula),
             "measured": shown(&finding.measured),
             "verdict": finding.verdict.name(),
