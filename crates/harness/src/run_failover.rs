@@ -80,8 +80,8 @@ pub(crate) struct HostProcesses {
     pub(crate) run: OwnedFd,
 }
 
-/// Ends a command. Returns the moment just before, and for a transfer the connection that asked for it: closing it would
-/// cancel the request.
+/// Ends a command. Returns the moment just before, and for a transfer the connection that asked for it: closing it
+/// would cancel the request.
 fn begin(
     cluster: &Cluster,
     end: RunEnd,

@@ -2,11 +2,15 @@
 //!
 //! | kind | what holds the processes | killed by |
 //! |---|---|---|
-//! | [`PidNamespace`](ContainmentKind::PidNamespace) | a PID namespace whose init is the guardian | the kernel, when the guardian dies |
-//! | [`Cgroup`](ContainmentKind::Cgroup) | a cgroup v2 of their own | `cgroup.kill` |
-//! | [`ProcessTree`](ContainmentKind::ProcessTree) | being descendants: `run` and the guardian adopt orphans | one signal per process |
+//! | [`PidNamespace`] | a PID namespace whose init is the guardian | the kernel, when the guardian dies |
+//! | [`Cgroup`][cgroup] | a cgroup v2 of their own | `cgroup.kill` |
+//! | [`ProcessTree`] | being descendants: `run` and the guardian adopt orphans | one signal per process |
 //!
 //! Only the first survives the death of both `run` and the guardian.
+//!
+//! [`PidNamespace`]: ContainmentKind::PidNamespace
+//! [cgroup]: ContainmentKind::Cgroup
+//! [`ProcessTree`]: ContainmentKind::ProcessTree
 
 mod cgroup;
 mod namespace;
