@@ -332,7 +332,7 @@ impl Tenure {
             }
             Phase::Releasing(next, until) if until <= now => self.proceed(next, now),
             Phase::LosingLate(next, until) if until <= now => {
-                self.phase = Phase::LosingLate(next, Timestamp::NEVER);
+                self.phase = Phase::LosingLate(next, now + KILL_AGAIN);
                 self.act(Action::KillAll);
             }
             _ => {}

@@ -397,6 +397,7 @@ fn a_hook_that_is_late_and_hangs_is_killed_and_a_signal_ends_it_all() {
     assert_eq!(test.take(), vec![], "the hook goes on");
     test.tenure.handle_time(ms(11_269));
     assert_eq!(test.take(), vec![Action::KillAll]);
+    assert_eq!(test.tenure.poll_timeout(), ms(11_279), "what does not die is killed again");
     test.tenure.handle_exit(Process::OnLose, CommandEnd::Signal(9), ms(11_270));
     test.tenure.handle_tree_empty(ms(11_270));
     assert_eq!(test.take().pop(), Some(Action::Finish(Outcome::Signal { signal: libc::SIGTERM })));
