@@ -82,20 +82,20 @@ fn datley() {
     }
 }
 
-/// The known misprints are found.
+/// The known misprints and contradictions are found.
 #[test]
 fn shirali() {
     let comparison = compare("shirali");
-    let misprints = [
-        ("table-2", "S(1) · latency"),
-        ("table-2", "D(1) · latency"),
-        ("division-points", "4 division points (u = 16) · messages"),
-        ("eight-steps", "Sun(2), n = 64 · steps"),
-        ("lengths", "L2 · L1 = 128"),
+    let wrong = [
+        ("table-2", "S(1) · latency", ReasonKind::Inconsistent),
+        ("table-2", "D(1) · latency", ReasonKind::Misprint),
+        ("division-points", "4 division points (u = 16) · messages", ReasonKind::Inconsistent),
+        ("eight-steps", "Sun(2), n = 64 · steps", ReasonKind::Inconsistent),
+        ("lengths", "L2 · L1 = 128", ReasonKind::Misprint),
     ];
-    for (item, label) in misprints {
+    for (item, label, kind) in wrong {
         let finding = finding(&comparison, item, label);
-        let named = finding.reasons.iter().any(|reason| reason.kind == Some(ReasonKind::Misprint));
+        let named = finding.reasons.iter().any(|reason| reason.kind == Some(kind));
         assert!(named && finding.verdict == Verdict::Explained, "{item}, {label}");
     }
     assert_eq!(finding(&comparison, "table-1", "bully takes O(n) messages (table 1)").verdict, Verdict::No);
@@ -109,7 +109,7 @@ fn shirali() {
 fn mcmaster() {
     let comparison = compare("mcmaster");
     let rounds = finding(&comparison, "franklin-rounds", "N = 16 · Franklin");
-    assert_eq!((rounds.verdict, rounds.reasons[0].kind), (Verdict::Explained, Some(ReasonKind::Misprint)));
+    assert_eq!((rounds.verdict, rounds.reasons[0].kind), (Verdict::Explained, Some(ReasonKind::Inconsistent)));
     let ids = finding(&comparison, "anonymous-ids", "N = 6 · ids");
     assert_eq!((ids.verdict, ids.reasons[0].kind), (Verdict::Explained, Some(ReasonKind::Misprint)));
     let own_id = finding(&comparison, "dkr-id", "r \"assumes the id of r\" and still the highest wins");

@@ -40,9 +40,12 @@ fn the_page_has_anchors_escaped_text_and_each_reason_once() {
     {
         assert!(page.contains(part), "`{part}` is not on the page");
     }
-    assert_eq!(page.matches("1 &lt; 2 &amp; so on").count(), 1);
+    // Once among the findings at the top, and once below its table.
+    assert_eq!(page.matches("1 &lt; 2 &amp; so on").count(), 2);
+    let (findings, details) = (page.find("class=\"found\""), page.find("<article>"));
+    assert!(findings.is_some() && findings < details, "the findings come first");
     assert!(!page.contains("a < b"));
-    for tag in ["table", "tr", "article", "section", "ol", "nav", "main"] {
+    for tag in ["table", "tr", "article", "section", "ol", "ul", "details", "summary", "nav", "main"] {
         let opened = page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
         assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "<{tag}>");
     }

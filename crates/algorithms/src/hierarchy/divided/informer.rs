@@ -96,7 +96,7 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         informer.missing = informer.points.clone();
         for &point in &informer.points {
             if let Some(previous) = informer.before(point, &points) {
-                cx.send_to(point, Message::Divide { run, previous, above: cx.index() });
+                cx.send_to(point, Message::Divide { run, previous });
             }
         }
     }

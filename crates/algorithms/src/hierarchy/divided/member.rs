@@ -205,7 +205,7 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
             }
             Message::Tell { level, leader, .. } => self.handle_coordinator(state, level.into(), leader, cx),
             Message::Probe { run } => cx.send_to(cx.size(), Message::Reply { run, point: cx.index() }),
-            Message::Divide { .. } | Message::Info { .. } | Message::Appoint { .. } => {
+            Message::Divide { .. } | Message::DivideFor { .. } | Message::Info { .. } | Message::Appoint { .. } => {
                 self.handle_at_point(state, message, cx);
             }
             Message::Crash { .. } | Message::Reply { .. } => {}
@@ -217,8 +217,9 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         let Some(point) = self.points(cx.size()).at(cx.index()) else { return };
         match message {
             // The leader is known from a token that came home.
-            Message::Divide { .. } if state.ring == token_ring::State::Settled => {}
-            Message::Divide { previous, above, .. } => self.divide(state, point, (previous, above), cx),
+            Message::Divide { .. } | Message::DivideFor { .. } if state.ring == token_ring::State::Settled => {}
+            Message::Divide { previous, .. } => self.divide(state, point, previous, None, cx),
+            Message::DivideFor { previous, above, .. } => self.divide(state, point, previous, Some(above), cx),
             Message::Info { point: from, number, .. } => self.learn(state, (from, number), cx),
             Message::Appoint { leader, .. } => self.appoint(state, leader, cx),
             _ => {}
@@ -302,7 +303,9 @@ impl<R: Rank, const SUN: bool> Protocol for Rules<R, SUN> {
             return;
         }
         match message {
-            Message::Divide { previous, .. } => self.handle_dead_sub_point(state, previous, cx),
+            Message::Divide { previous, .. } | Message::DivideFor { previous, .. } => {
+                self.handle_dead_sub_point(state, previous, cx);
+            }
             _ => {
                 let (points, at) = (self.points(cx.size()), cx.index());
                 let (Some(level), Some(strikes)) = (message.level(), self.strikes_of_several_levels(state, cx)) else {

@@ -33,12 +33,14 @@ pub enum Message<R: Rank, const SUN: bool> {
     /// To the informer: this point is up.
     Reply { run: RunNumber, point: u32 },
     /// From the informer: the part that ends at the receiver starts at `previous`, or before it if the point there is
-    /// dead; start a token for your own part, and send your result to `above`, the sender.
-    Divide { run: RunNumber, previous: u32, above: u32 },
+    /// dead; start a token for your own part.
+    Divide { run: RunNumber, previous: u32 },
     /// To the informer: the greatest number of the parts that end at this point and its sub-points.
     Info { run: RunNumber, point: u32, number: R },
     /// From the informer: the new leader.
     Appoint { run: RunNumber, leader: R },
+    /// A `divide` from the point at `above`, because the point between is dead: the result goes to `above`.
+    DivideFor { run: RunNumber, previous: u32, above: u32 },
 }
 
 impl<R: Rank, const SUN: bool> Message<R, SUN> {
@@ -76,6 +78,7 @@ impl<R: Rank, const SUN: bool> Message<R, SUN> {
             | Message::Probe { run }
             | Message::Reply { run, .. }
             | Message::Divide { run, .. }
+            | Message::DivideFor { run, .. }
             | Message::Info { run, .. }
             | Message::Appoint { run, .. } => run,
         }
@@ -97,7 +100,7 @@ impl<R: Rank, const SUN: bool> hustings_protocol::Message for Message<R, SUN> {
             Message::Crash { .. } => 2,
             Message::Probe { .. } => 3,
             Message::Reply { .. } => 4,
-            Message::Divide { .. } => 5,
+            Message::Divide { .. } | Message::DivideFor { .. } => 5,
             Message::Info { .. } => 6,
             Message::Appoint { .. } => 7,
             Message::MCoordinator { .. } => 8,

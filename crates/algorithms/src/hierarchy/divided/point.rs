@@ -84,7 +84,8 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
         &self,
         state: &mut State<R>,
         point: Point,
-        (previous, above): (u32, u32),
+        previous: u32,
+        above: Option<u32>,
         cx: &mut C,
     ) {
         let (points, own, run, at) = (self.points(cx.size()), cx.rank(), state.run, cx.index());
@@ -93,7 +94,8 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
             return;
         }
         point_state.part = Some(points.hops(previous, at));
-        point_state.above = above;
+        point_state.above =
+            above.unwrap_or_else(|| points.above(point).map_or(cx.size(), |above| points.position(above)));
         self.hand_on_division(point_state, point, run, cx);
         if SUN || !point_state.sent {
             point_state.sent = true;
@@ -117,7 +119,12 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
             point_state.below.insert(position);
             point_state.missing.insert(position);
             let previous = points.position(points.before(below));
-            cx.send_to(position, Message::Divide { run, previous, above: cx.index() });
+            let is_own = points.position(point) == cx.index();
+            let message = match is_own {
+                true => Message::Divide { run, previous },
+                false => Message::DivideFor { run, previous, above: cx.index() },
+            };
+            cx.send_to(position, message);
         }
     }
 
