@@ -6,6 +6,7 @@
 //!   membership changes.
 //! - [`history`]: the record of what happened; [`checker`]: finds violations in it.
 //! - [`runner`]: one whole run; [`report`], [`conclusion`]: its result.
+//! - [`exclusion`]: another experiment, about the commands that `hustings run` runs.
 
 mod active_faults;
 mod checker;
@@ -14,6 +15,7 @@ mod client;
 mod clock;
 mod conclusion;
 mod disk;
+mod exclusion;
 mod fault_kind;
 mod history;
 mod launch;
@@ -52,7 +54,12 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let result = match &options.command {
         Some(Command::Launch(launch)) => Err(launch::launch(launch)),
+        Some(Command::Judge { file }) if file.is_dir() => exclusion::judge_folder(file),
         Some(Command::Judge { file }) => check_history(file),
+        Some(Command::Recorder(options)) => Err(exclusion::record(options)),
+        Some(Command::Run(options)) => {
+            in_folder(options.keep.as_deref(), |folder, interrupt| exclusion::run(options, folder, interrupt))
+        }
         None => run(&options.run),
     };
     let conclusion = result.unwrap_or_else(|error| {
@@ -69,32 +76,41 @@ fn say(text: &str) {
 }
 
 fn run(run: &Run) -> io::Result<Conclusion> {
+    in_folder(run.keep.as_deref(), |folder, interrupt| {
+        let outcome = inject_faults(run, folder, interrupt)?;
+        let verdict = checker::check(&history::read(&folder.join("history.jsonl"))?);
+        let report = Report { run, outcome: &outcome, verdict: &verdict };
+        match run.format {
+            Format::Text => io::stdout().write_all(report.text().as_bytes())?,
+            Format::Json => writeln!(io::stdout(), "{:#}", report.json())?,
+        }
+        Ok(report.conclusion())
+    })
+}
+
+/// Carries out a run in a folder, which is removed if the run passes and the user did not ask to keep it.
+fn in_folder(
+    keep: Option<&Path>,
+    carry_out: impl FnOnce(&Path, &AtomicBool) -> io::Result<Conclusion>,
+) -> io::Result<Conclusion> {
     let interrupt = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&interrupt))?;
     }
     cleanup::remove_orphans();
-    let folder = folder(run)?;
-    let outcome = inject_faults(run, &folder, &interrupt);
-    let outcome = outcome.inspect_err(|_| say(&format!("history and logs are kept in {}", folder.display())))?;
-    let verdict = checker::check(&history::read(&folder.join("history.jsonl"))?);
-    let report = Report { run, outcome: &outcome, verdict: &verdict };
-    match run.format {
-        Format::Text => io::stdout().write_all(report.text().as_bytes())?,
-        Format::Json => writeln!(io::stdout(), "{:#}", report.json())?,
-    }
-    let conclusion = report.conclusion();
-    if conclusion == Conclusion::Passed && run.keep.is_none() {
+    let folder = create_folder(keep)?;
+    let conclusion = carry_out(&folder, &interrupt);
+    if matches!(conclusion, Ok(Conclusion::Passed)) && keep.is_none() {
         fs::remove_dir_all(&folder)?;
     } else {
         say(&format!("history and logs are kept in {}", folder.display()));
     }
-    Ok(conclusion)
+    conclusion
 }
 
 /// Creates the folder for the run's files.
-fn folder(run: &Run) -> io::Result<PathBuf> {
-    let folder = match &run.keep {
+fn create_folder(keep: Option<&Path>) -> io::Result<PathBuf> {
+    let folder = match keep {
         Some(folder) => std::path::absolute(folder)?,
         None => std::env::temp_dir().join(format!("hustings-chaos-{}", std::process::id())),
     };

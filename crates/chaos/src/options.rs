@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hustings_testkit::switches::Rule;
 
+use crate::exclusion::{ExclusionOptions, RecorderOptions};
 use crate::launch::Launch;
 use crate::schedule::FaultKind;
 
@@ -34,11 +35,20 @@ pub(crate) struct Options {
 /// What to do instead of a run.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// Checks that `hustings run` ends a command before it starts it on another host.
+    ///
+    /// Every host runs a node and `hustings run`, whose command records when it is alive. Meanwhile nodes, `run`, its
+    /// guardian and the command are killed and frozen, and hosts are cut off. The recordings must not overlap.
+    #[command(after_help = EXIT_CODES)]
+    Run(ExclusionOptions),
     /// Checks the history of an earlier run.
     Judge {
-        /// The run's history.jsonl.
+        /// The run's history.jsonl, or the folder `recordings` of `hustings-chaos run`.
         file: PathBuf,
     },
+    /// Records when it is alive; the command that `hustings run` runs.
+    #[command(hide = true)]
+    Recorder(RecorderOptions),
     /// Executes a node; used internally.
     #[command(hide = true)]
     Launch(Launch),
@@ -114,7 +124,8 @@ impl Run {
     }
 }
 
-fn minutes(text: &str) -> Result<f64, String> {
+/// Parses the length of a run.
+pub(crate) fn minutes(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(minutes) if (0.01..=10_000.0).contains(&minutes) => Ok(minutes),
         _ => Err("allowed are 0.01 to 10000".to_string()),

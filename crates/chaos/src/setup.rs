@@ -59,7 +59,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Prepares a cluster in a folder.
     pub(crate) fn new(run: &Run, folder: &Path) -> io::Result<Self> {
-        let program = program(run)?;
+        let program = find_program(run.hustings.as_deref())?;
         let timing = timing(run.target());
         let kinds = kinds(run);
         let longest = if kinds.contains(&FaultKind::Retime) { timing.lease.max(OTHER_LEASE) } else { timing.lease };
@@ -68,7 +68,8 @@ impl Cluster {
         let names: Vec<String> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         let disks = Disks::new(&folder.join("disks"), &names)?;
         let authority = folder.join("cluster");
-        init(&program, &authority, &scenario, &net)?;
+        let member = |node: &ScenarioNode| Member { name: node.name.clone(), priority: node.priority };
+        init(&program, &authority, &scenario.nodes.iter().map(member).collect::<Vec<_>>(), &net)?;
         require_switches(&program, &authority.join(&names[0]).join("hustings.toml"))?;
         let logs = folder.join("logs");
         fs::create_dir_all(&logs)?;
@@ -102,10 +103,10 @@ impl Cluster {
     }
 }
 
-/// The program to test.
-fn program(run: &Run) -> io::Result<PathBuf> {
-    let path = match &run.hustings {
-        Some(path) => path.clone(),
+/// The program to test: the one that the user named, or the one next to this program.
+pub(crate) fn find_program(named: Option<&Path>) -> io::Result<PathBuf> {
+    let path = match named {
+        Some(path) => path.to_path_buf(),
         None => std::env::current_exe()?.with_file_name("hustings"),
     };
     fs::canonicalize(&path).map_err(|error| {
@@ -114,7 +115,8 @@ fn program(run: &Run) -> io::Result<PathBuf> {
     })
 }
 
-fn network(network: Network, nodes: usize) -> io::Result<Net> {
+/// Makes the network between this many nodes.
+pub(crate) fn network(network: Network, nodes: usize) -> io::Result<Net> {
     let proxy = || Proxy::new(nodes).map(Net::Proxy);
     match network {
         Network::Proxy => proxy(),
@@ -209,11 +211,20 @@ fn plan(run: &Run, scenario: &Scenario, timing: &Timing, kinds: Vec<FaultKind>) 
     }
 }
 
-fn init(program: &Path, folder: &Path, scenario: &Scenario, net: &Net) -> io::Result<()> {
+/// A member of the cluster at the beginning.
+pub(crate) struct Member {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its priority.
+    pub(crate) priority: u32,
+}
+
+/// Creates the files of a cluster.
+pub(crate) fn init(program: &Path, folder: &Path, members: &[Member], net: &Net) -> io::Result<()> {
     let mut command = Command::new(program);
     command.arg("init").arg(folder).args(["--cluster", "chaos"]);
-    for (index, node) in scenario.nodes.iter().enumerate() {
-        command.arg("--node").arg(format!("{}={},priority={}", node.name, net.address(index), node.priority));
+    for (index, member) in members.iter().enumerate() {
+        command.arg("--node").arg(format!("{}={},priority={}", member.name, net.address(index), member.priority));
     }
     run_command(&mut command)
 }

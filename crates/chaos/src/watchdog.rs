@@ -2,31 +2,31 @@
 //! nodes.
 
 use std::io;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hustings_harness::net::raise_thread_priority;
 
 use crate::clock::{self, MILLISECOND};
-use crate::shared::Shared;
 
 /// How long the watchdog sleeps.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// A sleep that takes this long is a stall: a node could not have answered a heartbeat in time either.
 const STALL: u64 = 60 * MILLISECOND;
 
-/// Starts the watchdog.
-pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<JoinHandle<()>> {
-    let shared = Arc::clone(shared);
+/// Starts the watchdog. It calls `on_stall` with the beginning and the end of every stall until `is_over`.
+pub(crate) fn start(
+    is_over: impl Fn() -> bool + Send + 'static,
+    on_stall: impl Fn(u64, u64) + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("watchdog".to_string()).spawn(move || {
         raise_thread_priority();
-        while !shared.is_over() {
+        while !is_over() {
             let from = clock::now();
             std::thread::sleep(INTERVAL);
             let at = clock::now();
             if at - from > STALL {
-                shared.record_stall(from, at);
+                on_stall(from, at);
             }
         }
     })
