@@ -201,7 +201,7 @@ const MAX_SUBSETS_OF: u32 = 12;
 fn max_messages(subject: &Subject<'_>, scenario: &Scenario) -> Option<u64> {
     let all = &scenario.starts;
     let starters = |bits: u32| {
-        let is_in = |(at, start): (usize, &Start)| (bits >> at & 1 == 1).then(|| start.clone());
+        let is_in = |(at, start): (usize, &Start)| (bits >> at & 1 == 1).then_some(*start);
         all.iter().enumerate().filter_map(is_in).collect()
     };
     let count = |bits: u32| -> Option<u64> {
