@@ -75,16 +75,17 @@ struct Guardian {
 /// Runs as the guardian. The process ends with it.
 pub(crate) fn run(setup: GuardianSetup) -> ! {
     let mut parent = setup.parent.try_clone();
-    let outcome = Guardian::new(setup)
-        .and_then(Guardian::run)
-        .unwrap_or_else(|error| Outcome::Failure { message: format!("the guardian failed: {error}") });
+    let outcome = Guardian::new(setup).and_then(Guardian::run);
     if let Ok(parent) = &mut parent {
-        // Without the message, `run` knows from the guardian's end that leadership is lost.
+        // Without an outcome, `run` ends what is left. Without the message, it does so as well.
+        let event = match &outcome {
+            Ok(outcome) => Event::Finished { outcome: outcome.clone() },
+            Err(error) => Event::HookFailed { hook: "the guardian".to_string(), problem: error.to_string() },
+        };
         let _ = parent.set_nonblocking(false);
-        let _ = write_line(parent, &Event::Finished { outcome });
-        let _ = parent.flush();
+        let _ = write_line(parent, &event);
     }
-    std::process::exit(0)
+    std::process::exit(i32::from(if outcome.is_ok() { 0 } else { COULD_NOT }))
 }
 
 impl Guardian {
@@ -155,6 +156,7 @@ impl Guardian {
                     }
                     Err(_) => self.tenure.handle_disconnected(now),
                 },
+                Action::Disconnect => self.link = None,
                 Action::Send(request) => {
                     let sent = self.link.as_mut().map(|link| link.send(&request));
                     if !matches!(sent, Some(Ok(()))) {
@@ -167,13 +169,14 @@ impl Guardian {
                     // Memory that is there cannot fail to be written.
                     let _ = self.setup.deadline.write(shared);
                 }
-                Action::Start(process, token) => {
-                    if let Err(error) = self.start(process, token) {
+                Action::Start(process, token) => match self.start(process, token) {
+                    Ok(()) => self.tenure.handle_started(process),
+                    Err(error) => {
                         let problem = self.describe_start_failure(process, &error);
                         self.tenure.handle_start_failed(process, problem, now);
                         self.check_empty();
                     }
-                }
+                },
                 Action::Signal(signal) => self.signal(signal),
                 Action::Kill(process) => {
                     if let Some(pid) = self.processes.get(&process) {

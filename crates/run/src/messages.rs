@@ -30,6 +30,8 @@ pub(crate) enum Event {
         /// The fencing token.
         token: u64,
     },
+    /// Work is about to start: the shared deadline counts.
+    Working,
     /// The command was started.
     Started {
         /// The fencing token.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
 use crate::messages::{Event, Outcome};
@@ -71,7 +72,7 @@ impl Log {
             Event::Killing => "killing the command's processes".to_string(),
             Event::HookFailed { hook, problem } => return self.error(&format!("{hook}: {problem}")),
             Event::Released => "released; no process of the command is left".to_string(),
-            Event::LoseHookDone | Event::Finished { .. } => return,
+            Event::Working | Event::LoseHookDone | Event::Finished { .. } => return,
         };
         let mut values = serde_json::to_value(event).unwrap_or_default();
         let name = values.as_object_mut().and_then(|values| values.remove("event"));
@@ -93,9 +94,16 @@ impl Log {
     }
 }
 
+/// Writes a line, unless that would block: `run` must be able to kill even if nobody reads what it says.
 fn write(line: &str) {
-    // If standard error is closed, there is nobody to tell.
-    let _ = io::stderr().write_all(line.as_bytes());
+    let stderr = io::stderr();
+    let mut polled = [PollFd::new(&stderr, PollFlags::OUT)];
+    let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let is_writable = matches!(poll(&mut polled, Some(&zero)), Ok(1..));
+    if is_writable {
+        // If standard error is closed, there is nobody to tell.
+        let _ = (&stderr).write_all(line.as_bytes());
+    }
 }
 
 /// The status file's content.

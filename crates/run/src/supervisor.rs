@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use hustings_cluster::api::{Client, ClientError, OfficeTerms, RUN_KILL_MARGIN, Reply, Request, RequestError};
 use hustings_cluster::clock::{Clock, Timestamp};
+use hustings_cluster::config::Mode;
 use nix::sys::signal::SigSet;
 use rustix::process::{Pid, WaitOptions, wait as wait_any, waitpid};
 use serde_json::json;
 
-use self::signals::HANDLED;
+use self::signals::{HANDLED, ignored_signals};
 use crate::containment::{ContainmentKind, Forked, GuardianProcess, fork_guardian};
 use crate::deadline_file::DeadlineFile;
 use crate::guardian::{self, GuardianSetup};
@@ -86,11 +87,19 @@ fn system(action: &'static str) -> impl Fn(io::Error) -> RunError {
 /// code.
 pub fn run(spec: RunSpec, access: &NodeAccess, format: LogFormat) -> Result<Outcome, RunError> {
     let log = Log { office: spec.office.clone(), format };
+    let ignored = ignored_signals().map_err(system("read the signals that are ignored"))?;
     let original_mask = SigSet::thread_get_mask().map_err(|error| system("read the signal mask")(error.into()))?;
-    let signals = Signals::block(&HANDLED).map_err(system("block signals"))?;
+    // What the caller ignores, as `nohup` does with SIGHUP, stays ignored.
+    let handled: Vec<_> = HANDLED.into_iter().filter(|signal| !ignored.contains(*signal)).collect();
+    let signals = Signals::block(&handled).map_err(system("block signals"))?;
     let (socket, own_node) = reach_node(access, original_mask, format)?;
     let terms = read_terms(&socket, &spec.office)?;
     check_timing(spec.grace, &terms)?;
+    if terms.mode == Mode::Fenced {
+        let message = "warning: the office is fenced, so the next command may start before this one has ended; \
+                       whatever it writes to must reject lower tokens";
+        log.say("fenced", message, json!({}));
+    }
     let now = Clock::new().now();
     let wait_until = spec.wait.map_or(Timestamp::NEVER, |wait| now + wait);
     let terminal = Terminal::open();
@@ -108,7 +117,9 @@ pub fn run(spec: RunSpec, access: &NodeAccess, format: LogFormat) -> Result<Outc
         original_mask,
         shares_process_group: terminal.is_some(),
         own_node,
+        has_node_ended: false,
         token: None,
+        last_token: 0,
         owes_lose_hook: false,
     };
     let outcome = supervisor.supervise();
@@ -178,8 +189,12 @@ struct Supervisor {
     nice: i32,
     shares_process_group: bool,
     own_node: Option<OwnNode>,
+    /// Whether a node of our own has ended by itself.
+    has_node_ended: bool,
     /// The token, while the office is held.
     token: Option<u64>,
+    /// The token when the office was last acquired.
+    last_token: u64,
     /// Whether the hook of `--on-acquire` may have run without that of `--on-lose`.
     owes_lose_hook: bool,
 }
@@ -191,6 +206,8 @@ struct Guarded {
     lines: LineBuffer,
     deadline: DeadlineFile,
     outcome: Option<Outcome>,
+    /// Whether it says nothing more.
+    is_closed: bool,
     /// Whether `run` had to kill it.
     is_killed: bool,
 }
@@ -212,6 +229,9 @@ impl Supervisor {
                 return Ok(outcome);
             }
             self.clean_up(&guarded)?;
+            if self.has_node_ended {
+                return Ok(Outcome::Failure { message: RunError::OwnNode.to_string() });
+            }
             if self.spec.restart == Restart::Never {
                 return Ok(Outcome::LostLeadership { reason: StopReason::GuardianGone });
             }
@@ -246,7 +266,8 @@ impl Supervisor {
                 Ok(Forked::Parent(process)) => {
                     own_end.set_nonblocking(true).map_err(system("use a socket"))?;
                     let lines = LineBuffer::default();
-                    return Ok(Guarded { process, stream: own_end, lines, deadline, outcome: None, is_killed: false });
+                    let (outcome, is_closed, is_killed) = (None, false, false);
+                    return Ok(Guarded { process, stream: own_end, lines, deadline, outcome, is_closed, is_killed });
                 }
             }
         }
@@ -260,19 +281,19 @@ impl Supervisor {
     fn watch(&mut self, guarded: &mut Guarded) -> Result<(), RunError> {
         loop {
             let until = self.kill_at(guarded).min(self.systemd.poll_timeout());
-            let stream = guarded.outcome.is_none().then(|| guarded.stream.as_fd());
+            let stream = (!guarded.is_closed).then(|| guarded.stream.as_fd());
             let descriptors = [Some(self.signals.as_fd()), stream, Some(guarded.process.pidfd.as_fd())];
             wait(&self.timer, until, &descriptors).map_err(system("wait"))?;
             let now = self.clock.now();
             if self.kill_at(guarded) <= now && !std::mem::replace(&mut guarded.is_killed, true) {
-                self.log.error("the guardian did not stop the command in time; killing its processes");
                 guarded.process.kill_tree(self.own_node.as_ref().map(OwnNode::pid));
+                self.log.error("the guardian did not stop the command in time; its processes were killed");
             }
             self.systemd.handle_time(now);
             if self.own_node.as_mut().is_some_and(OwnNode::has_ended) {
                 self.own_node = None;
+                self.has_node_ended = true;
                 guarded.process.kill_tree(None);
-                return Err(RunError::OwnNode);
             }
             self.pass_signals_on(guarded);
             self.read_events(guarded);
@@ -298,15 +319,15 @@ impl Supervisor {
 
     /// Handles what the guardian reported.
     fn read_events(&mut self, guarded: &mut Guarded) {
-        // The end of the stream is the end of the guardian, which its pidfd tells.
-        let _ = guarded.lines.fill(&mut guarded.stream);
+        // The end of the stream is the beginning of the guardian's end, which its pidfd tells.
+        guarded.is_closed |= guarded.lines.fill(&mut guarded.stream).is_err();
         while let Some(line) = guarded.lines.next_line() {
             let Ok(event) = serde_json::from_slice::<Event>(&line) else { continue };
             self.log.event(&event);
             let state = match event {
                 Event::Waiting | Event::NodeGone => "waiting",
                 Event::Acquired { token } => {
-                    (self.token, self.wait_until) = (Some(token), Timestamp::NEVER);
+                    (self.token, self.last_token, self.wait_until) = (Some(token), token, Timestamp::NEVER);
                     self.owes_lose_hook = self.spec.on_lose.is_some();
                     "acquired"
                 }
@@ -318,6 +339,7 @@ impl Supervisor {
                     self.owes_lose_hook = false;
                     continue;
                 }
+                Event::Working => continue,
                 Event::Released => {
                     self.token = None;
                     "released"

@@ -36,12 +36,14 @@ const STAND_BACK: Duration = Duration::from_secs(60);
 /// What the guardian's process must do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
+    /// Drop the connection to the node.
+    Disconnect,
     /// Connect to the node; report with `handle_connected` or `handle_disconnected`.
     Connect,
     Send(Request),
     /// Work may be alive until this time; [`Timestamp::ZERO`] if there is none.
     SetDeadline(Timestamp),
-    /// Start a process; report with `handle_start_failed` or, when it ends, with `handle_exit`.
+    /// Start a process; report with `handle_started` or `handle_start_failed` and, when it ends, with `handle_exit`.
     Start(Process, u64),
     /// Send a signal to the command.
     Signal(i32),
@@ -243,7 +245,7 @@ impl Tenure {
             Reply::Stop { token, reason, .. } => self.handle_stop(token, StopReason::Office(reason), now),
             Reply::Lost { token, reason, .. } => self.handle_lost(token, StopReason::Office(reason), now),
             Reply::Completed { completion, current } => {
-                self.unanswered.pop_front();
+                self.unanswered.retain(|asked| *asked != Asked::IsCompleted);
                 if let Phase::Checking(_) = self.phase {
                     match completion {
                         Some(known) => {
@@ -271,8 +273,14 @@ impl Tenure {
                     self.terminated_by = Some(signal);
                 }
             }
-            Phase::Stopping { .. } if !is_delivered => self.act(Action::Signal(signal)),
-            Phase::Stopping { .. } => {}
+            Phase::Stopping { .. } => {
+                if !is_delivered {
+                    self.act(Action::Signal(signal));
+                }
+                if ends {
+                    self.terminated_by = Some(signal);
+                }
+            }
             _ if !ends && signal != libc::SIGHUP => {}
             Phase::Acquiring => {
                 self.terminated_by = Some(signal);
@@ -309,6 +317,12 @@ impl Tenure {
                 self.act(Action::Connect);
             }
             Phase::StandingBack(until) if until <= now => self.campaign(),
+            // Without work there is nothing to kill, but the node would kill a guardian that keeps the office.
+            Phase::Checking(_) if self.stop_at() <= now => self.release(Next::Campaign, now),
+            Phase::Backoff(_) if self.stop_at() <= now => self.lose(self.after_loss(StopReason::LeaseEnds), now),
+            Phase::Completing(end, _) if self.stop_at() <= now => {
+                self.finish_unrecorded(end, "the lease ended meanwhile", now);
+            }
             Phase::Checking(at) if at <= now => self.check_completed(),
             Phase::Acquiring | Phase::Running { .. } if self.stop_at() <= now => {
                 self.stop(StopReason::LeaseEnds, now);
@@ -330,7 +344,14 @@ impl Tenure {
                 self.report(Event::Killing);
                 self.kill_all(now);
             }
-            Phase::Releasing(next, until) if until <= now => self.proceed(next, now),
+            Phase::Releasing(next, until) if until <= now => {
+                // What the node still has to say concerns the office that was given up, and must not be taken for news
+                // about the next campaign: that begins with another connection.
+                self.is_connected = false;
+                self.unanswered.clear();
+                self.act(Action::Disconnect);
+                self.proceed(next, now);
+            }
             Phase::LosingLate(next, until) if until <= now => {
                 self.phase = Phase::LosingLate(next, now + KILL_AGAIN);
                 self.act(Action::KillAll);
@@ -342,8 +363,8 @@ impl Tenure {
     /// When to call [`Tenure::handle_time`] at the latest.
     pub(crate) fn poll_timeout(&self) -> Timestamp {
         let phase = match &self.phase {
-            Phase::Connecting(at) | Phase::StandingBack(at) | Phase::Checking(at) | Phase::Backoff(at) => *at,
-            Phase::Completing(_, at) => *at,
+            Phase::Connecting(at) | Phase::StandingBack(at) => *at,
+            Phase::Checking(at) | Phase::Backoff(at) | Phase::Completing(_, at) => self.stop_at().min(*at),
             Phase::Acquiring => self.stop_at(),
             Phase::Running { health_at, .. } => self.stop_at().min(*health_at),
             Phase::Stopping { kill_at, is_killed: false, .. } => *kill_at,
@@ -371,7 +392,7 @@ impl Tenure {
             Some(held) if held.token == token => self.extend(deadline),
             // Granted again while the former grant is being given up: it is given back when that is done.
             Some(_) => {}
-            None if self.phase == Phase::Campaigning => {
+            None if self.phase == Phase::Campaigning && !self.unanswered.contains(&Asked::Withdraw) => {
                 self.held = Some(Held { token, deadline, lease, stop, is_final: false });
                 if self.stop_at() <= now {
                     return self.release(Next::Campaign, now);
@@ -506,12 +527,15 @@ impl Tenure {
 
     fn acquire(&mut self, now: Timestamp) {
         let Some(held) = self.held else { return };
+        if held.is_final || self.stop_at() <= now {
+            return self.release(Next::Campaign, now);
+        }
         self.wait_until = Timestamp::NEVER;
         self.owes_lose_hook = self.policy.has_on_lose;
         self.report(Event::Acquired { token: held.token });
         if self.policy.has_on_acquire {
             self.phase = Phase::Acquiring;
-            self.act(Action::SetDeadline(held.deadline));
+            self.begin_work(held.deadline);
             self.start(Process::OnAcquire);
         } else {
             self.start_command(now);
@@ -525,9 +549,22 @@ impl Tenure {
         }
         let health_at = if self.policy.has_health { now + self.policy.health_every } else { Timestamp::NEVER };
         self.phase = Phase::Running { since: now, health_at, is_checking: false };
-        self.act(Action::SetDeadline(held.deadline));
+        self.begin_work(held.deadline);
         self.start(Process::Command);
-        self.report(Event::Started { token: held.token });
+    }
+
+    /// A process was started.
+    pub(crate) fn handle_started(&mut self, process: Process) {
+        if process == Process::Command {
+            self.report(Event::Started { token: self.token() });
+        }
+    }
+
+    /// Makes the deadline known before anything is started. The report wakes `run`, which sleeps while nothing can be
+    /// alive.
+    pub(super) fn begin_work(&mut self, deadline: Timestamp) {
+        self.act(Action::SetDeadline(deadline));
+        self.report(Event::Working);
     }
 
     /// Begins to stop the command, or the hook that precedes it.

@@ -40,8 +40,8 @@ pub(crate) struct Received {
     pub(crate) is_from_kernel: bool,
 }
 
-/// Signals that are read rather than handled. They stay blocked in this process; programs that it starts begin with an
-/// empty mask.
+/// Signals that are read rather than handled. They stay blocked in this process, and would in programs that it starts:
+/// those get the mask that `run` was started with.
 #[derive(Debug)]
 pub(crate) struct Signals(SignalFd);
 

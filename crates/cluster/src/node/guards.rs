@@ -31,6 +31,7 @@ use super::{Node, NodeError};
 use crate::api::{Guard, Reply, Request, RequestError};
 use crate::clock::Timestamp;
 use crate::core::ClientId;
+use crate::process_tree::kill_descendants;
 
 /// An office, and the token of a lease.
 pub(super) type LeaseKey = (String, u64);
@@ -255,7 +256,16 @@ impl Guardian {
     fn kill(&self) -> io::Result<()> {
         let (pidfd, pid) = (self.pidfd.clone(), self.pid);
         match &self.containment {
-            Containment::PidNamespace => kill_process(&pidfd),
+            // The kernel kills the rest of the namespace when its init gets round to ending. On a busy host it is faster
+            // not to wait for that.
+            Containment::PidNamespace => {
+                let result = kill_process(&pidfd);
+                let rest = run_on_thread(move || {
+                    kill_descendants(pid, None);
+                    Ok(())
+                });
+                result.and(rest)
+            }
             Containment::Cgroup(folder) => {
                 let folder = folder.clone();
                 run_on_thread(move || {

@@ -53,8 +53,11 @@ impl Cgroup {
 
     /// Whether no process is alive in the cgroup.
     pub(super) fn is_empty(&self) -> bool {
-        let events = fs::read_to_string(self.path.join("cgroup.events")).unwrap_or_default();
-        events.lines().any(|line| line == "populated 0")
+        match fs::read_to_string(self.path.join("cgroup.events")) {
+            Ok(events) => events.lines().any(|line| line == "populated 0"),
+            // Somebody has removed it, which is possible only if it is empty.
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
     }
 
     /// Removes the cgroup if it is empty. A folder that stays does no harm.

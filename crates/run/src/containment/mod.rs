@@ -131,10 +131,9 @@ impl GuardianProcess {
         }
         // It may have ended already.
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
-        if self.containment.kind() != ContainmentKind::PidNamespace {
-            // What the guardian leaves behind is adopted by `run`.
-            kill_own_descendants(spared);
-        }
+        // The kernel kills the rest of a namespace when its init gets round to ending, and `run` adopts what is left of
+        // the others. On a busy host it is faster not to wait for that.
+        kill_own_descendants(spared);
     }
 
     /// Whether everything that the guardian guarded is gone, once the guardian itself was reaped.
@@ -142,7 +141,8 @@ impl GuardianProcess {
         match &self.containment {
             // The kernel ends the init of a namespace only after all other processes in it.
             Containment::PidNamespace => true,
-            Containment::Cgroup(cgroup) => cgroup.is_empty(),
+            // Something may have moved to another cgroup.
+            Containment::Cgroup(cgroup) => cgroup.is_empty() && !has_descendants(rustix::process::getpid(), spared),
             Containment::ProcessTree => !has_descendants(rustix::process::getpid(), spared),
         }
     }

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
 use hustings_cluster::api::{Client, Reply, Request};
 use hustings_cluster::clock::Timestamp;
-use rustix::process::{PidfdFlags, WaitOptions, pidfd_open, wait as wait_any};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, wait as wait_any};
 
 use super::{Guarded, OwnNode, RunError, Supervisor, environment, system, wait};
 
@@ -19,7 +20,6 @@ const HOOK_TIMEOUT: Duration = Duration::from_secs(10);
 impl Supervisor {
     /// The guardian has died without an outcome: ends what it left behind, and tells the node that it is gone.
     pub(super) fn clean_up(&mut self, guarded: &Guarded) -> Result<(), RunError> {
-        self.log.error("the guardian is gone; ending the command");
         let spared = self.own_node.as_ref().map(OwnNode::pid);
         loop {
             guarded.process.kill_tree(spared);
@@ -31,6 +31,7 @@ impl Supervisor {
             }
             self.pause(RETRY)?;
         }
+        self.log.error("the guardian is gone; the command was ended");
         if let Ok(Some(shared)) = guarded.deadline.read()
             && shared.deadline > self.clock.now()
         {
@@ -71,11 +72,16 @@ impl Supervisor {
     fn run_late_hook(&self, script: &std::ffi::OsStr) -> io::Result<()> {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(script).envs(environment(&self.terms));
+        command.env("HUSTINGS_TOKEN", self.last_token.to_string()).process_group(0);
+        let mask = self.original_mask;
+        // SAFETY: one system call on a value that the closure owns.
+        unsafe { command.pre_exec(move || Ok(mask.thread_set_mask()?)) };
         let mut child = command.spawn()?;
-        let pidfd = pidfd_open(rustix::process::Pid::from_child(&child), PidfdFlags::empty())?;
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
         wait(&self.timer, self.clock.now() + HOOK_TIMEOUT, &[Some(pidfd.as_fd())])?;
         if child.try_wait()?.is_none() {
-            child.kill()?;
+            rustix::process::kill_process_group(pid, Signal::KILL)?;
         }
         match child.wait()? {
             status if status.success() => Ok(()),

@@ -1,6 +1,8 @@
 //! Signals that `run` receives reach the command.
 
-use nix::sys::signal::Signal;
+use std::{fs, io};
+
+use nix::sys::signal::{SigHandler, SigSet, Signal};
 
 use super::{Guarded, Instruction, Supervisor, write_line};
 
@@ -21,6 +23,24 @@ pub(super) const HANDLED: [Signal; 13] = [
     Signal::SIGTTOU,
 ];
 
+/// The signals that this process was started to ignore. SIGCHLD is not ignored from now on: otherwise the kernel would
+/// reap children, and nobody would learn how they ended.
+pub(super) fn ignored_signals() -> io::Result<SigSet> {
+    let ignored = parse_ignored(&fs::read_to_string("/proc/self/status")?);
+    if ignored.contains(Signal::SIGCHLD) {
+        // SAFETY: the default action runs no code of ours.
+        unsafe { nix::sys::signal::signal(Signal::SIGCHLD, SigHandler::SigDfl)? };
+    }
+    Ok(Signal::iterator().filter(|signal| *signal != Signal::SIGCHLD && ignored.contains(*signal)).collect())
+}
+
+/// Reads the line `SigIgn` of `/proc/PID/status`: a bit for each signal.
+fn parse_ignored(status: &str) -> SigSet {
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let bits = line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+    Signal::iterator().filter(|signal| bits >> (*signal as i32 - 1) & 1 == 1).collect()
+}
+
 impl Supervisor {
     /// Passes the signals that have arrived on to the command, through the guardian.
     ///
@@ -40,5 +60,18 @@ impl Supervisor {
                 let _ = nix::sys::signal::raise(Signal::SIGSTOP);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_from_their_bits() {
+        let ignored = parse_ignored("Name:\tx\nSigBlk:\tffffffffffffffff\nSigIgn:\t0000000000010001\n");
+        assert!(ignored.contains(Signal::SIGHUP) && ignored.contains(Signal::SIGCHLD));
+        assert!(!ignored.contains(Signal::SIGTERM));
+        assert!(!parse_ignored("").contains(Signal::SIGHUP));
     }
 }

@@ -92,7 +92,7 @@ impl Tenure {
 
     /// The node answered the oldest request.
     pub(super) fn handle_answer(&mut self, answer: Result<(), RequestError>, now: Timestamp) {
-        match (self.unanswered.pop_front(), answer, self.phase.clone()) {
+        match (self.take_asked(answer.is_ok()), answer, self.phase.clone()) {
             (Some(Asked::Campaign), Err(RequestError { message, .. }), Phase::Campaigning) => {
                 self.finish(Outcome::Failure { message });
             }
@@ -101,16 +101,22 @@ impl Tenure {
                 self.lose(Next::Finish(Outcome::Command { end }), now);
             }
             (Some(Asked::Complete), Err(error), Phase::Completing(end, _)) => {
-                let is_final = matches!(error.code.as_str(), "stale-token" | "bad-request");
-                // Without a majority for a moment, for instance. To record it twice does no harm.
-                match is_final || self.held.is_none_or(|held| held.deadline <= now) {
-                    true => self.finish_unrecorded(end, &error.message, now),
-                    false => self.phase = Phase::Completing(end, now + RETRY),
+                // To record it twice does no harm.
+                match matches!(error.code.as_str(), "no-majority" | "timed-out" | "busy") {
+                    true => self.phase = Phase::Completing(end, now + RETRY),
+                    false => self.finish_unrecorded(end, &error.message, now),
                 }
             }
             (Some(Asked::Withdraw), _, Phase::Releasing(next, _)) => self.proceed(next, now),
             _ => {}
         }
+    }
+
+    /// The request that an answer belongs to. Requests are answered in order, except for reads, which wait for other
+    /// members and whose answer is never a plain confirmation.
+    fn take_asked(&mut self, is_done: bool) -> Option<Asked> {
+        let at = self.unanswered.iter().position(|asked| !is_done || *asked != Asked::IsCompleted)?;
+        self.unanswered.remove(at)
     }
 
     /// Kills what is left of the tree.
@@ -189,7 +195,7 @@ impl Tenure {
             return self.release(next, now);
         };
         self.owes_lose_hook = false;
-        self.act(Action::SetDeadline(held.deadline));
+        self.begin_work(held.deadline);
         self.start(Process::OnLose);
     }
 
