@@ -106,7 +106,11 @@ impl<'a> Runner<'a> {
     pub(crate) fn run(mut self, clients: u8) -> io::Result<Outcome> {
         self.start_nodes()?;
         let (watched, recorded) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
-        let watchdog = watchdog::start(move || watched.is_over(), move |from, at| recorded.record_stall(from, at));
+        let watchdog = watchdog::start(
+            watchdog::STALL,
+            move || watched.is_over(),
+            move |from, at| recorded.record_stall(from, at),
+        );
         self.readers.push(watchdog?);
         // A schedule with delayed messages tests who is elected. Clients must not change that by withdrawing.
         self.shared.set_recovering(self.cluster.plan.delayed_messages);

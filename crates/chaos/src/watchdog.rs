@@ -12,10 +12,12 @@ use crate::clock::{self, MILLISECOND};
 /// How long the watchdog sleeps.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// A sleep that takes this long is a stall: a node could not have answered a heartbeat in time either.
-const STALL: u64 = 60 * MILLISECOND;
+pub(crate) const STALL: u64 = 60 * MILLISECOND;
 
-/// Starts the watchdog. It calls `on_stall` with the beginning and the end of every stall until `is_over`.
+/// Starts the watchdog. It calls `on_stall` with the beginning and the end of every sleep that takes at least `stall`,
+/// in nanoseconds, until `is_over`.
 pub(crate) fn start(
+    stall: u64,
     is_over: impl Fn() -> bool + Send + 'static,
     on_stall: impl Fn(u64, u64) + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
@@ -25,7 +27,7 @@ pub(crate) fn start(
             let from = clock::now();
             std::thread::sleep(INTERVAL);
             let at = clock::now();
-            if at - from > STALL {
+            if at - from > stall {
                 on_stall(from, at);
             }
         }

@@ -21,6 +21,7 @@ use crate::clock::{self, MILLISECOND};
 use crate::reader;
 use crate::socket::Socket;
 use crate::watchdog;
+use hustings_cluster::api::NODE_KILL_MARGIN;
 
 /// How long nodes may take to answer, and the command to start, when there is no fault.
 const TIMEOUT: u64 = 20_000 * MILLISECOND;
@@ -42,6 +43,8 @@ pub(crate) struct Outcome {
     pub(crate) problems: Vec<String>,
     /// The number of stalls of the machine, and the longest in nanoseconds.
     pub(crate) stalls: (u64, u64),
+    /// When the machine stalled for longer than the last killer has: the beginning and the end of each stall.
+    pub(crate) stall_times: Vec<(u64, u64)>,
     /// Whether the run was interrupted.
     pub(crate) is_interrupted: bool,
 }
@@ -76,7 +79,7 @@ pub(crate) struct Experiment<'a> {
     /// The host whose command started last.
     holder: usize,
     log: File,
-    stalls: Arc<Mutex<(u64, u64)>>,
+    stalls: Arc<Mutex<Vec<(u64, u64)>>>,
     last_stall: Arc<AtomicU64>,
     is_over: Arc<AtomicBool>,
     interrupt: &'a AtomicBool,
@@ -132,19 +135,25 @@ impl<'a> Experiment<'a> {
         self.site.nodes.stop(Duration::from_secs(5))?;
         self.is_over.store(true, Ordering::Relaxed);
         watchdog.join().map_err(|_| io::Error::other("the watchdog panicked"))?;
-        self.outcome.stalls = *self.stalls.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = std::mem::take(&mut *self.stalls.lock().unwrap_or_else(PoisonError::into_inner));
+        let lengths = times.iter().map(|(from, at)| at - from).filter(|length| *length > watchdog::STALL);
+        self.outcome.stalls = lengths.fold((0, 0), |(count, longest), length| (count + 1, longest.max(length)));
+        self.outcome.stall_times = times;
         Ok(std::mem::take(&mut self.outcome))
     }
 
     fn start_watchdog(&self) -> io::Result<thread::JoinHandle<()>> {
         let (is_over, stalls, last) =
             (Arc::clone(&self.is_over), Arc::clone(&self.stalls), Arc::clone(&self.last_stall));
+        let shortest = NODE_KILL_MARGIN.as_nanos() as u64;
         watchdog::start(
+            shortest,
             move || is_over.load(Ordering::Relaxed),
             move |from, at| {
-                let mut stalls = stalls.lock().unwrap_or_else(PoisonError::into_inner);
-                *stalls = (stalls.0 + 1, stalls.1.max(at - from));
-                last.store(at, Ordering::Relaxed);
+                stalls.lock().unwrap_or_else(PoisonError::into_inner).push((from, at));
+                if at - from > watchdog::STALL {
+                    last.store(at, Ordering::Relaxed);
+                }
             },
         )
     }

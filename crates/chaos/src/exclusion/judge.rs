@@ -38,6 +38,22 @@ pub(crate) enum Violation {
     },
 }
 
+/// How long before an overlap a stall may be its cause: the lease that nobody could end in time.
+const LEASE_NS: u64 = 300_000_000;
+
+impl Violation {
+    /// Whether one of these stalls (beginning and end) happened while the earlier tenure should have been ended.
+    pub(crate) fn is_during(&self, stalls: &[(u64, u64)]) -> bool {
+        match self {
+            Violation::Overlap { earlier, later } => {
+                let (from, to) = (later.first.saturating_sub(LEASE_NS), earlier.last);
+                stalls.iter().any(|(begin, end)| *begin < to && *end > from)
+            }
+            Violation::Token { .. } => false,
+        }
+    }
+}
+
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let milliseconds = |nanoseconds: u64| nanoseconds as f64 / 1e6;

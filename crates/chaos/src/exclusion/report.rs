@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::experiment::Outcome;
-use super::judge::Verdict;
+use super::judge::{Verdict, Violation};
 use super::options::ExclusionOptions;
 use crate::conclusion::Conclusion;
 
@@ -25,13 +25,21 @@ pub(crate) struct Report<'a> {
 impl Report<'_> {
     /// How the run ends.
     pub(crate) fn conclusion(&self) -> Conclusion {
-        let is_stalled = self.too_few().is_some() && self.outcome.stalls.0 > 0;
+        let is_stalled = (self.too_few().is_some() && self.outcome.stalls.0 > 0) || !self.excused().is_empty();
         Conclusion::new(self.violations().len(), self.outcome.is_interrupted, is_stalled)
+    }
+
+    /// Overlaps during which the machine itself stalled. Then all three killers were frozen at once, which nothing but
+    /// the token protects from, so these say nothing about the program.
+    fn excused(&self) -> Vec<&Violation> {
+        self.verdict.violations.iter().filter(|violation| violation.is_during(&self.outcome.stall_times)).collect()
     }
 
     /// What the judge found, and what the experiment noticed.
     fn violations(&self) -> Vec<String> {
-        let found = self.verdict.violations.iter().map(ToString::to_string);
+        let excused = self.excused();
+        let found = self.verdict.violations.iter().filter(|violation| !excused.contains(violation));
+        let found = found.map(ToString::to_string);
         let mut violations: Vec<String> = found.chain(self.outcome.problems.iter().cloned()).collect();
         // A machine that stalls is no fault of the program.
         violations.extend(self.too_few().filter(|_| self.outcome.stalls.0 == 0 && !self.outcome.is_interrupted));
@@ -60,6 +68,7 @@ impl Report<'_> {
             ("time between tenures", format!("p50 {}, p99 {}, max {}", gap(50), gap(99), gap(100))),
             ("`run` gave up because its node was gone", outcome.gave_up.to_string()),
             ("stalls of the machine", format!("{}, the longest {}", outcome.stalls.0, milliseconds(outcome.stalls.1))),
+            ("overlaps while the machine stalled", self.excused().len().to_string()),
             ("violations", violations.len().to_string()),
             ("conclusion", self.conclusion().name().to_string()),
         ];
@@ -70,6 +79,9 @@ impl Report<'_> {
         }
         for violation in violations.iter().take(MAX_PRINTED) {
             let _ = writeln!(text, "  {violation}");
+        }
+        for excused in self.excused().into_iter().take(MAX_PRINTED) {
+            let _ = writeln!(text, "  while the machine stalled: {excused}");
         }
         if let Some(why) = self.too_few().filter(|_| self.conclusion() == Conclusion::Inconclusive) {
             let _ = writeln!(text, "  {why}");
@@ -98,6 +110,7 @@ impl Report<'_> {
             "gave_up": outcome.gave_up,
             "machine_stalls": outcome.stalls.0,
             "longest_machine_stall_ns": outcome.stalls.1,
+            "overlaps_while_stalled": self.excused().iter().map(ToString::to_string).collect::<Vec<_>>(),
             "violations": self.violations(),
             "inconclusive": self.too_few().filter(|_| self.conclusion() == Conclusion::Inconclusive),
             "interrupted": outcome.is_interrupted,
@@ -156,5 +169,12 @@ mod tests {
         let report = Report { options: &options, outcome: &outcome, verdict: &verdict };
         assert_eq!(report.conclusion(), Conclusion::Violation);
         assert!(report.text().contains("  overlap at 200: n1 started with token 2 while"), "{}", report.text());
+        // Only a stall at that very time makes it inconclusive: then all three killers were frozen.
+        for (stall, conclusion) in [((150, 250), Conclusion::Inconclusive), ((1_000, 2_000), Conclusion::Violation)] {
+            let outcome = Outcome { stalls: (1, 70_000_000), stall_times: vec![stall], ..Outcome::default() };
+            let report = Report { options: &options, outcome: &outcome, verdict: &verdict };
+            assert_eq!(report.conclusion(), conclusion);
+            assert!(report.text().contains("overlap at 200"), "{}", report.text());
+        }
     }
 }
