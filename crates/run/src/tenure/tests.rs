@@ -1,4 +1,4 @@
-use hustings_cluster::api::{ChangeReason, Completion, RequestError};
+use hustings_cluster::api::{ChangeReason, Completion, Lease, RequestError};
 
 use super::*;
 
@@ -221,8 +221,8 @@ fn a_failing_command_is_started_again_until_it_has_failed_too_often() {
     test.tenure.handle_exit(Process::Command, CommandEnd::Code(1), ms(1_010));
     test.tenure.handle_tree_empty(ms(1_010));
     assert_eq!(test.sent(), vec![], "the office is kept");
-    assert_eq!(test.tenure.poll_timeout(), ms(1_510));
     test.reply(Reply::Renewed { from: ms(1_400) }, ms(1_401));
+    assert_eq!(test.tenure.poll_timeout(), ms(1_510));
     test.tenure.handle_time(ms(1_510));
     assert_eq!(test.started(), vec![Process::Command]);
     test.tenure.handle_exit(Process::Command, CommandEnd::Code(1), ms(1_520));
@@ -472,4 +472,78 @@ fn what_does_not_die_is_killed_again_without_spinning() {
     assert_eq!(test.tenure.poll_timeout(), ms(1_287));
     test.tenure.handle_tree_empty(ms(1_280));
     assert!(matches!(test.sent()[..], [Request::Stopped { .. }, Request::Withdraw { .. }]));
+}
+
+#[test]
+fn a_grant_from_before_the_withdrawal_is_not_taken_for_the_next_one() {
+    let mut test = Test::held(Policy { restart: Restart::Always, ..policy() });
+    test.take();
+    test.reply(stop(7, ChangeReason::Transferred), ms(1_010));
+    test.tenure.handle_exit(Process::Command, CommandEnd::Signal(15), ms(1_020));
+    test.tenure.handle_tree_empty(ms(1_020));
+    test.take();
+    // The node does not answer, and then sends what it decided before it read the withdrawal.
+    test.tenure.handle_time(ms(2_020));
+    let actions = test.take();
+    assert!(actions.contains(&Action::Disconnect) && actions.contains(&Action::Connect), "{actions:?}");
+    test.hold(9, ms(2_021));
+    assert_eq!(test.started(), vec![]);
+}
+
+#[test]
+fn a_signal_while_the_command_stops_ends_run() {
+    let mut test = Test::held(Policy { restart: Restart::Always, ..policy() });
+    test.take();
+    test.reply(stop(7, ChangeReason::Transferred), ms(1_010));
+    test.tenure.handle_signal(libc::SIGTERM, false, ms(1_011));
+    test.tenure.handle_exit(Process::Command, CommandEnd::Signal(15), ms(1_020));
+    test.tenure.handle_tree_empty(ms(1_020));
+    assert_eq!(test.outcome(ms(1_021)).exit_code(), 143);
+}
+
+#[test]
+fn an_office_without_work_is_given_up_before_the_node_must_kill() {
+    let give_up_at = ms(1_267);
+    // While it waits to start the command again.
+    let mut test = Test::held(Policy { restart: Restart::Always, ..policy() });
+    test.tenure.handle_exit(Process::Command, CommandEnd::Code(1), ms(1_010));
+    test.tenure.handle_tree_empty(ms(1_010));
+    test.take();
+    assert_eq!(test.tenure.poll_timeout(), give_up_at);
+    test.tenure.handle_time(give_up_at);
+    assert!(matches!(test.sent()[..], [Request::Withdraw { .. }]));
+
+    // While it asks whether the key is completed.
+    let once = Policy { once: Some("slot".to_string()), ..policy() };
+    let mut test = Test::held(once.clone());
+    test.take();
+    test.tenure.handle_time(give_up_at);
+    assert!(matches!(test.sent()[..], [Request::Withdraw { .. }]));
+
+    // While the success is recorded.
+    let mut test = Test::held(once.clone());
+    test.reply(Reply::Completed { completion: None, current: true }, ms(1_001));
+    test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_100));
+    test.tenure.handle_tree_empty(ms(1_100));
+    test.take();
+    test.tenure.handle_time(give_up_at);
+    assert_eq!(test.outcome(ms(1_268)).exit_code(), 3);
+
+    // An answer that comes too late starts nothing, not even a hook.
+    let mut test = Test::held(Policy { has_on_acquire: true, ..once });
+    test.reply(Reply::Completed { completion: None, current: true }, ms(5_000));
+    assert_eq!(test.started(), vec![]);
+}
+
+#[test]
+fn run_is_woken_before_anything_starts() {
+    let mut test = Test::held(Policy { has_on_lose: true, ..policy() });
+    test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_100));
+    test.tenure.handle_tree_empty(ms(1_100));
+    let actions = test.take();
+    for process in [Process::Command, Process::OnLose] {
+        let start = actions.iter().position(|action| *action == Action::Start(process, 7)).expect("it starts");
+        let before = &actions[start - 2..start];
+        assert!(matches!(before, [Action::SetDeadline(_), Action::Report(Event::Working)]), "{before:?}");
+    }
 }
