@@ -125,7 +125,8 @@ fn the_overview_fits_on_one_screen() {
     for command in ["list", "sim", "check", "sweep", "papers", "plot", "bench", "completions", "man"] {
         assert!(words.contains(&command), "{command} is missing");
     }
-    let of_clusters = ["init", "node", "status", "leader", "watch", "history", "resign", "transfer", "pause", "resume"];
+    let of_clusters =
+        ["init", "node", "run", "status", "leader", "watch", "history", "resign", "transfer", "pause", "resume"];
     for command in of_clusters.into_iter().chain(["members", "recover"]) {
         assert!(words.contains(&command), "{command} is missing");
     }
