@@ -48,11 +48,15 @@ pub(super) fn in_words(formula: &str) -> String {
                 rest.split_at(end)
             }
         };
-        out.push_str(&name_in_words(name));
+        // A hyphen in a name is not a minus sign.
+        out.push_str(&name_in_words(name).replace('-', HYPHEN));
         rest = after;
     }
-    pretty(&out)
+    pretty(&out).replace(HYPHEN, "-")
 }
+
+/// Stands for a hyphen while a formula is formatted.
+const HYPHEN: &str = "\u{2010}";
 
 fn name_in_words(name: &str) -> String {
     if let Some((_, words)) = WORDS.iter().find(|(known, _)| *known == name) {
