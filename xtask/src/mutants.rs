@@ -197,8 +197,8 @@ impl Test {
 
 /// The test program among the messages of a build.
 fn executable(messages: &str) -> Option<PathBuf> {
-    let paths = messages.lines().filter_map(|line| line.split_once("\"executable\":\"")?.1.split_once('"'));
-    paths.last().map(|(path, _)| PathBuf::from(path))
+    let mut paths = messages.lines().filter_map(|line| line.split_once("\"executable\":\"")?.1.split_once('"'));
+    paths.next_back().map(|(path, _)| PathBuf::from(path))
 }
 
 /// Copies what git knows of, with some files replaced. Files keep their times, so that little is built again.

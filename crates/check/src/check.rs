@@ -130,8 +130,8 @@ pub enum Limit {
 
 /// The time to evaluate the properties, as a part of the time to explore. (Measured: 5 to 12 %.)
 const EVALUATION_TIME: f64 = 0.15;
-/// The memory for that, for each state and each transition. What exploring occupied beside the recorded states is free by
-/// then, so this is more than is needed.
+/// The memory for that, for each state and each transition. What exploring occupied beside the recorded states is free
+/// by then, so this is more than is needed.
 const EVALUATION_BYTES: (u64, u64) = (100, 12);
 
 /// A limit was reached before a property could be evaluated.

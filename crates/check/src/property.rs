@@ -19,8 +19,8 @@ pub enum Property {
     AllNormal,
     /// Every fair execution ends; for randomised algorithms, agreement is reachable from every state.
     Termination,
-    /// No execution sends more messages than the algorithm's worst case with these ids and initiators, if it is known, or
-    /// else than its worst case with this number of nodes.
+    /// No execution sends more messages than the algorithm's worst case with these ids and initiators, if it is known,
+    /// or else than its worst case with this number of nodes.
     MessageBound,
 }
 

@@ -22,8 +22,8 @@ enum Told {
     Reachable,
 }
 
-/// All nodes have just come up, as after a power cut. A start signal stands for the first reachability update: all others
-/// are up.
+/// All nodes have just come up, as after a power cut. A start signal stands for the first reachability update: all
+/// others are up.
 fn comes_up(node: &mut NodeEvent<'_, TokenRuns, Told>) -> Vec<Effect<<TokenRuns as Protocol>::Message>> {
     let mut effects = Vec::new();
     if *node.extra == Told::Nothing {
@@ -55,8 +55,8 @@ fn check(rule: Option<ViewRule>, max_states: u64) -> Findings {
     check.run()
 }
 
-/// A node that has just recovered adopts a view that was meant for its former incarnation, although a member of that view
-/// has already sent it a message of the run. That message is lost, and the run never ends.
+/// A node that has just recovered adopts a view that was meant for its former incarnation, although a member of that
+/// view has already sent it a message of the run. That message is lost, and the run never ends.
 #[test]
 fn a_foreseen_view_is_not_adopted_despite_newcomers() {
     let findings = check(Some(ViewRule::Foreseen), u64::MAX);

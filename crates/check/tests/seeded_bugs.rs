@@ -36,8 +36,8 @@ fn finds_forwarding_of_smaller_ids_in_chang_roberts() {
     let mut mutant = model();
     let spec = spec::<ChangRoberts>(&mut mutant);
     let make = |model: &Model<Id>| Mutant::new(protocol::<ChangRoberts>(&[], model), forwards_smaller);
-    // On FIFO links the greatest candidate stays ahead of the smaller ones, so the leader is right; but a beaten candidate
-    // passes on its own id, and there are too many messages.
+    // On FIFO links the greatest candidate stays ahead of the smaller ones, so the leader is right; but a beaten
+    // candidate passes on its own id, and there are too many messages.
     check_protocol(make, mutant.clone(), spec.clone()).violates(Property::Withdrawal, 6);
     let bound = Spec { properties: vec![Property::MessageBound], ..spec.clone() };
     check_protocol(make, mutant.clone(), bound).violates(Property::MessageBound, 18);
@@ -81,10 +81,10 @@ fn finds_the_reversed_kill_rule_of_token_ring() {
 /// A candidate of Hirschberg–Sinclair that passes on a greater probe forgets that it is beaten.
 fn forgets_its_defeat(node: &mut NodeEvent<'_, Inner<HirschbergSinclair>, ()>) -> Effects<HirschbergSinclair> {
     type Word = Message<HirschbergSinclair>;
-    let before = node.state.clone();
+    let before = *node.state;
     let effects = node.original();
     if matches!(node.event, Event::Message { message: Word::Probe { rank, .. }, .. } if rank > node.place.rank)
-        && before != node.state.clone()
+        && before != *node.state
         && matches!(before, State::<HirschbergSinclair>::Active(_))
     {
         *node.state = before;
@@ -92,8 +92,8 @@ fn forgets_its_defeat(node: &mut NodeEvent<'_, Inner<HirschbergSinclair>, ()>) -
     effects
 }
 
-/// A scheduler that lets smaller candidates go first makes the real algorithm send as many messages, so only the property
-/// shows it.
+/// A scheduler that lets smaller candidates go first makes the real algorithm send as many messages, so only the
+/// property shows it.
 #[test]
 fn finds_a_forgotten_defeat_in_hirschberg_sinclair() {
     let model = || Model { initiators: vec![0, 2], ..ring(&[4, 1, 3, 2]) };

@@ -204,7 +204,7 @@ fn systemd_accepts_the_units() {
     }
     let output = match verify.output() {
         Ok(output) => output,
-        Err(error) => return eprintln!("SKIPPED: systemd_accepts_the_units: no systemd-analyze: {error}"),
+        Err(error) => return common::skip(&format!("systemd_accepts_the_units: no systemd-analyze: {error}")),
     };
     let complaints = String::from_utf8_lossy(&output.stderr);
     // An unknown key is only a warning.

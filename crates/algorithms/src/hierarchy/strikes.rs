@@ -31,7 +31,8 @@ impl Strikes {
         self.0.is_none()
     }
 
-    /// The next node on a level that is not struck off, where `next` is the next one on the map; in the end `at` itself.
+    /// The next node on a level that is not struck off, where `next` is the next one on the map; in the end `at`
+    /// itself.
     #[inline(always)]
     pub(super) fn next(&self, at: u32, next: impl Fn(u32) -> u32) -> u32 {
         let mut place = next(at);

@@ -30,8 +30,8 @@ pub(crate) struct ExclusionOptions {
     /// Keeps the recordings and logs in this new folder, even if the run passes.
     #[arg(long)]
     pub(crate) keep: Option<PathBuf>,
-    /// How many of the three processes that can kill the command (guardian, `run`, node) are frozen or down on a host at
-    /// a time.
+    /// How many of the three processes that can kill the command (guardian, `run`, node) are frozen or down on a host
+    /// at a time.
     #[arg(long, value_name = "COUNT", default_value = "2", value_parser = clap::value_parser!(u8).range(0..=2))]
     pub(crate) max_frozen: u8,
     /// Breaks a condition of the promise: the judge must find an overlap.

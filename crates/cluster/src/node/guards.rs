@@ -256,8 +256,8 @@ impl Guardian {
     fn kill(&self) -> io::Result<()> {
         let (pidfd, pid) = (self.pidfd.clone(), self.pid);
         match &self.containment {
-            // The kernel kills the rest of the namespace when its init gets round to ending. On a busy host it is faster
-            // not to wait for that.
+            // The kernel kills the rest of the namespace when its init gets round to ending. On a busy host it is
+            // faster not to wait for that.
             Containment::PidNamespace => {
                 let result = kill_process(&pidfd);
                 let rest = run_on_thread(move || {

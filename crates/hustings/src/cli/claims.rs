@@ -114,8 +114,8 @@ mod tests {
 
     use super::*;
 
-    /// Every claim is tied to something that a test runs: a check of the description, whose quick rows are compared with
-    /// docs/checking.md and must hold, or the sweep.
+    /// Every claim is tied to something that a test runs: a check of the description, whose quick rows are compared
+    /// with docs/checking.md and must hold, or the sweep.
     #[test]
     fn every_claim_has_evidence() {
         for entry in ENTRIES {

@@ -30,8 +30,8 @@ Exit codes: 0 every difference is explained; 1 a difference is open; 2 wrong use
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PapersArgs {
-    /// The paper, or a file FILE.toml that describes one, with its experiments beside it; without it (and without --all)
-    /// the papers are listed.
+    /// The paper, or a file FILE.toml that describes one, with its experiments beside it; without it (and without
+    /// --all) the papers are listed.
     #[arg(conflicts_with = "all")]
     name: Option<String>,
     /// Compares all papers.

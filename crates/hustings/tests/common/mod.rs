@@ -64,3 +64,11 @@ pub(crate) fn compare_with_file(path: &std::path::Path, wanted: &str) {
 pub(crate) fn repository() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate is in crates/").to_path_buf()
 }
+
+/// Says that a test was skipped, and why, past the test harness, which hides what a test that passes prints.
+#[allow(dead_code, reason = "each test file uses what it needs")]
+pub(crate) fn skip(reason: &str) {
+    use std::io::Write;
+    // Without standard error there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {reason}");
+}

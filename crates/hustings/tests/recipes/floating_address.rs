@@ -125,7 +125,9 @@ fn transfer(programs: &Programs, folder: &Path, from: &str, to: &str) {
 fn a_floating_address_is_on_one_host_after_every_kind_of_end() {
     let hosts = match Hosts::new() {
         Ok(hosts) => hosts,
-        Err(problem) => return eprintln!("SKIPPED: the floating address needs network namespaces: {problem}"),
+        Err(problem) => {
+            return crate::common::skip(&format!("the floating address needs network namespaces: {problem}"));
+        }
     };
     let programs = Programs::new();
     // Nobody listens to it here, and not every host has it.

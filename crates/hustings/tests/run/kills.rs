@@ -4,6 +4,8 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
+use crate::common::skip;
+
 use super::{
     Cluster, Pid, Running, Signal, children, has_processes, kill_process, run_command, start_with, wait_for_processes,
 };
@@ -103,7 +105,7 @@ fn nothing_survives_in_a_pid_namespace() {
 #[test]
 fn nothing_survives_in_a_cgroup() {
     if !is_root() {
-        return eprintln!("SKIPPED: a cgroup needs root, or a delegated hierarchy");
+        return skip("a cgroup needs root, or a delegated hierarchy");
     }
     check_all("cgroup", None);
 }
@@ -116,7 +118,7 @@ fn nothing_survives_in_a_process_tree() {
 #[test]
 fn nothing_survives_of_an_ordinary_user() {
     if !is_root() {
-        return eprintln!("SKIPPED: the other tests have shown it, because they are not run by root");
+        return skip("the other tests have shown it, because they are not run by root");
     }
     check_all("pid-namespace", Some(NOBODY));
     check_all("process-tree", Some(NOBODY));
@@ -125,7 +127,7 @@ fn nothing_survives_of_an_ordinary_user() {
 #[test]
 fn what_is_required_and_impossible_is_refused() {
     if !is_root() {
-        return eprintln!("SKIPPED: needs root to become somebody who may not create cgroups");
+        return skip("needs root to become somebody who may not create cgroups");
     }
     let cluster = cluster_of_one(Some(NOBODY), SHORT_LEASE);
     let mut run = run_command(&cluster, "a", &["--containment", "cgroup"], &["true"]);

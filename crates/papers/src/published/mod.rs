@@ -60,7 +60,8 @@ pub fn all() -> &'static [Paper] {
 }
 
 /// Reads a paper from a file of its own, in the format of those of this crate. The experiments that it names are beside
-/// it: see [`ResultCache::with_folder`](crate::comparison::ResultCache::with_folder). It is kept until the program ends.
+/// it: see [`ResultCache::with_folder`](crate::comparison::ResultCache::with_folder). It is kept until the program
+/// ends.
 pub fn read(path: &Path) -> Result<&'static Paper, CompareError> {
     let wrong = |problem: String| CompareError { place: path.display().to_string(), problem };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;

@@ -169,8 +169,8 @@ fn apply_goal(about: &About, outcome: &mut Outcome) {
     }
 }
 
-/// Runs a type-erased protocol with the general engine, which is compiled once for all of them, and shows every record to
-/// an observer.
+/// Runs a type-erased protocol with the general engine, which is compiled once for all of them, and shows every record
+/// to an observer.
 pub fn simulate_general(
     protocol: &DynProtocol,
     ranks: &[DynRank],

@@ -1,5 +1,5 @@
-//! Elections of the catalogue, with the engines that are compiled in `hustings-elections`. Calling the generic functions
-//! of the simulator would compile every engine once more here.
+//! Elections of the catalogue, with the engines that are compiled in `hustings-elections`. Calling the generic
+//! functions of the simulator would compile every engine once more here.
 
 use std::sync::LazyLock;
 

@@ -21,7 +21,7 @@ fn ranks() -> Vec<Id> {
 }
 
 fn watch_informed(protocol: &Scripted, scenario: &Scenario) -> (Outcome, Vec<Record<TestMessage>>) {
-    erased::watch(protocol.clone(), &ranks(), scenario)
+    erased::watch(*protocol, &ranks(), scenario)
 }
 
 /// Position 1 asks the informer, which tells all members. They follow 3, and 3 leads.

@@ -73,15 +73,15 @@ fn sun_with_any_nodes_down_keeps_its_bounds() {
         assert_elects_the_greatest(&outcome, &scenario);
         let branching = if texts.starts_with("u=4") { 4 } else { 2 };
         let dead_on = |apart: u32| down.iter().filter(|at| **at % apart == 0).count() as u64;
-        if depth == 1 && starter % branching == 0 {
+        if depth == 1 && starter.is_multiple_of(branching) {
             let (lengths, dead) = ((64, 64 / u64::from(branching)), (dead_on(1), dead_on(branching)));
             let [climb, election, gather, coordinator] = outcome.by_kind[..] else { panic!("there are four kinds") };
             assert!(climb == 0 && election <= lengths.0 + lengths.1, "{scenario:?}: {outcome:?}");
             assert_eq!(gather, lengths.1 - dead.1, "{scenario:?}");
             assert_eq!(coordinator, lengths.0 - dead.0 + lengths.1 - dead.1, "{scenario:?}");
         }
-        // Token-ring on the same nodes, a climb of at most one attempt for each node of each level, and three laps of each
-        // upper level, two ticks more for each of its dead nodes on the first.
+        // Token-ring on the same nodes, a climb of at most one attempt for each node of each level, and three laps of
+        // each upper level, two ticks more for each of its dead nodes on the first.
         let on_ring = simulate::<TokenRing>(
             &Default::default(),
             &Scenario { network: Network::Ring(Ring { size: 64 }), ..scenario.clone() },
@@ -170,8 +170,8 @@ fn deeper_points_that_are_down() {
     }
 }
 
-/// Divided and sun-divided with any nodes down: never the 8n ticks of the fallback, unless too few points are up or, with
-/// levels inside several divisions, a top point is down.
+/// Divided and sun-divided with any nodes down: never the 8n ticks of the fallback, unless too few points are up or,
+/// with levels inside several divisions, a top point is down.
 #[test]
 fn divisions_do_not_fall_back_because_of_dead_nodes() {
     fn any<A: Algorithm>(texts: &str, random: &mut Random) {

@@ -94,7 +94,7 @@ fn a_second_election_when_the_leader_is_lost() {
     each!(again);
 }
 
-/// Dead nodes are skipped on every level, in each election anew: no election needs the last resort.
+/// Dead nodes are skipped on every level, in each election again: no election needs the last resort.
 #[test]
 fn every_election_skips_the_nodes_that_are_dead_by_then() {
     let mut scenario = ring::<Sun>(16, &[0]);

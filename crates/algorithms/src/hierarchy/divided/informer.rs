@@ -103,8 +103,8 @@ impl<R: Rank, const SUN: bool> Rules<R, SUN> {
 }
 
 impl<R> Informer<R> {
-    /// The start of the part that ends at a top point: the last sub-point of the top point before it. Points that did not
-    /// reply divide nothing, and neither do their sub-points.
+    /// The start of the part that ends at a top point: the last sub-point of the top point before it. Points that did
+    /// not reply divide nothing, and neither do their sub-points.
     fn before(&self, point: u32, points: &Points<'_>) -> Option<u32> {
         let previous = self.points.range(..point).next_back().or(self.points.last())?;
         let mut tops = points.tops().skip_while(|top| points.position(*top) != *previous);

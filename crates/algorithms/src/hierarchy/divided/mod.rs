@@ -12,12 +12,12 @@
 //!
 //! Decided where the text is silent:
 //!
-//! - Dead nodes are skipped along the ring, as in token-ring, and on the levels of sun-divided, as in sun. A part reaches
-//!   from one live point to the next.
+//! - Dead nodes are skipped along the ring, as in token-ring, and on the levels of sun-divided, as in sun. A part
+//!   reaches from one live point to the next.
 //! - A token says which live point it started at or first passed, and a `divide` where the part starts that ends at the
 //!   point. So a point knows which tokens have seen its whole part, also with several detectors and with dead points.
-//! - The sub-points of a dead top point are ordinary nodes in this run; in sun-divided, where they could not pass a part
-//!   on, all top points must reply. The sub-points of any other dead point are taken over by the point above it.
+//! - The sub-points of a dead top point are ordinary nodes in this run; in sun-divided, where they could not pass a
+//!   part on, all top points must reply. The sub-points of any other dead point are taken over by the point above it.
 //! - Several detectors: each token is reported to the informer once. A detector drops the token of a smaller one as in
 //!   token-ring, unless that token has met a point: it may be the only token of that point's part.
 //! - A token that comes home before the ring is divided (n ≤ 4) ends the election as in token-ring; a later `divide` is

@@ -15,8 +15,8 @@ use crate::ring::token_ring;
 #[serde(bound = "", rename_all = "kebab-case")]
 #[allow(missing_docs)]
 pub enum Message<R: Rank> {
-    /// A starter looks for the top level: along a level, which it entered at a place of the map, with the greatest number
-    /// so far.
+    /// A starter looks for the top level: along a level, which it entered at a place of the map, with the greatest
+    /// number so far.
     Climb { run: RunNumber, level: u8, entered: u32, number: R },
     /// The token of a segment of a level; `number` is the greatest so far.
     Election { run: RunNumber, informer: u32, level: u8, number: R },

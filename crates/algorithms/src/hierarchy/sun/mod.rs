@@ -8,8 +8,8 @@
 //!   `coordinator` after 8n ticks runs token-ring. It does not tolerate a crash of the starter, nor one between the
 //!   `coordinator` of the starter and that of the last node.
 //! - **Messages** with levels of lengths L_1 = n to L_r: L_1+…+L_r each of `election` and `coordinator`, L_r
-//!   `m-coordinator` (`aggregate=eager`: L_2+…+L_r), and the climb of a starter below the top. A node that is down costs
-//!   an attempt of `election` on each of its levels, and saves the later messages to it.
+//!   `m-coordinator` (`aggregate=eager`: L_2+…+L_r), and the climb of a starter below the top. A node that is down
+//!   costs an attempt of `election` on each of its levels, and saves the later messages to it.
 //! - **Decided**: several starters may find several informers. In the text informers drop the messages of smaller ones;
 //!   here every node does, and serves the greatest informer it knows. A top node that already serves one drops a climb.
 //!   If a fallback does not end either, another follows after twice the time.

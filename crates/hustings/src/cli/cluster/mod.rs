@@ -33,7 +33,7 @@ pub(crate) enum ClusterCommand {
     Init(Box<init::InitArgs>),
     /// Run one node of a cluster.
     Node(node::NodeArgs),
-    /// Run a command on the one host that holds an office.
+    /// Run a command on one host of the cluster.
     Run(Box<run_command::RunArgs>),
     /// Print the state of the cluster.
     Status(status::StatusArgs),

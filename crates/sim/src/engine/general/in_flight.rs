@@ -67,8 +67,8 @@ pub(crate) struct InFlight<M> {
     load: Load,
 }
 
-/// The number of messages in memory, and its maximum. Views of runs are counted apart: every change of reachability makes
-/// all nodes send one to all others.
+/// The number of messages in memory, and its maximum. Views of runs are counted apart: every change of reachability
+/// makes all nodes send one to all others.
 #[derive(Debug)]
 struct Load {
     messages: u64,
@@ -101,8 +101,8 @@ impl Load {
 const BASE_CAPACITY: u64 = 250_000;
 /// The additional number for each directed link.
 const CAPACITY_PER_LINK: u64 = 16;
-/// In runs, the additional number for each pair of nodes. A node may adopt the views of all others in one tick, and sends
-/// the first messages of the algorithm in each of them.
+/// In runs, the additional number for each pair of nodes. A node may adopt the views of all others in one tick, and
+/// sends the first messages of the algorithm in each of them.
 const MESSAGES_PER_PAIR: u64 = 16;
 /// In runs, the number of views for each pair of nodes: of several changes that follow each other.
 const VIEWS_PER_PAIR: u64 = 16;
