@@ -128,7 +128,7 @@ pub enum Limit {
     Time,
 }
 
-/// The time to evaluate the properties, as a part of the time to explore. (Measured: 5 to 12 %.)
+/// The time to evaluate the properties, as a part of the time to explore. An estimate that leaves some room.
 const EVALUATION_TIME: f64 = 0.15;
 /// The memory for that, for each state and each transition. What exploring occupied beside the recorded states is free
 /// by then, so this is more than is needed.
