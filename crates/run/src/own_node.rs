@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use hustings_cluster::api::Client;
 use nix::sys::signal::SigSet;
 use rustix::process::{Pid, Signal};
 
@@ -41,6 +42,11 @@ impl OwnNode {
 
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+
+    /// Whether it is this node that answers at the other end of a connection.
+    pub(crate) fn answers(&self, client: &Client) -> bool {
+        rustix::net::sockopt::socket_peercred(client.stream()).is_ok_and(|peer| peer.pid == self.pid())
     }
 
     /// Whether it has ended by itself.

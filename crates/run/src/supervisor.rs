@@ -147,8 +147,12 @@ fn reach_node(access: &NodeAccess, mask: SigSet, format: LogFormat) -> Result<(P
     let give_up_at = Clock::new().now() + NODE_TIMEOUT;
     loop {
         match Client::connect(socket, Duration::from_millis(50)) {
-            Ok(_) if node.has_ended() => return Ok((socket.clone(), None)),
-            Ok(_) => return Ok((socket.clone(), Some(node))),
+            Ok(client) if node.answers(&client) => return Ok((socket.clone(), Some(node))),
+            // Another node was starting at the same time, and was faster.
+            Ok(_) => {
+                node.stop();
+                return Ok((socket.clone(), None));
+            }
             Err(error) if Clock::new().now() >= give_up_at => {
                 node.stop();
                 return Err(error.into());

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use hustings_harness::process::Process;
+
 use super::{Cluster, Signal, children, cluster, kill_process, start, start_with};
 use crate::processes::hustings;
 
@@ -93,4 +95,19 @@ fn a_run_with_a_configuration_brings_its_own_node() {
     let ended = start_with(run).end();
     assert_eq!(ended.code, 5, "{:#?}", ended.log);
     assert!(ended.log.iter().any(|line| line.contains("the node left the cluster")), "{:#?}", ended.log);
+}
+
+#[test]
+fn a_run_and_a_node_that_start_at_the_same_time_use_the_same_node() {
+    for _ in 0..10 {
+        let cluster = Cluster::new(&["a"], &[]);
+        let mut node = hustings();
+        node.arg("node").arg("--config").arg(cluster.config("a")).stderr(std::process::Stdio::null());
+        // Whichever of the two nodes comes second gives up.
+        let _node = Process::spawn(&mut node).expect("the binary can be started");
+        let mut run = hustings();
+        run.args(["run", "job", "--config"]).arg(cluster.config("a")).args(["--", "sh", "-c", "sleep 0.2; exit 5"]);
+        let ended = start_with(run).end();
+        assert_eq!(ended.code, 5, "{:#?}", ended.log);
+    }
 }
