@@ -10,4 +10,5 @@ mod elector;
 mod init;
 mod readme;
 mod recipes;
+mod rights;
 mod run;

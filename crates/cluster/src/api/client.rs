@@ -15,8 +15,8 @@ const MAX_RETRY: Duration = Duration::from_millis(50);
 /// Why a conversation with a node failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No node accepts connections on the socket.
-    #[error("cannot connect to {}{}: {error}; is the node running?", path.display(), after_waiting(*waited))]
+    /// No node accepts connections on the socket, or not from this user.
+    #[error("cannot connect to {}{}: {error}; {}", path.display(), after_waiting(*waited), advice(error))]
     Connect {
         /// The path of the socket.
         path: PathBuf,
@@ -55,6 +55,16 @@ pub enum ClientError {
         /// What is wrong with the line.
         problem: String,
     },
+}
+
+/// What may be wrong if the connection fails.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "only root, the node's user and members of its `socket-group` may connect (does this process have the group?)"
+        }
+        _ => "is the node running?",
+    }
 }
 
 fn after_waiting(waited: Duration) -> String {

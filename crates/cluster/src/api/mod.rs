@@ -20,6 +20,7 @@ mod client;
 mod guard;
 mod nanoseconds;
 mod protocol;
+mod right;
 
 pub use client::{Client, ClientError};
 pub use guard::{GUARDIAN_KILL_MARGIN, Guard, NODE_KILL_MARGIN, RUN_KILL_MARGIN};
@@ -27,3 +28,4 @@ pub use protocol::{
     Change, ChangeReason, Completion, Lease, MAX_LINE_BYTES, MemberStatus, OfficeStatus, OfficeTerms, Reply, Request,
     RequestError, Status,
 };
+pub use right::{NOT_PERMITTED, Right, Rights};

@@ -214,7 +214,7 @@ pub enum Reply {
 #[error("{message}")]
 pub struct RequestError {
     /// A stable code for programs: `no-majority`, `not-held`, `stale-token`, `held-by-another`, `unknown-member`,
-    /// `timed-out`, `paused`, `bad-request` and others.
+    /// `timed-out`, `paused`, `not-permitted`, `bad-request` and others.
     pub code: String,
     /// A sentence for people.
     pub message: String,

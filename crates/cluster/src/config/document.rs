@@ -38,6 +38,7 @@ pub(super) struct Document {
     pub(super) listen: Option<Text>,
     pub(super) data: Option<Text>,
     pub(super) socket: Option<Text>,
+    pub(super) socket_group: Option<Text>,
     pub(super) algorithm: Option<Text>,
     pub(super) params: Option<Vec<String>>,
     pub(super) arbiter: Option<Text>,

@@ -13,12 +13,13 @@ type Place = fn(&mut Document) -> &mut Option<Text>;
 const DRIFT: &str = "HUSTINGS_TIMING_DRIFT_PPM";
 
 /// Every variable except [`DRIFT`], which is a number, with the value that it overrides.
-const PLACES: [(&str, Place); 18] = [
+const PLACES: [(&str, Place); 19] = [
     ("HUSTINGS_CLUSTER", |file| &mut file.cluster),
     ("HUSTINGS_NODE", |file| &mut file.node),
     ("HUSTINGS_LISTEN", |file| &mut file.listen),
     ("HUSTINGS_DATA", |file| &mut file.data),
     ("HUSTINGS_SOCKET", |file| &mut file.socket),
+    ("HUSTINGS_SOCKET_GROUP", |file| &mut file.socket_group),
     ("HUSTINGS_ALGORITHM", |file| &mut file.algorithm),
     ("HUSTINGS_ARBITER", |file| &mut file.arbiter),
     ("HUSTINGS_TLS_AUTHORITY", |file| &mut file.tls.authority),

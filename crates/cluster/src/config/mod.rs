@@ -69,6 +69,9 @@ pub struct Config {
     pub data: PathBuf,
     /// The Unix socket for programs on this host.
     pub socket: PathBuf,
+    /// The group whose members may connect to the socket and campaign, by name or number. Without one, only root and
+    /// the node's own user may connect.
+    pub socket_group: Option<String>,
     /// The node's certificate, its key and the authority that it trusts.
     pub tls: Tls,
     /// Whether the node joins a cluster that already exists.

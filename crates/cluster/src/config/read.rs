@@ -25,6 +25,8 @@ use crate::timing::Timing;
 const MAX_PARAMS: usize = 64;
 /// The largest `limits.connections`. Each one is a file descriptor.
 const MAX_CONNECTIONS: usize = 10_000;
+/// The longest name of a group that Linux tools accept.
+const MAX_GROUP_NAME: usize = 32;
 const MAX_HEALTH_PERIOD: Duration = Duration::from_secs(3600);
 
 impl Config {
@@ -134,6 +136,14 @@ fn config(file: Document, folder: &Path, algorithms: Option<&Algorithms>) -> Res
         offices.push((name, policy(&place, &given, default_policy, &timing)?));
     }
     unique("office: name", offices.iter().map(|(name, _)| name.as_str()))?;
+    let tls = Tls {
+        authority: path(folder, "tls.authority", file.tls.authority, "authority.crt")?,
+        certificate: path(folder, "tls.certificate", file.tls.certificate, "node.crt")?,
+        key: path(folder, "tls.key", file.tls.key, "node.key")?,
+    };
+    let data = path(folder, "data", file.data, "data")?;
+    let socket = socket(folder, file.socket)?;
+    let socket_group = file.socket_group.map(|group| socket_group(&group, &socket, &data, &tls.key)).transpose()?;
     Ok(Config {
         cluster,
         node: own.id,
@@ -145,13 +155,10 @@ fn config(file: Document, folder: &Path, algorithms: Option<&Algorithms>) -> Res
         default_policy,
         health: file.health.map(health).transpose()?,
         limits: limits(&file.limits)?,
-        data: path(folder, "data", file.data, "data")?,
-        socket: socket(folder, file.socket)?,
-        tls: Tls {
-            authority: path(folder, "tls.authority", file.tls.authority, "authority.crt")?,
-            certificate: path(folder, "tls.certificate", file.tls.certificate, "node.crt")?,
-            key: path(folder, "tls.key", file.tls.key, "node.key")?,
-        },
+        data,
+        socket,
+        socket_group,
+        tls,
         members,
         join: file.join,
     })
@@ -366,6 +373,26 @@ fn socket(folder: &Path, given: Option<Text>) -> Result<PathBuf, ConfigError> {
         return Err(invalid(place, &path.to_string_lossy(), problem));
     }
     Ok(path)
+}
+
+/// Checks `socket-group`. The group must be able to enter the socket's folder, so nothing secret may be in there.
+fn socket_group(given: &Text, socket: &Path, data: &Path, key: &Path) -> Result<String, ConfigError> {
+    let place = given.place("socket-group");
+    let group = &given.text;
+    let is_name = (1..=MAX_GROUP_NAME).contains(&group.len()) && group.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_name || group.contains([':', ',', '/']) {
+        return Err(invalid(place, group, "expected the name or the number of a group"));
+    }
+    let folder = socket.parent().unwrap_or(Path::new(""));
+    if key.parent() == Some(folder) || folder.starts_with(data) {
+        let problem = format!(
+            "the group must be able to enter {}, the folder of the socket, but the node's key or data is there too; set \
+             `socket` to a path in a folder of its own, such as /run/hustings/hustings.sock",
+            folder.display(),
+        );
+        return Err(invalid(place, group, problem));
+    }
+    Ok(group.clone())
 }
 
 #[cfg(test)]

@@ -26,7 +26,9 @@ pub(super) fn configuration(shared: &SharedConfig<'_>, own: &Member, join: bool)
          node = {}\n\
          # listen = {}  # set it if peers reach the node at another address\n\
          data = \"data\"             # persistent state: never delete, share or restore it\n\
-         socket = \"hustings.sock\"  # for programs on this host\n\n",
+         socket = \"hustings.sock\"  # for programs on this host\n\
+         # socket-group = \"hustings\"  # who may campaign here, beside root and the node's user; set `socket` to\n\
+         #                            # a path in a folder of its own as well, such as /run/hustings/hustings.sock\n\n",
         own.name,
         shared.cluster,
         quoted(shared.cluster),

@@ -54,7 +54,7 @@ use self::settings::Settings;
 pub use self::settings::{Setup, StartError};
 pub(crate) use self::settings::{initial_conf_state, stored_table};
 use self::table::OfficeName;
-use crate::api::{Reply, Request};
+use crate::api::{Reply, Request, RequestError};
 use crate::clock::Timestamp;
 use crate::election::SharedState;
 use crate::format::FormatError;
@@ -83,6 +83,15 @@ pub enum Output {
     Write(Write),
     /// Send a reply to a client.
     Reply(ClientId, Reply),
+    /// A request for a change was decided. The reply to the client is an output of its own.
+    Outcome {
+        /// Who asked. It may be gone by now.
+        client: ClientId,
+        /// What it asked for.
+        request: Request,
+        /// What became of it.
+        result: Result<(), RequestError>,
+    },
     /// The cluster's members changed.
     Members {
         /// All members.

@@ -157,6 +157,7 @@ mod tests {
             limits: Default::default(),
             data: Default::default(),
             socket: Default::default(),
+            socket_group: None,
             tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
             join: false,
         }

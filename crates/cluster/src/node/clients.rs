@@ -8,6 +8,7 @@ use mio::net::{UnixListener, UnixStream};
 use mio::{Interest, Registry, Token};
 
 use super::SocketError;
+use super::peer_credentials::{PeerCredentials, SocketGroup, who_has};
 use super::socket::{SocketFile, listen};
 use crate::api::{MAX_LINE_BYTES, Reply, Request, RequestError};
 use crate::clock::Timestamp;
@@ -33,6 +34,8 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) enum ClientEvent {
     Request(ClientId, Request),
+    /// The client asked for something that it may not do. It was told so.
+    NotPermitted(ClientId, Request),
     Disconnected(ClientId),
 }
 
@@ -45,6 +48,8 @@ pub(super) struct Clients {
     /// The listener's token. Those of the slots follow.
     first_token: usize,
     slots: Vec<Option<Client>>,
+    /// Who may campaign, beside root and the node's user.
+    group: Option<SocketGroup>,
     /// The largest number of clients that are not restricted.
     max_unrestricted: usize,
     accepted: u64,
@@ -57,6 +62,8 @@ pub(super) struct Clients {
 struct Client {
     id: ClientId,
     stream: UnixStream,
+    peer: PeerCredentials,
+    has_campaigned: bool,
     /// Bytes that were received but not handled yet.
     input: Vec<u8>,
     /// Whether the rest of an overlong line is being skipped.
@@ -79,8 +86,9 @@ impl Clients {
         registry: &Registry,
         first_token: usize,
         connections: usize,
+        group: Option<SocketGroup>,
     ) -> Result<Self, SocketError> {
-        let (mut listener, file) = listen(path)?;
+        let (mut listener, file) = listen(path, group.as_ref())?;
         let io_error = |error| SocketError::Io { action: "wait for programs at", path: path.to_path_buf(), error };
         let own = registry.try_clone().map_err(io_error)?;
         registry.register(&mut listener, Token(first_token), Interest::READABLE).map_err(io_error)?;
@@ -91,6 +99,7 @@ impl Clients {
             registry: own,
             first_token,
             slots,
+            group,
             max_unrestricted: connections,
             accepted: 0,
             accept_ready: true,
@@ -128,7 +137,7 @@ impl Clients {
         }
         for slot in &mut self.slots {
             let Some(client) = slot.as_mut().filter(|client| client.readable) else { continue };
-            client.read_requests(self.max_unrestricted, events);
+            client.read_requests(self.max_unrestricted, self.group.as_ref(), events);
         }
         self.report_disconnects(events);
     }
@@ -137,6 +146,20 @@ impl Clients {
     pub(super) fn stream(&self, id: ClientId) -> Option<&UnixStream> {
         let client = self.slots.get(self.place(id)).and_then(Option::as_ref);
         client.filter(|client| client.id == id).map(|client| &client.stream)
+    }
+
+    /// Who a client is.
+    pub(super) fn peer(&self, id: ClientId) -> Option<PeerCredentials> {
+        let client = self.slots.get(self.place(id)).and_then(Option::as_ref);
+        client.filter(|client| client.id == id).map(|client| client.peer)
+    }
+
+    /// Notes that a client campaigns. Returns who it is, if it did not before.
+    pub(super) fn begin_campaigning(&mut self, id: ClientId) -> Option<PeerCredentials> {
+        let place = self.place(id);
+        let client = self.slots.get_mut(place).and_then(Option::as_mut).filter(|client| client.id == id)?;
+        let is_first = !std::mem::replace(&mut client.has_campaigned, true);
+        is_first.then_some(client.peer)
     }
 
     /// Queues a reply; [`Clients::flush`] sends it.
@@ -194,13 +217,16 @@ impl Clients {
     }
 
     fn add_client(&mut self, mut stream: UnixStream) {
-        if !is_allowed(&stream) {
-            let message = "only root and the user that the node runs as may connect".to_string();
-            return reject(stream, "not-allowed", message);
+        let peer = PeerCredentials::of(&stream, self.group.as_ref());
+        if !peer.rights.allow(None) {
+            return reject(stream, RequestError::not_permitted(None, &who_has(None, self.group.as_ref())));
         }
-        let Some(place) = self.slots.iter().position(Option::is_none) else {
-            let message = too_many_connections(self.max_unrestricted);
-            return reject(stream, "too-many", message);
+        let unrestricted = self.slots.iter().flatten().filter(|client| !client.is_restricted).count();
+        let is_restricted = unrestricted >= self.max_unrestricted;
+        let free = self.slots.iter().position(Option::is_none);
+        // The reserved connections are for those who can use them.
+        let Some(place) = free.filter(|_| !is_restricted || peer.rights.operate) else {
+            return reject(stream, too_many_connections(self.max_unrestricted));
         };
         let token = Token(self.first_token + 1 + place);
         if self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE).is_err() {
@@ -208,11 +234,12 @@ impl Clients {
         }
         self.accepted += 1;
         let id = ClientId(self.accepted * self.slots.len() as u64 + place as u64);
-        let unrestricted = self.slots.iter().flatten().filter(|client| !client.is_restricted).count();
         self.slots[place] = Some(Client {
             id,
-            is_restricted: unrestricted >= self.max_unrestricted,
+            is_restricted,
             stream,
+            peer,
+            has_campaigned: false,
             input: Vec::new(),
             skipping_line: false,
             output: Vec::new(),
@@ -229,7 +256,7 @@ impl Client {
     }
 
     /// Reads a few requests.
-    fn read_requests(&mut self, max_unrestricted: usize, events: &mut Vec<ClientEvent>) {
+    fn read_requests(&mut self, max_unrestricted: usize, group: Option<&SocketGroup>, events: &mut Vec<ClientEvent>) {
         for _ in 0..MAX_REQUESTS_PER_PASS {
             if self.unread() >= UNREAD_SOFT_LIMIT {
                 return;
@@ -238,9 +265,15 @@ impl Client {
             match read_request(&line) {
                 // The connection ends, so that programs that try again and again leave the reserved ones free.
                 Ok(Request::Campaign { .. } | Request::Watch { .. }) if self.is_restricted => {
-                    let _ = self.queue_reply(&error_reply("too-many", too_many_connections(max_unrestricted)));
+                    let _ = self.queue_reply(&Reply::Error(too_many_connections(max_unrestricted)));
                     (self.ended, self.readable) = (true, false);
                     return;
+                }
+                Ok(request) if !self.peer.rights.allow(request.right()) => {
+                    let needed = request.right();
+                    let refusal = RequestError::not_permitted(needed, &who_has(needed, group));
+                    let _ = self.queue_reply(&Reply::Error(refusal));
+                    events.push(ClientEvent::NotPermitted(self.id, request));
                 }
                 Ok(request) => events.push(ClientEvent::Request(self.id, request)),
                 // The reply is small, so it fits.
@@ -335,17 +368,13 @@ impl Client {
     }
 }
 
-fn too_many_connections(limit: usize) -> String {
-    format!("{limit} programs are connected already, the maximum (`limits.connections`)")
+fn too_many_connections(limit: usize) -> RequestError {
+    let message = format!("{limit} programs are connected already, the maximum (`limits.connections`)");
+    RequestError { code: "too-many".to_string(), message }
 }
 
-fn is_allowed(stream: &UnixStream) -> bool {
-    let own = rustix::process::geteuid();
-    rustix::net::sockopt::socket_peercred(stream).is_ok_and(|peer| peer.uid == own || peer.uid.is_root())
-}
-
-fn reject(mut stream: UnixStream, code: &str, message: String) {
-    let mut line = serde_json::to_vec(&error_reply(code, message)).expect("a reply is plain data");
+fn reject(mut stream: UnixStream, error: RequestError) {
+    let mut line = serde_json::to_vec(&Reply::Error(error)).expect("a reply is plain data");
     line.push(b'\n');
     // The line fits into the buffer of a new connection, or the client is gone.
     let _ = stream.write(&line);

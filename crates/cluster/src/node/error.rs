@@ -121,6 +121,32 @@ pub enum SocketError {
         /// The longest path that the kernel accepts.
         max_bytes: usize,
     },
+    /// There is no group with the configured name.
+    #[error(
+        "there is no group `{0}` on this host: create it (groupadd --system {0}), or configure another `socket-group`"
+    )]
+    UnknownGroup(String),
+    /// The groups of this host cannot be read.
+    #[error("cannot look up the group `{group}` (`socket-group`): {error}")]
+    Groups {
+        /// The configured name.
+        group: String,
+        /// The error of the operating system.
+        error: io::Error,
+    },
+    /// The socket or its folder cannot be given to the group.
+    #[error(
+        "cannot give {} to the group `{group}` (`socket-group`): {error}; the node's user must own it and be a member of \
+         the group, or the node must run as root", path.display()
+    )]
+    Group {
+        /// The group.
+        group: String,
+        /// The socket or its folder.
+        path: PathBuf,
+        /// The error of the operating system.
+        error: io::Error,
+    },
     /// The operating system denied it.
     #[error("cannot {action} {}: {error}", path.display())]
     Io {

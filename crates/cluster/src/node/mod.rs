@@ -15,11 +15,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod audit;
 mod clients;
 mod error;
 mod guards;
 mod health;
 mod logger;
+mod peer_credentials;
 mod run;
 mod shutdown;
 mod socket;
@@ -30,15 +32,18 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use hustings_protocol::Id;
-use mio::{Poll, Token, Waker};
+use mio::{Poll, Registry, Token, Waker};
 
+use self::audit::Audit;
 #[cfg(feature = "testkit")]
 pub(crate) use self::clients::read_request;
 use self::clients::{ClientEvent, Clients};
 use self::error::system;
 use self::guards::Guards;
 use self::health::HealthMonitor;
+use self::peer_credentials::SocketGroup;
 use self::shutdown::ShutdownRequests;
+use self::socket::closed_folders;
 use self::timer::Timer;
 use crate::clock::Clock;
 use crate::config::{Config, MAX_MEMBERS};
@@ -118,6 +123,7 @@ pub struct Node {
     core: Core,
     transport: Transport,
     clients: Clients,
+    audit: Audit,
     guards: Guards,
     disk: DiskWriter,
     written: Receiver<Result<u64, StoreError>>,
@@ -167,7 +173,7 @@ impl Node {
         let shutdown = ShutdownRequests::new(&shutdown_handle, signals, registry, (STOP, SIGHUP_TOKEN))
             .map_err(system("register signal handlers"))?;
         let timer = Timer::new(registry, TIMER).map_err(system("create a timer"))?;
-        let clients = Clients::listen(&config.socket, registry, FIRST_CLIENT, config.limits.connections)?;
+        let clients = listen_for_clients(&config, registry, &mut logger)?;
         let guards = Guards::new(registry, FIRST_GUARDIAN, config.limits.connections);
         let guards = guards.map_err(system("watch the processes of programs"))?;
         let incarnation = random()?;
@@ -224,6 +230,7 @@ impl Node {
             core,
             transport,
             clients,
+            audit: Audit::new(),
             guards,
             disk,
             written,
@@ -239,6 +246,20 @@ impl Node {
             folder,
         })
     }
+}
+
+/// Opens the socket. Warns if the group of the socket cannot reach it.
+fn listen_for_clients(config: &Config, registry: &Registry, logger: &mut Logger) -> Result<Clients, SocketError> {
+    let group = config.socket_group.as_deref().map(SocketGroup::find).transpose()?;
+    let connections = config.limits.connections;
+    let clients = Clients::listen(&config.socket, registry, FIRST_CLIENT, connections, group.clone())?;
+    if let Some(group) = group {
+        for folder in closed_folders(&config.socket, &group) {
+            let (folder, name) = (folder.display(), &group.name);
+            logger.log(format_args!("WARNING: the group {name} cannot reach the socket: {folder} is closed to it"));
+        }
+    }
+    Ok(clients)
 }
 
 /// Draws a random number other than 0.

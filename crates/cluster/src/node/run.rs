@@ -199,11 +199,13 @@ impl Node {
             let now = self.clock.now();
             match event {
                 ClientEvent::Request(client, request) => {
+                    self.audit_request(client, &request);
                     match self.guards.handle_request(client, &request, self.clients.stream(client)) {
                         Ok(()) => self.core.handle_request(client, request, now),
                         Err(refusal) => self.clients.queue_reply(client, &Reply::Error(refusal)),
                     }
                 }
+                ClientEvent::NotPermitted(client, request) => self.audit_refusal(client, &request),
                 ClientEvent::Disconnected(client) => {
                     self.guards.handle_client_gone(client);
                     self.core.handle_client_gone(client, now);
@@ -238,6 +240,7 @@ impl Node {
                         self.guards.handle_reply(client, &reply);
                         self.clients.queue_reply(client, &reply);
                     }
+                    Output::Outcome { client, request, result } => self.audit_outcome(client, &request, &result),
                     Output::Members { members, max_id } => {
                         let now = self.clock.now();
                         self.transport.set_max_member_id(max_id);

@@ -33,6 +33,7 @@ fn config(data: &Path) -> Config {
         health: None,
         data: data.to_path_buf(),
         socket: PathBuf::new(),
+        socket_group: None,
         tls: Tls { authority: PathBuf::new(), certificate: PathBuf::new(), key: PathBuf::new() },
         join: false,
         limits: Default::default(),

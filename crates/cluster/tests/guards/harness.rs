@@ -46,6 +46,7 @@ pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
         limits: Default::default(),
         data: Default::default(),
         socket: Default::default(),
+        socket_group: None,
         tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
         join: false,
     }
@@ -241,7 +242,7 @@ impl TestCluster {
                     Output::Exit(why) => this.exit = this.exit.or(Some(why)),
                     Output::Members { members, .. } => this.members = members,
                     Output::ConfigDiffers { member, parts } => _ = this.differences.insert(member, parts),
-                    Output::Disconnect(_) => {}
+                    Output::Disconnect(_) | Output::Outcome { .. } => {}
                 }
             }
         }

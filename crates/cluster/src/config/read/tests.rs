@@ -19,6 +19,7 @@ node = "b"
 listen = "0.0.0.0:7402"
 data = "/var/lib/hustings"
 socket = "run/hustings.sock"
+socket-group = "web"
 algorithm = "chang-roberts"
 params = ["x=1"]
 arbiter = "none"
@@ -104,6 +105,7 @@ fn a_minimal_file_gets_defaults() {
         limits: Limits::default(),
         data: "/etc/hustings/data".into(),
         socket: "/etc/hustings/hustings.sock".into(),
+        socket_group: None,
         join: false,
         tls: Tls {
             authority: "/etc/hustings/authority.crt".into(),
@@ -166,6 +168,7 @@ fn reads_every_key() {
     assert_eq!((health.every, health.timeout, health.threshold), (ms(3000), ms(1000), 40));
     assert_eq!(config.data, Path::new("/var/lib/hustings"));
     assert_eq!(config.socket, Path::new("/etc/hustings/run/hustings.sock"));
+    assert_eq!(config.socket_group.as_deref(), Some("web"));
     assert_eq!(config.tls.authority, Path::new("/etc/hustings/ca.pem"));
     assert_eq!(config.tls.key, Path::new("/etc/b.key"));
 }
@@ -294,6 +297,19 @@ fn limits_the_nesting_depth() {
 }
 
 #[test]
+fn a_group_gets_no_folder_with_a_secret_in_it() {
+    for (path, folder) in [("/etc/hustings.sock", "/etc,"), ("/var/lib/hustings/x/y.sock", "/var/lib/hustings/x,")] {
+        let error = error_after("\"run/hustings.sock\"", &format!("\"{path}\""));
+        assert!(error.starts_with("`socket-group` is `web`: the group must be able to enter"), "{error}");
+        assert!(error.contains(folder) && error.contains("in a folder of its own"), "{error}");
+    }
+    for name in ["", "a b", "a:b", "ä"] {
+        let error = error_after("\"web\"", &format!("\"{name}\""));
+        assert!(error.contains("expected the name or the number of a group"), "{error}");
+    }
+}
+
+#[test]
 fn environment_variables_override_the_file() {
     let with = |name: &'static str, value: &'static str| {
         Config::parse_with(FULL, Path::new("/f"), &move |asked| (asked == name).then(|| OsString::from(value)))
@@ -303,6 +319,7 @@ fn environment_variables_override_the_file() {
     assert_eq!(taken("HUSTINGS_LISTEN", "h:1").listen, "h:1");
     assert_eq!(taken("HUSTINGS_DATA", "d").data, Path::new("/f/d"));
     assert_eq!(taken("HUSTINGS_SOCKET", "/s").socket, Path::new("/s"));
+    assert_eq!(taken("HUSTINGS_SOCKET_GROUP", "100").socket_group.as_deref(), Some("100"));
     assert_eq!(taken("HUSTINGS_ALGORITHM", "bully").algorithm, AlgorithmConfig::default());
     assert_eq!(taken("HUSTINGS_ARBITER", "raft").arbiter, ArbiterKind::Raft);
     assert_eq!(taken("HUSTINGS_TLS_KEY", "k").tls.key, Path::new("/f/k"));

@@ -32,6 +32,7 @@ fn holder_of_job() -> (Core, OfficeName) {
         limits: Default::default(),
         data: Default::default(),
         socket: Default::default(),
+        socket_group: None,
         tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
         join: false,
     };

@@ -108,8 +108,8 @@ impl Requests {
                 Err(refusal) => context.reply(client, Reply::Error(refusal)),
             },
             request => {
-                if let Err(refusal) = self.forward(client, request, known, context) {
-                    context.reply(client, Reply::Error(refusal));
+                if let Err(refusal) = self.forward(client, &request, known, context) {
+                    finish(client, request, Err(refusal), context);
                 }
             }
         }
@@ -119,14 +119,14 @@ impl Requests {
     fn forward(
         &mut self,
         client: ClientId,
-        request: Request,
+        request: &Request,
         known: &Known<'_>,
         context: &mut Context<'_>,
     ) -> Result<(), RequestError> {
         if !known.arbiter.has_authority() {
             return Err(errors::no_arbiter());
         }
-        if let Request::Complete { office, key, .. } = &request {
+        if let Request::Complete { office, key, .. } = request {
             operations::check_completion(office, key)?;
         }
         let coordinator = known.arbiter.coordinator().ok_or_else(errors::no_majority)?;
@@ -136,7 +136,8 @@ impl Requests {
         self.last_number += 1;
         let number = self.last_number;
         let deadline = context.now + context.settings.request_limit();
-        send_request(coordinator, number, &request, context);
+        send_request(coordinator, number, request, context);
+        let request = request.clone();
         let sent_to = (coordinator, known.arbiter.epoch());
         self.pending.insert(number, PendingRequest { client, request, deadline, sent_to, is_waiting: false });
         Ok(())
@@ -152,7 +153,7 @@ impl Requests {
             return;
         }
         if let Some(pending) = self.pending.remove(&number) {
-            context.reply(pending.client, result.map_or_else(Reply::Error, |()| Reply::Done));
+            finish(pending.client, pending.request, result, context);
         }
     }
 
@@ -160,7 +161,7 @@ impl Requests {
     pub(super) fn handle_removed(&mut self, context: &mut Context<'_>) {
         let is_removal = |pending: &PendingRequest| matches!(pending.request, Request::RemoveMember { .. });
         for (_, pending) in self.pending.extract_if(.., |_, pending| is_removal(pending)) {
-            context.reply(pending.client, Reply::Done);
+            finish(pending.client, pending.request, Ok(()), context);
         }
     }
 
@@ -198,7 +199,7 @@ impl Requests {
         let now = context.now;
         for (_, pending) in self.pending.extract_if(.., |_, pending| pending.deadline <= now) {
             let message = "the arbiter's leader did not answer in time; the request may still take effect".to_string();
-            context.reply(pending.client, Reply::Error(refusal("timed-out", message)));
+            finish(pending.client, pending.request, Err(refusal("timed-out", message)), context);
         }
         while let Some(reader) = self.reads.take_expired(now) {
             self.answer(reader, false, known, context);
@@ -294,6 +295,13 @@ impl Normalise for PendingRequest {
         let PendingRequest { deadline, client: _, request: _, sent_to: _, is_waiting: _ } = self;
         deadline.normalise(now);
     }
+}
+
+/// Answers a request for a change, and reports what became of it.
+fn finish(client: ClientId, request: Request, result: Result<(), RequestError>, context: &mut Context<'_>) {
+    let reply = result.clone().map_or_else(Reply::Error, |()| Reply::Done);
+    context.push(Output::Outcome { client, request, result });
+    context.reply(client, reply);
 }
 
 fn send_request(to: Id, number: u64, request: &Request, context: &mut Context<'_>) {

@@ -24,7 +24,7 @@ impl Harness {
         let folder = tempfile::tempdir().expect("a folder for the socket");
         let path = folder.path().join("hustings.sock");
         let poll = Poll::new().expect("descriptors are there");
-        let clients = Clients::listen(&path, poll.registry(), 0, CONNECTIONS).expect("nobody listens there");
+        let clients = Clients::listen(&path, poll.registry(), 0, CONNECTIONS, None).expect("nobody listens there");
         Harness { clients, poll, path, owes: false, _folder: folder }
     }
 
@@ -58,7 +58,7 @@ impl Harness {
 fn ids(events: &[ClientEvent]) -> Vec<ClientId> {
     let asked = events.iter().filter_map(|event| match event {
         ClientEvent::Request(id, _) => Some(*id),
-        ClientEvent::Disconnected(_) => None,
+        ClientEvent::NotPermitted(..) | ClientEvent::Disconnected(_) => None,
     });
     asked.collect()
 }

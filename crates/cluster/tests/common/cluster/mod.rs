@@ -150,6 +150,7 @@ impl SimCluster {
             limits: Default::default(),
             data: Default::default(),
             socket: Default::default(),
+            socket_group: None,
             tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
             join: false,
         };
@@ -221,7 +222,7 @@ impl SimCluster {
                     self.schedule(delay, EventKind::Persisted { at: node, incarnation, number });
                 }
                 Output::Reply(client, reply) => self.handle_reply(node, client, reply),
-                Output::Members { .. } | Output::ConfigDiffers { .. } => {}
+                Output::Members { .. } | Output::ConfigDiffers { .. } | Output::Outcome { .. } => {}
                 Output::Exit(Exit::Left) => {
                     self.kill(node);
                     return;

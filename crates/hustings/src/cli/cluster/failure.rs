@@ -1,6 +1,6 @@
 //! Errors of the cluster commands.
 
-use hustings_cluster::api::{ClientError, RequestError};
+use hustings_cluster::api::{ClientError, NOT_PERMITTED, RequestError};
 use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::{FormatError, NodeError, StoreError};
 use hustings_cluster::recover::RecoverError;
@@ -134,6 +134,7 @@ fn config_exit(error: &ConfigError) -> (Exit, Option<String>) {
 fn request_error_exit(error: &RequestError) -> (Exit, Option<String>) {
     match error.code.as_str() {
         "bad-request" | "unknown-member" | "no-arbiter" => (Exit::WrongUse, None),
+        NOT_PERMITTED => (Exit::CouldNot, None),
         "no-majority" | "timed-out" | "busy" => {
             (Exit::CouldNot, Some("try again; `hustings status` shows which members are up".into()))
         }

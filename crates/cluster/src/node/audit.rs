@@ -1,0 +1,190 @@
+//! The audit log: who asked for a change, and what became of it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::time::Duration;
+
+use super::Node;
+use super::peer_credentials::PeerCredentials;
+use crate::api::{NOT_PERMITTED, Request, RequestError, Right};
+use crate::clock::Timestamp;
+use crate::core::ClientId;
+
+/// The longest description of a request in a line.
+const MAX_REQUEST_CHARS: usize = 300;
+/// How much of `/etc/passwd` is read.
+const MAX_PASSWD_BYTES: u64 = 1 << 20;
+/// Refusals are cheap to provoke. After this many lines in this time, they are only counted.
+const MAX_REFUSALS: u32 = 20;
+const REFUSAL_PERIOD: Duration = Duration::from_secs(10);
+
+/// Who asked for what, while the outcome is open.
+pub(super) struct Audit {
+    /// The names of this host's users when the node started. Asking for one later may take seconds, where users are
+    /// kept on the network.
+    users: BTreeMap<u32, String>,
+    /// The clients that wait for the outcome of a request, and of how many. They may be gone before it is known.
+    waiting: BTreeMap<ClientId, (PeerCredentials, usize)>,
+    /// When the current period of refusals began, how many there were, and how many were not logged.
+    refusals: (Timestamp, u32, u32),
+}
+
+impl Audit {
+    pub(super) fn new() -> Audit {
+        Audit { users: local_users(), waiting: BTreeMap::new(), refusals: (Timestamp::ZERO, 0, 0) }
+    }
+
+    /// A client asked for something whose outcome the core will report.
+    fn expect_outcome(&mut self, client: ClientId, peer: PeerCredentials) {
+        self.waiting.entry(client).or_insert((peer, 0)).1 += 1;
+    }
+
+    /// Takes who asked for something that is decided now.
+    fn take_waiting(&mut self, client: ClientId) -> Option<PeerCredentials> {
+        let (peer, count) = self.waiting.get_mut(&client)?;
+        let peer = *peer;
+        *count -= 1;
+        if *count == 0 {
+            self.waiting.remove(&client);
+        }
+        Some(peer)
+    }
+
+    fn line(&self, peer: PeerCredentials, request: &Request, result: &str) -> String {
+        let uid = peer.uid.as_raw();
+        let user = self.users.get(&uid).map(|name| format!(" user={name}")).unwrap_or_default();
+        let text = serde_json::to_string(request).expect("a request is plain data");
+        let text: String = text.chars().take(MAX_REQUEST_CHARS).collect();
+        format!("audit: uid={uid}{user} pid={} request={text} result={result}", peer.pid)
+    }
+
+    /// Whether a refusal may be logged now, and how many were not since the last one.
+    fn admit_refusal(&mut self, now: Timestamp) -> Option<u32> {
+        let (began, count, suppressed) = &mut self.refusals;
+        if now >= *began + REFUSAL_PERIOD || *count == 0 {
+            (*began, *count) = (now, 0);
+        }
+        *count += 1;
+        if *count > MAX_REFUSALS {
+            *suppressed += 1;
+            return None;
+        }
+        Some(std::mem::take(suppressed))
+    }
+}
+
+/// Whether each request of this kind gets a line. The others only read, or are as frequent as leases.
+fn is_audited(request: &Request) -> bool {
+    request.right() == Some(Right::Operate) || matches!(request, Request::Complete { .. })
+}
+
+impl Node {
+    /// Notes a request that the client may send.
+    pub(super) fn audit_request(&mut self, client: ClientId, request: &Request) {
+        if is_audited(request) {
+            if let Some(peer) = self.clients.peer(client) {
+                self.audit.expect_outcome(client, peer);
+            }
+        } else if matches!(request, Request::Campaign { .. })
+            && let Some(peer) = self.clients.begin_campaigning(client)
+        {
+            let line = self.audit.line(peer, request, "first-campaign-of-this-connection");
+            self.logger.log(format_args!("{line}"));
+        }
+    }
+
+    /// Logs a request that the client may not send.
+    pub(super) fn audit_refusal(&mut self, client: ClientId, request: &Request) {
+        let Some(suppressed) = self.audit.admit_refusal(self.clock.now()) else { return };
+        let Some(peer) = self.clients.peer(client) else { return };
+        let line = self.audit.line(peer, request, NOT_PERMITTED);
+        match suppressed {
+            0 => self.logger.log(format_args!("{line}")),
+            count => self.logger.log(format_args!("{line} ({count} earlier refusals are not logged)")),
+        }
+    }
+
+    /// Logs what became of a request.
+    pub(super) fn audit_outcome(&mut self, client: ClientId, request: &Request, result: &Result<(), RequestError>) {
+        if !is_audited(request) {
+            return;
+        }
+        if let Some(peer) = self.audit.take_waiting(client) {
+            let result = result.as_ref().map_or_else(|error| error.code.as_str(), |()| "done");
+            let line = self.audit.line(peer, request, result);
+            self.logger.log(format_args!("{line}"));
+        }
+    }
+}
+
+/// The users in `/etc/passwd`, by number. Empty if it cannot be read.
+fn local_users() -> BTreeMap<u32, String> {
+    let mut text = String::new();
+    let read = File::open("/etc/passwd").and_then(|file| file.take(MAX_PASSWD_BYTES).read_to_string(&mut text));
+    if read.is_err() {
+        return BTreeMap::new();
+    }
+    parse_passwd(&text)
+}
+
+fn parse_passwd(text: &str) -> BTreeMap<u32, String> {
+    let users = text.lines().rev().filter_map(|line| {
+        let mut fields = line.split(':');
+        let (name, number) = (fields.next()?, fields.nth(1)?);
+        let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
+        Some((number.parse().ok()?, name.to_string())).filter(|_| is_plain)
+    });
+    // The first of several with one number wins, as in the C library.
+    users.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::Uid;
+
+    use super::*;
+    use crate::api::Rights;
+
+    fn audit() -> Audit {
+        let users = parse_passwd("root:x:0:0::/:/bin/sh\nbroken\napp:x:1000:1::/:\nlater:x:1000:1::/:\n");
+        Audit { users, ..Audit::new() }
+    }
+
+    fn peer(uid: u32) -> PeerCredentials {
+        PeerCredentials { uid: Uid::from_raw(uid), pid: 77, rights: Rights::ALL }
+    }
+
+    #[test]
+    fn a_line_names_who_what_and_the_result() {
+        let pause = Request::Pause;
+        assert_eq!(
+            audit().line(peer(1000), &pause, "done"),
+            "audit: uid=1000 user=app pid=77 request={\"type\":\"pause\"} result=done"
+        );
+        let evil = Request::Resign { office: format!("\n{}", "x".repeat(5000)) };
+        let line = audit().line(peer(5), &evil, "bad-request");
+        assert!(line.starts_with("audit: uid=5 pid=77 request=") && line.len() < 400, "{line}");
+        assert!(!line.contains('\n'), "{line}");
+    }
+
+    #[test]
+    fn outcomes_are_attributed_to_who_asked_even_after_the_connection_ended() {
+        let mut audit = audit();
+        audit.expect_outcome(ClientId(1), peer(1));
+        audit.expect_outcome(ClientId(1), peer(1));
+        assert_eq!(audit.take_waiting(ClientId(1)), Some(peer(1)));
+        assert_eq!(audit.take_waiting(ClientId(1)), Some(peer(1)));
+        assert_eq!(audit.take_waiting(ClientId(1)), None);
+        assert!(audit.waiting.is_empty());
+    }
+
+    #[test]
+    fn refusals_are_limited_and_counted() {
+        let mut audit = audit();
+        let now = Timestamp(1);
+        assert!((0..MAX_REFUSALS).all(|_| audit.admit_refusal(now) == Some(0)));
+        assert_eq!([audit.admit_refusal(now), audit.admit_refusal(now)], [None, None]);
+        assert_eq!(audit.admit_refusal(now + REFUSAL_PERIOD), Some(2));
+    }
+}

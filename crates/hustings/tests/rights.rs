@@ -1,0 +1,117 @@
+//! Who may do what: real users at the socket of a real node.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{Ran, skip};
+use crate::processes::Cluster;
+
+/// A user other than the node's.
+const NOBODY: u32 = 65_534;
+/// The group of the socket. It needs no name.
+const GROUP: u32 = 54_321;
+
+/// Runs a program as `NOBODY`, with these supplementary groups.
+fn as_nobody(groups: &str, program: &str, args: &[&str]) -> Ran {
+    let mut command = Command::new("setpriv");
+    command.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")]);
+    command.args(if groups.is_empty() { ["--clear-groups".to_string()] } else { [format!("--groups={groups}")] });
+    // Variables such as HUSTINGS_SOCKET must not decide what is tested.
+    let output = command.arg(program).args(args).env_clear().env("PATH", "/usr/bin:/bin").output();
+    let output = output.expect("setpriv is part of every Debian");
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn hustings_as_nobody(groups: &str, socket: &Path, args: &[&str]) -> Ran {
+    let (command, rest) = args.split_first().expect("there is a command");
+    let socket = socket.to_str().expect("the path is UTF-8");
+    let all: Vec<&str> = [*command, "--socket", socket].into_iter().chain(rest.iter().copied()).collect();
+    as_nobody(groups, env!("CARGO_BIN_EXE_hustings"), &all)
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("root may");
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+/// A cluster of one whose socket has a group and a folder of its own.
+fn cluster() -> (Cluster, PathBuf) {
+    let mut cluster = Cluster::new(&["a"], &[]);
+    let socket = cluster.root().join("run/hustings.sock");
+    let configured = format!("socket = \"{}\"\nsocket-group = \"{GROUP}\"", socket.display());
+    cluster.edit(&["a"], "socket = \"hustings.sock\"", &configured);
+    set_mode(&cluster.root(), 0o711);
+    cluster.start(&["a"]);
+    (cluster, socket)
+}
+
+#[test]
+fn the_group_may_campaign_and_nothing_else() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("rights with real users: needs root to become another user");
+    }
+    let (cluster, socket) = cluster();
+    let group = GROUP.to_string();
+    assert_eq!((mode(&socket), mode(socket.parent().expect("it has a folder"))), (0o660, 0o710));
+
+    let campaign = ["run", "job", "--containment", "process-tree", "--", "sh", "-c", "echo token=$HUSTINGS_TOKEN"];
+    let ran = hustings_as_nobody(&group, &socket, &campaign);
+    assert!(ran.code == 0 && ran.out.starts_with("token="), "{}: {}{}", ran.code, ran.out, ran.err);
+    assert_eq!(hustings_as_nobody(&group, &socket, &["leader"]).out, "a\n");
+
+    for request in [&["transfer", "leader", "--to", "a"][..], &["resign", "leader"], &["pause"]] {
+        let refused = hustings_as_nobody(&group, &socket, request);
+        assert_eq!((refused.code, refused.out.as_str()), (3, ""), "{request:?}: {}", refused.err);
+        let expected = "this needs the right `operate`, which only root and the node's user (uid 0) have";
+        assert!(refused.err.contains(expected), "{request:?}: {}", refused.err);
+    }
+    assert_eq!(cluster.run("a", &["pause"]).code, 0);
+    assert_eq!(cluster.run("a", &["resume"]).code, 0);
+
+    let log = fs::read_to_string(cluster.root().join("a.log")).expect("the node has a log");
+    let has_line = |parts: &[&str]| log.lines().any(|line| parts.iter().all(|part| line.contains(part)));
+    let nobody = format!("audit: uid={NOBODY} user=nobody pid=");
+    assert!(has_line(&[&nobody, "request={\"type\":\"transfer\"", "result=not-permitted"]), "{log}");
+    assert!(has_line(&[&nobody, "request={\"type\":\"campaign\",\"office\":\"job\""]), "{log}");
+    assert!(has_line(&["audit: uid=0 user=root pid=", "request={\"type\":\"pause\"}", "result=done"]), "{log}");
+}
+
+#[test]
+fn nobody_else_can_connect_or_read_the_key() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("rights with real users: needs root to become another user");
+    }
+    let (cluster, socket) = cluster();
+    let refused = hustings_as_nobody("", &socket, &["status", "--wait", "0s"]);
+    assert_eq!(refused.code, 3, "{}", refused.err);
+    assert!(refused.err.contains("Permission denied") && refused.err.contains("`socket-group`"), "{}", refused.err);
+
+    // The node decides by itself, whatever happens to the modes.
+    set_mode(socket.parent().expect("it has a folder"), 0o755);
+    set_mode(&socket, 0o666);
+    let refused = hustings_as_nobody("", &socket, &["status", "--wait", "0s"]);
+    let expected = "this needs either of the rights `campaign` and `operate`";
+    assert!(refused.code == 3 && refused.err.contains(expected), "{}: {}", refused.code, refused.err);
+    assert!(refused.err.contains(&format!("members of the group `{GROUP}`")), "{}", refused.err);
+    assert_eq!(hustings_as_nobody(&GROUP.to_string(), &socket, &["status"]).code, 0);
+
+    // The key is protected by its own mode, not only by its folder's.
+    let folder = cluster.folder();
+    [folder.as_path(), &folder.join("a"), &folder.join("a/data")].map(|path| set_mode(path, 0o755));
+    for (file, is_readable) in
+        [("node.crt", true), ("node.key", false), ("data/log", false), ("../authority.key", false)]
+    {
+        let path = folder.join("a").join(file);
+        let read = as_nobody(&GROUP.to_string(), "cat", &[path.to_str().expect("the path is UTF-8")]);
+        assert_eq!(read.code == 0, is_readable, "{file}: {}", read.err);
+    }
+}
