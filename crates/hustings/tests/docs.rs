@@ -203,3 +203,51 @@ fn the_examples_of_the_model_are_measured() {
         assert_eq!((ran.code, measured.as_str()), (0, claim.trim()), "{line}");
     }
 }
+
+/// What `docs/troubleshooting.md` quotes, without the parts that differ from case to case.
+const QUOTED: &[&str] = &[
+    "this node cannot reach a majority",
+    "the last known holder is",
+    "elections are paused",
+    "has failed, and the next one",
+    "the connection to the holder closed",
+    "the holder was silent for too long",
+    "the holder's lease expired",
+    "an operator transferred it",
+    "connections rejected since start",
+    "certificate-rejected",
+    "not-authenticated",
+    "its data folder is not the one that its votes were stored in",
+    "has another configuration than this node",
+    "cannot listen for peers on",
+    "is in use by another process",
+    "make it readable for its owner only",
+    "it must leave more than the confirmed heartbeat and two missed ones",
+    "is the node running?",
+    "the lease was not renewed in time",
+    "released; no process of the command is left",
+    "the office was not acquired in time",
+    "does not fit: the office",
+];
+
+/// All sources of the crates but their tests, in one text, with strings that continue on the next line joined.
+fn joined_sources() -> String {
+    let mut files = Vec::new();
+    sources(&common::repository().join("crates"), &mut files);
+    let is_shipped = |file: &PathBuf| !file.components().any(|part| part.as_os_str() == "tests");
+    let texts = files.iter().filter(|file| is_shipped(file)).map(|file| fs::read_to_string(file).expect("a source"));
+    texts
+        .flat_map(|text| text.lines().map(|line| line.trim().trim_end_matches('\\').to_string()).collect::<Vec<_>>())
+        .collect()
+}
+
+#[test]
+fn the_messages_that_troubleshooting_quotes_exist() {
+    let page = fs::read_to_string(common::repository().join("docs/troubleshooting.md")).expect("read the page");
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sources = joined_sources();
+    for quoted in QUOTED {
+        assert!(page.contains(quoted), "the page no longer quotes `{quoted}`: remove it here");
+        assert!(sources.contains(quoted), "the program no longer says `{quoted}`: change the page");
+    }
+}

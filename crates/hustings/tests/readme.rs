@@ -1,4 +1,4 @@
-//! Runs the cluster block of the README as a script.
+//! Runs the cluster blocks of the README and of `docs/operations.md` as scripts.
 
 use crate::common;
 use crate::loopback;
@@ -20,8 +20,8 @@ const ATTEMPTS: usize = 3;
 const PACKAGE: &str = "crates/hustings";
 
 /// The commands and the expected output of the `console` block below a heading.
-fn console_block(readme: &str, heading: &str) -> (String, Vec<String>) {
-    let section = readme.split(heading).nth(1).expect("the README has the heading");
+fn console_block(page: &str, heading: &str) -> (String, Vec<String>) {
+    let section = page.split(heading).nth(1).expect("the page has the heading");
     let block = section.split("```console\n").nth(1).and_then(|rest| rest.split("```").next());
     let (commands, output): (Vec<&str>, Vec<&str>) =
         block.expect("the section has a console block").lines().partition(|line| line.starts_with("$ "));
@@ -130,11 +130,11 @@ fn with_free_ports(script: &str) -> String {
     })
 }
 
-#[test]
-fn the_cluster_block_runs_as_printed() {
-    let readme = fs::read_to_string(common::repository().join("README.md")).expect("read the README");
-    let (script, expected) = console_block(&readme, "## A cluster");
-    assert!(!expected.is_empty() && script.contains("hustings init") && script.contains("hustings run"), "{script}");
+/// Runs the block below a heading of a page, and compares what it prints with what the page says.
+fn runs_as_printed(page: &str, heading: &str) {
+    let text = fs::read_to_string(common::repository().join(page)).expect("read the page");
+    let (script, expected) = console_block(&text, heading);
+    assert!(!expected.is_empty() && script.contains("hustings init") && script.contains("kill -9"), "{script}");
     assert_eq!(common::repository().join(PACKAGE), Path::new(env!("CARGO_MANIFEST_DIR")));
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
@@ -146,4 +146,14 @@ fn the_cluster_block_runs_as_printed() {
         last = format!("{lines:#?}\n{}", workspace.logs());
     }
     panic!("expected {expected:#?}\nprinted {last}");
+}
+
+#[test]
+fn the_cluster_block_runs_as_printed() {
+    runs_as_printed("README.md", "## A cluster");
+}
+
+#[test]
+fn the_first_failover_of_the_guide_happens_as_printed() {
+    runs_as_printed("docs/operations.md", "## Five minutes to the first failover");
 }

@@ -1,6 +1,8 @@
-//! Runs the recipes of `docs/operations.md` as they are printed: every host has its own folder instead of
+//! Runs the recipes of `docs/run.md` as they are printed: every host has its own folder instead of
 //! `/etc/hustings`, and the programs in `/usr/local/bin` are small scripts.
 
+mod arithmetic;
+mod fencing;
 mod floating_address;
 
 use crate::common;
@@ -19,9 +21,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 const MEMBERS: [&str; 3] = ["a", "b", "c"];
 
-/// The block in this language below a heading of `docs/operations.md`.
+/// The block in this language below a heading of `docs/run.md`.
 fn block(heading: &str, language: &str) -> String {
-    let page = fs::read_to_string(common::repository().join("docs/operations.md")).expect("read the page");
+    let page = fs::read_to_string(common::repository().join("docs/run.md")).expect("read the page");
     let section = page.split(&format!("{heading}\n")).nth(1).unwrap_or_else(|| panic!("there is no {heading}"));
     let block = section.split(&format!("```{language}\n")).nth(1).and_then(|rest| rest.split("```\n").next());
     block.unwrap_or_else(|| panic!("{heading} has no block in {language}")).to_string()
@@ -122,7 +124,7 @@ fn a_cron_job_runs_once_a_day_on_one_host() {
     let (cluster, programs) = (start_cluster(), Programs::new());
     programs.write("date", "[ \"$*\" = +%F ] && cat @/today");
     // The schedule has five fields, and a user follows. Cron replaces `\%`.
-    let entry = block("#### A cron job on one host", "crontab").trim().replace("\\%", "%");
+    let entry = block("### A cron job on one host", "crontab").trim().replace("\\%", "%");
     let command = entry.splitn(7, ' ').nth(6).expect("a schedule, a user and a command");
     let run_day = |day: &str, backup: &str| {
         fs::write(programs.path("today"), day).expect("write the date");
@@ -154,7 +156,7 @@ fn a_worker_moves_away_from_a_replica_that_does_not_answer() {
     // The lock ends with the last process that has it open.
     let work = "flock -n 9 && echo $HUSTINGS_NODE >> @/workers || echo overlap >> @/workers";
     programs.write("compact", &format!("exec 9> @/lock\n{work}\nexec sleep infinity"));
-    let script = block("#### A worker on the leader only, beside replicas", "sh");
+    let script = block("### A worker on the leader only, beside replicas", "sh");
     let state = |name: &str| cluster.folder().join(name).join("replica-is-up");
     let start = |name: &&str| {
         let folder = cluster.folder().join(name);
@@ -185,7 +187,7 @@ fn the_printed_units_are_those_of_the_examples() {
     for (heading, name) in units {
         let file = common::repository().join(format!("examples/systemd/{name}.service"));
         let text = fs::read_to_string(file).expect("read the unit");
-        assert_eq!(block(&format!("#### {heading}"), "ini"), text, "{name}");
+        assert_eq!(block(&format!("### {heading}"), "ini"), text, "{name}");
     }
 }
 
@@ -227,7 +229,7 @@ fn notified(socket: &UnixDatagram, text: &str) -> String {
 fn a_service_is_ready_also_while_it_stands_by() {
     let (cluster, programs) = (start_cluster(), Programs::new());
     programs.write("billing", "[ \"$*\" = '--port 80' ] && exec sleep infinity");
-    let unit = block("#### A singleton service under systemd", "ini");
+    let unit = block("### A singleton service under systemd", "ini");
     assert_eq!(unit_value(&unit, "Type"), "notify");
     let start = |name: &str| {
         let folder = cluster.folder().join(name);

@@ -133,7 +133,7 @@ fn a_floating_address_is_on_one_host_after_every_kind_of_end() {
     // Nobody listens to it here, and not every host has it.
     programs.write("arping", "echo \"$*\" >> @/announcements");
     let folder = init(&programs);
-    let unit = block("#### A floating IP address", "ini");
+    let unit = block("### A floating IP address", "ini");
     let start = |member: &str, command: &Command, log: &str| {
         Group::start(&mut hosts.on(member, command), &folder.join(member).join(log))
     };
