@@ -7,6 +7,7 @@ mod processes;
 
 mod cluster;
 mod elector;
+mod http;
 mod init;
 mod readme;
 mod recipes;

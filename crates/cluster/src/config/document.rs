@@ -6,6 +6,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
 use super::Mode;
+use super::http::HttpDocument;
 use crate::member::Role;
 
 /// A value from the file or from an environment variable.
@@ -57,6 +58,7 @@ pub(super) struct Document {
     pub(super) health: Option<HealthDocument>,
     #[serde(default)]
     pub(super) limits: LimitsDocument,
+    pub(super) http: Option<HttpDocument>,
 }
 
 /// `[tls]`.

@@ -13,7 +13,7 @@ type Place = fn(&mut Document) -> &mut Option<Text>;
 const DRIFT: &str = "HUSTINGS_TIMING_DRIFT_PPM";
 
 /// Every variable except [`DRIFT`], which is a number, with the value that it overrides.
-const PLACES: [(&str, Place); 19] = [
+const PLACES: [(&str, Place); 22] = [
     ("HUSTINGS_CLUSTER", |file| &mut file.cluster),
     ("HUSTINGS_NODE", |file| &mut file.node),
     ("HUSTINGS_LISTEN", |file| &mut file.listen),
@@ -33,6 +33,9 @@ const PLACES: [(&str, Place); 19] = [
     ("HUSTINGS_TIMING_TICK", |file| &mut file.timing.tick),
     ("HUSTINGS_TIMING_SETTLE", |file| &mut file.timing.settle),
     ("HUSTINGS_TIMING_HAND_OVER", |file| &mut file.timing.hand_over),
+    ("HUSTINGS_HTTP_LISTEN", |file| &mut file.http.get_or_insert_default().listen),
+    ("HUSTINGS_HTTP_PROBE_LISTEN", |file| &mut file.http.get_or_insert_default().probe_listen),
+    ("HUSTINGS_HTTP_TOKENS", |file| &mut file.http.get_or_insert_default().tokens),
 ];
 
 /// The variables that override the file: the key in capitals, with `_` for `.` and `-`. An empty variable counts as

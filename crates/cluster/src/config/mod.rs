@@ -9,6 +9,7 @@ mod disk;
 mod document;
 mod environment;
 mod error;
+mod http;
 mod member_spec;
 mod read;
 mod record;
@@ -30,6 +31,7 @@ pub use bootstrap::{AddedMember, BootstrapError, Bootstrapped, ClusterSpec, add_
 pub use digest::ConfigDigest;
 pub use environment::VARIABLES;
 pub use error::ConfigError;
+pub use http::{Anonymous, Http, HttpLimits, HttpTls};
 pub use member_spec::{MemberSpec, MemberSpecError};
 pub(crate) use values::{MAX_SOCKET_PATH, member_problem, office_name};
 
@@ -65,6 +67,8 @@ pub struct Config {
     pub health: Option<Health>,
     /// How much the programs on this host may ask for.
     pub limits: Limits,
+    /// The HTTP API, if it is on.
+    pub http: Option<Http>,
     /// The folder for the persistent state.
     pub data: PathBuf,
     /// The Unix socket for programs on this host.

@@ -155,6 +155,7 @@ fn config(file: Document, folder: &Path, algorithms: Option<&Algorithms>) -> Res
         default_policy,
         health: file.health.map(health).transpose()?,
         limits: limits(&file.limits)?,
+        http: file.http.map(|http| http.check(folder)).transpose()?,
         data,
         socket,
         socket_group,
@@ -357,7 +358,7 @@ fn limits(given: &LimitsDocument) -> Result<Limits, ConfigError> {
     })
 }
 
-fn path(folder: &Path, key: &str, given: Option<Text>, default: &str) -> Result<PathBuf, ConfigError> {
+pub(super) fn path(folder: &Path, key: &str, given: Option<Text>, default: &str) -> Result<PathBuf, ConfigError> {
     let Some(text) = given else { return Ok(folder.join(default)) };
     if text.text.is_empty() || text.text.contains('\0') {
         return Err(invalid(text.place(key), &text.text, "expected a path"));

@@ -155,6 +155,7 @@ mod tests {
             default_policy: Default::default(),
             health: None,
             limits: Default::default(),
+            http: None,
             data: Default::default(),
             socket: Default::default(),
             socket_group: None,

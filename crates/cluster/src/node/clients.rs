@@ -39,6 +39,16 @@ pub(super) enum ClientEvent {
     Disconnected(ClientId),
 }
 
+/// How many connections campaign and watch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ConnectionBudget {
+    /// Connections of programs.
+    pub(super) programs: usize,
+    /// Connections of the node's own process: those of its HTTP API, one for each session. They take no program's
+    /// place, and no program takes theirs.
+    pub(super) own: usize,
+}
+
 /// All clients, and the listener for more.
 pub(super) struct Clients {
     /// Dropped before the listener: while the listener is open, no other node takes the path.
@@ -50,8 +60,8 @@ pub(super) struct Clients {
     slots: Vec<Option<Client>>,
     /// Who may campaign, beside root and the node's user.
     group: Option<SocketGroup>,
-    /// The largest number of clients that are not restricted.
-    max_unrestricted: usize,
+    /// How many programs and threads of this process may be connected.
+    budget: ConnectionBudget,
     accepted: u64,
     /// Whether connections may be waiting although no event will announce them.
     accept_ready: bool,
@@ -76,23 +86,24 @@ struct Client {
     ended: bool,
     /// Whether it uses a reserved connection, and must neither campaign nor watch.
     is_restricted: bool,
+    /// Whether it is a thread of the node's own process, within its budget.
+    is_own: bool,
 }
 
 impl Clients {
-    /// Listens for at most `connections` programs, and a few operators' commands. Uses all tokens from `first_token`
-    /// on.
+    /// Listens for programs within the budget, and a few operators' commands. Uses all tokens from `first_token` on.
     pub(super) fn listen(
         path: &Path,
         registry: &Registry,
         first_token: usize,
-        connections: usize,
+        budget: ConnectionBudget,
         group: Option<SocketGroup>,
     ) -> Result<Self, SocketError> {
         let (mut listener, file) = listen(path, group.as_ref())?;
         let io_error = |error| SocketError::Io { action: "wait for programs at", path: path.to_path_buf(), error };
         let own = registry.try_clone().map_err(io_error)?;
         registry.register(&mut listener, Token(first_token), Interest::READABLE).map_err(io_error)?;
-        let slots = (0..connections + RESERVED_CONNECTIONS).map(|_| None).collect();
+        let slots = (0..budget.programs + budget.own + RESERVED_CONNECTIONS).map(|_| None).collect();
         Ok(Clients {
             _file: file,
             listener,
@@ -100,7 +111,7 @@ impl Clients {
             first_token,
             slots,
             group,
-            max_unrestricted: connections,
+            budget,
             accepted: 0,
             accept_ready: true,
             accept_retry_at: Timestamp::ZERO,
@@ -137,7 +148,7 @@ impl Clients {
         }
         for slot in &mut self.slots {
             let Some(client) = slot.as_mut().filter(|client| client.readable) else { continue };
-            client.read_requests(self.max_unrestricted, self.group.as_ref(), events);
+            client.read_requests(self.budget.programs, self.group.as_ref(), events);
         }
         self.report_disconnects(events);
     }
@@ -221,12 +232,14 @@ impl Clients {
         if !peer.rights.allow(None) {
             return reject(stream, RequestError::not_permitted(None, &who_has(None, self.group.as_ref())));
         }
-        let unrestricted = self.slots.iter().flatten().filter(|client| !client.is_restricted).count();
-        let is_restricted = unrestricted >= self.max_unrestricted;
+        let count = |is_counted: fn(&&Client) -> bool| self.slots.iter().flatten().filter(is_counted).count();
+        let is_own = peer.is_own_process() && count(|client| client.is_own) < self.budget.own;
+        let programs = count(|client| !client.is_restricted && !client.is_own);
+        let is_restricted = !is_own && programs >= self.budget.programs;
         let free = self.slots.iter().position(Option::is_none);
         // The reserved connections are for those who can use them.
         let Some(place) = free.filter(|_| !is_restricted || peer.rights.operate) else {
-            return reject(stream, too_many_connections(self.max_unrestricted));
+            return reject(stream, too_many_connections(self.budget.programs));
         };
         let token = Token(self.first_token + 1 + place);
         if self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE).is_err() {
@@ -237,6 +250,7 @@ impl Clients {
         self.slots[place] = Some(Client {
             id,
             is_restricted,
+            is_own,
             stream,
             peer,
             has_campaigned: false,

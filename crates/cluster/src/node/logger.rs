@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::Write;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -19,7 +20,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Writes log lines on a thread of its own. It never blocks: if the writer is too slow, lines are dropped, and their
 /// number is logged.
 pub struct Logger {
-    queue: Option<SyncSender<String>>,
+    queue: Option<Arc<SyncSender<String>>>,
     /// Disconnected when the writing thread ends.
     writer: Option<Receiver<()>>,
     lost: u64,
@@ -50,7 +51,17 @@ impl Logger {
             }
         };
         thread::Builder::new().name("logger".to_string()).spawn(work)?;
-        Ok(Logger { queue: Some(queue), writer: Some(writer_ends), lost: 0, rate_limit: (Timestamp::ZERO, 0) })
+        Ok(Logger {
+            queue: Some(Arc::new(queue)),
+            writer: Some(writer_ends),
+            lost: 0,
+            rate_limit: (Timestamp::ZERO, 0),
+        })
+    }
+
+    /// A handle with which other threads log lines until this logger is dropped.
+    pub fn handle(&self) -> LogHandle {
+        LogHandle(self.queue.as_ref().map(Arc::downgrade).unwrap_or_default())
     }
 
     /// Logs a line.
@@ -76,6 +87,21 @@ impl Logger {
         match suppressed {
             0 => self.log(what),
             suppressed => self.log(format_args!("{what} ({suppressed} similar lines suppressed)")),
+        }
+    }
+}
+
+/// Logs lines from another thread.
+#[derive(Clone, Debug)]
+pub struct LogHandle(Weak<SyncSender<String>>);
+
+impl LogHandle {
+    /// Logs a line. It is dropped if the writer is too slow.
+    pub fn log(&self, what: fmt::Arguments<'_>) {
+        if let Some(queue) = self.0.upgrade() {
+            let time = humantime::format_rfc3339_millis(SystemTime::now());
+            // What does not fit is lost, as with the logger itself.
+            let _ = queue.try_send(format!("{time} {what}\n"));
         }
     }
 }

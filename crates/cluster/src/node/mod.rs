@@ -37,7 +37,7 @@ use mio::{Poll, Registry, Token, Waker};
 use self::audit::Audit;
 #[cfg(feature = "testkit")]
 pub(crate) use self::clients::read_request;
-use self::clients::{ClientEvent, Clients};
+use self::clients::{ClientEvent, Clients, ConnectionBudget};
 use self::error::system;
 use self::guards::Guards;
 use self::health::HealthMonitor;
@@ -55,7 +55,7 @@ use crate::store::{DiskWriter, Store, StoreOwner, Write};
 use crate::transport::{Event, Limits, Transport, TransportConfig};
 
 pub use self::error::{NodeError, SocketError};
-pub use self::logger::Logger;
+pub use self::logger::{LogHandle, Logger};
 pub use self::shutdown::ShutdownHandle;
 pub use crate::core::Exit;
 pub use crate::election::ElectionError;
@@ -76,6 +76,9 @@ const FIRST_GUARDIAN: usize = 1 << 20;
 
 /// The name of the counter of bytes sent on the wire, including headers.
 pub const WIRE_BYTES_COUNTER: &str = "wire-bytes-out";
+
+/// How many connections the HTTP API has to its own node, beside one for each session.
+pub const HTTP_CONNECTIONS: usize = 32;
 
 /// The nice value that a node asks for.
 pub const NICE_VALUE: i32 = -10;
@@ -251,8 +254,11 @@ impl Node {
 /// Opens the socket. Warns if the group of the socket cannot reach it.
 fn listen_for_clients(config: &Config, registry: &Registry, logger: &mut Logger) -> Result<Clients, SocketError> {
     let group = config.socket_group.as_deref().map(SocketGroup::find).transpose()?;
-    let connections = config.limits.connections;
-    let clients = Clients::listen(&config.socket, registry, FIRST_CLIENT, connections, group.clone())?;
+    let budget = ConnectionBudget {
+        programs: config.limits.connections,
+        own: config.http.as_ref().map_or(0, |http| http.limits.sessions + HTTP_CONNECTIONS),
+    };
+    let clients = Clients::listen(&config.socket, registry, FIRST_CLIENT, budget, group.clone())?;
     if let Some(group) = group {
         for folder in closed_folders(&config.socket, &group) {
             let (folder, name) = (folder.display(), &group.name);

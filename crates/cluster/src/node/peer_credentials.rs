@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use mio::net::UnixStream;
-use rustix::process::{Gid, Uid, geteuid};
+use rustix::process::{Gid, Uid, geteuid, getpid};
 
 use super::SocketError;
 use crate::api::{Right, Rights};
@@ -56,6 +56,11 @@ impl PeerCredentials {
             Rights { campaign: group.is_some_and(is_in), operate: false }
         };
         PeerCredentials { uid: peer.uid, pid: peer.pid.as_raw_nonzero().get(), rights }
+    }
+
+    /// Whether the other end is in this process, and not merely of the same user.
+    pub(super) fn is_own_process(&self) -> bool {
+        self.pid == getpid().as_raw_nonzero().get()
     }
 }
 

@@ -37,6 +37,7 @@ fn config(data: &Path) -> Config {
         tls: Tls { authority: PathBuf::new(), certificate: PathBuf::new(), key: PathBuf::new() },
         join: false,
         limits: Default::default(),
+        http: None,
     }
 }
 

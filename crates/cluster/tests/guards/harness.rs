@@ -44,6 +44,7 @@ pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
         default_policy: Policy { mode: Mode::Exclusive, ..Policy::default() },
         health: None,
         limits: Default::default(),
+        http: None,
         data: Default::default(),
         socket: Default::default(),
         socket_group: None,

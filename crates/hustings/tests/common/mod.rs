@@ -72,3 +72,16 @@ pub(crate) fn skip(reason: &str) {
     // Without standard error there is nobody to tell.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {reason}");
 }
+
+/// Whether an optional program is installed. Where it must be (HUSTINGS_REQUIRE_TOOLS=1), its absence fails the test;
+/// elsewhere the test is skipped, which is said.
+#[allow(dead_code, reason = "each test file uses what it needs")]
+pub(crate) fn tool_is_there(program: &str, how: &str) -> bool {
+    let is_there = Command::new(program).arg("--version").output().is_ok();
+    let is_required = std::env::var_os("HUSTINGS_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+    assert!(is_there || !is_required, "{program} is not installed: {how}");
+    if !is_there {
+        skip(&format!("{program} is not installed: {how}"));
+    }
+    is_there
+}

@@ -103,6 +103,7 @@ fn a_minimal_file_gets_defaults() {
         default_policy: Policy::default(),
         health: None,
         limits: Limits::default(),
+        http: None,
         data: "/etc/hustings/data".into(),
         socket: "/etc/hustings/hustings.sock".into(),
         socket_group: None,
@@ -129,6 +130,9 @@ fn the_example_of_the_manual_is_valid_and_has_every_key() {
         ("[timing]\nz = 1", "timing"),
         ("[health]\nz = 1", "health"),
         ("[limits]\nz = 1", "limits"),
+        ("[http]\nz = 1", "http"),
+        ("[http.limits]\nz = 1", "http.limits"),
+        ("[http.tls]\nz = 1", "http.tls"),
     ] {
         for key in parse_error(text).split("expected one of").nth(1).expect(text).split('`').skip(1).step_by(2) {
             let given = |line: &str| line.trim_start_matches(['#', '[', ' ']).starts_with(key);

@@ -30,6 +30,7 @@ fn holder_of_job() -> (Core, OfficeName) {
         default_policy: Default::default(),
         health: None,
         limits: Default::default(),
+        http: None,
         data: Default::default(),
         socket: Default::default(),
         socket_group: None,

@@ -21,10 +21,16 @@ struct Harness {
 
 impl Harness {
     fn open() -> Harness {
+        Harness::with_own_connections(0)
+    }
+
+    /// With a budget for connections of this process, where the clients of these tests are.
+    fn with_own_connections(own: usize) -> Harness {
         let folder = tempfile::tempdir().expect("a folder for the socket");
         let path = folder.path().join("hustings.sock");
         let poll = Poll::new().expect("descriptors are there");
-        let clients = Clients::listen(&path, poll.registry(), 0, CONNECTIONS, None).expect("nobody listens there");
+        let budget = ConnectionBudget { programs: CONNECTIONS, own };
+        let clients = Clients::listen(&path, poll.registry(), 0, budget, None).expect("nobody listens there");
         Harness { clients, poll, path, owes: false, _folder: folder }
     }
 
@@ -201,4 +207,22 @@ fn a_client_that_shuts_down_its_write_side_stays_while_it_is_owed_a_reply() {
     let mut line = String::new();
     BufReader::new(program).read_line(&mut line).expect("the answer was sent");
     assert!(line.contains("done"), "{line}");
+}
+
+#[test]
+fn connections_of_the_own_process_have_a_budget_of_their_own() {
+    let mut harness = Harness::with_own_connections(2);
+    let connected = 2 + CONNECTIONS;
+    let _programs: Vec<StdStream> = (0..connected).map(|_| harness.connect()).collect();
+    while harness.clients.slots.iter().flatten().count() < connected {
+        harness.pass(TIMEOUT);
+    }
+    let count = |is_counted: fn(&&Client) -> bool| harness.clients.slots.iter().flatten().filter(is_counted).count();
+    assert_eq!((count(|client| client.is_own), count(|client| client.is_restricted)), (2, 0));
+    let _one_more = harness.connect();
+    while harness.clients.slots.iter().flatten().count() == connected {
+        harness.pass(TIMEOUT);
+    }
+    let restricted = harness.clients.slots.iter().flatten().filter(|client| client.is_restricted).count();
+    assert_eq!(restricted, 1, "beyond both budgets");
 }

@@ -148,6 +148,7 @@ impl SimCluster {
             default_policy: Policy { mode, preempt, ..Policy::default() },
             health: None,
             limits: Default::default(),
+            http: None,
             data: Default::default(),
             socket: Default::default(),
             socket_group: None,

@@ -5,6 +5,7 @@ use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::{FormatError, NodeError, StoreError};
 use hustings_cluster::recover::RecoverError;
 use hustings_harness::HarnessError;
+use hustings_http::ServeError;
 use hustings_run::RunError;
 use hustings_text::{nearest, quote};
 
@@ -38,6 +39,9 @@ pub(crate) enum ClusterFailure {
     /// The node could not start, or had to stop.
     #[error(transparent)]
     Run(#[from] NodeError),
+    /// The HTTP API could not be served.
+    #[error(transparent)]
+    Http(#[from] ServeError),
     /// A cluster of `bench` could not be run.
     #[error(transparent)]
     Harness(#[from] HarnessError),
@@ -81,7 +85,8 @@ impl ClusterFailure {
             ClusterFailure::Command(RunError::Timing(_)) | ClusterFailure::NoCommand { .. } => (Exit::WrongUse, None),
             ClusterFailure::Command(RunError::Rejected(error)) if error.code == "bad-request" => (Exit::WrongUse, None),
             ClusterFailure::Command(_) => (Exit::CouldNot, None),
-            ClusterFailure::Harness(_) => (Exit::CouldNot, None),
+            ClusterFailure::Http(ServeError::Tokens(_) | ServeError::Tls(_)) => (Exit::WrongUse, None),
+            ClusterFailure::Http(_) | ClusterFailure::Harness(_) => (Exit::CouldNot, None),
             ClusterFailure::Run(_)
             | ClusterFailure::Node(_)
             | ClusterFailure::UnexpectedReply

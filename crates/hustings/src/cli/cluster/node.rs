@@ -4,11 +4,13 @@
 mod faults;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use hustings_cluster::config::{Algorithms, ArbiterKind, Config, Mode};
 use hustings_cluster::node::{Exit as Ended, Logger, Node, NodeError, Options};
 use hustings_cluster::timing::{FailoverEstimate, FailoverPath, FailoverStep};
+use hustings_http::Server;
 use serde_json::{Value, json};
 
 use super::super::args::Format;
@@ -53,6 +55,13 @@ pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Consol
     let options = Options { logger: Logger::to_stderr().map_err(Failure::Output)?, ..Options::default() };
     #[cfg(feature = "fault-injection")]
     let options = args.faults.apply(options);
+    // Before the node raises its priority: the threads that it starts from then on inherit that.
+    if let Some(http) = &config.http {
+        let handle = options.logger.handle();
+        let log = Arc::new(move |line: std::fmt::Arguments<'_>| handle.log(line));
+        let server = Server::bind(&config, http, options.clock, log).and_then(Server::start);
+        server.map_err(ClusterFailure::from)?;
+    }
     let ended = Node::open(config, options).and_then(Node::run).map_err(ClusterFailure::Run)?;
     match ended {
         Ended::Left => Ok(Exit::Done),

@@ -1,0 +1,272 @@
+//! Who calls, and what they may do.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, header};
+use hustings_cluster::api::Right;
+use hustings_cluster::config::Anonymous;
+use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
+use serde::Deserialize;
+use subtle::ConstantTimeEq;
+
+use crate::error::{ApiError, Code};
+
+/// The longest token file, in bytes.
+const MAX_FILE_BYTES: u64 = 256 * 1024;
+/// The largest number of tokens. Each request is compared with all of them.
+const MAX_TOKENS: usize = 256;
+/// The longest token that is looked at, in bytes.
+const MAX_TOKEN_BYTES: usize = 512;
+/// The beginning of every token that this program makes, so that scanners for leaked secrets find them.
+const TOKEN_PREFIX: &str = "hustings_";
+
+/// Why a token file cannot be used. It quotes nothing of the file.
+#[derive(Debug, thiserror::Error)]
+#[error("the token file {}: {problem}", .file.display())]
+pub struct TokenFileError {
+    file: PathBuf,
+    problem: TokenProblem,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum TokenProblem {
+    #[error("{0}")]
+    Read(#[from] io::Error),
+    #[error("others can read or change it (mode {0:03o}); make it readable for its owner only (chmod 600)")]
+    Exposed(u32),
+    #[error("it is longer than {MAX_FILE_BYTES} bytes")]
+    TooLong,
+    #[error("{0}")]
+    Toml(String),
+    #[error("it has more than {MAX_TOKENS} tokens")]
+    TooMany,
+    #[error("token {number}: `{key}` {problem}")]
+    Invalid { number: usize, key: &'static str, problem: &'static str },
+}
+
+/// The tokens that callers may present.
+#[derive(Default)]
+pub(crate) struct Tokens(Vec<Token>);
+
+struct Token {
+    caller: Arc<str>,
+    right: Option<Right>,
+    sha256: [u8; SHA256_OUTPUT_LEN],
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TokenDocument {
+    #[serde(default, rename = "token")]
+    tokens: Vec<TokenEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TokenEntry {
+    name: String,
+    right: TokenRight,
+    sha256: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum TokenRight {
+    Read,
+    Campaign,
+    Operate,
+}
+
+impl Tokens {
+    /// Reads the token file. Only its owner may be able to read it.
+    pub(crate) fn read(path: &Path) -> Result<Tokens, TokenFileError> {
+        let text = read_secret(path);
+        let tokens = text.and_then(|text| Tokens::parse(&text));
+        tokens.map_err(|problem| TokenFileError { file: path.to_path_buf(), problem })
+    }
+
+    fn parse(text: &str) -> Result<Tokens, TokenProblem> {
+        // The library's message quotes the line, which may hold a secret by mistake; its first line does not.
+        let document: TokenDocument =
+            toml::from_str(text).map_err(|error| TokenProblem::Toml(error.message().to_string()))?;
+        if document.tokens.len() > MAX_TOKENS {
+            return Err(TokenProblem::TooMany);
+        }
+        let mut tokens: Vec<Token> = Vec::new();
+        for (index, entry) in document.tokens.into_iter().enumerate() {
+            let invalid = |key, problem| TokenProblem::Invalid { number: index + 1, key, problem };
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+            if !(1..=64).contains(&entry.name.len()) || !entry.name.bytes().all(is_plain) {
+                return Err(invalid("name", "must have 1 to 64 letters, digits, `-`, `_` and `.`"));
+            }
+            let caller: Arc<str> = format!("token:{}", entry.name).into();
+            if tokens.iter().any(|other| other.caller == caller) {
+                return Err(invalid("name", "occurs twice"));
+            }
+            let right = match entry.right {
+                TokenRight::Read => None,
+                TokenRight::Campaign => Some(Right::Campaign),
+                TokenRight::Operate => Some(Right::Operate),
+            };
+            let rule = "must be 64 hexadecimal digits, as `hustings token` prints them";
+            let sha256 = from_hex(&entry.sha256).ok_or_else(|| invalid("sha256", rule))?;
+            tokens.push(Token { caller, right, sha256 });
+        }
+        Ok(Tokens(tokens))
+    }
+
+    /// The caller with this token. The time that it takes tells nothing about the tokens.
+    fn find(&self, presented: &[u8]) -> Option<Caller> {
+        let hash = digest(&SHA256, presented);
+        let mut found = None;
+        for token in &self.0 {
+            if bool::from(token.sha256.ct_eq(hash.as_ref())) {
+                found = Some(token);
+            }
+        }
+        found.map(|token| Caller { name: token.caller.clone(), right: token.right })
+    }
+}
+
+fn read_secret(path: &Path) -> Result<String, TokenProblem> {
+    let file = File::open(path)?;
+    // Checked on the open file, because the path may change.
+    let mode = file.metadata()?.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(TokenProblem::Exposed(mode));
+    }
+    let mut text = String::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE_BYTES { Err(TokenProblem::TooLong) } else { Ok(text) }
+}
+
+fn from_hex(text: &str) -> Option<[u8; SHA256_OUTPUT_LEN]> {
+    let mut bytes = [0; SHA256_OUTPUT_LEN];
+    if text.len() != 2 * bytes.len() || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (byte, index) in bytes.iter_mut().zip((0..).step_by(2)) {
+        *byte = u8::from_str_radix(text.get(index..index + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A new bearer token, and what the token file stores of it.
+pub struct NewToken {
+    /// The secret. It is stored nowhere.
+    pub secret: String,
+    /// Its SHA-256, in hexadecimal digits.
+    pub sha256: String,
+}
+
+impl NewToken {
+    /// Draws 256 random bits.
+    pub fn generate() -> io::Result<NewToken> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        let secret = format!("{TOKEN_PREFIX}{}", to_hex(&bytes));
+        let sha256 = to_hex(digest(&SHA256, secret.as_bytes()).as_ref());
+        Ok(NewToken { secret, sha256 })
+    }
+}
+
+/// Prints the hash only: a secret must never reach a log.
+impl fmt::Debug for NewToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewToken").field("sha256", &self.sha256).finish_non_exhaustive()
+    }
+}
+
+/// The other end of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    /// The name in its certificate, if it presented one that the authority signed.
+    pub(crate) certificate: Option<Arc<str>>,
+}
+
+/// Who sent a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Caller {
+    /// `token:NAME`, `certificate:NAME` or `loopback`.
+    pub(crate) name: Arc<str>,
+    /// What it may do beyond reading.
+    pub(crate) right: Option<Right>,
+}
+
+impl Caller {
+    /// Fails unless the caller has a right.
+    pub(crate) fn require(&self, right: Right) -> Result<(), ApiError> {
+        if self.right >= Some(right) {
+            return Ok(());
+        }
+        let needed = match right {
+            Right::Campaign => "campaign",
+            Right::Operate => "operate",
+        };
+        let message = format!("`{}` may not do this: it needs the right `{needed}`", self.name);
+        Err(ApiError::new(Code::Forbidden, message))
+    }
+}
+
+/// Decides who calls.
+pub(crate) struct Authenticator {
+    pub(crate) tokens: Tokens,
+    pub(crate) anonymous: Anonymous,
+    /// The right of callers with a certificate.
+    pub(crate) certificate_right: Right,
+}
+
+impl Authenticator {
+    /// The caller. A token decides, if there is one; then the certificate; then the rule for anonymous callers.
+    pub(crate) fn caller(&self, peer: &Peer, headers: &HeaderMap) -> Result<Caller, ApiError> {
+        if let Some(value) = headers.get(header::AUTHORIZATION) {
+            let unknown = || ApiError::new(Code::Unauthorized, "the bearer token is not known");
+            let presented = value.as_bytes();
+            let (scheme, secret) = presented.split_at_checked(7).ok_or_else(unknown)?;
+            if !scheme.eq_ignore_ascii_case(b"bearer ") || secret.len() > MAX_TOKEN_BYTES {
+                return Err(unknown());
+            }
+            return self.tokens.find(secret.trim_ascii()).ok_or_else(unknown);
+        }
+        if let Some(name) = &peer.certificate {
+            return Ok(Caller { name: name.clone(), right: Some(self.certificate_right) });
+        }
+        if self.anonymous == Anonymous::None || !peer.address.to_canonical().is_loopback() {
+            let message = "present a bearer token: `Authorization: Bearer TOKEN`";
+            return Err(ApiError::new(Code::Unauthorized, message));
+        }
+        check_host(headers)?;
+        Ok(Caller { name: "loopback".into(), right: self.anonymous.right() })
+    }
+}
+
+/// A web page that a browser on this host shows must not reach the API: its requests carry an origin, or, after the
+/// name of the page was made to resolve to this host, that name.
+fn check_host(headers: &HeaderMap) -> Result<(), ApiError> {
+    let refused = |what| Err(ApiError::new(Code::Forbidden, format!("{what}: web pages may not use this API")));
+    if headers.contains_key(header::ORIGIN) {
+        return refused("the request has an `Origin` header");
+    }
+    let Some(host) = headers.get(header::HOST) else { return Ok(()) };
+    let host = host.to_str().unwrap_or_default();
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let is_literal = name.parse::<IpAddr>().is_ok() || name.eq_ignore_ascii_case("localhost") || name.is_empty();
+    if is_literal { Ok(()) } else { refused("the `Host` header names neither an address nor `localhost`") }
+}
+
+#[cfg(test)]
+mod tests;

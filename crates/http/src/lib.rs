@@ -1,0 +1,31 @@
+//! The HTTP API of a node: offices, sessions with leases, watches, operations and health checks.
+//!
+//! [`Server`] runs on one thread inside the node's process. It is a client of the node's own Unix socket: it adds no
+//! work to the node's event loop but the requests that it sends there, and none of the node's decisions is made here.
+//! `docs/api.md` describes the API for its users; `GET /openapi.json` is its description for programs.
+//!
+//! - `server`: listeners, limits of connections, TLS.
+//! - `auth`, `rate`: who calls, what they may do, and how often.
+//! - `routes`: the routes, a file for each group of them; `extract`, `error`, `json` and `model` are their parts.
+//! - `sessions`: campaigns of HTTP clients, with the argument why two of them never act at the same time.
+//! - `offices`: what the node knows of all offices, and who watches them. `link`: connections to the node.
+
+mod auth;
+mod error;
+mod extract;
+mod json;
+mod link;
+mod model;
+mod offices;
+mod rate;
+mod routes;
+mod server;
+mod sessions;
+mod state;
+mod tls;
+
+pub use auth::{NewToken, TokenFileError};
+pub use routes::document as openapi;
+pub use server::{ServeError, Server};
+pub use state::Log;
+pub use tls::TlsError;

@@ -1,0 +1,29 @@
+//! Metrics, in the text format of Prometheus.
+
+use std::fmt::Write;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+
+use crate::state::Shared;
+
+/// What the API itself is doing.
+#[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "probes",
+    responses((status = 200, description = "Metrics.", body = String, content_type = "text/plain")))]
+pub(crate) async fn metrics(State(state): State<Shared>) -> Response {
+    let mut text = String::new();
+    let watchers = state.max_watchers - state.watchers.available_permits();
+    gauge(&mut text, "hustings_http_sessions", "Campaigns of HTTP clients.", state.sessions.count());
+    gauge(&mut text, "hustings_http_watchers", "HTTP clients that watch an office.", watchers);
+    let mut response = Response::new(Body::from(text));
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+fn gauge(text: &mut String, name: &str, help: &str, value: usize) {
+    // Writing to a String cannot fail.
+    let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n");
+}

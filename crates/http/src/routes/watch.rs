@@ -1,0 +1,198 @@
+//! Changes of an office, as server-sent events.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use hustings_cluster::api::{Change, Reply, Request};
+use serde::Deserialize;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OwnedSemaphorePermit, broadcast};
+use tokio::time::timeout;
+use utoipa::IntoParams;
+
+use crate::error::{ApiError, ApiResult, Code};
+use crate::extract::{Office, Params};
+use crate::json;
+use crate::link::unexpected;
+use crate::model::{ChangeId, ChangeView};
+use crate::offices::event;
+use crate::state::Shared;
+
+/// A comment is sent after this much silence, so that proxies do not close the connection and a dead client is noticed.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+/// How long a client that was disconnected should wait before it connects again.
+const RETRY: &str = "retry: 1000\n\n";
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct WatchParams {
+    /// Instead of the header `Last-Event-ID`, for clients that cannot set it.
+    #[serde(rename = "last-event-id")]
+    #[param(rename = "last-event-id", pattern = r"^[0-9]{1,20}\.[01]$")]
+    last_event_id: Option<String>,
+}
+
+/// The holder of an office, now and after every change, as server-sent events.
+///
+/// An event `office` has the state of the office. After `Last-Event-ID`, events `missed` come first: the changes since
+/// that event. If they are not known any more, an event `gap` says so.
+#[utoipa::path(get, path = "/v1/offices/{office}/watch", operation_id = "watch-office", tag = "offices",
+    params(
+        ("office" = String, Path, pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"), WatchParams,
+        ("Last-Event-ID" = Option<String>, Header, pattern = r"^[0-9]{1,20}\.[01]$",
+            description = "The id of the last event that the client received."),
+    ),
+    responses((status = 200, description = "Events, without end.", body = String, content_type = "text/event-stream")))]
+pub(crate) async fn watch(
+    State(state): State<Shared>,
+    Office(office): Office,
+    Params(params): Params<WatchParams>,
+    headers: HeaderMap,
+) -> ApiResult {
+    let last = last_event_id(params.last_event_id, &headers)?;
+    let permit = state.watchers.clone().try_acquire_owned().map_err(|_| {
+        let message = format!("there are {} watchers, the maximum (`http.limits.watchers`)", state.max_watchers);
+        ApiError::new(Code::TooMany, message)
+    })?;
+    let (known, events) = state.offices.watch(&office);
+    let mut watcher = Watcher { state, office, events, last: Bytes::new(), _permit: permit };
+    let known = match known {
+        Some(known) => known,
+        None => super::offices::read(&watcher.state, watcher.office.clone()).await?,
+    };
+    let state_event = event(&known);
+    let mut first = String::from(RETRY);
+    if let Some(last) = last {
+        first += &watcher.missed_since(last).await?;
+    }
+    let first = Bytes::from([first.as_bytes(), &state_event].concat());
+    watcher.last = state_event;
+    Ok(response(first, watcher))
+}
+
+fn last_event_id(parameter: Option<String>, headers: &HeaderMap) -> Result<Option<ChangeId>, ApiError> {
+    let header = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?").to_string());
+    // A browser sends an empty header if there was no event yet.
+    let Some(text) = header.or(parameter).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let id = ChangeId::parse(&text);
+    id.map(Some)
+        .ok_or_else(|| ApiError::new(Code::BadRequest, "the last event id is not one of this API, such as 17.0"))
+}
+
+/// One client that watches one office.
+struct Watcher {
+    state: Shared,
+    office: String,
+    events: broadcast::Receiver<Bytes>,
+    /// What was sent last, so that the same state is not sent twice.
+    last: Bytes,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Watcher {
+    /// Events for the changes since an event, or one that says that they are not known any more.
+    async fn missed_since(&self, last: ChangeId) -> Result<String, ApiError> {
+        let request = Request::History { office: Some(self.office.clone()) };
+        let Reply::History { changes } = self.state.link.call(&request).await? else { return Err(unexpected()) };
+        Ok(missed_events(changes, last))
+    }
+
+    /// The next bytes to send.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            match timeout(KEEP_ALIVE, self.events.recv()).await {
+                Err(_) => return Some(Bytes::from_static(b": still here\n\n")),
+                Ok(Ok(event)) if event == self.last => {}
+                Ok(Ok(event)) => {
+                    self.last = event.clone();
+                    return Some(event);
+                }
+                Ok(Err(RecvError::Lagged(_))) => {
+                    let mut bytes = gap("the client reads too slowly").into_bytes();
+                    if let Some(view) = self.state.offices.get(&self.office) {
+                        self.last = event(&view);
+                        bytes.extend_from_slice(&self.last);
+                    }
+                    return Some(bytes.into());
+                }
+                Ok(Err(RecvError::Closed)) => return None,
+            }
+        }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        // The receiver of this watcher still counts; the last one to go leaves the channel to the next change.
+        let nobody = broadcast::Sender::new(1).subscribe();
+        drop(std::mem::replace(&mut self.events, nobody));
+        self.state.offices.forget_unwatched(&self.office);
+    }
+}
+
+fn missed_events(changes: Vec<Change>, last: ChangeId) -> String {
+    let Some(at) = changes.iter().position(|change| ChangeId::of(change) == last) else {
+        return gap("the changes since the last event are not known any more");
+    };
+    let missed = changes.into_iter().skip(at + 1).map(|change| {
+        let id = ChangeId::of(&change);
+        let data = String::from_utf8(json::encode(&ChangeView::from(change))).expect("JSON is UTF-8");
+        format!("event: missed\nid: {id}\ndata: {data}\n\n")
+    });
+    missed.collect()
+}
+
+/// Says that events were lost. The state that follows is right.
+fn gap(reason: &str) -> String {
+    format!("event: gap\ndata: {{\"reason\":\"{reason}\"}}\n\n")
+}
+
+fn response(first: Bytes, watcher: Watcher) -> Response {
+    let events = unfold((Some(first), watcher), |(first, mut watcher)| async move {
+        let bytes = match first {
+            Some(first) => first,
+            None => watcher.next().await?,
+        };
+        Some((Ok::<_, std::convert::Infallible>(bytes), (None, watcher)))
+    });
+    let mut response = Response::new(Body::from_stream(events));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Proxies such as nginx would collect events otherwise.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use hustings_cluster::api::ChangeReason;
+
+    use super::*;
+
+    fn change(token: u64, holder: Option<&str>) -> Change {
+        let (office, reason) = ("job".to_string(), ChangeReason::Vacant);
+        Change { office, holder: holder.map(str::to_string), token, reason, since_unix_ms: 0 }
+    }
+
+    #[test]
+    fn a_client_gets_what_it_missed_or_is_told_of_the_gap() {
+        let history = || vec![change(5, Some("a")), change(5, None), change(9, Some("b")), change(12, Some("a"))];
+        let ids = |last: &str| {
+            let events = missed_events(history(), ChangeId::parse(last).expect("an id"));
+            let ids = events.lines().filter_map(|line| line.strip_prefix("id: ")).map(str::to_string);
+            (ids.collect::<Vec<_>>().join(" "), events.contains("event: gap"))
+        };
+        assert_eq!(ids("5.0"), ("5.1 9.0 12.0".to_string(), false));
+        assert_eq!(ids("5.1"), ("9.0 12.0".to_string(), false));
+        assert_eq!(ids("12.0"), (String::new(), false));
+        assert_eq!(ids("3.0"), (String::new(), true));
+        assert_eq!(ids("12.1"), (String::new(), true));
+    }
+}

@@ -1,0 +1,249 @@
+//! Listens, and serves connections on a thread of its own.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use hustings_cluster::clock::Clock;
+use hustings_cluster::config::{Config, Http};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tower_service::Service;
+
+use crate::auth::{Authenticator, Peer, TokenFileError, Tokens};
+use crate::error::{ApiError, Code};
+use crate::link::Link;
+use crate::offices::Offices;
+use crate::rate::RateLimit;
+use crate::routes;
+use crate::sessions::Sessions;
+use crate::state::{Log, Shared, State};
+use crate::tls::{self, TlsError};
+
+/// How long a client may take to send the head of a request, and how long it may be idle between two.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a TLS handshake may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest head of a request, in bytes.
+const MAX_HEADER_BYTES: usize = 8 * 1024;
+const MAX_HEADERS: usize = 64;
+/// The largest number of connections for health checks.
+const MAX_PROBE_CONNECTIONS: usize = 256;
+/// A connection whose other end acknowledges nothing for this long is closed.
+const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(30);
+/// The pause after a failed `accept`, for example without free file descriptors.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+/// Descriptors that the rest of the process needs.
+const OTHER_DESCRIPTORS: u64 = 512;
+
+/// Why the API cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be used.
+    #[error("cannot listen on {address} (`{key}`): {error}")]
+    Bind {
+        /// The key of the configuration.
+        key: &'static str,
+        /// The address.
+        address: SocketAddr,
+        /// The error of the operating system.
+        error: io::Error,
+    },
+    /// The token file cannot be used.
+    #[error(transparent)]
+    Tokens(#[from] TokenFileError),
+    /// A certificate or key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The operating system denied a thread.
+    #[error("cannot start the thread of the HTTP API: {0}")]
+    Thread(io::Error),
+}
+
+/// The API of one node, bound to its addresses.
+pub struct Server {
+    http: Http,
+    api: StdListener,
+    probe: Option<StdListener>,
+    tls: Option<TlsAcceptor>,
+    state: Shared,
+}
+
+impl Server {
+    /// Reads the files and binds the addresses of the API. Nothing is answered yet.
+    pub fn bind(config: &Config, http: &Http, clock: Clock, log: Log) -> Result<Server, ServeError> {
+        let tokens = http.tokens.as_deref().map(Tokens::read).transpose()?.unwrap_or_default();
+        let tls = http.tls.as_ref().map(tls::load).transpose()?;
+        let certificate_right =
+            http.tls.as_ref().map_or(hustings_cluster::api::Right::Campaign, |tls| tls.client_right);
+        let limits = http.limits;
+        let state = State {
+            node: config.own().map(|own| own.name.clone()).unwrap_or_default(),
+            link: Link::new(config.socket.clone()),
+            offices: Offices::default(),
+            sessions: Sessions::new(config.socket.clone(), clock, config.timing.drift_ppm, limits.sessions),
+            watchers: Arc::new(Semaphore::new(limits.watchers)),
+            max_watchers: limits.watchers,
+            authenticator: Authenticator { tokens, anonymous: http.anonymous, certificate_right },
+            rate: RateLimit::new(limits.requests_per_second),
+            clock,
+            log,
+        };
+        let api = bind("http.listen", http.listen)?;
+        let probe = http.probe_listen.map(|address| bind("http.probe-listen", address)).transpose()?;
+        raise_descriptor_limit(limits.connections as u64 + 2 * limits.sessions as u64 + OTHER_DESCRIPTORS);
+        Ok(Server { http: http.clone(), api, probe, tls: tls.map(TlsAcceptor::from), state: Arc::new(state) })
+    }
+
+    /// Serves on a thread of its own, for as long as the process lives.
+    pub fn start(self) -> Result<(), ServeError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+        let runtime = runtime.map_err(ServeError::Thread)?;
+        let thread = std::thread::Builder::new().name("http".to_string());
+        thread.spawn(move || runtime.block_on(self.serve())).map_err(ServeError::Thread)?;
+        Ok(())
+    }
+
+    async fn serve(self) {
+        let (state, log) = (self.state.clone(), self.state.log.clone());
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        log(format_args!("the API listens on {scheme}://{}", self.http.listen));
+        if self.tls.is_none() && !self.http.listen.ip().is_loopback() {
+            log(format_args!("WARNING: bearer tokens cross the network in plain text; set [http.tls]"));
+        }
+        if let (Some(probe), Some(address)) = (self.probe, self.http.probe_listen) {
+            log(format_args!("health checks and metrics are at http://{address}, without authentication"));
+            let listener = Listener {
+                router: routes::probe_router(state.clone()),
+                tls: None,
+                permits: Arc::new(Semaphore::new(MAX_PROBE_CONNECTIONS)),
+                builder: connection_builder(),
+            };
+            tokio::spawn(listener.accept_all(probe));
+        }
+        let follower = state.clone();
+        tokio::spawn(async move { follower.offices.follow(follower.link.socket()).await });
+        let listener = Listener {
+            router: routes::router(state),
+            tls: self.tls,
+            permits: Arc::new(Semaphore::new(self.http.limits.connections)),
+            builder: connection_builder(),
+        };
+        listener.accept_all(self.api).await;
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("http", &self.http).finish_non_exhaustive()
+    }
+}
+
+fn bind(key: &'static str, address: SocketAddr) -> Result<StdListener, ServeError> {
+    let bound = StdListener::bind(address).and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
+    bound.map_err(|error| ServeError::Bind { key, address, error })
+}
+
+/// Raises the soft limit of file descriptors, as far as the hard limit allows.
+fn raise_descriptor_limit(needed: u64) {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_some_and(|current| current < needed) {
+        let wanted = maximum.map_or(needed, |maximum| needed.min(maximum));
+        // If it is denied, there are fewer connections than configured.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
+    }
+}
+
+fn connection_builder() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(MAX_HEADER_BYTES)
+        .max_headers(MAX_HEADERS)
+        .half_close(false);
+    builder
+}
+
+/// One address with its routes.
+struct Listener {
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    permits: Arc<Semaphore>,
+    builder: http1::Builder,
+}
+
+impl Listener {
+    async fn accept_all(self, listener: StdListener) {
+        let Ok(listener) = TcpListener::from_std(listener) else { return };
+        let shared = Arc::new(self);
+        loop {
+            let Ok((stream, address)) = listener.accept().await else {
+                // Retrying at once would spin.
+                tokio::time::sleep(ACCEPT_RETRY).await;
+                continue;
+            };
+            let Ok(permit) = shared.permits.clone().try_acquire_owned() else {
+                reject(&stream, shared.tls.is_some());
+                continue;
+            };
+            let listener = shared.clone();
+            tokio::spawn(async move {
+                listener.serve(stream, address).await;
+                drop(permit);
+            });
+        }
+    }
+
+    async fn serve(&self, stream: TcpStream, address: SocketAddr) {
+        // Events must leave at once; and a watcher whose host is gone must not stay.
+        let _ = stream.set_nodelay(true);
+        let timeout = UNACKNOWLEDGED_TIMEOUT.as_millis() as u32;
+        let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, timeout);
+        let peer = Peer { address: address.ip(), certificate: None };
+        let Some(tls) = &self.tls else { return self.serve_stream(stream, peer).await };
+        let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await else { return };
+        let certificates = stream.get_ref().1.peer_certificates();
+        let certificate = certificates.and_then(|chain| chain.first()).map(tls::client_name);
+        self.serve_stream(stream, Peer { certificate, ..peer }).await;
+    }
+
+    async fn serve_stream(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: Peer) {
+        let router = &self.router;
+        let service = service_fn(move |request: hyper::Request<Incoming>| {
+            let mut request: Request = request.map(Body::new);
+            request.extensions_mut().insert(peer.clone());
+            let mut router = router.clone();
+            async move { Ok::<_, Infallible>(router.call(request).await.unwrap_or_else(|never| match never {})) }
+        });
+        // What ended a connection concerns its client alone.
+        let _ = self.builder.serve_connection(TokioIo::new(stream), service).await;
+    }
+}
+
+/// Tells a client that there are too many connections, if that can be said without waiting.
+fn reject(stream: &TcpStream, is_tls: bool) {
+    if is_tls {
+        return;
+    }
+    let message = "too many clients are connected (`http.limits.connections`); try again";
+    let body = ApiError::new(Code::Busy, message).body();
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    // It fits into the buffer of a new connection, or the client is gone.
+    let _ = stream.try_write(&[head.as_bytes(), &body].concat());
+}

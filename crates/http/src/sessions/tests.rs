@@ -1,0 +1,231 @@
+//! Sessions against a node that the test plays.
+
+use std::time::Duration;
+
+use hustings_cluster::api::{Lease as NodeLease, Reply, Request};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+
+use super::*;
+
+const DRIFT_PPM: u32 = 10_000;
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(work)
+}
+
+/// The node's side of one session.
+struct FakeNode {
+    requests: Lines<BufReader<OwnedReadHalf>>,
+    replies: OwnedWriteHalf,
+}
+
+impl FakeNode {
+    fn new(stream: UnixStream) -> FakeNode {
+        let (read, replies) = stream.into_split();
+        FakeNode { requests: BufReader::new(read).lines(), replies }
+    }
+
+    async fn request(&mut self) -> Request {
+        let line = self.requests.next_line().await.expect("it is connected").expect("it sends a request");
+        serde_json::from_str(&line).expect("a valid request")
+    }
+
+    async fn reply(&mut self, reply: &Reply) {
+        let line = serde_json::to_string(reply).expect("plain data") + "\n";
+        self.replies.write_all(line.as_bytes()).await.expect("the session reads");
+    }
+
+    async fn grant(&mut self, deadline: Timestamp) {
+        let (lease, stop) = (Duration::from_millis(300), Duration::from_millis(10));
+        self.reply(&Reply::Held(NodeLease { office: "job".to_string(), token: 7, deadline, lease, stop })).await;
+    }
+}
+
+struct Fixture {
+    sessions: Sessions,
+    listener: UnixListener,
+    _folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    fn new(max: usize) -> Fixture {
+        let folder = tempfile::tempdir().expect("a folder");
+        let socket = folder.path().join("node.sock");
+        let listener = UnixListener::bind(&socket).expect("the folder is ours");
+        Fixture { sessions: Sessions::new(socket, Clock::new(), DRIFT_PPM, max), listener, _folder: folder }
+    }
+
+    /// A session, and the node's side of it.
+    async fn open(&self, ttl: Duration) -> (Arc<Session>, FakeNode) {
+        let node = async {
+            let (stream, _) = self.listener.accept().await.expect("the session connects");
+            let mut node = FakeNode::new(stream);
+            assert!(matches!(node.request().await, Request::Campaign { .. }));
+            node.reply(&Reply::Done).await;
+            node
+        };
+        let (session, node) = tokio::join!(self.sessions.open(terms(), None, Some(ttl), "me"), node);
+        (session.expect("the node accepts it"), node)
+    }
+}
+
+fn terms() -> OfficeTerms {
+    OfficeTerms {
+        cluster: "test".to_string(),
+        node: "a".to_string(),
+        office: "job".to_string(),
+        mode: Mode::Exclusive,
+        lease: Duration::from_millis(300),
+        stop: Duration::from_millis(10),
+    }
+}
+
+#[test]
+fn a_remote_clock_gets_less_by_the_drift_of_both() {
+    let second = Duration::from_secs(1);
+    assert_eq!(remote(second, 0), second);
+    // 0.99 / 1.01
+    assert_eq!(remote(second, 10_000), Duration::from_nanos(980_198_019));
+    // A remote clock that is slow by the drift needs at most what ours, fast by the drift, shows.
+    for drift in [1, 500, 10_000, 99_999] {
+        let told = remote(second, drift).as_secs_f64();
+        let real = told / (1.0 - f64::from(drift) / 1e6);
+        assert!(real * (1.0 + f64::from(drift) / 1e6) <= 1.0 + 1e-9, "{drift}");
+    }
+}
+
+/// The client counts from when it sent the request, however long the request waited here.
+#[test]
+fn the_lease_counts_from_the_receipt_of_the_request() {
+    block_on(async {
+        let fixture = Fixture::new(1);
+        let (session, mut node) = fixture.open(Duration::from_secs(60)).await;
+        let received = fixture.sessions.now();
+        assert_eq!(fixture.sessions.renew(&session, received).state, SessionState::Waiting);
+        let deadline = received + Duration::from_secs(50);
+        node.grant(deadline).await;
+        session.wait(Clock::new(), Duration::from_secs(20)).await;
+        let view = fixture.sessions.renew(&session, received);
+        assert_eq!((view.state, view.token), (SessionState::Held, Some(7)));
+        assert_eq!(view.lease_ms, millis(remote(Duration::from_secs(50), DRIFT_PPM)));
+        // A request that was here before has more of the lease before it, by exactly that time.
+        let earlier = fixture.sessions.renew(&session, received - Duration::from_secs(5));
+        assert_eq!(earlier.lease_ms, millis(remote(Duration::from_secs(55), DRIFT_PPM)));
+    });
+}
+
+/// The guard of exclusivity: whoever was promised a deadline has the office until then.
+#[test]
+fn an_expired_session_is_not_withdrawn_before_the_promised_deadline() {
+    block_on(async {
+        let fixture = Fixture::new(1);
+        let (session, mut node) = fixture.open(Duration::from_millis(100)).await;
+        let deadline = fixture.sessions.now() + Duration::from_millis(700);
+        node.grant(deadline).await;
+        session.wait(Clock::new(), Duration::from_secs(20)).await;
+        // The client gets this answer, or it does not: the server cannot know.
+        assert_eq!(fixture.sessions.renew(&session, fixture.sessions.now()).state, SessionState::Held);
+        // The node renews its lease; the client never learns of that.
+        node.reply(&Reply::Renewed { from: deadline }).await;
+        assert_eq!(node.request().await, Request::Withdraw { office: "job".to_string() });
+        assert!(fixture.sessions.now() >= deadline, "the client may still act");
+        let gone = fixture.sessions.find(&session.id, "job", "me").err().expect("it has ended");
+        assert_eq!(gone.code, Code::UnknownSession);
+    });
+}
+
+/// What was never promised need not be waited for.
+#[test]
+fn an_expired_session_whose_client_never_knew_of_the_office_is_withdrawn() {
+    block_on(async {
+        let fixture = Fixture::new(1);
+        let (_session, mut node) = fixture.open(Duration::from_millis(100)).await;
+        let deadline = fixture.sessions.now() + Duration::from_secs(3600);
+        node.grant(deadline).await;
+        assert_eq!(node.request().await, Request::Withdraw { office: "job".to_string() });
+        assert!(fixture.sessions.now() < deadline);
+    });
+}
+
+#[test]
+fn a_client_is_told_to_stop_says_so_and_campaigns_on() {
+    block_on(async {
+        let fixture = Fixture::new(1);
+        let (session, mut node) = fixture.open(Duration::from_secs(60)).await;
+        let deadline = fixture.sessions.now() + Duration::from_secs(50);
+        node.grant(deadline).await;
+        session.wait(Clock::new(), Duration::from_secs(20)).await;
+        let view = |sessions: &Sessions| sessions.renew(&session, sessions.now());
+        assert_eq!(view(&fixture.sessions).state, SessionState::Held);
+        let reason = ChangeReason::Transferred;
+        node.reply(&Reply::Stop { office: "job".to_string(), token: 7, reason }).await;
+        // A renewal of other leases does not move the deadline of this one.
+        node.reply(&Reply::Renewed { from: deadline }).await;
+        session.wait(Clock::new(), Duration::from_secs(20)).await;
+        let told = view(&fixture.sessions);
+        assert_eq!((told.state, told.reason), (SessionState::Stop, Some(reason)));
+        assert!(told.lease_ms > 0 && told.lease_ms <= 50_000, "{}", told.lease_ms);
+        let node_side = async {
+            assert_eq!(node.request().await, Request::Stopped { office: "job".to_string(), token: 7 });
+            node.reply(&Reply::Done).await;
+            node.reply(&Reply::Lost { office: "job".to_string(), token: 7, reason }).await;
+        };
+        let (stopped, ()) = tokio::join!(session.stopped(7), node_side);
+        stopped.expect("the node knows it now");
+        session.wait(Clock::new(), Duration::from_secs(20)).await;
+        let lost = view(&fixture.sessions);
+        assert_eq!((lost.state, lost.lease_ms), (SessionState::Lost, 0));
+    });
+}
+
+#[test]
+fn a_request_that_waits_keeps_the_session_alive() {
+    block_on(async {
+        let fixture = Fixture::new(1);
+        let (session, mut node) = fixture.open(Duration::from_millis(100)).await;
+        // Longer than the time to live.
+        session.wait(Clock::new(), Duration::from_millis(400)).await;
+        assert!(fixture.sessions.find(&session.id, "job", "me").is_ok());
+        assert!(matches!(node.request().await, Request::Withdraw { .. }), "after the wait it counts again");
+    });
+}
+
+#[test]
+fn sessions_belong_to_their_office_and_caller_and_are_limited() {
+    block_on(async {
+        let fixture = Fixture::new(1);
+        let (session, mut node) = fixture.open(Duration::from_secs(60)).await;
+        let code = |id: &str, office, caller| fixture.sessions.find(id, office, caller).err().map(|error| error.code);
+        assert_eq!(code(&session.id, "job", "me"), None);
+        for (id, office, caller) in
+            [(&*session.id, "other", "me"), (&*session.id, "job", "somebody"), ("00", "job", "me")]
+        {
+            assert_eq!(code(id, office, caller), Some(Code::UnknownSession), "{id} {office} {caller}");
+        }
+        let second = fixture.sessions.open(terms(), None, None, "me").await.err().expect("one too many");
+        assert_eq!(second.code, Code::TooMany);
+        let node_side = async {
+            assert_eq!(node.request().await, Request::Withdraw { office: "job".to_string() });
+            node.reply(&Reply::Done).await;
+        };
+        let (resigned, ()) = tokio::join!(fixture.sessions.resign(&session), node_side);
+        assert_eq!(resigned.expect("the node knows it now").state, SessionState::Resigned);
+        assert_eq!((code(&session.id, "job", "me"), fixture.sessions.count()), (Some(Code::UnknownSession), 0));
+    });
+}
+
+#[test]
+fn a_session_ends_with_its_connection() {
+    block_on(async {
+        let fixture = Fixture::new(1);
+        let (session, node) = fixture.open(Duration::from_secs(60)).await;
+        drop(node);
+        while fixture.sessions.count() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(session.stopped(1).await.is_err());
+    });
+}

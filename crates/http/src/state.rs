@@ -1,0 +1,46 @@
+//! What all requests share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hustings_cluster::clock::Clock;
+use tokio::sync::Semaphore;
+
+use crate::auth::{Authenticator, Caller};
+use crate::error::ApiError;
+use crate::link::Link;
+use crate::offices::Offices;
+use crate::rate::RateLimit;
+use crate::sessions::Sessions;
+
+/// Where lines for the node's log go.
+pub type Log = Arc<dyn Fn(fmt::Arguments<'_>) + Send + Sync>;
+
+/// What all requests share.
+pub(crate) type Shared = Arc<State>;
+
+pub(crate) struct State {
+    /// The name of this node.
+    pub(crate) node: String,
+    pub(crate) link: Link,
+    pub(crate) offices: Offices,
+    pub(crate) sessions: Sessions,
+    pub(crate) watchers: Arc<Semaphore>,
+    pub(crate) max_watchers: usize,
+    pub(crate) authenticator: Authenticator,
+    pub(crate) rate: RateLimit,
+    pub(crate) clock: Clock,
+    pub(crate) log: Log,
+}
+
+impl State {
+    /// Logs who did what to the cluster, and what came of it. Never pass a secret.
+    pub(crate) fn audit<T>(&self, caller: &Caller, what: fmt::Arguments<'_>, result: &Result<T, ApiError>) {
+        match result {
+            Ok(_) => (self.log)(format_args!("audit: caller={} request={what} result=done", caller.name)),
+            Err(error) => {
+                (self.log)(format_args!("audit: caller={} request={what} result={}", caller.name, error.code.text()));
+            }
+        }
+    }
+}

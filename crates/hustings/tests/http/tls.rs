@@ -1,0 +1,67 @@
+//! TLS: the server's certificate, and those of clients.
+
+use std::process::Command;
+
+use super::client::Api;
+use super::{append, write_tokens};
+use crate::common::tool_is_there;
+use crate::processes::Cluster;
+
+/// Asks over TLS with curl.
+fn curl(cluster: &Cluster, port: u16, more: &[&str]) -> (String, String) {
+    let folder = cluster.folder().join("a");
+    // The node's certificate is for this name.
+    let name = "1.a.test.hustings.internal";
+    let asked = Command::new("curl")
+        .current_dir(folder)
+        .args(["-sS", "--max-time", "20", "--cacert", "authority.crt", "-w", "\n%{http_code}"])
+        .args(["--resolve", &format!("{name}:{port}:127.0.0.1")])
+        .args(more)
+        .arg(format!("https://{name}:{port}/v1/cluster"))
+        .output()
+        .expect("curl can be started");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it is text");
+    (text(asked.stdout), text(asked.stderr))
+}
+
+#[test]
+fn clients_need_a_certificate_of_the_authority_or_a_token_over_tls() {
+    if !tool_is_there("curl", "apt-get install curl") {
+        return;
+    }
+    // The node's own certificate serves as the server's, and as a client's.
+    let tls = "[http.tls]\ncertificate = \"node.crt\"\nkey = \"node.key\"\n";
+    let mutual = format!("{tls}client-authority = \"authority.crt\"");
+    let (cluster, port) = start(&mutual);
+    let (refused, _) = curl(&cluster, port, &[]);
+    assert!(refused.ends_with("\n000"), "without a certificate there is no connection: {refused}");
+    let (answer, error) = curl(&cluster, port, &["--cert", "node.crt", "--key", "node.key"]);
+    assert!(answer.contains("\"cluster\":\"test\"") && answer.ends_with("\n200"), "{answer} {error}");
+    drop(cluster);
+
+    let mut token = String::new();
+    let (cluster, port) = start_with(&format!("tokens = \"tokens.toml\"\n{tls}"), |cluster| {
+        token = write_tokens(&cluster.folder().join("a/tokens.toml")).0;
+    });
+    let (refused, error) = curl(&cluster, port, &[]);
+    assert!(refused.contains("unauthorized") && refused.ends_with("\n401"), "{refused} {error}");
+    let (answer, error) = curl(&cluster, port, &["-H", &format!("Authorization: Bearer {token}")]);
+    assert!(answer.ends_with("\n200"), "{answer} {error}");
+    // Plain HTTP is not understood there.
+    let plain = Api { port, token: None };
+    assert!(super::client::is_closed_by_server(plain.connect()));
+}
+
+fn start(http: &str) -> (Cluster, u16) {
+    start_with(http, |_| {})
+}
+
+fn start_with(http: &str, prepare: impl FnOnce(&Cluster)) -> (Cluster, u16) {
+    let mut cluster = Cluster::new(&["a"], &[]);
+    let port = crate::loopback::free_ports(1)[0];
+    append(&cluster.config("a"), &format!("\n[http]\nlisten = \"127.0.0.1:{port}\"\n{http}\n"));
+    prepare(&cluster);
+    cluster.start(&["a"]);
+    cluster.wait_for_agreement(&["a"], |_| true);
+    (cluster, port)
+}
