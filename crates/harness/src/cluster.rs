@@ -1,14 +1,16 @@
 //! A cluster of real processes.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use hustings_cluster::api::{Client, Reply, Request, Status};
-use hustings_cluster::config::{AlgorithmConfig, ClusterSpec, MemberSpec, Mode, bootstrap};
+use hustings_cluster::config::{AlgorithmConfig, Algorithms, ClusterSpec, MemberSpec, Mode, bootstrap};
 use rustix::process::{Pid, Signal};
 
 use crate::error::{HarnessError, io_error};
@@ -16,31 +18,53 @@ use crate::net::{Links, Proxy};
 use crate::process::{Process, hustings_command};
 
 /// How long the harness waits for anything.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a cluster consists of.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// The `hustings` program.
     pub program: PathBuf,
-    /// How many nodes there are.
-    pub nodes: usize,
+    /// The name of the cluster.
+    pub cluster: String,
+    /// The name and the priority of each member.
+    pub members: Vec<(String, u32)>,
     /// The mode of all offices.
     pub mode: Mode,
-    /// The election algorithm; `None` is the default one.
-    pub algorithm: Option<AlgorithmConfig>,
+    /// The election algorithm.
+    pub algorithm: AlgorithmConfig,
+    /// The algorithms that the program knows.
+    pub algorithms: Algorithms,
     /// Whether the nodes talk through a [`Proxy`], so that they can be isolated.
     pub proxied: bool,
     /// A folder for everything, empty or missing.
     pub folder: PathBuf,
 }
 
-/// A running cluster. Its processes are killed when it is dropped.
+impl Layout {
+    /// Nodes `n1`, `n2`, … with exclusive offices, the default algorithm and no proxy.
+    pub fn new(program: PathBuf, nodes: usize, folder: PathBuf) -> Layout {
+        Layout {
+            program,
+            cluster: "trial".to_string(),
+            members: (1..=nodes).map(|node| (format!("n{node}"), node as u32)).collect(),
+            mode: Mode::Exclusive,
+            algorithm: AlgorithmConfig::default(),
+            algorithms: Algorithms::default(),
+            proxied: false,
+            folder,
+        }
+    }
+}
+
+/// A running cluster. Its processes are killed when it is dropped, and when the thread that started them ends, even if
+/// that is because this program is killed.
 pub struct Cluster {
     program: PathBuf,
     folder: PathBuf,
     nodes: Vec<Node>,
     proxy: Option<Proxy>,
+    isolated: BTreeSet<usize>,
 }
 
 struct Node {
@@ -51,14 +75,26 @@ struct Node {
 impl Cluster {
     /// Writes the files of a cluster, starts all nodes and waits until they are ready.
     pub fn start(layout: &Layout) -> Result<Cluster, HarnessError> {
-        let proxy = layout.proxied.then(|| Proxy::new(layout.nodes)).transpose();
+        let cluster = Cluster::launch(layout)?;
+        cluster.wait_until_ready()?;
+        Ok(cluster)
+    }
+
+    /// Writes the files of a cluster, starts all nodes and does not wait for them.
+    pub fn launch(layout: &Layout) -> Result<Cluster, HarnessError> {
+        let nodes = layout.members.len();
+        let proxy = layout.proxied.then(|| Proxy::new(nodes)).transpose();
         let proxy = proxy.map_err(io_error("cannot start the proxy"))?;
         let folder = layout.folder.join("cluster");
-        let names = write_files(layout, proxy.as_ref(), &folder)?;
-        let nodes = names.into_iter().map(|name| Node { name, process: None }).collect();
-        let mut cluster = Cluster { program: layout.program.clone(), folder, nodes, proxy };
-        (0..layout.nodes).try_for_each(|node| cluster.start_node(node))?;
-        cluster.wait_until_ready()?;
+        write_files(layout, proxy.as_ref(), &folder)?;
+        let mut cluster = Cluster {
+            program: layout.program.clone(),
+            folder,
+            nodes: layout.members.iter().map(|(name, _)| Node { name: name.clone(), process: None }).collect(),
+            proxy,
+            isolated: BTreeSet::new(),
+        };
+        (0..nodes).try_for_each(|node| cluster.start_node(node))?;
         Ok(cluster)
     }
 
@@ -88,7 +124,7 @@ impl Cluster {
     }
 
     /// The socket of a node.
-    pub(crate) fn socket(&self, node: usize) -> PathBuf {
+    pub fn socket(&self, node: usize) -> PathBuf {
         self.folder.join(&self.nodes[node].name).join("hustings.sock")
     }
 
@@ -97,12 +133,17 @@ impl Cluster {
         &self.folder
     }
 
-    /// Starts a node unless it is running.
+    /// The log of a node.
+    pub fn log(&self, node: usize) -> PathBuf {
+        self.folder.join(format!("{}.log", self.nodes[node].name))
+    }
+
+    /// Starts a node unless it is running. It is killed when the calling thread ends.
     pub fn start_node(&mut self, node: usize) -> Result<(), HarnessError> {
         if self.nodes[node].process.is_some() {
             return Ok(());
         }
-        let path = self.folder.join(format!("{}.log", self.nodes[node].name));
+        let path = self.log(node);
         let log = File::options().create(true).append(true).open(&path);
         let log = log.map_err(io_error(path.display().to_string()))?;
         let mut command = hustings_command(&self.program);
@@ -111,7 +152,9 @@ impl Cluster {
         }
         command.arg("node").arg("--config").arg(self.config(node));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let process = Process::spawn(&mut command);
+        // Ctrl-C is for the program that runs the cluster.
+        command.process_group(0);
+        let process = Process::spawn_bound(&mut command);
         let process = process.map_err(io_error(format!("cannot start {}", self.program.display())))?;
         if let Some(proxy) = &self.proxy {
             proxy.set_process(node, process.pid());
@@ -133,23 +176,45 @@ impl Cluster {
         }
     }
 
-    /// Drops everything that a node sends or receives from now on, without closing its connections. Reopens all other
-    /// links.
-    pub fn isolate(&self, node: usize) -> Result<(), HarnessError> {
-        let mut links = Links::open(self.size());
-        links.isolate(node);
-        self.set_links(&links)
+    /// Holds back everything that a node sends or receives from now on, without closing its connections.
+    pub fn isolate(&mut self, node: usize) -> Result<(), HarnessError> {
+        self.isolated.insert(node);
+        self.set_links()
+    }
+
+    /// Opens the links of a node to all nodes that are not isolated.
+    pub fn reconnect(&mut self, node: usize) -> Result<(), HarnessError> {
+        self.isolated.remove(&node);
+        self.set_links()
     }
 
     /// Opens all links.
-    pub fn heal(&self) -> Result<(), HarnessError> {
-        self.set_links(&Links::open(self.size()))
+    pub fn heal(&mut self) -> Result<(), HarnessError> {
+        self.isolated.clear();
+        self.set_links()
     }
 
-    fn set_links(&self, links: &Links) -> Result<(), HarnessError> {
+    /// Whether a node is isolated.
+    pub fn is_isolated(&self, node: usize) -> bool {
+        self.isolated.contains(&node)
+    }
+
+    fn set_links(&self) -> Result<(), HarnessError> {
+        let mut links = Links::open(self.size());
+        self.isolated.iter().for_each(|node| links.isolate(*node));
         let not_proxied = || io::Error::other("the nodes do not talk through a proxy");
-        let set = self.proxy.as_ref().ok_or_else(not_proxied).and_then(|proxy| proxy.set_links(links));
+        let set = self.proxy.as_ref().ok_or_else(not_proxied).and_then(|proxy| proxy.set_links(&links));
         set.map_err(io_error("cannot change the links between nodes"))
+    }
+
+    /// The nodes that have ended by themselves since the last call, with their exit status.
+    pub fn take_ended(&mut self) -> Vec<(usize, ExitStatus)> {
+        let ended = |(index, node): (usize, &mut Node)| {
+            let status = node.process.as_mut()?.try_wait().ok().flatten()?;
+            node.process = None;
+            Some((index, status))
+        };
+        self.nodes.iter_mut().enumerate().filter_map(ended).collect()
     }
 
     /// Kills a node, if it is running, and reaps it.
@@ -210,38 +275,34 @@ impl Cluster {
     }
 }
 
-/// Writes the files of a new cluster; the names of its nodes.
-fn write_files(layout: &Layout, proxy: Option<&Proxy>, folder: &Path) -> Result<Vec<String>, HarnessError> {
+/// Writes the files of a new cluster.
+fn write_files(layout: &Layout, proxy: Option<&Proxy>, folder: &Path) -> Result<(), HarnessError> {
     // All listeners are open at the same time, so that no port is used twice.
-    let listeners: Vec<TcpListener> = (0..layout.nodes)
+    let listeners: Vec<TcpListener> = (0..layout.members.len())
         .map(|_| TcpListener::bind("127.0.0.1:0").map_err(io_error("cannot find a free port")))
         .collect::<Result<_, _>>()?;
     let mut members = Vec::new();
-    for (node, listener) in listeners.iter().enumerate() {
+    for (node, ((name, priority), listener)) in layout.members.iter().zip(&listeners).enumerate() {
         let address = match proxy {
             Some(proxy) => proxy.public_address(node),
             None => listener.local_addr().map_err(io_error("cannot find a free port"))?,
         };
-        members.push(MemberSpec {
-            name: format!("n{}", node + 1),
-            address: address.to_string(),
-            priority: node as u32 + 1,
-            role: Default::default(),
-        });
+        let (name, address) = (name.clone(), address.to_string());
+        members.push(MemberSpec { name, address, priority: *priority, role: Default::default() });
     }
-    let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
-    let mut spec = ClusterSpec::new("trial", members);
-    if let Some(choice) = &layout.algorithm {
-        spec.algorithm = choice.clone();
-    }
+    let spec = ClusterSpec {
+        algorithm: layout.algorithm.clone(),
+        algorithms: layout.algorithms.clone(),
+        ..ClusterSpec::new(&layout.cluster, members)
+    };
     bootstrap(folder, &spec)?;
     if layout.mode == Mode::Fenced {
-        for name in &names {
+        for (name, _) in &layout.members {
             let path = folder.join(name).join("hustings.toml");
             let text = std::fs::read_to_string(&path).map_err(io_error(path.display().to_string()))?;
             let text = text.replace("mode = \"exclusive\"", "mode = \"fenced\"");
             std::fs::write(&path, text).map_err(io_error(path.display().to_string()))?;
         }
     }
-    Ok(names)
+    Ok(())
 }

@@ -87,7 +87,7 @@ pub fn measure(
 
 /// Ends the holder. Returns the moment just before, and for a hand-over the connection that asked for it: closing it
 /// would cancel the request.
-fn begin(cluster: &Cluster, end: End, old: Grant) -> Result<(Timestamp, Option<Client>), HarnessError> {
+fn begin(cluster: &mut Cluster, end: End, old: Grant) -> Result<(Timestamp, Option<Client>), HarnessError> {
     let next = (old.node + 1) % cluster.size();
     let mut transfer = (end == End::HandsOver).then(|| cluster.client(next)).transpose()?;
     let began = Clock::new().now();

@@ -3,6 +3,7 @@
 //!
 //! - [`Cluster`]: a cluster of processes; [`process`]: one process.
 //! - [`net`]: a network between the processes that can be broken on purpose.
+//! - [`live`]: a cluster that somebody watches and disturbs, and its story.
 //! - [`failover`]: the time from the loss of an office's holder until the next holder is told.
 //! - [`run_failover`]: the same for commands under `hustings run`, until the next command has started.
 //! - [`idle`]: what a cluster costs while nothing happens.
@@ -13,6 +14,7 @@ mod cluster;
 mod error;
 pub mod failover;
 pub mod idle;
+pub mod live;
 pub mod net;
 pub mod offices;
 mod percentiles;
@@ -20,6 +22,6 @@ pub mod process;
 pub mod run_failover;
 mod runs;
 
-pub use cluster::{Cluster, Layout};
+pub use cluster::{Cluster, Layout, TIMEOUT};
 pub use error::HarnessError;
 pub use percentiles::Percentiles;

@@ -2,11 +2,12 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal};
 
 /// How often a process is asked whether it has exited.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -21,6 +22,19 @@ impl Process {
     /// Starts a command.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         command.spawn().map(|child| Process { child })
+    }
+
+    /// Starts a command whose process is killed when the calling thread ends, even if this program is killed.
+    pub fn spawn_bound(command: &mut Command) -> io::Result<Self> {
+        let parent = getpid();
+        let prepare = move || {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            // The parent may have ended before the signal was requested.
+            if getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+        };
+        // SAFETY: two system calls, which allocate nothing and take no lock.
+        unsafe { command.pre_exec(prepare) };
+        Self::spawn(command)
     }
 
     /// The process id. It stays valid as long as this value lives, because the process is reaped only through it.
@@ -55,6 +69,11 @@ impl Process {
             }
             thread::sleep(POLL_INTERVAL);
         }
+    }
+
+    /// The pipe to the standard input, if the command asked for one and nobody took it before.
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
     }
 
     /// The pipe from the standard output, if the command asked for one and nobody took it before.
@@ -111,6 +130,18 @@ mod tests {
         assert!(is_running(pid));
         drop(process);
         assert!(!is_running(pid));
+    }
+
+    #[test]
+    fn a_bound_process_ends_with_the_thread_that_started_it() {
+        let spawn = || {
+            let mut command = Command::new("bash");
+            command.args(["-c", "read -r < <(tail -f /dev/null)"]).stdin(Stdio::null()).stdout(Stdio::null());
+            Process::spawn_bound(&mut command).expect("bash starts")
+        };
+        let mut process = thread::spawn(spawn).join().expect("it does not panic");
+        let status = process.wait_timeout(Duration::from_secs(20)).expect("a child").expect("it was killed");
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
     }
 
     #[test]

@@ -13,3 +13,4 @@ mod readme;
 mod recipes;
 mod rights;
 mod run;
+mod up;

@@ -1,19 +1,23 @@
-//! Runs the cluster blocks of the README and of `docs/operations.md` as scripts.
+//! Runs the first command of the README, and the cluster blocks of the README and of `docs/operations.md` as scripts.
 
 use crate::common;
 use crate::loopback;
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use hustings_harness::process::{Process, hustings_command};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How long the script may take, even on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(90);
+/// How long `hustings up` may say nothing before it is started again.
+const LINE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A member that starts late misses the first election, so the script may have to run again on a busy machine.
 const ATTEMPTS: usize = 3;
 /// The package that the block installs.
@@ -156,4 +160,65 @@ fn the_cluster_block_runs_as_printed() {
 #[test]
 fn the_first_failover_of_the_guide_happens_as_printed() {
     runs_as_printed("docs/operations.md", "## Five minutes to the first failover");
+}
+
+/// A line of `hustings up` without its numbers and units.
+fn without_numbers(line: &str) -> String {
+    let is_number = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).parse::<f64>().is_ok();
+    let mut words: Vec<&str> = line.split_whitespace().filter(|word| !is_number(word)).collect();
+    words.retain(|word| !matches!(*word, "s" | "ms"));
+    words.join(" ")
+}
+
+/// Runs `hustings up`, waits for the lines of the block, types those that are not the program's, and stops it with
+/// Ctrl-C. On a busy machine the office also moves by itself, so other lines may stand between those of the block.
+/// Returns what it printed, whether every line came, and its exit code.
+fn run_up(args: &[&str], block: &[&str]) -> (Vec<String>, bool, Option<i32>) {
+    let mut command = hustings_command(env!("CARGO_BIN_EXE_hustings"));
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut process = Process::spawn(&mut command).expect("the binary can be started");
+    let mut keyboard = process.take_stdin().expect("it is piped");
+    let output = BufReader::new(process.take_stdout().expect("it is piped"));
+    let (sender, lines) = channel();
+    std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    let mut printed = Vec::new();
+    let mut comes = |wanted: &str| {
+        while let Ok(line) = lines.recv_timeout(LINE_TIMEOUT) {
+            let is_wanted = without_numbers(&line) == without_numbers(wanted);
+            printed.push(line);
+            if is_wanted {
+                return true;
+            }
+        }
+        false
+    };
+    let is_complete = block.iter().all(|line| match line.starts_with(' ') {
+        true => comes(line),
+        false => writeln!(keyboard, "{line}").is_ok(),
+    });
+    process.signal(Signal::INT).expect("it runs");
+    let status = process.wait_timeout(TIMEOUT).expect("our child").expect("it ends");
+    (printed, is_complete, status.code())
+}
+
+#[test]
+fn the_first_command_tells_the_story_as_printed() {
+    let readme = fs::read_to_string(common::repository().join("README.md")).expect("read the README");
+    let command = readme.split("```console\n$ ").nth(1).and_then(|rest| rest.lines().next()).expect("a command");
+    let args = command.strip_prefix("cargo run --release -- ").expect("it builds and runs the program");
+    let args: Vec<&str> = args.split_whitespace().collect();
+    assert_eq!(args, ["up"]);
+    let block = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block");
+    let block: Vec<&str> = block.lines().collect();
+    assert!(block.contains(&"kill leader"), "{block:#?}");
+    let mut last = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let (printed, is_complete, code) = run_up(&args, &block);
+        assert_eq!(code, Some(0));
+        if is_complete {
+            return;
+        }
+        last = printed;
+    }
+    panic!("expected {block:#?}\nprinted {last:#?}");
 }

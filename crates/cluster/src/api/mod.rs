@@ -20,6 +20,7 @@ mod client;
 mod guard;
 mod nanoseconds;
 mod protocol;
+mod reason;
 mod right;
 
 pub use client::{Client, ClientError};

@@ -19,7 +19,7 @@ const TOGETHER: &[(&[&str], &str)] = &[
 
 /// What stands above a command, after an empty line; and how wide names are from there on.
 const HEADINGS: &[(&str, &str, usize)] =
-    &[("init", "A cluster\n", 24), ("list", "The laboratory\n", 13), ("completions", "", 17)];
+    &[("up", "A cluster\n", 24), ("list", "The laboratory\n", 13), ("completions", "", 17)];
 
 pub(crate) fn print(catalogue: &Catalogue, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let program = Cli::command();

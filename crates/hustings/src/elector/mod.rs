@@ -67,7 +67,6 @@ pub use embedded::EmbedError;
 use embedded::Embedded;
 pub use end_reason::EndReason;
 #[cfg(feature = "cli")]
-pub(crate) use end_reason::reason_text;
 use leadership::CampaignGuard;
 pub use leadership::Leadership;
 pub use observer::{LeaderView, Observer};

@@ -71,9 +71,13 @@ pub(crate) fn run(bench: &ClusterBench, console: &mut Console<'_>) -> Result<Exi
 }
 
 fn layout(nodes: u32, mode: Mode, proxied: bool, folder: &std::path::Path) -> Result<Layout, HarnessError> {
-    let program = std::env::current_exe()
-        .map_err(|error| HarnessError::Io { what: "cannot find this program".to_string(), error })?;
-    Ok(Layout { program, nodes: nodes as usize, mode, algorithm: None, proxied, folder: folder.to_path_buf() })
+    let layout = Layout::new(own_program()?, nodes as usize, folder.to_path_buf());
+    Ok(Layout { mode, proxied, ..layout })
+}
+
+/// The program that runs: the nodes of a cluster are the same one.
+pub(crate) fn own_program() -> Result<std::path::PathBuf, HarnessError> {
+    std::env::current_exe().map_err(|error| HarnessError::Io { what: "cannot find this program".to_string(), error })
 }
 
 fn temporary_folder() -> Result<tempfile::TempDir, HarnessError> {

@@ -12,6 +12,7 @@ mod show;
 mod status;
 mod target;
 mod text;
+mod up;
 
 use clap::{Args, Subcommand};
 use hustings_cluster::config::Algorithms;
@@ -29,6 +30,8 @@ const LEADER: &str = "leader";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ClusterCommand {
+    /// Start a cluster of real nodes on this host, to watch it and to break it.
+    Up(up::UpArgs),
     /// Create the files of a new cluster.
     Init(Box<init::InitArgs>),
     /// Run one node of a cluster.
@@ -77,6 +80,7 @@ pub(crate) fn run(
     console: &mut Console<'_>,
 ) -> Result<Exit, Failure> {
     match command {
+        ClusterCommand::Up(args) => up::run(&args, algorithms, console),
         ClusterCommand::Init(args) => init::run(&args, algorithms, console),
         ClusterCommand::Node(args) => node::run(&args, algorithms, console),
         ClusterCommand::Run(args) => run_command::run(&args, console),

@@ -10,7 +10,6 @@ use super::super::console::{Console, Exit};
 use super::super::failure::{Failure, warn};
 use super::target::{NodeClient, is_held};
 use super::{ClientArgs, ClusterFailure, EXIT_CODES, LEADER, text};
-use crate::elector::reason_text;
 
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:
@@ -131,7 +130,7 @@ pub(crate) fn history(args: &HistoryArgs, console: &mut Console<'_>) -> Result<E
         Format::Text => {
             let rows = changes.into_iter().map(|change| {
                 let holder = change.holder.unwrap_or_else(|| "nobody".to_string());
-                let reason = reason_text(change.reason).to_string();
+                let reason = change.reason.to_string();
                 vec![text::time(change.since_unix_ms), change.office, holder, change.token.to_string(), reason]
             });
             text::table(&["since", "office", "holder", "token", "reason"], rows, console)?;

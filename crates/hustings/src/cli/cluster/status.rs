@@ -9,7 +9,6 @@ use super::super::args::Format;
 use super::super::console::{Console, Exit, Paint};
 use super::super::failure::Failure;
 use super::{ClientArgs, EXIT_CODES, LEADER, text};
-use crate::elector::reason_text;
 
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:
@@ -129,7 +128,7 @@ fn offices(status: &Status, console: &mut Console<'_>) -> std::io::Result<()> {
             Mode::Fenced => "fenced",
         };
         let since = text::time(office.since_unix_ms);
-        let reason = reason_text(office.reason).to_string();
+        let reason = office.reason.to_string();
         vec![office.office.clone(), holder, office.token.to_string(), mode.to_string(), since, reason]
     });
     text::table(&["office", "holder", "token", "mode", "since", "reason"], rows, console)

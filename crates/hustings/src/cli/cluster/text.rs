@@ -6,7 +6,6 @@ use comfy_table::{ContentArrangement, Table, presets};
 use hustings_cluster::api::OfficeStatus;
 
 use super::super::console::{Console, Paint};
-use crate::elector::reason_text;
 
 /// The last second of the year 9999: RFC 3339 has no text for later times.
 const LAST_SECOND: u64 = 253_402_300_799;
@@ -25,7 +24,7 @@ pub(crate) fn office(status: &OfficeStatus) -> String {
         (None, false) => format!("{office}: not known"),
         (Some(holder), false) => format!("{office}: not known; the last known holder is {holder} (token {token})"),
         (Some(holder), true) => {
-            format!("{office}: {holder} (token {token}, since {}: {})", time(*since_unix_ms), reason_text(*reason))
+            format!("{office}: {holder} (token {token}, since {}: {})", time(*since_unix_ms), reason)
         }
     }
 }
