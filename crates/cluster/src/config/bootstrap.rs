@@ -7,22 +7,21 @@ use std::time::Duration;
 
 use hustings_protocol::Id;
 
-use super::disk::{
-    check_free, create_folder_atomically, file_error, make_folder, read_pem, replace, sync_folder, write_file,
-};
+use super::disk::{check_free, create_folder_atomically, file_error, make_folder, replace, sync_folder, write_file};
 use super::error::{ConfigError, excerpt_of};
 use super::read::check_members;
 use super::record::Record;
+use super::renew::{signing_authority, trusted};
 use super::write::configuration;
 use super::{AlgorithmConfig, ArbiterKind, Config, MAX_MEMBERS, MemberSpec};
 use crate::election::Algorithms;
-use crate::identity::{Authority, CertifiedKey, IssueError};
+use crate::identity::{Authority, IssueError};
 use crate::member::Member;
 use crate::timing::Timing;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// The longest validity: the dates of certificates end with the year 9999.
-const MAX_LIFETIME: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+pub(super) const MAX_LIFETIME: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The specification of a new cluster.
 #[derive(Clone, Debug)]
@@ -102,6 +101,27 @@ pub enum BootstrapError {
         /// The requested validity.
         lifetime: Duration,
     },
+    /// The validity of a renewed certificate is out of range.
+    #[error("certificates cannot be valid for {}: expected a second to 100 years", humantime::format_duration(*.lifetime))]
+    RenewedLifetime {
+        /// The requested validity.
+        lifetime: Duration,
+    },
+    /// A certificate would be valid for longer than that of its authority.
+    #[error(
+        "a certificate cannot be valid for {}: that of the authority ends in {}. Rotate the authority first \
+         (`hustings members rotate-authority`), or choose a shorter --lifetime",
+        humantime::format_duration(*.lifetime), humantime::format_duration(*.left)
+    )]
+    OutlivesAuthority {
+        /// The requested validity.
+        lifetime: Duration,
+        /// How long the authority's certificate is still valid.
+        left: Duration,
+    },
+    /// The steps of a rotation are in the wrong order.
+    #[error("{0}")]
+    Rotation(&'static str),
     /// A member with this name exists already.
     #[error("there is a member `{0}` already")]
     MemberExists(String),
@@ -149,7 +169,7 @@ pub fn bootstrap(folder: &Path, spec: &ClusterSpec) -> Result<Bootstrapped, Boot
     }
     check_free(folder)?;
     let (authority, authority_key) = Authority::create(&record.cluster, certificate_lifetime(spec.authority_lifetime))?;
-    create_folder_atomically(folder, |inside| {
+    create_folder_atomically(folder, |inside| -> Result<(), BootstrapError> {
         write_file(&inside.join("authority.crt"), 0o644, &authority_key.certificate)?;
         write_file(&inside.join("authority.key"), 0o600, &authority_key.key)?;
         write_file(&inside.join("authority.toml"), 0o600, &record.text())?;
@@ -188,16 +208,11 @@ pub fn add_member(folder: &Path, spec: &MemberSpec) -> Result<AddedMember, Boots
     Config::parse_knowing(&text, Path::new(""), &|_| None, None)?;
     let place = folder.join(&member.name);
     check_free(&place)?;
-    let authority_key = CertifiedKey {
-        certificate: read_pem(&folder.join("authority.crt"))?,
-        key: read_pem(&folder.join("authority.key"))?,
-    };
-    let authority = Authority::open(&record.cluster, &authority_key)?;
+    let (authority, _) = signing_authority(folder, &record)?;
+    let trusted = trusted(folder)?;
     // The id is recorded first, so that it is never used again; the name last, so that a failed call can be repeated.
     replace(&path, &Record { highest: record.highest, ..before }.text())?;
-    create_folder_atomically(&place, |inside| {
-        write_member(inside, &authority, &authority_key.certificate, &record, &member, true)
-    })?;
+    create_folder_atomically(&place, |inside| write_member(inside, &authority, &trusted, &record, &member, true))?;
     replace(&path, &record.text())?;
     Ok(AddedMember { member, folder: place })
 }
@@ -216,7 +231,7 @@ pub fn remove_member(folder: &Path, name: &str) -> Result<Member, BootstrapError
 }
 
 /// Locks the authority's record until the file is dropped.
-fn lock(folder: &Path) -> Result<File, BootstrapError> {
+pub(super) fn lock(folder: &Path) -> Result<File, BootstrapError> {
     let lock = File::open(folder).map_err(file_error(folder))?;
     lock.lock().map_err(file_error(folder))?;
     Ok(lock)
@@ -228,7 +243,7 @@ fn check_lifetime(what: &'static str, lifetime: Duration, max: Duration) -> Resu
 }
 
 /// Converts a lifetime of at most [`MAX_LIFETIME`].
-fn certificate_lifetime(lifetime: Duration) -> time::Duration {
+pub(super) fn certificate_lifetime(lifetime: Duration) -> time::Duration {
     time::Duration::seconds(i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX))
 }
 

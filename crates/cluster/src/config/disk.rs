@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use super::bootstrap::BootstrapError;
@@ -34,34 +34,84 @@ fn check_free_from(folder: &Path, working_directory: io::Result<PathBuf>) -> Res
 }
 
 /// Creates a folder and fills it. The folder appears under its name when it is complete and durable.
-pub(super) fn create_folder_atomically(
+pub(crate) fn create_folder_atomically<E: From<BootstrapError>>(
     folder: &Path,
-    fill: impl FnOnce(&Path) -> Result<(), BootstrapError>,
-) -> Result<(), BootstrapError> {
+    fill: impl FnOnce(&Path) -> Result<(), E>,
+) -> Result<(), E> {
     let parent = parent(folder);
     let draft = parent.join(format!(".hustings-{:016x}", random().map_err(file_error(parent))?));
     make_folder(&draft)?;
-    let done = fill(&draft).and_then(|()| sync_folder(&draft)).and_then(|()| {
-        // `rename` replaces a folder only if it is empty.
+    // `rename` replaces a folder only if it is empty.
+    let rename = || {
         fs::rename(&draft, folder).map_err(|error| match error.kind() {
             io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
                 BootstrapError::Exists(folder.to_path_buf())
             }
             _ => file_error(folder)(error),
         })
-    });
+    };
+    let done = fill(&draft).and_then(|()| Ok(sync_folder(&draft).and_then(|()| rename())?));
     if done.is_err() {
         // Report the first error rather than a failure to clean up.
         let _ = fs::remove_dir_all(&draft);
     }
-    done.and_then(|()| sync_folder(parent))
+    done.and_then(|()| Ok(sync_folder(parent)?))
 }
 
-/// Replaces a file atomically.
+/// Replaces a file atomically. Only its owner can read it.
 pub(super) fn replace(path: &Path, text: &str) -> Result<(), BootstrapError> {
+    replace_with(path, |draft| write_file(draft, 0o600, text))
+}
+
+/// Replaces a file atomically by one with the same owner, group and mode; with this mode if there was none.
+pub(super) fn replace_keeping_rights(path: &Path, mode: u32, text: &str) -> Result<(), BootstrapError> {
+    let before = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        other => Some(other.map_err(file_error(path))?),
+    };
+    replace_with(path, |draft| {
+        let Some(before) = &before else { return write_file(draft, mode, text) };
+        // The content comes last: nobody reads it before the rights are set.
+        write_file(draft, 0o600, "")?;
+        let mut file = OpenOptions::new().write(true).open(draft).map_err(file_error(draft))?;
+        let own = file.metadata().map_err(file_error(draft))?;
+        if (own.uid(), own.gid()) != (before.uid(), before.gid()) {
+            fchown(&file, Some(before.uid()), Some(before.gid())).map_err(file_error(path))?;
+        }
+        let rights = fs::Permissions::from_mode(before.mode() & 0o777);
+        file.set_permissions(rights).map_err(file_error(draft))?;
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(file_error(draft))
+    })
+}
+
+/// Keeps a file that is about to be replaced, under its name with `.old`.
+pub(super) fn keep_old(path: &Path) -> Result<(), BootstrapError> {
+    let mut old = path.as_os_str().to_owned();
+    old.push(".old");
+    let old = PathBuf::from(old);
+    replace_with(&old, |draft| match fs::hard_link(path, draft) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other.map_err(file_error(path)),
+    })
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) -> Result<(), BootstrapError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other.map_err(file_error(path)).and_then(|()| sync_folder(parent(path))),
+    }
+}
+
+/// Replaces a file by what is written to a draft. Without a draft, nothing is replaced.
+fn replace_with(path: &Path, write: impl FnOnce(&Path) -> Result<(), BootstrapError>) -> Result<(), BootstrapError> {
     let parent = parent(path);
     let draft = parent.join(format!(".hustings-{:016x}", random().map_err(file_error(parent))?));
-    let done = write_file(&draft, 0o600, text).and_then(|()| fs::rename(&draft, path).map_err(file_error(path)));
+    let rename = || match fs::rename(&draft, path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other.map_err(file_error(path)),
+    };
+    let done = write(&draft).and_then(|()| rename());
     if done.is_err() {
         // Report the first error rather than a failure to clean up.
         let _ = fs::remove_file(&draft);
@@ -115,7 +165,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder for the test");
         let entries = || fs::read_dir(place.path()).expect("it is there").count();
         let folder = place.path().join("new");
-        let failed = create_folder_atomically(&folder, |inside| {
+        let failed: Result<(), BootstrapError> = create_folder_atomically(&folder, |inside| {
             write_file(&inside.join("x"), 0o600, "x")?;
             write_file(&inside.join("x"), 0o600, "x")
         });

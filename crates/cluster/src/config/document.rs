@@ -59,6 +59,8 @@ pub(super) struct Document {
     #[serde(default)]
     pub(super) limits: LimitsDocument,
     pub(super) http: Option<HttpDocument>,
+    #[serde(default)]
+    pub(super) log: LogDocument,
 }
 
 /// `[tls]`.
@@ -128,6 +130,14 @@ pub(super) struct HealthDocument {
     pub(super) every: Option<Text>,
     pub(super) timeout: Option<Text>,
     pub(super) threshold: Option<u8>,
+}
+
+/// `[log]`.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogDocument {
+    pub(super) level: Option<Text>,
+    pub(super) format: Option<Text>,
 }
 
 /// `[limits]`.

@@ -13,7 +13,7 @@ type Place = fn(&mut Document) -> &mut Option<Text>;
 const DRIFT: &str = "HUSTINGS_TIMING_DRIFT_PPM";
 
 /// Every variable except [`DRIFT`], which is a number, with the value that it overrides.
-const PLACES: [(&str, Place); 22] = [
+const PLACES: [(&str, Place); 24] = [
     ("HUSTINGS_CLUSTER", |file| &mut file.cluster),
     ("HUSTINGS_NODE", |file| &mut file.node),
     ("HUSTINGS_LISTEN", |file| &mut file.listen),
@@ -25,6 +25,8 @@ const PLACES: [(&str, Place); 22] = [
     ("HUSTINGS_TLS_AUTHORITY", |file| &mut file.tls.authority),
     ("HUSTINGS_TLS_CERTIFICATE", |file| &mut file.tls.certificate),
     ("HUSTINGS_TLS_KEY", |file| &mut file.tls.key),
+    ("HUSTINGS_LOG_LEVEL", |file| &mut file.log.level),
+    ("HUSTINGS_LOG_FORMAT", |file| &mut file.log.format),
     ("HUSTINGS_TIMING_HEARTBEAT", |file| &mut file.timing.heartbeat),
     ("HUSTINGS_TIMING_SILENCE_FLOOR", |file| &mut file.timing.silence_floor),
     ("HUSTINGS_TIMING_SILENCE_CEILING", |file| &mut file.timing.silence_ceiling),

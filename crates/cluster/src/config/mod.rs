@@ -4,6 +4,7 @@
 //! and [`add_member`] those of one more member.
 
 mod bootstrap;
+mod changes;
 mod digest;
 mod disk;
 mod document;
@@ -11,8 +12,10 @@ mod environment;
 mod error;
 mod http;
 mod member_spec;
+mod origin;
 mod read;
 mod record;
+mod renew;
 mod values;
 mod write;
 
@@ -23,16 +26,20 @@ use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
 
 use crate::member::Member;
+use crate::node::{LogFormat, LogLevel};
 use crate::timing::{LeaseTerms, Timing};
 
 pub use crate::election::{AlgorithmConfig, Algorithms};
 pub use crate::identity::IssueError;
 pub use bootstrap::{AddedMember, BootstrapError, Bootstrapped, ClusterSpec, add_member, bootstrap, remove_member};
 pub use digest::ConfigDigest;
+pub(crate) use disk::create_folder_atomically;
 pub use environment::VARIABLES;
 pub use error::ConfigError;
 pub use http::{Anonymous, Http, HttpLimits, HttpTls};
 pub use member_spec::{MemberSpec, MemberSpecError};
+pub use origin::{Origin, Setting};
+pub use renew::{Renewed, RotationStep, renew_members, rotate_authority};
 pub(crate) use values::{MAX_SOCKET_PATH, member_problem, office_name};
 
 /// The longest configuration file, in bytes.
@@ -69,6 +76,8 @@ pub struct Config {
     pub limits: Limits,
     /// The HTTP API, if it is on.
     pub http: Option<Http>,
+    /// What is logged, and how.
+    pub log: Log,
     /// The folder for the persistent state.
     pub data: PathBuf,
     /// The Unix socket for programs on this host.
@@ -187,6 +196,15 @@ impl Default for Limits {
     fn default() -> Self {
         Limits { connections: 256, campaigns: 2_000, watches: 2_000 }
     }
+}
+
+/// What a node logs, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Log {
+    /// The least important lines that are written.
+    pub level: LogLevel,
+    /// How lines are written.
+    pub format: LogFormat,
 }
 
 /// PEM files for TLS.

@@ -9,14 +9,15 @@ use std::time::Duration;
 use hustings_protocol::Id;
 
 use super::document::{
-    Document, HealthDocument, LimitsDocument, MemberDocument, PolicyDocument, PreemptDocument, Text, TimingDocument,
+    Document, HealthDocument, LimitsDocument, LogDocument, MemberDocument, PolicyDocument, PreemptDocument, Text,
+    TimingDocument,
 };
 use super::environment::{Lookup, apply_environment};
 use super::error::{ConfigError, invalid, nearest, toml_error};
 use super::values::{MAX_SOCKET_PATH, address, algorithm, duration, http, name, word};
 use super::{
-    AlgorithmConfig, ArbiterKind, Config, Health, Limits, MAX_BYTES, MAX_MEMBERS, MAX_OFFICES, Policy, Preempt, Probe,
-    Tls,
+    AlgorithmConfig, ArbiterKind, Config, Health, Limits, Log, MAX_BYTES, MAX_MEMBERS, MAX_OFFICES, Policy, Preempt,
+    Probe, Tls,
 };
 use crate::election::Algorithms;
 use crate::member::{Member, Role};
@@ -156,6 +157,7 @@ fn config(file: Document, folder: &Path, algorithms: Option<&Algorithms>) -> Res
         health: file.health.map(health).transpose()?,
         limits: limits(&file.limits)?,
         http: file.http.map(|http| http.check(folder)).transpose()?,
+        log: log(&file.log)?,
         data,
         socket,
         socket_group,
@@ -355,6 +357,15 @@ fn limits(given: &LimitsDocument) -> Result<Limits, ConfigError> {
         connections: limit("connections", given.connections, default.connections, MAX_CONNECTIONS)?,
         campaigns: limit("campaigns", given.campaigns, default.campaigns, MAX_OFFICES)?,
         watches: limit("watches", given.watches, default.watches, MAX_OFFICES)?,
+    })
+}
+
+fn log(given: &LogDocument) -> Result<Log, ConfigError> {
+    let LogDocument { level, format } = given;
+    let default = Log::default();
+    Ok(Log {
+        level: level.as_ref().map_or(Ok(default.level), |text| word(text.place("log.level"), &text.text))?,
+        format: format.as_ref().map_or(Ok(default.format), |text| word(text.place("log.format"), &text.text))?,
     })
 }
 

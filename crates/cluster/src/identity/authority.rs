@@ -4,8 +4,9 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose,
 };
-use rustls::pki_types::CertificateDer;
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use time::{Duration, OffsetDateTime};
 
 use crate::member::Member;
@@ -73,6 +74,16 @@ impl Authority {
         let certificate = params.signed_by(&key, &self.issuer)?;
         Ok(CertifiedKey { certificate: certificate.pem(), key: key.serialize_pem() })
     }
+}
+
+/// Whether a certificate and a private key, as PEM, belong together.
+pub(crate) fn fits(certificate: &str, key: &str) -> bool {
+    let (Ok(certificate), Ok(key)) =
+        (CertificateDer::from_pem_slice(certificate.as_bytes()), PrivateKeyDer::from_pem_slice(key.as_bytes()))
+    else {
+        return false;
+    };
+    rustls::sign::CertifiedKey::from_der(vec![certificate], key, &ring::default_provider()).is_ok()
 }
 
 /// The authority's certificate, except for its validity.

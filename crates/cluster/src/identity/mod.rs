@@ -1,9 +1,13 @@
 //! Keys and certificates: how nodes prove their identity to each other.
 
 mod authority;
+mod files;
 mod tls;
+mod validity;
 
 pub use authority::IssueError;
-pub(crate) use authority::{Authority, CertifiedKey, dns_name};
-pub use tls::IdentityError;
-pub(crate) use tls::{Identity, is_certificate_of, member_name};
+pub(crate) use authority::{Authority, CertifiedKey, dns_name, fits};
+pub use files::IdentityError;
+pub(crate) use files::check_key_group;
+pub(crate) use tls::{Identity, is_certificate_of, member_name, unfinished};
+pub(crate) use validity::{Expiry, not_after};

@@ -1,59 +1,34 @@
 //! The TLS configuration of a node: TLS 1.3, with certificates of the cluster's authority on both sides.
 
+use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use hustings_protocol::Id;
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::time_provider::TimeProvider;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection};
 
 use super::dns_name;
+use super::files::{FileProblem, IdentityError, Source};
+use super::validity::Expiry;
 use crate::clock::Clock;
 use crate::config::Tls;
 use crate::member::Member;
 
-/// The longest PEM file, in bytes.
-pub(crate) const MAX_PEM_BYTES: u64 = 64 * 1024;
-
-/// Why a certificate or key file cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{what} {}: {problem}", .file.display())]
-pub struct IdentityError {
-    what: &'static str,
-    file: PathBuf,
-    problem: FileProblem,
-}
-
-/// What is wrong with a file. It quotes nothing of the file, which may be a secret.
-#[derive(Debug, thiserror::Error)]
-enum FileProblem {
-    #[error("{0}")]
-    Read(#[from] io::Error),
-    #[error("the file is longer than {MAX_PEM_BYTES} bytes")]
-    TooLong,
-    #[error("other users can read it (mode {0:03o}); make it readable for its owner only (chmod 600)")]
-    Exposed(u32),
-    #[error("contains no {0} in PEM format")]
-    NotFound(&'static str),
-    #[error("{0}")]
-    Refused(rustls::Error),
-    #[error("{0}")]
-    NoVerifier(rustls::server::VerifierBuilderError),
-}
-
-/// The TLS identity of a node: its certificate and key, and the authority that it trusts.
+/// The TLS identity of a node: its certificate and key, and the authorities that it trusts.
 #[derive(Clone)]
 pub(crate) struct Identity {
     cluster: String,
+    /// `None` if no trusted authority signed the certificate. Tests have such identities.
+    expiry: Option<Expiry>,
+    own: CertificateDer<'static>,
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
 }
@@ -62,43 +37,6 @@ pub(crate) struct Identity {
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity").field("cluster", &self.cluster).finish_non_exhaustive()
-    }
-}
-
-/// A PEM text and its source, for error messages.
-struct Source<'a> {
-    what: &'static str,
-    file: &'a Path,
-    text: Vec<u8>,
-}
-
-impl<'a> Source<'a> {
-    fn read(what: &'static str, file: &'a Path, secret: bool) -> Result<Self, IdentityError> {
-        match read_bounded(file, secret) {
-            Ok(text) => Ok(Source { what, file, text }),
-            Err(problem) => Err(IdentityError { what, file: file.to_owned(), problem }),
-        }
-    }
-
-    #[cfg(test)]
-    fn from_text(what: &'static str, text: &str) -> Self {
-        Source { what, file: Path::new("(text)"), text: text.as_bytes().to_vec() }
-    }
-
-    fn error(&self, problem: FileProblem) -> IdentityError {
-        IdentityError { what: self.what, file: self.file.to_owned(), problem }
-    }
-
-    fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
-        let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.text).collect();
-        match found {
-            Ok(found) if !found.is_empty() => Ok(found),
-            _ => Err(self.error(FileProblem::NotFound("certificate"))),
-        }
-    }
-
-    fn key(&self) -> Result<PrivateKeyDer<'static>, IdentityError> {
-        PrivateKeyDer::from_pem_slice(&self.text).map_err(|_| self.error(FileProblem::NotFound("private key")))
     }
 }
 
@@ -113,12 +51,52 @@ impl TimeProvider for WallClock {
 }
 
 impl Identity {
-    /// Loads the identity from the configured files.
-    pub(crate) fn load(tls: &Tls, cluster: &str, clock: Clock) -> Result<Identity, IdentityError> {
+    /// Loads the identity of a member from the configured files, and checks that others will recognise the member by
+    /// it. It may have expired.
+    pub(crate) fn load(tls: &Tls, cluster: &str, member: &Member, clock: Clock) -> Result<Identity, IdentityError> {
         let authority = Source::read("authority", &tls.authority, false)?;
-        let certificate = Source::read("certificate", &tls.certificate, false)?;
         let key = Source::read("private key", &tls.key, true)?;
-        Identity::build(&authority, &certificate, &key, cluster, clock)
+        let own = Source::read("certificate", &tls.certificate, false)?;
+        let build = |own: &Source<'_>| Identity::build(&authority, own, &key, cluster, clock);
+        // Two files cannot be replaced at once. Between the two, the certificate of a new key has this name.
+        let new = unfinished(&tls.certificate);
+        let (identity, source) = match build(&own) {
+            Err(mismatch) if is_mismatch(&mismatch) => {
+                let finished = Source::read("certificate", &new, false).and_then(|new| Ok((build(&new)?, new)));
+                finished.map_err(|_| mismatch)?
+            }
+            identity => (identity?, own),
+        };
+        identity.check_issue(&source, &tls.authority, member)?;
+        Ok(identity)
+    }
+
+    /// Checks that the certificate was issued for this member, by an authority that it trusts.
+    fn check_issue(&self, source: &Source<'_>, authority: &Path, member: &Member) -> Result<(), IdentityError> {
+        if !is_certificate_of(&self.own, &self.cluster, member) {
+            return Err(source.error(FileProblem::OtherMember(dns_name(&self.cluster, member))));
+        }
+        match self.expiry {
+            Some(_) => Ok(()),
+            None => Err(source.error(FileProblem::Untrusted(authority.to_owned()))),
+        }
+    }
+
+    /// Fails if the certificate has expired.
+    pub(crate) fn check_time(&self, tls: &Tls, clock: Clock) -> Result<(), IdentityError> {
+        match self.expiry {
+            Some(expiry) if expiry.own < clock.wall_time().as_secs() => {
+                let until = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(expiry.own));
+                let problem = FileProblem::Expired(until.to_string());
+                Err(IdentityError { what: "certificate", file: tls.certificate.clone(), problem })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Until when the certificates are valid.
+    pub(crate) fn expiry(&self) -> Option<Expiry> {
+        self.expiry
     }
 
     /// Builds the identity from PEM texts: the authority's certificate, the node's certificate, the node's private key.
@@ -147,13 +125,15 @@ impl Identity {
     ) -> Result<Identity, IdentityError> {
         let time = Arc::new(WallClock(clock));
         let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
+        let authorities = authority.certificates()?;
         let mut roots = RootCertStore::empty();
-        for certificate in authority.certificates()? {
-            roots.add(certificate).map_err(|error| authority.error(FileProblem::Refused(error)))?;
+        for certificate in &authorities {
+            roots.add(certificate.clone()).map_err(|error| authority.error(FileProblem::Refused(error)))?;
         }
         let roots = Arc::new(roots);
         let chain = own.certificates()?;
         let secret = key.key()?;
+        let (expiry, leaf) = (Expiry::of(&chain, &authorities), chain[0].clone());
 
         let mut client = ClientConfig::builder_with_details(provider.clone(), time.clone())
             .with_protocol_versions(&[&TLS13])
@@ -180,7 +160,8 @@ impl Identity {
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.send_tls13_tickets = 0;
         server.max_early_data_size = 0;
-        Ok(Identity { cluster: cluster.to_owned(), client: Arc::new(client), server: Arc::new(server) })
+        let (client, server) = (Arc::new(client), Arc::new(server));
+        Ok(Identity { cluster: cluster.to_owned(), expiry, own: leaf, client, server })
     }
 
     /// The name of the cluster.
@@ -202,6 +183,18 @@ impl Identity {
     }
 }
 
+/// The name of a certificate that is about to replace `path`.
+pub(crate) fn unfinished(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".new");
+    PathBuf::from(name)
+}
+
+/// Whether the key does not belong to the certificate.
+fn is_mismatch(error: &IdentityError) -> bool {
+    matches!(error.problem, FileProblem::Refused(rustls::Error::InconsistentKeys(_)))
+}
+
 /// Whether a certificate, already verified against the cluster's authority, belongs to this member.
 pub(crate) fn is_certificate_of(certificate: &CertificateDer<'_>, cluster: &str, member: &Member) -> bool {
     let Ok(name) = ServerName::try_from(dns_name(cluster, member)) else { return false };
@@ -220,35 +213,18 @@ pub(crate) fn member_name(certificate: &CertificateDer<'_>, cluster: &str, id: I
     certificate.valid_dns_names().find_map(name_in)
 }
 
-fn read_bounded(path: &Path, secret: bool) -> Result<Vec<u8>, FileProblem> {
-    let file = File::open(path)?;
-    #[cfg(unix)]
-    if secret {
-        use std::os::unix::fs::PermissionsExt;
-        // Checked on the open file, because the path may change.
-        let mode = file.metadata()?.permissions().mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(FileProblem::Exposed(mode));
-        }
-    }
-    let mut text = Vec::new();
-    file.take(MAX_PEM_BYTES + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > MAX_PEM_BYTES {
-        return Err(FileProblem::TooLong);
-    }
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
 
     use hustings_protocol::Id;
+    use rustls::pki_types::pem::PemObject;
     use time::Duration;
 
+    use super::super::files::MAX_PEM_BYTES;
     use super::super::{Authority, CertifiedKey};
-    use super::*;
+    use super::{CertificateDer, Clock, Identity, Member, Source, Tls, is_certificate_of};
     use crate::member::Role;
 
     fn member(id: u64, name: &str) -> Member {
@@ -270,7 +246,7 @@ mod tests {
         }
         fs::set_permissions(path("node.key"), Permissions::from_mode(mode)).expect("the file is ours");
         let tls = Tls { authority: path("authority.pem"), certificate: path("node.pem"), key: path("node.key") };
-        Identity::load(&tls, "town", Clock::new()).map_err(|error| error.to_string())
+        Identity::load(&tls, "town", &member(1, "anna"), Clock::new()).map_err(|error| error.to_string())
     }
 
     fn refused(authority: &[u8], certificate: &[u8], key: &[u8], mode: u32) -> String {
@@ -298,6 +274,23 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_for_another_member_or_of_another_authority_is_refused() {
+        let (authority, authority_key) = Authority::create("town", Duration::DAY).expect("an authority can be made");
+        let other = authority.issue("town", &member(2, "bert"), Duration::DAY).expect("it can sign");
+        let (stranger, own) = issued();
+        let load = |authority: &CertifiedKey, own: &CertifiedKey| {
+            refused(authority.certificate.as_bytes(), own.certificate.as_bytes(), own.key.as_bytes(), 0o600)
+        };
+        let said = load(&authority_key, &other);
+        assert!(said.contains("not issued for this member") && said.contains("1.anna.town"), "{said}");
+        let said = load(&authority_key, &own);
+        assert!(said.contains("no authority in") && said.contains("authority.pem has signed it"), "{said}");
+        let both = format!("{}{}", authority_key.certificate, stranger.certificate);
+        let identity = super::tests::load(both.as_bytes(), own.certificate.as_bytes(), own.key.as_bytes(), 0o600);
+        assert!(identity.is_ok_and(|identity| identity.expiry().is_some()), "one of two authorities is enough");
+    }
+
+    #[test]
     fn errors_name_the_file_and_the_problem() {
         let (authority_key, own) = issued();
         let (_, other) = issued();
@@ -316,7 +309,9 @@ mod tests {
         }
         let nowhere =
             Tls { authority: "/nowhere/a".into(), certificate: "/nowhere/c".into(), key: "/nowhere/k".into() };
-        let said = Identity::load(&nowhere, "town", Clock::new()).expect_err("there is no such file").to_string();
+        let said = Identity::load(&nowhere, "town", &member(1, "anna"), Clock::new())
+            .expect_err("there is no such file")
+            .to_string();
         assert!(said.starts_with("authority /nowhere/a: No such file"), "{said}");
     }
 

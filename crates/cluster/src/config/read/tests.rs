@@ -102,6 +102,7 @@ fn a_minimal_file_gets_defaults() {
         offices: Vec::new(),
         default_policy: Policy::default(),
         health: None,
+        log: Default::default(),
         limits: Limits::default(),
         http: None,
         data: "/etc/hustings/data".into(),

@@ -1,5 +1,7 @@
 //! `hustings members`.
 
+mod certificates;
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -22,6 +24,7 @@ use super::{ClientArgs, ClusterFailure, EXIT_CODES, status};
   hustings members add d=10.0.0.4:7401,priority=2 --dir shop   add a member; its files are in shop/d
   hustings members set d --priority 5 --address 10.0.0.9:7401  change a member in the running cluster
   hustings members remove d --dir shop                         remove a member for good
+  hustings members renew --dir shop                            new certificates for all members
 
 If a member loses its disk, remove it and add it again: it gets a new id. Its votes are lost with the disk, so its old
 id must never be used again.
@@ -42,6 +45,10 @@ enum MembersCommand {
     Set(SetArgs),
     /// Removes a member for good.
     Remove(RemoveArgs),
+    /// Issues new certificates and keys for members.
+    Renew(certificates::RenewArgs),
+    /// Replaces the authority that signs the members' certificates, in three steps.
+    RotateAuthority(certificates::RotateArgs),
 }
 
 #[derive(Args, Debug)]
@@ -105,6 +112,8 @@ pub(crate) fn run(args: &MembersArgs, console: &mut Console<'_>) -> Result<Exit,
         Some(MembersCommand::Add(args)) => add(args, console),
         Some(MembersCommand::Set(args)) => set(args, console),
         Some(MembersCommand::Remove(args)) => remove(args, console),
+        Some(MembersCommand::Renew(args)) => certificates::renew(args, console),
+        Some(MembersCommand::RotateAuthority(args)) => certificates::rotate(args, console),
     }
 }
 
