@@ -17,6 +17,8 @@
 //! A cluster that had tokens of another origin, for instance from another arbiter, can begin its log above them:
 //! [`begin`].
 
+mod backup;
+
 use std::path::{Path, PathBuf};
 
 use hustings_protocol::Id;
@@ -29,6 +31,8 @@ use crate::core::{StartError, initial_conf_state, stored_table};
 use crate::format::FormatError;
 use crate::member::{Member, Role};
 use crate::store::{OfflineStore, RaftStorage, Store, StoreError, StoreOwner};
+
+pub use self::backup::{BackupError, back_up};
 
 /// How far above the end of the survivor's log the new log begins. Lost members cannot have written as many entries
 /// that the survivor did not receive: it would take them years.

@@ -36,6 +36,7 @@ fn config(data: &Path) -> Config {
         socket_group: None,
         tls: Tls { authority: PathBuf::new(), certificate: PathBuf::new(), key: PathBuf::new() },
         join: false,
+        log: Default::default(),
         limits: Default::default(),
         http: None,
     }
@@ -314,4 +315,26 @@ fn a_new_cluster_begins_above_the_floor_with_all_members() {
     drop(store);
     let (_, core) = times_alone(&alone, opened.storage);
     assert!(token(&core, "job") > Some(1 << 50));
+}
+
+#[test]
+fn a_backup_of_a_store_in_use_is_for_recovery_only() {
+    let (place, config) = folder_with(entries());
+    let copy = place.path().join("copy");
+    let (running, _) = open(&config);
+    let before = files(&config.data);
+    let state = back_up(&config.data, &copy).expect("the folder is new");
+    assert_eq!(files(&config.data), before, "the node's own files are not touched");
+    assert_eq!((state.node, state.last_index, state.committed, state.torn_at), (Id(1), 5, 3, None));
+    drop(running);
+    assert_eq!(state, inspect(&config.data).expect("nobody uses it any more"));
+
+    let config = Config { data: copy.clone(), ..config };
+    let owner = StoreOwner { cluster: config.cluster.clone(), id: config.node };
+    assert!(matches!(Store::open(&copy, &owner), Err(StoreError::Backup { folder }) if folder == copy));
+    assert!(matches!(back_up(&config.data, &copy), Err(BackupError::Folder(_))), "it is not overwritten");
+    recover(&config, 0).expect("it is a voter's");
+    drop(open(&config));
+    let missing = back_up(&place.path().join("nowhere"), &place.path().join("other")).expect_err("there is no node");
+    assert!(missing.to_string().contains("holds no state of a node") && !place.path().join("other").exists());
 }

@@ -75,6 +75,15 @@ pub enum StoreError {
         /// The folder.
         folder: PathBuf,
     },
+    /// The folder is a copy that was made by `hustings backup`.
+    #[error(
+        "{} is a backup: a node that started from it would have forgotten votes. Run `hustings recover` to continue the \
+         cluster from it, after its majority is lost for good", folder.display()
+    )]
+    Backup {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// The folder holds as many backups as a folder may hold.
     #[error("{} holds {count} backups already: remove those that you do not need", folder.display())]
     TooManyBackups {

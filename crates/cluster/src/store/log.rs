@@ -215,6 +215,12 @@ impl Store {
         Ok(())
     }
 
+    /// Removes another file of the folder, durably.
+    pub(super) fn remove(&self, name: &str) -> Result<(), StoreError> {
+        self.files.remove(name).map_err(StoreError::io("remove", &self.folder.join(name)))?;
+        self.files.sync().map_err(StoreError::io("sync", &self.folder))
+    }
+
     fn write_new(&self, path: &Path) -> Result<Log, StoreError> {
         let batches = record::encode_all(&self.identity, &self.state)?;
         let end = batches.iter().map(|contents| block::blocks(contents.len())).sum::<usize>();

@@ -38,6 +38,7 @@
 //!
 //! A snapshot contains the voters. A new node writes a snapshot with index 0 for the initial members of the cluster.
 
+mod backup;
 mod block;
 mod disk_writer;
 mod error;
@@ -57,6 +58,7 @@ mod tests;
 use hustings_protocol::Id;
 use raft::eraftpb::{Entry, HardState, Snapshot};
 
+pub(crate) use backup::{read_running, write_backup};
 pub(crate) use disk_writer::{DiskWriter, SubmitError};
 pub use error::StoreError;
 pub(crate) use header::Identity;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use hustings_protocol::Id;
 use raft::eraftpb::{HardState, Snapshot};
 
+use super::backup::MARKER;
 use super::files::{Files, Folder};
 use super::header::Identity;
 use super::log::{LOG, Store};
@@ -73,8 +74,15 @@ impl OfflineStore {
         state.hard_state = hard_state;
         state.check_commit()?;
         let backup = (!self.is_blank()).then(|| self.back_up()).transpose()?;
+        let is_copy =
+            self.files.names().map_err(StoreError::io("list", &self.folder))?.iter().any(|name| name == MARKER);
         let OfflineStore { files, folder, contents } = self;
-        Store::new(files, folder, contents.identity, state).rewrite()?;
+        let mut store = Store::new(files, folder, contents.identity, state);
+        store.rewrite()?;
+        if is_copy {
+            // From here on it is the state of a node.
+            store.remove(MARKER)?;
+        }
         Ok(backup)
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::backup::MARKER;
 use super::files::{Files, Folder, MAX_FILE_BYTES};
 use super::header::Identity;
 use super::log::{LOG, Store};
@@ -29,6 +30,9 @@ impl Store {
     ) -> Result<(Store, Recovered), StoreError> {
         let names = files.names().map_err(StoreError::io("list", folder))?;
         let exists = |name: &str| names.iter().any(|known| known == name);
+        if exists(MARKER) {
+            return Err(StoreError::Backup { folder: folder.to_path_buf() });
+        }
         if exists(HEADER) {
             return reopen(files, folder, owner);
         }
@@ -85,7 +89,7 @@ fn reopen(files: Box<dyn Files>, folder: &Path, owner: &StoreOwner) -> Result<(S
 }
 
 /// The contents of a store's files.
-pub(super) struct Contents {
+pub(crate) struct Contents {
     pub(super) identity: Identity,
     pub(super) state: State,
     /// Where in the log a crash interrupted a write.
@@ -94,8 +98,15 @@ pub(super) struct Contents {
 
 /// Reads the files of a store, and changes nothing.
 pub(super) fn load(files: &dyn Files, folder: &Path) -> Result<Contents, StoreError> {
+    decode(folder, |name| files.read(name).map_err(StoreError::io("read", &folder.join(name))))
+}
+
+/// Decodes the files of a store.
+pub(super) fn decode(
+    folder: &Path,
+    read: impl Fn(&str) -> Result<Option<Vec<u8>>, StoreError>,
+) -> Result<Contents, StoreError> {
     let (header, log) = (folder.join(HEADER), folder.join(LOG));
-    let read = |name: &str| files.read(name).map_err(StoreError::io("read", &folder.join(name)));
     let bytes = read(HEADER)?.ok_or_else(|| missing(folder, HEADER, "the header"))?;
     let identity = Identity::decode(&bytes, &header)?;
     let bytes = read(LOG)?.ok_or_else(|| missing(folder, LOG, "the log that belongs to the header"))?;

@@ -1,0 +1,45 @@
+//! A copy of a store, made while its node runs.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::StoreError;
+use super::files::{Files, Folder, MAX_FILE_BYTES};
+use super::log::{LOG, Store};
+use super::open::{Contents, HEADER, decode};
+
+/// Marks a folder that is a copy. A node does not start from it.
+pub(super) const MARKER: &str = "backup";
+const NOTE: &str = "A copy of a node's data folder. A node that started from it would have forgotten votes: run\n\
+                    `hustings recover` first. docs/operations.md has the procedure.\n";
+
+/// Reads the store of a node that may run. It fails with [`StoreError::Corrupt`] if it was read in the middle of a
+/// write.
+pub(crate) fn read_running(folder: &Path) -> Result<Contents, StoreError> {
+    if !folder.join(HEADER).exists() && !folder.join(LOG).exists() {
+        return Err(StoreError::Missing { folder: folder.to_path_buf() });
+    }
+    decode(folder, |name| {
+        let path = folder.join(name);
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(StoreError::io("open", &path))?,
+        };
+        let mut bytes = Vec::new();
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(StoreError::io("read", &path))?;
+        Ok(Some(bytes))
+    })
+}
+
+/// Writes what was read to an empty folder, as a copy.
+pub(crate) fn write_backup(folder: &Path, contents: Contents) -> Result<(), StoreError> {
+    let files: Box<dyn Files> = Box::new(Folder::open_existing(folder)?);
+    for (name, bytes) in [(MARKER, NOTE.as_bytes()), (HEADER, &contents.identity.encode()?)] {
+        let path = folder.join(name);
+        let mut file = files.create(name).map_err(StoreError::io("create", &path))?;
+        file.write_at(0, bytes).map_err(StoreError::io("write", &path))?;
+        file.sync().map_err(StoreError::io("sync", &path))?;
+    }
+    Store::new(files, folder.to_path_buf(), contents.identity, contents.state).rewrite()
+}
