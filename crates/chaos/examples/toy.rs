@@ -110,6 +110,7 @@ fn members(folder: &Path) -> Vec<MemberStatus> {
         up: true,
         joining: false,
         differs_in: Vec::new(),
+        certificate_not_after_unix_s: None,
     };
     members.map(|entry| status(entry.file_name().to_string_lossy().into_owned())).collect()
 }
@@ -255,6 +256,8 @@ impl Node {
             members: members(&self.folder),
             offices: Vec::new(),
             counters: Vec::new(),
+            certificate: None,
+            next_office: None,
         }
     }
 }

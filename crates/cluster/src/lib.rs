@@ -50,6 +50,8 @@ pub mod process_tree;
 pub mod recover;
 #[doc(hidden)]
 pub mod store;
+#[doc(hidden)]
+pub mod systemd;
 #[cfg(feature = "testkit")]
 #[doc(hidden)]
 pub mod testkit;

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::http::{HeaderMap, header};
 use hustings_cluster::api::Right;
@@ -221,7 +221,8 @@ impl Caller {
 
 /// Decides who calls.
 pub(crate) struct Authenticator {
-    pub(crate) tokens: Tokens,
+    /// Replaced when the node reloads.
+    pub(crate) tokens: RwLock<Tokens>,
     pub(crate) anonymous: Anonymous,
     /// The right of callers with a certificate.
     pub(crate) certificate_right: Right,
@@ -237,7 +238,8 @@ impl Authenticator {
             if !scheme.eq_ignore_ascii_case(b"bearer ") || secret.len() > MAX_TOKEN_BYTES {
                 return Err(unknown());
             }
-            return self.tokens.find(secret.trim_ascii()).ok_or_else(unknown);
+            let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+            return tokens.find(secret.trim_ascii()).ok_or_else(unknown);
         }
         if let Some(name) = &peer.certificate {
             return Ok(Caller { name: name.clone(), right: Some(self.certificate_right) });

@@ -26,6 +26,6 @@ mod tls;
 
 pub use auth::{NewToken, TokenFileError};
 pub use routes::document as openapi;
-pub use server::{ServeError, Server};
+pub use server::{Reloader, ServeError, Server};
 pub use state::Log;
 pub use tls::TlsError;

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -77,8 +77,40 @@ pub struct Server {
     http: Http,
     api: StdListener,
     probe: Option<StdListener>,
-    tls: Option<TlsAcceptor>,
+    tls: Option<SharedTls>,
     state: Shared,
+}
+
+/// The TLS of new connections. Replaced when the node reloads.
+type SharedTls = Arc<RwLock<TlsAcceptor>>;
+
+/// Replaces the tokens and the certificates of an API that is being served.
+#[derive(Clone)]
+pub struct Reloader {
+    tls: Option<SharedTls>,
+    state: Shared,
+}
+
+impl Reloader {
+    /// Reads the files of the API again. What is returned applies them: new requests and new connections use them.
+    pub fn prepare(&self, http: &Http) -> Result<impl FnOnce() + Send + use<>, ServeError> {
+        let tokens = http.tokens.as_deref().map(Tokens::read).transpose()?.unwrap_or_default();
+        let tls = http.tls.as_ref().map(tls::load).transpose()?;
+        let reloader = self.clone();
+        Ok(move || {
+            *reloader.state.authenticator.tokens.write().unwrap_or_else(PoisonError::into_inner) = tokens;
+            // Whether there is TLS at all is decided at the start.
+            if let (Some(shared), Some(tls)) = (&reloader.tls, tls) {
+                *shared.write().unwrap_or_else(PoisonError::into_inner) = TlsAcceptor::from(tls);
+            }
+        })
+    }
+}
+
+impl std::fmt::Debug for Reloader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reloader").finish_non_exhaustive()
+    }
 }
 
 impl Server {
@@ -96,7 +128,7 @@ impl Server {
             sessions: Sessions::new(config.socket.clone(), clock, config.timing.drift_ppm, limits.sessions),
             watchers: Arc::new(Semaphore::new(limits.watchers)),
             max_watchers: limits.watchers,
-            authenticator: Authenticator { tokens, anonymous: http.anonymous, certificate_right },
+            authenticator: Authenticator { tokens: RwLock::new(tokens), anonymous: http.anonymous, certificate_right },
             rate: RateLimit::new(limits.requests_per_second),
             clock,
             log,
@@ -104,16 +136,18 @@ impl Server {
         let api = bind("http.listen", http.listen)?;
         let probe = http.probe_listen.map(|address| bind("http.probe-listen", address)).transpose()?;
         raise_descriptor_limit(limits.connections as u64 + 2 * limits.sessions as u64 + OTHER_DESCRIPTORS);
-        Ok(Server { http: http.clone(), api, probe, tls: tls.map(TlsAcceptor::from), state: Arc::new(state) })
+        let tls = tls.map(|tls| Arc::new(RwLock::new(TlsAcceptor::from(tls))));
+        Ok(Server { http: http.clone(), api, probe, tls, state: Arc::new(state) })
     }
 
     /// Serves on a thread of its own, for as long as the process lives.
-    pub fn start(self) -> Result<(), ServeError> {
+    pub fn start(self) -> Result<Reloader, ServeError> {
+        let reloader = Reloader { tls: self.tls.clone(), state: self.state.clone() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
         let runtime = runtime.map_err(ServeError::Thread)?;
         let thread = std::thread::Builder::new().name("http".to_string());
         thread.spawn(move || runtime.block_on(self.serve())).map_err(ServeError::Thread)?;
-        Ok(())
+        Ok(reloader)
     }
 
     async fn serve(self) {
@@ -180,7 +214,7 @@ fn connection_builder() -> http1::Builder {
 /// One address with its routes.
 struct Listener {
     router: Router,
-    tls: Option<TlsAcceptor>,
+    tls: Option<SharedTls>,
     permits: Arc<Semaphore>,
     builder: http1::Builder,
 }
@@ -214,6 +248,7 @@ impl Listener {
         let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, timeout);
         let peer = Peer { address: address.ip(), certificate: None };
         let Some(tls) = &self.tls else { return self.serve_stream(stream, peer).await };
+        let tls = tls.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await else { return };
         let certificates = stream.get_ref().1.peer_certificates();
         let certificate = certificates.and_then(|chain| chain.first()).map(tls::client_name);

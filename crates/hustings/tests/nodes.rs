@@ -5,10 +5,12 @@ mod common;
 mod loopback;
 mod processes;
 
+mod certificates;
 mod cluster;
 mod elector;
 mod http;
 mod init;
+mod operations;
 mod readme;
 mod recipes;
 mod rights;

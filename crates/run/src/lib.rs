@@ -23,7 +23,6 @@ mod own_node;
 mod report;
 mod spec;
 mod supervisor;
-mod systemd;
 mod tenure;
 mod terminal;
 mod wake;

@@ -25,6 +25,8 @@ impl OwnNode {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("hustings").arg("node").arg("--config").arg(config);
         command.stdin(Stdio::null()).stdout(Stdio::null());
+        // `run` alone speaks to systemd.
+        ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"].iter().for_each(|name| _ = command.env_remove(name));
         if is_quiet {
             command.stderr(Stdio::null());
         }

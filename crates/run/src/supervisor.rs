@@ -13,6 +13,7 @@ use std::time::Duration;
 use hustings_cluster::api::{Client, ClientError, OfficeTerms, RUN_KILL_MARGIN, Reply, Request, RequestError};
 use hustings_cluster::clock::{Clock, Timestamp};
 use hustings_cluster::config::Mode;
+use hustings_cluster::systemd::Systemd;
 use nix::sys::signal::SigSet;
 use rustix::process::{Pid, WaitOptions, wait as wait_any, waitpid};
 use serde_json::json;
@@ -26,7 +27,6 @@ use crate::node_link::{LineBuffer, write_line};
 use crate::own_node::OwnNode;
 use crate::report::{Log, LogFormat, status, write_status};
 use crate::spec::{Requirement, Restart, RunSpec, TimingError, check_timing};
-use crate::systemd::Systemd;
 use crate::terminal::Terminal;
 use crate::wake::{Signals, Timer, wait};
 

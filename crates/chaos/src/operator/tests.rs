@@ -119,6 +119,7 @@ fn status(state: &State) -> Status {
         up: true,
         joining: false,
         differs_in: Vec::new(),
+        certificate_not_after_unix_s: None,
     };
     Status {
         cluster: "c".to_string(),
@@ -132,6 +133,8 @@ fn status(state: &State) -> Status {
         members: state.members.iter().map(member).collect(),
         offices: Vec::new(),
         counters: Vec::new(),
+        certificate: None,
+        next_office: None,
     }
 }
 

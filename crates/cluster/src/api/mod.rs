@@ -26,7 +26,7 @@ mod right;
 pub use client::{Client, ClientError};
 pub use guard::{GUARDIAN_KILL_MARGIN, Guard, NODE_KILL_MARGIN, RUN_KILL_MARGIN};
 pub use protocol::{
-    Change, ChangeReason, Completion, Lease, MAX_LINE_BYTES, MemberStatus, OfficeStatus, OfficeTerms, Reply, Request,
-    RequestError, Status,
+    CertificateStatus, Change, ChangeReason, Completion, Lease, MAX_LINE_BYTES, MemberStatus, OfficeStatus,
+    OfficeTerms, Reply, Request, RequestError, Status,
 };
 pub use right::{NOT_PERMITTED, Right, Rights};

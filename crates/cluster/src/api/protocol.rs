@@ -22,6 +22,13 @@ pub const MAX_LINE_BYTES: usize = 1 << 20;
 pub enum Request {
     /// Asks for the state of the cluster. Answered by [`Reply::Status`].
     Status,
+    /// Asks for the offices whose names follow `after`, in order. Answered by [`Reply::Offices`]. [`Reply::Status`]
+    /// has the first ones.
+    Offices {
+        /// The last office of the list before; from the first one if absent.
+        #[serde(default)]
+        after: Option<String>,
+    },
     /// Asks for the holder of an office. Answered by [`Reply::Office`].
     Leader {
         /// The name of the office.
@@ -164,6 +171,13 @@ pub enum Reply {
     Error(RequestError),
     /// The answer to [`Request::Status`].
     Status(Box<Status>),
+    /// The answer to [`Request::Offices`]: at most 1,000 of them.
+    Offices {
+        /// The offices, by name.
+        offices: Vec<OfficeStatus>,
+        /// The name of the last one, if there are more.
+        next: Option<String>,
+    },
     /// An answer to [`Request::Leader`] or [`Request::Watch`].
     Office(OfficeStatus),
     /// The answer to [`Request::Terms`].
@@ -357,10 +371,25 @@ pub struct Status {
     pub paused: bool,
     /// Every member, including this node.
     pub members: Vec<MemberStatus>,
-    /// Every office.
+    /// The first 1,000 offices, by name.
     pub offices: Vec<OfficeStatus>,
+    /// The name of the last of these offices, if there are more: ask for them with [`Request::Offices`].
+    #[serde(default)]
+    pub next_office: Option<String>,
     /// Counters since the node started, by name.
     pub counters: Vec<(String, u64)>,
+    /// Until when this node's certificates are valid.
+    #[serde(default)]
+    pub certificate: Option<CertificateStatus>,
+}
+
+/// Until when the certificates of a node are valid, in seconds since 1970. The wall clock decides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CertificateStatus {
+    /// The node's own certificate.
+    pub not_after_unix_s: u64,
+    /// That of the authority that signed it.
+    pub authority_not_after_unix_s: u64,
 }
 
 /// The state of a member, as one node sees it.
@@ -387,4 +416,7 @@ pub struct MemberStatus {
     /// members.
     #[serde(default)]
     pub differs_in: Vec<String>,
+    /// Until when its certificate is valid, in seconds since 1970; absent if the node has no connection to it.
+    #[serde(default)]
+    pub certificate_not_after_unix_s: Option<u64>,
 }

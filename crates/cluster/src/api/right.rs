@@ -56,6 +56,7 @@ impl Request {
     pub fn right(&self) -> Option<Right> {
         match self {
             Request::Status
+            | Request::Offices { .. }
             | Request::Leader { .. }
             | Request::Watch { .. }
             | Request::History { .. }

@@ -19,8 +19,8 @@
 //! - `requests`: what clients and operators ask for, and what they are shown.
 //!
 //! All parts but the arbiter's consensus are plain values: they can be cloned, compared and hashed, and `normalise`
-//! expresses their times relative to now. [`table`] is the state that the arbiter replicates; `settings` is what never
-//! changes; [`context`] is what a part may read and send while it handles an input.
+//! expresses their times relative to now. [`table`] is the state that the arbiter replicates; `settings` is what hardly
+//! ever changes; [`context`] is what a part may read and send while it handles an input.
 
 pub mod arbiter;
 mod claims;
@@ -56,6 +56,7 @@ pub(crate) use self::settings::{initial_conf_state, stored_table};
 use self::table::OfficeName;
 use crate::api::{Reply, Request, RequestError};
 use crate::clock::Timestamp;
+use crate::config::Limits;
 use crate::election::SharedState;
 use crate::format::FormatError;
 use crate::member::Member;
@@ -280,6 +281,14 @@ impl Core {
     pub fn set_health(&mut self, health: u8, now: Timestamp) {
         self.advance_clock(now);
         self.progress.health = health.min(100);
+        self.turn();
+    }
+
+    /// Replaces what may change while the node runs: the health score below which it campaigns for no office, and the
+    /// limits of programs. What a program already has, it keeps.
+    pub fn reconfigure(&mut self, health_threshold: u8, limits: Limits, now: Timestamp) {
+        self.advance_clock(now);
+        (self.settings.health_threshold, self.settings.limits) = (health_threshold, limits);
         self.turn();
     }
 

@@ -154,6 +154,7 @@ mod tests {
             offices: Vec::new(),
             default_policy: Default::default(),
             health: None,
+            log: Default::default(),
             limits: Default::default(),
             http: None,
             data: Default::default(),

@@ -90,7 +90,7 @@ impl Node {
             && let Some(peer) = self.clients.begin_campaigning(client)
         {
             let line = self.audit.line(peer, request, "first-campaign-of-this-connection");
-            self.logger.log(format_args!("{line}"));
+            self.logger.audit(format_args!("{line}"));
         }
     }
 
@@ -100,8 +100,8 @@ impl Node {
         let Some(peer) = self.clients.peer(client) else { return };
         let line = self.audit.line(peer, request, NOT_PERMITTED);
         match suppressed {
-            0 => self.logger.log(format_args!("{line}")),
-            count => self.logger.log(format_args!("{line} ({count} earlier refusals are not logged)")),
+            0 => self.logger.audit(format_args!("{line}")),
+            count => self.logger.audit(format_args!("{line} ({count} earlier refusals are not logged)")),
         }
     }
 
@@ -113,7 +113,7 @@ impl Node {
         if let Some(peer) = self.audit.take_waiting(client) {
             let result = result.as_ref().map_or_else(|error| error.code.as_str(), |()| "done");
             let line = self.audit.line(peer, request, result);
-            self.logger.log(format_args!("{line}"));
+            self.logger.audit(format_args!("{line}"));
         }
     }
 }

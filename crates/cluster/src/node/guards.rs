@@ -285,7 +285,7 @@ impl Node {
             self.core.handle_client_gone(ended.client, self.clock.now());
             for (office, token) in ended.leases {
                 self.logger
-                    .log(format_args!("the guardian of the office {office} (token {token}) ended, with all its work"));
+                    .info(format_args!("the guardian of the office {office} (token {token}) ended, with all its work"));
                 self.core.handle_work_gone(ended.client, &office, token, self.clock.now());
             }
             self.process_outputs()?;
@@ -303,7 +303,7 @@ impl Node {
             let what = if killed.result.is_ok() { "killed" } else { "could not kill" };
             let why = killed.result.err().map_or_else(String::new, |error| format!(": {error}"));
             for (office, token) in killed.leases {
-                self.logger.log(format_args!(
+                self.logger.warn(format_args!(
                     "{what} the guardian of the office {office} (token {token}) at its deadline{why}"
                 ));
             }

@@ -1,4 +1,4 @@
-//! The log of a node: one line per event, for people.
+//! The log of a node: one line per event, as text for people or as JSON for programs.
 
 use std::fmt;
 use std::io::Write;
@@ -7,7 +7,73 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Timestamp;
+
+/// How important a line is. A logger writes the lines of its own level and of all above it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogLevel {
+    /// Something does not work.
+    Error,
+    /// Something needs attention, or will.
+    Warn,
+    /// What the node does: connections, offices, leaders.
+    #[default]
+    Info,
+    /// What only helps to find an error.
+    Debug,
+}
+
+impl fmt::Display for LogLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LogLevel::Error => "error",
+            LogLevel::Warn => "warn",
+            LogLevel::Info => "info",
+            LogLevel::Debug => "debug",
+        })
+    }
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// Time, level and a sentence.
+    #[default]
+    Text,
+    /// A JSON object with `time`, `level` and `message`.
+    Json,
+}
+
+impl fmt::Display for LogFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LogFormat::Text => "text",
+            LogFormat::Json => "json",
+        })
+    }
+}
+
+impl LogFormat {
+    fn line(self, level: LogLevel, message: fmt::Arguments<'_>) -> String {
+        let time = humantime::format_rfc3339_millis(SystemTime::now());
+        let level = level.to_string();
+        match self {
+            // What comes from others must not begin a line of its own.
+            LogFormat::Text => {
+                let message = message.to_string().replace('\n', "\\n");
+                format!("{time} {:<5} {message}\n", level.to_uppercase())
+            }
+            LogFormat::Json => {
+                let time = time.to_string();
+                format!("{}\n", serde_json::json!({ "time": time, "level": level, "message": message.to_string() }))
+            }
+        }
+    }
+}
 
 /// How many lines may wait for the writer.
 const QUEUE_LINES: usize = 1024;
@@ -23,6 +89,8 @@ pub struct Logger {
     queue: Option<Arc<SyncSender<String>>>,
     /// Disconnected when the writing thread ends.
     writer: Option<Receiver<()>>,
+    level: LogLevel,
+    format: LogFormat,
     lost: u64,
     /// When the next rate-limited line may be written, and how many were suppressed.
     rate_limit: (Timestamp, u64),
@@ -31,7 +99,25 @@ pub struct Logger {
 impl Logger {
     /// Discards everything.
     pub fn disabled() -> Logger {
-        Logger { queue: None, writer: None, lost: 0, rate_limit: (Timestamp::ZERO, 0) }
+        Logger::new(None, None)
+    }
+
+    fn new(queue: Option<Arc<SyncSender<String>>>, writer: Option<Receiver<()>>) -> Logger {
+        let (level, format) = (LogLevel::default(), LogFormat::default());
+        Logger { queue, writer, level, format, lost: 0, rate_limit: (Timestamp::ZERO, 0) }
+    }
+
+    /// The same logger with this level and format.
+    pub fn with(self, level: LogLevel, format: LogFormat) -> Logger {
+        // `Drop` forbids taking the value apart.
+        let mut logger = self;
+        (logger.level, logger.format) = (level, format);
+        logger
+    }
+
+    /// Changes the level.
+    pub(super) fn set_level(&mut self, level: LogLevel) {
+        self.level = level;
     }
 
     /// Writes to standard error.
@@ -51,33 +137,60 @@ impl Logger {
             }
         };
         thread::Builder::new().name("logger".to_string()).spawn(work)?;
-        Ok(Logger {
-            queue: Some(Arc::new(queue)),
-            writer: Some(writer_ends),
-            lost: 0,
-            rate_limit: (Timestamp::ZERO, 0),
-        })
+        Ok(Logger::new(Some(Arc::new(queue)), Some(writer_ends)))
     }
 
     /// A handle with which other threads log lines until this logger is dropped.
     pub fn handle(&self) -> LogHandle {
-        LogHandle(self.queue.as_ref().map(Arc::downgrade).unwrap_or_default())
+        LogHandle { queue: self.queue.as_ref().map(Arc::downgrade).unwrap_or_default(), format: self.format }
     }
 
-    /// Logs a line.
-    pub(super) fn log(&mut self, what: fmt::Arguments<'_>) {
+    /// Logs that something does not work.
+    pub(super) fn error(&mut self, what: fmt::Arguments<'_>) {
+        self.log(LogLevel::Error, what);
+    }
+
+    /// Logs that something needs attention.
+    pub(super) fn warn(&mut self, what: fmt::Arguments<'_>) {
+        self.log(LogLevel::Warn, what);
+    }
+
+    /// Logs what the node does.
+    pub(super) fn info(&mut self, what: fmt::Arguments<'_>) {
+        self.log(LogLevel::Info, what);
+    }
+
+    /// Logs what only helps to find an error.
+    pub(super) fn debug(&mut self, what: fmt::Arguments<'_>) {
+        self.log(LogLevel::Debug, what);
+    }
+
+    /// Logs what somebody did, whatever the level: nobody hides an operation by a setting of the log.
+    pub(super) fn audit(&mut self, what: fmt::Arguments<'_>) {
+        self.write(LogLevel::Info, what);
+    }
+
+    fn log(&mut self, level: LogLevel, what: fmt::Arguments<'_>) {
+        if level <= self.level {
+            self.write(level, what);
+        }
+    }
+
+    fn write(&mut self, level: LogLevel, what: fmt::Arguments<'_>) {
         let Some(queue) = &self.queue else { return };
-        let time = humantime::format_rfc3339_millis(SystemTime::now());
-        if self.lost > 0 && queue.try_send(format!("{time} {} lines were dropped here\n", self.lost)).is_ok() {
+        let line = |level, what: fmt::Arguments<'_>| self.format.line(level, what);
+        if self.lost > 0
+            && queue.try_send(line(LogLevel::Warn, format_args!("{} lines were dropped here", self.lost))).is_ok()
+        {
             self.lost = 0;
         }
-        if queue.try_send(format!("{time} {what}\n")).is_err() {
+        if queue.try_send(line(level, what)).is_err() {
             self.lost += 1;
         }
     }
 
-    /// Logs a line about something that any host on the network can cause, so it is rate-limited.
-    pub(super) fn log_rate_limited(&mut self, now: Timestamp, what: fmt::Arguments<'_>) {
+    /// Warns of something that any host on the network can cause, so it is rate-limited.
+    pub(super) fn warn_rate_limited(&mut self, now: Timestamp, what: fmt::Arguments<'_>) {
         let (again, suppressed) = self.rate_limit;
         if now < again {
             self.rate_limit.1 += 1;
@@ -85,23 +198,25 @@ impl Logger {
         }
         self.rate_limit = (now + RATE_LIMIT, 0);
         match suppressed {
-            0 => self.log(what),
-            suppressed => self.log(format_args!("{what} ({suppressed} similar lines suppressed)")),
+            0 => self.warn(what),
+            suppressed => self.warn(format_args!("{what} ({suppressed} similar lines suppressed)")),
         }
     }
 }
 
 /// Logs lines from another thread.
 #[derive(Clone, Debug)]
-pub struct LogHandle(Weak<SyncSender<String>>);
+pub struct LogHandle {
+    queue: Weak<SyncSender<String>>,
+    format: LogFormat,
+}
 
 impl LogHandle {
-    /// Logs a line. It is dropped if the writer is too slow.
+    /// Logs a line, whatever the level: it may be one of the audit log. It is dropped if the writer is too slow.
     pub fn log(&self, what: fmt::Arguments<'_>) {
-        if let Some(queue) = self.0.upgrade() {
-            let time = humantime::format_rfc3339_millis(SystemTime::now());
+        if let Some(queue) = self.queue.upgrade() {
             // What does not fit is lost, as with the logger itself.
-            let _ = queue.try_send(format!("{time} {what}\n"));
+            let _ = queue.try_send(self.format.line(LogLevel::Info, what));
         }
     }
 }
@@ -124,13 +239,13 @@ impl fmt::Debug for Logger {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Buffer(Arc<Mutex<Vec<u8>>>);
+    pub(in super::super) struct Buffer(Arc<Mutex<Vec<u8>>>);
 
     impl Write for Buffer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -144,7 +259,7 @@ mod tests {
     }
 
     impl Buffer {
-        fn lines(&self) -> Vec<String> {
+        pub(in super::super) fn lines(&self) -> Vec<String> {
             let bytes = self.0.lock().expect("nobody panics with it");
             String::from_utf8(bytes.clone()).expect("lines are text").lines().map(str::to_string).collect()
         }
@@ -154,17 +269,48 @@ mod tests {
     fn lines_start_with_the_time_and_repetitions_are_suppressed() {
         let buffer = Buffer::default();
         let mut logger = Logger::to_writer(buffer.clone()).expect("a thread can be started");
-        logger.log(format_args!("started"));
+        logger.info(format_args!("started"));
         for second in 0..25 {
-            logger.log_rate_limited(Timestamp(second * 1_000_000_000), format_args!("refused {second}"));
+            logger.warn_rate_limited(Timestamp(second * 1_000_000_000), format_args!("refused {second}"));
         }
         drop(logger);
         let lines = buffer.lines();
         let ends: Vec<&str> = lines.iter().filter_map(|line| line.split_once(' ')).map(|(_, end)| end).collect();
         let suffix = "(9 similar lines suppressed)";
-        let expected = ["started", "refused 0", &format!("refused 10 {suffix}"), &format!("refused 20 {suffix}")];
+        let expected = [
+            "INFO  started",
+            "WARN  refused 0",
+            &format!("WARN  refused 10 {suffix}"),
+            &format!("WARN  refused 20 {suffix}"),
+        ];
         assert_eq!(ends, expected);
         assert!(lines.iter().all(|line| line.starts_with("20") && line.as_bytes()[23] == b'Z'), "{lines:?}");
+    }
+
+    #[test]
+    fn writes_the_lines_of_its_level_as_json() {
+        let buffer = Buffer::default();
+        let logger = Logger::to_writer(buffer.clone()).expect("a thread can be started");
+        let mut logger = logger.with(LogLevel::Warn, LogFormat::Json);
+        logger.info(format_args!("too much"));
+        logger.audit(format_args!("always"));
+        logger.warn(format_args!("a \"quoted\"\nword"));
+        logger.set_level(LogLevel::Debug);
+        logger.debug(format_args!("now"));
+        drop(logger);
+        let lines: Vec<serde_json::Value> =
+            buffer.lines().iter().map(|line| serde_json::from_str(line).expect("a JSON object")).collect();
+        let parts = |line: &serde_json::Value| (line["level"].clone(), line["message"].clone());
+        let expected = [("info", "always"), ("warn", "a \"quoted\"\nword"), ("debug", "now")]
+            .map(|(level, text)| (level.into(), text.into()));
+        assert_eq!(lines.iter().map(parts).collect::<Vec<_>>(), expected);
+        assert!(lines.iter().all(|line| line["time"].as_str().is_some_and(|time| time.ends_with('Z'))));
+    }
+
+    #[test]
+    fn a_line_of_text_stays_one_line() {
+        let line = LogFormat::Text.line(LogLevel::Error, format_args!("one\ntwo"));
+        assert!(line.ends_with(" ERROR one\\ntwo\n") && line.matches('\n').count() == 1, "{line:?}");
     }
 
     #[test]
@@ -183,7 +329,7 @@ mod tests {
         let (release, blocked) = std::sync::mpsc::channel();
         let mut logger = Logger::to_writer(Stuck(blocked)).expect("a thread can be started");
         for number in 0..2 * QUEUE_LINES {
-            logger.log(format_args!("{number}"));
+            logger.info(format_args!("{number}"));
         }
         assert!(logger.lost >= QUEUE_LINES as u64 - 1, "{}", logger.lost);
         // Dropping the logger does not wait for the stuck writer either.

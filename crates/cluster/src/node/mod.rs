@@ -16,18 +16,21 @@
 //! ```
 
 mod audit;
+mod certificates;
 mod clients;
 mod error;
 mod guards;
 mod health;
 mod logger;
 mod peer_credentials;
+mod reload;
+mod report;
 mod run;
 mod shutdown;
 mod socket;
 mod timer;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
@@ -35,6 +38,7 @@ use hustings_protocol::Id;
 use mio::{Poll, Registry, Token, Waker};
 
 use self::audit::Audit;
+use self::certificates::CertificateWatch;
 #[cfg(feature = "testkit")]
 pub(crate) use self::clients::read_request;
 use self::clients::{ClientEvent, Clients, ConnectionBudget};
@@ -42,20 +46,24 @@ use self::error::system;
 use self::guards::Guards;
 use self::health::HealthMonitor;
 use self::peer_credentials::SocketGroup;
+use self::reload::Reloader;
 use self::shutdown::ShutdownRequests;
 use self::socket::closed_folders;
 use self::timer::Timer;
+use crate::api::CertificateStatus;
 use crate::clock::Clock;
 use crate::config::{Config, MAX_MEMBERS};
 use crate::core::{Core, Setup};
 use crate::election::Election;
 use crate::faults::DisabledRules;
-use crate::identity::Identity;
+use crate::identity::{Identity, check_key_group};
 use crate::store::{DiskWriter, Store, StoreOwner, Write};
+use crate::systemd::Systemd;
 use crate::transport::{Event, Limits, Transport, TransportConfig};
 
 pub use self::error::{NodeError, SocketError};
-pub use self::logger::{LogHandle, Logger};
+pub use self::logger::{LogFormat, LogHandle, LogLevel, Logger};
+pub use self::reload::{Apply, ConfigReader};
 pub use self::shutdown::ShutdownHandle;
 pub use crate::core::Exit;
 pub use crate::election::ElectionError;
@@ -92,8 +100,13 @@ pub struct Options {
     pub logger: Logger,
     /// A handle that stops the node from another thread.
     pub shutdown_handle: Option<ShutdownHandle>,
-    /// Whether SIGTERM and SIGINT stop the node (gracefully; at once the second time) and SIGHUP is ignored.
+    /// Whether SIGTERM and SIGINT stop the node (gracefully; at once the second time) and SIGHUP makes it reload its
+    /// certificates and its configuration.
     pub signals: bool,
+    /// Reads the configuration again on SIGHUP. Without it, only the certificates are loaded again.
+    pub reader: Option<ConfigReader>,
+    /// Whether systemd is told of the node's state, if it asks for it.
+    pub notify_systemd: bool,
     /// Whether to ask for a nice value of -10, so that a busy host does not delay heartbeats. This needs root,
     /// CAP_SYS_NICE or a suitable limit; without, the node logs that and runs normally. Health commands are not
     /// affected.
@@ -110,6 +123,8 @@ impl Default for Options {
             logger: Logger::disabled(),
             shutdown_handle: None,
             signals: true,
+            reader: None,
+            notify_systemd: false,
             raise_priority: true,
             disabled_rules: DisabledRules::default(),
         }
@@ -141,6 +156,12 @@ pub struct Node {
     disabled_rules: DisabledRules,
     leaving: bool,
     exit: Option<Exit>,
+    /// The configuration that the node runs with.
+    config: Config,
+    reloader: Reloader,
+    certificates: CertificateWatch,
+    systemd: Systemd,
+    waker: Arc<Waker>,
     logged: LastLogged,
     folder: std::path::PathBuf,
 }
@@ -149,6 +170,7 @@ pub struct Node {
 struct LastLogged {
     names: BTreeMap<Id, String>,
     arbiter_leader: Option<Id>,
+    held: BTreeSet<String>,
     rejected: u64,
 }
 
@@ -161,11 +183,23 @@ impl LastLogged {
 impl Node {
     /// Checks the configuration, reads the disk and starts to listen. Nothing is sent before [`Node::run`].
     pub fn open(config: Config, options: Options) -> Result<Node, NodeError> {
-        let Options { clock, mut logger, shutdown_handle, signals, raise_priority, disabled_rules } = options;
+        let Options {
+            clock,
+            mut logger,
+            shutdown_handle,
+            signals,
+            reader,
+            notify_systemd,
+            raise_priority,
+            disabled_rules,
+        } = options;
         config.timing.check()?;
         Election::check(&config.algorithm)?;
         let own = config.own().cloned().ok_or(NodeError::NotAMember(config.node.0))?;
-        let identity = Identity::load(&config.tls, &config.cluster, clock)?;
+        let identity = Identity::load(&config.tls, &config.cluster, &own, clock)?;
+        let group = socket_group(&config)?;
+        let group_id = group.as_ref().map(|group| group.gid.as_raw());
+        let expiry = identity.expiry();
         let owner = StoreOwner { cluster: config.cluster.clone(), id: config.node };
         let (store, recovered) = Store::open(&config.data, &owner)?;
 
@@ -176,7 +210,7 @@ impl Node {
         let shutdown = ShutdownRequests::new(&shutdown_handle, signals, registry, (STOP, SIGHUP_TOKEN))
             .map_err(system("register signal handlers"))?;
         let timer = Timer::new(registry, TIMER).map_err(system("create a timer"))?;
-        let clients = listen_for_clients(&config, registry, &mut logger)?;
+        let clients = listen_for_clients(&config, group, registry, &mut logger)?;
         let guards = Guards::new(registry, FIRST_GUARDIAN, config.limits.connections);
         let guards = guards.map_err(system("watch the processes of programs"))?;
         let incarnation = random()?;
@@ -191,13 +225,14 @@ impl Node {
         let health = config.health.clone().map(|health| HealthMonitor::start(health, waker.clone())).transpose();
         let health = health.map_err(system("start the health check thread"))?;
         if raise_priority && let Err(error) = rustix::process::setpriority_process(None, NICE_VALUE) {
-            logger.log(format_args!("running with normal priority: the system denied nice {NICE_VALUE} ({error})"));
+            logger.info(format_args!("running with normal priority: the system denied nice {NICE_VALUE} ({error})"));
         }
         let (tell, written) = channel();
+        let wake = waker.clone();
         let done = move |result| {
             // If the receiver is gone, the node has ended and needs no result.
             let _ = tell.send(result);
-            let _ = waker.wake();
+            let _ = wake.wake();
         };
         let disk = DiskWriter::spawn(store, done).map_err(system("start the disk thread"))?;
 
@@ -205,7 +240,7 @@ impl Node {
         let (folder, algorithm) = (config.data.clone(), config.algorithm.name().to_string());
         let names = config.members.iter().map(|member| (member.id, member.name.clone())).collect();
         let setup = Setup {
-            config,
+            config: config.clone(),
             incarnation,
             store_id: short(recovered.identity.store),
             storage: recovered.storage,
@@ -214,15 +249,15 @@ impl Node {
         };
         let core = Core::new(setup, now).map_err(|error| NodeError::state(&folder, error))?;
         let address = transport.local_addr();
-        logger.log(format_args!(
+        logger.info(format_args!(
             "{}: started as member {} of {cluster}, listening on {address}, algorithm {algorithm}",
             own.name, own.id
         ));
         if recovered.is_new {
-            logger.log(format_args!("created a new store in {}", folder.display()));
+            logger.info(format_args!("created a new store in {}", folder.display()));
         }
         if let Some(offset) = recovered.torn_at {
-            logger.log(format_args!("removed an unfinished write of a crash at byte {offset} of the log"));
+            logger.info(format_args!("removed an unfinished write of a crash at byte {offset} of the log"));
         }
         Ok(Node {
             clock,
@@ -245,15 +280,32 @@ impl Node {
             disabled_rules,
             leaving: false,
             exit: None,
-            logged: LastLogged { names, arbiter_leader: None, rejected: 0 },
+            config,
+            reloader: Reloader::new(reader, own, group_id, waker.clone()),
+            certificates: CertificateWatch::new(expiry, now),
+            systemd: Systemd::new(notify_systemd, now),
+            waker,
+            logged: LastLogged { names, arbiter_leader: None, held: BTreeSet::new(), rejected: 0 },
             folder,
         })
     }
 }
 
+/// The group of the socket. It must not be able to read the node's key.
+fn socket_group(config: &Config) -> Result<Option<SocketGroup>, NodeError> {
+    let Some(name) = &config.socket_group else { return Ok(None) };
+    let group = SocketGroup::find(name)?;
+    check_key_group(&config.tls.key, group.gid.as_raw())?;
+    Ok(Some(group))
+}
+
 /// Opens the socket. Warns if the group of the socket cannot reach it.
-fn listen_for_clients(config: &Config, registry: &Registry, logger: &mut Logger) -> Result<Clients, SocketError> {
-    let group = config.socket_group.as_deref().map(SocketGroup::find).transpose()?;
+fn listen_for_clients(
+    config: &Config,
+    group: Option<SocketGroup>,
+    registry: &Registry,
+    logger: &mut Logger,
+) -> Result<Clients, SocketError> {
     let budget = ConnectionBudget {
         programs: config.limits.connections,
         own: config.http.as_ref().map_or(0, |http| http.limits.sessions + HTTP_CONNECTIONS),
@@ -262,10 +314,18 @@ fn listen_for_clients(config: &Config, registry: &Registry, logger: &mut Logger)
     if let Some(group) = group {
         for folder in closed_folders(&config.socket, &group) {
             let (folder, name) = (folder.display(), &group.name);
-            logger.log(format_args!("WARNING: the group {name} cannot reach the socket: {folder} is closed to it"));
+            logger.warn(format_args!("the group {name} cannot reach the socket: {folder} is closed to it"));
         }
     }
     Ok(clients)
+}
+
+/// Checks that a node can use the certificates and the key of a configuration. Returns until when they are valid.
+pub fn check_certificates(config: &Config) -> Result<CertificateStatus, NodeError> {
+    let own = config.own().ok_or(NodeError::NotAMember(config.node.0))?;
+    let identity = Identity::load(&config.tls, &config.cluster, own, Clock::new())?;
+    socket_group(config)?;
+    Ok(identity.expiry().map_or(CertificateStatus::default(), CertificateStatus::from))
 }
 
 /// Draws a random number other than 0.

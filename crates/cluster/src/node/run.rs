@@ -3,17 +3,16 @@
 use std::io;
 use std::time::Duration;
 
-use hustings_protocol::Id;
 use mio::Events;
 
 use super::clients::ClientEvent;
 use super::error::system;
-use super::{FIRST_CLIENT, FIRST_GUARDIAN, FIRST_PEER, Node, NodeError, WIRE_BYTES_COUNTER};
+use super::{FIRST_CLIENT, FIRST_GUARDIAN, FIRST_PEER, Node, NodeError};
 use crate::api::Reply;
 use crate::core::{Exit, Output};
 use crate::faults::Rule;
 use crate::store::{StoreError, SubmitError, Write};
-use crate::transport::{CloseReason, Event};
+use crate::transport::Event;
 use crate::wire::Message;
 
 /// The largest number of events of one pass.
@@ -26,6 +25,7 @@ impl Node {
     pub fn run(mut self) -> Result<Exit, NodeError> {
         let mut events = Events::with_capacity(MAX_EVENTS);
         self.process_outputs()?;
+        self.report_state();
         loop {
             self.wait(&mut events)?;
             self.pass(&events)?;
@@ -38,7 +38,8 @@ impl Node {
     /// Waits until there is something to do.
     fn wait(&mut self, events: &mut Events) -> Result<(), NodeError> {
         let programs = self.clients.due().min(self.guards.due());
-        let due = self.core.poll_timeout().min(self.transport.next_tick()).min(programs);
+        let upkeep = self.certificates.due().min(self.systemd.poll_timeout());
+        let due = self.core.poll_timeout().min(self.transport.next_tick()).min(programs).min(upkeep);
         let is_due = due <= self.clock.now();
         if !is_due {
             self.timer.set(&self.clock, due).map_err(system("set the timer"))?;
@@ -72,6 +73,7 @@ impl Node {
         self.handle_disk_results()?;
         self.handle_health()?;
         self.handle_shutdown_requests()?;
+        self.handle_reloaded()?;
         self.handle_clients()?;
         self.handle_ended_guardians()?;
         let now = self.clock.now();
@@ -82,6 +84,9 @@ impl Node {
         self.kill_overdue_guardians();
         self.send()?;
         self.log_changes();
+        self.certificates.check(self.clock, &mut self.logger);
+        // Only here, so that a loop that is stuck does not feed the watchdog.
+        self.systemd.handle_time(self.clock.now());
         Ok(())
     }
 
@@ -112,14 +117,14 @@ impl Node {
         let now = self.clock.now();
         match event {
             Event::Up { peer, incarnation } => {
-                self.logger.log(format_args!("connected to {}", self.logged.name(peer)));
+                self.logger.info(format_args!("connected to {}", self.logged.name(peer)));
                 self.core.handle_connected(peer, incarnation, now);
             }
             Event::Frame { peer, bytes } => {
                 match Message::decode(&bytes) {
                     Ok(message) => self.core.handle_message(peer, message, now),
                     Err(error) => {
-                        self.logger.log_rate_limited(
+                        self.logger.warn_rate_limited(
                             now,
                             format_args!("invalid message from {}: {error}", self.logged.name(peer)),
                         );
@@ -128,7 +133,7 @@ impl Node {
                 self.transport.recycle(bytes);
             }
             Event::Down { peer, reason } => {
-                self.logger.log(format_args!("connection to {} closed: {reason}", self.logged.name(peer)));
+                self.logger.info(format_args!("connection to {} closed: {reason}", self.logged.name(peer)));
                 self.core.handle_disconnected(peer, now);
             }
         }
@@ -140,7 +145,7 @@ impl Node {
             match result {
                 Ok(number) => {
                     if !std::mem::replace(&mut self.disk_ok, true) {
-                        self.logger.log(format_args!("the disk accepts writes again"));
+                        self.logger.info(format_args!("the disk accepts writes again"));
                     }
                     self.core.handle_persisted(number, now);
                     self.process_outputs()?;
@@ -155,7 +160,7 @@ impl Node {
 
     fn handle_disk_error(&mut self, error: &StoreError) -> Result<(), NodeError> {
         if std::mem::replace(&mut self.disk_ok, false) {
-            self.logger.log(format_args!("writing to the disk failed: {error}; retrying"));
+            self.logger.error(format_args!("writing to the disk failed: {error}; retrying"));
         }
         self.core.handle_disk_failed(self.clock.now());
         self.process_outputs()
@@ -163,7 +168,7 @@ impl Node {
 
     fn handle_health(&mut self) -> Result<(), NodeError> {
         while let Some(score) = self.health.as_ref().and_then(|health| health.try_recv()) {
-            self.logger.log(format_args!("health score is {score}"));
+            self.logger.info(format_args!("health score is {score}"));
             self.core.set_health(score, self.clock.now());
             self.process_outputs()?;
         }
@@ -174,14 +179,15 @@ impl Node {
     fn handle_shutdown_requests(&mut self) -> Result<(), NodeError> {
         let told = self.shutdown.take();
         if told.sighup {
-            self.logger.log(format_args!("ignoring SIGHUP: restart the node to apply a changed configuration"));
+            self.reload()?;
         }
         if told.abort || told.stop + usize::from(self.leaving) > 1 {
-            self.logger.log(format_args!("stopping at once"));
+            self.logger.warn(format_args!("stopping at once"));
             return Err(NodeError::StoppedAtOnce);
         }
         if told.stop == 1 {
-            self.logger.log(format_args!("shutting down: handing offices over"));
+            self.logger.info(format_args!("shutting down: handing offices over"));
+            self.systemd.stopping();
             self.leaving = true;
             self.core.leave(self.clock.now());
             self.process_outputs()?;
@@ -200,6 +206,7 @@ impl Node {
             match event {
                 ClientEvent::Request(client, request) => {
                     self.audit_request(client, &request);
+                    self.logger.debug(format_args!("program {}: {request:?}", client.0));
                     match self.guards.handle_request(client, &request, self.clients.stream(client)) {
                         Ok(()) => self.core.handle_request(client, request, now),
                         Err(refusal) => self.clients.queue_reply(client, &Reply::Error(refusal)),
@@ -234,8 +241,7 @@ impl Node {
                     Output::Write(write) => self.submit(write)?,
                     Output::Reply(client, mut reply) => {
                         if let Reply::Status(status) = &mut reply {
-                            status.counters.extend(self.transport.counters().list());
-                            status.counters.push((WIRE_BYTES_COUNTER.to_string(), self.transport.wire().bytes()));
+                            self.complete_status(status);
                         }
                         self.guards.handle_reply(client, &reply);
                         self.clients.queue_reply(client, &reply);
@@ -269,7 +275,7 @@ impl Node {
                 self.backlog.push_back(*write);
                 self.core.handle_disk_failed(self.clock.now());
                 if std::mem::replace(&mut self.disk_ok, false) {
-                    self.logger.log(format_args!("the disk is too slow; writes are queueing"));
+                    self.logger.warn(format_args!("the disk is too slow; writes are queueing"));
                 }
                 Ok(())
             }
@@ -304,69 +310,12 @@ impl Node {
         error.map_or_else(|| NodeError::DiskEnded { folder: self.folder.clone() }, NodeError::Store)
     }
 
-    /// Logs what has changed.
-    fn log_difference(&mut self, member: Id, parts: &[&str]) {
-        let name = self.logged.name(member);
-        match parts {
-            [] => self.logger.log(format_args!("{name} has the same configuration as this node again")),
-            parts => self.logger.log(format_args!(
-                "WARNING: {name} has another configuration than this node, where all members must agree: {}",
-                parts.join(", ")
-            )),
-        }
-    }
-
-    fn log_changes(&mut self) {
-        let leader = self.core.arbiter_leader();
-        if leader != self.logged.arbiter_leader {
-            self.logged.arbiter_leader = leader;
-            match leader {
-                Some(leader) => self.logger.log(format_args!("{} leads the arbiter", self.logged.name(leader))),
-                None => self.logger.log(format_args!("the arbiter has no known leader")),
-            }
-        }
-        for (office, token, has_begun) in self.core.take_lease_changes() {
-            let what = if has_begun { "holds" } else { "lost" };
-            self.logger.log(format_args!("{what} the office {office} (token {token})"));
-        }
-        let counters = self.transport.counters();
-        let rejected = CloseReason::ALL
-            .iter()
-            .filter(|reason| is_rejection(**reason))
-            .map(|reason| counters.rejected(*reason))
-            .sum();
-        if rejected != self.logged.rejected {
-            let list: Vec<String> = CloseReason::ALL
-                .iter()
-                .filter(|reason| is_rejection(**reason) && counters.rejected(**reason) > 0)
-                .map(|reason| format!("{reason} {}", counters.rejected(*reason)))
-                .collect();
-            self.logged.rejected = rejected;
-            let now = self.clock.now();
-            self.logger.log_rate_limited(now, format_args!("connections rejected since start: {}", list.join(", ")));
-        }
-    }
-
     /// Closes all connections and lets the disk thread finish.
     fn close(mut self, exit: Exit) -> Exit {
-        self.logger.log(format_args!("stopped: {}", exit_reason(exit)));
+        self.logger.info(format_args!("stopped: {}", exit_reason(exit)));
         self.transport.close(self.clock.now());
         exit
     }
-}
-
-/// Whether a connection was rejected, as opposed to a network failure.
-fn is_rejection(reason: CloseReason) -> bool {
-    !matches!(
-        reason,
-        CloseReason::Closed
-            | CloseReason::Lost
-            | CloseReason::Reset
-            | CloseReason::NetworkError
-            | CloseReason::Replaced
-            | CloseReason::Dropped
-            | CloseReason::Removed
-    )
 }
 
 fn exit_reason(exit: Exit) -> String {

@@ -49,7 +49,7 @@ pub(crate) use hello::{MAX_HELLO_BYTES, PROTOCOL_VERSION};
 pub(crate) use traffic::SentTraffic;
 
 use crate::clock::Timestamp;
-use crate::identity::Identity;
+use crate::identity::{Identity, not_after};
 use crate::member::Member;
 use listener::Listener;
 use peer::{Jitter, Peers};
@@ -300,6 +300,17 @@ impl Transport {
                 self.close_slot(slot, CloseReason::Removed, now, out);
             }
         }
+    }
+
+    /// Replaces the identity of this node. New connections use it; the others stay as they are.
+    pub(crate) fn set_identity(&mut self, identity: Identity) {
+        self.identity = identity;
+    }
+
+    /// Until when the certificate of a connected peer is valid, in seconds since 1970.
+    pub(crate) fn certificate_end(&self, peer: Id) -> Option<u64> {
+        let link = self.peers.get(peer).and_then(|peer| peer.link).and_then(|slot| self.slots.get(slot))?;
+        link.certificate().and_then(not_after)
     }
 
     /// Sets the highest member id that this node has ever seen. Members with higher ids may connect although this node

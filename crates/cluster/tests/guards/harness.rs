@@ -43,6 +43,7 @@ pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
         offices: Vec::new(),
         default_policy: Policy { mode: Mode::Exclusive, ..Policy::default() },
         health: None,
+        log: Default::default(),
         limits: Default::default(),
         http: None,
         data: Default::default(),

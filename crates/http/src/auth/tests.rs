@@ -26,7 +26,7 @@ fn bearer(token: &str) -> HeaderMap {
 }
 
 fn authenticator(tokens: Tokens, anonymous: Anonymous) -> Authenticator {
-    Authenticator { tokens, anonymous, certificate_right: Right::Campaign }
+    Authenticator { tokens: RwLock::new(tokens), anonymous, certificate_right: Right::Campaign }
 }
 
 #[test]

@@ -52,6 +52,48 @@ fn clients_need_a_certificate_of_the_authority_or_a_token_over_tls() {
     assert!(super::client::is_closed_by_server(plain.connect()));
 }
 
+#[test]
+fn a_reload_replaces_tokens_and_certificates() {
+    if !tool_is_there("curl", "apt-get install curl") {
+        return;
+    }
+    let tls = "[http.tls]\ncertificate = \"node.crt\"\nkey = \"node.key\"\n";
+    let mut old = String::new();
+    let (cluster, port) = start_with(&format!("tokens = \"tokens.toml\"\n{tls}"), |cluster| {
+        old = write_tokens(&cluster.folder().join("a/tokens.toml")).0;
+    });
+    let code = |token: &str, more: &[&str]| {
+        let header = format!("Authorization: Bearer {token}");
+        let (answer, error) = curl(&cluster, port, &[&["-H", header.as_str()], more].concat());
+        (answer.rsplit('\n').next().unwrap_or_default().to_string(), error)
+    };
+    assert_eq!(code(&old, &[]).0, "200");
+    let kept = cluster.folder().join("a/authority.crt.kept");
+    std::fs::copy(cluster.folder().join("a/authority.crt"), &kept).expect("the folder is ours");
+
+    let new = write_tokens(&cluster.folder().join("a/tokens.toml")).0;
+    for step in ["begin", "switch", "finish"] {
+        let mut rotate = crate::processes::hustings();
+        rotate.args(["members", "rotate-authority", step, "--dir"]).arg(cluster.folder());
+        assert!(rotate.output().expect("it starts").status.success(), "{step}");
+    }
+    let reload = |line: &str| {
+        let count = || cluster.log("a").matches(line).count();
+        let before = count();
+        cluster.signal("a", rustix::process::Signal::HUP);
+        cluster.wait_until(line, || (count() > before).then_some(()));
+    };
+    reload("reloaded; new connections use");
+    assert_eq!((code(&old, &[]).0, code(&new, &[]).0), ("401".to_string(), "200".to_string()));
+    let (outdated, error) = code(&new, &["--cacert", "authority.crt.kept"]);
+    assert!(outdated == "000" && error.contains("certificate"), "{outdated} {error}");
+
+    // One bad file, and nothing is reloaded.
+    std::fs::write(cluster.folder().join("a/tokens.toml"), "nonsense").expect("the folder is ours");
+    reload("nothing was reloaded, and nothing changes: the token file");
+    assert_eq!(code(&new, &[]).0, "200");
+}
+
 fn start(http: &str) -> (Cluster, u16) {
     start_with(http, |_| {})
 }

@@ -122,6 +122,16 @@ impl Cluster {
         self.exit_code(name, process)
     }
 
+    /// Sends a signal.
+    pub(crate) fn signal(&self, name: &str, signal: Signal) {
+        self.running[name].signal(signal).expect("it is our child");
+    }
+
+    /// What a member has logged since it was last started.
+    pub(crate) fn log(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.path().join(format!("{name}.log"))).unwrap_or_default()
+    }
+
     /// Waits for a process that ends by itself, and returns its exit code.
     pub(crate) fn wait_for_exit(&mut self, name: &str) -> Option<i32> {
         let process = self.running.remove(name).expect("it runs");

@@ -9,7 +9,7 @@ fn has_python() -> bool {
     let found = Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
         assert_ne!(std::env::var("HUSTINGS_REQUIRE_TOOLS").as_deref(), Ok("1"), "python3 is required");
-        println!("SKIPPED: the fencing example needs python3 (Debian: apt-get install python3)");
+        crate::common::skip("the fencing example needs python3 (Debian: apt-get install python3)");
     }
     found
 }

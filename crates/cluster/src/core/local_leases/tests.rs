@@ -29,6 +29,7 @@ fn holder_of_job() -> (Core, OfficeName) {
         offices: Vec::new(),
         default_policy: Default::default(),
         health: None,
+        log: Default::default(),
         limits: Default::default(),
         http: None,
         data: Default::default(),

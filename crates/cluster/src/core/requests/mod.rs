@@ -100,7 +100,7 @@ impl Requests {
                 Ok(()) => self.begin_read(Reader::Client(client, request), known, context),
                 Err(refusal) => context.reply(client, Reply::Error(refusal)),
             },
-            Request::Status | Request::Leader { .. } => {
+            Request::Status | Request::Offices { .. } | Request::Leader { .. } => {
                 self.begin_read(Reader::Client(client, request), known, context);
             }
             Request::Completed { ref office, ref key } => match operations::check_completion(office, key) {
@@ -260,6 +260,10 @@ impl Requests {
             Reader::Client(client, Request::Status) => {
                 let status = status::status(is_confirmed, known, context);
                 context.reply(client, Reply::Status(Box::new(status)));
+            }
+            Reader::Client(client, Request::Offices { after }) => {
+                let (offices, next) = status::offices(after.as_deref(), is_confirmed, known, context);
+                context.reply(client, Reply::Offices { offices, next });
             }
             Reader::Client(client, Request::Leader { office } | Request::Watch { office: Some(office) }) => {
                 let status = status::office_status(&office, is_confirmed, known, context);

@@ -29,7 +29,7 @@ impl Reader {
     /// The client, and how much its read weighs.
     fn weight(&self) -> Option<(ClientId, usize)> {
         match self {
-            Reader::Client(client, Request::Status | Request::Watch { office: None }) => {
+            Reader::Client(client, Request::Status | Request::Offices { .. } | Request::Watch { office: None }) => {
                 Some((*client, FULL_READ_WEIGHT))
             }
             Reader::Client(client, _) => Some((*client, 1)),

@@ -8,7 +8,7 @@ use crate::api::{Change, Completion, MemberStatus, OfficeStatus, OfficeTerms, Re
 use crate::core::context::Context;
 use crate::core::table::{HistoryEntry, Holder, MAX_CHANGES, Office, OfficeName, Table};
 
-/// How many offices a status lists at most.
+/// How many offices one reply lists at most. With the longest names and addresses, they fit into a line.
 const MAX_STATUS_OFFICES: usize = 1_000;
 
 /// Whether the table's entry for an office is current, as far as this node knows: a quorum was in contact recently, the
@@ -101,6 +101,22 @@ fn differences(id: Id, context: &Context<'_>) -> Vec<&'static str> {
     digest.map_or_else(Vec::new, |digest| context.settings.digest.differences(&digest))
 }
 
+/// The offices after this one, and the name of the last of them if there are more.
+pub(super) fn offices(
+    after: Option<&str>,
+    is_confirmed: bool,
+    known: &Known<'_>,
+    context: &Context<'_>,
+) -> (Vec<OfficeStatus>, Option<String>) {
+    let mut names = known.arbiter.table().offices.names_after(after);
+    let page: Vec<OfficeStatus> = (&mut names)
+        .take(MAX_STATUS_OFFICES)
+        .map(|office| office_status(office, is_confirmed, known, context))
+        .collect();
+    let next = names.next().and(page.last()).map(|last| last.office.clone());
+    (page, next)
+}
+
 pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_>) -> Status {
     let (table, liveness, settings) = (known.arbiter.table(), context.liveness, context.settings);
     let name = |id: Id| table.member_name(id);
@@ -114,8 +130,9 @@ pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_
         up: liveness.is_up(known.member.id),
         joining: known.is_joining,
         differs_in: differences(known.member.id, context).into_iter().map(str::to_string).collect(),
+        certificate_not_after_unix_s: None,
     });
-    let offices = table.offices.names().take(MAX_STATUS_OFFICES);
+    let (offices, next_office) = offices(None, is_confirmed, known, context);
     Status {
         cluster: settings.cluster.clone(),
         node: name(settings.own),
@@ -126,7 +143,9 @@ pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_
         current: is_confirmed && known.has_recent_quorum(context),
         paused: table.is_paused(),
         members: members.collect(),
-        offices: offices.map(|office| office_status(office, is_confirmed, known, context)).collect(),
+        offices,
+        next_office,
         counters: context.out.counters.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
+        certificate: None,
     }
 }

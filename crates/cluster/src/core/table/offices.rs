@@ -1,6 +1,7 @@
 //! All known offices by name, with the indexes that keep the cost of a change independent of their number.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use hustings_protocol::Id;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -40,6 +41,12 @@ impl Offices {
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &OfficeName> {
         self.by_name.keys()
+    }
+
+    /// The names that follow this one, in order.
+    pub(crate) fn names_after(&self, after: Option<&str>) -> impl Iterator<Item = &OfficeName> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.by_name.range::<str, _>((from, Bound::Unbounded)).map(|(name, _)| name)
     }
 
     /// The offices that a member holds, in whatever incarnation.

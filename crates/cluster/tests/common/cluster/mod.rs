@@ -147,6 +147,7 @@ impl SimCluster {
             offices: vec![("fast".to_string(), Policy { mode: Mode::Fenced, preempt, ..Policy::default() })],
             default_policy: Policy { mode, preempt, ..Policy::default() },
             health: None,
+            log: Default::default(),
             limits: Default::default(),
             http: None,
             data: Default::default(),

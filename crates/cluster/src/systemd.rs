@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use hustings_cluster::clock::Timestamp;
+use crate::clock::Timestamp;
 use sd_notify::NotifyState;
 
 /// What systemd is told, if it asked for it.
 #[derive(Debug)]
-pub(crate) struct Systemd {
+pub struct Systemd {
     is_enabled: bool,
     is_ready: bool,
     /// How often the watchdog must hear of us, and when next.
@@ -15,13 +15,13 @@ pub(crate) struct Systemd {
 }
 
 impl Systemd {
-    pub(crate) fn new(is_enabled: bool, now: Timestamp) -> Systemd {
+    pub fn new(is_enabled: bool, now: Timestamp) -> Systemd {
         let interval = sd_notify::watchdog_enabled().filter(|_| is_enabled).map(|timeout| timeout / 2);
         Systemd { is_enabled, is_ready: false, watchdog: interval.map(|interval| (interval, now)) }
     }
 
     /// The unit is ready: also while it stands by, because a standby is what it should be.
-    pub(crate) fn state(&mut self, text: &str) {
+    pub fn state(&mut self, text: &str) {
         if !self.is_enabled {
             return;
         }
@@ -32,14 +32,14 @@ impl Systemd {
         notify(&states);
     }
 
-    pub(crate) fn stopping(&self) {
+    pub fn stopping(&self) {
         if self.is_enabled {
             notify(&[NotifyState::Stopping]);
         }
     }
 
     /// Feeds the watchdog if it is time.
-    pub(crate) fn handle_time(&mut self, now: Timestamp) {
+    pub fn handle_time(&mut self, now: Timestamp) {
         if let Some((interval, due)) = &mut self.watchdog
             && *due <= now
         {
@@ -48,7 +48,7 @@ impl Systemd {
         }
     }
 
-    pub(crate) fn poll_timeout(&self) -> Timestamp {
+    pub fn poll_timeout(&self) -> Timestamp {
         self.watchdog.map_or(Timestamp::NEVER, |(_, due)| due)
     }
 }

@@ -1,0 +1,104 @@
+//! What a node tells of itself: in the log, to systemd, and in a status.
+
+use hustings_protocol::Id;
+
+use super::{Node, WIRE_BYTES_COUNTER};
+use crate::api::{CertificateStatus, Status};
+use crate::transport::CloseReason;
+
+/// How many offices the state for systemd names.
+const MAX_NAMED_OFFICES: usize = 5;
+
+impl Node {
+    /// Adds what only the node knows.
+    pub(super) fn complete_status(&self, status: &mut Status) {
+        status.counters.extend(self.transport.counters().list());
+        status.counters.push((WIRE_BYTES_COUNTER.to_string(), self.transport.wire().bytes()));
+        let expiry = self.certificates.expiry();
+        status.certificate = expiry.map(CertificateStatus::from);
+        for member in &mut status.members {
+            let own = expiry.filter(|_| member.id == self.config.node.0).map(|expiry| expiry.own);
+            member.certificate_not_after_unix_s = own.or_else(|| self.transport.certificate_end(Id(member.id)));
+        }
+    }
+
+    /// Logs where the configuration of a member differs, or that it does no more.
+    pub(super) fn log_difference(&mut self, member: Id, parts: &[&str]) {
+        let name = self.logged.name(member);
+        match parts {
+            [] => self.logger.info(format_args!("{name} has the same configuration as this node again")),
+            parts => self.logger.warn(format_args!(
+                "{name} has another configuration than this node, where all members must agree: {}",
+                parts.join(", ")
+            )),
+        }
+    }
+
+    /// Logs what has changed.
+    pub(super) fn log_changes(&mut self) {
+        let leader = self.core.arbiter_leader();
+        let mut is_changed = false;
+        if leader != self.logged.arbiter_leader {
+            is_changed = true;
+            self.logged.arbiter_leader = leader;
+            match leader {
+                Some(leader) => self.logger.info(format_args!("{} leads the arbiter", self.logged.name(leader))),
+                None => self.logger.warn(format_args!("the arbiter has no known leader")),
+            }
+        }
+        for (office, token, has_begun) in self.core.take_lease_changes() {
+            let what = if has_begun { "holds" } else { "lost" };
+            self.logger.info(format_args!("{what} the office {office} (token {token})"));
+            is_changed = true;
+            match has_begun {
+                true => self.logged.held.insert(office.to_string()),
+                false => self.logged.held.remove(&*office),
+            };
+        }
+        if is_changed {
+            self.report_state();
+        }
+        let counters = self.transport.counters();
+        let rejected = CloseReason::ALL
+            .iter()
+            .filter(|reason| is_rejection(**reason))
+            .map(|reason| counters.rejected(*reason))
+            .sum();
+        if rejected != self.logged.rejected {
+            let list: Vec<String> = CloseReason::ALL
+                .iter()
+                .filter(|reason| is_rejection(**reason) && counters.rejected(**reason) > 0)
+                .map(|reason| format!("{reason} {}", counters.rejected(*reason)))
+                .collect();
+            self.logged.rejected = rejected;
+            let now = self.clock.now();
+            self.logger.warn_rate_limited(now, format_args!("connections rejected since start: {}", list.join(", ")));
+        }
+    }
+
+    /// Tells systemd what the node is. A standby is ready, too: that is what most members should be.
+    pub(super) fn report_state(&mut self) {
+        let held = &self.logged.held;
+        let text = match (held.len(), self.logged.arbiter_leader) {
+            (0, Some(leader)) => format!("standby; {} leads the arbiter", self.logged.name(leader)),
+            (0, None) => "standby; the arbiter has no known leader".to_string(),
+            (1..=MAX_NAMED_OFFICES, _) => format!("holds {}", held.iter().cloned().collect::<Vec<_>>().join(", ")),
+            (count, _) => format!("holds {count} offices"),
+        };
+        self.systemd.state(&text);
+    }
+}
+
+/// Whether a connection was rejected, as opposed to a network failure.
+fn is_rejection(reason: CloseReason) -> bool {
+    !matches!(
+        reason,
+        CloseReason::Closed
+            | CloseReason::Lost
+            | CloseReason::Reset
+            | CloseReason::NetworkError
+            | CloseReason::Replaced
+            | CloseReason::Dropped
+            | CloseReason::Removed
+    )
+}
