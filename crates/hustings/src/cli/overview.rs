@@ -13,7 +13,7 @@ const TOGETHER: &[(&[&str], &str)] = &[
     (&["leader", "watch", "history"], "Show who holds an office, and since when"),
     (&["resign", "transfer"], "Hand an office over"),
     (&["pause", "resume"], "Suspend elections, and resume them"),
-    (&["members", "recover"], "Change the members; recover lost clusters"),
+    (&["members", "config", "backup", "recover"], "Change, check, copy, recover"),
     (&["completions", "man"], "Print shell completions, or manual pages"),
 ];
 

@@ -3,7 +3,7 @@
 use hustings_cluster::api::{ClientError, NOT_PERMITTED, RequestError};
 use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::{FormatError, NodeError, StoreError};
-use hustings_cluster::recover::RecoverError;
+use hustings_cluster::recover::{BackupError, RecoverError};
 use hustings_harness::HarnessError;
 use hustings_http::ServeError;
 use hustings_run::RunError;
@@ -30,6 +30,9 @@ pub(crate) enum ClusterFailure {
     /// The node rejected the request.
     #[error(transparent)]
     Rejected(#[from] RequestError),
+    /// A data folder could not be copied.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     /// No member or office has this name.
     #[error("there is no {what} `{name}`")]
     Unknown { what: &'static str, name: String, nearest: Option<String> },
@@ -77,9 +80,8 @@ impl ClusterFailure {
     pub(crate) fn exit_and_help(&self) -> (Exit, Option<String>) {
         match self {
             ClusterFailure::Config(error) => config_exit(error),
-            ClusterFailure::Bootstrap(BootstrapError::File { .. } | BootstrapError::Issue(_)) => (Exit::CouldNot, None),
-            ClusterFailure::Bootstrap(BootstrapError::Config(error)) => config_exit(error),
-            ClusterFailure::Bootstrap(_) | ClusterFailure::OtherMember { .. } => (Exit::WrongUse, None),
+            ClusterFailure::Bootstrap(error) => bootstrap_exit(error),
+            ClusterFailure::OtherMember { .. } => (Exit::WrongUse, None),
             ClusterFailure::Run(NodeError::StoppedAtOnce) => (Exit::Stopped, None),
             ClusterFailure::Run(error) if is_wrong_use(error) => (Exit::WrongUse, None),
             ClusterFailure::Command(RunError::Timing(_)) | ClusterFailure::NoCommand { .. } => (Exit::WrongUse, None),
@@ -107,6 +109,8 @@ impl ClusterFailure {
                 RecoverError::FloorTooHigh { .. } | RecoverError::NoLog | RecoverError::Joins { .. },
             ) => (Exit::WrongUse, None),
             ClusterFailure::Recover(_) => (Exit::CouldNot, None),
+            ClusterFailure::Backup(BackupError::Folder(error)) => bootstrap_exit(error),
+            ClusterFailure::Backup(_) => (Exit::CouldNot, None),
             ClusterFailure::NotConfirmed => {
                 (Exit::WrongUse, Some("--yes confirms it; --dry-run only prints what would be done".to_string()))
             }
@@ -121,6 +125,14 @@ impl ClusterFailure {
                 (Exit::WrongUse, Some(help))
             }
         }
+    }
+}
+
+fn bootstrap_exit(error: &BootstrapError) -> (Exit, Option<String>) {
+    match error {
+        BootstrapError::File { .. } | BootstrapError::Issue(_) => (Exit::CouldNot, None),
+        BootstrapError::Config(error) => config_exit(error),
+        _ => (Exit::WrongUse, None),
     }
 }
 

@@ -1,7 +1,9 @@
 //! The cluster commands: create a cluster, run a node, talk to a node.
 
+mod backup;
 mod bench;
 mod change;
+mod config;
 mod failure;
 mod init;
 mod members;
@@ -56,6 +58,10 @@ pub(crate) enum ClusterCommand {
     Resume(change::ResumeArgs),
     /// List, add and remove members.
     Members(members::MembersArgs),
+    /// Check a configuration, or print where its values come from.
+    Config(config::ConfigArgs),
+    /// Copy the data folder of a node while it runs.
+    Backup(backup::BackupArgs),
     /// Continue a cluster that has lost its majority, from one data folder.
     Recover(recover::RecoverArgs),
 }
@@ -93,6 +99,8 @@ pub(crate) fn run(
         ClusterCommand::Pause(args) => change::pause(&args, console),
         ClusterCommand::Resume(args) => change::resume(&args, console),
         ClusterCommand::Members(args) => members::run(&args, console),
+        ClusterCommand::Config(args) => config::run(&args, algorithms, console),
+        ClusterCommand::Backup(args) => backup::run(&args, console),
         ClusterCommand::Recover(args) => recover::run(&args, algorithms, console),
     }
 }

@@ -3,12 +3,14 @@
 #[cfg(feature = "fault-injection")]
 mod faults;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use hustings_cluster::config::{Algorithms, ArbiterKind, Config, Mode};
-use hustings_cluster::node::{Exit as Ended, Logger, Node, NodeError, Options};
+use hustings_cluster::config::{Algorithms, ArbiterKind, Config, ConfigError, Mode};
+use hustings_cluster::node::{
+    Apply, ConfigReader, Exit as Ended, LogFormat, LogLevel, Logger, Node, NodeError, Options,
+};
 use hustings_cluster::timing::{FailoverEstimate, FailoverPath, FailoverStep};
 use hustings_http::Server;
 use serde_json::{Value, json};
@@ -18,12 +20,13 @@ use super::super::console::{Console, Exit};
 use super::super::failure::{Failure, warn};
 use super::{ClusterFailure, target};
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:
   hustings node --config a/hustings.toml                  until SIGTERM or Ctrl-C: then it hands over and leaves
   hustings node --config a/hustings.toml --explain-timing how long a failover takes, step by step
 
-Ctrl-C twice, or SIGTERM twice, stops it at once. HUSTINGS_NODE, HUSTINGS_LISTEN, HUSTINGS_DATA and so on stand above
+Ctrl-C twice, or SIGTERM twice, stops it at once. SIGHUP reloads the certificates, [health], [limits] and [log]; the log
+names changes that need a restart. Under systemd, Type=notify and WatchdogSec= work. HUSTINGS_NODE, HUSTINGS_LISTEN, HUSTINGS_DATA and so on stand above
 the file. Exit codes: 0 it left in good order; 2 wrong configuration; 3 it could not start, or had to stop.")]
 pub(crate) struct NodeArgs {
     /// Its configuration [default: $HUSTINGS_CONFIG, or ./hustings.toml].
@@ -32,6 +35,12 @@ pub(crate) struct NodeArgs {
     /// Prints how long an office is without a holder, as a sum of its steps, and runs nothing.
     #[arg(long)]
     explain_timing: bool,
+    /// The least important lines to log: error, warn, info or debug [default: `log.level` of the configuration].
+    #[arg(long, value_name = "LEVEL", value_parser = log_level)]
+    log_level: Option<LogLevel>,
+    /// How to log, on standard error: text or json [default: `log.format` of the configuration].
+    #[arg(long, value_name = "FORMAT", value_parser = log_format)]
+    log_format: Option<LogFormat>,
     #[cfg(feature = "fault-injection")]
     #[command(flatten)]
     faults: faults::FaultArgs,
@@ -42,7 +51,7 @@ pub(crate) struct NodeArgs {
 
 pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let path = target::config_path(args.config.as_ref());
-    let config = Config::read_knowing(&path, algorithms).map_err(ClusterFailure::from)?;
+    let config = read(args, &path, algorithms).map_err(ClusterFailure::from)?;
     if args.explain_timing {
         explain(&config, args.format, console)?;
         return Ok(Exit::Done);
@@ -52,7 +61,10 @@ pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Consol
                     fence nothing; arbiter = \"raft\" keeps it to one";
         warn(console, &loud);
     }
-    let options = Options { logger: Logger::to_stderr().map_err(Failure::Output)?, ..Options::default() };
+    let logger = Logger::to_stderr().map_err(Failure::Output)?.with(config.log.level, config.log.format);
+    let (again, algorithms) = (args.clone(), algorithms.clone());
+    let mut reader = ConfigReader::new(move || read(&again, &path, &algorithms));
+    let options = Options { logger, notify_systemd: true, ..Options::default() };
     #[cfg(feature = "fault-injection")]
     let options = args.faults.apply(options);
     // Before the node raises its priority: the threads that it starts from then on inherit that.
@@ -60,8 +72,15 @@ pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Consol
         let handle = options.logger.handle();
         let log = Arc::new(move |line: std::fmt::Arguments<'_>| handle.log(line));
         let server = Server::bind(&config, http, options.clock, log).and_then(Server::start);
-        server.map_err(ClusterFailure::from)?;
+        let server = server.map_err(ClusterFailure::from)?;
+        reader = reader.with(move |config| match &config.http {
+            Some(http) => {
+                server.prepare(http).map(|apply| -> Apply { Box::new(apply) }).map_err(|error| error.to_string())
+            }
+            None => Ok(Box::new(|| {})),
+        });
     }
+    let options = Options { reader: Some(reader), ..options };
     let ended = Node::open(config, options).and_then(Node::run).map_err(ClusterFailure::Run)?;
     match ended {
         Ended::Left => Ok(Exit::Done),
@@ -69,6 +88,22 @@ pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Consol
         Ended::UnknownDisk => Err(ClusterFailure::UnknownDisk.into()),
         Ended::Unreadable { index, error } => Err(ClusterFailure::Unreadable { index, error }.into()),
     }
+}
+
+/// Reads the configuration. The options of the command line stand above it.
+fn read(args: &NodeArgs, path: &Path, algorithms: &Algorithms) -> Result<Config, ConfigError> {
+    let mut config = Config::read_knowing(path, algorithms)?;
+    config.log.level = args.log_level.unwrap_or(config.log.level);
+    config.log.format = args.log_format.unwrap_or(config.log.format);
+    Ok(config)
+}
+
+fn log_level(text: &str) -> Result<LogLevel, String> {
+    serde_json::from_value(Value::from(text)).map_err(|_| "expected error, warn, info or debug".to_string())
+}
+
+fn log_format(text: &str) -> Result<LogFormat, String> {
+    serde_json::from_value(Value::from(text)).map_err(|_| "expected text or json".to_string())
 }
 
 fn explain(config: &Config, format: Format, console: &mut Console<'_>) -> std::io::Result<()> {

@@ -12,7 +12,7 @@ use hustings_run::{ContainmentKind, LogFormat, NodeAccess, Requirement, Restart,
 use super::super::console::{Console, Exit};
 use super::super::failure::Failure;
 use super::ClusterFailure;
-use super::target::{config_path, variable};
+use super::target::{config_path, default_socket};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -165,8 +165,8 @@ impl RunArgs {
             let socket = Config::read_as_client(file)?.socket;
             return Ok(NodeAccess::Config { file: file.clone(), socket });
         }
-        match variable("HUSTINGS_SOCKET") {
-            Some(socket) => Ok(NodeAccess::Socket(socket.into())),
+        match default_socket() {
+            Some(socket) => Ok(NodeAccess::Socket(socket)),
             None => Ok(NodeAccess::Socket(Config::read_as_client(&config_path(None))?.socket)),
         }
     }

@@ -16,7 +16,9 @@ use super::{ClientArgs, ClusterFailure, EXIT_CODES, LEADER, text};
   hustings leader                              print the name of the leader
   hustings leader billing --format json        print everything about the holder of `billing`
   hustings leader --wait 0s                    do not wait for an election that is not over yet
-  [ \"$(hustings leader)\" = \"$(hostname)\" ] && ./nightly.sh
+  hustings leader billing --check && ./nightly.sh
+
+--check prints nothing and does not wait for an election: exit code 0 if this node holds the office, else 1.
 
 The answer is confirmed by a majority. A node that cannot reach a majority does not know the leader. If nobody holds
 the office, or its holder has failed, the command waits for the next holder, for 5 seconds unless --wait says otherwise.
@@ -25,12 +27,21 @@ pub(crate) struct LeaderArgs {
     /// The office: a named lease, like an etcd election or a Kubernetes Lease.
     #[arg(default_value = LEADER)]
     office: String,
+    /// Prints nothing; the exit code says whether this node holds the office.
+    #[arg(long, conflicts_with = "format")]
+    check: bool,
     #[command(flatten)]
     client_args: ClientArgs,
 }
 
 pub(crate) fn leader(args: &LeaderArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let mut node = args.client_args.target.connect()?;
+    if args.check {
+        let own = node.own_name(&args.office)?;
+        let status = node.office(&args.office)?;
+        let is_here = is_held(&status) && status.holder.as_deref() == Some(own.as_str());
+        return Ok(if is_here { Exit::Done } else { Exit::No });
+    }
     let status = node.wait_for_holder(&args.office)?;
     let held = is_held(&status);
     match (args.client_args.format, &status.holder) {

@@ -1,5 +1,7 @@
 //! `hustings status`.
 
+use std::time::Duration;
+
 use clap::Args;
 use hustings_cluster::api::{MemberStatus, Status};
 use hustings_cluster::config::Mode;
@@ -10,10 +12,14 @@ use super::super::console::{Console, Exit, Paint};
 use super::super::failure::Failure;
 use super::{ClientArgs, EXIT_CODES, LEADER, text};
 
+/// From how many seconds before its end a certificate is marked.
+const CERTIFICATE_WARNING: u64 = 30 * 24 * 3600;
+
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:
   hustings status                              ask the node of ./hustings.toml
   hustings status --config b/hustings.toml     ask another node
+  hustings status --watch                      refresh every second, until Ctrl-C
   hustings status --format json | jq .counters
 
 {EXIT_CODES}"))]
@@ -23,24 +29,55 @@ pub(crate) struct StatusArgs {
     /// Also print the node's counters.
     #[arg(long)]
     counters: bool,
+    /// Print the state again and again, until Ctrl-C.
+    #[arg(long)]
+    watch: bool,
+    /// The time between two states, with --watch.
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = interval, requires = "watch")]
+    every: Duration,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let fits = |time: &Duration| (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(time);
+    let interval = humantime::parse_duration(text).ok().filter(fits);
+    interval.ok_or_else(|| "expected a duration from 100ms to 1h, such as 5s".to_string())
 }
 
 pub(crate) fn run(args: &StatusArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let status = args.client_args.target.connect()?.status()?;
-    match args.client_args.format {
-        Format::Json => writeln!(console.out, "{}", json!(status))?,
-        Format::Text => {
-            head(&status, console)?;
-            members(&status.members, leader(&status), console)?;
-            offices(&status, console)?;
-            if args.counters {
-                writeln!(console.out)?;
-                let rows = status.counters.iter().map(|(name, count)| vec![name.clone(), count.to_string()]);
-                text::table(&["counter", "since start"], rows, console)?;
-            }
-        }
+    let mut node = args.client_args.target.connect()?;
+    if !args.watch {
+        print(&node.status()?, args, console)?;
+        return Ok(Exit::Done);
     }
-    Ok(Exit::Done)
+    // On a terminal, the next state takes the place of the one before. Otherwise they follow each other.
+    let is_screen = console.colour && args.client_args.format == Format::Text;
+    loop {
+        let status = node.status()?;
+        if is_screen {
+            write!(console.out, "\u{1b}[H\u{1b}[2J")?;
+        }
+        print(&status, args, console)?;
+        if !is_screen && args.client_args.format == Format::Text {
+            writeln!(console.out)?;
+        }
+        console.out.flush()?;
+        std::thread::sleep(args.every);
+    }
+}
+
+fn print(status: &Status, args: &StatusArgs, console: &mut Console<'_>) -> std::io::Result<()> {
+    if args.client_args.format == Format::Json {
+        return writeln!(console.out, "{}", json!(status));
+    }
+    head(status, console)?;
+    members(&status.members, leader(status), console)?;
+    offices(status, console)?;
+    if args.counters {
+        writeln!(console.out)?;
+        let rows = status.counters.iter().map(|(name, count)| vec![name.clone(), count.to_string()]);
+        text::table(&["counter", "since start"], rows, console)?;
+    }
+    Ok(())
 }
 
 fn head(status: &Status, console: &mut Console<'_>) -> std::io::Result<()> {
@@ -64,6 +101,13 @@ fn head(status: &Status, console: &mut Console<'_>) -> std::io::Result<()> {
     if status.paused {
         let warning = "elections are paused; `hustings resume` resumes them";
         writeln!(console.out, "{}", Paint::Bad.on(warning, console.colour))?;
+    }
+    if let Some(certificate) = &status.certificate {
+        let ends = [certificate.not_after_unix_s, certificate.authority_not_after_unix_s].map(text::time_left);
+        let line = format!("certificate: {}; authority: {}", ends[0], ends[1]);
+        let end = certificate.not_after_unix_s.min(certificate.authority_not_after_unix_s);
+        let is_near = text::seconds_left(end) < CERTIFICATE_WARNING;
+        writeln!(console.out, "{}", if is_near { Paint::Bad.on(&line, console.colour) } else { line })?;
     }
     writeln!(console.out)
 }
@@ -90,9 +134,10 @@ pub(crate) fn members(
             member.priority.to_string(),
             member.health.to_string(),
             state(member).to_string(),
+            member.certificate_not_after_unix_s.map(text::time_left).unwrap_or_default(),
         ]
     });
-    text::table(&["", "id", "member", "address", "role", "priority", "health", "state"], rows, console)?;
+    text::table(&["", "id", "member", "address", "role", "priority", "health", "state", "certificate"], rows, console)?;
     for member in members.iter().filter(|member| !member.differs_in.is_empty()) {
         let (name, parts) = (&member.name, member.differs_in.join(", "));
         let warning = format!("{name} has another configuration than this node, where all must agree: {parts}");

@@ -1,7 +1,7 @@
 //! The node that a command talks to, and the conversation with it.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -12,6 +12,9 @@ use super::{ClusterFailure, LEADER};
 
 /// The configuration file if neither an option nor a variable names one.
 const DEFAULT_CONFIG: &str = "hustings.toml";
+/// The socket of a node that was installed from a package: asked if nothing names another one, and there is no
+/// configuration in the working directory.
+const PACKAGED_SOCKET: &str = "/run/hustings/hustings.sock";
 /// How long a node may take to answer by itself; requests that move an office may take two hand-overs longer.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The assumed length of a hand-over if the configuration is not read.
@@ -25,7 +28,8 @@ pub(crate) struct NodeTarget {
     /// The node's configuration file [default: $HUSTINGS_CONFIG, or ./hustings.toml].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The node's socket, instead of its configuration file [default: $HUSTINGS_SOCKET].
+    /// The node's socket, instead of its configuration file [default: $HUSTINGS_SOCKET, or that of a node
+    /// from a package].
     #[arg(long, value_name = "PATH", conflicts_with = "config")]
     socket: Option<PathBuf>,
     /// How long to wait for the node to come up and, where a holder is asked for, for the office to have one; 0s does
@@ -40,8 +44,8 @@ impl NodeTarget {
         let start = Instant::now();
         let (socket, hand_over) = match &self.socket {
             Some(socket) => (socket.clone(), ASSUMED_HAND_OVER),
-            None => match variable("HUSTINGS_SOCKET").filter(|_| self.config.is_none()) {
-                Some(socket) => (PathBuf::from(socket), ASSUMED_HAND_OVER),
+            None => match default_socket().filter(|_| self.config.is_none()) {
+                Some(socket) => (socket, ASSUMED_HAND_OVER),
                 None => {
                     let config = Config::read_as_client(&config_path(self.config.as_ref()))?;
                     (config.socket, config.timing.hand_over)
@@ -52,6 +56,15 @@ impl NodeTarget {
         let wait_until = start.checked_add(self.wait);
         Ok(NodeClient { client, socket, wait_until, timeout: REPLY_TIMEOUT + hand_over * 2 })
     }
+}
+
+/// The socket to connect to if no option names one: the variable's, or that of a node from a package.
+pub(super) fn default_socket() -> Option<PathBuf> {
+    let packaged = || {
+        let is_alone = variable("HUSTINGS_CONFIG").is_none() && !Path::new(DEFAULT_CONFIG).exists();
+        Some(PathBuf::from(PACKAGED_SOCKET)).filter(|socket| is_alone && socket.exists())
+    };
+    variable("HUSTINGS_SOCKET").map(PathBuf::from).or_else(packaged)
 }
 
 /// The configuration file to read: the option, else the variable, else the default.
@@ -95,9 +108,28 @@ impl NodeClient {
         }
     }
 
+    /// The state of the cluster, with all offices.
     pub(crate) fn status(&mut self) -> Result<Status, ClusterFailure> {
-        match self.call(&Request::Status)? {
-            Reply::Status(status) => Ok(*status),
+        let mut status = match self.call(&Request::Status)? {
+            Reply::Status(status) => *status,
+            _ => return Err(ClusterFailure::UnexpectedReply),
+        };
+        while let Some(after) = status.next_office.take() {
+            match self.call(&Request::Offices { after: Some(after) })? {
+                Reply::Offices { offices, next } => {
+                    status.offices.extend(offices);
+                    status.next_office = next;
+                }
+                _ => return Err(ClusterFailure::UnexpectedReply),
+            }
+        }
+        Ok(status)
+    }
+
+    /// The name of the node.
+    pub(crate) fn own_name(&mut self, office: &str) -> Result<String, ClusterFailure> {
+        match self.call(&Request::Terms { office: office.to_string() })? {
+            Reply::Terms(terms) => Ok(terms.node),
             _ => Err(ClusterFailure::UnexpectedReply),
         }
     }

@@ -1,6 +1,6 @@
 //! Formats times, offices and tables for people.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use comfy_table::{ContentArrangement, Table, presets};
 use hustings_cluster::api::OfficeStatus;
@@ -14,6 +14,23 @@ const LAST_SECOND: u64 = 253_402_300_799;
 pub(crate) fn time(unix_ms: u64) -> String {
     let since = Duration::from_millis(unix_ms).min(Duration::from_secs(LAST_SECOND));
     humantime::format_rfc3339_millis(UNIX_EPOCH + since).to_string()
+}
+
+/// How many seconds are left until a time, in seconds since 1970; 0 if it has passed.
+pub(crate) fn seconds_left(unix_s: u64) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Duration::from_secs(unix_s).saturating_sub(now).as_secs()
+}
+
+/// Says how long a certificate is still valid that ends at this time, in seconds since 1970.
+pub(crate) fn time_left(unix_s: u64) -> String {
+    const DAY: u64 = 24 * 3600;
+    match seconds_left(unix_s) {
+        0 => "expired".to_string(),
+        left if left < DAY => humantime::format_duration(Duration::from_secs(left)).to_string(),
+        left if left < 2 * DAY => "1 day".to_string(),
+        left => format!("{} days", left / DAY),
+    }
 }
 
 /// Formats the holder of an office as one line.

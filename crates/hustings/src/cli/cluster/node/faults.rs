@@ -6,7 +6,7 @@ use hustings_cluster::clock::Clock;
 use hustings_cluster::faults::Rule;
 use hustings_cluster::node::Options;
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(super) struct FaultArgs {
     /// Disables a safety rule.
     #[arg(long, hide = true, value_name = "RULE", value_parser = rule)]
