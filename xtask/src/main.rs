@@ -1,12 +1,14 @@
 //! The two commands that every change passes: `cargo xtask check` reads only, `cargo xtask fix` rewrites what can be
 //! rewritten. Both stop at the first step that fails. `cargo xtask advisories refresh` renews the copy of advisories,
 //! `cargo xtask surface` measures the crates, and `cargo xtask mutants` takes guards out to see whether tests notice.
+//! `cargo xtask package` builds packages.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 mod advisories;
 mod lexer;
 mod licences;
 mod mutants;
+mod package;
 mod policy;
 mod shipped;
 mod steps;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Ok(Request::Run(chosen)) => steps::run(root(), &chosen),
         Ok(Request::Refresh(database)) => exit(advisories::refresh(root(), &database)),
         Ok(Request::Surface) => exit(surface::print(root())),
+        Ok(Request::Package(options)) => exit(package::run(root(), &options)),
         Ok(Request::Mutants(only)) => exit(mutants::run(root(), only.as_deref())),
         Err(wrong) => {
             eprintln!("error: {wrong}\n\n{}", help());
@@ -59,6 +62,8 @@ enum Request {
     Refresh(PathBuf),
     /// Prints the number of public items and lines of each crate.
     Surface,
+    /// Builds the packages.
+    Package(package::Options),
     /// Takes out the guards whose names contain this, or all.
     Mutants(Option<String>),
 }
@@ -76,9 +81,12 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
         "surface" => return Err("`surface` takes no arguments".to_string()),
         "mutants" if names.len() <= 1 => return Ok(Request::Mutants(names.first().cloned())),
         "mutants" => return Err("`mutants` takes a part of a name, or nothing".to_string()),
+        "package" => return package::Options::parse(names).map(Request::Package),
         "help" => return Ok(Request::Help),
         other => {
-            return Err(format!("there is no command `{other}`; allowed: check, fix, advisories, surface, mutants"));
+            return Err(format!(
+                "there is no command `{other}`; allowed: check, fix, advisories, surface, mutants, package"
+            ));
         }
     };
     if names.is_empty() {
@@ -108,7 +116,8 @@ fn help() -> String {
          cargo xtask fix [STEP…]                      rewrites what can be rewritten\n       \
          cargo xtask advisories refresh --from DIR    copies advisories from a checkout of rustsec/advisory-db\n       \
          cargo xtask surface                          counts the public items and lines of each crate\n       \
-         cargo xtask mutants [NAME]                   takes out one guard at a time: does its test fail?\n\n\
+         cargo xtask mutants [NAME]                   takes out one guard at a time: does its test fail?\n       \
+         cargo xtask package [--binary FILE] [--test] builds a .deb and a tarball, and installs them in a container\n\n\
          Without a step: all of them, in this order, up to the first that fails.\n\n\
          Steps of check:\n{}\nSteps of fix:\n{}",
         list(CHECK),
@@ -133,6 +142,7 @@ mod tests {
             Request::Refresh(_) => Ok(vec!["refresh"]),
             Request::Surface => Ok(vec!["surface"]),
             Request::Mutants(_) => Ok(vec!["mutants"]),
+            Request::Package(_) => Ok(vec!["package"]),
         }
     }
 
@@ -155,7 +165,7 @@ mod tests {
     fn wrong_names_are_told_what_is_allowed() {
         assert_eq!(
             names(&["chek"]),
-            Err("there is no command `chek`; allowed: check, fix, advisories, surface, mutants".to_string())
+            Err("there is no command `chek`; allowed: check, fix, advisories, surface, mutants, package".to_string())
         );
         let error = names(&["fix", "tidy"]).unwrap_err();
         assert!(error.starts_with("`fix` has no step `tidy`; allowed: "), "{error}");
