@@ -153,7 +153,7 @@ const SIM: &[(&str, i32, &str)] = &[
     (
         "cr --topology rign",
         2,
-        "error: --topology rign: `rign` is not known here; allowed: ring, complete, line, star, tree:K, grid:RxC, torus:RxC, hypercube:D, random:MIN-MAX, small-world:K,P, scale-free:M, geometric:R, file:PATH\n\
+        "error: --topology rign: `rign` is not known here; allowed: ring, complete, line, star, tree:K, grid:RxC, torus:RxC, hypercube:D, random:MIN-MAX, small-world:K,P, scale-free:M, geometric:R, file:PATH, links:U-V,…\n\
          help: the nearest is `ring`",
     ),
     (

@@ -4,6 +4,7 @@ use super::{
     Complete, Generator, Graph, GraphError, MAX_LINKS, Network, Ring, Topology,
     file::{self, FileError},
     fixed::Fixed,
+    generator::Listed,
     geometric::Geometric,
     random::{self, RandomGraph},
     scale_free::ScaleFree,
@@ -80,6 +81,7 @@ impl Topology {
                 Some(u64::from(rows) * u64::from(columns))
             }
             Topology::Hypercube(dimension) => 1u64.checked_shl(dimension),
+            Topology::Links(ref links) => links.iter().map(|&(_, to)| u64::from(to) + 1).max(),
             _ => None,
         }
     }
@@ -105,7 +107,11 @@ impl Topology {
             }
             _ => {}
         }
-        Ok(Network::Graph(Graph::generate(&*self.generator(size, seed)?)?))
+        let graph = Graph::generate(&*self.generator(size, seed)?)?;
+        if let Topology::Links(_) = self {
+            graph.check_connected()?;
+        }
+        Ok(Network::Graph(graph))
     }
 
     /// What yields the links of this topology, range by range; without a size, in the topology's own.
@@ -139,6 +145,7 @@ impl Topology {
             Topology::SmallWorld { neighbours, rewire } => Box::new(SmallWorld::new(size, neighbours, rewire, seed)),
             Topology::ScaleFree(links) => Box::new(ScaleFree::new(size, links, seed)),
             Topology::Geometric(radius) => Box::new(Geometric::new(size, radius, seed)),
+            Topology::Links(ref links) => Box::new(Listed::new(size, links.clone())),
             Topology::File(_) => unreachable!("a file was read above"),
         })
     }
@@ -198,6 +205,7 @@ impl Topology {
         let per_node = |twice: u64| (u128::from(nodes) * u128::from(twice.min(2 * others)) / 2) as u64;
         match *self {
             Topology::Ring | Topology::Line | Topology::Star | Topology::Tree(_) | Topology::File(_) => nodes,
+            Topology::Links(ref links) => links.len() as u64,
             Topology::Complete => per_node(others),
             Topology::Grid(..) | Topology::Torus(..) => 2 * nodes,
             Topology::Hypercube(dimension) => per_node(dimension.into()),

@@ -65,4 +65,6 @@ pub enum Topology {
     Geometric(f64),
     /// `file:PATH`: lines `u v`.
     File(PathBuf),
+    /// `links:U-V,…`: these links, lower end first and ascending.
+    Links(Vec<(u32, u32)>),
 }

@@ -11,10 +11,10 @@ use crate::parse::{ParseError, Problem, Reader};
 
 /// The short form of all topologies.
 const ALLOWED: &str = "ring, complete, line, star, tree:K, grid:RxC, torus:RxC, hypercube:D, random:MIN-MAX, \
-                       small-world:K,P, scale-free:M, geometric:R, file:PATH";
+                       small-world:K,P, scale-free:M, geometric:R, file:PATH, links:U-V,…";
 
 /// All names and what may follow them.
-const FORMS: [(&str, &str); 13] = [
+const FORMS: [(&str, &str); 14] = [
     ("ring", "ring"),
     ("complete", "complete"),
     ("line", "line"),
@@ -28,6 +28,7 @@ const FORMS: [(&str, &str); 13] = [
     ("scale-free", "scale-free:M with M at least 1"),
     ("geometric", "geometric:R with R above 0 and at most √2"),
     ("file", "file:PATH"),
+    ("links", "links:U-V,… with positions from 0, such as links:0-1,1-2"),
 ];
 
 impl FromStr for Topology {
@@ -74,8 +75,34 @@ fn with_value(name: &str, value: &str) -> Result<Topology, String> {
         }
         "scale-free" => Topology::ScaleFree(whole(value)?),
         "geometric" => Topology::Geometric(real(value)?),
+        "links" => Topology::Links(links(value)?),
         _ => Topology::File(PathBuf::from(value)),
     })
+}
+
+/// The maximum number of links in a text; larger graphs come in files.
+const MAX_LISTED_LINKS: usize = 20_000;
+
+/// `U-V,…`, sorted.
+fn links(text: &str) -> Result<Vec<(u32, u32)>, String> {
+    let mut links = Vec::new();
+    for piece in text.split(',') {
+        let (from, to) = piece.split_once('-').ok_or_else(|| format!("`{piece}` has no `-`"))?;
+        let (from, to) = (whole(from)?, whole(to)?);
+        if from == to || from.max(to) as usize > MAX_LISTED_LINKS {
+            let problem = if from == to { "leads from a node to itself" } else { "is beyond the last position, 20000" };
+            return Err(format!("`{piece}` {problem}"));
+        }
+        links.push((from.min(to), from.max(to)));
+    }
+    if links.len() > MAX_LISTED_LINKS {
+        return Err(format!("{} links are too many, at most {MAX_LISTED_LINKS}; a file can have more", links.len()));
+    }
+    links.sort_unstable();
+    match links.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(format!("`{}-{}` is given twice", pair[0].0, pair[0].1)),
+        None => Ok(links),
+    }
 }
 
 fn whole(text: &str) -> Result<u32, String> {
@@ -154,6 +181,15 @@ impl fmt::Display for Topology {
             Topology::ScaleFree(links) => write!(f, "scale-free:{links}"),
             Topology::Geometric(radius) => write!(f, "geometric:{radius}"),
             Topology::File(path) => write!(f, "file:{}", path.display()),
+            Topology::Links(links) => {
+                f.write_str("links:")?;
+                let mut between = "";
+                for (from, to) in links {
+                    write!(f, "{between}{from}-{to}")?;
+                    between = ",";
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -179,6 +215,7 @@ mod tests {
             "scale-free:2",
             "geometric:0.125",
             "file:a:b c",
+            "links:0-1,0-2,1-2",
         ];
         for text in texts {
             assert_eq!(text.parse::<Topology>().unwrap().to_string(), text);
@@ -192,7 +229,7 @@ mod tests {
         assert_eq!(
             text("rign"),
             "`rign` is not known here; allowed: ring, complete, line, star, tree:K, grid:RxC, torus:RxC, hypercube:D, \
-             random:MIN-MAX, small-world:K,P, scale-free:M, geometric:R, file:PATH"
+             random:MIN-MAX, small-world:K,P, scale-free:M, geometric:R, file:PATH, links:U-V,…"
         );
         let similar = [("Smallworld:2,3", "small-world"), ("scale_free:2", "scale-free"), ("tours:3x3", "torus")];
         for (text, name) in similar {
@@ -206,6 +243,10 @@ mod tests {
         assert!(text("random:5-x").contains("`x` is not a whole number"));
         assert!(text("small-world:4,NaN").contains("`NaN` is not a number"));
         assert!(text("file:").contains("something must follow"));
+        assert!(text("links:0-1,2").contains("`2` has no `-`"));
+        assert!(text("links:1-1").contains("`1-1` leads from a node to itself"));
+        assert!(text("links:0-1,1-0").contains("`0-1` is given twice"));
+        assert!(text("links:0-20001").contains("beyond the last position"));
         assert_eq!(FORMS.map(|(_, form)| form.split(' ').next().unwrap()).join(", "), ALLOWED);
     }
 
