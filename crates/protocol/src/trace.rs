@@ -135,4 +135,6 @@ pub enum Loss {
     Chance,
     /// The link was cut.
     Cut,
+    /// Somebody removed it from the link by hand.
+    Dropped,
 }

@@ -31,6 +31,17 @@ pub struct Outcome {
     pub estimate: Option<u64>,
     /// The names that anonymous nodes were given, by position.
     pub names: Vec<(u32, u64)>,
+    /// Interventions of the scenario that could not be done.
+    pub refused: Vec<Refusal>,
+}
+
+/// An intervention that could not be done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// Its index in the scenario.
+    pub index: usize,
+    /// Why not, and what would be possible.
+    pub reason: String,
 }
 
 impl Outcome {

@@ -14,12 +14,14 @@
 mod check;
 mod error;
 mod in_flight;
+mod inspect;
 mod notices;
 
 use hustings_protocol::{Effect, Event, Id, Loss, Message, Port, Protocol, Rank, Record, Recorder, TraceEvent};
 
 pub use self::error::ReplayError;
 use self::in_flight::{Envelope, InFlight, Search, Timers};
+pub use self::inspect::{Inspection, Sent, Variable, variables};
 use self::notices::Notices;
 use crate::engine::accounting::Accounting;
 use crate::engine::general::{self, NodeCursor, RetransmitBuffer, Route, RoutingTable, SequenceNumber};
@@ -50,7 +52,7 @@ impl<'a> Setting<'a> {
             network: &scenario.network,
             medium: scenario.medium,
             absent: general::absent(scenario),
-            duplicates: scenario.duplicate > 0.0,
+            duplicates: scenario.may_duplicate(),
             notice: scenario.notice,
         }
     }

@@ -25,6 +25,8 @@ pub struct Scenario {
     pub starts: Vec<Start>,
     /// Faults and repairs, ascending by tick.
     pub faults: Vec<Fault>,
+    /// What is done by hand at points of the trace, ascending by point.
+    pub interventions: Vec<Intervention>,
     /// How long messages travel.
     pub delay: Delay,
     /// Whether a message may overtake another on the same link.
@@ -62,6 +64,7 @@ impl Scenario {
             best: Best::Max,
             starts: Vec::new(),
             faults: Vec::new(),
+            interventions: Vec::new(),
             delay: Delay::Unit,
             unordered: false,
             loss: 0.0,
@@ -80,6 +83,14 @@ impl Scenario {
     pub fn started_by_all(mut self) -> Self {
         self.starts = (0..self.network.members()).map(|at| Start { at, tick: 0 }).collect();
         self
+    }
+}
+
+impl Scenario {
+    /// Whether a message may be delivered twice.
+    pub(crate) fn may_duplicate(&self) -> bool {
+        let duplicates = |action: &Action| matches!(action, Action::Message(_, MessageChange::Duplicate));
+        self.duplicate > 0.0 || self.interventions.iter().any(|one| duplicates(&one.action))
     }
 }
 
@@ -125,6 +136,50 @@ pub enum FaultKind {
     HealAll,
     /// Only messages between positions with the same number get through.
     Partition(Vec<u32>),
+}
+
+/// Something that is done by hand at a point of a run. The records before that point are those of the run without it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Intervention {
+    /// It is done as soon as the trace has this many records, in the same tick as the last of them.
+    pub after: u64,
+    /// What is done.
+    pub action: Action,
+}
+
+/// What can be done by hand.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// A fault or repair, at once. Nodes crash and recover; they neither join nor retire.
+    Fault(FaultKind),
+    /// A node gets a start signal.
+    Start(u32),
+    /// A message in flight is changed.
+    Message(MessageRef, MessageChange),
+}
+
+/// A message, by the record that sent it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct MessageRef {
+    /// The number of the record.
+    pub record: u64,
+    /// Its number among the messages of that record, as in [`Record::nth`](hustings_protocol::Record::nth).
+    pub nth: u32,
+    /// Whether its second delivery is meant.
+    pub copy: bool,
+}
+
+/// What happens to a message in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MessageChange {
+    /// It is lost, and its sender is not notified.
+    Drop,
+    /// It arrives this many ticks later. On links that keep order, so do the messages behind it.
+    Delay(u64),
+    /// It arrives twice.
+    Duplicate,
+    /// It arrives now. On links that keep order, it must be the first of its link.
+    DeliverNow,
 }
 
 /// How long a message travels; random delays are rounded up to whole ticks, at least 1.

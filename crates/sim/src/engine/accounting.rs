@@ -295,6 +295,7 @@ impl Accounting {
             time: times,
             estimate,
             names: self.own_names.into_iter().collect(),
+            refused: Vec::new(),
         }
     }
 }

@@ -88,18 +88,33 @@ impl FromStr for Partition {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let reader = Reader::new(text, PARTITION);
         let (groups, tick) = reader.halves(text, '@', TICK)?;
-        let groups: Vec<Vec<_>> = groups
-            .split('/')
-            .map(|group| group.split(',').map(|piece| range(reader, piece)).collect())
-            .collect::<Result<_, _>>()?;
-        let mut all: Vec<&RangeInclusive<u32>> = groups.iter().flatten().collect();
-        all.sort_unstable_by_key(|range| *range.start());
-        // Once sorted by their starts, ranges overlap only if two adjacent ones do.
-        match all.windows(2).find(|pair| pair[1].start() <= pair[0].end()) {
-            Some(pair) => Err(reader.wrong(Problem::Twice(pair[1].start().to_string()), None)),
-            None => Ok(Partition { groups, tick: reader.tick(tick)? }),
-        }
+        Ok(Partition { groups: self::groups(reader, groups)?, tick: reader.tick(tick)? })
     }
+}
+
+/// Groups of positions: `0-3,8/4-7`.
+pub(super) fn groups(reader: Reader<'_>, text: &str) -> Result<Vec<Vec<RangeInclusive<u32>>>, ParseError> {
+    let groups: Vec<Vec<_>> = text
+        .split('/')
+        .map(|group| group.split(',').map(|piece| range(reader, piece)).collect())
+        .collect::<Result<_, _>>()?;
+    let mut all: Vec<&RangeInclusive<u32>> = groups.iter().flatten().collect();
+    all.sort_unstable_by_key(|range| *range.start());
+    // Once sorted by their starts, ranges overlap only if two adjacent ones do.
+    match all.windows(2).find(|pair| pair[1].start() <= pair[0].end()) {
+        Some(pair) => Err(reader.wrong(Problem::Twice(pair[1].start().to_string()), None)),
+        None => Ok(groups),
+    }
+}
+
+/// The same as text.
+pub(super) fn group_text(groups: &[Vec<RangeInclusive<u32>>]) -> String {
+    let range = |range: &RangeInclusive<u32>| match (range.start(), range.end()) {
+        (start, end) if start == end => start.to_string(),
+        (start, end) => format!("{start}-{end}"),
+    };
+    let group = |group: &Vec<_>| group.iter().map(range).collect::<Vec<_>>().join(",");
+    groups.iter().map(group).collect::<Vec<_>>().join("/")
 }
 
 fn link<'a>(reader: Reader<'a>, text: &'a str) -> Result<LinkFault, ParseError> {
@@ -144,11 +159,6 @@ impl fmt::Display for Repair {
 
 impl fmt::Display for Partition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let range = |range: &RangeInclusive<u32>| match (range.start(), range.end()) {
-            (start, end) if start == end => start.to_string(),
-            (start, end) => format!("{start}-{end}"),
-        };
-        let group = |group: &Vec<_>| group.iter().map(range).collect::<Vec<_>>().join(",");
-        write!(f, "{}@{}", self.groups.iter().map(group).collect::<Vec<_>>().join("/"), self.tick)
+        write!(f, "{}@{}", group_text(&self.groups), self.tick)
     }
 }

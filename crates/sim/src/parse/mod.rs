@@ -6,6 +6,7 @@
 
 mod faults;
 mod ids;
+mod intervention;
 mod node_cheat;
 mod settings;
 mod starts;
@@ -18,6 +19,7 @@ use hustings_text::{nearest, quote};
 pub use faults::{LinkFault, NodeFault, Partition, Repair};
 pub use ids::{Ids, Values, Votes};
 pub(crate) use ids::{numbers_in_file, values_in_file};
+pub use intervention::{Intervention, InterventionAction};
 pub use node_cheat::NodeCheat;
 pub(crate) use settings::{bandwidth, best, flag, node_count, probability, seed, thread_count, tick};
 pub use starts::Starts;

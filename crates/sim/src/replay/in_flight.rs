@@ -79,6 +79,11 @@ impl<M: Eq> InFlight<M> {
         self.by_cause.entry(cause).or_default().push(sent);
     }
 
+    /// The receivers and contents of the messages that a record sent, in order.
+    pub(super) fn sent_by(&self, cause: u64) -> impl Iterator<Item = (&Envelope, &M)> {
+        self.by_cause.get(&cause).into_iter().flatten().map(|sent| (&sent.envelope, &sent.message))
+    }
+
     pub(super) fn has_pending(&self) -> bool {
         self.by_cause.values().flatten().any(|sent| sent.fate == Fate::InFlight)
     }

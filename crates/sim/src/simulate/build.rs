@@ -7,6 +7,7 @@ use std::path::Path;
 use hustings_algorithms::{About, Cheat, Identity, Initiators, NetworkKind};
 use hustings_protocol::{Best, Value};
 
+use super::interventions;
 use super::timeline::{Timeline, check_position};
 use super::{BuiltScenario, ElectionSpec, Field, FieldRef, SpecError, SpecProblem, Warning};
 use crate::parse::{Ids, MAX_NODES, NodeCheat, ParseError, Starts, Values, Votes, numbers_in_file, values_in_file};
@@ -43,6 +44,7 @@ impl<'a> Builder<'a> {
         let timeline = Timeline::new(spec, &network, until)?;
         self.check_live_nodes(size, &timeline)?;
         let starts = self.starts(size, until, &timeline)?;
+        let interventions = interventions::checked(spec, &network)?;
         let scenario = Scenario {
             network,
             ids,
@@ -52,6 +54,7 @@ impl<'a> Builder<'a> {
             best: spec.best,
             starts,
             faults: timeline.faults,
+            interventions,
             delay: spec.delay,
             unordered: spec.unordered,
             loss: spec.loss,

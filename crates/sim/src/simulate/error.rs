@@ -134,6 +134,20 @@ pub enum SpecProblem {
     /// A partition with only one group.
     #[error("all positions are in one group; allowed: two groups or more")]
     OneGroup,
+    /// An intervention before one that is listed earlier.
+    #[error("an earlier one comes after record {after}; allowed: interventions in the order of the trace")]
+    Unsorted {
+        /// The point of the earlier one.
+        after: u64,
+    },
+    /// Too many interventions.
+    #[error("{count} interventions are too many; at most {max} are allowed")]
+    TooManyInterventions {
+        /// How many there are.
+        count: usize,
+        /// The maximum.
+        max: usize,
+    },
     /// Something that would happen after the last tick.
     #[error("the last tick is {until}; allowed: ticks 0 to {until}")]
     AfterEnd {

@@ -7,7 +7,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::ElectionSpec;
-use crate::parse::{self, Ids, LinkFault, NodeCheat, NodeFault, ParseError, Partition, Repair, Starts, Values, Votes};
+use crate::parse::{
+    self, Ids, Intervention, LinkFault, NodeCheat, NodeFault, ParseError, Partition, Repair, Starts, Values, Votes,
+};
 use crate::scenario::{Delay, Medium, Notice};
 use crate::topology::Topology;
 
@@ -48,6 +50,7 @@ fields! {
     Cuts = "cuts",
     Heals = "heals",
     Partitions = "partitions",
+    Interventions = "interventions",
     Delay = "delay",
     Unordered = "unordered",
     Loss = "loss",
@@ -121,6 +124,7 @@ impl ElectionSpec {
             Field::Cuts => self.cuts.push(LinkFault::from_str(text)?),
             Field::Heals => self.heals.push(Repair::from_str(text)?),
             Field::Partitions => self.partitions.push(Partition::from_str(text)?),
+            Field::Interventions => self.interventions.push(Intervention::from_str(text)?),
             Field::Delay => self.delay = Delay::from_str(text)?,
             Field::Unordered => self.unordered = parse::flag(text)?,
             Field::Loss => self.loss = parse::probability(text)?,

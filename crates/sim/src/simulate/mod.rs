@@ -17,6 +17,7 @@
 mod build;
 mod error;
 mod field;
+mod interventions;
 mod recorded;
 mod spec;
 mod timeline;
@@ -238,6 +239,7 @@ fn plain_ranks(scenario: &Scenario) -> Vec<Id> {
 /// formula, or if the election has faults or delays that formulas do not cover.
 pub fn expected<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Option<Vec<u64>> {
     let plain = scenario.faults.is_empty()
+        && scenario.interventions.is_empty()
         && scenario.delay == Delay::Unit
         && scenario.loss == 0.0
         && scenario.duplicate == 0.0

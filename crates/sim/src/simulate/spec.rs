@@ -5,7 +5,7 @@ use hustings_protocol::Best;
 
 use super::build::Builder;
 use super::{SpecError, Warning};
-use crate::parse::{Ids, LinkFault, NodeCheat, NodeFault, Partition, Repair, Starts, Values, Votes};
+use crate::parse::{Ids, Intervention, LinkFault, NodeCheat, NodeFault, Partition, Repair, Starts, Values, Votes};
 use crate::scenario::{Delay, Medium, Notice, Scenario};
 use crate::topology::Topology;
 
@@ -48,6 +48,8 @@ pub struct ElectionSpec {
     pub heals: Vec<Repair>,
     /// Partitions of the network.
     pub partitions: Vec<Partition>,
+    /// What is done by hand at points of the trace.
+    pub interventions: Vec<Intervention>,
     /// How long messages travel.
     pub delay: Delay,
     /// Whether messages may overtake each other on a link.
@@ -88,6 +90,7 @@ impl Default for ElectionSpec {
             cuts: Vec::new(),
             heals: Vec::new(),
             partitions: Vec::new(),
+            interventions: Vec::new(),
             delay: Delay::Unit,
             unordered: false,
             loss: 0.0,

@@ -1,11 +1,12 @@
 //! Everything that happens to nodes and links, in order, with what is impossible rejected.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use hustings_protocol::Port;
 
 use super::{ElectionSpec, Field, FieldRef, SpecError, SpecProblem};
-use crate::parse::{LinkFault, NodeFault, Partition, Repair};
+use crate::parse::{LinkFault, NodeFault, Repair};
 use crate::scenario::{Fault, FaultKind};
 use crate::topology::Network;
 
@@ -85,7 +86,7 @@ impl Timeline {
         }));
         for (index, partition) in spec.partitions.iter().enumerate() {
             let field = FieldRef::entry(Field::Partitions, index, partition);
-            let what = FaultKind::Partition(groups(&field, partition, network.size())?);
+            let what = FaultKind::Partition(groups(&field, &partition.groups, network.size())?);
             unchecked.push(Unchecked { tick: partition.tick, field, what });
         }
         Ok(unchecked)
@@ -169,9 +170,13 @@ pub(super) fn check_position(field: &FieldRef, at: u32, size: u32) -> Result<(),
 }
 
 /// The group of each position; those that the partition does not name share group 0.
-fn groups(field: &FieldRef, partition: &Partition, size: u32) -> Result<Vec<u32>, SpecError> {
+pub(super) fn groups(
+    field: &FieldRef,
+    partition: &[Vec<RangeInclusive<u32>>],
+    size: u32,
+) -> Result<Vec<u32>, SpecError> {
     let mut numbers = vec![0; size as usize];
-    for (group, number) in partition.groups.iter().zip(1..) {
+    for (group, number) in partition.iter().zip(1..) {
         for range in group {
             check_position(field, *range.end(), size)?;
             numbers[*range.start() as usize..=*range.end() as usize].fill(number);
@@ -184,7 +189,7 @@ fn groups(field: &FieldRef, partition: &Partition, size: u32) -> Result<Vec<u32>
 }
 
 /// The link with its lower end first, if there is one.
-fn checked_link(field: &FieldRef, from: u32, to: u32, network: &Network) -> Result<(u32, u32), SpecError> {
+pub(super) fn checked_link(field: &FieldRef, from: u32, to: u32, network: &Network) -> Result<(u32, u32), SpecError> {
     check_position(field, from.max(to), network.size())?;
     if linked(network, from, to) {
         return Ok((from.min(to), from.max(to)));

@@ -242,6 +242,7 @@ pub(super) fn loss(why: Loss) -> &'static str {
         Loss::ReceiverDown => "the receiver is down",
         Loss::Chance => "by chance",
         Loss::Cut => "the link is cut",
+        Loss::Dropped => "it was dropped by hand",
     }
 }
 

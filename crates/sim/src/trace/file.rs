@@ -152,7 +152,7 @@ impl Header {
             best: scenario.best,
             network: NetworkForm::of(&scenario.network),
             broadcast: scenario.medium == Medium::Broadcast,
-            duplicates: scenario.duplicate > 0.0,
+            duplicates: scenario.may_duplicate(),
             notice: scenario.notice,
             runs: scenario.runs,
             absent: general::absent(scenario),

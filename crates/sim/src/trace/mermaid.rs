@@ -101,6 +101,7 @@ fn short(why: Loss) -> &'static str {
         Loss::ReceiverDown => "down",
         Loss::Chance => "lost",
         Loss::Cut => "cut",
+        Loss::Dropped => "dropped",
     }
 }
 

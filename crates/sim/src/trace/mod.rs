@@ -32,6 +32,11 @@ pub(crate) use stream::Stream;
 pub trait Observer<M> {
     /// Receives a record.
     fn record(&mut self, record: &Record<M>);
+
+    /// Whether it has seen enough. The run then ends before its next turn of a node, and counts as hung.
+    fn is_satisfied(&self) -> bool {
+        false
+    }
 }
 
 /// Keeps every record.
@@ -136,6 +141,11 @@ pub fn write<M: Message>(format: Format, names: &Names, records: &[Record<M>], o
         Format::Svg => svg::write(names, records, out),
         Format::Shiviz => shiviz::write(names, records, out),
     }
+}
+
+/// The contents of a message without its kind, as traces show them.
+pub fn payload_text<M: Message>(message: &M) -> String {
+    describe::payload(message)
 }
 
 /// A number with thousands separators.

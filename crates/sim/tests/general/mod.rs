@@ -4,6 +4,7 @@ mod channel;
 mod counts;
 mod crashes;
 mod failure_detector;
+mod interventions;
 use crate::common::{erased, gossip};
 mod link_faults;
 mod members;

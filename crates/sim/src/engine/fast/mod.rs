@@ -49,6 +49,7 @@ pub(crate) fn supports(scenario: &Scenario) -> bool {
     let only_crashes = scenario.faults.iter().all(|fault| matches!(fault.what, FaultKind::Crash(_)));
     plain
         && only_crashes
+        && scenario.interventions.is_empty()
         && match &scenario.network {
             Network::Ring(_) | Network::InformedRing(_) => scenario.network.members() >= 1,
             Network::Complete(complete) => graph_driver::supports(*complete),

@@ -244,5 +244,6 @@ pub(super) fn outcome<P: Protocol>(
         time: times.times(&leader_indices, ranks),
         estimate: None,
         names: Vec::new(),
+        refused: Vec::new(),
     }
 }

@@ -60,6 +60,37 @@ impl<T> Calendar<T> {
         self.later.keys().next().copied()
     }
 
+    /// Calls `each` with every item and the tick at which it is due, given the current tick.
+    pub(crate) fn for_each(&self, mut each: impl FnMut(u64, &T)) {
+        let first = self.start as usize % SLOTS;
+        for (slot, items) in self.wheel.iter().enumerate() {
+            let tick = self.start + ((slot + SLOTS - first) % SLOTS) as u64;
+            items.iter().for_each(|item| each(tick, item));
+        }
+        self.later.iter().for_each(|(tick, items)| items.iter().for_each(|item| each(*tick, item)));
+    }
+
+    /// Removes the first item that matches. The others keep their order.
+    pub(crate) fn remove(&mut self, matches: impl Fn(&T) -> bool) -> Option<T> {
+        for slot in 0..SLOTS {
+            if let Some(place) = self.wheel[slot].iter().position(&matches) {
+                let removed = self.wheel[slot].remove(place);
+                if self.wheel[slot].is_empty() {
+                    self.filled[slot / 64] &= !(1 << (slot % 64));
+                }
+                return Some(removed);
+            }
+        }
+        let (&tick, place) =
+            self.later.iter().find_map(|(tick, items)| Some((tick, items.iter().position(&matches)?)))?;
+        let items = self.later.get_mut(&tick)?;
+        let removed = items.remove(place);
+        if items.is_empty() {
+            self.later.remove(&tick);
+        }
+        Some(removed)
+    }
+
     /// Advances to a tick, before which nothing is left, and swaps the items due then with an empty list.
     pub(crate) fn take(&mut self, tick: u64, due: &mut Vec<T>) {
         debug_assert!(due.is_empty(), "what is in the list would be due again");

@@ -11,7 +11,7 @@ use crate::scenario::Medium;
 
 /// Where an event comes from.
 #[derive(Clone, Copy, Default)]
-struct Origin {
+pub(super) struct Origin {
     peer: Option<u32>,
     cause: Cause,
     /// For a message that returned over a link: which message it was.
@@ -27,7 +27,7 @@ struct LostMessage {
 
 /// What a handler did.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Activity {
+pub(super) enum Activity {
     Nothing,
     /// Only periodic messages and timers.
     Periodic,
@@ -55,28 +55,37 @@ impl<P: Protocol> Engine<'_, P> {
             if status_change != StatusChange::Crashed && self.protocol.handles_rejoin() && self.accounting.is_live(at) {
                 self.handle(at, Event::Rejoin, Origin::default());
             }
+            self.intervene(turns.waiting());
         }
         while let Some(signal) = turns.signal(at) {
             self.start(at, signal);
+            self.intervene(turns.waiting());
         }
         while let Some(update) = turns.update(at) {
             self.notify_reachability(update);
+            self.intervene(turns.waiting());
         }
         while let Some(transmission) = turns.transmission(at) {
-            self.deliver(transmission);
+            if !self.interventions.withholds(&transmission) {
+                self.deliver(transmission);
+            }
+            self.intervene(turns.waiting());
         }
         while let Some(transmission) = turns.returned(at) {
             self.deliver_returned(transmission);
+            self.intervene(turns.waiting());
         }
         while let Some(timer) = turns.timer(at) {
             self.fire_timer(timer);
+            self.intervene(turns.waiting());
         }
         while turns.retires(at) {
             self.retire(at);
+            self.intervene(turns.waiting());
         }
     }
 
-    fn start(&mut self, at: u32, signal: StartSignal) {
+    pub(super) fn start(&mut self, at: u32, signal: StartSignal) {
         if at >= self.accounting.size() || !self.accounting.is_live(at) {
             return;
         }
@@ -95,7 +104,7 @@ impl<P: Protocol> Engine<'_, P> {
         }
     }
 
-    fn deliver(&mut self, transmission: Transmission<P::Message>) {
+    pub(super) fn deliver(&mut self, transmission: Transmission<P::Message>) {
         let Some(why) = self.loss_of(&transmission) else {
             self.acknowledge(&transmission);
             self.accounting.count_delivered(transmission.to, self.now, transmission.message.is_periodic());
@@ -153,7 +162,7 @@ impl<P: Protocol> Engine<'_, P> {
         components.same_component(from, to).unwrap_or_else(|| !self.link_faults.separates(from, to))
     }
 
-    fn acknowledge(&mut self, transmission: &Transmission<P::Message>) {
+    pub(super) fn acknowledge(&mut self, transmission: &Transmission<P::Message>) {
         if let Route::Link { .. } = transmission.route
             && !transmission.copy
         {
@@ -211,7 +220,7 @@ impl<P: Protocol> Engine<'_, P> {
     }
 
     /// Hands an event to its node and applies the effects. Returns what the handler did.
-    fn handle(&mut self, at: u32, event: Event<P::Message>, origin: Origin) -> Activity {
+    pub(super) fn handle(&mut self, at: u32, event: Event<P::Message>, origin: Origin) -> Activity {
         let observed = self.observer.is_some().then(|| event.clone());
         let (stream, drawn) = (&mut self.coins[at as usize], &mut self.drawn);
         let is_observed = observed.is_some();

@@ -7,7 +7,7 @@ use hustings_protocol::{Id, Message, Port};
 use super::calendar::Calendar;
 use super::channel::{ChannelRandomness, Draw};
 use super::retransmission::SequenceNumber;
-use crate::scenario::{Delay, Scenario};
+use crate::scenario::{Action, Delay, MessageChange, Scenario};
 
 /// How a message travels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,7 +112,10 @@ const VIEW: &str = "view";
 impl<M: Message> InFlight<M> {
     /// No messages yet, on a network of `link_count` directed links.
     pub(crate) fn new(scenario: &Scenario, link_count: u64) -> Self {
-        let ordered = !scenario.unordered && scenario.delay != Delay::Unit;
+        // With a delay of one tick for all, order is kept anyway, unless a message is held back by hand.
+        let is_delay = |action: &Action| matches!(action, Action::Message(_, MessageChange::Delay(_)));
+        let varies = scenario.delay != Delay::Unit || scenario.interventions.iter().any(|one| is_delay(&one.action));
+        let ordered = !scenario.unordered && varies;
         InFlight {
             channel: ChannelRandomness::new(scenario),
             earliest: ordered.then(|| EarliestArrivals::new(link_count)),
@@ -141,7 +144,10 @@ impl<M: Message> InFlight<M> {
     pub(crate) fn send(&mut self, mut transmission: Transmission<M>, link: Option<u64>) {
         self.in_flight_count += u64::from(!transmission.message.is_periodic());
         match self.channel.message(transmission.from) {
-            None => self.put(transmission.sent + 1, transmission),
+            None => {
+                let tick = self.in_order(transmission.sent + 1, &transmission, link);
+                self.put(tick, transmission);
+            }
             Some(draw) => {
                 let copy = self.channel.comes_twice(draw).then(|| transmission.clone());
                 transmission.lost_by_chance = self.channel.is_lost(draw);
@@ -156,13 +162,17 @@ impl<M: Message> InFlight<M> {
     }
 
     fn put_at_random(&mut self, transmission: Transmission<M>, link: Option<u64>, draw: Draw) {
-        let mut tick = transmission.sent + self.channel.delay(draw);
-        if let Some(earliest) = &mut self.earliest {
-            let earliest_arrival = earliest.of(&transmission, link);
-            tick = tick.max(*earliest_arrival);
-            *earliest_arrival = tick;
-        }
+        let tick = self.in_order(transmission.sent + self.channel.delay(draw), &transmission, link);
         self.put(tick, transmission);
+    }
+
+    /// The tick of arrival, not before that of an earlier message on the same link.
+    #[inline]
+    fn in_order(&mut self, tick: u64, transmission: &Transmission<M>, link: Option<u64>) -> u64 {
+        let Some(earliest) = &mut self.earliest else { return tick };
+        let earliest_arrival = earliest.of(transmission, link);
+        *earliest_arrival = tick.max(*earliest_arrival);
+        *earliest_arrival
     }
 
     #[inline]
@@ -204,6 +214,53 @@ impl<M: Message> InFlight<M> {
         self.in_flight_count -=
             arrivals.iter().filter(|transmission| !transmission.copy && !transmission.message.is_periodic()).count()
                 as u64;
+    }
+
+    /// Calls `each` with every message in flight and the tick at which it is due. Messages that wait for bandwidth are
+    /// due now.
+    pub(crate) fn for_each(&self, now: u64, mut each: impl FnMut(u64, &Transmission<M>)) {
+        self.calendar.for_each(&mut each);
+        self.bandwidth.iter().flat_map(|queue| &queue.due).for_each(|Due(waiting)| each(now, waiting));
+    }
+
+    /// The message that matches, and the tick at which it is due.
+    pub(crate) fn find(&self, now: u64, matches: impl Fn(&Transmission<M>) -> bool) -> Option<(u64, Transmission<M>)> {
+        let mut found = None;
+        self.for_each(now, |due, transmission| {
+            if matches(transmission) {
+                found = Some((due, transmission.clone()));
+            }
+        });
+        found
+    }
+
+    /// Removes the message that matches; false if there is none.
+    pub(crate) fn remove(&mut self, matches: impl Fn(&Transmission<M>) -> bool) -> bool {
+        let removed = self.calendar.remove(&matches).or_else(|| {
+            let queue = self.bandwidth.as_mut()?;
+            let mut waiting = std::mem::take(&mut queue.due).into_vec();
+            let removed = waiting.iter().position(|Due(one)| matches(one)).map(|place| waiting.remove(place).0);
+            queue.due = waiting.into();
+            removed
+        });
+        let Some(removed) = removed else { return false };
+        *self.load.counter(&removed.message) -= 1;
+        self.in_flight_count -= u64::from(!removed.copy && !removed.message.is_periodic());
+        true
+    }
+
+    /// Puts back a message that was removed or withheld, or its copy, for another tick.
+    pub(crate) fn put_again(&mut self, due: u64, transmission: Transmission<M>) {
+        self.in_flight_count += u64::from(!transmission.copy && !transmission.message.is_periodic());
+        self.put(due, transmission);
+    }
+
+    /// Messages that are sent later on the same link arrive at this tick at the earliest.
+    pub(crate) fn hold_back(&mut self, transmission: &Transmission<M>, link: Option<u64>, due: u64) {
+        if let Some(earliest) = &mut self.earliest {
+            let earliest_arrival = earliest.of(transmission, link);
+            *earliest_arrival = due.max(*earliest_arrival);
+        }
     }
 
     /// Whether messages are in flight, not counting copies.

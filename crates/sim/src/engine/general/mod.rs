@@ -36,12 +36,14 @@
 //!   hung and ends.
 //! - **Broadcast.** A send to all neighbours counts as one message, or as none if there is no neighbour to receive it.
 //! - **Failure detectors**: see `failure_detector`.
+//! - **Interventions** come between two inputs of a tick: see `interventions`.
 
 mod calendar;
 mod channel;
 mod dispatch;
 mod failure_detector;
 mod in_flight;
+mod interventions;
 mod link_faults;
 mod node_cursor;
 mod reachability;
@@ -58,6 +60,7 @@ use self::failure_detector::FailureDetector;
 pub(crate) use self::failure_detector::{followed, kinds as notice_kinds};
 pub(crate) use self::in_flight::Route;
 use self::in_flight::{InFlight, Transmission};
+use self::interventions::Interventions;
 use self::link_faults::LinkFaults;
 pub(crate) use self::node_cursor::NodeCursor;
 use self::reachability::{Components, ReachabilityNotifier};
@@ -67,7 +70,7 @@ use self::tick_inputs::{DueTimer, StartSignal, StatusChange, TickInputs};
 use crate::engine::accounting::Accounting;
 use crate::outcome::Outcome;
 use crate::rng::{Purpose, Stream};
-use crate::scenario::{Fault, FaultKind, Scenario, Start};
+use crate::scenario::{Action, Fault, FaultKind, Intervention, Scenario, Start};
 use crate::trace::Observer;
 
 /// Simulates an election to its end, or to the last tick of the scenario.
@@ -89,14 +92,27 @@ pub(crate) fn run<P: Protocol>(
     }
     // A lifetime behind a mutable reference does not shrink implicitly.
     let observer = observer.map(|observer| observer as &mut dyn Observer<P::Message>);
+    // The points of interventions are numbers of records, so there must be records.
+    let mut nobody = Nobody;
+    let observer = observer.or((!scenario.interventions.is_empty()).then_some(&mut nobody as _));
     let mut engine = Engine::new(protocol, ranks, scenario, observer);
-    while let Some(tick) = engine.next_tick() {
+    engine.intervene(&[]);
+    let mut is_stopped = false;
+    while let Some(tick) = engine.next_tick().filter(|_| !is_stopped) {
         engine.tick(tick);
-        if engine.in_flight.is_overloaded() {
-            break;
-        }
+        is_stopped = engine.in_flight.is_overloaded() || engine.is_observed_enough();
     }
-    engine.accounting.finish(ranks, engine.in_flight.is_any_in_flight(), engine.failure_detector.counts())
+    let hung = is_stopped || engine.in_flight.is_any_in_flight();
+    let outcome = engine.accounting.finish(ranks, hung, engine.failure_detector.counts());
+    let refused = if is_stopped { Vec::new() } else { engine.interventions.finish(engine.number) };
+    Outcome { refused, ..outcome }
+}
+
+/// An observer that looks away.
+struct Nobody;
+
+impl<M> Observer<M> for Nobody {
+    fn record(&mut self, _: &Record<M>) {}
 }
 
 /// Positions that are down until they join.
@@ -164,6 +180,7 @@ struct Engine<'a, P: Protocol> {
     timers: Calendar<DueTimer>,
     /// Nodes that retired in this tick.
     retired: Vec<u32>,
+    interventions: Interventions,
     failure_detector: FailureDetector,
     /// Reused buffers.
     inputs: TickInputs<P::Message>,
@@ -196,7 +213,9 @@ impl<'a, P: Protocol> Engine<'a, P> {
         let routing = RoutingTable::new(&scenario.network);
         let can_be_down =
             |fault: &Fault| matches!(fault.what, FaultKind::Crash(_) | FaultKind::Join(_) | FaultKind::Retire(_));
-        let retransmits = routing.is_ring() && faults.iter().any(can_be_down);
+        let crashes_by_hand = |one: &Intervention| matches!(one.action, Action::Fault(FaultKind::Crash(_)));
+        let retransmits =
+            routing.is_ring() && (faults.iter().any(can_be_down) || scenario.interventions.iter().any(crashes_by_hand));
         Engine {
             protocol,
             scenario,
@@ -223,6 +242,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             returned: Vec::new(),
             timers: Calendar::new(),
             retired: Vec::new(),
+            interventions: Interventions::new(&scenario.interventions),
             failure_detector,
             inputs: TickInputs::default(),
             effects: Vec::new(),
@@ -252,12 +272,22 @@ impl<'a, P: Protocol> Engine<'a, P> {
         let mut inputs = std::mem::take(&mut self.inputs);
         self.begin_tick(&mut inputs);
         let mut turns = inputs.turns();
+        self.intervene(turns.waiting());
         while let Some(at) = turns.next_node() {
+            if self.is_observed_enough() {
+                break;
+            }
             self.turn(at, &mut turns);
         }
         drop(turns);
         self.inputs = inputs;
         self.end_tick();
+        self.intervene(&[]);
+    }
+
+    /// Whether the observer wants the run to end.
+    fn is_observed_enough(&self) -> bool {
+        self.observer.as_ref().is_some_and(|observer| observer.is_satisfied())
     }
 
     fn begin_tick(&mut self, inputs: &mut TickInputs<P::Message>) {
@@ -285,11 +315,11 @@ impl<'a, P: Protocol> Engine<'a, P> {
                     inputs.status_changes.push((at, StatusChange::Crashed));
                 }
                 FaultKind::Recover(at) if at < size && !self.accounting.is_live(at) => {
-                    self.comes_up(at, inputs);
+                    self.comes_up_in(at, inputs);
                     inputs.status_changes.push((at, StatusChange::Recovered));
                 }
                 FaultKind::Join(at) if at < size && !self.accounting.is_live(at) => {
-                    self.comes_up(at, inputs);
+                    self.comes_up_in(at, inputs);
                     inputs.status_changes.push((at, StatusChange::Joined));
                 }
                 FaultKind::Retire(at) => inputs.retiring.push(at),
@@ -339,15 +369,20 @@ impl<'a, P: Protocol> Engine<'a, P> {
         }
     }
 
-    fn comes_up(&mut self, at: u32, inputs: &mut TickInputs<P::Message>) {
+    fn comes_up_in(&mut self, at: u32, inputs: &mut TickInputs<P::Message>) {
+        if self.comes_up(at) {
+            inputs.signals.push((at, StartSignal::Planned));
+        }
+    }
+
+    /// A node comes up. Returns whether a start signal waited for it.
+    fn comes_up(&mut self, at: u32) -> bool {
         self.accounting.mark_up(at);
         self.states[at as usize] = self.protocol.init();
         if let Some(notifier) = &mut self.notifier {
             notifier.comes_up(at, self.now);
         }
-        if self.absent.remove(&at) == Some(true) {
-            inputs.signals.push((at, StartSignal::Planned));
-        }
+        self.absent.remove(&at) == Some(true)
     }
 
     fn change_links(&mut self, fault: &FaultKind) {

@@ -80,7 +80,7 @@ impl<M> TickInputs<M> {
             status_changes: self.status_changes.drain(..).peekable(),
             signals: self.signals.drain(..).peekable(),
             updates: self.updates.drain(..).peekable(),
-            transmission: self.transmission.drain(..).peekable(),
+            transmission: self.transmission.drain(..),
             returned: self.returned.drain(..).peekable(),
             timers: self.timers.drain(..).peekable(),
             retiring: self.retiring.drain(..).peekable(),
@@ -94,7 +94,7 @@ pub(crate) struct NodeInputs<'a, M> {
     status_changes: Peekable<Drain<'a, (u32, StatusChange)>>,
     signals: Peekable<Drain<'a, (u32, StartSignal)>>,
     updates: Peekable<Drain<'a, ReachabilityUpdate>>,
-    transmission: Peekable<Drain<'a, Transmission<M>>>,
+    transmission: Drain<'a, Transmission<M>>,
     returned: Peekable<Drain<'a, Transmission<M>>>,
     timers: Peekable<Drain<'a, DueTimer>>,
     retiring: Peekable<Drain<'a, u32>>,
@@ -104,7 +104,7 @@ impl<M> NodeInputs<'_, M> {
     /// The next node that has inputs.
     #[inline]
     pub(crate) fn next_node(&mut self) -> Option<u32> {
-        let transmission = self.transmission.peek().map(|transmission| transmission.to);
+        let transmission = self.transmission.as_slice().first().map(|transmission| transmission.to);
         let timer = self.timers.peek().map(|timer| timer.at);
         let returned = self.returned.peek().map(|transmission| transmission.from);
         let signal = self.signals.peek().map(|&(at, _)| at);
@@ -129,7 +129,14 @@ impl<M> NodeInputs<'_, M> {
 
     #[inline]
     pub(crate) fn transmission(&mut self, node: u32) -> Option<Transmission<M>> {
-        self.transmission.next_if(|transmission| transmission.to == node)
+        self.transmission.as_slice().first().filter(|transmission| transmission.to == node)?;
+        self.transmission.next()
+    }
+
+    /// The messages that are not handled yet.
+    #[inline]
+    pub(crate) fn waiting(&self) -> &[Transmission<M>] {
+        self.transmission.as_slice()
     }
 
     pub(crate) fn returned(&mut self, node: u32) -> Option<Transmission<M>> {
