@@ -37,6 +37,13 @@ pub trait Algorithm: 'static {
         None
     }
 
+    /// The highest level of a member's position among `size` members, from 1, for pictures: hierarchies have inner
+    /// rings or points, which are drawn inside the level below.
+    fn level(params: &Self::Params, size: u32, at: u32) -> u32 {
+        let _ = (params, size, at);
+        1
+    }
+
     /// The number of messages of each kind that an election takes with FIFO links, delays of one tick and no faults, in
     /// the order of the message kinds; `None` if there is no formula.
     fn expect(params: &Self::Params, instance: &Instance<'_>) -> Option<Vec<u64>> {

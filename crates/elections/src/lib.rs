@@ -53,6 +53,8 @@ pub trait Election: Send + Sync {
     fn protocol(&self, scenario: &Scenario) -> (DynProtocol, Vec<DynRank>);
     /// The longest travel time of a message that it relies on: [`Algorithm::delay_bound`].
     fn delay_bound(&self) -> Option<u64>;
+    /// The level of a position, for pictures: [`Algorithm::level`].
+    fn level(&self, size: u32, at: u32) -> u32;
 }
 
 /// The result of replaying a recorded run.
@@ -116,5 +118,9 @@ impl<A: Algorithm> Election for Compiled<A> {
 
     fn delay_bound(&self) -> Option<u64> {
         A::delay_bound(&self.0)
+    }
+
+    fn level(&self, size: u32, at: u32) -> u32 {
+        A::level(&self.0, size, at)
     }
 }

@@ -185,6 +185,11 @@ impl<'a> Points<'a> {
         }
     }
 
+    /// The level of a position: 1 on the plain ring, one more for each division that it is a point of.
+    pub(super) fn level(&self, position: u32) -> u32 {
+        self.at(position).map_or(1, |point| 1 + point.height)
+    }
+
     #[inline]
     fn point(&self, part: u32) -> Point {
         Point { part, height: 1 + self.branching.multiplicity(part, self.depth - 1) }

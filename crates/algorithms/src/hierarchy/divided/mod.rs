@@ -209,6 +209,10 @@ impl Algorithm for Divided {
         check::divided(params.branching, params.depth, None, &params.parts, size)
     }
 
+    fn level(params: &DividedParams, size: u32, at: u32) -> u32 {
+        Points::new(size, params.branching, params.depth, None, &params.parts).level(at)
+    }
+
     fn expect(params: &DividedParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
         let size = instance.order.len() as u32;
         let points = Points::new(size, params.branching, params.depth, None, &params.parts);
@@ -252,6 +256,10 @@ impl Algorithm for SunDivided {
 
     fn check(params: &SunDividedParams, size: u32) -> Result<(), ParamConflict> {
         check::divided(params.branching, params.depth, Some(params.sun_depth), &params.parts, size)
+    }
+
+    fn level(params: &SunDividedParams, size: u32, at: u32) -> u32 {
+        Points::new(size, params.branching, params.depth, Some(params.sun_depth), &params.parts).level(at)
     }
 
     fn expect(params: &SunDividedParams, instance: &Instance<'_>) -> Option<Vec<u64>> {

@@ -461,6 +461,10 @@ impl Algorithm for Sun {
         check::sun(params.branching, params.depth, &params.parts, size)
     }
 
+    fn level(params: &SunParams, size: u32, at: u32) -> u32 {
+        Levels::new(size, params.branching, params.depth, &params.parts).height(at)
+    }
+
     /// Only with one starter: several may find several informers.
     fn expect(params: &SunParams, instance: &Instance<'_>) -> Option<Vec<u64>> {
         let levels = Levels::new(instance.order.len() as u32, params.branching, params.depth, &params.parts);
