@@ -39,6 +39,10 @@ fn pictures(page: &Path) -> Vec<(String, PathBuf)> {
     let lines: Vec<&str> = text.lines().collect();
     let each = lines.windows(2).filter_map(|pair| {
         let (_, file) = pair[1].strip_prefix("![")?.split_once("](")?;
+        // Pictures of the page come from a browser.
+        if file.ends_with(".png)") {
+            return None;
+        }
         let command = pair[0].strip_prefix("<!-- $ hustings ").and_then(|rest| rest.strip_suffix(" -->"));
         let command = command.unwrap_or_else(|| panic!("{}: {file} has no command line above it", page.display()));
         let file = file.strip_suffix(')').expect("a picture is the whole line");

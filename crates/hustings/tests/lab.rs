@@ -6,6 +6,7 @@ mod bench;
 mod check;
 mod docs;
 mod no_panic;
+mod page;
 mod papers;
 mod plot;
 mod scenarios;

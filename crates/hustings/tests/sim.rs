@@ -122,7 +122,7 @@ fn the_overview_fits_on_one_screen() {
     assert_eq!(ran.code, 0);
     assert!(ran.out.lines().count() <= 24 && ran.out.lines().all(|line| line.chars().count() <= 80), "{}", ran.out);
     let words: Vec<&str> = ran.out.split_whitespace().collect();
-    for command in ["list", "sim", "check", "sweep", "papers", "plot", "bench", "completions", "man"] {
+    for command in ["list", "sim", "check", "sweep", "papers", "plot", "bench", "lab", "completions", "man"] {
         assert!(words.contains(&command), "{command} is missing");
     }
     let of_clusters =

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::check::CheckArgs;
 use super::cluster::ClusterCommand;
+use super::lab::LabArgs;
 use super::papers::PapersArgs;
 use super::plot::PlotArgs;
 use super::sim_args::SimArgs;
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Plot(Box<PlotArgs>),
     /// Measure the engine's speed against hand-written loops.
     Bench(BenchArgs),
+    /// Serve the page: see elections happen, and break them.
+    Lab(LabArgs),
     /// Print a shell completion script.
     Completions {
         /// The shell.

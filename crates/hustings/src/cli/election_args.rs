@@ -61,6 +61,11 @@ impl<C> ElectionArgs<C> {
         self.spec == ElectionSpec::default() && self.params.is_empty()
     }
 
+    /// The fields that were given, as typed.
+    pub(crate) fn given(&self) -> &[(Field, String)] {
+        &self.given
+    }
+
     /// The options as they would be typed, except for these fields.
     pub(crate) fn typed_without(&self, fields: &[Field]) -> Vec<String> {
         let mut words = Vec::new();

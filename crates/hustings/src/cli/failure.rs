@@ -72,6 +72,15 @@ pub(crate) enum Failure {
     /// A picture that could not be rendered.
     #[error("--png: {0}")]
     Png(PngError),
+    /// A run that the page cannot show.
+    #[error("{what}: {error}")]
+    Lab { what: String, error: hustings_lab::LabError },
+    /// An intervention that could not be done.
+    #[error("--intervene: number {} cannot be done: {}", .0.index + 1, .0.reason)]
+    Refused(hustings_sim::outcome::Refusal),
+    /// The page could not be served.
+    #[error("cannot serve the page on {address}: {error}")]
+    Serve { address: String, error: io::Error },
     /// A command of the cluster.
     #[error(transparent)]
     Cluster(#[from] ClusterFailure),
@@ -105,7 +114,12 @@ impl Failure {
             | Failure::Report(_)
             | Failure::Results { error: ResultsError::Io(_), .. }
             | Failure::Png(_)
+            | Failure::Serve { .. }
             | Failure::Signals(_) => (Exit::CouldNot, None),
+            Failure::Lab { error, .. } => {
+                (Exit::WrongUse, error.nearest.as_ref().map(|near| format!("would fit: {near}")))
+            }
+            Failure::Refused(_) => (Exit::WrongUse, Some("`--trace text` shows the records by number".to_string())),
             Failure::Results { .. } | Failure::Plot { .. } => (Exit::WrongUse, None),
             Failure::Cluster(failure) => failure.exit_and_help(),
             Failure::Sweep(error) => sweep_exit(error),

@@ -103,7 +103,7 @@ pub(crate) const FLAGS: &[Flag] = &[
         Takes::Text,
         NODES,
         "Topology of the network: ring | complete | line | star | tree:K | grid:RxC | torus:RxC | hypercube:D | \
-         random:MIN-MAX | small-world:K,P | scale-free:M | geometric:R | file:PATH [default: what the algorithm runs on]",
+         random:MIN-MAX | small-world:K,P | scale-free:M | geometric:R | file:PATH | links:U-V,… [default: what the algorithm runs on]",
     ),
     flag(
         Field::Initiators,
@@ -148,6 +148,16 @@ pub(crate) const FLAGS: &[Flag] = &[
         Takes::RepeatedList,
         FAULTS,
         "Partitions the network into groups, such as 0-3,8/4-7@10; the nodes not named form one more group",
+    ),
+    flag(
+        Field::Interventions,
+        "intervene",
+        "AFTER:ACTION:WHAT",
+        Takes::RepeatedList,
+        FAULTS,
+        "Intervenes when the trace has AFTER records, in the order of the trace: AFTER:crash:P | revive:P | start:P | \
+         cut:P-P | heal:P-P | heal:all | split:0-3/4-7 | drop:R.N (message N of record R) | delay:R.N+T | \
+         duplicate:R.N | deliver:R.N",
     ),
     flag(
         Field::Notice,

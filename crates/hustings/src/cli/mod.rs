@@ -23,6 +23,7 @@ mod election_args;
 mod failure;
 mod files;
 mod flags;
+mod lab;
 mod list;
 mod overview;
 mod papers;
@@ -62,6 +63,7 @@ fn perform(cli: Cli, known: &Algorithms, console: &mut Console<'_>) -> Result<Ex
         Some(Command::Papers(args)) => papers::run(&args, console),
         Some(Command::Plot(args)) => plot::run(&args, catalogue, console),
         Some(Command::Bench(args)) => bench::run(&args, console),
+        Some(Command::Lab(args)) => lab::run(&args, catalogue, console),
         Some(Command::Cluster(command)) => cluster::run(command, &known.clustered, console),
         Some(Command::Completions { shell }) => {
             // The generator panics if it cannot write, so it writes to memory.

@@ -14,6 +14,7 @@ const TOGETHER: &[(&[&str], &str)] = &[
     (&["resign", "transfer"], "Hand an office over"),
     (&["pause", "resume"], "Suspend elections, and resume them"),
     (&["members", "config", "backup", "recover"], "Change, check, copy, recover"),
+    (&["sweep", "plot"], "Run an experiment of many elections; draw its charts"),
     (&["completions", "man"], "Print shell completions, or manual pages"),
 ];
 

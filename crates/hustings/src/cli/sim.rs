@@ -16,9 +16,9 @@ use super::console::{Console, Exit};
 use super::failure::{Failure, warn};
 use super::files::write_whole;
 use super::flags::option;
-use super::list;
 use super::report::{Report, json, text};
 use super::sim_args::SimArgs;
+use super::{lab, list};
 
 pub(crate) fn run(args: &SimArgs, catalogue: &Catalogue, console: &mut Console<'_>) -> Result<Exit, Failure> {
     if let (Some(trace), None, Format::Json) = (args.trace, &args.trace_to, args.format) {
@@ -34,6 +34,12 @@ pub(crate) fn run(args: &SimArgs, catalogue: &Catalogue, console: &mut Console<'
         });
     }
     let known = list::find(catalogue, &args.algorithm)?;
+    if args.open {
+        return match &args.replay {
+            Some(path) => lab::show_trace(path, catalogue, console),
+            None => lab::show_run(known.about().name, args.election.given(), catalogue, console),
+        };
+    }
     if let Some(path) = &args.replay {
         let Replayed { election, scenario, outcome } = replay(known, path)?;
         let report = Report::new(&*election, &scenario, &outcome, None);
@@ -56,6 +62,9 @@ fn simulate(election: &dyn Election, args: &SimArgs, console: &mut Console<'_>) 
     let working =
         (size >= PROGRESS_NODES).then(|| console.spinner(format!("{} among {size} nodes", election.about().name)));
     let (outcome, has_report) = elect(election, args, scenario, console)?;
+    if let Some(refusal) = outcome.refused.first() {
+        return Err(Failure::Refused(refusal.clone()));
+    }
     if !has_report {
         return Ok(verdict(&outcome));
     }

@@ -42,6 +42,9 @@ pub(crate) struct SimArgs {
     /// describes the whole election, so only --format is allowed beside it.
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub(crate) replay: Option<PathBuf>,
+    /// Shows the run on the page of `hustings lab`, until Ctrl-C.
+    #[arg(long, conflicts_with_all = ["trace", "format"], help_heading = "Output")]
+    pub(crate) open: bool,
     /// Format of the result.
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(crate) format: Format,

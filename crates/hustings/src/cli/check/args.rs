@@ -93,6 +93,9 @@ pub(crate) struct CheckArgs {
     /// Writes the counterexample to a file; `hustings sim --replay` reads it as JSON lines.
     #[arg(long, value_name = "FILE", requires = "trace", help_heading = "Output")]
     pub(crate) trace_to: Option<PathBuf>,
+    /// Shows the counterexample on the page of `hustings lab`, until Ctrl-C, after the report.
+    #[arg(long, conflicts_with_all = ["all", "trace"], help_heading = "Output")]
+    pub(crate) open: bool,
     /// Format of the result.
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(crate) format: Form,

@@ -30,8 +30,8 @@ use values::Links;
 use super::console::{Console, Exit, Spinner};
 use super::failure::Failure;
 use super::files::write_whole;
-use super::list;
 use super::signals::stop_flag;
+use super::{lab, list};
 
 pub(crate) fn run(args: &CheckArgs, catalogue: &Catalogue, console: &mut Console<'_>) -> Result<Exit, Failure> {
     check_conflicts(args)?;
@@ -47,6 +47,11 @@ pub(crate) fn run(args: &CheckArgs, catalogue: &Catalogue, console: &mut Console
             Form::Json => writeln!(console.out, "{}", json::render(&checked))?,
             Form::Text | Form::Markdown => write!(console.out, "{}", text::render(&checked, console.colour))?,
         }
+    }
+    if let Some(found) = checked.report.violation.as_ref().filter(|_| args.open) {
+        let timeline = hustings_lab::open::counterexample(&*checked.election, found, checked.faults.duplicates > 0)
+            .map_err(|error| Failure::Lab { what: "--open".to_string(), error })?;
+        lab::show_timeline(timeline, catalogue, console)?;
     }
     Ok(work.exit(&checked.report))
 }
