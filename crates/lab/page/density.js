@@ -62,6 +62,7 @@ export class DensityView {
 
   show(model) {
     this.model = model;
+    this.last = null;
     this.ring.setAttribute("aria-label", "Activity by sector of the ring");
     this.map.setAttribute("aria-label", "Activity by sector and time");
   }

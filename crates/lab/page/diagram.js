@@ -24,6 +24,7 @@ export class Diagram {
 
   show(model, repeatsFrom) {
     this.model = model;
+    this.last = null;
     this.repeatsFrom = repeatsFrom;
     this.selected = null;
     this.lit = null;

@@ -96,6 +96,8 @@ export class Lab {
   }
 
   take(timeline, run) {
+    // What still plays belongs to the former run.
+    this.player.pause();
     const isDense = timeline.layout.shape === "density";
     this.isForeign = run.opened != null || run.isForeign;
     this.model = isDense ? new DensityModel(timeline) : new Model(timeline);

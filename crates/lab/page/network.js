@@ -39,6 +39,7 @@ export class NetworkView {
 
   show(model, places) {
     this.model = model;
+    this.last = null;
     const { layout, labels } = model.timeline;
     this.places = places?.length === layout.nodes.length ? places : layout.nodes;
     this.shown = null;

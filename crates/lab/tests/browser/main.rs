@@ -1,5 +1,7 @@
 //! The page in a real browser. Without one the tests say `SKIPPED`.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "what is measured or skipped is printed")]
+
 mod checks;
 mod chrome;
 mod pictures;
