@@ -9,7 +9,8 @@ const VIEWS: &[(&str, &str, &str)] = &[
     (
         "run",
         CRETE,
-        "hustings.lab.player.pause(), hustings.lab.player.go(9), hustings.lab.player.time += 0.25, hustings.lab.draw(), 1",
+        "hustings.lab.player.pause(), hustings.lab.player.go(hustings.lab.model.events.findIndex((e) => e.r === 'leader') + 1), \
+         hustings.lab.player.time += 0.25, hustings.lab.draw(), 1",
     ),
     ("end", CRETE, "hustings.lab.player.pause(), hustings.lab.player.go(999), 1"),
     (
@@ -48,7 +49,7 @@ const VIEWS: &[(&str, &str, &str)] = &[
     (
         "compare",
         "a=bully&n=8&with=bully,improved-bully,campaigner",
-        "(async () => { hustings.compare.go(2.4); document.querySelector('#chart-max').value = 24; await hustings.compare.chart(); })()",
+        "(async () => { hustings.compare.go(1.8); document.querySelector('#chart-max').value = 24; await hustings.compare.chart(); })()",
     ),
     ("density", "a=chang-roberts&n=20000&ids=random", "hustings.lab.player.pause(), hustings.lab.player.go(8), 1"),
     (
