@@ -60,9 +60,18 @@ class Etcd(System):
         command = ["etcdctl", "--endpoints", f"http://{host.address}:2379", "lock", "--ttl", str(self.ttl), "work"]
         host.start("agent", [*command, WORKER, self.name, host.name, self.recorder.path], environment={"ETCDCTL_API": "3"})
 
+    def repair(self, host):
+        """Also starts the other waiting clients again: an `etcdctl lock` that loses its lease while it waits keeps
+        waiting, but is no candidate any more."""
+        super().repair(host)
+        acting = self.recorder.current(self.name)
+        for other in self.agents():
+            if other is not host and acting is not None and other.name != acting.host:
+                other.processes["agent"].terminate()  # gives its lease back
+                other.processes["agent"].wait(10)
+                self.start_agent(other)
+
     def wait_ready(self):
-        """A waiting `etcdctl lock` whose lease was lost keeps waiting without being a candidate, and workers outlive
-        their `etcdctl`: if it takes too long, all of them are started again."""
         try:
             super().wait_ready()
         except NotReady as problem:
@@ -74,7 +83,7 @@ class Etcd(System):
             super().wait_ready()
 
     def is_standing_by(self, host):
-        """As many candidates as agents have written their keys."""
+        """Every agent has written its key, and those of former ones are gone."""
         command = ["etcdctl", "--endpoints", f"http://{host.address}:2379", "get", "work/", "--prefix", "--keys-only"]
         keys = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ, ETCDCTL_API="3"))
-        return len(keys.stdout.split()) >= self.agent_hosts and host.is_running("agent")
+        return len(keys.stdout.split()) == self.agent_hosts and host.is_running("agent")
