@@ -4,6 +4,7 @@
 mod arithmetic;
 mod fencing;
 mod floating_address;
+mod haproxy;
 
 use crate::common;
 use crate::processes::{Cluster, TIMEOUT};
@@ -111,6 +112,16 @@ fn wait_until<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
         assert!(since.elapsed() < TIMEOUT, "{what}: not in {TIMEOUT:?}");
         std::thread::yield_now();
     }
+}
+
+/// Whether a program is installed. `.ci/run` requires it; elsewhere a line says that the test was skipped.
+fn has_tool(program: &str, version: &str, package: &str) -> bool {
+    let found = Command::new(program).arg(version).output().is_ok_and(|output| output.status.success());
+    if !found {
+        assert_ne!(std::env::var("HUSTINGS_REQUIRE_TOOLS").as_deref(), Ok("1"), "{program} is required");
+        common::skip(&format!("needs {program} (Debian: apt-get install {package})"));
+    }
+    found
 }
 
 fn start_cluster() -> Cluster {

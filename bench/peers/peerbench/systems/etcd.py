@@ -36,7 +36,7 @@ class Etcd(System):
     name = "etcd"
     needs = ("etcd", "etcdctl")
     packages = ("etcd-server", "etcd-client")
-    ready_seconds = 20
+    ready_seconds = 30
 
     @property
     def ttl(self):
@@ -67,8 +67,7 @@ class Etcd(System):
         acting = self.recorder.current(self.name)
         for other in self.agents():
             if other is not host and acting is not None and other.name != acting.host:
-                other.processes["agent"].terminate()  # gives its lease back
-                other.processes["agent"].wait(10)
+                self._end_agent(other)
                 self.start_agent(other)
 
     def wait_ready(self):
@@ -77,10 +76,19 @@ class Etcd(System):
         except NotReady as problem:
             print(f"etcd: {problem}; all clients are started again", file=sys.stderr)
             for host in self.agents():
-                host.processes["agent"].kill()
-                host.processes["agent"].wait()
                 send(host.pids_of(WORKER), signal.SIGKILL)
+                self._end_agent(host)
             super().wait_ready()
+
+    def _end_agent(self, host):
+        """Lets a client give its lease back, if it still can."""
+        agent = host.processes["agent"]
+        agent.terminate()
+        try:
+            agent.wait(5)
+        except subprocess.TimeoutExpired:
+            agent.kill()
+            agent.wait()
 
     def is_standing_by(self, host):
         """Every agent has written its key, and those of former ones are gone."""

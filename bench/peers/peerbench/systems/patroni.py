@@ -10,7 +10,7 @@ import urllib.request
 from ..network import send
 from .base import AGENTS, PYTHON, System, wait_until
 from .etcd import is_etcd_ready, start_etcd
-from .postgres import BIN, KEEPALIVE, start_lock_agent
+from .postgres import BIN, KEEPALIVE, VERSION, start_lock_agent
 
 LOCK = "Patroni-lock"
 
@@ -18,7 +18,7 @@ LOCK = "Patroni-lock"
 class Patroni(System):
     name = "Patroni"
     needs = ("patroni", "etcd", f"{BIN}/postgres", "/usr/lib/python3/dist-packages/psycopg2/__init__.py")
-    packages = ("patroni", "etcd-server", "postgresql-15", "python3-psycopg2")
+    packages = ("patroni", "etcd-server", f"postgresql-{VERSION}", "python3-psycopg2")
     ready_seconds = 120
     window = 2.0
 

@@ -1,11 +1,14 @@
 """PostgreSQL: one server, and on every other host a program that holds an advisory lock."""
 
+import glob
 import os
 import subprocess
 
 from .base import AGENTS, PYTHON, System, wait_until
 
-BIN = "/usr/lib/postgresql/15/bin"
+# The newest version that Debian has installed.
+BIN = max(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]), default="/usr/lib/postgresql/15/bin")
+VERSION = BIN.split("/")[4]
 KEEPALIVE = "keepalives_idle=1 keepalives_interval=1 keepalives_count=2 tcp_user_timeout=3000"
 
 
@@ -18,7 +21,7 @@ class Postgres(System):
     name = "PostgreSQL-lock"
     hosts = 4
     needs = (f"{BIN}/postgres", "/usr/lib/python3/dist-packages/psycopg2/__init__.py")
-    packages = ("postgresql-15", "python3-psycopg2")
+    packages = (f"postgresql-{VERSION}", "python3-psycopg2")
     # The only server is on a host of its own; there is nothing else on the holder's host.
     faults = ("holder killed", "host frozen", "cut off")
 
