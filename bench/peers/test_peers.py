@@ -85,7 +85,7 @@ class RealWorkers(unittest.TestCase):
         self.start("h1", WORKER_TOKEN="5")
         first = self.recorder.wait_for_other("series", set(), time.monotonic() + 20)
         self.assertEqual((first.host, first.token), ("h1", "5"))
-        known = self.recorder.workers("series")
+        _, known = self.recorder.snapshot("series")
         self.start("h2")
         second = self.recorder.wait_for_other("series", known, time.monotonic() + 20)
         self.assertEqual((second.host, second.token), ("h2", "-"))

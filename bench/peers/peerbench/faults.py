@@ -32,13 +32,19 @@ class HolderKilled(Fault):
 
 
 class HostKilled(Fault):
-    """SIGKILL of everything on the holder's host: server, holder and worker."""
+    """SIGKILL of everything on the holder's host: server, holder and worker. All are stopped first, so that none of
+    them can react to the death of another."""
 
     name = "host killed"
 
     def plan(self, system, host):
         pids = host.pids()
-        return lambda: send(pids, signal.SIGKILL)
+
+        def kill():
+            send(pids, signal.SIGSTOP)
+            send(pids, signal.SIGKILL)
+
+        return kill
 
 
 class HostFrozen(Fault):

@@ -14,10 +14,14 @@ from .recorder import Recorder
 from .systems import CASES
 from .systems.base import NotReady, wait_until
 
+# A system that did not recover this often is given up.
+MAX_PROBLEMS = 2
 # How long to wait for the other series of a system after the first one, in seconds.
 FURTHER = 10
 # Whoever acted this shortly before the end of the window has not been stopped.
 STILL = 0.05
+# The same for whoever has no successor. A busy machine may delay an act by more.
+KEPT = 0.25
 
 
 def overlap(acts, since, until):
@@ -45,30 +49,29 @@ def wait_for_successors(system, recorder, known, deadline):
 
 
 def holders(system, recorder):
-    """The latest act in every series, once exactly one worker acts in each."""
+    """The latest act in every series, once exactly one worker acts in each, and all workers until then."""
     system.wait_ready()
     recorder.forget()
     found = {}
 
     def are_known():
-        found.update({series: recorder.current(series) for series in system.series})
-        return all(found.values())
+        found.update({series: recorder.snapshot(series) for series in system.series})
+        return all(latest for latest, _ in found.values())
 
     wait_until(f"one worker of {system.name}", are_known, system.ready_seconds)
-    return found
+    return {series: pair[0] for series, pair in found.items()}, {series: pair[1] for series, pair in found.items()}
 
 
 def repetition(system, fault, recorder):
     """One fault. Returns a row for every series."""
-    old = holders(system, recorder)
-    known = {series: recorder.workers(series) for series in system.series}
+    old, known = holders(system, recorder)
     host = next(host for host in system.network.hosts if host.name == old[system.series[0]].host)
     act = fault.plan(system, host)
     start = time.monotonic()
     act()
     first = wait_for_successors(system, recorder, known, start + system.give_up(fault.name))
     waited = time.monotonic() - start
-    kept = {series: bool(recorder.acts_of(old[series].worker, time.monotonic() - STILL)) for series in system.series}
+    kept = {series: bool(recorder.acts_of(old[series].worker, time.monotonic() - KEPT)) for series in system.series}
     time.sleep(system.window)
     thawed = time.monotonic() if fault.thaw(host) else start
     time.sleep(system.window)
@@ -114,6 +117,8 @@ def measure(system, recorder, options):
         except NotReady as problem:
             problems.append(f"{name}: {problem}")
             print(f"{system.name}, {system.setting}: {problems[-1]}", file=sys.stderr)
+            if len(problems) == MAX_PROBLEMS:
+                break
     return rows, problems
 
 

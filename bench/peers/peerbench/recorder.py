@@ -38,16 +38,17 @@ class Recorder:
                 self._acts.extend(act for act in acts if act)
                 self._changed.notify_all()
 
-    def current(self, series, within=0.1):
-        """The latest act, if somebody acts now and nobody else does."""
+    def snapshot(self, series, within=0.1):
+        """The latest act if exactly one worker acts now, otherwise None; and all workers that have acted so far."""
+        with self._changed:
+            acts = [act for act in self._acts if act.series == series]
         since = time.monotonic() - within
-        with self._changed:
-            recent = [act for act in self._acts if act.series == series and act.at >= since]
-        return recent[-1] if len({act.worker for act in recent}) == 1 else None
+        recent = [act for act in acts if act.at >= since]
+        latest = recent[-1] if len({act.worker for act in recent}) == 1 else None
+        return latest, {act.worker for act in acts}
 
-    def workers(self, series):
-        with self._changed:
-            return {act.worker for act in self._acts if act.series == series}
+    def current(self, series):
+        return self.snapshot(series)[0]
 
     def wait_for_other(self, series, known, deadline):
         """The first act by a worker that is not known, or None if there is none until the deadline."""

@@ -24,13 +24,14 @@ def failover_cell(rows):
     if not rows:
         return "–"
     times = [row["failover_ms"] for row in rows if row["failover_ms"] is not None]
-    if not times and all(row["old_still_acts"] for row in rows):
-        return f"kept ({len(rows)})"
+    lost = [row for row in rows if row["failover_ms"] is None]
+    waited = f"none in {lost[0]['waited_s']:g} s" if lost else ""
+    if not times and all(row["old_still_acts"] for row in lost):
+        return f"kept ({len(lost)})"
     if not times:
-        return f"none in {rows[0]['waited_s']:g} s ({len(rows)})"
+        return f"{waited} ({len(lost)})"
     cell = " / ".join(duration(value) for value in (percentile(times, 0.5), percentile(times, 0.9), max(times)))
-    cell += f" ({len(times)})"
-    return cell if len(times) == len(rows) else f"{cell}, {len(rows) - len(times)} × none in {rows[0]['waited_s']:g} s"
+    return f"{cell} ({len(times)})" + (f", {len(lost)} × {waited}" if lost else "")
 
 
 def overlap_cell(rows):

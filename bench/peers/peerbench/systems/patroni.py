@@ -19,7 +19,7 @@ class Patroni(System):
     name = "Patroni"
     needs = ("patroni", "etcd", f"{BIN}/postgres", "/usr/lib/python3/dist-packages/psycopg2/__init__.py")
     packages = ("patroni", "etcd-server", f"postgresql-{VERSION}", "python3-psycopg2")
-    ready_seconds = 120
+    ready_seconds = 90
     window = 2.0
 
     @property
@@ -47,7 +47,13 @@ class Patroni(System):
             "restapi": {"listen": f"{host.address}:8008", "connect_address": f"{host.address}:8008"},
             "etcd3": {"hosts": [f"{other.address}:2379" for other in self.network.hosts]},
             "bootstrap": {
-                "dcs": {"ttl": ttl, "loop_wait": loop, "retry_timeout": retry, "maximum_lag_on_failover": 1048576},
+                "dcs": {
+                    "ttl": ttl,
+                    "loop_wait": loop,
+                    "retry_timeout": retry,
+                    "maximum_lag_on_failover": 1048576,
+                    "postgresql": {"use_pg_rewind": True, "parameters": {"wal_log_hints": "on"}},
+                },
                 "initdb": [{"encoding": "UTF8"}, {"auth-local": "trust"}, {"auth-host": "trust"}],
             },
             "postgresql": {
@@ -61,6 +67,9 @@ class Patroni(System):
                     "replication": {"username": "replicator", "password": "local"},
                 },
                 "pg_hba": ["local all all trust", "host all all 10.77.0.0/24 trust", "host replication all 10.77.0.0/24 trust"],
+                # A replica may have received more from the old primary than the new one has.
+                "remove_data_directory_on_rewind_failure": True,
+                "remove_data_directory_on_diverged_timelines": True,
                 "create_replica_methods": ["basebackup"],
                 "basebackup": {"checkpoint": "fast"},
                 "parameters": {"unix_socket_directories": host.folder, "shared_buffers": "16MB"},
