@@ -32,7 +32,8 @@ field() { printf %s "$reply" | sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p";
 
 stop_work() {
     [ -n "$work" ] || return 0
-    kill -s KILL -- "-$work" 2>/dev/null
+    # The process as well: it may not have its session yet.
+    kill -s KILL -- "-$work" "$work" 2>/dev/null
     wait "$work" 2>/dev/null
     echo "stopped $token"
     work=
@@ -43,9 +44,11 @@ leave() {
     [ -z "$session" ] || { reply=$(post resign "{\"session\":\"$session\"}" 2000); echo "$(field state)"; }
     exit "$1"
 }
-trap 'leave 0' INT TERM
+# Only noted, so that nothing is interrupted halfway.
+ending=
+trap 'ending=1' INT TERM
 
-while :; do
+while [ -z "$ending" ]; do
     sent=$(now)
     if [ -z "$session" ]; then
         reply=$(post campaign '{"wait_ms":5000}' 10000)
@@ -58,6 +61,8 @@ while :; do
     state=$(field state)
     case $state in
     held)
+        # Another token: the office was lost and is held again. The command starts again with it.
+        [ "$(field token)" = "$token" ] || stop_work
         token=$(field token) renew=$(field renew_ms)
         # Counted from when the request was sent, less the time to stop.
         deadline=$((sent + $(field lease_ms) - $(field stop_ms)))
@@ -92,3 +97,4 @@ while :; do
     fi
     sleep "$(seconds "$renew")"
 done
+leave 0

@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::net::IpAddr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -75,12 +75,26 @@ struct TokenEntry {
     sha256: String,
 }
 
-#[derive(Deserialize)]
+/// What a token allows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum TokenRight {
+pub enum TokenRight {
+    /// To read.
     Read,
+    /// To read and to campaign.
     Campaign,
+    /// Everything.
     Operate,
+}
+
+impl TokenRight {
+    fn text(self) -> &'static str {
+        match self {
+            TokenRight::Read => "read",
+            TokenRight::Campaign => "campaign",
+            TokenRight::Operate => "operate",
+        }
+    }
 }
 
 impl Tokens {
@@ -167,17 +181,33 @@ pub struct NewToken {
     pub secret: String,
     /// Its SHA-256, in hexadecimal digits.
     pub sha256: String,
+    /// The lines for the token file.
+    pub entry: String,
 }
 
-impl NewToken {
-    /// Draws 256 random bits.
-    pub fn generate() -> io::Result<NewToken> {
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        let secret = format!("{TOKEN_PREFIX}{}", to_hex(&bytes));
-        let sha256 = to_hex(digest(&SHA256, secret.as_bytes()).as_ref());
-        Ok(NewToken { secret, sha256 })
+/// Makes a token of 256 random bits, and adds it to a token file, if one is given.
+pub fn add_token(file: Option<&Path>, name: &str, right: TokenRight) -> Result<NewToken, TokenFileError> {
+    let shown = file.unwrap_or(Path::new("(none)"));
+    let error = |problem| TokenFileError { file: shown.to_path_buf(), problem };
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|cause| error(TokenProblem::Read(io::Error::other(cause))))?;
+    let secret = format!("{TOKEN_PREFIX}{}", to_hex(&bytes));
+    let sha256 = to_hex(digest(&SHA256, secret.as_bytes()).as_ref());
+    let entry = format!("[[token]]\nname = {name:?}\nright = \"{}\"\nsha256 = \"{sha256}\"\n", right.text());
+    // An invalid name, and one that is there already, are found before anything is written.
+    let before = match file.map(read_secret) {
+        None => String::new(),
+        Some(Err(TokenProblem::Read(cause))) if cause.kind() == io::ErrorKind::NotFound => String::new(),
+        Some(text) => text.map_err(error)?,
+    };
+    let separator = if before.is_empty() { "" } else { "\n" };
+    Tokens::parse(&format!("{before}{separator}{entry}")).map_err(error)?;
+    if let Some(file) = file {
+        let opened = File::options().append(true).create(true).mode(0o600).open(file);
+        let written = opened.and_then(|mut file| file.write_all(format!("{separator}{entry}").as_bytes()));
+        written.map_err(|cause| error(cause.into()))?;
     }
+    Ok(NewToken { secret, sha256, entry })
 }
 
 /// Prints the hash only: a secret must never reach a log.

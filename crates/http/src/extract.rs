@@ -77,11 +77,20 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Body<T> {
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
         let bytes = read_body(request, MAX_BODY_BYTES).await?;
-        let body = serde_json::from_slice(&bytes);
-        body.map(Body).map_err(|error| {
-            let problem: String = error.to_string().chars().take(300).collect();
+        parse(&bytes).map(Body).map_err(|problem| {
+            let problem: String = problem.chars().take(300).collect();
             ApiError::new(Code::BadRequest, format!("the body is not what this route expects: {problem}"))
         })
+    }
+}
+
+/// Parses an object. The library would also take an array with the values in the order of the fields.
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    let is_object = bytes.trim_ascii_start().first() == Some(&b'{');
+    if is_object {
+        serde_json::from_slice(bytes).map_err(|error| error.to_string())
+    } else {
+        Err("not an object".into())
     }
 }
 

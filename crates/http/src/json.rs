@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// The header with the token of the office that a response is about.
 pub(crate) const TOKEN_HEADER: HeaderName = HeaderName::from_static("hustings-token");
@@ -36,4 +36,30 @@ pub(crate) fn with_token(mut response: Response, token: u64) -> Response {
         response.headers_mut().insert(TOKEN_HEADER, HeaderValue::from(token));
     }
     response
+}
+
+/// Reads a number without a fraction. To JSON, and to JSON schemas, `1.0` is such a number, and some programs write it.
+pub(crate) fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    /// Up to here every whole number has a representation of its own.
+    const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+    let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else { return Ok(None) };
+    let is_whole = |value: &f64| value.fract() == 0.0 && (0.0..=MAX_EXACT).contains(value);
+    let whole = number.as_u64().or_else(|| number.as_f64().filter(is_whole).map(|value| value as u64));
+    let expected = "a whole number that is not negative";
+    whole.map(Some).ok_or_else(|| de::Error::custom(format_args!("{number} is not {expected}")))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn whole_numbers_may_be_written_with_a_fraction_of_zero() {
+        let read = |text: &str| super::whole_number(&mut serde_json::Deserializer::from_str(text)).ok();
+        assert_eq!(
+            (read("7"), read("7.0"), read("7e2"), read("null")),
+            (Some(Some(7)), Some(Some(7)), Some(Some(700)), Some(None))
+        );
+        for wrong in ["-1", "1.5", "1e300", "\"7\"", "true", "-1.0"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
 }

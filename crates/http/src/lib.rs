@@ -8,7 +8,7 @@
 //! - `auth`, `rate`: who calls, what they may do, and how often.
 //! - `routes`: the routes, a file for each group of them; `extract`, `error`, `json` and `model` are their parts.
 //! - `sessions`: campaigns of HTTP clients, with the argument why two of them never act at the same time.
-//! - `offices`: what the node knows of all offices, and who watches them. `link`: connections to the node.
+//! - `offices`: what the node knows of all offices, and who watches them. `stream`: connections of watchers. `link`: connections to the node.
 
 mod auth;
 mod error;
@@ -22,9 +22,10 @@ mod routes;
 mod server;
 mod sessions;
 mod state;
+mod stream;
 mod tls;
 
-pub use auth::{NewToken, TokenFileError};
+pub use auth::{NewToken, TokenFileError, TokenRight, add_token};
 pub use routes::document as openapi;
 pub use server::{Reloader, ServeError, Server};
 pub use state::Log;

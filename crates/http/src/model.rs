@@ -9,6 +9,8 @@ use hustings_cluster::member::Role;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::json;
+
 /// The holder of an office.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub(crate) struct OfficeView {
@@ -279,9 +281,11 @@ pub(crate) struct CampaignRequest {
     pub(crate) mode: Option<Mode>,
     /// How long the session lasts without a renewal. Default: three leases, at least a second.
     #[schema(minimum = 100, maximum = 3_600_000)]
+    #[serde(default, deserialize_with = "json::whole_number")]
     pub(crate) ttl_ms: Option<u64>,
     /// How long to wait for the office before answering.
     #[schema(maximum = 20_000)]
+    #[serde(default, deserialize_with = "json::whole_number")]
     pub(crate) wait_ms: Option<u64>,
 }
 
@@ -293,9 +297,11 @@ pub(crate) struct RenewRequest {
     #[schema(pattern = "^[0-9a-f]{32}$")]
     pub(crate) session: String,
     /// The token whose work has stopped: the answer to the state `stop`. The session goes on campaigning.
+    #[serde(default, deserialize_with = "json::whole_number")]
     pub(crate) stopped: Option<u64>,
     /// How long to wait for a change of the state since the last answer.
     #[schema(maximum = 20_000)]
+    #[serde(default, deserialize_with = "json::whole_number")]
     pub(crate) wait_ms: Option<u64>,
 }
 

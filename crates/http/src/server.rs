@@ -1,14 +1,17 @@
 //! Listens, and serves connections on a thread of its own.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use axum::http::Method;
 use hustings_cluster::clock::Clock;
 use hustings_cluster::config::{Config, Http};
 use hyper::body::Incoming;
@@ -16,9 +19,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tower_service::Service;
 
@@ -30,12 +33,15 @@ use crate::rate::RateLimit;
 use crate::routes;
 use crate::sessions::Sessions;
 use crate::state::{Log, Shared, State};
+use crate::stream::EventStream;
 use crate::tls::{self, TlsError};
 
 /// How long a client may take to send the head of a request, and how long it may be idle between two.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the orderly end of a connection may take.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest head of a request, in bytes.
 const MAX_HEADER_BYTES: usize = 8 * 1024;
 const MAX_HEADERS: usize = 64;
@@ -234,38 +240,73 @@ impl Listener {
                 continue;
             };
             let listener = shared.clone();
-            tokio::spawn(async move {
-                listener.serve(stream, address).await;
-                drop(permit);
-            });
+            tokio::spawn(async move { listener.serve(stream, address, permit).await });
         }
     }
 
-    async fn serve(&self, stream: TcpStream, address: SocketAddr) {
+    async fn serve(&self, stream: TcpStream, address: SocketAddr, permit: OwnedSemaphorePermit) {
         // Events must leave at once; and a watcher whose host is gone must not stay.
         let _ = stream.set_nodelay(true);
         let timeout = UNACKNOWLEDGED_TIMEOUT.as_millis() as u32;
         let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, timeout);
         let peer = Peer { address: address.ip(), certificate: None };
-        let Some(tls) = &self.tls else { return self.serve_stream(stream, peer).await };
+        let Some(tls) = &self.tls else { return self.serve_stream(stream, peer, permit).await };
         let tls = tls.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await else { return };
         let certificates = stream.get_ref().1.peer_certificates();
         let certificate = certificates.and_then(|chain| chain.first()).map(tls::client_name);
-        self.serve_stream(stream, Peer { certificate, ..peer }).await;
+        self.serve_stream(stream, Peer { certificate, ..peer }, permit).await;
     }
 
-    async fn serve_stream(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: Peer) {
-        let router = &self.router;
-        let service = service_fn(move |request: hyper::Request<Incoming>| {
+    /// Serves one connection until it ends, or becomes a stream: then a task of its own, which is smaller, has it.
+    async fn serve_stream(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: Peer,
+        permit: OwnedSemaphorePermit,
+    ) {
+        let takeover = Mutex::new(None);
+        let service = service_fn(|request: hyper::Request<Incoming>| {
             let mut request: Request = request.map(Body::new);
             request.extensions_mut().insert(peer.clone());
-            let mut router = router.clone();
-            async move { Ok::<_, Infallible>(router.call(request).await.unwrap_or_else(|never| match never {})) }
+            let (mut router, takeover) = (self.router.clone(), &takeover);
+            // What a HEAD is answered with is never a stream.
+            let is_get = request.method() == Method::GET;
+            Box::pin(async move {
+                let mut response = router.call(request).await.unwrap_or_else(|never| match never {});
+                if is_get && let Some(stream) = EventStream::take_from(&mut response) {
+                    *lock(takeover) = Some(stream);
+                    // Hyper is dropped before it could ask again.
+                    std::future::pending::<()>().await;
+                }
+                Ok::<_, Infallible>(response)
+            })
         });
-        // What ended a connection concerns its client alone.
-        let _ = self.builder.serve_connection(TokioIo::new(stream), service).await;
+        let mut connection = self.builder.serve_connection(TokioIo::new(stream), service);
+        let stream = poll_fn(|context| {
+            let polled = connection.poll_without_shutdown(context);
+            match lock(&takeover).take() {
+                Some(stream) => Poll::Ready(Some(stream)),
+                // What ended a connection concerns its client alone.
+                None => polled.map(|_| None),
+            }
+        });
+        let stream = stream.await;
+        let mut io = connection.into_parts().io.into_inner();
+        match stream {
+            None => _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, io.shutdown()).await,
+            Some(stream) => {
+                tokio::spawn(async move {
+                    stream.run(io).await;
+                    drop(permit);
+                });
+            }
+        }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Tells a client that there are too many connections, if that can be said without waiting.

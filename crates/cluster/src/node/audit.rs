@@ -80,8 +80,11 @@ fn is_audited(request: &Request) -> bool {
 }
 
 impl Node {
-    /// Notes a request that the client may send.
+    /// Notes a request that the client may send. The HTTP API of this process notes itself for whom it asks.
     pub(super) fn audit_request(&mut self, client: ClientId, request: &Request) {
+        if self.clients.is_own(client) {
+            return;
+        }
         if is_audited(request) {
             if let Some(peer) = self.clients.peer(client) {
                 self.audit.expect_outcome(client, peer);

@@ -153,6 +153,12 @@ impl Clients {
         self.report_disconnects(events);
     }
 
+    /// Whether the client is a thread of this process that has a budget of its own: the HTTP API.
+    pub(super) fn is_own(&self, id: ClientId) -> bool {
+        let client = self.slots.get(self.place(id)).and_then(Option::as_ref);
+        client.is_some_and(|client| client.id == id && client.is_own)
+    }
+
     /// The connection of a client.
     pub(super) fn stream(&self, id: ClientId) -> Option<&UnixStream> {
         let client = self.slots.get(self.place(id)).and_then(Option::as_ref);

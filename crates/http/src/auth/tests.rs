@@ -16,6 +16,10 @@ fn entry(name: &str, right: &str, sha256: &str) -> String {
     format!("[[token]]\nname = \"{name}\"\nright = \"{right}\"\nsha256 = \"{sha256}\"\n")
 }
 
+fn new_token() -> NewToken {
+    add_token(None, "x", TokenRight::Read).expect("random bits")
+}
+
 fn peer(address: &str) -> Peer {
     Peer { address: address.parse().expect("an address"), certificate: None }
 }
@@ -31,7 +35,7 @@ fn authenticator(tokens: Tokens, anonymous: Anonymous) -> Authenticator {
 
 #[test]
 fn a_token_has_its_name_and_right() {
-    let [campaign, operate, read] = [0; 3].map(|_| NewToken::generate().expect("random bits"));
+    let [campaign, operate, read] = [0; 3].map(|_| new_token());
     let text = entry("jobs", "campaign", &campaign.sha256)
         + &entry("ops", "operate", &operate.sha256)
         + &entry("eye", "read", &read.sha256);
@@ -66,7 +70,7 @@ fn only_callers_on_this_host_are_anonymous() {
 
 #[test]
 fn a_certificate_has_its_right_and_a_token_beats_it() {
-    let token = NewToken::generate().expect("random bits");
+    let token = new_token();
     let tokens = file(&entry("ops", "operate", &token.sha256), 0o600).expect("it is valid");
     let authenticator = authenticator(tokens, Anonymous::None);
     let peer = Peer { certificate: Some("certificate:x".into()), ..peer("10.0.0.1") };
@@ -121,7 +125,27 @@ fn errors_of_a_token_file_name_the_problem_and_no_secret() {
 
 #[test]
 fn a_new_token_hides_its_secret_from_debug_output() {
-    let token = NewToken::generate().expect("random bits");
+    let token = new_token();
     assert!(!format!("{token:?}").contains(&token.secret));
     assert!(token.secret.len() == 9 + 64 && token.secret.starts_with("hustings_"));
+}
+
+#[test]
+fn tokens_are_added_to_a_private_file_that_stays_valid() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tokens.toml");
+    let first = add_token(Some(&path), "jobs", TokenRight::Campaign).expect("it is created");
+    let second = add_token(Some(&path), "ops", TokenRight::Operate).expect("it is added");
+    let mode = fs::metadata(&path).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let authenticator = authenticator(Tokens::read(&path).expect("it is valid"), Anonymous::None);
+    let caller = |token: &NewToken| authenticator.caller(&peer("::1"), &bearer(&token.secret)).expect("it is known");
+    assert_eq!((&*caller(&first).name, caller(&first).right), ("token:jobs", Some(Right::Campaign)));
+    assert_eq!((&*caller(&second).name, caller(&second).right), ("token:ops", Some(Right::Operate)));
+    let before = fs::read_to_string(&path).expect("it is text");
+    assert!(!before.contains(&first.secret), "the file has hashes only");
+    for name in ["jobs", "", "a b", "a\"\nright = \"operate\""] {
+        assert!(add_token(Some(&path), name, TokenRight::Read).is_err(), "{name:?}");
+    }
+    assert_eq!(fs::read_to_string(&path).expect("it is text"), before, "nothing was written");
 }

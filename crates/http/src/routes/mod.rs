@@ -28,6 +28,7 @@ use crate::error::{ApiError, Code};
 use crate::state::Shared;
 
 pub use openapi::document;
+pub(crate) use watch::Watcher;
 
 /// Every route of the API.
 fn table() -> Vec<(&'static str, MethodRouter<Shared>)> {

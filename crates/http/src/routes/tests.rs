@@ -188,6 +188,7 @@ fn bodies_must_be_json_of_the_right_type_and_size() {
             (post(Some("text/plain"), b"{}".to_vec()), 415, "unsupported-media-type"),
             (post(json, b"{".to_vec()), 400, "bad-request"),
             (post(json, b"[]".to_vec()), 400, "bad-request"),
+            (post(json, b"[null,null]".to_vec()), 400, "bad-request"),
             (post(json, b"{\"mod\":\"fenced\"}".to_vec()), 400, "bad-request"),
             (post(json, b"{\"ttl_ms\":1}".to_vec()), 400, "bad-request"),
             (post(json, b"{\"wait_ms\":20001}".to_vec()), 400, "bad-request"),

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream::unfold;
 use hustings_cluster::api::{Change, Reply, Request};
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
@@ -22,6 +20,7 @@ use crate::link::unexpected;
 use crate::model::{ChangeId, ChangeView};
 use crate::offices::event;
 use crate::state::Shared;
+use crate::stream::EventStream;
 
 /// A comment is sent after this much silence, so that proxies do not close the connection and a dead client is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
@@ -86,7 +85,7 @@ fn last_event_id(parameter: Option<String>, headers: &HeaderMap) -> Result<Optio
 }
 
 /// One client that watches one office.
-struct Watcher {
+pub(crate) struct Watcher {
     state: Shared,
     office: String,
     events: broadcast::Receiver<Bytes>,
@@ -103,8 +102,8 @@ impl Watcher {
         Ok(missed_events(changes, last))
     }
 
-    /// The next bytes to send.
-    async fn next(&mut self) -> Option<Bytes> {
+    /// The next bytes to send; `None` if there are no more. Nothing is lost if the future is dropped before it is done.
+    pub(crate) async fn next(&mut self) -> Option<Bytes> {
         loop {
             match timeout(KEEP_ALIVE, self.events.recv()).await {
                 Err(_) => return Some(Bytes::from_static(b": still here\n\n")),
@@ -154,20 +153,13 @@ fn gap(reason: &str) -> String {
 }
 
 fn response(first: Bytes, watcher: Watcher) -> Response {
-    let events = unfold((Some(first), watcher), |(first, mut watcher)| async move {
-        let bytes = match first {
-            Some(first) => first,
-            None => watcher.next().await?,
-        };
-        Some((Ok::<_, std::convert::Infallible>(bytes), (None, watcher)))
-    });
-    let mut response = Response::new(Body::from_stream(events));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Proxies such as nginx would collect events otherwise.
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        // Proxies such as nginx would collect events otherwise.
+        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+    ];
+    EventStream::response(HeaderMap::from_iter(headers), first, watcher)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::failure::Failure;
 
 /// Commands that share a line, and what it says of them. All others have a line and their own words.
 const TOGETHER: &[(&[&str], &str)] = &[
-    (&["init", "node"], "Create a cluster, run one of its nodes"),
+    (&["init", "node", "token"], "Create a cluster, its nodes, API tokens"),
     (&["leader", "watch", "history"], "Show who holds an office, and since when"),
     (&["resign", "transfer"], "Hand an office over"),
     (&["pause", "resume"], "Suspend elections, and resume them"),

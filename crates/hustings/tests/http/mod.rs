@@ -8,10 +8,9 @@ mod tls;
 mod watches;
 
 use std::fs;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use hustings_http::NewToken;
+use hustings_http::{TokenRight, add_token};
 use serde_json::json;
 
 use self::client::Api;
@@ -77,14 +76,9 @@ fn append(path: &Path, text: &str) {
 
 /// Writes a token file with one token for each right. Returns the tokens for `campaign` and `operate`.
 fn write_tokens(path: &Path) -> (String, String) {
-    let [campaign, operate] = [0; 2].map(|_| NewToken::generate().expect("random bits"));
-    let entry = |name: &str, right: &str, token: &NewToken| {
-        format!("[[token]]\nname = \"{name}\"\nright = \"{right}\"\nsha256 = \"{}\"\n", token.sha256)
-    };
-    let text = entry("jobs", "campaign", &campaign) + &entry("ops", "operate", &operate);
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    std::io::Write::write_all(file.as_mut().expect("the folder is ours"), text.as_bytes()).expect("it can be written");
-    (campaign.secret, operate.secret)
+    let _ = fs::remove_file(path);
+    let token = |name, right| add_token(Some(path), name, right).expect("the folder is ours").secret;
+    (token("jobs", TokenRight::Campaign), token("ops", TokenRight::Operate))
 }
 
 #[test]

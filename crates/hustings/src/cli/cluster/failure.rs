@@ -5,7 +5,7 @@ use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::{FormatError, NodeError, StoreError};
 use hustings_cluster::recover::{BackupError, RecoverError};
 use hustings_harness::HarnessError;
-use hustings_http::ServeError;
+use hustings_http::{ServeError, TokenFileError};
 use hustings_run::RunError;
 use hustings_text::{nearest, quote};
 
@@ -42,6 +42,9 @@ pub(crate) enum ClusterFailure {
     /// The node could not start, or had to stop.
     #[error(transparent)]
     Run(#[from] NodeError),
+    /// A token could not be made.
+    #[error(transparent)]
+    Token(TokenFileError),
     /// The HTTP API could not be served.
     #[error(transparent)]
     Http(#[from] ServeError),
@@ -87,7 +90,9 @@ impl ClusterFailure {
             ClusterFailure::Command(RunError::Timing(_)) | ClusterFailure::NoCommand { .. } => (Exit::WrongUse, None),
             ClusterFailure::Command(RunError::Rejected(error)) if error.code == "bad-request" => (Exit::WrongUse, None),
             ClusterFailure::Command(_) => (Exit::CouldNot, None),
-            ClusterFailure::Http(ServeError::Tokens(_) | ServeError::Tls(_)) => (Exit::WrongUse, None),
+            ClusterFailure::Token(_) | ClusterFailure::Http(ServeError::Tokens(_) | ServeError::Tls(_)) => {
+                (Exit::WrongUse, None)
+            }
             ClusterFailure::Http(_) | ClusterFailure::Harness(_) => (Exit::CouldNot, None),
             ClusterFailure::Run(_)
             | ClusterFailure::Node(_)

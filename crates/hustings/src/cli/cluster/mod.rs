@@ -14,6 +14,7 @@ mod show;
 mod status;
 mod target;
 mod text;
+mod token;
 mod up;
 
 use clap::{Args, Subcommand};
@@ -64,6 +65,8 @@ pub(crate) enum ClusterCommand {
     Backup(backup::BackupArgs),
     /// Continue a cluster that has lost its majority, from one data folder.
     Recover(recover::RecoverArgs),
+    /// Make a bearer token for the HTTP API.
+    Token(token::TokenArgs),
 }
 
 /// The exit codes of every command that talks to a node.
@@ -102,5 +105,6 @@ pub(crate) fn run(
         ClusterCommand::Config(args) => config::run(&args, algorithms, console),
         ClusterCommand::Backup(args) => backup::run(&args, console),
         ClusterCommand::Recover(args) => recover::run(&args, algorithms, console),
+        ClusterCommand::Token(args) => token::run(&args, console),
     }
 }
