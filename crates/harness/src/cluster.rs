@@ -37,6 +37,8 @@ pub struct Layout {
     pub algorithms: Algorithms,
     /// Whether the nodes talk through a [`Proxy`], so that they can be isolated.
     pub proxied: bool,
+    /// If the nodes serve the HTTP API: more lines of their table `[http]`.
+    pub http: Option<String>,
     /// A folder for everything, empty or missing.
     pub folder: PathBuf,
 }
@@ -52,6 +54,7 @@ impl Layout {
             algorithm: AlgorithmConfig::default(),
             algorithms: Algorithms::default(),
             proxied: false,
+            http: None,
             folder,
         }
     }
@@ -69,6 +72,8 @@ pub struct Cluster {
 
 struct Node {
     name: String,
+    /// The port of its HTTP API.
+    http_port: Option<u16>,
     process: Option<Process>,
 }
 
@@ -87,10 +92,12 @@ impl Cluster {
         let proxy = proxy.map_err(io_error("cannot start the proxy"))?;
         let folder = layout.folder.join("cluster");
         write_files(layout, proxy.as_ref(), &folder)?;
+        let members = layout.members.iter().zip(append_http(layout, &folder)?);
+        let node = |((name, _), http_port): (&(String, u32), _)| Node { name: name.clone(), http_port, process: None };
         let mut cluster = Cluster {
             program: layout.program.clone(),
             folder,
-            nodes: layout.members.iter().map(|(name, _)| Node { name: name.clone(), process: None }).collect(),
+            nodes: members.map(node).collect(),
             proxy,
             isolated: BTreeSet::new(),
         };
@@ -116,6 +123,11 @@ impl Cluster {
     /// The configuration file of a node.
     pub fn config(&self, node: usize) -> PathBuf {
         self.folder.join(&self.nodes[node].name).join("hustings.toml")
+    }
+
+    /// The port of a node's HTTP API, if it serves one.
+    pub fn http_port(&self, node: usize) -> Option<u16> {
+        self.nodes[node].http_port
     }
 
     /// The `hustings` program.
@@ -305,4 +317,25 @@ fn write_files(layout: &Layout, proxy: Option<&Proxy>, folder: &Path) -> Result<
         }
     }
     Ok(())
+}
+
+/// Adds the table `[http]` to the configurations, if the layout has one. Returns the port of each node.
+fn append_http(layout: &Layout, folder: &Path) -> Result<Vec<Option<u16>>, HarnessError> {
+    let Some(lines) = &layout.http else { return Ok(vec![None; layout.members.len()]) };
+    // All listeners are open at the same time, so that no port is used twice.
+    let listeners: Vec<TcpListener> = layout
+        .members
+        .iter()
+        .map(|_| TcpListener::bind("127.0.0.1:0").map_err(io_error("cannot find a free port")))
+        .collect::<Result<_, _>>()?;
+    let mut ports = Vec::new();
+    for ((name, _), listener) in layout.members.iter().zip(&listeners) {
+        let address = listener.local_addr().map_err(io_error("cannot find a free port"))?;
+        let path = folder.join(name).join("hustings.toml");
+        let text = std::fs::read_to_string(&path).map_err(io_error(path.display().to_string()))?;
+        let text = format!("{text}\n[http]\nlisten = \"{address}\"\n{lines}\n");
+        std::fs::write(&path, text).map_err(io_error(path.display().to_string()))?;
+        ports.push(Some(address.port()));
+    }
+    Ok(ports)
 }

@@ -85,11 +85,19 @@ pub(crate) fn usage_of_all(cluster: &Cluster) -> Result<Vec<Usage>, HarnessError
         let Some(pid) = cluster.pid(node) else { continue };
         let counters = cluster.status(node)?.counters;
         let wire_bytes = counters.iter().find(|(name, _)| name == WIRE_BYTES_COUNTER).map_or(0, |(_, count)| *count);
-        let statm = read_proc(pid, "statm")?;
-        let pages = statm.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
-        all.push(Usage { wire_bytes, cpu_ticks: cpu_ticks(pid)?, pages });
+        all.push(Usage { wire_bytes, cpu_ticks: cpu_ticks(pid)?, pages: resident_pages(pid)? });
     }
     Ok(all)
+}
+
+/// The resident memory of a process.
+pub(crate) fn resident_bytes(pid: Pid) -> Result<u64, HarnessError> {
+    Ok(resident_pages(pid)? * rustix::param::page_size() as u64)
+}
+
+fn resident_pages(pid: Pid) -> Result<u64, HarnessError> {
+    let statm = read_proc(pid, "statm")?;
+    Ok(statm.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0))
 }
 
 fn read_proc(pid: Pid, file: &str) -> Result<String, HarnessError> {

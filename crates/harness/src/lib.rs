@@ -8,6 +8,7 @@
 //! - [`run_failover`]: the same for commands under `hustings run`, until the next command has started.
 //! - [`idle`]: what a cluster costs while nothing happens.
 //! - [`offices`]: what many offices cost.
+//! - [`watch`]: what many watchers of the HTTP API cost.
 
 mod clients;
 mod cluster;
@@ -21,6 +22,7 @@ mod percentiles;
 pub mod process;
 pub mod run_failover;
 mod runs;
+pub mod watch;
 
 pub use cluster::{Cluster, Layout, TIMEOUT};
 pub use error::HarnessError;

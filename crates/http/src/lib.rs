@@ -8,7 +8,8 @@
 //! - `auth`, `rate`: who calls, what they may do, and how often.
 //! - `routes`: the routes, a file for each group of them; `extract`, `error`, `json` and `model` are their parts.
 //! - `sessions`: campaigns of HTTP clients, with the argument why two of them never act at the same time.
-//! - `offices`: what the node knows of all offices, and who watches them. `stream`: connections of watchers. `link`: connections to the node.
+//! - `offices`: what the node knows of all offices, and who watches them. `stream`: connections of watchers. `link`:
+//!   connections to the node.
 
 mod auth;
 mod error;

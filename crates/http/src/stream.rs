@@ -1,8 +1,8 @@
 //! Responses without end, without hyper.
 //!
-//! Hyper keeps two buffers of 8 KiB and its own state for every connection. A node may have ten thousand watchers, which
-//! send nothing and are sent the same few bytes. So when a route answers with a stream, the connection is taken from
-//! hyper, and what is left of it is a socket and a place in a channel.
+//! Hyper keeps two buffers of 8 KiB and its own state for every connection. A node may have ten thousand watchers,
+//! which send nothing and are sent the same few bytes. So when a route answers with a stream, the connection is taken
+//! from hyper, and what is left of it is a socket and a place in a channel.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -5,7 +5,7 @@ use crate::common;
 use std::time::Duration;
 
 use hustings::bench::{Speed, Speeds};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn bench(more: &[&str]) -> common::Ran {
     let sizes = ["bench", "--rings", "2000", "--graphs", "3000", "--complete", "200", "--rounds", "2", "--seed", "5"];
@@ -195,4 +195,15 @@ fn rejects_more_offices_than_a_cluster_can_have() {
     let arguments = ["bench", "offices", "--offices", "10001"];
     let wrong = common::inside(&arguments);
     assert!(wrong.code == 2 && wrong.err.contains("10000"), "{}", wrong.err);
+}
+
+#[test]
+fn every_watcher_gets_every_change() {
+    let ran = common::binary(&["bench", "watch", "--watchers", "40", "--changes", "3", "--format", "json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).expect("one JSON object");
+    assert_eq!((&told["watchers"], &told["changes"], &told["processes"]), (&json!(40), &json!(3), &json!(1)));
+    let arrival = &told["arrival_ms"];
+    assert!(arrival["p50"].as_f64() > Some(0.0) && arrival["p50"].as_f64() <= arrival["max"].as_f64(), "{told}");
+    assert!(told["bytes_a_watcher"].is_u64(), "{told}");
 }

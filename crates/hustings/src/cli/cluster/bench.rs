@@ -1,8 +1,8 @@
-//! `hustings bench failover`, `hustings bench idle` and `hustings bench offices`: measurements of real processes on
-//! this host.
+//! `hustings bench failover`, `idle`, `offices` and `watch`: measurements of real processes on this host.
 
 mod failover;
 mod offices;
+mod watch;
 
 use std::time::Duration;
 
@@ -25,6 +25,10 @@ pub(crate) enum ClusterBench {
     Idle(IdleArgs),
     /// Measures what many offices cost: grants, an idle cluster, and the loss of a node that held a third of them.
     Offices(offices::OfficesArgs),
+    /// Measures many watchers of the HTTP API: how late a change arrives, and what a watcher costs.
+    Watch(watch::WatchBenchArgs),
+    #[command(hide = true)]
+    WatchClient(watch::WatchClientArgs),
 }
 
 #[derive(Args, Debug)]
@@ -35,6 +39,9 @@ pub(crate) struct IdleArgs {
     /// How many seconds to measure.
     #[arg(long, default_value_t = 20, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
+    /// With the HTTP API on.
+    #[arg(long)]
+    http: bool,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -67,12 +74,15 @@ pub(crate) fn run(bench: &ClusterBench, console: &mut Console<'_>) -> Result<Exi
         ClusterBench::Failover(args) => failover::run(args, console),
         ClusterBench::Idle(args) => run_idle(args, console),
         ClusterBench::Offices(args) => offices::run(args, console),
+        ClusterBench::Watch(args) => watch::run(args, console),
+        ClusterBench::WatchClient(args) => watch::run_client(args, console),
     }
 }
 
-fn layout(nodes: u32, mode: Mode, proxied: bool, folder: &std::path::Path) -> Result<Layout, HarnessError> {
+/// A cluster of this program; with `http`, every node serves the HTTP API.
+fn layout(nodes: u32, mode: Mode, proxied: bool, http: bool, folder: &std::path::Path) -> Result<Layout, HarnessError> {
     let layout = Layout::new(own_program()?, nodes as usize, folder.to_path_buf());
-    Ok(Layout { mode, proxied, ..layout })
+    Ok(Layout { mode, proxied, http: http.then(String::new), ..layout })
 }
 
 /// The program that runs: the nodes of a cluster are the same one.
@@ -92,7 +102,7 @@ fn chosen_or_all<T: ValueEnum + Clone>(chosen: &[T]) -> Vec<T> {
 
 fn run_idle(args: &IdleArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let folder = temporary_folder()?;
-    let cluster = Cluster::start(&layout(args.nodes, Mode::Exclusive, false, folder.path())?)?;
+    let cluster = Cluster::start(&layout(args.nodes, Mode::Exclusive, false, args.http, folder.path())?)?;
     let spinner = console.spinner(format!("{} nodes, left alone for {} s", args.nodes, args.seconds));
     let Idle { bytes_a_second, cpu_percent, resident_mib } =
         idle::measure(&cluster, Duration::from_secs(args.seconds))?;

@@ -40,6 +40,9 @@ pub(crate) struct FailoverArgs {
     /// The mode of the office: one or both [default: both].
     #[arg(long = "mode", value_name = "MODE", value_enum, value_delimiter = ',')]
     modes: Vec<ModeArg>,
+    /// With the HTTP API on.
+    #[arg(long)]
+    http: bool,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -168,7 +171,7 @@ fn measure(
 ) -> Result<Failover, HarnessError> {
     let (folder, times) = (temporary_folder()?, args.times as usize);
     let needs_proxy = matches!(end.loss(), Loss::Program(end) if end.needs_proxy());
-    let mut cluster = Cluster::start(&layout(args.nodes, mode.mode(), needs_proxy, folder.path())?)?;
+    let mut cluster = Cluster::start(&layout(args.nodes, mode.mode(), needs_proxy, args.http, folder.path())?)?;
     match end.loss() {
         Loss::Program(end) => failover::measure(&mut cluster, end, times, progress),
         Loss::Command(end) => run_failover::measure(&mut cluster, end, times, progress),

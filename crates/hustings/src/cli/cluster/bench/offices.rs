@@ -41,6 +41,9 @@ pub(crate) struct OfficesArgs {
     /// How many seconds each step may take.
     #[arg(long, default_value_t = 60, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
+    /// With the HTTP API on.
+    #[arg(long)]
+    http: bool,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -90,7 +93,7 @@ fn measure_grants(
     report(console, &name);
     let spinner = console.spinner(name.clone());
     let folder = temporary_folder()?;
-    let layout = layout(args.nodes, mode.mode(), false, folder.path())?;
+    let layout = layout(args.nodes, mode.mode(), false, args.http, folder.path())?;
     let mut cluster = ManyOffices::start(&layout, Duration::from_secs(args.seconds))?;
     if offices > 1 {
         let progress = |held| spinner.set_message(format!("{name}: {held} held"));
