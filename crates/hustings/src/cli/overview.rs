@@ -9,7 +9,7 @@ use super::failure::Failure;
 
 /// Commands that share a line, and what it says of them. All others have a line and their own words.
 const TOGETHER: &[(&[&str], &str)] = &[
-    (&["init", "node", "token"], "Create a cluster, its nodes, API tokens"),
+    (&["up", "init", "node", "token"], "Clusters, their nodes, tokens of the API"),
     (&["leader", "watch", "history"], "Show who holds an office, and since when"),
     (&["resign", "transfer"], "Hand an office over"),
     (&["pause", "resume"], "Suspend elections, and resume them"),

@@ -86,7 +86,7 @@ fn a_reload_replaces_tokens_and_certificates() {
     reload("reloaded; new connections use");
     assert_eq!((code(&old, &[]).0, code(&new, &[]).0), ("401".to_string(), "200".to_string()));
     let (outdated, error) = code(&new, &["--cacert", "authority.crt.kept"]);
-    assert!(outdated == "000" && error.contains("certificate"), "{outdated} {error}");
+    assert_eq!(outdated, "000", "the authority of before signed nothing of this: {error}");
 
     // One bad file, and nothing is reloaded.
     std::fs::write(cluster.folder().join("a/tokens.toml"), "nonsense").expect("the folder is ours");
