@@ -16,7 +16,7 @@ use super::ClusterFailure;
   hustings token jobs --right campaign --file tokens.toml   prints the token, and adds its hash to the file
   hustings token ops --right operate                        prints the token, and the lines for the file
 
-The file is `http.tokens` in the configuration of each node that is to accept the token; restart the node after a change.
+The file is `http.tokens` in the configuration of each node that is to accept the token; SIGHUP makes a node read it again.
 It has only the hash. Whoever has the token has its right, so keep it in a file of mode 600, not on command lines.")]
 pub(crate) struct TokenArgs {
     /// Who uses the token; the audit log has this name.
