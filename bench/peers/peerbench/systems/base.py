@@ -118,8 +118,15 @@ class System:
             os.remove(self.ready_file(host))
         if not host.is_running("server"):
             self.start_server(host)
-        wait_until(f"servers of {self.name}", self.are_servers_ready, self.ready_seconds)
+        wait_until(f"servers of {self.name}", self._serve, self.ready_seconds)
         self.start_agent(host)
+
+    def _serve(self):
+        """Whether all servers are ready. One that has ended is started again, as a supervisor would."""
+        for host in self.network.hosts:
+            if "server" in host.processes and not host.is_running("server"):
+                self.start_server(host)
+        return self.are_servers_ready()
 
     def _stands_by(self, host):
         """Whether the agent waits. One that has given up, as a supervisor would see, is started again."""
@@ -129,7 +136,7 @@ class System:
 
     def wait_ready(self):
         """Waits until every host stands by and one worker acts in every series."""
-        wait_until(f"servers of {self.name}", self.are_servers_ready, self.ready_seconds)
+        wait_until(f"servers of {self.name}", self._serve, self.ready_seconds)
         for host in self.agents():
             wait_until(f"the agent on {host.name}", lambda host=host: self._stands_by(host), self.ready_seconds)
         for series in self.series:
