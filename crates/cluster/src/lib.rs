@@ -33,6 +33,7 @@
 //!   processes that a command has started, and their end.
 
 pub mod api;
+mod byte_string;
 pub mod clock;
 pub mod config;
 #[doc(hidden)]

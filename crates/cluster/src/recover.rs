@@ -26,11 +26,11 @@ use raft::eraftpb::{ConfState, HardState, Snapshot};
 use raft::{GetEntriesContext, Storage};
 
 use crate::config::{ArbiterKind, Config};
-use crate::core::table::{EntryEffect, Table, decode_entry};
+use crate::core::table::{Command, EntryEffect, PieceEffect, Table, decode_entry};
 use crate::core::{StartError, initial_conf_state, stored_table};
 use crate::format::FormatError;
 use crate::member::{Member, Role};
-use crate::store::{OfflineStore, RaftStorage, Store, StoreError, StoreOwner};
+use crate::store::{BlobWrite, OfflineStore, RaftStorage, Store, StoreError, StoreOwner};
 
 pub use self::backup::{BackupError, back_up};
 
@@ -102,6 +102,14 @@ pub enum RecoverError {
         /// What is wrong with it.
         error: FormatError,
     },
+    /// A file with the state of an office is missing or damaged.
+    #[error("{}: {error}", folder.display())]
+    DamagedState {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong.
+        error: String,
+    },
     /// The log is empty.
     #[error(
         "{}: this node has never received anything from its cluster, so there is nothing to recover", folder.display()
@@ -151,19 +159,19 @@ pub fn inspect(folder: &Path) -> Result<StoredState, RecoverError> {
 /// Plans to continue the cluster of this configuration with this node alone, with tokens above `token_floor`. Changes
 /// nothing.
 pub fn plan(config: &Config, token_floor: u64) -> Result<Recovery, RecoverError> {
-    prepare(config, token_floor).map(|(_, recovery, _)| recovery)
+    prepare(config, token_floor).map(|(_, recovery, ..)| recovery)
 }
 
 /// Continues the cluster of this configuration with this node alone, with tokens above `token_floor`. The data folder
 /// is replaced atomically, and the old log stays in it as a backup.
 pub fn recover(config: &Config, token_floor: u64) -> Result<Recovery, RecoverError> {
-    let (store, recovery, table) = prepare(config, token_floor)?;
+    let (store, recovery, table, pieces) = prepare(config, token_floor)?;
     let mut snapshot = Snapshot { data: table.encode().into(), ..Snapshot::default() };
     let metadata = snapshot.mut_metadata();
     (metadata.index, metadata.term) = (recovery.token_floor, recovery.term);
     metadata.set_conf_state(ConfState::from((vec![config.node.0], Vec::new())));
     let hard_state = HardState { term: recovery.term, commit: recovery.token_floor, ..HardState::default() };
-    let backup = store.replace(snapshot, hard_state)?;
+    let backup = store.replace(snapshot, hard_state, pieces)?;
     Ok(Recovery { backup, ..recovery })
 }
 
@@ -191,11 +199,13 @@ pub fn begin(config: &Config, token_floor: u64) -> Result<(), RecoverError> {
     (snapshot.mut_metadata().index, snapshot.mut_metadata().term) = (token_floor, 1);
     snapshot.mut_metadata().set_conf_state(initial_conf_state(config));
     let hard_state = HardState { term: 1, commit: token_floor, ..HardState::default() };
-    store.replace(snapshot, hard_state)?;
+    store.replace(snapshot, hard_state, Vec::new())?;
     Ok(())
 }
 
-fn prepare(config: &Config, token_floor: u64) -> Result<(OfflineStore, Recovery, Table), RecoverError> {
+type Prepared = (OfflineStore, Recovery, Table, Vec<BlobWrite>);
+
+fn prepare(config: &Config, token_floor: u64) -> Result<Prepared, RecoverError> {
     let folder = &config.data;
     let store = OfflineStore::open(folder)?;
     store.check_owner(&config.cluster, config.node)?;
@@ -203,7 +213,8 @@ fn prepare(config: &Config, token_floor: u64) -> Result<(OfflineStore, Recovery,
     if before.last_index == 0 {
         return Err(RecoverError::Blank { folder: folder.clone() });
     }
-    let mut table = replay(&store.storage(), &config.members).map_err(|error| RecoverError::start(folder, error))?;
+    let replayed = replay(&store.storage(), &config.members);
+    let (mut table, pieces) = replayed.map_err(|error| RecoverError::start(folder, error))?;
     let survivor = voter(&table, config.node)?;
     let removed = table.members.values().map(|known| known.member.clone()).filter(|member| member.id != config.node);
     let removed = removed.collect();
@@ -215,7 +226,7 @@ fn prepare(config: &Config, token_floor: u64) -> Result<(OfflineStore, Recovery,
     let term = before.term.max(before.last_term) + 1;
     table.recover(config.node);
     let recovery = Recovery { before, survivor, removed, highest_token, token_floor: floor, term, backup: None };
-    Ok((store, recovery, table))
+    Ok((store, recovery, table, pieces))
 }
 
 fn describe(store: &OfflineStore, folder: &Path) -> Result<StoredState, RecoverError> {
@@ -234,19 +245,26 @@ fn describe(store: &OfflineStore, folder: &Path) -> Result<StoredState, RecoverE
     })
 }
 
-/// The table after everything in the log. `founders` are the members that the cluster began with.
-fn replay(storage: &RaftStorage, founders: &[Member]) -> Result<Table, StartError> {
+/// The table after everything in the log, and the pieces of states that the log contains. `founders` are the members
+/// that the cluster began with.
+fn replay(storage: &RaftStorage, founders: &[Member]) -> Result<(Table, Vec<BlobWrite>), StartError> {
+    let mut pieces = Vec::new();
     let mut table = stored_table(storage)?.unwrap_or_else(|| Table::with_members(founders));
     let first = storage.latest_snapshot().get_metadata().index + 1;
     let entries = storage.entries(first, storage.last_index()? + 1, None, GetEntriesContext::empty(false))?;
     for entry in &entries {
         match decode_entry(entry).map_err(|error| StartError::Unreadable { index: entry.index, error })? {
             EntryEffect::Empty => {}
+            EntryEffect::Command(Command::StatePiece(piece)) => {
+                if let PieceEffect::Appended { blob, .. } = table.receive_piece(entry.index, &piece) {
+                    pieces.push(BlobWrite::Piece { blob, index: piece.index, data: piece.data });
+                }
+            }
             EntryEffect::Command(command) => _ = table.apply(entry.index, command),
             EntryEffect::Membership(change, member) => _ = table.apply_membership(&change, member),
         }
     }
-    Ok(table)
+    Ok((table, pieces))
 }
 
 /// The member that the cluster can continue with.
@@ -268,6 +286,7 @@ impl RecoverError {
         match error {
             StartError::Raft(error) => RecoverError::Inconsistent { folder, error },
             StartError::Unreadable { index, error } => RecoverError::Unreadable { folder, index, error },
+            error @ StartError::DamagedState { .. } => RecoverError::DamagedState { folder, error: error.to_string() },
         }
     }
 }

@@ -105,3 +105,19 @@ fn the_library_does_not_depend_on_cli_checker_or_simulator() {
         assert!(!names.contains(&heavy), "{heavy}");
     }
 }
+
+#[test]
+fn a_guard_stores_a_state_that_the_next_holder_reads() {
+    let cluster = loopback::bootstrap(1);
+    let node = cluster.configs().map(Elector::embedded).next().expect("there is a member").expect("it starts");
+    block_on(async {
+        let first = node.campaign("billing").await.expect("a grant");
+        assert_eq!(first.state().await.expect("it is confirmed"), None);
+        first.put_state(b"invoice 7").await.expect("it holds the office");
+        let token = first.token();
+        first.resign().await.expect("the node runs");
+        let second = node.campaign("billing").await.expect("a grant");
+        let state = second.state().await.expect("it is confirmed").expect("the first one stored it");
+        assert_eq!((state.data.as_slice(), state.token), (&b"invoice 7"[..], token));
+    });
+}

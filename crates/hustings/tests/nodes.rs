@@ -15,4 +15,5 @@ mod readme;
 mod recipes;
 mod rights;
 mod run;
+mod state;
 mod up;

@@ -106,7 +106,9 @@ fn nobody_else_can_connect_or_read_the_key() {
 
     // The key is protected by its own mode, not only by its folder's.
     let folder = cluster.folder();
-    [folder.as_path(), &folder.join("a"), &folder.join("a/data")].iter().for_each(|path| set_mode(path, 0o755));
+    for path in [folder.as_path(), &folder.join("a"), &folder.join("a/data")] {
+        set_mode(path, 0o755);
+    }
     for (file, is_readable) in
         [("node.crt", true), ("node.key", false), ("data/log", false), ("../authority.key", false)]
     {

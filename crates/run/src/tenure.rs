@@ -260,7 +260,12 @@ impl Tenure {
                     }
                 }
             }
-            Reply::Status(_) | Reply::Offices { .. } | Reply::Office(_) | Reply::History { .. } | Reply::Terms(_) => {}
+            Reply::Status(_)
+            | Reply::Offices { .. }
+            | Reply::Office(_)
+            | Reply::History { .. }
+            | Reply::Terms(_)
+            | Reply::State { .. } => {}
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{MAX_LINE_BYTES, Reply, Request};
+use super::{MAX_LINE_BYTES, Reply, Request, RequestError};
 
 /// The pause between two attempts to connect: at first, and at most.
 const FIRST_RETRY: Duration = Duration::from_millis(5);
@@ -47,6 +47,12 @@ pub enum ClientError {
         /// The timeout.
         after: Duration,
     },
+    /// The node did not carry out the request.
+    #[error(transparent)]
+    Rejected(RequestError),
+    /// The node sent a reply that does not belong to the request.
+    #[error("the node sent a reply that does not belong to the request")]
+    UnexpectedReply,
     /// The node sent a line that is not a valid reply.
     #[error("invalid reply from {}: {problem}; does the node run the same version of hustings?", path.display())]
     InvalidReply {
@@ -131,8 +137,13 @@ impl Client {
 
     /// Sends a request and receives the next reply. Use it on connections without a campaign or watch.
     pub fn call(&mut self, request: &Request, timeout: Option<Duration>) -> Result<Reply, ClientError> {
-        self.send(request)?;
-        self.recv(timeout)
+        let sent = self.send(request);
+        let reply = self.recv(timeout);
+        match (sent, reply) {
+            // A node that rejects a connection says why and closes it, perhaps before the request arrives.
+            (Err(error), reply) => reply.ok().filter(|reply| matches!(reply, Reply::Error(_))).ok_or(error),
+            (Ok(()), reply) => reply,
+        }
     }
 
     /// Reads once. Returns true if `self.line` is complete.

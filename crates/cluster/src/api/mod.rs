@@ -16,17 +16,21 @@
 //! # Ok::<(), hustings_cluster::api::ClientError>(())
 //! ```
 
+mod base64;
 mod client;
 mod guard;
 mod nanoseconds;
 mod protocol;
 mod reason;
 mod right;
+mod state;
 
+pub use base64::Base64;
 pub use client::{Client, ClientError};
 pub use guard::{GUARDIAN_KILL_MARGIN, Guard, NODE_KILL_MARGIN, RUN_KILL_MARGIN};
 pub use protocol::{
-    CertificateStatus, Change, ChangeReason, Completion, Lease, MAX_LINE_BYTES, MemberStatus, OfficeStatus,
-    OfficeTerms, Reply, Request, RequestError, Status,
+    CertificateStatus, Change, ChangeReason, Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES,
+    MAX_STATE_PART_BYTES, MemberStatus, OfficeStatus, OfficeTerms, Reply, Request, RequestError, StatePart, Status,
 };
 pub use right::{NOT_PERMITTED, Right, Rights};
+pub use state::StoredState;

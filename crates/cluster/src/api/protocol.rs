@@ -4,13 +4,18 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Guard, nanoseconds};
+use super::{Base64, Guard, nanoseconds};
 use crate::clock::Timestamp;
 use crate::config::Mode;
 use crate::member::Role;
 
 /// The longest line that either side may send, in bytes.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
+
+/// The most bytes of a state that one reply contains.
+pub const MAX_STATE_PART_BYTES: usize = 256 * 1024;
+/// The most bytes of a state that one request contains.
+pub const MAX_PUT_PART_BYTES: usize = 32 * 1024;
 
 /// A request to the node, such as `{"type":"leader","office":"leader"}`.
 ///
@@ -70,6 +75,32 @@ pub enum Request {
         token: u64,
         /// The key: 1 to 128 bytes without control characters.
         key: String,
+    },
+    /// Asks for the state that a holder of an office has stored. Answered by [`Reply::State`].
+    GetState {
+        /// The name of the office.
+        office: String,
+        /// Where to begin. A reply has at most [`MAX_STATE_PART_BYTES`] bytes; ask again for the rest.
+        #[serde(default)]
+        offset: u64,
+    },
+    /// Stores a state for the next holders of an office. Rejected with the code `stale-token` if the office is not held
+    /// with this token; then nothing has changed.
+    ///
+    /// A state is sent in parts of at most [`MAX_PUT_PART_BYTES`] bytes, one after the other. Each is answered by
+    /// [`Reply::Done`]: the last one when a majority has stored the whole state, the others at once.
+    PutState {
+        /// The name of the office.
+        office: String,
+        /// The token that the program holds.
+        token: u64,
+        /// The size of the whole state.
+        bytes: u64,
+        /// Where this part begins.
+        #[serde(default)]
+        offset: u64,
+        /// The bytes of this part.
+        data: Base64,
     },
     /// Makes the holder give the office up. Answered by [`Reply::Done`] once another member holds it. Any node accepts
     /// this request.
@@ -189,6 +220,13 @@ pub enum Reply {
         /// Whether a majority confirmed this after the request arrived. Otherwise it is what the node last heard of.
         current: bool,
     },
+    /// The answer to [`Request::GetState`].
+    State {
+        /// The state; absent if the office has none.
+        state: Option<StatePart>,
+        /// Whether a majority confirmed this after the request arrived. Otherwise it is what the node last heard of.
+        current: bool,
+    },
     /// The answer to [`Request::History`], oldest change first.
     History {
         /// At most 100 changes per office; fewer if there are more than 700 offices.
@@ -280,6 +318,27 @@ pub struct Completion {
     pub token: u64,
     /// When it was recorded, in milliseconds since 1970 by the arbiter's wall clock. For display only.
     pub unix_ms: u64,
+}
+
+/// A part of the state that a holder of an office has stored.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StatePart {
+    /// Grows with every state that is stored. If it differs between two parts, they belong to different states.
+    pub revision: u64,
+    /// The name of the member that held the office.
+    pub holder: String,
+    /// The token that it held.
+    pub token: u64,
+    /// When it was stored, in milliseconds since 1970 by the arbiter's wall clock. For display only.
+    pub unix_ms: u64,
+    /// The size of the whole state.
+    pub bytes: u64,
+    /// The CRC-32 of the whole state.
+    pub crc32: u32,
+    /// Where this part begins.
+    pub offset: u64,
+    /// The bytes of this part.
+    pub data: Base64,
 }
 
 /// The holder of an office, as far as the node knows.

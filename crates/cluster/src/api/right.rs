@@ -61,11 +61,13 @@ impl Request {
             | Request::Watch { .. }
             | Request::History { .. }
             | Request::Terms { .. }
-            | Request::Completed { .. } => None,
+            | Request::Completed { .. }
+            | Request::GetState { .. } => None,
             Request::Campaign { .. }
             | Request::Withdraw { .. }
             | Request::Stopped { .. }
-            | Request::Complete { .. } => Some(Right::Campaign),
+            | Request::Complete { .. }
+            | Request::PutState { .. } => Some(Right::Campaign),
             Request::Resign { .. }
             | Request::Transfer { .. }
             | Request::Pause

@@ -142,11 +142,13 @@ pub(super) struct LogDocument {
 
 /// `[limits]`.
 #[derive(Debug, Default, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct LimitsDocument {
     pub(super) connections: Option<u32>,
     pub(super) campaigns: Option<u32>,
     pub(super) watches: Option<u32>,
+    pub(super) state: Option<Text>,
+    pub(super) state_total: Option<Text>,
 }
 
 /// `preempt`: a keyword, or how long the higher-ranked member must have been up.

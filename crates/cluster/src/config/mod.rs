@@ -190,11 +190,15 @@ pub struct Limits {
     pub campaigns: usize,
     /// The largest number of offices that one connection watches by name.
     pub watches: usize,
+    /// The largest state of an office, in bytes.
+    pub state: u64,
+    /// How much all offices' states may take together, in bytes. The limits of the coordinator count.
+    pub state_total: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { connections: 256, campaigns: 2_000, watches: 2_000 }
+        Limits { connections: 256, campaigns: 2_000, watches: 2_000, state: 1 << 20, state_total: 64 << 20 }
     }
 }
 

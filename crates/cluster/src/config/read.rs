@@ -14,11 +14,12 @@ use super::document::{
 };
 use super::environment::{Lookup, apply_environment};
 use super::error::{ConfigError, invalid, nearest, toml_error};
-use super::values::{MAX_SOCKET_PATH, address, algorithm, duration, http, name, word};
+use super::values::{MAX_SOCKET_PATH, address, algorithm, duration, http, name, size, word};
 use super::{
     AlgorithmConfig, ArbiterKind, Config, Health, Limits, Log, MAX_BYTES, MAX_MEMBERS, MAX_OFFICES, Policy, Preempt,
     Probe, Tls,
 };
+use crate::core::table::{MAX_STATE_BYTES, MAX_TOTAL_BYTES};
 use crate::election::Algorithms;
 use crate::member::{Member, Role};
 use crate::timing::Timing;
@@ -357,6 +358,8 @@ fn limits(given: &LimitsDocument) -> Result<Limits, ConfigError> {
         connections: limit("connections", given.connections, default.connections, MAX_CONNECTIONS)?,
         campaigns: limit("campaigns", given.campaigns, default.campaigns, MAX_OFFICES)?,
         watches: limit("watches", given.watches, default.watches, MAX_OFFICES)?,
+        state: size("limits.state", given.state.as_ref(), default.state, MAX_STATE_BYTES)?,
+        state_total: size("limits.state-total", given.state_total.as_ref(), default.state_total, MAX_TOTAL_BYTES)?,
     })
 }
 

@@ -89,6 +89,27 @@ pub(super) fn duration(key: &str, text: &Text) -> Result<Duration, ConfigError> 
     humantime::parse_duration(&text.text).map_err(|_| invalid(text.place(key), &text.text, DURATION_RULE))
 }
 
+/// Parses a size with a unit, from 1 byte to `max`.
+pub(super) fn size(key: &str, given: Option<&Text>, default: u64, max: u64) -> Result<u64, ConfigError> {
+    let Some(text) = given else { return Ok(default) };
+    let (number, unit) = text.text.split_at(text.text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.text.len()));
+    let factor = match unit.trim() {
+        "B" => Some(1),
+        "KiB" => Some(1 << 10),
+        "MiB" => Some(1 << 20),
+        _ => None,
+    };
+    let bytes = factor.zip(number.parse::<u64>().ok()).and_then(|(factor, number)| number.checked_mul(factor));
+    match bytes.filter(|bytes| (1..=max).contains(bytes)) {
+        Some(bytes) => Ok(bytes),
+        None => {
+            let problem =
+                format!("expected a size from \"1B\" to \"{}MiB\", with the unit B, KiB or MiB: \"512KiB\"", max >> 20);
+            Err(invalid(text.place(key), &text.text, problem))
+        }
+    }
+}
+
 /// Parses a keyword of an enum.
 pub(super) fn word<'de, T: Deserialize<'de>>(place: &str, text: &'de str) -> Result<T, ConfigError> {
     T::deserialize(StrDeserializer::<WordError>::new(text)).map_err(|error| {

@@ -121,6 +121,14 @@ impl Core {
             Message::ForwardedResponse { number, result } => {
                 parts.requests.handle_response(number, result, &mut context);
             }
+            Message::StatePiece(piece) => {
+                let requester = Requester { node: from, number: piece.upload.number };
+                let (coordinator, mut known) = parts.coordinator();
+                coordinator.handle_piece(requester, piece, &mut known, &mut context);
+            }
+            Message::StatePieceResponse { number, result } => {
+                parts.requests.handle_piece_response(number, result, &mut context);
+            }
             message => {
                 let is_round = matches!(&message, Message::Heartbeat(heartbeat) if heartbeat.leader.is_some());
                 parts.arbiter.handle_message(from, message, &mut context);
@@ -186,6 +194,7 @@ fn is_for_members_only(message: &Message) -> bool {
             | Message::SteppedDown { .. }
             | Message::ReadinessResponse { .. }
             | Message::ForwardedRequest(_)
+            | Message::StatePiece(_)
             | Message::UnknownDisk
     )
 }

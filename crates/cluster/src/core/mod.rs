@@ -52,7 +52,7 @@ use self::local_leases::LocalLeases;
 use self::requests::Requests;
 use self::settings::Settings;
 pub use self::settings::{Setup, StartError};
-pub(crate) use self::settings::{initial_conf_state, stored_table};
+pub(crate) use self::settings::{check_blobs, initial_conf_state, stored_table};
 use self::table::OfficeName;
 use crate::api::{Reply, Request, RequestError};
 use crate::clock::Timestamp;

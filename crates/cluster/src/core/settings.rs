@@ -53,6 +53,14 @@ pub enum StartError {
         /// What is wrong with it.
         error: FormatError,
     },
+    /// The bytes of an office's state are missing or damaged.
+    #[error("the file state-{blob:016x} must hold {bytes} bytes of an office's state, but they are missing or damaged")]
+    DamagedState {
+        /// The log index of its first piece, which is its name.
+        blob: u64,
+        /// How many bytes must be there.
+        bytes: u64,
+    },
 }
 
 /// The parts of [`Setup`] that never change.
@@ -204,6 +212,12 @@ pub(crate) fn stored_table(storage: &RaftStorage) -> Result<Option<Table>, Start
     }
     let index = snapshot.get_metadata().index;
     Table::decode(&snapshot.data).map(Some).map_err(|error| StartError::Unreadable { index, error })
+}
+
+/// Checks that the bytes of all states that the stored snapshot refers to are there.
+pub(crate) fn check_blobs(storage: &RaftStorage) -> Result<(), StartError> {
+    let stored = storage.take_blobs();
+    stored_table(storage)?.map_or(Ok(()), |table| super::arbiter::raft::check_blobs(stored, &table))
 }
 
 /// Checks that every committed entry can be read. Entries that are not committed may still be replaced.

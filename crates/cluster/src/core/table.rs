@@ -25,6 +25,7 @@ mod completions;
 mod encoding;
 mod members;
 mod offices;
+mod states;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -35,6 +36,8 @@ use serde::{Deserialize, Serialize};
 use self::completions::CompletionEntry;
 pub(crate) use self::completions::{Completions, check_key};
 pub(crate) use self::offices::Offices;
+pub(crate) use self::states::{BlobRef, MAX_STATE_BYTES, MAX_STATES, MAX_TOTAL_BYTES, States, checksum_of};
+pub use self::states::{PIECE_BYTES, PieceEffect, StatePiece, UploadId};
 use super::LEADER;
 use crate::api::ChangeReason;
 use crate::config::{MAX_OFFICES, Mode};
@@ -141,6 +144,8 @@ pub enum Command {
         /// Wall-clock time, for display.
         unix_ms: u64,
     },
+    /// A piece of the state that the holder of an office stores, if it still holds the office with this token.
+    StatePiece(StatePiece),
 }
 
 /// An office: a named lease, like an etcd election or a Kubernetes Lease.
@@ -214,6 +219,8 @@ pub struct Table {
     pub(crate) recovered: bool,
     /// What holders of offices have completed.
     pub(crate) completions: Completions,
+    /// What holders of offices have stored, without the bytes.
+    pub(crate) states: States,
 }
 
 impl Table {
@@ -247,6 +254,7 @@ impl Table {
                 if self.token(&office) != expected_token || (is_new && !self.make_room(&office)) {
                     return false;
                 }
+                self.states.abandon_upload(&office);
                 let limit = history_limit(self.offices.len() + usize::from(is_new));
                 if is_new && limit < history_limit(self.offices.len()) {
                     self.offices.trim_histories(limit);
@@ -272,6 +280,7 @@ impl Table {
                 else {
                     return false;
                 };
+                self.states.abandon_upload(&office);
                 let limit = history_limit(self.offices.len());
                 self.offices.update(
                     &office,
@@ -304,6 +313,7 @@ impl Table {
             },
             Command::RemoveMember(id) => self.members.remove(&id).is_some(),
             Command::Complete { office, token, key, unix_ms } => self.complete(&office, token, key, unix_ms),
+            Command::StatePiece(piece) => matches!(self.receive_piece(index, &piece), PieceEffect::Appended { .. }),
         }
     }
 

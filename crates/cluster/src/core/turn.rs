@@ -168,6 +168,11 @@ impl Core {
                         parts.coordinator.handle_completed(request, took_effect, &mut context);
                     }
                 }
+                ArbiterEvent::PieceReceived { request, effect } => {
+                    if let Some(request) = request {
+                        parts.coordinator.handle_piece_received(request, effect, &mut context);
+                    }
+                }
                 ArbiterEvent::Replaced => {
                     parts.local_leases.handle_replaced(own, parts.arbiter.table());
                     parts.requests.handle_view_change();

@@ -51,6 +51,17 @@ pub enum NodeError {
         /// What is wrong with it.
         error: FormatError,
     },
+    /// A file with the state of an office is missing or damaged.
+    #[error(
+        "{}: {error}. Restore the whole folder as it was when the node last stopped, or remove this member and add it as a \
+         new one, with a new id and an empty folder", folder.display()
+    )]
+    DamagedState {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong.
+        error: String,
+    },
     /// The disk is too slow.
     #[error("{waiting} writes wait for the disk, which is too slow; the node stops rather than lose any")]
     DiskTooSlow {
@@ -92,6 +103,7 @@ impl NodeError {
         match error {
             StartError::Raft(error) => NodeError::State { folder, error },
             StartError::Unreadable { index, error } => NodeError::Unreadable { folder, index, error },
+            error @ StartError::DamagedState { .. } => NodeError::DamagedState { folder, error: error.to_string() },
         }
     }
 }

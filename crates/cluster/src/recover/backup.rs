@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use super::{RecoverError, StoredState, describe};
 use crate::config::{BootstrapError, create_folder_atomically};
+use crate::core::check_blobs;
 use crate::store::{OfflineStore, StoreError, read_running, write_backup};
 
 /// How often a copy that looks damaged is read again, and the pause before that.
@@ -42,11 +43,17 @@ pub fn back_up(data: &Path, to: &Path) -> Result<StoredState, BackupError> {
                 attempts += 1;
                 thread::sleep(PAUSE);
             }
+            // The node may have removed blobs after the log was read.
+            Ok(contents) if check_blobs(&contents.storage()).is_err() && attempts < ATTEMPTS => {
+                attempts += 1;
+                thread::sleep(PAUSE);
+            }
             read => break read?,
         }
     };
     let mut state = None;
     create_folder_atomically(to, |draft: &Path| -> Result<(), BackupError> {
+        check_blobs(&contents.storage()).map_err(|error| RecoverError::start(data, error))?;
         write_backup(draft, contents)?;
         state = Some(describe(&OfflineStore::open(draft)?, draft)?);
         Ok(())

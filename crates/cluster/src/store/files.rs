@@ -20,6 +20,8 @@ pub(super) trait Files: Send {
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
     /// Creates a file for writing. An existing file is truncated.
     fn create(&self, name: &str) -> io::Result<Box<dyn Handle>>;
+    /// Opens a file for writing, and creates it if it does not exist.
+    fn open(&self, name: &str) -> io::Result<Box<dyn Handle>>;
     /// Renames a file atomically; it replaces an existing file.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Deletes a file.
@@ -126,6 +128,12 @@ impl Files for Folder {
 
     fn create(&self, name: &str) -> io::Result<Box<dyn Handle>> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(self.path.join(name))?;
+        Ok(Box::new(file))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn Handle>> {
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(self.path.join(name))?;
         Ok(Box::new(file))
     }
 

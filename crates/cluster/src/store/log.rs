@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::blobs::BlobFiles;
 use super::block::{self, BLOCK, Batch};
 use super::files::{Files, Handle};
 use super::header::Identity;
@@ -30,6 +31,8 @@ pub(crate) struct Store {
     /// `None` if the file does not match `state` or cannot be trusted. Then everything is rewritten before anything is
     /// acknowledged.
     log: Option<Log>,
+    /// The blobs that are not durable yet.
+    blobs: BlobFiles,
     /// The number of the last write that is part of `state`.
     applied: u64,
     /// The number of the first write that a transient error left unacknowledged.
@@ -56,7 +59,17 @@ struct Log {
 impl Store {
     /// A store that has no file yet.
     pub(super) fn new(files: Box<dyn Files>, folder: PathBuf, identity: Identity, state: State) -> Self {
-        Store { files, folder, identity, state, log: None, applied: 0, retry_from: None, broken: None }
+        Store {
+            files,
+            folder,
+            identity,
+            state,
+            log: None,
+            blobs: BlobFiles::default(),
+            applied: 0,
+            retry_from: None,
+            broken: None,
+        }
     }
 
     /// The identity of the store.
@@ -119,15 +132,20 @@ impl Store {
         let fresh = &writes[writes.partition_point(|write| write.number <= self.applied)..];
         for write in fresh {
             self.state.apply(write)?;
+            write.blobs.iter().for_each(|blob| self.blobs.note(blob));
             self.applied = write.number;
         }
+        self.blobs.write(&self.state, &*self.files, &self.folder)?;
         let done = match &self.log {
             Some(_) if fresh.iter().all(|write| write.snapshot.is_none()) => self.append(fresh),
             _ => self.rewrite(),
         };
         let done = done.and_then(|()| if writes.iter().any(|write| write.sync) { self.sync() } else { Ok(()) });
         match &done {
-            Ok(()) => self.retry_from = None,
+            Ok(()) => {
+                self.retry_from = None;
+                self.blobs.remove_obsolete(&*self.files);
+            }
             // The file may contain part of a batch, and another batch in the same place could be mistaken for it. After
             // a failed sync the kernel may have dropped the data, and the next sync would not report that.
             Err(_) => self.log = None,
@@ -189,6 +207,10 @@ impl Store {
     /// Does work that can follow an acknowledgement: rewrites a long file and allocates room in advance. If it fails,
     /// the next write does it, or does without.
     pub(super) fn maintain(&mut self) {
+        if self.blobs.wants_sync() {
+            // If it fails, the next snapshot tries again.
+            let _ = self.blobs.sync(&self.state, &*self.files, &self.folder);
+        }
         let Some(log) = &self.log else { return };
         if log.end > log.bound && self.rewrite().is_err() {
             // Do not retry at every write: the disk may be full.
@@ -200,8 +222,16 @@ impl Store {
         let _ = self.ensure_allocated(PREALLOCATE);
     }
 
+    /// Writes everything, blobs included, to a folder that has none of it.
+    pub(super) fn write_everything(&mut self) -> Result<(), StoreError> {
+        self.blobs.note_all(&self.state);
+        self.rewrite()
+    }
+
     /// Writes everything to a new file, which replaces the old one. It is durable when this returns.
     pub(super) fn rewrite(&mut self) -> Result<(), StoreError> {
+        // The snapshot refers to blobs.
+        self.blobs.sync(&self.state, &*self.files, &self.folder)?;
         let new_path = self.folder.join(NEW_LOG);
         let log = self.write_new(&new_path).inspect_err(|_| {
             // The disk may be full. If the file stays, the next attempt overwrites it.

@@ -1,7 +1,8 @@
-//! The persistent state of a node: its vote, its log and its snapshot.
+//! The persistent state of a node: its vote, its log, its snapshot, and the states of offices.
 //!
-//! A `Store` owns a folder with three files. `lock` keeps a second process out. `header` identifies the store and is
-//! written once. `log` contains everything else. A `DiskWriter` is a store on a thread of its own. A [`RaftStorage`]
+//! A `Store` owns a folder with three files and the blobs. `lock` keeps a second process out. `header` identifies the
+//! store and is written once. `log` contains everything else, except for large values, which are files of their own
+//! (`blobs`). A `DiskWriter` is a store on a thread of its own. A [`RaftStorage`]
 //! is the same state in memory, from which the raft library reads.
 //!
 //! # The log
@@ -39,6 +40,7 @@
 //! A snapshot contains the voters. A new node writes a snapshot with index 0 for the initial members of the cluster.
 
 mod backup;
+mod blobs;
 mod block;
 mod disk_writer;
 mod error;
@@ -59,6 +61,8 @@ use hustings_protocol::Id;
 use raft::eraftpb::{Entry, HardState, Snapshot};
 
 pub(crate) use backup::{read_running, write_backup};
+pub use blobs::BlobWrite;
+pub(crate) use blobs::Blobs;
 pub(crate) use disk_writer::{DiskWriter, SubmitError};
 pub use error::StoreError;
 pub(crate) use header::Identity;
@@ -87,11 +91,13 @@ pub(crate) struct Recovered {
     pub torn_at: Option<u64>,
 }
 
-/// One batch for the disk, applied in this order: snapshot, entries, hard state.
+/// One batch for the disk, applied in this order: blobs, snapshot, entries, hard state.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Write {
     /// The number of the write. Numbers start at 1 and increase.
     pub number: u64,
+    /// Changes of blobs. They are durable before a snapshot is, and not necessarily earlier.
+    pub blobs: Vec<BlobWrite>,
     /// Term, vote and commit index.
     pub hard_state: Option<HardState>,
     /// Entries. They replace all existing entries from the first of them on.

@@ -12,7 +12,7 @@ use super::log::{LOG, Store};
 use super::open::{Contents, HEADER, load};
 use super::raft_storage::RaftStorage;
 use super::state::State;
-use super::{StoreError, StoreOwner};
+use super::{BlobWrite, StoreError, StoreOwner, Write};
 
 /// What the log was before it was replaced.
 const BACKUP: &str = "log.backup";
@@ -68,17 +68,29 @@ impl OfflineStore {
 
     /// Replaces the whole log by a snapshot and a hard state. The old log, unless it is blank, stays in the folder
     /// under the name that is returned. After a crash, the folder holds either the old state or the new one.
-    pub(crate) fn replace(self, snapshot: Snapshot, hard_state: HardState) -> Result<Option<PathBuf>, StoreError> {
-        let mut state = State::default();
-        state.install(snapshot)?;
-        state.hard_state = hard_state;
-        state.check_commit()?;
+    ///
+    /// Blobs stay, and get the pieces that only the old log had.
+    pub(crate) fn replace(
+        self,
+        snapshot: Snapshot,
+        hard_state: HardState,
+        pieces: Vec<BlobWrite>,
+    ) -> Result<Option<PathBuf>, StoreError> {
         let backup = (!self.is_blank()).then(|| self.back_up()).transpose()?;
         let is_copy =
             self.files.names().map_err(StoreError::io("list", &self.folder))?.iter().any(|name| name == MARKER);
         let OfflineStore { files, folder, contents } = self;
+        let state = State { blobs: contents.state.blobs, ..State::default() };
         let mut store = Store::new(files, folder, contents.identity, state);
-        store.rewrite()?;
+        let write = Write {
+            number: 1,
+            blobs: pieces,
+            hard_state: Some(hard_state),
+            snapshot: Some(snapshot),
+            sync: true,
+            ..Write::default()
+        };
+        store.write_all(&[write])?;
         if is_copy {
             // From here on it is the state of a node.
             store.remove(MARKER)?;

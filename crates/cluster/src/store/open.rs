@@ -8,7 +8,7 @@ use super::header::Identity;
 use super::log::{LOG, Store};
 use super::raft_storage::RaftStorage;
 use super::state::State;
-use super::{Recovered, StoreError, StoreOwner, block, record};
+use super::{Recovered, StoreError, StoreOwner, blobs, block, record};
 
 pub(super) const HEADER: &str = "header";
 const NEW_HEADER: &str = "header.new";
@@ -96,9 +96,20 @@ pub(crate) struct Contents {
     pub(super) torn_at: Option<u64>,
 }
 
+impl Contents {
+    /// The raft state, in memory.
+    pub(crate) fn storage(&self) -> RaftStorage {
+        RaftStorage::new(self.state.clone())
+    }
+}
+
 /// Reads the files of a store, and changes nothing.
 pub(super) fn load(files: &dyn Files, folder: &Path) -> Result<Contents, StoreError> {
-    decode(folder, |name| files.read(name).map_err(StoreError::io("read", &folder.join(name))))
+    let read = |name: &str| files.read(name).map_err(StoreError::io("read", &folder.join(name)));
+    let mut contents = decode(folder, read)?;
+    let names = files.names().map_err(StoreError::io("list", folder))?;
+    contents.state.blobs = blobs::read_all(names, read)?;
+    Ok(contents)
 }
 
 /// Decodes the files of a store.

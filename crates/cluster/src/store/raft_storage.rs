@@ -6,6 +6,7 @@ use std::rc::Rc;
 use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
 use raft::{Error, GetEntriesContext, RaftState, Storage, StorageError};
 
+use super::blobs::Blobs;
 use super::state::State;
 use super::{StoreError, Write};
 
@@ -69,6 +70,27 @@ impl RaftStorage {
     /// Takes this node's own snapshot, and keeps only the entries after `upto`, which is at or before it.
     pub(crate) fn compact(&self, upto: u64, snapshot: Snapshot) -> Result<(), StoreError> {
         self.change(|state| state.compact(upto, snapshot))
+    }
+
+    /// Up to where the log may be compacted for a snapshot at `index`: so that at most this many entries and bytes are
+    /// left before it.
+    pub(crate) fn compaction_point(&self, index: u64, max_entries: u64, max_bytes: usize) -> u64 {
+        let state = &self.inner.borrow().state;
+        let (mut point, mut bytes) = (index, 0);
+        while point > state.compacted.0 && index - point < max_entries {
+            let place = (point - state.first_index()) as usize;
+            bytes += state.entries.get(place).map_or(0, |entry| entry.data.len());
+            if bytes > max_bytes {
+                break;
+            }
+            point -= 1;
+        }
+        point
+    }
+
+    /// Takes the blobs that were on disk at the start.
+    pub(crate) fn take_blobs(&self) -> Blobs {
+        std::mem::take(&mut self.inner.borrow_mut().state.blobs)
     }
 
     /// The number of entries.

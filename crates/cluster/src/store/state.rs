@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use raft::eraftpb::{Entry, HardState, Snapshot};
 
+use super::blobs::{self, Blobs};
 use super::{StoreError, Write};
 
-/// Hard state, log and snapshot.
+/// Hard state, log, snapshot and blobs.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(super) struct State {
     pub(super) hard_state: HardState,
@@ -18,6 +19,8 @@ pub(super) struct State {
     pub(super) entries: VecDeque<Entry>,
     /// The approximate memory that the entries take.
     pub(super) bytes: usize,
+    /// The bytes of offices' states. They share their memory with the entries.
+    pub(super) blobs: Blobs,
 }
 
 /// No index is larger, so that index arithmetic cannot overflow.
@@ -128,6 +131,7 @@ impl State {
 
     /// Applies a write: snapshot, then entries, then hard state. After an error the state is unspecified.
     pub(super) fn apply(&mut self, write: &Write) -> Result<(), StoreError> {
+        write.blobs.iter().for_each(|blob| blobs::apply(&mut self.blobs, blob));
         if let Some(snapshot) = &write.snapshot {
             match write.keep_after {
                 None => self.install(snapshot.clone())?,

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::api::{ChangeReason, Request, RequestError};
 use crate::config::{ConfigDigest, Mode, Preempt};
-use crate::core::table::OfficeName;
+use crate::core::table::{OfficeName, StatePiece, UploadId};
 use crate::golden;
 use crate::timing::LeaseTerms;
 
@@ -39,6 +39,10 @@ fn name(message: &Message) -> &'static str {
         Message::Removed => "removed",
         Message::CandidacyRequest => "candidacy-request",
         Message::CandidacyVersions(_) => "candidacy-versions",
+        Message::StatePiece(_) => "state-piece",
+        Message::StatePieceResponse { .. } => "state-piece-response",
+        Message::BlobRequest { .. } => "blob-request",
+        Message::BlobPiece { .. } => "blob-piece",
     }
 }
 
@@ -109,6 +113,19 @@ fn every_message() -> Vec<Message> {
         Message::Removed,
         Message::CandidacyRequest,
         Message::CandidacyVersions(vec![(Id(1), 300), (Id(2), 0)]),
+        Message::StatePiece(StatePiece {
+            office: office(),
+            token,
+            upload: UploadId { node: Id(2), incarnation: 1 << 60, number: 300 },
+            size: 5,
+            checksum: 0x0102_0304,
+            unix_ms: 1_700_000_000_000,
+            index: 0,
+            data: vec![1, 2, 3, 4, 5].into(),
+        }),
+        Message::StatePieceResponse { number: 300, result: Ok(Some(7)) },
+        Message::BlobRequest { blob: 300, piece: 7 },
+        Message::BlobPiece { blob: 300, piece: 7, data: Some(vec![1, 2].into()) },
     ];
     all.extend(raft_messages());
     all

@@ -1,12 +1,13 @@
 //! The messages between nodes.
 
+use bytes::Bytes;
 use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
 
 use super::RaftMessage;
 use crate::api::{ChangeReason, Request, RequestError};
 use crate::config::{ConfigDigest, Mode, Preempt, office_name};
-use crate::core::table::OfficeName;
+use crate::core::table::{OfficeName, PIECE_BYTES, StatePiece};
 use crate::timing::LeaseTerms;
 
 /// The maximum length of a list in a message. It exceeds the number of members of a cluster. Longer lists of offices
@@ -128,6 +129,32 @@ pub enum Message {
     CandidacyRequest,
     /// From the coordinator, now and then: the versions of the candidacies that it knows.
     CandidacyVersions(Vec<(Id, u64)>),
+    /// To the coordinator: a piece of a state that a program on the sender's host stores.
+    StatePiece(StatePiece),
+    /// The response to a `StatePiece`.
+    StatePieceResponse {
+        /// The sender's number for the upload.
+        number: u64,
+        /// The next piece that is expected, or `None` if the state is stored.
+        result: Result<Option<u32>, RequestError>,
+    },
+    /// Asks for a piece of a blob that a snapshot refers to.
+    BlobRequest {
+        /// The blob.
+        blob: u64,
+        /// The number of the piece, from 0.
+        piece: u32,
+    },
+    /// The response to a `BlobRequest`.
+    BlobPiece {
+        /// The blob.
+        blob: u64,
+        /// The number of the piece.
+        piece: u32,
+        /// Its bytes; `None` if the sender does not have them.
+        #[serde(with = "crate::byte_string::optional")]
+        data: Option<Bytes>,
+    },
 }
 
 /// A sign of life.
@@ -268,6 +295,8 @@ impl Message {
             | Message::SteppedDown { office, .. }
             | Message::ReadinessRequest { office }
             | Message::ReadinessResponse { office, .. } => is_office(office),
+            Message::StatePiece(piece) => is_office(&piece.office) && piece.data.len() <= PIECE_BYTES,
+            Message::BlobPiece { data: Some(data), .. } => data.len() <= PIECE_BYTES,
             // Requests are checked against the table, and relayed messages are decoded by their receiver.
             _ => true,
         }

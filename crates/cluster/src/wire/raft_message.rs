@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use protobuf::ProtobufEnum;
 use raft::eraftpb;
 use serde::{Deserialize, Serialize};
@@ -42,7 +43,8 @@ struct LogEntry {
     /// Its log index.
     index: u64,
     /// Its content.
-    data: Vec<u8>,
+    #[serde(with = "crate::byte_string")]
+    data: Bytes,
     /// Additional data of a membership change.
     context: Vec<u8>,
 }
@@ -74,7 +76,7 @@ impl From<&eraftpb::Entry> for LogEntry {
             kind: entry.get_entry_type().value() as u8,
             term: entry.term,
             index: entry.index,
-            data: entry.data.to_vec(),
+            data: entry.data.clone(),
             context: entry.context.to_vec(),
         }
     }
@@ -91,7 +93,7 @@ impl LogEntry {
         entry.set_entry_type(kind);
         entry.term = self.term;
         entry.index = self.index;
-        entry.data = self.data.clone().into();
+        entry.data = self.data.clone();
         entry.context = self.context.clone().into();
         Some(entry)
     }
@@ -171,6 +173,11 @@ impl RaftMessage {
         (is_vote && !self.reject).then_some(self.term)
     }
 
+    /// The data of the snapshot in this message, if it has one.
+    pub(crate) fn snapshot_data(&self) -> Option<&[u8]> {
+        self.snapshot.as_ref().map(|snapshot| snapshot.data.as_slice())
+    }
+
     /// The same message with the age of the voter's last support for a leader's lease round.
     pub(crate) fn with_lease_age(self, age: Duration) -> Self {
         RaftMessage { lease_age_us: u64::try_from(age.as_micros()).ok(), ..self }
@@ -244,7 +251,7 @@ mod tests {
 
     /// An append message with two entries.
     fn append() -> RaftMessage {
-        let entry = |index, term| LogEntry { kind: 0, term, index, data: vec![1], context: Vec::new() };
+        let entry = |index, term| LogEntry { kind: 0, term, index, data: vec![1].into(), context: Vec::new() };
         let mut message = eraftpb::Message { term: 5, log_term: 4, index: 7, commit: 6, ..Default::default() };
         message.set_msg_type(eraftpb::MessageType::MsgAppend);
         RaftMessage { entries: vec![entry(8, 4), entry(9, 5)], ..RaftMessage::from(&message) }

@@ -45,8 +45,9 @@ fn start(data: Vec<u8>, entries: Vec<Entry>, committed: u64) -> Result<Core, Sta
     let storage = RaftStorage::empty();
     let hard_state = HardState { term: 1, commit: 9 + committed, ..HardState::default() };
     let snapshot = Some(snapshot(9, data));
-    let (hard_state, keep_after) = (Some(hard_state), None);
-    storage.apply(&Write { number: 1, hard_state, entries, snapshot, keep_after, sync: true }).expect("a valid write");
+    let hard_state = Some(hard_state);
+    let write = Write { number: 1, hard_state, entries, snapshot, sync: true, ..Write::default() };
+    storage.apply(&write).expect("a valid write");
     let (incarnation, store_id, disabled_rules) = (incarnation(1), 71, DisabledRules::default());
     let setup = Setup { config: config(1, &ROLES), incarnation, store_id, storage, seed: 1, disabled_rules };
     Core::new(setup, hustings_cluster::clock::Timestamp(1 << 40))

@@ -2,6 +2,7 @@
 
 mod guardian;
 mod guards;
+mod states;
 mod test_cluster;
 
 use std::fs;

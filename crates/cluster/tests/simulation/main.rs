@@ -10,6 +10,7 @@ mod faults;
 mod lease_checker;
 mod restart;
 mod rolling_changes;
+mod states;
 
 use std::time::Duration;
 

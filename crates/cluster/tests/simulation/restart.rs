@@ -22,7 +22,7 @@ fn outputs_after_restart(members: impl Fn(&mut Vec<Member>)) -> Vec<Output> {
     snapshot.mut_metadata().set_conf_state(ConfState::from((voters, Vec::new())));
     let snapshot = Some(snapshot);
     let storage = RaftStorage::empty();
-    let write = Write { number: 1, hard_state: None, entries: Vec::new(), snapshot, keep_after: None, sync: true };
+    let write = Write { number: 1, snapshot, sync: true, ..Write::default() };
     storage.apply(&write).expect("the write is valid");
     let setup =
         Setup { config, incarnation: 5, store_id: 77, storage, seed: 1, disabled_rules: DisabledRules::default() };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hustings_cluster::api::{Client, ClientError, StoredState};
 use hustings_cluster::clock::{Clock, Timestamp};
 use tokio::sync::{oneshot, watch};
 
@@ -10,6 +11,9 @@ use super::deadline::Deadline;
 use super::end_reason::EndReason;
 use super::updates::Phase;
 use super::{Handle, ResignError};
+
+/// How long the node may take to answer a request about a state.
+const STATE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A campaign that ends when it is dropped.
 #[derive(Debug)]
@@ -113,6 +117,40 @@ impl Leadership {
                 // Without a sender, nothing renews the lease.
                 return EndReason::NodeLost;
             }
+        }
+    }
+
+    /// Reads what the holders of this office have stored for their successors: everything that was stored before this
+    /// office was granted. `None` if there is nothing. Read it before you act.
+    pub async fn state(&self) -> Result<Option<StoredState>, ClientError> {
+        let office = self.campaign.office.clone();
+        self.on_own_connection(move |client| client.get_state(&office, STATE_TIMEOUT)).await
+    }
+
+    /// Stores something for the next holders of this office, at most 1 MiB unless the cluster's configuration says
+    /// otherwise. When this returns, a majority has stored it. It is rejected with the code `stale-token` if another
+    /// holder was appointed meanwhile, and then changes nothing.
+    pub async fn put_state(&self, data: &[u8]) -> Result<(), ClientError> {
+        let (office, token, data) = (self.campaign.office.clone(), self.token, data.to_vec());
+        self.on_own_connection(move |client| client.put_state(&office, token, &data, STATE_TIMEOUT)).await
+    }
+
+    /// Talks to the node on a connection and a thread of their own, so that a large state delays no renewal.
+    async fn on_own_connection<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Client) -> Result<T, ClientError> + Send + 'static,
+    ) -> Result<T, ClientError> {
+        let socket = self.campaign.handle.socket().to_path_buf();
+        let (done, result) = oneshot::channel();
+        let path = socket.clone();
+        let thread = std::thread::Builder::new().name("hustings-state".to_string()).spawn(move || {
+            let result = Client::connect(&path, Duration::ZERO).and_then(|mut client| work(&mut client));
+            // If nobody waits any more, the result does not matter.
+            let _ = done.send(result);
+        });
+        match thread {
+            Ok(_) => result.await.unwrap_or(Err(ClientError::Closed { path: socket })),
+            Err(error) => Err(ClientError::Io { path: socket, error }),
         }
     }
 

@@ -266,6 +266,10 @@ impl Handle {
     fn change<T>(&self, change: impl FnOnce(&mut State, Timestamp) -> (T, Updates)) -> T {
         self.shared.change(change)
     }
+
+    fn socket(&self) -> &Path {
+        &self.shared.socket
+    }
 }
 
 impl Drop for Handle {

@@ -220,7 +220,11 @@ impl State {
             Reply::Done => self.handle_answer(Ok(()), now, &mut updates),
             Reply::Error(error) => self.handle_answer(Err(error), now, &mut updates),
             Reply::History { .. } => self.handle_answer(Ok(()), now, &mut updates),
-            Reply::Status(_) | Reply::Offices { .. } | Reply::Terms(_) | Reply::Completed { .. } => {}
+            Reply::Status(_)
+            | Reply::Offices { .. }
+            | Reply::Terms(_)
+            | Reply::Completed { .. }
+            | Reply::State { .. } => {}
             Reply::Office(status) => {
                 if let Some(office) = self.offices.get_mut(&status.office) {
                     office.last = Some(status);

@@ -282,8 +282,14 @@ fn limits_the_number_of_members_and_offices_and_the_length() {
 #[test]
 fn reads_and_checks_limits() {
     let with = |limits: &str| parse(&format!("{SMALL}\n[limits]\n{limits}"));
-    let read = with("connections = 10000\ncampaigns = 1\nwatches = 7").expect("they are valid").limits;
-    assert_eq!(read, Limits { connections: 10_000, campaigns: 1, watches: 7 });
+    let text = "connections = 10000\ncampaigns = 1\nwatches = 7\nstate = \"16MiB\"\nstate-total = \"100 KiB\"";
+    let read = with(text).expect("they are valid").limits;
+    let (state, state_total) = (16 << 20, 100 << 10);
+    assert_eq!(read, Limits { connections: 10_000, campaigns: 1, watches: 7, state, state_total });
+    for wrong in ["state = \"17MiB\"", "state = \"0B\"", "state-total = \"1 MB\"", "state-total = \"9\""] {
+        let error = with(wrong).expect_err(wrong).to_string();
+        assert!(error.contains("limits.state") && error.contains("with the unit B, KiB or MiB"), "{error}");
+    }
     for wrong in ["connections = 0", "connections = 10001", "campaigns = 0", "watches = 10001"] {
         let error = with(wrong).expect_err(wrong).to_string();
         let key = wrong.split(' ').next().expect("it has a key");

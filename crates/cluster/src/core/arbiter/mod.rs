@@ -21,11 +21,12 @@
 pub(super) mod none;
 pub(super) mod raft;
 
+use bytes::Bytes;
 use hustings_protocol::Id;
 
 use super::Exit;
 use super::context::Context;
-use super::table::{Command, Holder, OfficeName, Table};
+use super::table::{Command, Holder, OfficeName, PieceEffect, Table};
 use crate::api::RequestError;
 use crate::clock::Timestamp;
 use crate::wire::{Heartbeat, Message};
@@ -48,6 +49,13 @@ pub enum ArbiterEvent {
         request: Option<u64>,
         /// Whether it took effect: its expectation was still true.
         took_effect: bool,
+    },
+    /// A [`Command::StatePiece`] was decided. No office has changed.
+    PieceReceived {
+        /// The number of the request, if this node submitted it.
+        request: Option<u64>,
+        /// What became of the piece.
+        effect: PieceEffect,
     },
     /// The table was replaced as a whole.
     Replaced,
@@ -101,8 +109,8 @@ pub trait Arbiter {
     }
 
     /// Submits a change. Its outcome is an [`ArbiterEvent::Applied`] with this number; for a [`Command::Complete`], an
-    /// [`ArbiterEvent::Recorded`]. The arbiter repeats what may be
-    /// lost on the way to the authority: only if the epoch changes, there may be no outcome.
+    /// [`ArbiterEvent::Recorded`]; for a [`Command::StatePiece`], an [`ArbiterEvent::PieceReceived`]. The arbiter
+    /// repeats what may be lost on the way to the authority: only if the epoch changes, there may be no outcome.
     fn submit(&mut self, request: u64, command: Command, context: &mut Context<'_>) -> Result<(), RequestError>;
 
     /// To the coordinator: whether this holder knows of the grant with this token, as far as the authority can tell.
@@ -114,6 +122,17 @@ pub trait Arbiter {
     /// The coordinator has just submitted a change that takes an office from this lost holder, or is about to. Nothing
     /// that the holder sends is confirmed until it has learned of the change.
     fn revoke(&mut self, holder: Id);
+
+    /// Whether this arbiter keeps what the holders of offices store for their successors ([`Command::StatePiece`]).
+    fn keeps_states(&self) -> bool {
+        false
+    }
+
+    /// The bytes of a state that the table refers to, in pieces.
+    fn blob(&self, blob: u64) -> Option<&[Bytes]> {
+        let _ = blob;
+        None
+    }
 
     /// Whether reads can be confirmed at the moment.
     fn can_confirm_reads(&self) -> bool {

@@ -11,6 +11,7 @@
 mod evaluation;
 mod handover;
 mod proposals;
+mod uploads;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -73,6 +74,8 @@ pub(super) struct Coordinator {
     recovery_ends: Option<Timestamp>,
     /// Who waits for the outcome of a submitted request, by its number.
     requesters: BTreeMap<u64, Requester>,
+    /// The same for pieces of states.
+    piece_requesters: BTreeMap<u64, Requester>,
     last_request: u64,
     epoch: u64,
     is_established: bool,
@@ -324,6 +327,7 @@ impl Normalise for Coordinator {
             refusals: _,
             waiting_for_room: _,
             requesters: _,
+            piece_requesters: _,
             last_request: _,
             epoch: _,
             is_established: _,

@@ -1,6 +1,7 @@
 //! Why requests are refused. Codes are stable; sentences are for people.
 
 use crate::api::RequestError;
+use crate::core::table::MAX_STATES;
 
 pub(super) fn refusal(code: &str, message: String) -> RequestError {
     RequestError { code: code.to_string(), message }
@@ -69,7 +70,7 @@ pub(in crate::core) fn last_voter(name: &str) -> RequestError {
 }
 
 /// The code of [`moved`].
-pub(super) const MOVED: &str = "moved";
+pub(in crate::core) const MOVED: &str = "moved";
 
 /// The coordinator hands its role over before it carries out the request. The node that forwarded the request sends it
 /// to the next one.
@@ -83,4 +84,37 @@ pub(in crate::core) fn no_majority() -> RequestError {
 
 pub(in crate::core) fn no_arbiter() -> RequestError {
     refusal("no-arbiter", "this cluster has no arbiter (arbiter = \"none\"), which this request needs".to_string())
+}
+
+pub(super) fn no_states() -> RequestError {
+    refusal(
+        "not-available",
+        "this cluster's arbiter keeps no states of offices (arbiter = \"none\"); set arbiter = \"raft\"".to_string(),
+    )
+}
+
+pub(in crate::core) fn state_too_large(bytes: u64, limit: u64) -> RequestError {
+    let message = format!("a state of {bytes} bytes is larger than {limit}, the maximum (`limits.state`)");
+    refusal("too-large", message)
+}
+
+pub(in crate::core) fn no_room_for_state(bytes: u64, others: u64, limit: u64) -> RequestError {
+    let message = format!(
+        "there is no room for a state of {bytes} bytes: the other offices' states take {others} of {limit} bytes \
+         (`limits.state-total`), and at most {MAX_STATES} offices have one"
+    );
+    refusal("no-room", message)
+}
+
+pub(in crate::core) fn damaged_state() -> RequestError {
+    refusal("failed", "the state was damaged on its way; nothing has changed".to_string())
+}
+
+pub(super) fn state_timed_out() -> RequestError {
+    let message = "the arbiter's leader did not answer in time; the state is either the former or the new one";
+    refusal("timed-out", message.to_string())
+}
+
+pub(in crate::core) fn state_superseded() -> RequestError {
+    refusal("busy", "another state of the office is being stored; this one is discarded".to_string())
 }

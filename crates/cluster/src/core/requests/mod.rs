@@ -5,6 +5,7 @@ pub(super) mod errors;
 mod operations;
 mod reads;
 mod status;
+mod uploads;
 mod watchers;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use hustings_protocol::Id;
 use self::errors::refusal;
 pub(super) use self::operations::handle_forwarded;
 use self::reads::{Reader, Reads};
+use self::uploads::{Part, Uploads};
 use self::watchers::Watchers;
 use super::arbiter::Arbiter;
 use super::context::Context;
@@ -69,6 +71,7 @@ pub(super) struct Requests {
     pending: BTreeMap<u64, PendingRequest>,
     last_number: u64,
     reads: Reads,
+    uploads: Uploads,
     watchers: Watchers,
 }
 
@@ -76,7 +79,12 @@ impl Requests {
     /// The requests of a node in this incarnation. Numbers start at a value derived from it, so that a response to an
     /// earlier incarnation does not match.
     pub(super) fn new(incarnation: u64) -> Self {
-        Requests { reads: Reads::new(incarnation), last_number: incarnation / 2, ..Requests::default() }
+        Requests {
+            reads: Reads::new(incarnation),
+            uploads: Uploads::new(incarnation),
+            last_number: incarnation / 2,
+            ..Requests::default()
+        }
     }
 
     /// Handles a request that does not concern local leases.
@@ -107,6 +115,14 @@ impl Requests {
                 Ok(()) => self.begin_read(Reader::Client(client, request), known, context),
                 Err(refusal) => context.reply(client, Reply::Error(refusal)),
             },
+            Request::GetState { ref office, .. } => match status::check_state(office, known) {
+                Ok(()) => self.begin_read(Reader::Client(client, request), known, context),
+                Err(refusal) => context.reply(client, Reply::Error(refusal)),
+            },
+            Request::PutState { office, token, bytes: size, offset, data } => {
+                let part = Part { office, token, size, offset, data };
+                self.uploads.handle_part(client, part, known, context);
+            }
             request => {
                 if let Err(refusal) = self.forward(client, &request, known, context) {
                     finish(client, request, Err(refusal), context);
@@ -157,6 +173,16 @@ impl Requests {
         }
     }
 
+    /// The coordinator answered a piece of a state.
+    pub(super) fn handle_piece_response(
+        &mut self,
+        number: u64,
+        result: Result<Option<u32>, RequestError>,
+        context: &mut Context<'_>,
+    ) {
+        self.uploads.handle_response(number, result, context);
+    }
+
     /// This node was removed from the cluster: answers whoever asked for that here.
     pub(super) fn handle_removed(&mut self, context: &mut Context<'_>) {
         let is_removal = |pending: &PendingRequest| matches!(pending.request, Request::RemoveMember { .. });
@@ -169,6 +195,7 @@ impl Requests {
     pub(super) fn handle_client_gone(&mut self, client: ClientId) {
         self.watchers.remove(client);
         self.reads.remove_client(client);
+        self.uploads.handle_client_gone(client);
     }
 
     /// An office changed: its table entry, or this node's lease of it.
@@ -190,12 +217,15 @@ impl Requests {
 
     /// Whether a client waits for a reply.
     pub(super) fn has_pending_reply(&self, client: ClientId) -> bool {
-        self.reads.has_pending(client) || self.pending.values().any(|pending| pending.client == client)
+        self.reads.has_pending(client)
+            || self.uploads.has_pending(client)
+            || self.pending.values().any(|pending| pending.client == client)
     }
 
     /// Answers requests whose time is over, repeats what may be lost, and notifies watchers.
     pub(super) fn process(&mut self, known: &mut Known<'_>, context: &mut Context<'_>) {
         self.forward_waiting(known, context);
+        self.uploads.process(known, context);
         let now = context.now;
         for (_, pending) in self.pending.extract_if(.., |_, pending| pending.deadline <= now) {
             let message = "the arbiter's leader did not answer in time; the request may still take effect".to_string();
@@ -227,7 +257,7 @@ impl Requests {
     /// When something must be repeated or given up.
     pub(super) fn poll_timeout(&self, known: &Known<'_>, context: &Context<'_>) -> Timestamp {
         let pending = self.pending.values().map(|pending| pending.deadline).min().unwrap_or(Timestamp::NEVER);
-        let times = [pending, self.reads.next_timeout()];
+        let times = [pending, self.reads.next_timeout(), self.uploads.poll_timeout(context)];
         let next = times.into_iter().min().unwrap_or(Timestamp::NEVER);
         if self.watchers.is_empty() {
             return next;
@@ -274,6 +304,11 @@ impl Requests {
                 let current = is_confirmed && known.has_recent_quorum(context);
                 context.reply(client, Reply::Completed { completion, current });
             }
+            Reader::Client(client, Request::GetState { office, offset }) => {
+                let state = status::state_part(&office, offset, known);
+                let current = is_confirmed && known.has_recent_quorum(context);
+                context.reply(client, Reply::State { state, current });
+            }
             Reader::Client(client, _) => {
                 let names: Vec<OfficeName> = known.arbiter.table().offices.names().cloned().collect();
                 for name in names {
@@ -288,8 +323,9 @@ impl Requests {
 
 impl Normalise for Requests {
     fn normalise(&mut self, now: Timestamp) {
-        let Requests { pending, reads, watchers: _, last_number: _ } = self;
+        let Requests { pending, reads, uploads, watchers: _, last_number: _ } = self;
         pending.normalise(now);
+        uploads.normalise(now);
         reads.normalise(now);
     }
 }

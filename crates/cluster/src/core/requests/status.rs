@@ -3,10 +3,13 @@
 use hustings_protocol::Id;
 
 use super::Known;
-use super::errors::refusal;
-use crate::api::{Change, Completion, MemberStatus, OfficeStatus, OfficeTerms, RequestError, Status};
+use super::errors::{self, refusal};
+use crate::api::{
+    Base64, Change, Completion, MAX_STATE_PART_BYTES, MemberStatus, OfficeStatus, OfficeTerms, RequestError, StatePart,
+    Status,
+};
 use crate::core::context::Context;
-use crate::core::table::{HistoryEntry, Holder, MAX_CHANGES, Office, OfficeName, Table};
+use crate::core::table::{HistoryEntry, Holder, MAX_CHANGES, Office, OfficeName, PIECE_BYTES, Table};
 
 /// How many offices one reply lists at most. With the longest names and addresses, they fit into a line.
 const MAX_STATUS_OFFICES: usize = 1_000;
@@ -148,4 +151,41 @@ pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_
         counters: context.out.counters.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
         certificate: None,
     }
+}
+
+/// Checks a request for the state of an office.
+pub(super) fn check_state(office: &str, known: &Known<'_>) -> Result<(), RequestError> {
+    if !known.arbiter.keeps_states() {
+        return Err(errors::no_states());
+    }
+    crate::config::office_name(office).map_err(|problem| refusal("bad-request", problem))
+}
+
+/// A part of the state of an office; `None` if it has none.
+pub(super) fn state_part(office: &str, offset: u64, known: &Known<'_>) -> Option<StatePart> {
+    let table = known.arbiter.table();
+    let entry = table.states.get(office)?;
+    let pieces = known.arbiter.blob(entry.blob)?;
+    let offset = offset.min(entry.size);
+    let first = (offset / PIECE_BYTES as u64) as usize;
+    let mut data = Vec::new();
+    for piece in &pieces[first.min(pieces.len())..] {
+        if data.len() >= MAX_STATE_PART_BYTES + PIECE_BYTES {
+            break;
+        }
+        data.extend_from_slice(piece);
+    }
+    let skipped = ((offset - (first * PIECE_BYTES) as u64) as usize).min(data.len());
+    data.drain(..skipped);
+    data.truncate(MAX_STATE_PART_BYTES);
+    Some(StatePart {
+        revision: entry.blob,
+        holder: table.member_name(entry.holder),
+        token: entry.token,
+        unix_ms: entry.unix_ms,
+        bytes: entry.size,
+        crc32: entry.checksum,
+        offset,
+        data: Base64(data.into()),
+    })
 }

@@ -235,6 +235,14 @@ impl Files for Fake {
         Ok(Box::new(Open { folder: self.clone(), inode }))
     }
 
+    fn open(&self, name: &str) -> io::Result<Box<dyn Handle>> {
+        let known = self.inner().names.get(name).copied();
+        match known {
+            Some(inode) => Ok(Box::new(Open { folder: self.clone(), inode })),
+            None => self.create(name),
+        }
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         self.change("rename", Change::Rename(from.to_string(), to.to_string()))
     }

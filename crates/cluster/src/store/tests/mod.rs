@@ -1,5 +1,6 @@
 //! What a store keeps, what it loses, and what it refuses.
 
+mod blobs;
 mod crash;
 mod damage;
 mod disk_writer;

@@ -23,7 +23,7 @@ fn used() -> (Fake, Model) {
 
 fn replace(fake: &Fake) -> Result<Option<std::path::PathBuf>, StoreError> {
     let store = OfflineStore::open_in(Box::new(fake.clone()), Path::new("data"))?;
-    store.replace(snapshot(1000, 9, 4), HardState { term: 9, commit: 1000, ..HardState::default() })
+    store.replace(snapshot(1000, 9, 4), HardState { term: 9, commit: 1000, ..HardState::default() }, Vec::new())
 }
 
 fn replaced() -> Model {

@@ -43,6 +43,12 @@ impl Host {
         node as u64 + if self.has_blank_disk() { 10_077 } else { 77 }
     }
 
+    /// Loses the blobs that were not made durable: nothing waits for them before the next snapshot.
+    pub(super) fn lose_blobs(&mut self) {
+        let last = self.disk.iter().rposition(|write| write.snapshot.is_some()).map_or(0, |last| last + 1);
+        self.disk[last..].iter_mut().for_each(|write| write.blobs.clear());
+    }
+
     /// Puts the former disk back.
     pub(super) fn restore_disk(&mut self) {
         if let Some(disk) = self.replaced.take() {

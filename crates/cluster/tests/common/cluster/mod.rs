@@ -26,6 +26,8 @@ use crate::lease_checker::LeaseChecker;
 
 pub(crate) const MS: u64 = 1_000_000;
 const OPERATOR: ClientId = ClientId(2);
+/// Programs that read and store states have ids from here on.
+const FIRST_STATE_CLIENT: u64 = 1 << 50;
 
 /// A SplitMix64 generator.
 pub(crate) struct Rng(SplitMix64);
@@ -64,6 +66,8 @@ pub(crate) struct SimCluster {
     authority: Box<dyn Authority>,
     /// The answers to operators, and whatever else they are told.
     operator_replies: Vec<Reply>,
+    /// The answers to those who read and store states.
+    state_replies: Vec<(ClientId, Reply)>,
     /// How far the hosts' wall clocks are ahead, in milliseconds.
     pub(crate) wall_offset_ms: u64,
     /// How the configuration of each host differs from the common one, from its next start on.
@@ -106,6 +110,7 @@ impl SimCluster {
             answers: BTreeMap::new(),
             authority,
             operator_replies: Vec::new(),
+            state_replies: Vec::new(),
             wall_offset_ms: 0,
             changes: BTreeMap::new(),
         };
@@ -254,6 +259,7 @@ impl SimCluster {
         let exclusive = |office: &str| office != "fast" && !self.options.fenced;
         match reply {
             reply if client == OPERATOR => self.operator_replies.push(reply),
+            reply if client.0 >= FIRST_STATE_CLIENT => self.state_replies.push((client, reply)),
             Reply::Office(status) => {
                 self.leases.end_read(client.0, &status);
                 self.answers.insert(client, status);
@@ -296,6 +302,9 @@ impl SimCluster {
         let durable: Vec<Write> = self.hosts[node].queue.drain(..survives).collect();
         self.hosts[node].disk.extend(durable);
         self.hosts[node].queue.clear();
+        if self.rng.below(2) == 0 {
+            self.hosts[node].lose_blobs();
+        }
         self.hosts[node].frozen = false;
         self.hosts[node].held.clear();
         self.hosts[node].client = None;
@@ -364,6 +373,32 @@ impl SimCluster {
         }
         let request = Request::Withdraw { office: office.to_string() };
         self.drive(node, |core, now| core.handle_request(client, request, now));
+    }
+
+    /// A program on a host sends a request about a state. Returns whom the answer is for.
+    pub(crate) fn request_state(&mut self, node: usize, requests: Vec<Request>) -> ClientId {
+        self.serial += 1;
+        let client = ClientId(FIRST_STATE_CLIENT + self.serial);
+        for request in requests {
+            self.drive(node, |core, now| core.handle_request(client, request, now));
+        }
+        client
+    }
+
+    /// Takes the answers to requests about states.
+    pub(crate) fn take_state_replies(&mut self) -> Vec<(ClientId, Reply)> {
+        std::mem::take(&mut self.state_replies)
+    }
+
+    /// The token with which the program on a host holds an office, unless it was told to stop.
+    pub(crate) fn held_token(&self, node: usize, office: &str) -> Option<u64> {
+        self.hosts[node].held.get(office).map(|(token, _)| *token)
+    }
+
+    /// Which start of its process a host is in; `None` if it does not run, or is frozen.
+    pub(crate) fn process_of(&self, node: usize) -> Option<u64> {
+        let host = &self.hosts[node];
+        (host.core.is_some() && !host.frozen).then_some(host.incarnation)
     }
 
     /// Takes what operators were told.

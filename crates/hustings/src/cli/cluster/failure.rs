@@ -1,5 +1,7 @@
 //! Errors of the cluster commands.
 
+use std::path::PathBuf;
+
 use hustings_cluster::api::{ClientError, NOT_PERMITTED, RequestError};
 use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::{FormatError, NodeError, StoreError};
@@ -39,6 +41,15 @@ pub(crate) enum ClusterFailure {
     /// The member was added before, with other properties.
     #[error("{path}: `{name}` was added before with another address, priority or role")]
     OtherMember { name: String, path: String },
+    /// There is no token to store a state with.
+    #[error("{}", no_token(found.as_deref()))]
+    NoToken { found: Option<String> },
+    /// A file with a state cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    StateFile { path: PathBuf, error: std::io::Error },
+    /// A state is larger than any configuration allows.
+    #[error("{}: more than {limit} bytes, which no configuration allows", path.display())]
+    StateTooLarge { path: PathBuf, limit: u64 },
     /// The node could not start, or had to stop.
     #[error(transparent)]
     Run(#[from] NodeError),
@@ -89,7 +100,13 @@ impl ClusterFailure {
             ClusterFailure::Run(error) if is_wrong_use(error) => (Exit::WrongUse, None),
             ClusterFailure::Command(RunError::Timing(_)) | ClusterFailure::NoCommand { .. } => (Exit::WrongUse, None),
             ClusterFailure::Command(RunError::Rejected(error)) if error.code == "bad-request" => (Exit::WrongUse, None),
-            ClusterFailure::Command(_) => (Exit::CouldNot, None),
+            ClusterFailure::Command(_) | ClusterFailure::StateFile { .. } => (Exit::CouldNot, None),
+            ClusterFailure::NoToken { .. } => {
+                let help = "use --token N, or run the command under `hustings run`, which sets the variable";
+                (Exit::WrongUse, Some(help.to_string()))
+            }
+            ClusterFailure::StateTooLarge { .. } => (Exit::WrongUse, None),
+            ClusterFailure::Node(ClientError::Rejected(error)) => request_error_exit(error),
             ClusterFailure::Token(_) | ClusterFailure::Http(ServeError::Tokens(_) | ServeError::Tls(_)) => {
                 (Exit::WrongUse, None)
             }
@@ -141,6 +158,13 @@ fn bootstrap_exit(error: &BootstrapError) -> (Exit, Option<String>) {
     }
 }
 
+fn no_token(found: Option<&str>) -> String {
+    match found {
+        Some(found) => format!("HUSTINGS_TOKEN is `{found}`, which is not a token: expected a number"),
+        None => "no token is given, and HUSTINGS_TOKEN is not set".to_string(),
+    }
+}
+
 /// A missing file is a failure (exit code 3), not wrong use (exit code 2).
 fn config_exit(error: &ConfigError) -> (Exit, Option<String>) {
     match error {
@@ -155,7 +179,7 @@ fn config_exit(error: &ConfigError) -> (Exit, Option<String>) {
 
 fn request_error_exit(error: &RequestError) -> (Exit, Option<String>) {
     match error.code.as_str() {
-        "bad-request" | "unknown-member" | "no-arbiter" => (Exit::WrongUse, None),
+        "bad-request" | "unknown-member" | "no-arbiter" | "not-available" | "too-large" => (Exit::WrongUse, None),
         NOT_PERMITTED => (Exit::CouldNot, None),
         "no-majority" | "timed-out" | "busy" => {
             (Exit::CouldNot, Some("try again; `hustings status` shows which members are up".into()))

@@ -11,6 +11,7 @@ mod node;
 mod recover;
 mod run_command;
 mod show;
+mod state;
 mod status;
 mod target;
 mod text;
@@ -57,6 +58,8 @@ pub(crate) enum ClusterCommand {
     Pause(change::PauseArgs),
     /// Resume elections.
     Resume(change::ResumeArgs),
+    /// Read or store the state of an office.
+    State(state::StateArgs),
     /// List, add and remove members.
     Members(members::MembersArgs),
     /// Check a configuration, or print where its values come from.
@@ -101,6 +104,7 @@ pub(crate) fn run(
         ClusterCommand::Transfer(args) => change::transfer(&args, console),
         ClusterCommand::Pause(args) => change::pause(&args, console),
         ClusterCommand::Resume(args) => change::resume(&args, console),
+        ClusterCommand::State(args) => state::run(&args, console),
         ClusterCommand::Members(args) => members::run(&args, console),
         ClusterCommand::Config(args) => config::run(&args, algorithms, console),
         ClusterCommand::Backup(args) => backup::run(&args, console),

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use hustings_cluster::api::{Change, Client, ClientError, OfficeStatus, Reply, Request, RequestError, Status};
+use hustings_cluster::api::{
+    Change, Client, ClientError, OfficeStatus, Reply, Request, RequestError, Status, StoredState,
+};
 use hustings_cluster::config::Config;
 
 use super::{ClusterFailure, LEADER};
@@ -187,6 +189,16 @@ impl NodeClient {
             Reply::History { changes } => Ok(changes),
             _ => Err(ClusterFailure::UnexpectedReply),
         }
+    }
+
+    /// The state of an office; `None` if it has none.
+    pub(crate) fn state(&mut self, office: &str) -> Result<Option<StoredState>, ClusterFailure> {
+        Ok(self.client.get_state(office, self.timeout)?)
+    }
+
+    /// Stores the state of an office.
+    pub(crate) fn put_state(&mut self, office: &str, token: u64, data: &[u8]) -> Result<(), ClusterFailure> {
+        Ok(self.client.put_state(office, token, data, self.timeout)?)
     }
 
     /// The names of all offices.

@@ -6,7 +6,7 @@ use super::RaftArbiter;
 use super::consensus::Committed;
 use crate::core::arbiter::ArbiterEvent;
 use crate::core::context::Context;
-use crate::core::table::{Command, MALFORMED_MEMBERSHIP, Table, decode_membership};
+use crate::core::table::{Command, MALFORMED_MEMBERSHIP, PieceEffect, StatePiece, Table, decode_membership};
 use crate::core::{Exit, Output};
 use crate::format::FormatError;
 use crate::wire::Message;
@@ -34,6 +34,7 @@ impl RaftArbiter {
             let is_last = ready.committed.is_empty();
             ready.committed.into_iter().for_each(|committed| self.apply(committed, context));
             self.consensus.advance_apply();
+            self.flush_blobs();
             if is_last {
                 return has_worked;
             }
@@ -41,7 +42,8 @@ impl RaftArbiter {
             // contain the initial members and voters. So the log before this point is discarded.
             let has_new_member = self.consensus.take_new_member();
             if has_new_member || self.consensus.wants_snapshot() {
-                self.consensus.compact(self.table.encode(), has_new_member, &mut self.ready);
+                let obsolete = self.blobs.pin(&self.table.states, self.consensus.applied());
+                self.consensus.compact(self.table.encode(), obsolete, has_new_member, &mut self.ready);
             }
             self.consensus.collect_ready(&mut self.ready);
         }
@@ -60,7 +62,7 @@ impl RaftArbiter {
             },
             Committed::Malformed(index) => self.halt(index, MALFORMED_MEMBERSHIP),
             Committed::Snapshot(index, data) => match Table::decode(&data) {
-                Ok(table) => self.replace_table(table, context),
+                Ok(table) => self.replace_table(index, table, context),
                 Err(error) => self.halt(index, error),
             },
             Committed::Empty => {}
@@ -68,6 +70,9 @@ impl RaftArbiter {
     }
 
     fn apply_command(&mut self, index: u64, command: Command, context: &mut Context<'_>) {
+        if let Command::StatePiece(piece) = command {
+            return self.apply_piece(index, &piece);
+        }
         let (office, is_member) = (command.office().cloned(), matches!(command, Command::SetMember(_)));
         let is_registration = matches!(command, Command::RegisterStore { .. });
         let is_completion = matches!(command, Command::Complete { .. });
@@ -87,6 +92,18 @@ impl RaftArbiter {
         }
     }
 
+    fn apply_piece(&mut self, index: u64, piece: &StatePiece) {
+        let effect = self.table.receive_piece(index, piece);
+        if let PieceEffect::Appended { blob, next } = effect {
+            self.blobs.append(blob, piece);
+            if next.is_none() {
+                self.blobs.release(&self.table.states);
+            }
+        }
+        let request = self.submitted.remove(&index);
+        self.events.push_back(ArbiterEvent::PieceReceived { request, effect });
+    }
+
     /// This node cannot read what is committed at `index`. Whatever it did from here on could contradict the other
     /// nodes, so it does nothing more and stops.
     fn halt(&mut self, index: u64, error: FormatError) {
@@ -94,8 +111,10 @@ impl RaftArbiter {
         self.events.push_back(ArbiterEvent::Exit(Exit::Unreadable { index, error }));
     }
 
-    fn replace_table(&mut self, table: Table, context: &mut Context<'_>) {
+    fn replace_table(&mut self, index: u64, table: Table, context: &mut Context<'_>) {
         let former = std::mem::replace(&mut self.table, table);
+        let obsolete = self.blobs.pin(&self.table.states, index);
+        self.consensus.write_blobs(vec![obsolete], &mut self.ready);
         let is_gone = |id: &Id| !self.table.members.contains_key(id);
         let removed: Vec<Id> = former.members.into_keys().filter(is_gone).collect();
         removed.iter().for_each(|id| self.forget_member(*id, context));

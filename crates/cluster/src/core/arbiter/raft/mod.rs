@@ -1,7 +1,7 @@
 //! The arbiter `raft`: the table is a state machine that the replicated log of the voters drives.
 //!
 //! - [`consensus`]: the raft library, its storage and its messages; when a voter campaigns.
-//! - [`apply`]: what is committed takes effect.
+//! - [`apply`]: what is committed takes effect; [`blobs`]: the bytes of offices' states, which are not in the table.
 //! - [`heartbeats`]: the leader's heartbeats and their answers; [`lease_rounds`]: what they prove, and from when leases
 //!   count. It has the correctness argument.
 //! - [`polls`]: linearizable reads.
@@ -10,6 +10,7 @@
 //! The leader of the log is the coordinator. A token is the log index of its grant.
 
 mod apply;
+mod blobs;
 mod consensus;
 mod heartbeats;
 mod lease_rounds;
@@ -19,8 +20,10 @@ mod polls;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use bytes::Bytes;
 use hustings_protocol::Id;
 
+use self::blobs::Blobs;
 use self::consensus::{Campaign, Consensus, Ready};
 use self::lease_rounds::{LeaseRounds, SentAnswers};
 use self::membership::LoggedDisks;
@@ -31,6 +34,7 @@ use crate::clock::Timestamp;
 use crate::core::Exit;
 use crate::core::context::Context;
 use crate::core::requests::errors;
+use crate::core::settings::StartError;
 use crate::core::table::{Command, Holder, Table};
 use crate::store::RaftStorage;
 use crate::wire::{Heartbeat, Message, RaftMessage};
@@ -40,6 +44,11 @@ const FIRST_CAMPAIGN_DELAY: Duration = Duration::from_millis(30);
 /// After how long a write that neither succeeds nor fails counts as failed.
 const DISK_PATIENCE: Duration = Duration::from_secs(5);
 
+/// Checks that these are all blobs that a table refers to.
+pub(in crate::core) fn check_blobs(stored: crate::store::Blobs, table: &Table) -> Result<(), StartError> {
+    Blobs::load(stored, &table.states).map(drop)
+}
+
 /// The arbiter `raft`. See the module's documentation.
 pub(in crate::core) struct RaftArbiter {
     own: Id,
@@ -47,6 +56,8 @@ pub(in crate::core) struct RaftArbiter {
     consensus: Consensus,
     ready: Ready,
     table: Table,
+    /// The bytes that the table refers to.
+    blobs: Blobs,
     rounds: LeaseRounds,
     answers: SentAnswers,
     /// From when this node's leases count.
@@ -89,14 +100,16 @@ impl RaftArbiter {
         table: Table,
         skips_durability: bool,
         now: Timestamp,
-    ) -> Result<Self, raft::Error> {
+    ) -> Result<Self, StartError> {
         let logged_disks = LoggedDisks::new(&storage)?;
+        let blobs = Blobs::load(storage.take_blobs(), &table.states)?;
         Ok(RaftArbiter {
             own,
             store_id,
             consensus: Consensus::new(own, storage, Campaign::default(), skips_durability)?,
             ready: Ready::default(),
             table,
+            blobs,
             rounds: LeaseRounds::default(),
             answers: SentAnswers::default(),
             confirmed_at: Timestamp::ZERO,
@@ -143,6 +156,9 @@ impl RaftArbiter {
             let supported = context.now - message.lease_age();
             let earlier = if self.votes.0 == term { self.votes.1 } else { Timestamp::ZERO };
             self.votes = (term, earlier.max(supported));
+        }
+        if !self.prepare_snapshot(from, message, context) {
+            return;
         }
         let position = self.campaign_position(context);
         if !self.consensus.step(from, message, position, context.now) {
@@ -257,6 +273,14 @@ impl Arbiter for RaftArbiter {
         self.rounds.require_applied(holder, self.consensus.last_index());
     }
 
+    fn keeps_states(&self) -> bool {
+        true
+    }
+
+    fn blob(&self, blob: u64) -> Option<&[Bytes]> {
+        self.blobs.get(blob)
+    }
+
     fn read(&mut self, number: u64, context: &mut Context<'_>) {
         self.last_read = number;
         if let Some(leader) = self.consensus.leader() {
@@ -270,6 +294,7 @@ impl Arbiter for RaftArbiter {
         }
         self.consensus.tick();
         self.observe_leadership(context);
+        self.repeat_blob_requests(context);
         if self.consensus.is_leader() {
             self.begin_round(context);
             self.promote_members(context);
@@ -300,6 +325,8 @@ impl Arbiter for RaftArbiter {
             Message::ReadIndexResponse { number, committed } if number <= self.last_read => {
                 self.polls.handle_read_index(number, committed);
             }
+            Message::BlobRequest { blob, piece } => self.handle_blob_request(from, blob, piece, context),
+            Message::BlobPiece { blob, piece, data } => self.handle_blob_piece(from, (blob, piece), data, context),
             Message::UnknownDisk => self.events.push_back(ArbiterEvent::Exit(Exit::UnknownDisk)),
             Message::Removed if self.consensus.leader().is_none_or(|leader| leader == from) => {
                 self.events.push_back(ArbiterEvent::Exit(Exit::Removed));

@@ -10,6 +10,19 @@ fn member() -> Member {
     Member { id: Id(3), name: "c".to_string(), address: "10.0.0.3:7401".to_string(), priority: 7, role: Role::Witness }
 }
 
+fn piece() -> StatePiece {
+    StatePiece {
+        office: "billing".into(),
+        token: 302,
+        upload: UploadId { node: Id(3), incarnation: 1 << 60, number: 300 },
+        size: 5,
+        checksum: checksum_of(0, &[1, 2, 3, 4, 5]),
+        unix_ms: 1_700_000_000_003,
+        index: 0,
+        data: vec![1, 2, 3, 4, 5].into(),
+    }
+}
+
 fn every_command() -> Vec<Command> {
     let (office, holder) = (OfficeName::from("billing"), Holder { id: Id(3), incarnation: 1 << 60 });
     vec![
@@ -36,6 +49,7 @@ fn every_command() -> Vec<Command> {
             key: "2026-01-01".to_string(),
             unix_ms: 1_700_000_000_002,
         },
+        Command::StatePiece(piece()),
     ]
 }
 
@@ -50,6 +64,7 @@ fn name(command: &Command) -> &'static str {
         Command::RemoveMember(_) => "remove-member",
         Command::RetireAddress { .. } => "retire-address",
         Command::Complete { .. } => "complete",
+        Command::StatePiece(_) => "state-piece",
     }
 }
 
@@ -73,6 +88,10 @@ fn snapshots_of_version_1() {
     table.apply(310, Command::set_paused(true));
     table.apply(311, Command::RegisterStore { id: Id(3), store_id: u64::MAX });
     assert!(table.apply(312, complete("billing", 302, "2026-01-01")));
+    assert!(table.apply(313, Command::StatePiece(piece())));
+    let upload = UploadId { node: Id(3), incarnation: 1 << 60, number: 301 };
+    let unfinished = StatePiece { upload, size: 1 << 20, data: vec![0; PIECE_BYTES].into(), ..piece() };
+    assert!(table.apply(314, Command::StatePiece(unfinished)));
     let cases = [("empty", Table::default()), ("offices", table)];
     golden::check("snapshot-v1", &cases, Table::encode, |bytes| Table::decode(bytes).expect("a snapshot"));
 }

@@ -17,7 +17,7 @@ use raft::{Config, INVALID_ID, ProgressState, RawNode, StateRole, Storage};
 pub(crate) use self::campaign::Campaign;
 pub(crate) use self::ready::{Committed, Ready};
 use crate::core::table::parse_membership;
-use crate::store::{RaftStorage, Write};
+use crate::store::{BlobWrite, RaftStorage, Write};
 use crate::wire::RaftMessage;
 
 /// After how many ticks without a quorum a leader steps down. This is a safety net: the failure detector is faster.
@@ -28,6 +28,13 @@ const FALLBACK_ELECTION_TICKS: usize = 200;
 const RETAINED_ENTRIES: u64 = 200;
 /// After how many applied entries a new snapshot is made.
 const SNAPSHOT_INTERVAL: u64 = 2_000;
+/// After how many bytes of applied entries a new snapshot is made, and how many are kept behind it.
+const SNAPSHOT_BYTES: usize = 8 << 20;
+const RETAINED_BYTES: usize = 2 << 20;
+/// The size of a message with entries, unless a single entry is larger, and how many of them may be on their way. A
+/// heartbeat waits for what was sent before it.
+const MAX_APPEND_BYTES: u64 = 64 << 10;
+const MAX_APPENDS: usize = 64;
 
 /// Work that waits for the disk.
 struct PendingWrite {
@@ -50,6 +57,8 @@ pub(crate) struct Consensus {
     last_write: u64,
     applied: u64,
     snapshot_index: u64,
+    /// How many bytes were applied since the last snapshot.
+    applied_bytes: usize,
     /// Whether a member was added since the last snapshot.
     has_new_member: bool,
     campaign: Campaign,
@@ -75,8 +84,8 @@ impl Consensus {
             min_election_tick: FALLBACK_ELECTION_TICKS,
             max_election_tick: 2 * FALLBACK_ELECTION_TICKS,
             applied: snapshot_index,
-            max_size_per_msg: 1 << 20,
-            max_inflight_msgs: 256,
+            max_size_per_msg: MAX_APPEND_BYTES,
+            max_inflight_msgs: MAX_APPENDS,
             check_quorum: true,
             pre_vote: true,
             batch_append: true,
@@ -92,6 +101,7 @@ impl Consensus {
             last_write: 0,
             applied: snapshot_index,
             snapshot_index,
+            applied_bytes: 0,
             has_new_member: false,
             campaign,
             skips_durability,
@@ -270,7 +280,7 @@ impl Consensus {
             if let Some(snapshot) = &snapshot {
                 let _ = self.storage.install(snapshot.clone());
                 let index = snapshot.get_metadata().index;
-                (self.applied, self.snapshot_index) = (index, index);
+                (self.applied, self.snapshot_index, self.applied_bytes) = (index, index, 0);
                 self.conf = snapshot.get_metadata().get_conf_state().clone();
                 ready.committed.push(Committed::Snapshot(index, snapshot.data.to_vec()));
             }
@@ -288,7 +298,8 @@ impl Consensus {
             if is_written {
                 self.last_write += 1;
                 let (number, hard_state) = (self.last_write, Some(self.node.raft.hard_state()));
-                ready.writes.push(Write { number, hard_state, entries, snapshot, keep_after: None, sync: true });
+                let write = Write { number, hard_state, entries, snapshot, sync: true, ..Write::default() };
+                ready.writes.push(write);
             }
             let waits = if is_written { !self.skips_durability } else { !self.pending_writes.is_empty() };
             if waits {
@@ -310,9 +321,10 @@ impl Consensus {
     fn collect_committed(&mut self, entries: Vec<eraftpb::Entry>, ready: &mut Ready) {
         for entry in entries {
             self.applied = entry.index;
+            self.applied_bytes += entry.data.len();
             let committed = match entry.get_entry_type() {
                 _ if entry.data.is_empty() => Committed::Empty,
-                EntryType::EntryNormal => Committed::Command(entry.index, entry.data.to_vec()),
+                EntryType::EntryNormal => Committed::Command(entry.index, entry.data),
                 kind => match parse_membership(kind, &entry.data) {
                     Some(change) => Committed::Membership(entry.index, change, entry.context.to_vec()),
                     None => Committed::Malformed(entry.index),
@@ -355,23 +367,31 @@ impl Consensus {
 
     /// Whether it is time for a snapshot.
     pub(crate) fn wants_snapshot(&self) -> bool {
-        self.applied >= self.snapshot_index + SNAPSHOT_INTERVAL
+        self.applied >= self.snapshot_index + SNAPSHOT_INTERVAL || self.applied_bytes >= SNAPSHOT_BYTES
+    }
+
+    /// Hands changes of blobs to the disk. They need not be durable before a snapshot is.
+    pub(crate) fn write_blobs(&mut self, blobs: Vec<BlobWrite>, ready: &mut Ready) {
+        self.last_write += 1;
+        ready.writes.push(Write { number: self.last_write, blobs, ..Write::default() });
     }
 
     /// Makes a snapshot of `state` and discards the log before it, except for some recent entries unless `discards_all`
-    /// is set.
-    pub(crate) fn compact(&mut self, state: Vec<u8>, discards_all: bool, ready: &mut Ready) {
+    /// is set. `blobs` removes those that the snapshot does not refer to.
+    pub(crate) fn compact(&mut self, state: Vec<u8>, blobs: BlobWrite, discards_all: bool, ready: &mut Ready) {
         let Ok(term) = self.node.raft.raft_log.term(self.applied) else { return };
         let mut snapshot = eraftpb::Snapshot { data: state.into(), ..Default::default() };
         snapshot.mut_metadata().index = self.applied;
         snapshot.mut_metadata().term = term;
         snapshot.mut_metadata().set_conf_state(self.conf.clone());
-        self.snapshot_index = self.applied;
-        let keep_after = self.applied.saturating_sub(if discards_all { 0 } else { RETAINED_ENTRIES });
+        (self.snapshot_index, self.applied_bytes) = (self.applied, 0);
+        let retained = if discards_all { 0 } else { RETAINED_ENTRIES };
+        let keep_after = self.storage.compaction_point(self.applied, retained, RETAINED_BYTES);
         let _ = self.storage.compact(keep_after, snapshot.clone());
         self.last_write += 1;
         ready.writes.push(Write {
             number: self.last_write,
+            blobs: vec![blobs],
             hard_state: Some(self.node.raft.hard_state()),
             entries: Vec::new(),
             snapshot: Some(snapshot),

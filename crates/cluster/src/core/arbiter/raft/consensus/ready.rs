@@ -1,5 +1,6 @@
 //! What the raft library wants done.
 
+use bytes::Bytes;
 use hustings_protocol::Id;
 use raft::eraftpb::ConfChangeV2;
 
@@ -9,7 +10,7 @@ use crate::wire::RaftMessage;
 /// Something that is committed and must be applied.
 pub(crate) enum Committed {
     /// A command, with its log index.
-    Command(u64, Vec<u8>),
+    Command(u64, Bytes),
     /// A membership change, with its log index and its context.
     Membership(u64, ConfChangeV2, Vec<u8>),
     /// A snapshot, which replaces the whole state, with the index of its last entry.
