@@ -233,7 +233,10 @@ impl Node {
             for output in outputs {
                 match output {
                     // If the message cannot be sent, the connection closes and the core is told.
-                    Output::Send(to, message) => drop(self.transport.send(to, &message.encode())),
+                    Output::Send(to, message) if message.is_bulk() => {
+                        let _ = self.transport.send_bulk(to, &message.encode());
+                    }
+                    Output::Send(to, message) => _ = self.transport.send(to, &message.encode()),
                     Output::Disconnect(peer) => {
                         let now = self.clock.now();
                         self.transport.drop_peer(peer, now, &mut self.transport_events);

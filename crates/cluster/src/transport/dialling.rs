@@ -95,7 +95,7 @@ impl Transport {
         match link.connected() {
             Ok(false) => {}
             Ok(true) => {
-                let _ = link.socket().set_nodelay(true);
+                link.tune();
                 link.stage = Stage::Greeting;
                 let hello = self.hello();
                 if let Some(link) = self.slots.get_mut(slot) {

@@ -1,8 +1,10 @@
 //! One connection: a socket, TLS on it, frames inside. It knows nothing about members.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, Write};
 use std::net::IpAddr;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use hustings_protocol::Id;
@@ -16,6 +18,9 @@ use super::hello::MAX_HELLO_BYTES;
 use super::token_bucket::TokenBucket;
 use super::traffic::{self, SentTraffic};
 use crate::clock::Timestamp;
+
+/// How many bytes the kernel may hold that it cannot send yet.
+const MAX_UNSENT_BYTES: libc::c_int = 64 * 1024;
 
 /// The stage of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,8 +50,12 @@ pub(super) struct Link {
     socket: TcpStream,
     tls: Connection,
     decoder: Decoder,
+    /// Frames that are written next. The first `sent` bytes are.
     queue: Vec<u8>,
     sent: usize,
+    /// Frames that wait until `queue` is empty, so that a heartbeat overtakes them.
+    bulk: VecDeque<Vec<u8>>,
+    bulk_bytes: usize,
     /// Why no more bytes will arrive. Frames received before are returned first.
     read_end: Option<CloseReason>,
     write_end: Option<CloseReason>,
@@ -87,6 +96,8 @@ impl Link {
             decoder: Decoder::new(MAX_HELLO_BYTES),
             queue: Vec::new(),
             sent: 0,
+            bulk: VecDeque::new(),
+            bulk_bytes: 0,
             read_end: None,
             write_end: None,
             stage: if dialled { Stage::Connecting } else { Stage::Greeting },
@@ -157,6 +168,41 @@ impl Link {
         true
     }
 
+    /// Queues a frame that others may overtake. Returns false if the queue is full.
+    pub(super) fn queue_bulk(&mut self, payload: &[u8], most: usize) -> bool {
+        if self.queued() + HEADER_BYTES + payload.len() > most {
+            return false;
+        }
+        let mut frame = Vec::new();
+        frame::encode(payload, &mut frame);
+        self.bulk_bytes += frame.len();
+        self.bulk.push_back(frame);
+        true
+    }
+
+    /// If nothing else waits, the next of the frames that others may overtake is written.
+    fn has_next(&mut self) -> bool {
+        if self.sent < self.queue.len() {
+            return true;
+        }
+        let Some(frame) = self.bulk.pop_front() else { return false };
+        self.bulk_bytes -= frame.len();
+        (self.queue, self.sent) = (frame, 0);
+        true
+    }
+
+    /// Lets the kernel take no more than a little ahead of what it can send: a heartbeat cannot overtake what it has.
+    pub(super) fn tune(&mut self) {
+        // An error means that the connection is gone already, which the first read reports.
+        let _ = self.socket.set_nodelay(true);
+        let limit: libc::c_int = MAX_UNSENT_BYTES;
+        // SAFETY: the pointer is valid for the call, and the length is the size of what it points to.
+        let _ = unsafe {
+            let (value, length) = ((&raw const limit).cast(), size_of::<libc::c_int>() as libc::socklen_t);
+            libc::setsockopt(self.socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, value, length)
+        };
+    }
+
     /// Sends the Hello, which is small and comes first.
     pub(super) fn greet(&mut self, hello: &[u8], counters: &mut Counters) {
         frame::encode(hello, &mut self.queue);
@@ -190,7 +236,7 @@ impl Link {
                     }
                 }
             }
-            if self.sent == self.queue.len() || self.tls.is_handshaking() {
+            if self.tls.is_handshaking() || !self.has_next() {
                 return;
             }
             // TLS accepts what fits into its bounded buffer. The buffer is empty here, so that is never nothing.
@@ -255,13 +301,13 @@ impl Link {
 
     /// How many bytes wait to be encrypted.
     pub(super) fn queued(&self) -> usize {
-        self.queue.len() - self.sent
+        self.queue.len() - self.sent + self.bulk_bytes
     }
 
     /// The capacity of its buffers.
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
-        self.queue.capacity() + self.decoder.memory()
+        self.queue.capacity() + self.bulk_bytes + self.decoder.memory()
     }
 
     /// The bytes of a payload that was found.

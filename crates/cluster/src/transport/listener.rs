@@ -71,13 +71,12 @@ impl Transport {
             self.close_slot(slot, CloseReason::TooManyPending, now, out);
         }
         let Some(slot) = self.slots.reserve() else { return self.counters.count_rejected(CloseReason::TooManyPending) };
-        // An error means that the peer is gone already, which the first read reports.
-        let _ = socket.set_nodelay(true);
         let Ok(tls) = self.identity.accept() else {
             self.slots.release(slot);
             return self.counters.count_rejected(CloseReason::NetworkError);
         };
         let mut link = Box::new(Link::new(socket, tls, host, self.token_bucket(), now));
+        link.tune();
         if self.register(&mut link, slot).is_err() {
             self.slots.release(slot);
             return self.counters.count_rejected(CloseReason::NetworkError);

@@ -51,6 +51,7 @@ pub(crate) use traffic::SentTraffic;
 use crate::clock::Timestamp;
 use crate::identity::{Identity, not_after};
 use crate::member::Member;
+use link::Link;
 use listener::Listener;
 use peer::{Jitter, Peers};
 use resolve::Resolver;
@@ -262,6 +263,15 @@ impl Transport {
     /// the payload is too large, or if the queue is full because the peer does not read. In the last case the
     /// connection is closed.
     pub(crate) fn send(&mut self, peer: Id, payload: &[u8]) -> bool {
+        self.queue(peer, payload, Link::queue)
+    }
+
+    /// Queues a payload that those of [`Transport::send`] may overtake. Its own kind stays in order.
+    pub(crate) fn send_bulk(&mut self, peer: Id, payload: &[u8]) -> bool {
+        self.queue(peer, payload, Link::queue_bulk)
+    }
+
+    fn queue(&mut self, peer: Id, payload: &[u8], queue: fn(&mut Link, &[u8], usize) -> bool) -> bool {
         let Some(slot) = self.peers.get(peer).and_then(|peer| peer.link) else { return false };
         let Some(link) = self.slots.get_mut(slot) else { return false };
         if payload.len() > self.limits.frame {
@@ -269,7 +279,7 @@ impl Transport {
         }
         // A queue that is not empty is already in the list, or waits for the socket.
         let clean = link.queued() == 0;
-        if !link.queue(payload, self.limits.queue) {
+        if !queue(link, payload, self.limits.queue) {
             self.closing.push((slot, CloseReason::SlowReader));
             return false;
         }

@@ -265,6 +265,19 @@ impl ForwardedRequest {
 pub struct DecodeError;
 
 impl Message {
+    /// Whether other messages may overtake this one: it may be large, and nobody suspects a member without it. Messages
+    /// of the raft library stay in order among themselves.
+    pub(crate) fn is_bulk(&self) -> bool {
+        matches!(
+            self,
+            Message::Raft(_)
+                | Message::StatePiece(_)
+                | Message::StatePieceResponse { .. }
+                | Message::BlobRequest { .. }
+                | Message::BlobPiece { .. }
+        )
+    }
+
     /// Encodes the message.
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_allocvec(self).expect("messages are plain data")

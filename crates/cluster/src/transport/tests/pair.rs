@@ -207,3 +207,22 @@ fn counts_sent_traffic_including_headers() {
     world.until("the end is noticed", |world| !world.node(1).is_up(2));
     assert!(world.node(1).transport.wire().payload >= after.payload, "what has ended still counts");
 }
+
+#[test]
+fn a_heartbeat_overtakes_large_frames() {
+    let mut world = World::connected(2, Limits::default());
+    let (count, now) = (100, world.clock.now());
+    let node = world.node_mut(1);
+    for number in 0..count {
+        assert!(node.transport.send_bulk(Id(2), &vec![number; 60_000]));
+    }
+    // As much as the kernel takes, while the other node reads nothing.
+    node.transport.flush(now, &mut node.events);
+    world.send(1, 2, b"heartbeat");
+    world.until("everything has arrived", |world| world.node(2).received(1).len() == usize::from(count) + 1);
+    let received = world.node(2).received(1);
+    let place = received.iter().position(|frame| *frame == b"heartbeat").expect("it has arrived");
+    assert!(place < 40, "{place} large frames were before it");
+    let order: Vec<u8> = received.iter().filter(|frame| frame.len() > 9).map(|frame| frame[0]).collect();
+    assert!(order.is_sorted(), "large frames stay in order");
+}
