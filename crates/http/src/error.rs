@@ -52,14 +52,17 @@ codes! {
     UnknownOffice, "unknown-office", NOT_FOUND, "The office was never held.";
     UnknownMember, "unknown-member", NOT_FOUND, "There is no such member.";
     UnknownSession, "unknown-session", NOT_FOUND, "The session has ended, or never was: campaign again.";
+    NoState, "no-state", NOT_FOUND, "No holder of the office has stored a state.";
     MethodNotAllowed, "method-not-allowed", METHOD_NOT_ALLOWED, "The route exists, but not with this method.";
     Timeout, "timeout", REQUEST_TIMEOUT, "The body of the request did not arrive in time.";
     NotHeld, "not-held", CONFLICT, "Nobody holds the office.";
     HeldByAnother, "held-by-another", CONFLICT, "Another program holds the office.";
+    StaleToken, "stale-token", CONFLICT, "The office is not held with this token any more; nothing has changed.";
     NotReady, "not-ready", CONFLICT, "The member is down, unhealthy, or not a candidate for the office.";
     Elsewhere, "elsewhere", CONFLICT, "The office went to another member in the meantime.";
     Paused, "paused", CONFLICT, "Elections are paused.";
     NoArbiter, "no-arbiter", CONFLICT, "The cluster has no arbiter, which the request needs.";
+    NotAvailable, "not-available", CONFLICT, "The arbiter of this cluster keeps no states.";
     NotAnElector, "not-an-elector", CONFLICT, "This node never holds an office.";
     OtherMode, "other-mode", CONFLICT, "The office has another mode than the one asked for.";
     Rejected, "rejected", CONFLICT, "The node rejected the request for another reason; the message names it.";
@@ -71,6 +74,7 @@ codes! {
     NoMajority, "no-majority", SERVICE_UNAVAILABLE, "This node reaches no majority of the voters.";
     NodeUnavailable, "node-unavailable", SERVICE_UNAVAILABLE, "The node does not answer, or has not caught up yet.";
     TimedOut, "timed-out", GATEWAY_TIMEOUT, "The cluster did not answer in time; the request may still take effect.";
+    NoRoom, "no-room", INSUFFICIENT_STORAGE, "The states of all offices together are too large.";
 }
 
 /// An error, as it is sent.

@@ -16,6 +16,8 @@ use crate::error::{ApiError, Code};
 
 /// How long a request to the node may take, waiting for a free connection included. The node itself gives up earlier.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long it may take to store a state.
+const STATE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many reads are with the node at the same time.
 const MAX_READS: usize = 16;
 /// How many operations are with the node at the same time. A transfer takes long, and must not keep reads waiting.
@@ -120,6 +122,30 @@ impl Link {
             }
             Err(_) => Err(ApiError::unavailable(format_args!("no reply within {limit:?}"))),
         }
+    }
+
+    /// Sends requests one after the other, each on the same connection and after the reply to the one before it. Every
+    /// reply must be [`Reply::Done`].
+    pub(crate) async fn call_in_order(&self, requests: impl IntoIterator<Item = Request>) -> Result<(), ApiError> {
+        let work = async {
+            let _permit = self.operations.acquire().await.map_err(ApiError::unavailable)?;
+            let (mut sender, mut replies) = connect(&self.socket).await.map_err(ApiError::unavailable)?;
+            for request in requests {
+                sender.send(&request).await.map_err(ApiError::unavailable)?;
+                match replies.recv().await.map_err(ApiError::unavailable)? {
+                    Reply::Done => {}
+                    Reply::Error(error) => return Err(error.into()),
+                    _ => return Err(unexpected()),
+                }
+            }
+            Ok(())
+        };
+        let late = |_| {
+            let message =
+                format!("the node did not answer within {STATE_TIMEOUT:?}; the request may still take effect");
+            ApiError::new(Code::TimedOut, message)
+        };
+        timeout(STATE_TIMEOUT, work).await.map_err(late)?
     }
 
     async fn exchange(&self, request: &Request) -> io::Result<Reply> {

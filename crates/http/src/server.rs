@@ -45,6 +45,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest head of a request, in bytes.
 const MAX_HEADER_BYTES: usize = 8 * 1024;
 const MAX_HEADERS: usize = 64;
+/// How many states are read or stored at the same time. Each is in memory meanwhile.
+const MAX_STATE_TRANSFERS: usize = 16;
 /// The largest number of connections for health checks.
 const MAX_PROBE_CONNECTIONS: usize = 256;
 /// A connection whose other end acknowledges nothing for this long is closed.
@@ -135,6 +137,8 @@ impl Server {
             watchers: Arc::new(Semaphore::new(limits.watchers)),
             max_watchers: limits.watchers,
             authenticator: Authenticator { tokens: RwLock::new(tokens), anonymous: http.anonymous, certificate_right },
+            max_state_bytes: usize::try_from(config.limits.state).unwrap_or(usize::MAX),
+            state_transfers: Semaphore::new(MAX_STATE_TRANSFERS),
             rate: RateLimit::new(limits.requests_per_second),
             clock,
             log,

@@ -27,6 +27,9 @@ pub(crate) struct State {
     pub(crate) sessions: Sessions,
     pub(crate) watchers: Arc<Semaphore>,
     pub(crate) max_watchers: usize,
+    /// The largest state of an office, and how many are read or stored at the same time.
+    pub(crate) max_state_bytes: usize,
+    pub(crate) state_transfers: Semaphore,
     pub(crate) authenticator: Authenticator,
     pub(crate) rate: RateLimit,
     pub(crate) clock: Clock,

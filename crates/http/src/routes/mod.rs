@@ -11,6 +11,7 @@ mod offices;
 mod openapi;
 mod operate;
 mod probes;
+mod state;
 mod watch;
 
 use std::time::Instant;
@@ -40,6 +41,7 @@ fn table() -> Vec<(&'static str, MethodRouter<Shared>)> {
         ("/v1/offices/{office}/campaign", post(campaign::campaign)),
         ("/v1/offices/{office}/renew", post(campaign::renew)),
         ("/v1/offices/{office}/resign", post(campaign::resign)),
+        ("/v1/offices/{office}/state", get(state::get).put(state::put)),
         ("/v1/offices/{office}/transfer", post(operate::transfer)),
         ("/v1/pause", post(operate::pause).delete(operate::resume)),
         ("/v1/cluster", get(cluster::show)),

@@ -9,7 +9,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa::{Modify, OpenApi};
 
-use super::{campaign, cluster, metrics, offices, operate, probes, watch};
+use super::{campaign, cluster, metrics, offices, operate, probes, state, watch};
 use crate::error::{Code, ErrorBody};
 use crate::json;
 
@@ -23,6 +23,7 @@ use crate::json;
     paths(
         offices::list, offices::show, offices::leader, offices::leader_options, watch::watch,
         campaign::campaign, campaign::renew, campaign::resign,
+        state::get, state::put,
         operate::transfer, operate::pause, operate::resume,
         cluster::show, cluster::history,
         probes::livez, probes::readyz, metrics::metrics, describe,
@@ -90,6 +91,11 @@ fn errors_of(operation: &str) -> Option<Vec<&'static [Code]>> {
         "transfer" => {
             let office = &[Code::UnknownMember, Code::NotHeld, Code::NotReady, Code::Elsewhere, Code::Paused];
             vec![BODY, NODE, CHANGE, office]
+        }
+        "get-state" => vec![NODE, &[Code::NoState, Code::NotAvailable, Code::NoMajority]],
+        "put-state" => {
+            let state = &[Code::StaleToken, Code::NotAvailable, Code::NoRoom, Code::Timeout, Code::TooLarge];
+            vec![NODE, CHANGE, state]
         }
         "pause" | "resume" => vec![NODE, CHANGE],
         "metrics" | "describe" => vec![],

@@ -27,6 +27,8 @@ fn state(socket: &std::path::Path, requests_per_second: u32) -> Shared {
         sessions: Sessions::new(socket.to_path_buf(), Clock::new(), 0, 1),
         watchers: Arc::new(Semaphore::new(1)),
         max_watchers: 1,
+        max_state_bytes: 1 << 20,
+        state_transfers: Semaphore::new(1),
         authenticator: Authenticator {
             tokens: Tokens::default(),
             anonymous: Anonymous::Operate,
@@ -194,6 +196,31 @@ fn bodies_must_be_json_of_the_right_type_and_size() {
             (post(json, b"{\"wait_ms\":20001}".to_vec()), 400, "bad-request"),
             (post(json, large), 413, "too-large"),
             (post(Some("application/json; charset=utf-8"), b"{}".to_vec()), 503, "node-unavailable"),
+        ] {
+            let answer = call(&router, request).await;
+            assert_eq!(answer.status().as_u16(), status);
+            assert_eq!(json_of(answer).await["error"]["code"], code);
+        }
+    });
+}
+
+#[test]
+fn a_state_needs_a_token_and_must_not_be_too_large() {
+    block_on(async {
+        let router = router(nowhere());
+        let put = |token: Option<&'static str>, bytes: usize| {
+            let mut request = request("PUT", "/v1/offices/job/state");
+            if let Some(token) = token {
+                request.headers_mut().insert("hustings-token", token.parse().expect("text"));
+            }
+            request.map(|_| Body::from(vec![0; bytes]))
+        };
+        for (request, status, code) in [
+            (put(None, 1), 400, "bad-request"),
+            (put(Some("x"), 1), 400, "bad-request"),
+            (put(Some("+1"), 1), 400, "bad-request"),
+            (put(Some("7"), (1 << 20) + 1), 413, "too-large"),
+            (put(Some("7"), 1 << 20), 503, "node-unavailable"),
         ] {
             let answer = call(&router, request).await;
             assert_eq!(answer.status().as_u16(), status);

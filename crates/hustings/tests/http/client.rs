@@ -72,6 +72,12 @@ impl Api {
         Answer { status: status.expect("a status line"), headers, body: body.to_string() }
     }
 
+    /// Stores a state with a token.
+    pub(super) fn put(&self, path: &str, token: u64, body: &[u8]) -> Answer {
+        let extra = format!("Hustings-Token: {token}\r\nContent-Length: {}\r\n", body.len());
+        self.send(&[format!("{}\r\n", self.head("PUT", path, &extra)).as_bytes(), body].concat())
+    }
+
     pub(super) fn get(&self, path: &str) -> Answer {
         self.method("GET", path)
     }

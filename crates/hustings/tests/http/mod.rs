@@ -4,6 +4,7 @@ mod client;
 mod examples;
 mod guards;
 mod sessions;
+mod states;
 mod tls;
 mod watches;
 
