@@ -50,8 +50,8 @@ pub(crate) async fn get(State(state): State<Shared>, Office(office): Office) -> 
 
 /// Stores a state for the next holders of an office. Only its holder can, with its token.
 ///
-/// When it is answered with 200, a majority has stored the whole body. Whatever fails, the state is the former or the new
-/// one, never a part of it.
+/// When it is answered with 200, a majority has stored the whole body. Whatever fails, the state is the former or the
+/// new one, never a part of it.
 #[utoipa::path(put, path = "/v1/offices/{office}/state", operation_id = "put-state", tag = "states",
     params(("office" = String, Path, pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"),
         ("Hustings-Token" = u64, Header, description = "The token of the holder.")),
