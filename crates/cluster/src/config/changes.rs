@@ -29,7 +29,7 @@ impl Config {
             offices,
             default_policy,
             health: _,
-            limits: Limits { connections, campaigns: _, watches: _ },
+            limits: Limits { connections, campaigns: _, watches: _, state: _, state_total: _ },
             http,
             log: Log { level: _, format },
             data,

@@ -9,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::environment::{Lookup, VARIABLES};
 use super::read::read_text;
+use super::values::size_text;
 use super::{ArbiterKind, Config, ConfigError, Health, Http, Mode, Policy, Preempt, Probe};
 use crate::election::Algorithms;
 use crate::timing::Timing;
@@ -158,6 +159,8 @@ fn values(config: &Config) -> Vec<(String, String)> {
         ("limits.connections", config.limits.connections.to_string()),
         ("limits.campaigns", config.limits.campaigns.to_string()),
         ("limits.watches", config.limits.watches.to_string()),
+        ("limits.state", size_text(config.limits.state)),
+        ("limits.state-total", size_text(config.limits.state_total)),
     ]
     .map(|(key, value)| (key.to_string(), value))
     .into();

@@ -110,6 +110,15 @@ pub(super) fn size(key: &str, given: Option<&Text>, default: u64, max: u64) -> R
     }
 }
 
+/// A size in the largest unit that it is a multiple of.
+pub(super) fn size_text(bytes: u64) -> String {
+    match bytes {
+        whole if whole.is_multiple_of(1 << 20) => format!("{}MiB", whole >> 20),
+        whole if whole.is_multiple_of(1 << 10) => format!("{}KiB", whole >> 10),
+        bytes => format!("{bytes}B"),
+    }
+}
+
 /// Parses a keyword of an enum.
 pub(super) fn word<'de, T: Deserialize<'de>>(place: &str, text: &'de str) -> Result<T, ConfigError> {
     T::deserialize(StrDeserializer::<WordError>::new(text)).map_err(|error| {

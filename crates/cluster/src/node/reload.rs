@@ -15,7 +15,7 @@ use super::error::system;
 use super::health::HealthMonitor;
 use super::{Node, NodeError};
 use crate::clock::Clock;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Limits};
 use crate::identity::{Identity, IdentityError, check_key_group};
 use crate::member::Member;
 
@@ -174,7 +174,7 @@ impl Node {
         // What needs a restart stays as it is, so that the next reload reports it again.
         (self.config.tls, self.config.health, self.config.log) = (config.tls, config.health, config.log);
         self.config.http = config.http.filter(|_| !restart.contains(&"[http]")).or(self.config.http.take());
-        (self.config.limits.campaigns, self.config.limits.watches) = (config.limits.campaigns, config.limits.watches);
+        self.config.limits = Limits { connections: self.config.limits.connections, ..config.limits };
         self.process_outputs()
     }
 
