@@ -16,7 +16,11 @@ fn a_holder_stores_a_state_that_every_node_shows() {
     let stored = leader.put(path, token, text.as_bytes());
     assert_eq!((stored.status, stored.json()), (200, json!({"office": "leader", "token": token, "bytes": 400_000})));
     for api in &http.apis {
-        let read = api.get(path);
+        // A read that no majority confirms in time is a 503.
+        let read = http.cluster.wait_until("the state is confirmed", || {
+            let read = api.get(path);
+            (read.status != 503).then_some(read)
+        });
         assert_eq!((read.status, read.header("content-type")), (200, Some("application/octet-stream")));
         assert!(read.body == text, "{} bytes", read.body.len());
         assert_eq!(read.header("hustings-token"), Some(token.to_string().as_str()));
