@@ -30,7 +30,7 @@ fn state(socket: &std::path::Path, requests_per_second: u32) -> Shared {
         max_state_bytes: 1 << 20,
         state_transfers: Semaphore::new(1),
         authenticator: Authenticator {
-            tokens: Tokens::default(),
+            tokens: Tokens::default().into(),
             anonymous: Anonymous::Operate,
             certificate_right: Right::Campaign,
         },
