@@ -271,7 +271,7 @@ impl<P: Protocol> ProtocolTable<P> {
             Effect::Learn(Fact::Size(size)) => {
                 effects.push(TableEffect::Estimate(size.min(u64::from(u32::MAX)) as u32))
             }
-            Effect::Learn(Fact::Name(_)) => {}
+            Effect::Learn(Fact::Name(_) | Fact::Cheating(_)) => {}
             Effect::Learn(Fact::Stage(stage)) => {
                 effects.push(TableEffect::Electing(matches!(stage, Stage::Elect | Stage::Hold | Stage::Reorganize)));
             }

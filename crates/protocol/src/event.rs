@@ -51,6 +51,20 @@ pub enum Fact {
     Name(u64),
     /// The node's stage in the election, for observers.
     Stage(Stage),
+    /// Something about a node that cheats, for observers.
+    Cheating(Cheating),
+}
+
+/// What happens when a simulated node breaks the rules of its algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cheating {
+    /// This node has cheated.
+    Acted,
+    /// This node has noticed that some node cheated: the winner of an election did not answer, twice.
+    SilentWinner,
+    /// This node has noticed that some node cheated: a lesser node won an election in which this node took part.
+    PassedOver,
 }
 
 /// The stage of a node in an election, as the papers call it.

@@ -1,5 +1,7 @@
 //! The [`Outcome`] of an election, which every engine computes.
 
+use hustings_protocol::Cheating;
+
 /// The result of one simulated election.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outcome {
@@ -31,6 +33,8 @@ pub struct Outcome {
     pub estimate: Option<u64>,
     /// The names that anonymous nodes were given, by position.
     pub names: Vec<(u32, u64)>,
+    /// The positions that cheated, and those that noticed it, in order.
+    pub cheating: Vec<(u32, Cheating)>,
     /// Interventions of the scenario that could not be done.
     pub refused: Vec<Refusal>,
 }

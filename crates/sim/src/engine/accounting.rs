@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use hustings_protocol::{Fact, Id, Message, Rank};
+use hustings_protocol::{Cheating, Fact, Id, Message, Rank};
 
 use super::directory::Directory;
 use super::encoded_len;
@@ -55,6 +55,8 @@ pub(crate) struct Accounting {
     /// The size of the network and the name of its own that each node has found out, if it has.
     sizes: BTreeMap<u32, u64>,
     own_names: BTreeMap<u32, u64>,
+    /// Who cheated, and who noticed it, in order and without repetitions.
+    cheating: Vec<(u32, Cheating)>,
 }
 
 impl Accounting {
@@ -84,6 +86,7 @@ impl Accounting {
             quiescent: None,
             sizes: BTreeMap::new(),
             own_names: BTreeMap::new(),
+            cheating: Vec::new(),
         }
     }
 
@@ -221,10 +224,15 @@ impl Accounting {
     /// A node has found something out.
     pub(crate) fn record_fact(&mut self, at: u32, fact: Fact) {
         match fact {
-            Fact::Size(size) => self.sizes.insert(at, size),
-            Fact::Name(name) => self.own_names.insert(at, name),
-            Fact::Stage(_) => None,
-        };
+            Fact::Size(size) => _ = self.sizes.insert(at, size),
+            Fact::Name(name) => _ = self.own_names.insert(at, name),
+            Fact::Stage(_) => {}
+            Fact::Cheating(cheating) => {
+                if !self.cheating.contains(&(at, cheating)) {
+                    self.cheating.push((at, cheating));
+                }
+            }
+        }
     }
 
     /// The size that every live node has found out.
@@ -296,6 +304,7 @@ impl Accounting {
             estimate,
             names: self.own_names.into_iter().collect(),
             refused: Vec::new(),
+            cheating: self.cheating,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use hustings_protocol::{
-    Change, Effect, Event, Fact, Id, Loss, Message, NoticeKind, Port, Record, Stage, StartReason, Timer, TraceEvent,
+    Change, Cheating, Effect, Event, Fact, Id, Loss, Message, NoticeKind, Port, Record, Stage, StartReason, Timer, TraceEvent,
 };
 use serde_json::Value;
 
@@ -193,6 +193,7 @@ impl<'a> Describer<'a> {
             Effect::Learn(Fact::Size(size)) => format!("counts {size} nodes"),
             Effect::Learn(Fact::Name(name)) => format!("is given the name {name}"),
             Effect::Learn(Fact::Stage(stage)) => format!("state {}", stage_name(stage)),
+            Effect::Learn(Fact::Cheating(cheating)) => cheating_text(*cheating).to_string(),
             Effect::Skip(port) => {
                 // The node that a message came back from, otherwise the node behind the port.
                 let dead = match event {
@@ -234,6 +235,14 @@ impl<'a> Describer<'a> {
 /// The serialised name of a stage.
 fn stage_name(stage: &Stage) -> String {
     serde_json::to_value(stage).ok().and_then(|value| value.as_str().map(str::to_string)).unwrap_or_default()
+}
+
+fn cheating_text(cheating: Cheating) -> &'static str {
+    match cheating {
+        Cheating::Acted => "cheats",
+        Cheating::SilentWinner => "notices a cheat: the winner is silent",
+        Cheating::PassedOver => "notices a cheat: it was passed over",
+    }
 }
 
 /// Why a message was lost.

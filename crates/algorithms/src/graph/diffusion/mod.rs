@@ -154,6 +154,11 @@ impl<R: Rank, A: Aggregate<R>> Diffusion<R, A> {
         Diffusion { aggregate, probe: 0, beacon: 0, rank: PhantomData }
     }
 
+    /// What is gathered.
+    pub(crate) const fn aggregate(&self) -> &A {
+        &self.aggregate
+    }
+
     /// The same with fault detection: every `probe` ticks a probe to each neighbour that owes an answer, every `beacon`
     /// ticks a beacon of each leader; 0: off.
     pub fn with_fault_detection(self, probe: u64, beacon: u64) -> Self {

@@ -156,6 +156,11 @@ impl<R: Rank, V> State<R, V> {
         self.part.as_ref().is_some_and(|part| part.purpose.leads() && part.done)
     }
 
+    /// Whether the node has answered its parent before all others have answered it, as only a node that cheats does.
+    pub(crate) fn has_answered_early(&self) -> bool {
+        self.part.as_ref().is_some_and(|part| part.done && !part.awaited.is_empty())
+    }
+
     /// The gathered value: at the source when its election has ended, and at the winner from then on.
     pub fn result(&self) -> Option<&V> {
         self.part

@@ -29,9 +29,10 @@
 
 use alloc::{boxed::Box, vec::Vec};
 
-use hustings_protocol::{Context, Id, Protocol, Rank};
+use hustings_protocol::{Cheating, Context, Fact, Id, Protocol, Rank};
 
-use crate::graph::diffusion::{Aggregate, Greatest};
+use super::Rules;
+use crate::graph::diffusion::{self, Aggregate, Greatest, Progress};
 use crate::{Cheat, Setting};
 
 /// The greatest rank, gathered by honest and cheating nodes.
@@ -44,7 +45,44 @@ pub struct CheatingGreatest<R> {
     early_ackers: Vec<Id>,
 }
 
+impl<R: Rank> Rules<R> {
+    /// Tells observers if this node has just cheated.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn observe_cheat<C: Context<Self>>(
+        &self,
+        state: &diffusion::State<R, R>,
+        progress: Progress,
+        cx: &mut C,
+    ) {
+        let (own, cheats) = (cx.rank(), self.diffusion.aggregate());
+        let is_joining = progress.contains(Progress::ELECTING) || progress.contains(Progress::FOLLOWING);
+        let lies = progress.contains(Progress::ELECTING) && cheats.lies(own);
+        if lies || is_joining && cheats.acks_early(own) && state.has_answered_early() {
+            cx.learn(Fact::Cheating(Cheating::Acted));
+        }
+    }
+
+    /// Tells observers by which rule this node has noticed that another one cheats. Without a cheat the rules repair the
+    /// effects of a crash or a cut, and there is nothing to tell.
+    pub(super) fn observe_notice<C: Context<Self>>(&self, rule: Cheating, cx: &mut C) {
+        if self.has_cheats() {
+            cx.learn(Fact::Cheating(rule));
+        }
+    }
+
+    pub(super) fn has_cheats(&self) -> bool {
+        let cheats = self.diffusion.aggregate();
+        !cheats.liars.is_empty() || !cheats.early_ackers.is_empty()
+    }
+}
+
 impl<R: Rank> CheatingGreatest<R> {
+    /// Whether this node reports a rank that is not its own.
+    fn lies(&self, own: R) -> bool {
+        self.liars.contains(&own.id()) && self.lie != Some(own)
+    }
+
     pub(super) fn new(setting: &Setting<'_, R>) -> Self {
         let who = |wanted: Cheat| {
             let places = setting.cheats.iter().filter(|(_, cheat)| *cheat == wanted).map(|(place, _)| *place as usize);

@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
-use hustings_protocol::{Change, Context, Event, Fact, Id, Port, Protocol, Rank, Stage, StartReason, Timer};
+use hustings_protocol::{Change, Cheating, Context, Event, Fact, Id, Port, Protocol, Rank, Stage, StartReason, Timer};
 
 use super::cheat::{SilentWinner, was_passed_over};
 use super::choice::{Choice, UnreachableMembers};
@@ -38,6 +38,9 @@ impl<R: Rank> Rules<R> {
         if progress.is_none() {
             return;
         }
+        if self.has_cheats() {
+            self.observe_cheat(&state.diffusion, progress, cx);
+        }
         let is_end = progress.contains(Progress::CONFIRMED) || progress.contains(Progress::ENDED);
         if is_end || state.clique.is_some() || state.silent_winner.is_any() {
             self.handle_progress(state, progress, cx);
@@ -45,6 +48,7 @@ impl<R: Rank> Rules<R> {
         if let Some(election) = election
             && was_passed_over(cx.rank(), election, state.diffusion.leader(), state.diffusion.counter())
         {
+            self.observe_notice(Cheating::PassedOver, cx);
             self.elect(state, cx);
         }
     }
@@ -54,6 +58,7 @@ impl<R: Rank> Rules<R> {
     #[inline(never)]
     fn winner_is_silent<C: Context<Self>>(&self, state: &mut State<R>, winner: Id, cx: &mut C) {
         if state.silent_winner.again(winner) {
+            self.observe_notice(Cheating::SilentWinner, cx);
             let progress = self.diffusion.spread(&mut state.diffusion, &mut InnerContext::new(cx, Message::Diffused));
             self.handle_progress(state, progress, cx);
         } else {
@@ -169,6 +174,9 @@ impl<R: Rank> Rules<R> {
 
     fn elect<C: Context<Self>>(&self, state: &mut State<R>, cx: &mut C) {
         let progress = self.diffusion.elect(&mut state.diffusion, &mut InnerContext::new(cx, Message::Diffused));
+        if self.has_cheats() {
+            self.observe_cheat(&state.diffusion, progress, cx);
+        }
         self.handle_progress(state, progress, cx);
     }
 

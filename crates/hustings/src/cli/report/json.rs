@@ -1,9 +1,10 @@
 //! The report as one JSON object. The order of its keys is part of the format.
 
 use hustings_algorithms::Goal;
+use hustings_sim::parse::NodeCheat;
 use serde_json::{Map, Value, json};
 
-use super::Report;
+use super::{NoticeRule, Report};
 
 /// The object.
 pub(crate) fn render(report: &Report<'_>) -> Value {
@@ -42,6 +43,14 @@ pub(crate) fn render(report: &Report<'_>) -> Value {
     }
     if !outcome.names.is_empty() {
         object["names"] = outcome.names.iter().map(|(at, name)| json!({"position": at, "name": name})).collect();
+    }
+    if !report.scenario.cheats.is_empty() {
+        let cheat = |cheat: NodeCheat| {
+            json!({"position": cheat.at, "cheat": cheat.to_string(), "acted": report.has_cheated(cheat.at)})
+        };
+        let notice = |(at, rule): &(u32, NoticeRule)| json!({"position": at, "rule": rule.name()});
+        object["cheats"] = report.cheats().map(cheat).collect();
+        object["noticed"] = report.notices().iter().map(notice).collect();
     }
     if !outcome.notice.is_empty() {
         let notice: Map<String, Value> =

@@ -6,7 +6,9 @@ pub(crate) mod text;
 
 use hustings_algorithms::{About, Goal, Identity};
 use hustings_elections::Election;
+use hustings_protocol::Cheating;
 use hustings_sim::outcome::Outcome;
+use hustings_sim::parse::NodeCheat;
 use hustings_sim::scenario::Scenario;
 
 /// The data of a report.
@@ -45,8 +47,53 @@ impl<'a> Report<'a> {
         }
     }
 
+    /// The nodes that were told to cheat.
+    pub(crate) fn cheats(&self) -> impl Iterator<Item = NodeCheat> {
+        self.scenario.cheats.iter().map(|&(at, cheat)| NodeCheat { at, cheat })
+    }
+
+    /// Whether this node has cheated.
+    pub(crate) fn has_cheated(&self, at: u32) -> bool {
+        self.outcome.cheating.contains(&(at, Cheating::Acted))
+    }
+
+    /// Who noticed that some node cheated, and by which rule, in order.
+    pub(crate) fn notices(&self) -> Vec<(u32, NoticeRule)> {
+        let rule = |&(at, cheating): &(u32, Cheating)| match cheating {
+            Cheating::Acted => None,
+            Cheating::SilentWinner => Some((at, NoticeRule::SilentWinner)),
+            Cheating::PassedOver => Some((at, NoticeRule::PassedOver)),
+        };
+        self.outcome.cheating.iter().filter_map(rule).collect()
+    }
+
     /// The id of a position, unless nodes are anonymous.
     pub(crate) fn id(&self, at: u32) -> Option<u64> {
         if self.named { self.scenario.ids.get(at as usize).copied() } else { None }
+    }
+}
+
+/// The rule by which a node notices that another one cheats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NoticeRule {
+    SilentWinner,
+    PassedOver,
+}
+
+impl NoticeRule {
+    /// The name in JSON.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            NoticeRule::SilentWinner => "silent-winner",
+            NoticeRule::PassedOver => "passed-over",
+        }
+    }
+
+    /// What the node noticed.
+    pub(crate) const fn statement(self) -> &'static str {
+        match self {
+            NoticeRule::SilentWinner => "the winner did not answer, twice (silent-winner)",
+            NoticeRule::PassedOver => "a lesser node won an election in which it took part (passed-over)",
+        }
     }
 }

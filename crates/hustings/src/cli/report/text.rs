@@ -22,6 +22,7 @@ pub(crate) fn render(report: &Report<'_>, colour: bool) -> String {
         let _ = writeln!(text, "{}", leader(report, colour));
     }
     found(&mut text, report, colour);
+    cheats(&mut text, report, colour);
     if report.outcome.hung {
         let told = format!("not over at tick {}: messages were still under way", report.scenario.until);
         line(&mut text, "hung", &Paint::Bad.on(&told, colour));
@@ -60,6 +61,24 @@ fn found(text: &mut String, report: &Report<'_>, colour: bool) {
         names.dedup();
         let count = names.len() as u64;
         line(text, "names", &format!("{count} different name{} for {} nodes", plural(count), outcome.names.len()));
+    }
+}
+
+/// Which nodes that were told to cheat did, and who noticed it by which rule.
+fn cheats(text: &mut String, report: &Report<'_>, colour: bool) {
+    for cheat in report.cheats() {
+        let acted = if report.has_cheated(cheat.at) { "acted" } else { "had no occasion to act" };
+        line(text, "cheat", &format!("{cheat}: position {} {acted}", cheat.at));
+    }
+    if report.scenario.cheats.is_empty() {
+        return;
+    }
+    let noticed = report.notices();
+    for (at, rule) in &noticed {
+        line(text, "noticed", &Paint::Good.on(&format!("by position {at}: {}", rule.statement()), colour));
+    }
+    if noticed.is_empty() {
+        line(text, "noticed", "by nobody");
     }
 }
 

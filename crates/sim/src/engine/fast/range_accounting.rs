@@ -245,5 +245,6 @@ pub(super) fn outcome<P: Protocol>(
         estimate: None,
         names: Vec::new(),
         refused: Vec::new(),
+        cheating: Vec::new(),
     }
 }

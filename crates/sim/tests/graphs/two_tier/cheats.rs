@@ -2,7 +2,7 @@
 
 use hustings_algorithms::Cheat;
 use hustings_algorithms::graph::two_tier::TwoTierParams;
-use hustings_protocol::{Effect, TraceEvent};
+use hustings_protocol::{Cheating, Effect, TraceEvent};
 use hustings_sim::scenario::Scenario;
 use proptest::prelude::*;
 
@@ -37,6 +37,30 @@ fn one_that_was_passed_over_holds_an_election_of_its_own() {
     let outcome = run(&two(), &scenario);
     assert_eq!((&outcome.leaders, outcome.agreement), (&vec![4], true));
     assert_eq!(reigns(&scenario), [2, 4]);
+    // The announcement reaches 3 and then 4, and passes over both.
+    assert_eq!(outcome.cheating[0], (2, Cheating::Acted));
+    assert!(outcome.cheating[1..].iter().all(|(at, rule)| *at > 2 && *rule == Cheating::PassedOver), "{outcome:?}");
+    assert!(outcome.cheating.contains(&(4, Cheating::PassedOver)), "{outcome:?}");
+}
+
+/// A leaf has nobody behind it, and the source answers nobody: neither can acknowledge too early.
+#[test]
+fn a_node_without_others_behind_it_has_no_occasion_to_cheat() {
+    for cheat in [0, 4] {
+        let scenario = cheated(started(shaped("line", 5, 0), 0), &[(cheat, Cheat::Ack)]);
+        // The leaf is the leader, which answers nobody; the source is a leaf of the announcement.
+        assert_eq!(run(&two(), &scenario).cheating, [], "{cheat}");
+    }
+}
+
+/// Without a cheat nothing is reported, even where the same rules repair a crash.
+#[test]
+fn without_a_cheat_nothing_is_reported() {
+    let scenario = started(shaped("complete", 5, 0), 0);
+    for tick in 0..12 {
+        let scenario = with_faults(scenario.clone(), &[(tick, FaultKind::Crash(4))]);
+        assert_eq!(run(&two(), &scenario).cheating, [], "crash at {tick}");
+    }
 }
 
 /// Whoever it is that acknowledges too early, and however many do, the greatest leads in the end.
@@ -87,6 +111,8 @@ fn a_winner_that_does_not_answer_twice_is_not_believed_in() {
                 assert_eq!((&outcome.leaders, outcome.agreement, outcome.hung), (&vec![size - 2], true, false));
                 let reigns = reigns(&scenario);
                 assert!(reigns[0] == source && reigns[reigns.len() - 1] == size - 2, "{source} {liar}: {reigns:?}");
+                assert_eq!(outcome.cheating[0], (liar, Cheating::Acted), "{source} {liar}");
+                assert!(outcome.cheating.contains(&(source, Cheating::SilentWinner)), "{source} {liar}");
                 let silent = if source == size - 2 { 2 } else { 4 };
                 assert_eq!(sent(&outcome, "notify"), silent, "{source} {liar}");
             }
@@ -145,7 +171,10 @@ fn a_winner_that_is_out_of_reach_is_not_believed_in() {
 fn a_lie_that_is_true_changes_nothing() {
     for liar in 0..9 {
         let honest = started(shaped("grid:3x3", 9, 0), 4);
-        let outcome = run(&two(), &cheated(honest.clone(), &[(liar, Cheat::Rank)]));
+        let mut outcome = run(&two(), &cheated(honest.clone(), &[(liar, Cheat::Rank)]));
+        // The greatest node reports its own rank.
+        let lie: &[(u32, Cheating)] = if liar == 8 { &[] } else { &[(liar, Cheating::Acted)] };
+        assert_eq!(std::mem::take(&mut outcome.cheating), lie);
         assert_eq!(outcome, run(&two(), &honest));
     }
 }
