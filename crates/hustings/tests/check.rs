@@ -225,6 +225,29 @@ fn the_table_in_the_docs_is_up_to_date() {
     common::compare_with_file(&path, &with_rows(&page, &rows));
 }
 
+/// What `hustings list` names as evidence for its claims is run: the checks that take about a second must hold.
+#[test]
+fn the_evidence_of_the_catalogue_holds() {
+    let parsed = |args: &[&str]| -> Value {
+        let ran = inside(args);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
+        serde_json::from_str(&ran.out).expect("it is JSON")
+    };
+    let quick = parsed(&["check", "--all", "--quick", "--format", "json"]);
+    let rows = quick["rows"].as_array().expect("a list");
+    let listed = parsed(&["list", "--format", "json"]);
+    for algorithm in listed["algorithms"].as_array().expect("a list") {
+        let evidence = algorithm["shown_by"].as_array().expect("a list").iter().filter_map(Value::as_str);
+        let checks = evidence.filter(|one| one.starts_with("`hustings check ")).map(|one| one.trim_matches('`'));
+        let verdicts: Vec<&Value> = checks
+            .filter_map(|command| rows.iter().find(|row| row["command"] == command))
+            .map(|row| &row["verdict"])
+            .collect();
+        assert!(!verdicts.is_empty(), "{}: no check of its evidence is quick", algorithm["name"]);
+        assert!(verdicts.iter().all(|verdict| **verdict == "holds"), "{}: {verdicts:?}", algorithm["name"]);
+    }
+}
+
 /// The page with these rows in its table: each replaces the row of the same election, or follows the row before it.
 fn with_rows(page: &str, rows: &[&str]) -> String {
     // The columns up to the faults say which election it is.

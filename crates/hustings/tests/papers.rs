@@ -23,7 +23,7 @@ fn errors_name_what_is_allowed() {
     let cases: [(&[&str], &str); 4] = [
         (&["papers", "datly"], "there is no paper `datly`"),
         (&["papers", "datly"], "the nearest is `datley`; `hustings papers` shows all"),
-        (&["papers", "--out", "somewhere"], "--out and --large need a paper, or --all"),
+        (&["papers", "--out", "somewhere"], "--out, --bundle, --plant-errors and --large need a paper, or --all"),
         (&["papers", "datley", "--all"], "cannot be used with"),
     ];
     for (args, part) in cases {
@@ -94,6 +94,8 @@ fn the_commands_of_the_research_page_work() {
     let page = fs::read_to_string(repository().join("docs/research.md")).expect("the page is there");
     let file = fs::read_to_string(repository().join("docs/rings.toml")).expect("the file is there");
     assert!(page.contains(&file), "docs/research.md does not show docs/rings.toml as it is");
+    let own = fs::read_to_string(repository().join("docs/own-paper/paper.toml")).expect("the file is there");
+    assert!(page.contains(&own), "docs/research.md does not show docs/own-paper/paper.toml as it is");
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let here = |word: &str| match word.strip_prefix("docs/") {
         Some(_) => repository().join(word).display().to_string(),
@@ -115,4 +117,90 @@ fn the_commands_of_the_research_page_work() {
         tried += 1;
     }
     assert!(tried >= 6, "there are command lines");
+}
+
+fn own_paper() -> String {
+    repository().join("docs/own-paper/paper.toml").display().to_string()
+}
+
+#[test]
+fn a_paper_of_the_users_own_is_compared_with_experiments_beside_it() {
+    let ran = inside(&["papers", &own_paper(), "--format", "json"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let printed: Value = serde_json::from_str(&ran.out).expect("it is JSON");
+    let found = counts(&printed, &["table-1", "claims", "figure-1"]);
+    let wanted = [("equal", 2), ("explained", 1), ("no", 1), ("yes", 1)];
+    assert_eq!(found, wanted.map(|(verdict, count)| (verdict.to_string(), count)));
+    assert_eq!(printed["papers"][0]["items"][0]["findings"][0]["runs"], "n = 8, 1 run");
+    let planted = inside(&["papers", &own_paper(), "--plant-errors"]);
+    assert_eq!((planted.code, planted.out.as_str()), (0, "an error behind any row changes its verdict\n"));
+}
+
+/// A row that cannot fail is named, and the exit code says so.
+#[test]
+fn a_row_that_cannot_fail_is_found() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let text = fs::read_to_string(own_paper()).expect("the file is there");
+    let always = text.replace("by = \"ids\", ", "").replace("within = [0, 0.99]", "within = [-1e9, 1e9]");
+    let always = always.lines().filter(|line| !line.starts_with("because")).collect::<Vec<_>>().join("\n");
+    fs::write(folder.path().join("paper.toml"), always).expect("it can be written");
+    fs::copy(repository().join("docs/own-paper/two-ways.toml"), folder.path().join("two-ways.toml")).expect("a copy");
+    let file = folder.path().join("paper.toml").display().to_string();
+    let ran = inside(&["papers", &file, "--plant-errors"]);
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(ran.out.contains("own-paper, claims: and on all rings: no error changes its verdict"), "{}", ran.out);
+    assert_eq!(ran.out.lines().count(), 2, "{}", ran.out);
+}
+
+/// Wrong files of a user's own are refused with what is wrong and where.
+#[test]
+fn a_wrong_paper_is_refused_with_its_place() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let text = fs::read_to_string(own_paper()).expect("the file is there");
+    let cases = [
+        (text.replace("kind = \"counting\"", "kind = \"counted\""), "unknown variant `counted`"),
+        (text.replace("id = \"claims\"", "id = \"../claims\""), "names of papers and items consist of letters"),
+        (text.replace("experiment = \"two-ways\"", "experiment = \"three-ways\""), "three-ways: unknown experiment"),
+        (text.replace("shape = \"ring\"", "shape = \"cube\""), "unknown variant `cube`"),
+        ("#".repeat((4 << 20) + 1), "the file is too long"),
+    ];
+    fs::copy(repository().join("docs/own-paper/two-ways.toml"), folder.path().join("two-ways.toml")).expect("a copy");
+    for (text, part) in cases {
+        let file = folder.path().join("paper.toml");
+        fs::write(&file, text).expect("it can be written");
+        let ran = inside(&["papers", &file.display().to_string()]);
+        assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{part}");
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+    }
+}
+
+/// The command that an archive names writes it again, bit for bit, from the files in it.
+#[test]
+fn a_bundle_is_reproduced_bit_for_bit() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = |name: &str| folder.path().join(name);
+    let first = path("first.tar").display().to_string();
+    let ran = inside(&["papers", &own_paper(), "--bundle", &first, "--threads", "1"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let bytes = fs::read(&first).expect("the archive is written");
+    tar::Archive::new(bytes.as_slice()).unpack(folder.path()).expect("it is an archive");
+    let readme = fs::read_to_string(path("bundle/README.txt")).expect("it has a README");
+    assert!(readme.contains(&format!("hustings {}", env!("CARGO_PKG_VERSION"))), "{readme}");
+    let command = readme.lines().find_map(|line| line.strip_prefix("  hustings ")).expect("it names a command");
+    let here = |word: &str| match word.split_once('/').map_or(word, |(first, _)| first) {
+        "papers" if word.contains('/') => path("bundle").join(word).display().to_string(),
+        "again.tar" => path("again.tar").display().to_string(),
+        _ => word.to_string(),
+    };
+    let args: Vec<String> = command.split_whitespace().map(here).collect();
+    let ran = inside(&args);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{command}");
+    assert!(fs::read(path("again.tar")).expect("it is written") == bytes, "{command} writes other bytes");
+    let manifest = fs::read_to_string(path("bundle/MANIFEST.csv")).expect("it has a manifest");
+    for name in ["papers/own-paper.toml", "papers/two-ways.toml", "report/index.html", "report/data/two-ways.csv"] {
+        let length = fs::metadata(path("bundle").join(name)).unwrap_or_else(|error| panic!("{name}: {error}")).len();
+        assert!(manifest.contains(&format!("{name},{length},")), "{name} is not in:\n{manifest}");
+    }
+    let results = fs::read_to_string(path("bundle/report/data/two-ways.csv")).expect("it has results");
+    assert!(results.lines().next().is_some_and(|head| head.contains("seed") && head.contains("version")), "{results}");
 }

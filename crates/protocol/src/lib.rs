@@ -21,7 +21,9 @@ mod splitmix;
 mod trace;
 
 pub use erased::DynState;
-pub use event::{Change, Cheating, Coins, Effect, Event, Fact, NodeInfo, Peers, Recorder, Role, Stage, StartReason, Timer};
+pub use event::{
+    Change, Cheating, Coins, Effect, Event, Fact, NodeInfo, Peers, Recorder, Role, Stage, StartReason, Timer,
+};
 pub use id::{Best, Id, Least, NotFinite, Port, Rank, Ranked, Value};
 pub use protocol::{Context, Epoch, Message, Protocol, StateOrMessage};
 pub use splitmix::SplitMix64;

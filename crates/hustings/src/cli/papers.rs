@@ -7,9 +7,10 @@ use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
 use hustings_papers::comparison::{
     DisplayValue, Finding, ItemComparison, PaperComparison, ResultCache, Verdict, experiments, number,
+    rows_that_cannot_fail,
 };
 use hustings_papers::published::{self, Paper};
-use hustings_papers::report;
+use hustings_papers::{bundle, report};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
@@ -24,8 +25,11 @@ const EXAMPLES: &str = "Examples:
   hustings papers datley --format json     the same as JSON
   hustings papers mine/paper.toml          a paper of your own, with its experiments mine/NAME.toml
   hustings papers --all --out report       all papers: report/index.html, LaTeX tables, figures, data
+  hustings papers --all --bundle all.tar   the same and the experiments in one archive, which others can reproduce
+  hustings papers datley --plant-errors    plants an error behind every row, and sees that its verdict changes
 
-Exit codes: 0 every difference is explained; 1 a difference is open; 2 wrong use; 3 a file cannot be written.";
+Exit codes: 0 every difference is explained; 1 a difference is open, or a row cannot fail; 2 wrong use; 3 a file cannot be
+read or written.";
 
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -40,6 +44,13 @@ pub(crate) struct PapersArgs {
     /// Writes a report into this folder: a page, LaTeX tables, figures, data.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Writes the report, the experiments and the command that reproduces them into one tar archive, whose bytes depend
+    /// on nothing but the version.
+    #[arg(long, value_name = "FILE")]
+    bundle: Option<PathBuf>,
+    /// Plants an error behind every row and lists the rows whose verdict does not change: they could not fail.
+    #[arg(long, conflicts_with_all = ["out", "bundle"])]
+    plant_errors: bool,
     /// Includes items that take minutes: networks of up to a million nodes.
     #[arg(long)]
     large: bool,
@@ -59,9 +70,9 @@ pub(crate) fn run(args: &PapersArgs, console: &mut Console<'_>) -> Result<Exit, 
             vec![published::find(name).ok_or_else(|| Failure::unknown("paper", name, known))?]
         }
         None if args.all => published::all().iter().collect(),
-        None if args.out.is_some() || args.large => {
+        None if args.out.is_some() || args.large || args.bundle.is_some() || args.plant_errors => {
             return Err(Failure::Conflict {
-                problem: "--out and --large need a paper, or --all".to_string(),
+                problem: "--out, --bundle, --plant-errors and --large need a paper, or --all".to_string(),
                 help: "`hustings papers --all --out DIR` writes the whole report".to_string(),
             });
         }
@@ -88,8 +99,16 @@ pub(crate) fn run(args: &PapersArgs, console: &mut Console<'_>) -> Result<Exit, 
         chosen.iter().map(|paper| PaperComparison::of(paper, &cache, args.large)).collect();
     bar.finish_and_clear();
     let comparisons = compared?;
+    if args.plant_errors {
+        let rows = comparisons.iter().map(|one| rows_that_cannot_fail(one, &cache, args.large));
+        let rows: Vec<Vec<String>> = rows.collect::<Result<_, _>>()?;
+        return planted(&chosen, &rows, args.format, console);
+    }
     if let Some(folder) = &args.out {
         report::write(&comparisons, &cache, folder)?;
+    }
+    if let Some(file) = &args.bundle {
+        bundle::write(&comparisons, &cache, &command(args, &chosen), file)?;
     }
     match args.format {
         Format::Json => writeln!(console.out, "{}", to_json(&comparisons))?,
@@ -101,9 +120,50 @@ pub(crate) fn run(args: &PapersArgs, console: &mut Console<'_>) -> Result<Exit, 
         if let Some(folder) = &args.out {
             writeln!(console.out, "\nwritten: {}", folder.join("index.html").display())?;
         }
+        if let Some(file) = &args.bundle {
+            writeln!(console.out, "\nwritten: {}", file.display())?;
+        }
     }
     let settled = comparisons.iter().all(PaperComparison::is_settled);
     Ok(if settled { Exit::Done } else { Exit::No })
+}
+
+/// The command that writes the same archive, typed in the folder that it unpacks to.
+fn command(args: &PapersArgs, chosen: &[&Paper]) -> String {
+    let what = match &args.name {
+        None => "--all".to_string(),
+        Some(file) if file.ends_with(".toml") => {
+            chosen.iter().map(|paper| format!("papers/{}.toml", paper.name)).collect::<Vec<_>>().join(" ")
+        }
+        Some(name) => name.clone(),
+    };
+    let large = if args.large { " --large" } else { "" };
+    format!("hustings papers {what}{large} --bundle again.tar")
+}
+
+/// Lists the rows that cannot fail.
+fn planted(
+    chosen: &[&Paper],
+    rows: &[Vec<String>],
+    format: Format,
+    console: &mut Console<'_>,
+) -> Result<Exit, Failure> {
+    let count: usize = rows.iter().map(Vec::len).sum();
+    if format == Format::Json {
+        let paper = |(paper, rows): (&&Paper, &Vec<String>)| json!({"name": paper.name, "rows_that_cannot_fail": rows});
+        let papers: Vec<Value> = chosen.iter().zip(rows).map(paper).collect();
+        writeln!(console.out, "{}", json!({ "papers": papers }))?;
+    } else {
+        for (paper, rows) in chosen.iter().zip(rows) {
+            for row in rows {
+                writeln!(console.out, "{}, {row}: no error changes its verdict", paper.name)?;
+            }
+        }
+        if count == 0 {
+            writeln!(console.out, "an error behind any row changes its verdict")?;
+        }
+    }
+    Ok(if count == 0 { Exit::Done } else { Exit::No })
 }
 
 /// The progress bar over experiments, if progress is shown.
@@ -178,7 +238,7 @@ fn item(compared: &ItemComparison, console: &mut Console<'_>) -> Result<(), Fail
         let mut table = table(console);
         let has_claims = compared.findings.iter().any(|finding| finding.test.is_some());
         let published = if has_claims { "published, or our test" } else { "published" };
-        table.set_header(["", published, "formula", "measured", "verdict"]);
+        table.set_header(["", published, "formula", "measured", "on", "verdict"]);
         for finding in &compared.findings {
             let is_claim = finding.test.is_some();
             let cell =
@@ -188,7 +248,14 @@ fn item(compared: &ItemComparison, console: &mut Console<'_>) -> Result<(), Fail
                 cell(&finding.formula),
                 cell(&finding.measured),
             );
-            table.add_row([finding.label.clone(), published, formula, measured, finding.verdict.to_string()]);
+            table.add_row([
+                finding.label.clone(),
+                published,
+                formula,
+                measured,
+                finding.sample.clone(),
+                finding.verdict.to_string(),
+            ]);
         }
         lines(&table, console)?;
     }
@@ -273,6 +340,7 @@ fn to_json(comparisons: &[PaperComparison]) -> Value {
             "choice": finding.choice,
             "formula": shown(&finding.formula),
             "measured": shown(&finding.measured),
+            "runs": finding.sample,
             "verdict": finding.verdict.name(),
             "reasons": reasons,
         })

@@ -1,8 +1,12 @@
 //! Tests the claims of a paper against measured results.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use super::rows::{parse, select, values};
+use super::plant::Plant;
+use super::rows::{parse, select};
+use super::sample::sample;
 use super::words::{conditions, in_words};
 use super::{AppliedReason, CompareError, DisplayValue, Finding, ResultCache, Results, Verdict, number};
 use crate::published::{Claim, Filter, Item, Side, Test};
@@ -38,7 +42,8 @@ struct TestResult {
 }
 
 fn finding(claim: &Claim, name: Option<&str>, cache: &ResultCache) -> Result<Finding, CompareError> {
-    let tested = run_test(&claim.test, name, cache)?;
+    let tester = Tester { cache, name, used: RefCell::default() };
+    let tested = tester.run(&claim.test)?;
     // A failed claim needs a reason, and a reason for a claim that holds is out of date.
     let (verdict, reasons) = match (tested.holds, &claim.because) {
         (Some(true), None) => (Verdict::Yes, Vec::new()),
@@ -47,6 +52,8 @@ fn finding(claim: &Claim, name: Option<&str>, cache: &ResultCache) -> Result<Fin
         (Some(true), Some(_)) => (Verdict::Open, vec![because("the claim holds, but a reason against it is given")]),
         (None, says) => (Verdict::Undecided, says.iter().map(|says| because(says)).collect()),
     };
+    let used = tester.used.into_inner();
+    let parts: Vec<_> = used.iter().map(|(results, rows)| (&results.table, rows.as_slice())).collect();
     Ok(Finding {
         label: claim.says.clone(),
         published: None,
@@ -56,6 +63,7 @@ fn finding(claim: &Claim, name: Option<&str>, cache: &ResultCache) -> Result<Fin
         verdict,
         reasons,
         choice: claim.choice.clone(),
+        sample: sample(&parts),
     })
 }
 
@@ -63,69 +71,137 @@ fn because(says: &str) -> AppliedReason {
     AppliedReason { kind: None, says: says.to_string(), amount: None }
 }
 
-fn run_test(test: &Test, name: Option<&str>, cache: &ResultCache) -> Result<TestResult, CompareError> {
-    let results = |own: Option<&str>| match own.or(name) {
-        Some(name) => cache.results(name),
-        None => Err(CompareError::new("test", "no experiment is named")),
-    };
-    let measured = |y: &str, filter: &Filter| {
-        let results = results(None)?;
+/// The results of an experiment, and some of its rows.
+type Selection = (Rc<Results>, Vec<usize>);
+
+/// Runs the test of one claim.
+struct Tester<'a, 'b> {
+    cache: &'a ResultCache<'b>,
+    /// The experiment of the claim.
+    name: Option<&'a str>,
+    /// The runs that the test has read, without repetitions.
+    used: RefCell<Vec<Selection>>,
+}
+
+impl Tester<'_, '_> {
+    /// Selects runs of an experiment, by default that of the claim.
+    fn select(&self, own: Option<&str>, filter: &Filter) -> Result<Selection, CompareError> {
+        let name = own.or(self.name).ok_or_else(|| CompareError::new("test", "no experiment is named"))?;
+        let results = self.cache.results(name)?;
         let rows = select(&results, &[filter])?;
-        values(&results.table, &rows, &parse(y)?)
-    };
-    match test {
-        Test::Mean { y, filter, within } => {
-            let summary = Summary::of(measured(y, filter)?);
-            estimated(
-                "the mean",
-                summary.map(|summary| Estimate { value: summary.mean, margin: summary.margin }),
-                *within,
-            )
+        let selection = (results, rows);
+        let is_same = |known: &Selection| known.0.name == selection.0.name && known.1 == selection.1;
+        if !self.used.borrow().iter().any(is_same) {
+            self.used.borrow_mut().push(selection.clone());
         }
-        Test::Max { y, filter, within } => {
-            let max = measured(y, filter)?.into_iter().fold(f64::NEG_INFINITY, f64::max);
-            Ok(bounded(&format!("at most, {}", in_words(y)), DisplayValue::value(max), max, *within))
+        Ok(selection)
+    }
+
+    fn measured(&self, y: &str, filter: &Filter) -> Result<Vec<f64>, CompareError> {
+        let (results, rows) = self.select(None, filter)?;
+        self.cache.values(&results, &rows, &parse(y)?)
+    }
+
+    /// The measured values, or planted ones.
+    fn within(&self, y: &str, filter: &Filter, within: [f64; 2]) -> Result<Vec<f64>, CompareError> {
+        Ok(self.cache.plant().values(self.measured(y, filter)?, within))
+    }
+
+    fn run(&self, test: &Test) -> Result<TestResult, CompareError> {
+        match test {
+            Test::Mean { y, filter, within } => {
+                let summary = Summary::of(self.within(y, filter, *within)?);
+                let mean = summary.map(|summary| Estimate { value: summary.mean, margin: summary.margin });
+                estimated(&format!("the mean of {}", in_words(y)), mean, *within)
+            }
+            Test::Max { y, filter, within } => {
+                let max = self.within(y, filter, *within)?.into_iter().fold(f64::NEG_INFINITY, f64::max);
+                let result = bounded(&format!("at most, {}", in_words(y)), DisplayValue::value(max), max, *within);
+                Ok(in_some_run(result, y, *within))
+            }
+            Test::Min { y, filter, within } => {
+                let min = self.within(y, filter, *within)?.into_iter().fold(f64::INFINITY, f64::min);
+                let result = bounded(&format!("at least, {}", in_words(y)), DisplayValue::value(min), min, *within);
+                Ok(in_every_run(result, y, *within))
+            }
+            Test::Every { y, filter, within } => {
+                let all = self.within(y, filter, *within)?;
+                let ends = all
+                    .iter()
+                    .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), value| (min.min(*value), max.max(*value)));
+                let result = ranging(&format!("in every run, {}", in_words(y)), ends, *within);
+                Ok(in_every_run(result, y, *within))
+            }
+            Test::Ratio { y, by, of, to, within } => self.ratio(y, by.as_deref(), of, to, *within),
+            Test::Power { y, x, filter, within } => {
+                let (xs, ys) = (self.measured(x, filter)?, self.measured(y, filter)?);
+                let ys = self.cache.plant().image(&xs, ys, *within, f64::powf);
+                let logs: Vec<(f64, f64)> = xs.into_iter().zip(ys).map(|(x, y)| (x.ln(), y.ln())).collect();
+                estimated(
+                    &format!("power of {} with which {} grows", in_words(x), in_words(y)),
+                    linear_fit(&logs).map(|line| line.slope),
+                    *within,
+                )
+            }
+            Test::Falls { y, x, by, filter } => self.falls(y, x, by.as_deref(), filter),
+            Test::Fit { y, f, filter, within } => {
+                let (fs, ys) = (self.measured(f, filter)?, self.measured(y, filter)?);
+                let ys = self.cache.plant().image(&fs, ys, *within, |f, c| f * c);
+                let pairs: Vec<(f64, f64)> = fs.into_iter().zip(ys).collect();
+                estimated(
+                    &format!("c in {} = c·{}", in_words(y), in_words(f)),
+                    factor_fit(&pairs).map(|fit| fit.factor),
+                    *within,
+                )
+            }
         }
-        Test::Min { y, filter, within } => {
-            let min = measured(y, filter)?.into_iter().fold(f64::INFINITY, f64::min);
-            let result = bounded(&format!("at least, {}", in_words(y)), DisplayValue::value(min), min, *within);
-            Ok(in_every_run(result, y, *within))
+    }
+
+    fn ratio(
+        &self,
+        y: &str,
+        by: Option<&str>,
+        of: &Side,
+        to: &Side,
+        within: [f64; 2],
+    ) -> Result<TestResult, CompareError> {
+        let side = |side: &Side| {
+            let (results, rows) = self.select(side.experiment.as_deref(), &side.filter)?;
+            let measured = self.cache.values(&results, &rows, &parse(side.y.as_deref().unwrap_or(y))?)?;
+            Ok::<_, CompareError>((results, rows, measured))
+        };
+        let ((above, above_rows, ofs), (below, below_rows, tos)) = (side(of)?, side(to)?);
+        let ofs = self.cache.plant().image(&tos, ofs, within, |to, ratio| to * ratio);
+        let ofs = grouped(&above, &above_rows, ofs, by);
+        let tos = grouped(&below, &below_rows, tos, by);
+        ratios(&format!("ratio of {}", in_words(y)), &ofs, &tos, within)
+    }
+
+    fn falls(&self, y: &str, x: &str, by: Option<&str>, filter: &Filter) -> Result<TestResult, CompareError> {
+        let (results, rows) = self.select(None, filter)?;
+        let measured = self.cache.values(&results, &rows, &parse(y)?)?;
+        let steps = self.cache.values(&results, &rows, &parse(x)?)?;
+        let measured = match self.cache.plant() {
+            Plant::Nothing => measured,
+            Plant::Wrong => steps.clone(),
+            Plant::Right => steps.iter().map(|step| -step).collect(),
+        };
+        let mut groups = grouped(&results, &rows, steps.into_iter().zip(measured).collect(), by);
+        let (mut falling, mut pairs) = (0, 0);
+        for points in groups.values_mut() {
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let means: Vec<f64> = points
+                .chunk_by(|a, b| a.0 == b.0)
+                .map(|chunk| chunk.iter().map(|point| point.1).sum::<f64>() / chunk.len() as f64)
+                .collect();
+            pairs += means.len().saturating_sub(1);
+            falling += means.windows(2).filter(|pair| pair[1] < pair[0]).count();
         }
-        Test::Every { y, filter, within } => {
-            let all = measured(y, filter)?;
-            let ends = all
-                .iter()
-                .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), value| (min.min(*value), max.max(*value)));
-            let result = ranging(&format!("in every run, {}", in_words(y)), ends, *within);
-            Ok(in_every_run(result, y, *within))
-        }
-        Test::Ratio { y, by, of, to, within } => {
-            let side = |side: &Side| {
-                let results = results(side.experiment.as_deref())?;
-                let rows = select(&results, &[&side.filter])?;
-                let measured = values(&results.table, &rows, &parse(side.y.as_ref().unwrap_or(y))?)?;
-                Ok::<_, CompareError>(grouped(&results, &rows, measured, by.as_deref()))
-            };
-            ratios(&format!("ratio of {}", in_words(y)), &side(of)?, &side(to)?, *within)
-        }
-        Test::Power { y, x, filter, within } => {
-            let pairs = measured(x, filter)?.into_iter().zip(measured(y, filter)?);
-            let logs: Vec<(f64, f64)> = pairs.map(|(x, y)| (x.ln(), y.ln())).collect();
-            estimated(
-                &format!("power of {} with which {} grows", in_words(x), in_words(y)),
-                linear_fit(&logs).map(|line| line.slope),
-                *within,
-            )
-        }
-        Test::Falls { y, x, by, filter } => falls(&*results(None)?, y, x, by.as_deref(), filter),
-        Test::Fit { y, f, filter, within } => {
-            let pairs: Vec<(f64, f64)> = measured(f, filter)?.into_iter().zip(measured(y, filter)?).collect();
-            estimated(
-                &format!("c in {} = c·{}", in_words(y), in_words(f)),
-                factor_fit(&pairs).map(|fit| fit.factor),
-                *within,
-            )
-        }
+        Ok(TestResult {
+            holds: Some(falling == pairs && pairs > 0),
+            measured: DisplayValue::text(format!("falls at {falling} of {pairs} steps")),
+            condition: format!("{} falls at every step of {}", in_words(y), in_words(x)),
+        })
     }
 }
 
@@ -181,6 +257,22 @@ fn in_every_run(result: TestResult, y: &str, within: [f64; 2]) -> TestResult {
     }
 }
 
+/// A test that some conditions hold in a run, or in none, in words.
+fn in_some_run(result: TestResult, y: &str, within: [f64; 2]) -> TestResult {
+    let words = match within {
+        [1.0, 1.0] => ["in some run", "so in some run", "so in no run"],
+        [0.0, 0.0] => ["in no run", "so in no run", "so in some run"],
+        _ => return result,
+    };
+    match conditions(y) {
+        None => result,
+        Some(conditions) => {
+            let measured = DisplayValue::text(if result.holds == Some(true) { words[1] } else { words[2] });
+            TestResult { condition: format!("{}: {conditions}", words[0]), measured, ..result }
+        }
+    }
+}
+
 /// The smallest and the largest of several values, which must both be within the bounds.
 fn ranging(what: &str, (min, max): (f64, f64), within: [f64; 2]) -> TestResult {
     let (low, high) =
@@ -211,8 +303,7 @@ fn is_decided((low, high): (f64, f64), [from, to]: [f64; 2]) -> bool {
 const TOLERANCE: f64 = 1e-9;
 
 fn bounded(what: &str, measured: DisplayValue, value: f64, [from, to]: [f64; 2]) -> TestResult {
-    // A bound beyond this stands for "no bound".
-    const FAR: f64 = 1e8;
+    use super::plant::FAR;
     let condition = match (from, to) {
         _ if from == to => format!("{what} = {}", number(from)),
         _ if from <= -FAR => format!("{what} ≤ {}", number(to)),
@@ -220,26 +311,4 @@ fn bounded(what: &str, measured: DisplayValue, value: f64, [from, to]: [f64; 2])
         _ => format!("{what}: {} to {}", number(from), number(to)),
     };
     TestResult { holds: Some(from - TOLERANCE <= value && value <= to + TOLERANCE), measured, condition }
-}
-
-fn falls(results: &Results, y: &str, x: &str, by: Option<&str>, filter: &Filter) -> Result<TestResult, CompareError> {
-    let rows = select(results, &[filter])?;
-    let measured = values(&results.table, &rows, &parse(y)?)?;
-    let steps = values(&results.table, &rows, &parse(x)?)?;
-    let mut groups = grouped(results, &rows, steps.into_iter().zip(measured).collect(), by);
-    let (mut falling, mut pairs) = (0, 0);
-    for points in groups.values_mut() {
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let means: Vec<f64> = points
-            .chunk_by(|a, b| a.0 == b.0)
-            .map(|chunk| chunk.iter().map(|point| point.1).sum::<f64>() / chunk.len() as f64)
-            .collect();
-        pairs += means.len().saturating_sub(1);
-        falling += means.windows(2).filter(|pair| pair[1] < pair[0]).count();
-    }
-    Ok(TestResult {
-        holds: Some(falling == pairs && pairs > 0),
-        measured: DisplayValue::text(format!("falls at {falling} of {pairs} steps")),
-        condition: format!("{} falls at every step of {}", in_words(y), in_words(x)),
-    })
 }

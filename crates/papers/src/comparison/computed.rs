@@ -1,5 +1,5 @@
-//! Tables that are computed instead of read from an experiment: a search for a worst case, and runs of
-//! [`crate::variants`].
+//! Tables that are computed instead of read from an experiment: a search for a worst case, runs of
+//! [`crate::variants`], and verdicts of the model checker.
 
 use hustings_algorithms::{Algorithm, NoParams};
 use hustings_elections::Catalogue;
@@ -12,13 +12,14 @@ use hustings_sim::simulate::{ElectionSpec, simulate_observed};
 use hustings_sim::topology::{Graph, Network};
 use hustings_sim::trace::Observer;
 
-use super::CompareError;
+use super::{CompareError, checked};
 use crate::table::{Heading, Table, Values};
 use crate::variants::{OwnId, PredecessorOnly};
 
 /// The names of these tables.
 #[cfg(test)]
-pub(crate) const COMPUTED_TABLES: [&str; 3] = ["search-echo", "variant-predecessor", "variant-own-id"];
+pub(crate) const COMPUTED_TABLES: [&str; 4] =
+    ["search-echo", "variant-predecessor", "variant-own-id", "check-anonymous"];
 
 /// Computes the table with this name.
 pub(super) fn table_named(name: &str) -> Option<Result<Table, CompareError>> {
@@ -26,6 +27,7 @@ pub(super) fn table_named(name: &str) -> Option<Result<Table, CompareError>> {
         "search-echo" => Some(echo()),
         "variant-predecessor" => Some(predecessor()),
         "variant-own-id" => Some(own_id()),
+        "check-anonymous" => Some(checked::anonymous().and_then(|columns| table(&columns))),
         _ => None,
     }
 }

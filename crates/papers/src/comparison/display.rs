@@ -18,7 +18,7 @@ pub fn number(value: f64) -> String {
 }
 
 /// Adds thousands separators from ten thousand on.
-fn grouped(text: &str) -> String {
+pub(super) fn grouped(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("−", rest));
     let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(whole, fraction)| (whole, Some(fraction)));
     let mut shown = sign.to_string();

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use super::plant::Plant;
+use super::result_cache::TracedRun;
 use super::rows::select;
+use super::sample::sample;
 use super::trace_facts::SentMessage;
 use super::{AppliedReason, CompareError, DisplayValue, Finding, ResultCache, Verdict};
-use crate::published::{Item, Step};
+use crate::picture::{self, Picture, PictureMessage};
+use crate::published::{Item, PictureSpec, Shape, Step};
 
 /// The diagram of a run.
 #[derive(Clone, PartialEq, Debug)]
@@ -16,6 +20,8 @@ pub struct Drawing {
     pub svg: String,
     /// The trace as text, a line per event.
     pub text: String,
+    /// The network with its messages, if the example has a picture.
+    pub picture: Option<String>,
 }
 
 pub(super) fn findings(item: &Item, cache: &ResultCache) -> Result<(Vec<Finding>, Option<Drawing>), CompareError> {
@@ -26,24 +32,27 @@ pub(super) fn findings(item: &Item, cache: &ResultCache) -> Result<(Vec<Finding>
     let results = cache.results(name)?;
     let row = select(&results, &[&example.filter])?[0];
     let run = cache.run(&results, row)?;
+    // An error that is planted: nothing was sent.
+    let sent: &[SentMessage] = if cache.plant() == Plant::Wrong { &[] } else { &run.sent };
     let mut described: BTreeSet<&SentMessage> = BTreeSet::new();
     let mut findings = Vec::new();
     for step in &example.steps {
-        let (finding, sent) = compare(step, &run.sent, &run.ids)?;
-        findings.push(finding);
-        described.extend(sent);
+        let (finding, here) = compare(step, sent, &run.ids)?;
+        findings.push(Finding { sample: sample(&[(&results.table, &[row])]), ..finding });
+        described.extend(here);
     }
     if example.whole {
-        let more = run.sent.iter().filter(|sent| !described.contains(sent)).map(|sent| shown(sent, &run.ids, true));
+        let more = sent.iter().filter(|sent| !described.contains(sent)).map(|sent| shown(sent, &run.ids, true));
         let more: Vec<String> = more.collect();
         findings.push(Finding {
             label: "no other messages are sent".to_string(),
             published: Some(DisplayValue::text(format!("{} messages", described.len()))),
             test: None,
             choice: None,
+            sample: sample(&[(&results.table, &[row])]),
             formula: None,
-            measured: Some(DisplayValue::text(format!("{} messages", run.sent.len()))),
-            verdict: if more.is_empty() { Verdict::Equal } else { Verdict::Open },
+            measured: Some(DisplayValue::text(format!("{} messages", sent.len()))),
+            verdict: if more.is_empty() && !sent.is_empty() { Verdict::Equal } else { Verdict::Open },
             reasons: if more.is_empty() {
                 Vec::new()
             } else {
@@ -51,8 +60,33 @@ pub(super) fn findings(item: &Item, cache: &ResultCache) -> Result<(Vec<Finding>
             },
         });
     }
-    let drawing = Drawing { name: name.clone(), svg: run.svg.clone(), text: run.text.clone() };
+    let picture = example.picture.as_ref().map(|spec| picture::draw(&picture_of(spec, &run), &item.id));
+    let drawing = Drawing { name: name.clone(), svg: run.svg.clone(), text: run.text.clone(), picture };
     Ok((findings, Some(drawing)))
+}
+
+/// The network of a run with its messages.
+fn picture_of(spec: &PictureSpec, run: &TracedRun) -> Picture {
+    let message =
+        |sent: &SentMessage| PictureMessage { tick: sent.tick, from: sent.from, to: sent.to, kind: sent.kind.clone() };
+    let number = |names: &[&str]| {
+        let param = run.params.iter().find(|(name, _)| names.contains(name));
+        param.and_then(|(_, value)| value.parse::<u32>().ok())
+    };
+    // The levels of a sun; the divisions of sun-divided are another parameter.
+    let depth = number(&["sun-depth"]).or_else(|| number(&["depth"])).unwrap_or(0);
+    Picture {
+        shape: spec.shape,
+        size: run.members,
+        names: (0..run.members).map(|position| named(position, &run.ids).to_string()).collect(),
+        down: run.down.clone(),
+        levels: match spec.shape {
+            Shape::Sun | Shape::SunInformer => (number(&["u"]).unwrap_or(0), depth + 1),
+            _ => (0, 1),
+        },
+        messages: run.sent.iter().map(message).collect(),
+        spec: spec.clone(),
+    }
 }
 
 fn because(says: String) -> AppliedReason {
@@ -108,6 +142,7 @@ fn compare<'a>(
         published: Some(DisplayValue::text(step.sends.iter().map(|line| drawn(line)).collect::<Vec<_>>().join("; "))),
         test: None,
         choice: None,
+        sample: String::new(),
         formula: None,
         measured: Some(DisplayValue::text(format!(
             "tick {}: {} of {}",

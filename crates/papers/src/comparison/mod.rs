@@ -3,14 +3,18 @@
 //! [`PaperComparison::of`] runs the experiments of a paper through a [`ResultCache`] and turns every printed number,
 //! every claim and every step of an example into a [`Finding`].
 
+mod checked;
 mod claims;
 mod computed;
 mod display;
 mod example;
 mod figures;
 mod numbers;
+mod plant;
+mod record;
 mod result_cache;
 mod rows;
+mod sample;
 mod trace_facts;
 mod winners;
 mod words;
@@ -22,10 +26,12 @@ pub(crate) use computed::COMPUTED_TABLES;
 pub use display::number;
 pub use example::Drawing;
 pub use figures::Figure;
+use plant::Plant;
+pub use plant::rows_that_cannot_fail;
 pub use result_cache::{ResultCache, Results};
 pub use winners::WinnersTable;
 
-use crate::published::{Item, Paper, ReasonKind};
+use crate::published::{self, Item, Paper, ReasonKind};
 
 /// The comparison of one printed number, claim or step.
 #[derive(Clone, PartialEq, Debug)]
@@ -46,6 +52,8 @@ pub struct Finding {
     pub reasons: Vec<AppliedReason>,
     /// Why a claim is tested against this threshold, if the paper gives none.
     pub choice: Option<String>,
+    /// The runs it is measured on: sizes, bandwidths and how many.
+    pub sample: String,
 }
 
 /// A value and its text.
@@ -83,7 +91,7 @@ pub enum Verdict {
     No,
     /// The confidence interval contains the threshold: there are too few runs to tell.
     Undecided,
-    /// The paper prints no value to compare with.
+    /// The paper prints no value to compare with. The value is the recorded one, if there is a record.
     Shown,
     /// The values differ, and the difference is not explained.
     Open,
@@ -178,7 +186,16 @@ impl PaperComparison {
                 problem: error.problem,
             })
         };
-        Ok(PaperComparison { paper, items: items.map(compare).collect::<Result<_, _>>()? })
+        let mut items: Vec<ItemComparison> = items.map(compare).collect::<Result<_, _>>()?;
+        if let Some(record) = published::record(paper) {
+            items.iter_mut().for_each(|item| record::compare(item, record));
+        }
+        Ok(PaperComparison { paper, items })
+    }
+
+    /// The values for which the paper prints none, as the file that records them.
+    pub fn record(&self) -> String {
+        record::text(&self.items)
     }
 
     /// All findings.
@@ -203,12 +220,15 @@ impl ItemComparison {
         findings.extend(claims::findings(item, cache)?);
         let (steps, drawing) = example::findings(item, cache)?;
         findings.extend(steps);
+        let winners = winners::tables(item, cache)?;
+        findings.extend(winners::findings(&winners));
         Ok(ItemComparison {
             item,
             findings,
-            figures: figures::drawn(item, cache)?,
+            // Plots need no second look at planted errors.
+            figures: if cache.plant() == Plant::Nothing { figures::drawn(item, cache)? } else { Vec::new() },
             drawing,
-            winners: winners::tables(item, cache)?,
+            winners,
             experiments: experiments(item),
         })
     }

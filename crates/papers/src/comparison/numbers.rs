@@ -1,6 +1,8 @@
 //! Compares printed numbers with measured ones.
 
-use super::rows::{Scope, parse, select, values};
+use super::plant::Plant;
+use super::rows::{Scope, parse, select};
+use super::sample::sample;
 use super::{AppliedReason, CompareError, DisplayValue, Finding, ResultCache, Results, Verdict, number};
 use crate::formula::Formula;
 use crate::published::{Aggregate, Formulas, Grid, Item, Line, PrintedValue};
@@ -89,7 +91,7 @@ impl GridCell<'_> {
         let traced = all.flat_map(Formula::names).any(|name| name.starts_with("trace."));
         let facts = if traced { Some(cache.facts(&results, rows[0])?) } else { None };
         let scope = |extra| Scope { table: &results.table, row: rows[0], facts: facts.as_ref(), extra };
-        let measure = self.measure(&results, &rows, &value, &scope(&[]), traced)?;
+        let measure = planted(cache.plant(), self.measure(cache, &results, &rows, &value, &scope(&[]))?);
         let measured = measure.value.unwrap_or(f64::NAN);
         let plain = scope(&[]);
         let number = |formula: &Option<Formula>| formula.as_ref().map(|formula| plain.eval(formula)).transpose();
@@ -111,22 +113,23 @@ impl GridCell<'_> {
             measured: Some(measure),
             verdict,
             reasons,
+            sample: sample(&[(&results.table, &rows)]),
         })
     }
 
     fn measure(
         &self,
+        cache: &ResultCache,
         results: &Results,
         rows: &[usize],
         value: &Formula,
         scope: &Scope<'_>,
-        traced: bool,
     ) -> Result<DisplayValue, CompareError> {
         // Values from a trace belong to a single run.
-        if traced && value.names().iter().any(|name| name.starts_with("trace.")) {
+        if value.names().iter().any(|name| name.starts_with("trace.")) {
             return Ok(DisplayValue::value(scope.eval(value)?));
         }
-        let all = values(&results.table, rows, value)?;
+        let all = cache.values(results, rows, value)?;
         Ok(match self.grid.aggregate {
             Aggregate::Max => DisplayValue::value(all.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
             Aggregate::Min => DisplayValue::value(all.iter().copied().fold(f64::INFINITY, f64::min)),
@@ -214,6 +217,17 @@ impl CellValues<'_> {
         }
         let rest = format!("the difference is {}, of which {} is explained", number(difference), number(sum));
         Ok((Verdict::Open, vec![AppliedReason { kind: None, says: rest, amount: None }]))
+    }
+}
+
+/// The value, or a wrong one in its place.
+fn planted(plant: Plant, shown: DisplayValue) -> DisplayValue {
+    match shown.value {
+        Some(value) if plant == Plant::Wrong => {
+            let by = plant.cell(value) - value;
+            DisplayValue::mean(value + by, shown.interval.map(|(low, high)| (low + by, high + by)))
+        }
+        _ => shown,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs experiments and caches their results.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -9,14 +9,17 @@ use hustings_algorithms::Identity;
 use hustings_elections::Election;
 use hustings_protocol::Record;
 use hustings_sim::erased::DynMessage;
-use hustings_sim::scenario::Scenario;
+use hustings_sim::scenario::{Fault, FaultKind, Scenario};
 use hustings_sim::trace::Format;
 
 use super::CompareError;
 use super::computed;
+use super::plant::Plant;
+use super::rows::Scope;
 use super::trace_facts::{SentMessage, TraceFacts, sent_messages};
 use crate::experiment::Experiment;
 use crate::experiment::phase::FirstPhase;
+use crate::formula::Formula;
 use crate::published;
 use crate::sweep;
 use crate::table::Table;
@@ -40,7 +43,12 @@ pub(super) struct TracedRun {
     pub(super) sent: Vec<SentMessage>,
     /// The id of each position; empty in anonymous networks.
     pub(super) ids: Vec<u64>,
-    pub(super) facts: TraceFacts,
+    /// The number of nodes that take part.
+    pub(super) members: u32,
+    /// Nodes that are down from the start.
+    pub(super) down: Vec<u32>,
+    /// The parameters of the algorithm.
+    pub(super) params: Vec<(&'static str, String)>,
     pub(super) svg: String,
     pub(super) text: String,
 }
@@ -52,6 +60,9 @@ pub struct ResultCache<'a> {
     on_start: &'a dyn Fn(&str),
     results: RefCell<BTreeMap<String, Rc<Results>>>,
     runs: RefCell<BTreeMap<(String, usize), Rc<TracedRun>>>,
+    facts: RefCell<BTreeMap<(String, usize), TraceFacts>>,
+    /// What measurements are replaced by, to see whether rows can fail.
+    plant: Cell<Plant>,
     /// Where experiments are looked for first.
     folder: Option<PathBuf>,
 }
@@ -59,7 +70,15 @@ pub struct ResultCache<'a> {
 impl<'a> ResultCache<'a> {
     /// Creates an empty cache.
     pub fn new(threads: usize, on_start: &'a dyn Fn(&str)) -> Self {
-        ResultCache { threads, on_start, results: RefCell::default(), runs: RefCell::default(), folder: None }
+        ResultCache {
+            threads,
+            on_start,
+            results: RefCell::default(),
+            runs: RefCell::default(),
+            facts: RefCell::default(),
+            plant: Cell::default(),
+            folder: None,
+        }
     }
 
     /// Looks for experiments in this folder first: `FOLDER/NAME.toml`.
@@ -110,9 +129,38 @@ impl<'a> ResultCache<'a> {
         }
     }
 
+    pub(super) fn plant(&self) -> Plant {
+        self.plant.get()
+    }
+
+    pub(super) fn set_plant(&self, plant: Plant) {
+        self.plant.set(plant);
+    }
+
+    /// The value of a formula in each of these rows.
+    pub(super) fn values(
+        &self,
+        results: &Results,
+        rows: &[usize],
+        formula: &Formula,
+    ) -> Result<Vec<f64>, CompareError> {
+        let is_traced = formula.names().iter().any(|name| name.starts_with("trace."));
+        let value = |&row: &usize| {
+            let facts = if is_traced { Some(self.facts(results, row)?) } else { None };
+            Scope { table: &results.table, row, facts: facts.as_ref(), extra: &[] }.eval(formula)
+        };
+        rows.iter().map(value).collect()
+    }
+
     /// What the trace of a row's run shows.
     pub(super) fn facts(&self, results: &Results, row: usize) -> Result<TraceFacts, CompareError> {
-        Ok(self.run(results, row)?.facts.clone())
+        let key = (results.name.clone(), row);
+        if let Some(known) = self.facts.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let facts = RepeatedRun::prepare(results, row)?.observe().1;
+        self.facts.borrow_mut().insert(key, facts.clone());
+        Ok(facts)
     }
 
     /// The trace of a row's run, which is repeated for it.
@@ -127,35 +175,65 @@ impl<'a> ResultCache<'a> {
     }
 }
 
-fn trace_run(results: &Results, row: usize) -> Result<TracedRun, CompareError> {
-    let wrong = |problem: &dyn std::fmt::Display| CompareError::new(&results.name, problem);
-    let Some(experiment) = &results.experiment else { return Err(wrong(&"a computed table has no runs")) };
-    let repetitions = experiment.repetitions as usize;
-    let point = &experiment.points()[row / repetitions];
-    let seed = point.seed((row % repetitions) as u32);
-    let mut prepared = experiment.prepare(point).map_err(|error| wrong(&error))?;
-    prepared.request.seed = seed;
-    let election = &*prepared.election;
-    let mut scenario = election.build(&prepared.request).map_err(|error| wrong(&error))?.scenario;
-    if prepared.has_two_phases() {
-        let outcome = election.run(&scenario);
-        let (Some(leader), Some(quiet)) = (outcome.leader, outcome.time.quiescent) else {
-            return Err(wrong(&"its first phase has no leader or no end"));
-        };
-        let second = prepared.second(seed, &scenario.starts, FirstPhase { leader, quiet });
-        let request = second.map_err(|diagnostic| wrong(&diagnostic.problem))?;
-        scenario = election.build(&request).map_err(|error| wrong(&error))?.scenario;
+/// The run of a row, ready to be repeated.
+struct RepeatedRun {
+    election: Box<dyn Election>,
+    scenario: Scenario,
+}
+
+impl RepeatedRun {
+    fn prepare(results: &Results, row: usize) -> Result<RepeatedRun, CompareError> {
+        let wrong = |problem: &dyn std::fmt::Display| CompareError::new(&results.name, problem);
+        let Some(experiment) = &results.experiment else { return Err(wrong(&"a computed table has no runs")) };
+        let repetitions = experiment.repetitions as usize;
+        let point = &experiment.points()[row / repetitions];
+        let seed = point.seed((row % repetitions) as u32);
+        let mut prepared = experiment.prepare(point).map_err(|error| wrong(&error))?;
+        prepared.request.seed = seed;
+        let mut scenario = prepared.election.build(&prepared.request).map_err(|error| wrong(&error))?.scenario;
+        if prepared.has_two_phases() {
+            let outcome = prepared.election.run(&scenario);
+            let (Some(leader), Some(quiet)) = (outcome.leader, outcome.time.quiescent) else {
+                return Err(wrong(&"its first phase has no leader or no end"));
+            };
+            let second = prepared.second(seed, &scenario.starts, FirstPhase { leader, quiet });
+            let request = second.map_err(|diagnostic| wrong(&diagnostic.problem))?;
+            scenario = prepared.election.build(&request).map_err(|error| wrong(&error))?.scenario;
+        }
+        Ok(RepeatedRun { election: prepared.election, scenario })
     }
-    let mut records: Vec<Record<DynMessage>> = Vec::new();
-    let outcome = election.observed(&scenario, &mut records);
-    let (sent, sides) = sent_messages(&records);
-    let facts = TraceFacts::of(&sent, sides, scenario.network.members(), outcome.time.elected);
+
+    /// The messages of the run, and the numbers of its trace.
+    fn observe(&self) -> (Vec<SentMessage>, TraceFacts) {
+        let mut records: Vec<Record<DynMessage>> = Vec::new();
+        let outcome = self.election.observed(&self.scenario, &mut records);
+        let (sent, sides) = sent_messages(&records);
+        let facts = TraceFacts::of(&sent, sides, self.scenario.network.members(), &outcome);
+        (sent, facts)
+    }
+}
+
+fn trace_run(results: &Results, row: usize) -> Result<TracedRun, CompareError> {
+    let run = RepeatedRun::prepare(results, row)?;
+    let (election, scenario) = (&*run.election, &run.scenario);
     let ids = match election.about().assumptions.identity {
         Identity::Unique => scenario.ids.clone(),
         Identity::Anonymous => Vec::new(),
     };
-    let traced = |format| traced(election, &scenario, format).map_err(|error| wrong(&error));
-    Ok(TracedRun { sent, ids, facts, svg: traced(Format::Svg)?, text: traced(Format::Text)? })
+    let is_down = |fault: &Fault| match fault.what {
+        FaultKind::Crash(at) if fault.tick == 0 => Some(at),
+        _ => None,
+    };
+    let traced = |format| traced(election, scenario, format).map_err(|error| CompareError::new(&results.name, error));
+    Ok(TracedRun {
+        sent: run.observe().0,
+        ids,
+        members: scenario.network.members(),
+        down: scenario.faults.iter().filter_map(is_down).collect(),
+        params: election.params(),
+        svg: traced(Format::Svg)?,
+        text: traced(Format::Text)?,
+    })
 }
 
 fn traced(election: &dyn Election, scenario: &Scenario, format: Format) -> std::io::Result<String> {

@@ -70,8 +70,3 @@ impl Scope<'_> {
         value.map_err(|error| CompareError::new(format!("`{}`", formula.text()), error))
     }
 }
-
-/// The value of a formula in each row.
-pub(super) fn values(table: &Table, rows: &[usize], formula: &Formula) -> Result<Vec<f64>, CompareError> {
-    rows.iter().map(|&row| Scope { table, row, facts: None, extra: &[] }.eval(formula)).collect()
-}

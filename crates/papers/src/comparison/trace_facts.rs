@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hustings_protocol::{Event, Message, Record, TraceEvent};
+use hustings_protocol::{Cheating, Event, Message, Record, TraceEvent};
+use hustings_sim::outcome::Outcome;
 use serde_json::Value;
 
 /// A message and when it was sent.
@@ -54,7 +55,7 @@ fn arrived<M: Message>(record: &Record<M>, records: &[Record<M>]) -> Option<Sent
 
 impl TraceFacts {
     /// Computes the numbers.
-    pub(super) fn of(sent: &[SentMessage], sides: u64, size: u32, elected: Option<u64>) -> TraceFacts {
+    pub(super) fn of(sent: &[SentMessage], sides: u64, size: u32, outcome: &Outcome) -> TraceFacts {
         let mut numbers = BTreeMap::new();
         let mut add = |name: &str, number: f64| {
             numbers.insert(name.to_string(), number);
@@ -68,7 +69,17 @@ impl TraceFacts {
         let hop = |one: &SentMessage| (i64::from(one.to) - i64::from(one.from)).rem_euclid(i64::from(size.max(1)));
         add("wheels", distinct(sent.iter().map(|one| (&one.kind, hop(one))).collect::<BTreeSet<_>>().len()));
         add("coin_sides", sides as f64);
-        if let Some(elected) = elected {
+        let names: BTreeSet<u64> = outcome.names.iter().map(|(_, name)| *name).collect();
+        add("names", distinct(names.len()));
+        let nodes = |wanted: &[Cheating]| {
+            let found = outcome.cheating.iter().filter(|(_, cheating)| wanted.contains(cheating));
+            distinct(found.map(|(at, _)| *at).collect::<BTreeSet<u32>>().len())
+        };
+        add("cheats", nodes(&[Cheating::Acted]));
+        add("noticed", nodes(&[Cheating::SilentWinner, Cheating::PassedOver]));
+        add("noticed.silent-winner", nodes(&[Cheating::SilentWinner]));
+        add("noticed.passed-over", nodes(&[Cheating::PassedOver]));
+        if let Some(elected) = outcome.time.elected {
             add("before_elected", distinct(sent.iter().filter(|one| one.tick < elected).count()));
         }
         let kinds: BTreeSet<&String> = sent.iter().map(|one| &one.kind).collect();
@@ -81,7 +92,8 @@ impl TraceFacts {
     }
 
     /// A fact by its name: `steps`, `ticks`, `kinds`, `wheels`, `coin_sides`, `before_elected`, `first.KIND`,
-    /// `last.KIND`.
+    /// `last.KIND`; `names` (different names that nodes were given); `cheats` (nodes that cheated), `noticed` (nodes
+    /// that noticed it) and `noticed.RULE`.
     pub(super) fn get(&self, name: &str) -> Option<f64> {
         self.numbers.get(name).copied()
     }
@@ -100,7 +112,7 @@ mod tests {
         let mut records: Vec<Record<DynMessage>> = Vec::new();
         let outcome = election.observed(&scenario, &mut records);
         let (sent, sides) = sent_messages(&records);
-        let facts = TraceFacts::of(&sent, sides, scenario.network.members(), outcome.time.elected);
+        let facts = TraceFacts::of(&sent, sides, scenario.network.members(), &outcome);
         (sent, facts)
     }
 
@@ -116,6 +128,24 @@ mod tests {
             assert_eq!(facts.get(name), Some(value), "{name}");
         }
         assert_eq!(facts.get("first.never"), None);
+    }
+
+    #[test]
+    fn cheats_and_notices_are_counted_by_node() {
+        let spec = |cheat: &str| ElectionSpec {
+            nodes: Some(5),
+            topology: Some("line".parse().unwrap()),
+            cheats: vec![cheat.parse().unwrap()],
+            ..ElectionSpec::default()
+        };
+        let numbers = |cheat: &str| {
+            let facts = run("two-tier", &spec(cheat)).1;
+            ["cheats", "noticed", "noticed.passed-over", "noticed.silent-winner"].map(|name| facts.get(name).unwrap())
+        };
+        // The announcement passes over 3 and 4.
+        assert_eq!(numbers("2:ack"), [1.0, 2.0, 2.0, 0.0]);
+        assert_eq!(numbers("0:ack"), [0.0; 4]);
+        assert_eq!(numbers("2:rank"), [1.0, 0.0, 0.0, 0.0]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::rows::{Scope, parse, select};
-use super::{CompareError, ResultCache, number};
+use super::{CompareError, DisplayValue, Finding, ResultCache, Verdict, number};
 use crate::published::{Item, Winners};
 use crate::stats::Summary;
 
@@ -24,6 +24,32 @@ pub(super) fn tables(item: &Item, cache: &ResultCache) -> Result<Vec<WinnersTabl
     item.winners.iter().map(|winners| table(winners, item, cache)).collect()
 }
 
+/// A finding for each table: what is compared with the record is a checksum of its cells.
+pub(super) fn findings(tables: &[WinnersTable]) -> Vec<Finding> {
+    let finding = |table: &WinnersTable| {
+        let cells: Vec<&str> = table.rows.iter().flat_map(|(_, cells)| cells).map(String::as_str).collect();
+        let checksum = crc32fast::hash(cells.join("\n").as_bytes());
+        Finding {
+            label: format!("the table \"{}\"", table.title),
+            published: None,
+            test: None,
+            formula: None,
+            measured: Some(DisplayValue::text(format!("{} cells, checksum {checksum:08x}", cells.len()))),
+            verdict: Verdict::Shown,
+            reasons: Vec::new(),
+            choice: None,
+            sample: String::new(),
+        }
+    };
+    tables.iter().map(finding).collect()
+}
+
+/// The name of a setting in reports: `u` for `p.u`, `n` for `nodes`.
+fn axis(setting: &str) -> String {
+    let bare = setting.split_once('.').map_or(setting, |(_, bare)| bare);
+    if bare == "nodes" { "n".to_string() } else { bare.to_string() }
+}
+
 /// The values of a candidate by row, and by column if it has that setting.
 type Scores = BTreeMap<(u64, Option<u64>), f64>;
 
@@ -40,6 +66,7 @@ fn table(winners: &Winners, item: &Item, cache: &ResultCache) -> Result<WinnersT
             let whole = |column: &str| results.table.cell(row, column).number().map(|number| number as u64);
             let Some(down) = whole(&winners.rows) else { continue };
             let value = Scope { table: &results.table, row, facts: None, extra: &[] }.eval(&formula)?;
+            let value = cache.plant().cell(value);
             all.entry((down, whole(&winners.columns))).or_default().push(value);
         }
         let means = all.into_iter().filter_map(|(place, values)| Some((place, Summary::of(values)?.mean)));
@@ -65,7 +92,7 @@ fn table(winners: &Winners, item: &Item, cache: &ResultCache) -> Result<WinnersT
     let row = |down: &u64| (down.to_string(), columns.iter().map(|along| best(*down, *along)).collect());
     Ok(WinnersTable {
         title: winners.title.clone(),
-        axes: (winners.rows.clone(), winners.columns.clone()),
+        axes: (axis(&winners.rows), axis(&winners.columns)),
         columns: columns.iter().map(u64::to_string).collect(),
         rows: rows.iter().map(row).collect(),
     })

@@ -3,7 +3,7 @@
 use super::display::pretty;
 
 /// What the columns of results are called in reports.
-const WORDS: [(&str, &str); 16] = [
+const WORDS: [(&str, &str); 22] = [
     ("quiescent", "ticks until the end"),
     ("elected", "ticks until the winner leads"),
     ("agreed", "ticks until all agree"),
@@ -20,6 +20,12 @@ const WORDS: [(&str, &str); 16] = [
     ("let.state", "bytes of state"),
     ("let.rounds", "rounds"),
     ("trace.before_elected", "messages before the winner knows"),
+    ("trace.names", "different names"),
+    ("trace.noticed", "nodes that notice"),
+    ("trace.noticed.passed-over", "nodes that notice that they were passed over"),
+    ("trace.noticed.silent-winner", "nodes that notice that the winner is silent"),
+    ("infinite", "executions that cannot end"),
+    ("cycles", "executions of any length"),
 ];
 
 /// A formula in words and mathematical notation.
@@ -74,6 +80,8 @@ pub(super) fn conditions(formula: &str) -> Option<String> {
     let factors: Vec<&str> = formula.split(" * ").map(str::trim).collect();
     let condition = |factor: &&str| -> Option<String> {
         let inner = factor.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+        // A formula that is nothing but a condition needs no parentheses.
+        let inner = inner.or_else(|| (factors.len() == 1).then_some(*factor));
         match (*factor, inner) {
             ("agreement", _) => Some("all agree".to_string()),
             (_, Some(inner)) if inner.contains("==") || inner.contains('<') || inner.contains('>') => {
@@ -103,6 +111,7 @@ mod tests {
     fn products_of_conditions_are_lists() {
         assert_eq!(conditions("agreement * (leader == n-1)").as_deref(), Some("all agree, leader = n−1"));
         assert_eq!(conditions("agreement").as_deref(), Some("all agree"));
+        assert_eq!(conditions("leader == 2").as_deref(), Some("leader = 2"));
         assert_eq!(conditions("messages - n"), None);
     }
 }

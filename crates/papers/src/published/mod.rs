@@ -5,13 +5,17 @@
 
 mod model;
 
+use std::collections::BTreeMap;
+use std::fs::File as OpenFile;
+use std::io::Read;
 use std::path::Path;
 use std::sync::LazyLock;
 
 use crate::comparison::CompareError;
 
 pub(crate) use model::{
-    Aggregate, Claim, Filter, FilterValue, Formulas, Grid, Line, PrintedValue, Side, Step, Test, Winners,
+    Aggregate, Claim, Filter, FilterValue, Formulas, Grid, Line, Numbering, PictureSpec, PrintedValue, Shape, Side,
+    Step, Test, Winners,
 };
 pub use model::{Item, Paper, ReasonKind};
 
@@ -34,22 +38,51 @@ const EXPERIMENTS: &[File] = files!("experiments":
     "shirali-bully" "shirali-token" "shirali-token-detectors" "shirali-token-down" "shirali-sun" "shirali-sun-lengths"
     "shirali-sun-starters" "shirali-divided" "shirali-divided-backoff" "shirali-divided-parts"
     "shirali-divided-informer" "shirali-sun-divided"
-    "shirali-down-ring" "shirali-down-sun" "shirali-down-divided" "shirali-down-sun-divided"
+    "shirali-down-bully" "shirali-down-ring" "shirali-down-sun" "shirali-down-divided" "shirali-down-sun-divided"
+    "shirali-sizes-bully" "shirali-sizes-ring" "shirali-sizes-sun" "shirali-sizes-divided"
+    "shirali-points-bully" "shirali-points-ring" "shirali-points-sun" "shirali-points-divided" "shirali-figure-2"
     "adams-startup" "adams-failover" "adams-topologies" "adams-complete" "adams-links" "adams-medium"
     "adams-partitions" "adams-correlated" "adams-state" "adams-large" "adams-clique" "adams-tree"
-    "datley-best" "datley-worst" "datley-revival" "datley-example" "datley-campaigners-down"
+    "adams-best" "adams-votes" "adams-cheat" "adams-noticing" "adams-sources" "adams-invitation"
+    "datley-best" "datley-worst" "datley-revival" "datley-example" "datley-campaigners-down" "datley-some-down"
     "mcmaster-chang-roberts" "mcmaster-chang-roberts-average" "mcmaster-rounds" "mcmaster-sorted"
     "mcmaster-worst-rings" "mcmaster-dkr-example" "mcmaster-franklin-example" "mcmaster-chang-roberts-example"
     "mcmaster-tree" "mcmaster-echo" "mcmaster-itai-rodeh" "mcmaster-itai-rodeh-order" "mcmaster-symmetry"
-    "mcmaster-asymmetry" "mcmaster-ring-copies"
+    "mcmaster-asymmetry" "mcmaster-ring-copies" "mcmaster-follow-up" "mcmaster-follow-up-graph"
     "mcmaster-anonymous-echo" "mcmaster-anonymous-example" "mcmaster-ring-size" "mcmaster-ring-size-example"
     "crete-example" "crete-seven" "crete-detectors" "crete-revival" "crete-first-start" "crete-active"
-    "crete-timeout" "crete-handling" "crete-prepare" "crete-notice" "crete-partition");
+    "crete-timeout" "crete-handling" "crete-prepare" "crete-notice" "crete-partition"
+    "crete-join" "crete-retire" "crete-minimum" "crete-preferences" "crete-many");
+
+/// The values that papers do not print, as measured by this version.
+const RECORDS: &[File] = files!("published/recorded": "shirali" "adams" "datley" "mcmaster" "crete");
+
+/// Values by item and row.
+pub(crate) type Record = BTreeMap<String, BTreeMap<String, String>>;
+
+static ALL_RECORDS: LazyLock<BTreeMap<&'static str, Record>> = LazyLock::new(|| {
+    let read = |file: &File| {
+        let record = toml::from_str(file.text)
+            .unwrap_or_else(|error| panic!("recorded/{}.toml, which is checked by a test: {error}", file.name));
+        (file.name, record)
+    };
+    RECORDS.iter().map(read).collect()
+});
+
+/// The record of a built-in paper.
+pub(crate) fn record(paper: &'static Paper) -> Option<&'static Record> {
+    if find(&paper.name).is_some_and(|known| std::ptr::eq(known, paper)) {
+        ALL_RECORDS.get(paper.name.as_str())
+    } else {
+        None
+    }
+}
 
 static ALL: LazyLock<Vec<Paper>> = LazyLock::new(|| {
     let read = |file: &File| {
-        toml::from_str(file.text)
-            .unwrap_or_else(|error| panic!("{}.toml, which is checked by a test: {error}", file.name))
+        let paper: Paper = toml::from_str(file.text)
+            .unwrap_or_else(|error| panic!("{}.toml, which is checked by a test: {error}", file.name));
+        Paper { source: file.text.to_string(), ..paper }
     };
     PAPERS.iter().map(read).collect()
 });
@@ -59,19 +92,32 @@ pub fn all() -> &'static [Paper] {
     &ALL
 }
 
+/// The maximum length of a paper's file.
+const MAX_BYTES: u64 = 4 << 20;
+
 /// Reads a paper from a file of its own, in the format of those of this crate. The experiments that it names are beside
 /// it: see [`ResultCache::with_folder`](crate::comparison::ResultCache::with_folder). It is kept until the program
 /// ends.
 pub fn read(path: &Path) -> Result<&'static Paper, CompareError> {
     let wrong = |problem: String| CompareError { place: path.display().to_string(), problem };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let mut text = String::new();
+    let read = OpenFile::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text));
+    let length = read.map_err(|error| wrong(error.to_string()))?;
+    if length as u64 > MAX_BYTES {
+        return Err(wrong(format!("the file is too long; allowed: {MAX_BYTES} bytes")));
+    }
     let paper: Paper = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     let is_plain = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_');
     let mut names = std::iter::once(&paper.name).chain(paper.items.iter().map(|item| &item.id));
     if let Some(name) = names.find(|name| !is_plain(name)) {
         return Err(wrong(format!("`{name}`: names of papers and items consist of letters, digits, `-` and `_`")));
     }
-    Ok(Box::leak(Box::new(paper)))
+    Ok(Box::leak(Box::new(Paper { source: text, ..paper })))
+}
+
+/// The text of a paper's file.
+pub(crate) fn source(paper: &Paper) -> &str {
+    &paper.source
 }
 
 /// The paper with this name.

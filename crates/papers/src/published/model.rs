@@ -30,9 +30,16 @@ pub struct Paper {
     pub about: String,
     /// How messages and time are counted here and in the paper.
     pub counting: String,
+    /// Where the paper can be read: an address.
+    pub url: Option<String>,
+    /// The year in which it appeared.
+    pub year: Option<u16>,
     /// The published tables, figures, examples and claims.
     #[serde(rename = "item")]
     pub items: Vec<Item>,
+    /// The text of the file.
+    #[serde(skip)]
+    pub(crate) source: String,
 }
 
 /// A table, figure, example, formula or claim of a paper.
@@ -348,6 +355,57 @@ pub struct Example {
     /// Whether the steps contain all messages.
     #[serde(default)]
     pub whole: bool,
+    /// A picture of the network with its messages, in addition to the diagram of the run.
+    pub picture: Option<PictureSpec>,
+}
+
+/// A picture of a network with its messages, numbered as in the paper.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PictureSpec {
+    /// How the network is drawn.
+    pub shape: Shape,
+    /// What the numbers are.
+    #[serde(default)]
+    pub numbers: Numbering,
+    /// Kinds of messages and the letters after their numbers; by default the first of the kind. Within a tick, steps
+    /// are numbered in this order of kinds.
+    #[serde(default)]
+    pub letters: Vec<(String, String)>,
+}
+
+/// How a network is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// A ring.
+    Ring,
+    /// A ring with the rings above it.
+    Sun,
+    /// A ring with an informer in the middle.
+    Informer,
+    /// A sun with an informer in the middle.
+    SunInformer,
+    /// Lines between all nodes.
+    Complete,
+}
+
+impl Shape {
+    /// Whether the nodes are linked in a ring.
+    pub(crate) const fn has_ring(self) -> bool {
+        !matches!(self, Shape::Complete)
+    }
+}
+
+/// What the numbers of messages are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Numbering {
+    /// The tick in which a message is sent, from 1 on.
+    #[default]
+    Ticks,
+    /// The step: each kind of message in a tick is one.
+    Steps,
 }
 
 /// One step of an example.

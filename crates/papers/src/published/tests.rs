@@ -55,3 +55,47 @@ fn every_experiment_parses_and_every_figure_is_one_of_its_plots() {
         }
     }
 }
+
+/// Whether bounds follow from the wording: an exact value, "at most", "at least" or "not more than" a computed one.
+fn is_exact(test: &Test) -> bool {
+    const FAR: f64 = 1e8;
+    let (within, is_ratio) = match test {
+        Test::Ratio { within, .. } => (within, true),
+        Test::Mean { within, .. }
+        | Test::Max { within, .. }
+        | Test::Min { within, .. }
+        | Test::Every { within, .. }
+        | Test::Power { within, .. }
+        | Test::Fit { within, .. } => (within, false),
+        Test::Falls { .. } => return true,
+    };
+    match *within {
+        [from, to] if from == to => true,
+        [from, to] if from <= -FAR => to == 0.0,
+        [from, to] if to >= FAR => from == 0.0 || is_ratio && from == 1.0,
+        [from, to] => is_ratio && from == 0.0 && to == 1.0,
+    }
+}
+
+/// A threshold that no paper gives is named as our choice, with its reason.
+#[test]
+fn thresholds_of_ours_are_named_as_choices() {
+    for paper in all() {
+        for (item, claim) in paper.items.iter().flat_map(|item| item.claims.iter().map(move |claim| (item, claim))) {
+            let place = format!("{}, {}: {}", paper.name, item.id, claim.says);
+            assert!(is_exact(&claim.test) || claim.choice.is_some(), "{place}: whose threshold is it?");
+            assert!(!is_exact(&claim.test) || claim.choice.is_none(), "{place}: there is nothing to choose");
+        }
+    }
+}
+
+/// The record holds what a paper does not print, and nothing else; see `tests/papers.rs`, which writes it.
+#[test]
+fn every_record_is_of_a_paper() {
+    for paper in all() {
+        let record = record(paper).unwrap_or_else(|| panic!("{} has no record", paper.name));
+        for id in record.keys() {
+            assert!(paper.items.iter().any(|item| item.id == *id), "{}: no item `{id}`", paper.name);
+        }
+    }
+}

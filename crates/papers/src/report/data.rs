@@ -36,6 +36,9 @@ pub(super) fn findings(comparisons: &[PaperComparison]) -> Result<Table, TableEr
     })?;
     texts("formula_text", "value of the formula as text", &|row| shown(&row.3.formula))?;
     texts("measured_text", "measured value as text", &|row| shown(&row.3.measured))?;
+    texts("runs", "sizes, bandwidths and number of the runs", &|row| {
+        Some(row.3.sample.clone()).filter(|sample| !sample.is_empty())
+    })?;
     texts("reasons", "reasons for the difference", &|row| {
         let says: Vec<&str> = row.3.reasons.iter().map(|reason| reason.says.as_str()).collect();
         (!says.is_empty()).then(|| says.join(" / "))

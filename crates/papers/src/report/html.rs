@@ -7,7 +7,7 @@ use hustings_text::svg::escape;
 use super::columns::{columns, is_text};
 use super::notes::{marks, notes};
 use super::summary;
-use crate::comparison::{Figure, ItemComparison, PaperComparison, Verdict, WinnersTable};
+use crate::comparison::{Drawing, Figure, ItemComparison, PaperComparison, Verdict, WinnersTable};
 
 const STYLE: &str = include_str!("style.css");
 /// Opens the details that a link leads to, and all of them before printing.
@@ -31,7 +31,7 @@ pub(super) fn page(comparisons: &[PaperComparison]) -> String {
         out,
         "<footer>Made by Hustings {}. All measured numbers come from simulated runs with fixed seeds: \
          <code>hustings papers --all --out DIR</code> reproduces this page byte for byte. The data of every figure is \
-         in <code>data/</code>.</footer>\n</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+         in <code>data/</code>, and <a href=\"references.bib\">references.bib</a> has entries for your bibliography.</footer>\n</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         env!("CARGO_PKG_VERSION")
     );
     out
@@ -67,8 +67,9 @@ fn opening(out: &mut String, comparisons: &[PaperComparison]) {
         "<p class=\"legend\"><b>equal</b>: the values are equal, or differ by at most three standard errors. \
          <b>explained</b>: they differ, and the reasons add up to the difference. <b>yes</b>, <b>no</b>: the runs \
          confirm or refute a claim; <b>undecided</b>: the 95 % confidence interval contains the threshold. \
-         <b>shown</b>: the paper prints no value to compare with. <b>open</b>: the difference is not explained. \
-         Parentheses contain 95 % confidence intervals of the mean. <span class=\"ours\">ours</span> marks studies \
+         <b>shown</b>: the paper prints no value; this is the one recorded with this version of the program. <b>open</b>: the difference is not explained. \
+         Parentheses contain 95 % confidence intervals of the mean; below each row are the sizes, the bandwidths and the number \
+         of its runs. <span class=\"ours\">ours</span> marks studies \
          that a paper suggests but does not contain, and drawings that are missing in it.</p>\n</header>\n",
     );
 }
@@ -111,13 +112,8 @@ fn article(out: &mut String, text: &str, compared: &ItemComparison) {
     }
     compared.winners.iter().for_each(|table| winners(out, table));
     compared.figures.iter().for_each(|one| figure(out, one));
-    if let Some(drawing) = &compared.drawing {
-        let _ = write!(
-            out,
-            "<figure class=\"run\">\n{}\n<figcaption>The run: a line per node, time from left to right. \
-             <a href=\"runs/{id}.svg\">SVG</a>, <a href=\"runs/{id}.txt\">trace</a></figcaption>\n</figure>\n",
-            drawing.svg.trim()
-        );
+    if let Some(one) = &compared.drawing {
+        drawing(out, &id, one);
     }
     let data: Vec<String> = compared
         .experiments
@@ -130,6 +126,26 @@ fn article(out: &mut String, text: &str, compared: &ItemComparison) {
         let _ = writeln!(out, "<p class=\"data\">measured by {}</p>", data.join(", "));
     }
     out.push_str("</details>\n</article>\n");
+}
+
+/// The run of an example. A picture comes first, and the diagram is then closed until it is opened.
+fn drawing(out: &mut String, id: &str, drawing: &Drawing) {
+    let run = format!(
+        "<figure class=\"run\">\n{}\n<figcaption>The run: a line per node, time from left to right. \
+         <a href=\"runs/{id}.svg\">SVG</a>, <a href=\"runs/{id}.txt\">trace</a></figcaption>\n</figure>\n",
+        drawing.svg.trim()
+    );
+    let Some(picture) = &drawing.picture else {
+        out.push_str(&run);
+        return;
+    };
+    let _ = write!(
+        out,
+        "<figure class=\"picture\">\n{}\n<figcaption>The network with its messages; dashed: lost. \
+         <a href=\"runs/{id}-picture.svg\">SVG</a></figcaption>\n</figure>\n\
+         <details class=\"more\">\n<summary>The same run over time</summary>\n{run}</details>\n",
+        picture.trim()
+    );
 }
 
 /// How often each verdict was given.
@@ -156,7 +172,12 @@ fn findings(out: &mut String, id: &str, compared: &ItemComparison) {
     }
     out.push_str("<th scope=\"col\">verdict</th></tr></thead>\n<tbody>\n");
     for finding in &compared.findings {
-        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(&finding.label));
+        let sample = if finding.sample.is_empty() {
+            String::new()
+        } else {
+            format!(" <span class=\"sample\">{}</span>", escape(&finding.sample))
+        };
+        let _ = write!(out, "<tr><th scope=\"row\">{}{sample}</th>", escape(&finding.label));
         for shown in columns.iter().map(|column| column.of(finding)) {
             let mut text = shown.map_or_else(String::new, |shown| escape(&shown.text));
             if let (Some(test), Some(choice), true) = (&finding.test, &finding.choice, shown == finding.test.as_ref()) {
@@ -207,8 +228,10 @@ fn winners(out: &mut String, table: &WinnersTable) {
     out.push_str("</tr></thead>\n<tbody>\n");
     for (head, cells) in &table.rows {
         let _ = write!(out, "<tr><th scope=\"row\">{head}</th>");
-        for cell in cells {
-            let _ = write!(out, "<td>{}</td>", escape(cell));
+        // A winner of neighbouring columns is named once.
+        for same in cells.chunk_by(|a, b| a == b) {
+            let span = if same.len() > 1 { format!(" colspan=\"{}\"", same.len()) } else { String::new() };
+            let _ = write!(out, "<td{span}>{}</td>", escape(&same[0]));
         }
         out.push_str("</tr>\n");
     }

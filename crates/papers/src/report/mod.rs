@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `index.html` | the whole report on one self-contained page |
 //! | `findings.csv`, `.csv-metadata.json`, `.parquet` | a row for each finding |
+//! | `references.bib` | BibTeX entries of the program and the papers |
 //! | `tables/PAPER.tex` | the same for LaTeX (booktabs) |
 //! | `figures/EXPERIMENT-PLOT.svg` | each figure |
-//! | `runs/EXPERIMENT….svg`, `.txt` | each worked example: a diagram and its trace |
+//! | `runs/PAPER-ITEM.svg`, `.txt`, `-picture.svg` | each worked example: a diagram, its trace, and the network |
 //! | `data/EXPERIMENT.csv`, `.csv-metadata.json`, `.parquet` | every run of each experiment |
 //! | `data/EXPERIMENT.toml` | the experiment itself, for `hustings sweep` |
 
+mod bibtex;
 mod columns;
 mod data;
 mod html;
@@ -61,9 +63,13 @@ pub fn write(comparisons: &[PaperComparison], cache: &ResultCache<'_>, folder: &
                 let name = format!("runs/{}-{}", comparison.paper.name, item.item.id);
                 put(format!("{name}.svg"), drawing.svg.as_bytes())?;
                 put(format!("{name}.txt"), drawing.text.as_bytes())?;
+                if let Some(picture) = &drawing.picture {
+                    put(format!("{name}-picture.svg"), picture.as_bytes())?;
+                }
             }
         }
     }
+    put("references.bib".to_string(), bibtex::entries(comparisons).as_bytes())?;
     let table = data::findings(comparisons).map_err(|error| failed(folder, io::Error::other(error)))?;
     let mut tables = vec![("findings".to_string(), table)];
     for results in cache.all() {

@@ -11,6 +11,7 @@ fn comparison() -> PaperComparison {
         published: Some(DisplayValue::value(4.0)),
         test: None,
         choice: None,
+        sample: "n = 5, 1 run".to_string(),
         formula: Some(DisplayValue::formula("n^2", 5.0)),
         measured: Some(DisplayValue::mean(5.5, Some((5.0, 6.0)))),
         verdict,
@@ -35,9 +36,15 @@ fn comparison() -> PaperComparison {
 #[test]
 fn the_page_has_anchors_escaped_text_and_each_reason_once() {
     let page = html::page(&[comparison()]);
-    for part in
-        ["id=\"datley-table-1\"", "href=\"#datley-table-1\"", "a &lt; b", "n² = 5", "5.5 (5 to 6)", "+1.5<sup>1</sup>"]
-    {
+    for part in [
+        "id=\"datley-table-1\"",
+        "href=\"#datley-table-1\"",
+        "a &lt; b",
+        "n² = 5",
+        "5.5 (5 to 6)",
+        "+1.5<sup>1</sup>",
+        "n = 5, 1 run",
+    ] {
         assert!(page.contains(part), "`{part}` is not on the page");
     }
     // Once among the findings at the top, and once below its table.
@@ -92,4 +99,23 @@ fn findings_form_a_table() {
     assert_eq!(table.cell(1, "measured").number(), Some(5.5));
     assert_eq!((table.cell(1, "low").number(), table.cell(1, "high").number()), (Some(5.0), Some(6.0)));
     assert_eq!(table.cell(2, "reasons"), crate::table::Cell::Missing);
+}
+
+#[test]
+fn bibtex_has_the_program_and_every_paper_with_its_authors() {
+    let all: Vec<PaperComparison> =
+        published::all().iter().map(|paper| PaperComparison { paper, items: Vec::new() }).collect();
+    let text = bibtex::entries(&all);
+    for part in [
+        "@software{hustings,\n  author  = {{The Hustings authors}},",
+        "@misc{shirali,\n  author  = {M. Shirali and A. HaghghatToroghi and M. Vojdani},",
+        "  author  = {B. Bonakdarpour},\n",
+        "  note    = {after W. Fokkink},\n",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+    assert_eq!(text.matches("\n  author  = ").count(), published::all().len() + 1);
+    let paper = published::Paper { url: Some("https://example.org/a_b&c".into()), ..published::all()[0].clone() };
+    let one = PaperComparison { paper: Box::leak(Box::new(paper)), items: Vec::new() };
+    assert!(bibtex::entries(&[one]).contains("  url     = {https://example.org/a_b&c},"));
 }

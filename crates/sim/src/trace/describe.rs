@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use hustings_protocol::{
-    Change, Cheating, Effect, Event, Fact, Id, Loss, Message, NoticeKind, Port, Record, Stage, StartReason, Timer, TraceEvent,
+    Change, Cheating, Effect, Event, Fact, Id, Loss, Message, NoticeKind, Port, Record, Stage, StartReason, Timer,
+    TraceEvent,
 };
 use serde_json::Value;
 

@@ -63,8 +63,8 @@ impl<R: Rank> Rules<R> {
         }
     }
 
-    /// Tells observers by which rule this node has noticed that another one cheats. Without a cheat the rules repair the
-    /// effects of a crash or a cut, and there is nothing to tell.
+    /// Tells observers by which rule this node has noticed that another one cheats. Without a cheat the rules repair
+    /// the effects of a crash or a cut, and there is nothing to tell.
     pub(super) fn observe_notice<C: Context<Self>>(&self, rule: Cheating, cx: &mut C) {
         if self.has_cheats() {
             cx.learn(Fact::Cheating(rule));

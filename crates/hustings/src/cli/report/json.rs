@@ -45,9 +45,7 @@ pub(crate) fn render(report: &Report<'_>) -> Value {
         object["names"] = outcome.names.iter().map(|(at, name)| json!({"position": at, "name": name})).collect();
     }
     if !report.scenario.cheats.is_empty() {
-        let cheat = |cheat: NodeCheat| {
-            json!({"position": cheat.at, "cheat": cheat.to_string(), "acted": report.has_cheated(cheat.at)})
-        };
+        let cheat = |cheat: NodeCheat| json!({"position": cheat.at, "cheat": cheat.to_string(), "acted": report.has_cheated(cheat.at)});
         let notice = |(at, rule): &(u32, NoticeRule)| json!({"position": at, "rule": rule.name()});
         object["cheats"] = report.cheats().map(cheat).collect();
         object["noticed"] = report.notices().iter().map(notice).collect();
