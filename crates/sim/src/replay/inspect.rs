@@ -131,8 +131,18 @@ fn collect(prefix: &str, value: &Value<'_>, variables: &mut Vec<Variable>) {
                 collect(&inner, value, variables);
             }
         }
+        // A variant with a structure inside: its name, and the fields.
+        Value::Tuple(variant, items) if prefix.is_empty() && is_structure(items) => {
+            variables.push(Variable { name: name.to_string(), value: words(variant) });
+            collect("", &items[0], variables);
+        }
         other => variables.push(Variable { name: name.to_string(), value: short(other) }),
     }
+}
+
+/// Whether these are the contents of a variant with one structure, which is not a rank.
+fn is_structure(items: &[Value<'_>]) -> bool {
+    matches!(items, [one] if matches!(unwrapped(one), Value::Fields(_, fields) if rank(fields).is_none()))
 }
 
 /// A value without wrappers that only name its type: `State(x)`, `Some(x)`.
@@ -325,6 +335,11 @@ mod tests {
     }
 
     #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    enum Phase {
+        Gathering(Inner),
+    }
+
+    #[derive(Clone, PartialEq, Eq, Hash, Debug)]
     struct Inner {
         round: u32,
         queue: Vec<(Id, Option<Id>)>,
@@ -367,6 +382,10 @@ mod tests {
         assert_eq!(shown(7u8), ["state=7"]);
         assert_eq!(shown(Stage::InElection), ["state=in election"]);
         assert_eq!(shown(Some(Id(9))), ["state=9"]);
+        assert_eq!(
+            shown(Phase::Gathering(Inner { round: 2, queue: vec![] })),
+            ["state=gathering", "round=2", "queue=[]"]
+        );
         assert_eq!(shown(()), ["state=()"]);
     }
 }
