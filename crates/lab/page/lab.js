@@ -35,11 +35,11 @@ export class Lab {
 
   bind() {
     const { player } = this;
-    $("#first").onclick = () => player.go(0);
+    $("#first").onclick = () => player.jump(0);
     $("#back").onclick = () => player.step(-1);
     $("#play").onclick = () => player.toggle();
     $("#next").onclick = () => player.step(1);
-    $("#last").onclick = () => player.go(this.model.length);
+    $("#last").onclick = () => player.jump(this.model.length);
     $("#scrub").oninput = (event) => player.step(Number(event.target.value) - player.count);
     $("#speed").onclick = () => (player.rate >= 16 ? ((player.rate = 0.25), this.draw()) : player.faster(1));
     $("#crash-leader").onclick = () => this.crashLeader();

@@ -94,9 +94,11 @@ export class NetworkView {
     const { clientWidth: width, clientHeight: height } = this.pane;
     const { layout } = this.model.timeline;
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    const first = fit(width, height, 0);
+    // The buttons at the bottom of a pane that can be used need room.
+    const foot = this.callbacks.onNode ? 44 : 0;
+    const first = fit(width, height - foot, 0);
     this.radius = radius(this.drawn.length, first, layout.shape);
-    this.box = fit(width, height, this.drawn.length > 60 ? 48 : Math.min(this.radius * 1.6 + 12, 56));
+    this.box = fit(width, height - foot, this.drawn.length > 60 ? 48 : Math.min(this.radius * 1.6 + 12, 56));
     this.drawn.forEach((node, at) => {
       Object.assign(node, place(this.places[at], this.box));
       node.group.setAttribute("transform", `translate(${node.x.toFixed(1)} ${node.y.toFixed(1)})`);

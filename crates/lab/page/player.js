@@ -27,6 +27,12 @@ export class Player {
     this.onMove();
   }
 
+  // To a position, and stay there.
+  jump(count) {
+    this.pause();
+    this.go(count);
+  }
+
   step(by) {
     this.pause();
     this.go(this.count + by);

@@ -302,7 +302,9 @@ impl<'a> Builder<'a> {
         let since = record.cause.and_then(|cause| self.events.get(cause as usize)).map(|cause| record.tick - cause.t);
         self.touched[at as usize] |= matches!(record.what, TraceEvent::Handled { .. });
         self.add_changes(at, &mut event);
+        // Contents in brackets belong to the list of variables, not into a sentence.
         let stage = STAGES.iter().find_map(|name| event.v.get(*name)).map(String::as_str);
+        let stage = stage.filter(|stage| !stage.contains(['(', '[', ',']));
         event.w = self.narrator.sentence(record, &sends, since, stage);
         self.events.push(event);
     }

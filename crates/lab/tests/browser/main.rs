@@ -211,6 +211,7 @@ fn the_keyboard_alone(server: &Server, page: &Page<'_>) {
     page.wait("!document.querySelector('#notice').hidden");
     page.eval("document.querySelector('#notice').focus(), 1");
     page.key("Enter");
+    page.wait("location.hash.includes('start:')");
     page.key("End");
     page.wait("document.querySelector('#leader').textContent === '★ Node 4 leads'");
     page.key("Home");
