@@ -29,6 +29,7 @@
 //! - [`node`]: runs a node. [`recover`]: continues a cluster that has lost its majority, from one data folder.
 //! - [`api`]: the requests that programs send to the node on their host, and a blocking client. Programs that want
 //!   leadership use `hustings::Elector`, which is built on it.
+//! - [`timeline`]: the messages that nodes remember, put on one time axis.
 //! - [`member`]: members, roles and ranks. [`clock`]: the clock that leases are measured with. [`process_tree`]: the
 //!   processes that a command has started, and their end.
 
@@ -56,6 +57,7 @@ pub mod systemd;
 #[cfg(feature = "testkit")]
 #[doc(hidden)]
 pub mod testkit;
+pub mod timeline;
 pub mod timing;
 mod transport;
 #[doc(hidden)]

@@ -260,12 +260,15 @@ impl Tenure {
                     }
                 }
             }
+            // Answers to requests that are never sent here.
             Reply::Status(_)
             | Reply::Offices { .. }
             | Reply::Office(_)
             | Reply::History { .. }
             | Reply::Terms(_)
-            | Reply::State { .. } => {}
+            | Reply::State { .. }
+            | Reply::Metrics(_)
+            | Reply::Trace(_) => {}
         }
     }
 

@@ -17,20 +17,30 @@
 //! ```
 
 mod base64;
+mod change_reason;
 mod client;
 mod guard;
+mod metrics;
 mod nanoseconds;
+mod prometheus;
 mod protocol;
 mod reason;
 mod right;
 mod state;
+mod trace;
 
 pub use base64::Base64;
+pub use change_reason::ChangeReason;
 pub use client::{Client, ClientError};
 pub use guard::{GUARDIAN_KILL_MARGIN, Guard, NODE_KILL_MARGIN, RUN_KILL_MARGIN};
+pub use metrics::{
+    CertificateExpiry, Histogram, MemberMetrics, MessageCount, Metrics, OfficeMetrics, OtherOffices, ProcessMetrics,
+    RefusedConnections,
+};
 pub use protocol::{
-    CertificateStatus, Change, ChangeReason, Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES,
+    CertificateStatus, Change, Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES,
     MAX_STATE_PART_BYTES, MemberStatus, OfficeStatus, OfficeTerms, Reply, Request, RequestError, StatePart, Status,
 };
 pub use right::{NOT_PERMITTED, Right, Rights};
 pub use state::StoredState;
+pub use trace::{PeerClock, Trace, TraceEvent, TraceRecord, TracedMessage};

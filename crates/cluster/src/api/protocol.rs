@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Base64, Guard, nanoseconds};
+use super::{Base64, ChangeReason, Guard, Metrics, Trace, nanoseconds};
 use crate::clock::Timestamp;
 use crate::config::Mode;
 use crate::member::Role;
@@ -50,6 +50,14 @@ pub enum Request {
         /// The name of the office; every office if absent.
         #[serde(default)]
         office: Option<String>,
+    },
+    /// Asks for what the node counts and measures. Answered by [`Reply::Metrics`] at once.
+    Metrics,
+    /// Asks for the messages and events that the node remembers. Answered by [`Reply::Trace`] at once.
+    Trace {
+        /// The first record wanted: 0, or [`Trace::next`] of the page before.
+        #[serde(default)]
+        from: u64,
     },
     /// Asks for the terms of an office for a holder on this node. Answered by [`Reply::Terms`] at once.
     Terms {
@@ -211,6 +219,10 @@ pub enum Reply {
     },
     /// An answer to [`Request::Leader`] or [`Request::Watch`].
     Office(OfficeStatus),
+    /// The answer to [`Request::Metrics`].
+    Metrics(Box<Metrics>),
+    /// The answer to [`Request::Trace`]: one page.
+    Trace(Box<Trace>),
     /// The answer to [`Request::Terms`].
     Terms(OfficeTerms),
     /// The answer to [`Request::Completed`].
@@ -361,37 +373,6 @@ pub struct OfficeStatus {
     /// Whether a majority confirmed this state after the request arrived. Otherwise it is the last state that the node
     /// heard of.
     pub current: bool,
-}
-
-/// Why an office changed hands.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ChangeReason {
-    /// The office was vacant.
-    #[default]
-    Vacant,
-    /// The connection to the holder closed.
-    Disconnected,
-    /// The holder sent nothing for longer than the failure detector allows.
-    Silent,
-    /// The holder's lease expired.
-    Expired,
-    /// The holder resigned.
-    Resigned,
-    /// The holder shut down gracefully.
-    Left,
-    /// A higher-ranked member took the office over.
-    Preempted,
-    /// An operator transferred the office.
-    Transferred,
-    /// The holder's health fell below the threshold.
-    Unhealthy,
-    /// The holder was removed from the cluster.
-    Removed,
-    /// The member was elected by its part of the cluster; there is no arbiter.
-    Elected,
-    /// The office does not have the mode that the program asked for.
-    ModeMismatch,
 }
 
 /// One change of an office.

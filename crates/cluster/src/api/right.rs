@@ -60,6 +60,8 @@ impl Request {
             | Request::Leader { .. }
             | Request::Watch { .. }
             | Request::History { .. }
+            | Request::Metrics
+            | Request::Trace { .. }
             | Request::Terms { .. }
             | Request::Completed { .. }
             | Request::GetState { .. } => None,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use hustings_protocol::Id;
 
 use super::liveness::Liveness;
+use super::metrics::Metrics;
 use super::settings::Settings;
 use super::{ClientId, Output};
 use crate::api::Reply;
@@ -20,6 +21,7 @@ pub(super) struct Outbox {
     /// The peer that relayed the message being handled, if it did not come directly.
     pub(super) relayed_by: Option<Id>,
     pub(super) counters: BTreeMap<&'static str, u64>,
+    pub(super) metrics: Metrics,
 }
 
 impl Outbox {

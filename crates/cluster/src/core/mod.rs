@@ -30,6 +30,7 @@ mod dispatch;
 mod elections;
 pub mod liveness;
 mod local_leases;
+mod metrics;
 mod normalise;
 mod parts;
 mod requests;
@@ -303,6 +304,11 @@ impl Core {
     /// The leader of the arbiter, as far as this node knows.
     pub fn arbiter_leader(&self) -> Option<Id> {
         self.arbiter.coordinator()
+    }
+
+    /// The term of the arbiter's leader.
+    pub fn arbiter_term(&self) -> u64 {
+        self.arbiter.epoch()
     }
 
     /// The offices that this node holds, by name, with their tokens.

@@ -106,7 +106,11 @@ impl<'a> Parts<'a> {
     }
 
     pub(super) fn requests(&mut self) -> (&mut Requests, requests::Known<'_>) {
-        let known = requests::Known { arbiter: &mut *self.arbiter, local_leases: &*self.local_leases };
+        let known = requests::Known {
+            arbiter: &mut *self.arbiter,
+            local_leases: &*self.local_leases,
+            candidates: self.elections.candidates(),
+        };
         (&mut *self.requests, known)
     }
 

@@ -149,7 +149,10 @@ impl Core {
             let own = self.settings.own_holder();
             let (mut parts, mut context) = self.split();
             match event {
-                ArbiterEvent::Applied { office: Some(office), request: _, .. } => {
+                ArbiterEvent::Applied { office: Some(office), is_grant, .. } => {
+                    if is_grant {
+                        context.out.metrics.grants.handle_grant(&office, parts.arbiter.table());
+                    }
                     parts.local_leases.handle_applied(&office, own, parts.arbiter.table());
                     parts.requests.handle_office_change(&office);
                     let (coordinator, known) = parts.coordinator();
@@ -174,6 +177,7 @@ impl Core {
                     }
                 }
                 ArbiterEvent::Replaced => {
+                    context.out.metrics.grants.handle_replaced(parts.arbiter.table());
                     parts.local_leases.handle_replaced(own, parts.arbiter.table());
                     parts.requests.handle_view_change();
                     parts.progress.results.extend(parts.local_leases.wanted_offices());
@@ -234,6 +238,7 @@ impl Core {
         }
         if former.map(|(id, _)| id) != current.map(|(id, _)| id) {
             self.liveness.handle_coordinator_change(self.now);
+            self.out.metrics.arbiter_leader_changes += u64::from(current.is_some());
         }
         self.progress.announced_view.clear();
         let disconnected: Vec<Id> = self.liveness.disconnected().collect();

@@ -67,6 +67,14 @@ pub(super) struct Clients {
     accept_ready: bool,
     accept_retry_at: Timestamp,
     gone: Vec<ClientId>,
+    refused: Refused,
+}
+
+/// How many connections were refused.
+#[derive(Clone, Copy, Debug, Default)]
+struct Refused {
+    not_permitted: u64,
+    too_many: u64,
 }
 
 struct Client {
@@ -116,6 +124,7 @@ impl Clients {
             accept_ready: true,
             accept_retry_at: Timestamp::ZERO,
             gone: Vec::new(),
+            refused: Refused::default(),
         })
     }
 
@@ -157,6 +166,16 @@ impl Clients {
     pub(super) fn is_own(&self, id: ClientId) -> bool {
         let client = self.slots.get(self.place(id)).and_then(Option::as_ref);
         client.is_some_and(|client| client.id == id && client.is_own)
+    }
+
+    /// How many programs are connected.
+    pub(super) fn count(&self) -> usize {
+        self.slots.iter().flatten().count()
+    }
+
+    /// How many connections were refused, by reason.
+    pub(super) fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        [("not-permitted", self.refused.not_permitted), ("too-many", self.refused.too_many)].into_iter()
     }
 
     /// The connection of a client.
@@ -236,6 +255,7 @@ impl Clients {
     fn add_client(&mut self, mut stream: UnixStream) {
         let peer = PeerCredentials::of(&stream, self.group.as_ref());
         if !peer.rights.allow(None) {
+            self.refused.not_permitted += 1;
             return reject(stream, RequestError::not_permitted(None, &who_has(None, self.group.as_ref())));
         }
         let count = |is_counted: fn(&&Client) -> bool| self.slots.iter().flatten().filter(is_counted).count();
@@ -245,6 +265,7 @@ impl Clients {
         let free = self.slots.iter().position(Option::is_none);
         // The reserved connections are for those who can use them.
         let Some(place) = free.filter(|_| !is_restricted || peer.rights.operate) else {
+            self.refused.too_many += 1;
             return reject(stream, too_many_connections(self.budget.programs));
         };
         let token = Token(self.first_token + 1 + place);

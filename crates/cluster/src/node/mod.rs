@@ -22,6 +22,8 @@ mod error;
 mod guards;
 mod health;
 mod logger;
+mod observe;
+mod observer;
 mod peer_credentials;
 mod reload;
 mod report;
@@ -45,6 +47,7 @@ use self::clients::{ClientEvent, Clients, ConnectionBudget};
 use self::error::system;
 use self::guards::Guards;
 use self::health::HealthMonitor;
+use self::observer::Observer;
 use self::peer_credentials::SocketGroup;
 use self::reload::Reloader;
 use self::shutdown::ShutdownRequests;
@@ -163,6 +166,8 @@ pub struct Node {
     systemd: Systemd,
     waker: Arc<Waker>,
     logged: LastLogged,
+    observer: Observer,
+    started_unix_ms: u64,
     folder: std::path::PathBuf,
 }
 
@@ -286,6 +291,8 @@ impl Node {
             systemd: Systemd::new(notify_systemd, now),
             waker,
             logged: LastLogged { names, arbiter_leader: None, held: BTreeSet::new(), rejected: 0 },
+            observer: Observer::new(),
+            started_unix_ms: clock.wall_time().as_millis() as u64,
             folder,
         })
     }

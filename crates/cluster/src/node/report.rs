@@ -2,6 +2,7 @@
 
 use hustings_protocol::Id;
 
+use super::observer::Happened;
 use super::{Node, WIRE_BYTES_COUNTER};
 use crate::api::{CertificateStatus, Status};
 use crate::transport::CloseReason;
@@ -34,13 +35,14 @@ impl Node {
         }
     }
 
-    /// Logs what has changed.
-    pub(super) fn log_changes(&mut self) {
+    /// Logs and remembers what an event has changed: the arbiter's leader, and this node's leases.
+    pub(super) fn report_changes(&mut self) {
         let leader = self.core.arbiter_leader();
         let mut is_changed = false;
         if leader != self.logged.arbiter_leader {
             is_changed = true;
             self.logged.arbiter_leader = leader;
+            self.observer.record(Happened::ArbiterLeader(leader, self.core.arbiter_term()), self.clock.now());
             match leader {
                 Some(leader) => self.logger.info(format_args!("{} leads the arbiter", self.logged.name(leader))),
                 None => self.logger.warn(format_args!("the arbiter has no known leader")),
@@ -54,10 +56,16 @@ impl Node {
                 true => self.logged.held.insert(office.to_string()),
                 false => self.logged.held.remove(&*office),
             };
+            let happened = if has_begun { Happened::Held(office, token) } else { Happened::Lost(office, token) };
+            self.observer.record(happened, self.clock.now());
         }
         if is_changed {
             self.report_state();
         }
+    }
+
+    /// Logs that connections were rejected.
+    pub(super) fn log_rejections(&mut self) {
         let counters = self.transport.counters();
         let rejected = CloseReason::ALL
             .iter()
@@ -90,7 +98,7 @@ impl Node {
 }
 
 /// Whether a connection was rejected, as opposed to a network failure.
-fn is_rejection(reason: CloseReason) -> bool {
+pub(super) fn is_rejection(reason: CloseReason) -> bool {
     !matches!(
         reason,
         CloseReason::Closed

@@ -82,8 +82,9 @@ impl Node {
             self.process_outputs()?;
         }
         self.kill_overdue_guardians();
+        self.request_times();
         self.send()?;
-        self.log_changes();
+        self.log_rejections();
         self.certificates.check(self.clock, &mut self.logger);
         // Only here, so that a loop that is stuck does not feed the watchdog.
         self.systemd.handle_time(self.clock.now());
@@ -116,13 +117,20 @@ impl Node {
     fn handle_transport_event(&mut self, event: Event) {
         let now = self.clock.now();
         match event {
-            Event::Up { peer, incarnation } => {
+            Event::Up { peer, incarnation, streams } => {
+                self.observer.handle_up(peer, incarnation, streams, now);
                 self.logger.info(format_args!("connected to {}", self.logged.name(peer)));
                 self.core.handle_connected(peer, incarnation, now);
             }
             Event::Frame { peer, bytes } => {
-                match Message::decode(&bytes) {
-                    Ok(message) => self.core.handle_message(peer, message, now),
+                let decoded = Message::decode(&bytes);
+                self.observer.record_received(peer, decoded.as_ref().ok(), bytes.len(), now);
+                match decoded {
+                    Ok(message) => {
+                        if let Some(message) = self.handle_time_message(peer, message, now) {
+                            self.core.handle_message(peer, message, now);
+                        }
+                    }
                     Err(error) => {
                         self.logger.warn_rate_limited(
                             now,
@@ -133,6 +141,7 @@ impl Node {
                 self.transport.recycle(bytes);
             }
             Event::Down { peer, reason } => {
+                self.observer.handle_down(peer, reason, now);
                 self.logger.info(format_args!("connection to {} closed: {reason}", self.logged.name(peer)));
                 self.core.handle_disconnected(peer, now);
             }
@@ -226,25 +235,26 @@ impl Node {
     /// Carries out the core's outputs.
     pub(super) fn process_outputs(&mut self) -> Result<(), NodeError> {
         loop {
+            self.report_changes();
             let outputs = self.core.take_outputs();
             if outputs.is_empty() {
                 return Ok(());
             }
+            let now = self.clock.now();
             for output in outputs {
                 match output {
-                    // If the message cannot be sent, the connection closes and the core is told.
-                    Output::Send(to, message) if message.is_bulk() => {
-                        let _ = self.transport.send_bulk(to, &message.encode());
-                    }
-                    Output::Send(to, message) => _ = self.transport.send(to, &message.encode()),
+                    Output::Send(to, message) => self.send_message(to, &message, now),
                     Output::Disconnect(peer) => {
                         let now = self.clock.now();
                         self.transport.drop_peer(peer, now, &mut self.transport_events);
                     }
                     Output::Write(write) => self.submit(write)?,
                     Output::Reply(client, mut reply) => {
-                        if let Reply::Status(status) = &mut reply {
-                            self.complete_status(status);
+                        match &mut reply {
+                            Reply::Status(status) => self.complete_status(status),
+                            Reply::Metrics(metrics) => self.complete_metrics(metrics),
+                            Reply::Trace(page) => self.complete_trace(page),
+                            _ => {}
                         }
                         self.guards.handle_reply(client, &reply);
                         self.clients.queue_reply(client, &reply);
@@ -254,6 +264,7 @@ impl Node {
                         let now = self.clock.now();
                         self.transport.set_max_member_id(max_id);
                         self.logged.names.extend(members.iter().map(|member| (member.id, member.name.clone())));
+                        self.observer.handle_members(|id| members.iter().any(|member| member.id == id));
                         self.transport.set_members(&members, now, &mut self.transport_events);
                     }
                     Output::ConfigDiffers { member, parts } => self.log_difference(member, &parts),

@@ -1,10 +1,13 @@
 //! Writes to a store on a thread of its own.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::latency::WriteLatencies;
 use super::{Store, StoreError, Write};
+use crate::api::Histogram;
 
 /// How many writes may be queued.
 const QUEUE: usize = 1024;
@@ -17,6 +20,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(100);
 pub(crate) struct DiskWriter {
     queue: Option<SyncSender<Write>>,
     thread: Option<JoinHandle<()>>,
+    latencies: Arc<WriteLatencies>,
 }
 
 /// Why a write was not accepted.
@@ -39,8 +43,16 @@ impl DiskWriter {
         done: impl Fn(Result<u64, StoreError>) + Send + 'static,
     ) -> std::io::Result<DiskWriter> {
         let (queue, writes) = sync_channel(QUEUE);
-        let thread = thread::Builder::new().name("disk".to_string()).spawn(move || work(store, &writes, &done))?;
-        Ok(DiskWriter { queue: Some(queue), thread: Some(thread) })
+        let latencies = Arc::new(WriteLatencies::default());
+        let measured = latencies.clone();
+        let work = move || work(store, &writes, &measured, &done);
+        let thread = thread::Builder::new().name("disk".to_string()).spawn(work)?;
+        Ok(DiskWriter { queue: Some(queue), thread: Some(thread), latencies })
+    }
+
+    /// How long the successful writes took, with their sync.
+    pub(crate) fn latencies(&self) -> Histogram {
+        self.latencies.to_histogram()
     }
 
     /// Queues a write, without waiting.
@@ -64,14 +76,21 @@ impl Drop for DiskWriter {
     }
 }
 
-fn work(mut store: Store, writes: &Receiver<Write>, done: &impl Fn(Result<u64, StoreError>)) {
+fn work(
+    mut store: Store,
+    writes: &Receiver<Write>,
+    latencies: &WriteLatencies,
+    done: &impl Fn(Result<u64, StoreError>),
+) {
     while let Ok(first) = writes.recv() {
         let mut group = vec![first];
         loop {
             gather(&mut group, writes);
             let Some(last) = group.last().map(|write| write.number) else { break };
+            let begun = Instant::now();
             match store.write_all(&group) {
                 Ok(()) => {
+                    latencies.record(begun.elapsed());
                     done(Ok(last));
                     store.maintain();
                     break;

@@ -48,6 +48,7 @@ mod files;
 #[cfg(feature = "testkit")]
 pub(crate) mod fuzzing;
 mod header;
+mod latency;
 mod log;
 mod offline;
 mod open;

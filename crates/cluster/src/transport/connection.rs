@@ -9,7 +9,7 @@ use super::hello::{Hello, PROTOCOL_VERSION};
 use super::link::{Link, Next, Stage};
 use super::peer::Dial;
 use super::token_bucket::TokenBucket;
-use super::{Event, Transport};
+use super::{Event, Streams, Transport, stream_number};
 use crate::clock::Timestamp;
 use crate::identity::{is_certificate_of, member_name};
 
@@ -193,6 +193,7 @@ impl Transport {
         }
         if !link.dialled {
             let hello = self.hello();
+            link.own_sequence = self.sequence;
             link.greet(&hello, &mut self.counters);
         }
         if let Some(peer) = self.peers.get_mut(id) {
@@ -209,7 +210,11 @@ impl Transport {
         link.readable = true;
         link.set_limit(self.limits.frame);
         self.counters.established += 1;
-        out.push(Event::Up { peer: id, incarnation: link.incarnation });
+        let streams = Streams {
+            outgoing: stream_number(self.incarnation, link.own_sequence),
+            incoming: stream_number(link.incarnation, link.sequence),
+        };
+        out.push(Event::Up { peer: id, incarnation: link.incarnation, streams });
         self.slots.put(slot, link);
     }
 

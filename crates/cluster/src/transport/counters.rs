@@ -139,7 +139,6 @@ impl Counters {
     }
 
     /// Established connections that were closed for this reason.
-    #[cfg(test)]
     pub(crate) fn closed(&self, reason: CloseReason) -> u64 {
         self.closed[reason as usize]
     }

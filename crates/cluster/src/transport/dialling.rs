@@ -99,6 +99,7 @@ impl Transport {
                 link.stage = Stage::Greeting;
                 let hello = self.hello();
                 if let Some(link) = self.slots.get_mut(slot) {
+                    link.own_sequence = self.sequence;
                     link.greet(&hello, &mut self.counters);
                 }
             }

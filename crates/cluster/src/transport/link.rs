@@ -70,6 +70,8 @@ pub(super) struct Link {
     pub(super) incarnation: u64,
     /// The peer's, from its Hello.
     pub(super) sequence: u64,
+    /// That of this node's own Hello; 0 before it is sent.
+    pub(super) own_sequence: u64,
     /// When it was created; once established, when that happened.
     pub(super) since: Timestamp,
     /// Whether there may be more to read although no event will announce it.
@@ -106,6 +108,7 @@ impl Link {
             peer: None,
             incarnation: 0,
             sequence: 0,
+            own_sequence: 0,
             since: now,
             readable: false,
             throttled: None,

@@ -40,7 +40,7 @@ use std::io;
 use std::ops::Range;
 use std::time::Duration;
 
-use hustings_protocol::Id;
+use hustings_protocol::{Id, SplitMix64};
 use mio::{Registry, Token};
 
 pub(crate) use counters::{CloseReason, Counters};
@@ -66,6 +66,8 @@ pub(crate) enum Event {
         peer: Id,
         /// The random number that identifies the member's process.
         incarnation: u64,
+        /// Identifies the frames on this connection, at both ends of it.
+        streams: Streams,
     },
     /// A member sent a frame.
     Frame {
@@ -81,6 +83,21 @@ pub(crate) enum Event {
         /// Why it was closed.
         reason: CloseReason,
     },
+}
+
+/// The two streams of frames on a connection. Both ends give a stream the same number, which differs from those of all
+/// other connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Streams {
+    /// The frames from this node to the peer.
+    pub outgoing: u64,
+    /// The frames from the peer to this node.
+    pub incoming: u64,
+}
+
+/// The number of the stream of frames that follow a Hello. It has 53 bits, so that no JSON parser rounds it.
+fn stream_number(incarnation: u64, sequence: u64) -> u64 {
+    SplitMix64::mix(incarnation ^ SplitMix64::mix(sequence)) >> 11
 }
 
 /// Limits of the transport.

@@ -7,6 +7,7 @@ use super::{
     Candidacy, Claim, Claims, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message, RaftMessage,
 };
 use crate::api::{ChangeReason, Request, RequestError};
+use crate::clock::Timestamp;
 use crate::config::{ConfigDigest, Mode, Preempt};
 use crate::core::table::{OfficeName, StatePiece, UploadId};
 use crate::golden;
@@ -43,6 +44,8 @@ fn name(message: &Message) -> &'static str {
         Message::StatePieceResponse { .. } => "state-piece-response",
         Message::BlobRequest { .. } => "blob-request",
         Message::BlobPiece { .. } => "blob-piece",
+        Message::TimeRequest { .. } => "time-request",
+        Message::TimeResponse { .. } => "time-response",
     }
 }
 
@@ -126,6 +129,8 @@ fn every_message() -> Vec<Message> {
         Message::StatePieceResponse { number: 300, result: Ok(Some(7)) },
         Message::BlobRequest { blob: 300, piece: 7 },
         Message::BlobPiece { blob: 300, piece: 7, data: Some(vec![1, 2].into()) },
+        Message::TimeRequest { sent: Timestamp(1 << 40) },
+        Message::TimeResponse { sent: Timestamp(1 << 40), received: Timestamp(300), replied: Timestamp(301) },
     ];
     all.extend(raft_messages());
     all

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RaftMessage;
 use crate::api::{ChangeReason, Request, RequestError};
+use crate::clock::Timestamp;
 use crate::config::{ConfigDigest, Mode, Preempt, office_name};
 use crate::core::table::{OfficeName, PIECE_BYTES, StatePiece};
 use crate::timing::LeaseTerms;
@@ -154,6 +155,21 @@ pub enum Message {
         /// Its bytes; `None` if the sender does not have them.
         #[serde(with = "crate::byte_string::optional")]
         data: Option<Bytes>,
+    },
+    /// Asks for the receiver's clock, to estimate the round trip time and the offset between the clocks. The node
+    /// itself answers it; the core does not know of clocks.
+    TimeRequest {
+        /// When it was sent, on the sender's clock.
+        sent: Timestamp,
+    },
+    /// The response to a `TimeRequest`.
+    TimeResponse {
+        /// When the request was sent, on the requester's clock.
+        sent: Timestamp,
+        /// When the request arrived, on the responder's clock.
+        received: Timestamp,
+        /// When the response was sent, on the responder's clock.
+        replied: Timestamp,
     },
 }
 

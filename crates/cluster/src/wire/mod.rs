@@ -5,9 +5,11 @@
 
 #[cfg(test)]
 mod golden;
+mod kind;
 mod message;
 mod raft_message;
 
+pub(crate) use kind::{MessageKind, Subject};
 pub(crate) use message::MAX_LIST_LEN;
 pub use message::{
     Candidacy, Claim, Claims, DecodeError, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message,

@@ -167,6 +167,16 @@ impl From<&eraftpb::Message> for RaftMessage {
 }
 
 impl RaftMessage {
+    /// The type of the message; `None` if the library does not know it.
+    pub(super) fn message_type(&self) -> Option<eraftpb::MessageType> {
+        eraftpb::MessageType::from_i32(self.kind.into())
+    }
+
+    /// The sender's term.
+    pub(super) fn term(&self) -> u64 {
+        self.term
+    }
+
     /// If this message grants a vote (never a pre-vote): the term of the vote.
     pub(crate) fn granted_vote(&self) -> Option<u64> {
         let is_vote = self.kind == eraftpb::MessageType::MsgRequestVoteResponse.value() as u8;

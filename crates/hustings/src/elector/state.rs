@@ -224,7 +224,9 @@ impl State {
             | Reply::Offices { .. }
             | Reply::Terms(_)
             | Reply::Completed { .. }
-            | Reply::State { .. } => {}
+            | Reply::State { .. }
+            | Reply::Metrics(_)
+            | Reply::Trace(_) => {}
             Reply::Office(status) => {
                 if let Some(office) = self.offices.get_mut(&status.office) {
                     office.last = Some(status);

@@ -42,6 +42,8 @@ pub enum ArbiterEvent {
         request: Option<u64>,
         /// Whether it took effect: its expectation was still true.
         took_effect: bool,
+        /// Whether it granted the office.
+        is_grant: bool,
     },
     /// A [`Command::Complete`] was decided. No office has changed.
     Recorded {

@@ -104,7 +104,8 @@ impl Arbiter for NoArbiter {
         };
         self.last_token += 1;
         let took_effect = self.table.apply(self.last_token, command);
-        self.events.push_back(ArbiterEvent::Applied { office: Some(office), request: None, took_effect });
+        let is_grant = leader.is_some() && took_effect;
+        self.events.push_back(ArbiterEvent::Applied { office: Some(office), request: None, took_effect, is_grant });
     }
 
     fn process(&mut self, _context: &mut Context<'_>) -> bool {

@@ -24,6 +24,35 @@ use crate::wire::{Candidacy, Message};
 /// How many elections are kept although no office needs them at the moment.
 const MAX_IDLE_ELECTIONS: usize = 64;
 
+/// Why elections are started. Of several causes, the greatest counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum ElectionCause {
+    /// The candidates of an office changed.
+    Candidates,
+    /// A connection was interrupted, and messages of an election may be lost.
+    Connection,
+    /// A member came up or went down, or its rank changed.
+    Members,
+    /// This node started.
+    Start,
+}
+
+impl ElectionCause {
+    /// All causes, in order.
+    pub(super) const ALL: [ElectionCause; 4] =
+        [ElectionCause::Candidates, ElectionCause::Connection, ElectionCause::Members, ElectionCause::Start];
+
+    /// The name of the cause.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            ElectionCause::Candidates => "candidates",
+            ElectionCause::Connection => "connection",
+            ElectionCause::Members => "members",
+            ElectionCause::Start => "start",
+        }
+    }
+}
+
 /// A running election and its candidates.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct RunningElection {
@@ -46,8 +75,8 @@ pub(super) struct Elections {
     timers: BTreeMap<ScheduledTimer, u32>,
     /// The key of each group's election, and the leader that was last reported for the group.
     elected: BTreeMap<Group, (u64, Option<Id>)>,
-    /// Whether groups or ranks changed since the elections were last determined.
-    is_stale: bool,
+    /// Why the elections must be determined again, apart from candidacies that changed.
+    stale: Option<ElectionCause>,
     /// Elections in which something happened since the leaders were last compared.
     touched: BTreeSet<u64>,
     changed: BTreeSet<OfficeName>,
@@ -63,7 +92,7 @@ impl Elections {
             running: BTreeMap::new(),
             timers: BTreeMap::new(),
             elected: BTreeMap::new(),
-            is_stale: true,
+            stale: Some(ElectionCause::Start),
             touched: BTreeSet::new(),
             changed: BTreeSet::new(),
             actions: Vec::new(),
@@ -119,13 +148,13 @@ impl Elections {
 
     /// The view or somebody's rank changed.
     pub(super) fn handle_view_change(&mut self) {
-        self.is_stale = true;
+        self.stale = self.stale.max(Some(ElectionCause::Members));
     }
 
     /// A connection to a peer was lost or replaced: messages of its elections may be lost.
     pub(super) fn handle_interruption(&mut self, id: Id) {
         self.shared.handle_disconnect(id);
-        self.is_stale = true;
+        self.stale = self.stale.max(Some(ElectionCause::Connection));
     }
 
     /// A message of an election arrived.
@@ -167,9 +196,9 @@ impl Elections {
     /// Starts elections that are new and drops those that are invalid, then reports offices whose leader changed.
     pub(super) fn refresh(&mut self, context: &mut Context<'_>) {
         let moved = self.candidates.take_moved();
-        let has_view_changed = std::mem::take(&mut self.is_stale);
-        if has_view_changed || !moved.is_empty() {
-            self.determine_elections(has_view_changed, context);
+        let stale = self.stale.take();
+        if stale.is_some() || !moved.is_empty() {
+            self.determine_elections(stale.unwrap_or(ElectionCause::Candidates), context);
         }
         self.changed.extend(moved);
         if !self.touched.is_empty() {
@@ -177,7 +206,8 @@ impl Elections {
         }
     }
 
-    fn determine_elections(&mut self, has_view_changed: bool, context: &mut Context<'_>) {
+    fn determine_elections(&mut self, cause: ElectionCause, context: &mut Context<'_>) {
+        let has_view_changed = cause != ElectionCause::Candidates;
         let mut elected = BTreeMap::new();
         let mut needed: BTreeMap<u64, Vec<MemberRank>> = BTreeMap::new();
         for (group, _) in self.candidates.groups() {
@@ -207,6 +237,7 @@ impl Elections {
             // The algorithm was checked when the node started. A candidate list that it cannot handle has no election,
             // and thus no leader.
             if let Ok(election) = started {
+                context.out.metrics.count_election(cause);
                 self.running.insert(key, RunningElection { election, candidates });
             }
             self.execute_actions(key, context);
@@ -270,7 +301,7 @@ impl Normalise for Elections {
             shared: _,
             running: _,
             elected: _,
-            is_stale: _,
+            stale: _,
             touched: _,
             changed: _,
             actions: _,

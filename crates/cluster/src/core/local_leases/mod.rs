@@ -108,6 +108,16 @@ impl LocalLeases {
         self.leases.get(office).is_some_and(|lease| lease.state == LeaseState::Stopped)
     }
 
+    /// Until when this node may act as the holder of an office, unless the lease is renewed.
+    pub(super) fn deadline(&self, office: &str, context: &Context<'_>) -> Option<Timestamp> {
+        let lease = self.leases.get(office)?;
+        match lease.state {
+            LeaseState::Active => Some(context.settings.deadline(self.confirmed_at, lease.terms)),
+            LeaseState::Stopping(deadline) => Some(deadline),
+            LeaseState::Stopped => None,
+        }
+    }
+
     /// Whether this node gave up this grant.
     pub(super) fn has_relinquished(&self, office: &str, token: u64) -> bool {
         self.relinquished.get(office) == Some(&token)

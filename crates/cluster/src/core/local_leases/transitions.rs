@@ -136,6 +136,7 @@ impl LocalLeases {
     pub(super) fn lose(&mut self, office: &OfficeName, cause: ChangeReason, context: &mut Context<'_>) {
         self.deactivate(office);
         let Some(lease) = self.leases.remove(office) else { return };
+        context.out.metrics.count_step_down(cause);
         self.relinquished.insert(office.clone(), lease.token);
         self.log.push((office.clone(), lease.token, false));
         self.changed.insert(office.clone());

@@ -2,6 +2,7 @@
 //! coordinator.
 
 pub(super) mod errors;
+mod metrics;
 mod operations;
 mod reads;
 mod status;
@@ -19,6 +20,7 @@ use self::uploads::{Part, Uploads};
 use self::watchers::Watchers;
 use super::arbiter::Arbiter;
 use super::context::Context;
+use super::elections::Candidates;
 use super::local_leases::LocalLeases;
 use super::normalise::Normalise;
 use super::table::OfficeName;
@@ -55,6 +57,7 @@ struct PendingRequest {
 pub(super) struct Known<'a> {
     pub(super) arbiter: &'a mut dyn Arbiter,
     pub(super) local_leases: &'a LocalLeases,
+    pub(super) candidates: &'a Candidates,
 }
 
 impl Known<'_> {
@@ -99,6 +102,14 @@ impl Requests {
             Request::History { office } => {
                 let changes = status::history(known.arbiter.table(), office.as_deref());
                 context.reply(client, Reply::History { changes });
+            }
+            Request::Metrics => {
+                let metrics = metrics::metrics(known, context);
+                context.reply(client, Reply::Metrics(Box::new(metrics)));
+            }
+            Request::Trace { from } => {
+                let trace = status::empty_trace(from, known, context);
+                context.reply(client, Reply::Trace(Box::new(trace)));
             }
             Request::Terms { office } => {
                 let terms = status::terms(&office, known, context);

@@ -6,7 +6,7 @@ use super::Known;
 use super::errors::{self, refusal};
 use crate::api::{
     Base64, Change, Completion, MAX_STATE_PART_BYTES, MemberStatus, OfficeStatus, OfficeTerms, RequestError, StatePart,
-    Status,
+    Status, Trace,
 };
 use crate::core::context::Context;
 use crate::core::table::{HistoryEntry, Holder, MAX_CHANGES, Office, OfficeName, PIECE_BYTES, Table};
@@ -47,6 +47,23 @@ pub(super) fn office_status(name: &str, is_confirmed: bool, known: &Known<'_>, c
         since_unix_ms: record.map_or(0, |record| record.unix_ms),
         reason: record.map_or_else(Default::default, |record| record.cause),
         current: is_confirmed && is_known_current(),
+    }
+}
+
+/// A trace without records: only the node remembers those.
+pub(super) fn empty_trace(from: u64, known: &Known<'_>, context: &Context<'_>) -> Trace {
+    let settings = context.settings;
+    Trace {
+        cluster: settings.cluster.clone(),
+        node: known.arbiter.table().member_name(settings.own),
+        incarnation: format!("{:016x}", settings.incarnation),
+        now: context.now,
+        now_unix_ms: context.unix_ms,
+        first: 0,
+        next: from,
+        end: 0,
+        clocks: Vec::new(),
+        records: Vec::new(),
     }
 }
 

@@ -78,6 +78,7 @@ impl RaftArbiter {
         let is_completion = matches!(command, Command::Complete { .. });
         // A member that was removed meanwhile does not come back.
         let is_void = matches!(&command, Command::SetMember(member) if !self.table.members.contains_key(&member.id));
+        let is_grant = matches!(command, Command::Grant { .. });
         let took_effect = !is_void && self.table.apply(index, command);
         if is_registration {
             self.check_disks(context);
@@ -85,7 +86,7 @@ impl RaftArbiter {
         let request = self.submitted.remove(&index);
         self.events.push_back(match is_completion {
             true => ArbiterEvent::Recorded { request, took_effect },
-            false => ArbiterEvent::Applied { office, request, took_effect },
+            false => ArbiterEvent::Applied { office, request, took_effect, is_grant: is_grant && took_effect },
         });
         if is_member {
             self.events.push_back(ArbiterEvent::MembersChanged { removed: Vec::new() });

@@ -142,7 +142,7 @@ impl RaftArbiter {
         let removed = self.table.apply_membership(change, member);
         removed.iter().for_each(|id| self.forget_member(*id, context));
         let request = self.submitted.remove(&index);
-        self.events.push_back(ArbiterEvent::Applied { office: None, request, took_effect: true });
+        self.events.push_back(ArbiterEvent::Applied { office: None, request, took_effect: true, is_grant: false });
         self.events.push_back(ArbiterEvent::MembersChanged { removed });
     }
 

@@ -1,0 +1,106 @@
+//! The node's side of metrics and traces: it tells the [`Observer`](super::observer::Observer) what happens, and
+//! completes what the core answers.
+
+use hustings_protocol::Id;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::Node;
+use super::report::is_rejection;
+use crate::api::{CertificateExpiry, Metrics, ProcessMetrics, RefusedConnections, Trace};
+use crate::clock::Timestamp;
+use crate::identity::Expiry;
+use crate::transport::CloseReason;
+use crate::wire::Message;
+
+impl Node {
+    /// Sends a message to a peer. If it cannot be sent, the connection closes and the core is told.
+    pub(super) fn send_message(&mut self, to: Id, message: &Message, now: Timestamp) {
+        let bytes = message.encode();
+        let is_queued = match message.is_bulk() {
+            true => self.transport.send_bulk(to, &bytes),
+            false => self.transport.send(to, &bytes),
+        };
+        if is_queued {
+            self.observer.record_sent(to, message, bytes.len(), now);
+        }
+    }
+
+    /// Asks peers for their clocks, if that is due. There is no timer for it: the next heartbeat is early enough.
+    pub(super) fn request_times(&mut self) {
+        let now = self.clock.now();
+        while let Some(peer) = self.observer.clocks.poll_request(now) {
+            let sent = self.clock.now();
+            self.send_message(peer, &Message::TimeRequest { sent }, sent);
+            self.observer.clocks.handle_sent(peer, sent);
+        }
+    }
+
+    /// Handles a message about clocks, which the core need not know of. Returns other messages.
+    pub(super) fn handle_time_message(&mut self, from: Id, message: Message, now: Timestamp) -> Option<Message> {
+        match message {
+            Message::TimeRequest { sent } => {
+                let replied = self.clock.now();
+                self.send_message(from, &Message::TimeResponse { sent, received: now, replied }, replied);
+                None
+            }
+            Message::TimeResponse { sent, received, replied } => {
+                self.observer.clocks.handle_response(from, [sent, received, replied], now);
+                None
+            }
+            message => Some(message),
+        }
+    }
+
+    /// Adds the records of a page to a trace.
+    pub(super) fn complete_trace(&self, page: &mut Trace) {
+        self.observer.complete_page(page, |id| self.logged.name(id), self.clock.now());
+    }
+
+    /// Adds what concerns the process to the metrics of the core.
+    pub(super) fn complete_metrics(&self, metrics: &mut Metrics) {
+        let (counters, clocks) = (self.transport.counters(), &self.observer.clocks);
+        for (id, name) in &self.logged.names {
+            let member = metrics.members.iter_mut().find(|member| member.name == *name);
+            member.into_iter().for_each(|member| member.rtt_ns = clocks.rtt_ns(*id));
+        }
+        let refused_peers = CloseReason::ALL.into_iter().filter(|reason| is_rejection(*reason));
+        let refused_peers = refused_peers.map(|reason| ("peers", reason.name(), counters.rejected(reason)));
+        let refused = refused_peers.chain(self.clients.refused().map(|(reason, count)| ("socket", reason, count)));
+        let closed = CloseReason::ALL.into_iter().map(|reason| (reason.to_string(), counters.closed(reason)));
+        let cpu = clock_gettime(ClockId::ProcessCPUTime);
+        metrics.process = ProcessMetrics {
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            started_unix_ms: self.started_unix_ms,
+            cpu_ns: cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64,
+            resident_bytes: resident_bytes(),
+            clients: self.clients.count() as u64,
+            messages: self.observer.message_counts(),
+            received_bytes: counters.bytes_in,
+            sent_bytes: counters.bytes_out,
+            refused: refused.map(|(listener, reason, count)| refusal(listener, reason, count)).collect(),
+            closed: closed.collect(),
+            certificates: self.certificates.expiry().map_or_else(Vec::new, certificates),
+            disk_writes: self.disk.latencies(),
+        };
+    }
+}
+
+fn refusal(listener: &str, reason: &str, count: u64) -> RefusedConnections {
+    RefusedConnections { listener: listener.to_string(), reason: reason.to_string(), count }
+}
+
+fn certificates(expiry: Expiry) -> Vec<CertificateExpiry> {
+    let ends = [("node", expiry.own), ("authority", expiry.authority)];
+    let expiry = |(certificate, end): (&str, u64)| CertificateExpiry {
+        certificate: certificate.to_string(),
+        not_after_unix: i64::try_from(end).unwrap_or(i64::MAX),
+    };
+    ends.into_iter().map(expiry).collect()
+}
+
+/// The memory of this process; 0 where the system does not tell.
+fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = statm.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
+    pages * rustix::param::page_size() as u64
+}
