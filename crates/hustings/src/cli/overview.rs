@@ -12,6 +12,7 @@ const TOGETHER: &[(&[&str], &str)] = &[
     (&["up", "init", "node", "token"], "Clusters, their nodes, tokens of the API"),
     (&["leader", "watch", "history"], "Show who holds an office, and since when"),
     (&["resign", "transfer"], "Hand an office over"),
+    (&["metrics", "trace"], "Show counters; draw what nodes sent"),
     (&["pause", "resume"], "Suspend elections, and resume them"),
     (&["members", "config", "backup", "recover"], "Change, check, copy, recover"),
     (&["sweep", "plot"], "Run an experiment of many elections; draw its charts"),

@@ -6,6 +6,7 @@ use hustings_cluster::api::{ClientError, NOT_PERMITTED, RequestError};
 use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::{FormatError, NodeError, StoreError};
 use hustings_cluster::recover::{BackupError, RecoverError};
+use hustings_cluster::timeline::MergeError;
 use hustings_harness::HarnessError;
 use hustings_http::{ServeError, TokenFileError};
 use hustings_run::RunError;
@@ -77,6 +78,12 @@ pub(crate) enum ClusterFailure {
     /// A data folder could not be inspected or recovered.
     #[error(transparent)]
     Recover(#[from] RecoverError),
+    /// A file with a trace could not be read.
+    #[error("{path}: {problem}")]
+    TraceFile { path: String, problem: String },
+    /// Traces do not fit together.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
     /// A recovery was not confirmed.
     #[error("nothing was changed, because the recovery was not confirmed")]
     NotConfirmed,
@@ -96,6 +103,12 @@ impl ClusterFailure {
             ClusterFailure::Config(error) => config_exit(error),
             ClusterFailure::Bootstrap(error) => bootstrap_exit(error),
             ClusterFailure::OtherMember { .. } => (Exit::WrongUse, None),
+            ClusterFailure::TraceFile { .. } => (Exit::CouldNot, None),
+            ClusterFailure::Merge(MergeError::UnknownClock(..)) => {
+                let help = "take the traces while the nodes are connected, at least a second after they have started";
+                (Exit::CouldNot, Some(help.to_string()))
+            }
+            ClusterFailure::Merge(_) => (Exit::WrongUse, None),
             ClusterFailure::Run(NodeError::StoppedAtOnce) => (Exit::Stopped, None),
             ClusterFailure::Run(error) if is_wrong_use(error) => (Exit::WrongUse, None),
             ClusterFailure::Command(RunError::Timing(_)) | ClusterFailure::NoCommand { .. } => (Exit::WrongUse, None),

@@ -7,6 +7,7 @@ mod config;
 mod failure;
 mod init;
 mod members;
+mod metrics;
 mod node;
 mod recover;
 mod run_command;
@@ -16,6 +17,7 @@ mod status;
 mod target;
 mod text;
 mod token;
+mod trace;
 mod up;
 
 use clap::{Args, Subcommand};
@@ -60,6 +62,10 @@ pub(crate) enum ClusterCommand {
     Resume(change::ResumeArgs),
     /// Read or store the state of an office.
     State(state::StateArgs),
+    /// Print what the node counts and measures, for Prometheus.
+    Metrics(metrics::MetricsArgs),
+    /// Print or draw the last messages between members.
+    Trace(trace::TraceArgs),
     /// List, add and remove members.
     Members(members::MembersArgs),
     /// Check a configuration, or print where its values come from.
@@ -105,6 +111,8 @@ pub(crate) fn run(
         ClusterCommand::Pause(args) => change::pause(&args, console),
         ClusterCommand::Resume(args) => change::resume(&args, console),
         ClusterCommand::State(args) => state::run(&args, console),
+        ClusterCommand::Metrics(args) => metrics::run(&args, console),
+        ClusterCommand::Trace(args) => trace::run(&args, console),
         ClusterCommand::Members(args) => members::run(&args, console),
         ClusterCommand::Config(args) => config::run(&args, algorithms, console),
         ClusterCommand::Backup(args) => backup::run(&args, console),

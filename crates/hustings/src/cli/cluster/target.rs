@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use hustings_cluster::api::{
-    Change, Client, ClientError, OfficeStatus, Reply, Request, RequestError, Status, StoredState,
+    Change, Client, ClientError, Metrics, OfficeStatus, Reply, Request, RequestError, Status, StoredState, Trace,
 };
 use hustings_cluster::config::Config;
 
@@ -199,6 +199,26 @@ impl NodeClient {
     /// Stores the state of an office.
     pub(crate) fn put_state(&mut self, office: &str, token: u64, data: &[u8]) -> Result<(), ClusterFailure> {
         Ok(self.client.put_state(office, token, data, self.timeout)?)
+    }
+
+    pub(crate) fn metrics(&mut self) -> Result<Metrics, ClusterFailure> {
+        match self.call(&Request::Metrics)? {
+            Reply::Metrics(metrics) => Ok(*metrics),
+            _ => Err(ClusterFailure::UnexpectedReply),
+        }
+    }
+
+    /// Everything that the node remembers, page by page.
+    pub(crate) fn trace(&mut self) -> Result<Trace, ClusterFailure> {
+        let mut page = |from| match self.call(&Request::Trace { from })? {
+            Reply::Trace(page) => Ok(*page),
+            _ => Err(ClusterFailure::UnexpectedReply),
+        };
+        let mut trace = page(0)?;
+        while trace.has_more() {
+            trace.append(page(trace.next)?);
+        }
+        Ok(trace)
     }
 
     /// The names of all offices.
