@@ -10,6 +10,7 @@ mod cluster;
 mod elector;
 mod http;
 mod init;
+mod monitoring;
 mod operations;
 mod readme;
 mod recipes;
