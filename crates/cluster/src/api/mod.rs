@@ -38,8 +38,8 @@ pub use metrics::{
     RefusedConnections,
 };
 pub use protocol::{
-    CertificateStatus, Change, Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES,
-    MAX_STATE_PART_BYTES, MemberStatus, OfficeStatus, OfficeTerms, Reply, Request, RequestError, StatePart, Status,
+    CertificateStatus, Change, Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES, MAX_STATE_PART_BYTES,
+    MemberStatus, OfficeStatus, OfficeTerms, Reply, Request, RequestError, StatePart, Status,
 };
 pub use right::{NOT_PERMITTED, Right, Rights};
 pub use state::StoredState;

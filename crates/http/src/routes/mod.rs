@@ -12,6 +12,7 @@ mod openapi;
 mod operate;
 mod probes;
 mod state;
+mod trace;
 mod watch;
 
 use std::time::Instant;
@@ -46,6 +47,7 @@ fn table() -> Vec<(&'static str, MethodRouter<Shared>)> {
         ("/v1/pause", post(operate::pause).delete(operate::resume)),
         ("/v1/cluster", get(cluster::show)),
         ("/v1/history", get(cluster::history)),
+        ("/v1/trace", get(trace::show)),
         ("/livez", get(probes::livez)),
         ("/readyz", get(probes::readyz)),
         ("/metrics", get(metrics::metrics)),

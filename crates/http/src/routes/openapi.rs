@@ -9,7 +9,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa::{Modify, OpenApi};
 
-use super::{campaign, cluster, metrics, offices, operate, probes, state, watch};
+use super::{campaign, cluster, metrics, offices, operate, probes, state, trace, watch};
 use crate::error::{Code, ErrorBody};
 use crate::json;
 
@@ -25,7 +25,7 @@ use crate::json;
         campaign::campaign, campaign::renew, campaign::resign,
         state::get, state::put,
         operate::transfer, operate::pause, operate::resume,
-        cluster::show, cluster::history,
+        cluster::show, cluster::history, trace::show,
         probes::livez, probes::readyz, metrics::metrics, describe,
     ),
     components(schemas(ErrorBody)),
@@ -80,7 +80,9 @@ fn errors_of(operation: &str) -> Option<Vec<&'static [Code]>> {
     let errors: Vec<&'static [Code]> = match operation {
         "list-offices" => vec![&[Code::NodeUnavailable]],
         "show-office" => vec![NODE, &[Code::UnknownOffice]],
-        "is-leader" | "is-leader-options" | "show-cluster" | "show-history" | "livez" => vec![NODE],
+        "is-leader" | "is-leader-options" | "show-cluster" | "show-history" | "show-trace" | "metrics" | "livez" => {
+            vec![NODE]
+        }
         "readyz" => vec![NODE, &[Code::NoMajority]],
         "watch-office" => vec![NODE, &[Code::TooMany]],
         "campaign" => {
@@ -98,7 +100,7 @@ fn errors_of(operation: &str) -> Option<Vec<&'static [Code]>> {
             vec![NODE, CHANGE, state]
         }
         "pause" | "resume" => vec![NODE, CHANGE],
-        "metrics" | "describe" => vec![],
+        "describe" => vec![],
         _ => return None,
     };
     Some(errors)

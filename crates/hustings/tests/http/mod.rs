@@ -3,6 +3,7 @@
 mod client;
 mod examples;
 mod guards;
+mod monitoring;
 mod sessions;
 mod states;
 mod tls;
