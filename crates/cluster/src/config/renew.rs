@@ -88,6 +88,9 @@ pub fn rotate_authority(folder: &Path, step: RotationStep, lifetime: Duration) -
         RotationStep::Begin => {
             if !has(NEXT_CERTIFICATE) {
                 check_lifetime(lifetime)?;
+                if lifetime < record.lifetime {
+                    return Err(BootstrapError::Lifetime { what: "the authority", lifetime });
+                }
                 let (_, next) = Authority::create(&record.cluster, certificate_lifetime(lifetime))?;
                 replace(&folder.join(NEXT_KEY), &next.key)?;
                 replace(&folder.join(NEXT_CERTIFICATE), &next.certificate)?;
@@ -103,7 +106,9 @@ pub fn rotate_authority(folder: &Path, step: RotationStep, lifetime: Duration) -
                 switch(folder)?;
             }
             write_trusted(folder, &record)?;
-            renew(folder, &record, |_| true, None)
+            // Time has passed since the authority was made, and the switch must not fail half-way.
+            let left = authority_left(&signing_authority(folder, &record)?.1).as_secs().saturating_sub(1);
+            renew(folder, &record, |_| true, Some(record.lifetime.min(Duration::from_secs(left))))
         }
         RotationStep::Finish if has(NEXT_CERTIFICATE) => {
             Err(BootstrapError::Rotation("the old authority still signs: run `switch` first"))
@@ -175,9 +180,8 @@ fn renew(
     let lifetime = lifetime.unwrap_or(record.lifetime);
     check_lifetime(lifetime)?;
     let (authority, pair) = signing_authority(folder, record)?;
-    let end = CertificateDer::from_pem_slice(pair.certificate.as_bytes()).ok().as_ref().and_then(not_after);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let left = Duration::from_secs(end.unwrap_or(0)).saturating_sub(now);
+    let left = authority_left(&pair);
     if lifetime > left {
         return Err(BootstrapError::OutlivesAuthority { lifetime, left: Duration::from_secs(left.as_secs()) });
     }
@@ -192,6 +196,13 @@ fn renew(
         renewed.push(Renewed { member: member.clone(), folder: place, until });
     }
     Ok(renewed)
+}
+
+/// How long the certificate of an authority is still valid.
+fn authority_left(pair: &CertifiedKey) -> Duration {
+    let end = CertificateDer::from_pem_slice(pair.certificate.as_bytes()).ok().as_ref().and_then(not_after);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Duration::from_secs(end.unwrap_or(0)).saturating_sub(now)
 }
 
 /// Replaces key and certificate, which stay as `node.key.old` and `node.crt.old`.

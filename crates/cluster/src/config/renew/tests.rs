@@ -27,7 +27,7 @@ fn identity(folder: &Path, name: &str) -> Result<Identity, String> {
 }
 
 fn rotate(folder: &Path, step: RotationStep) -> Result<Vec<Renewed>, String> {
-    rotate_authority(folder, step, 10 * YEAR).map_err(|error| error.to_string())
+    rotate_authority(folder, step, 9 * YEAR).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -88,6 +88,8 @@ fn a_rotation_has_three_steps_in_one_order() {
     assert!(rotate(&folder, RotationStep::Switch).is_err_and(|error| error.contains("run `begin` first")));
     assert!(rotate(&folder, RotationStep::Finish).is_err_and(|error| error.contains("no rotation has begun")));
 
+    let short = rotate_authority(&folder, RotationStep::Begin, YEAR).expect_err("members' certificates live longer");
+    assert!(short.to_string().contains("certificates of the authority cannot be valid for"), "{short}");
     rotate(&folder, RotationStep::Begin).expect("it can begin");
     let next = read(&folder.join("authority.next.crt"));
     rotate(&folder, RotationStep::Begin).expect("it can be repeated");
