@@ -15,7 +15,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 /// A running `hustings up`, whose temporary folder is in a folder of the test's.
-struct Up {
+pub(crate) struct Up {
     process: Process,
     input: Option<ChildStdin>,
     lines: Receiver<Value>,
@@ -24,7 +24,7 @@ struct Up {
 }
 
 impl Up {
-    fn start(args: &[&str]) -> Up {
+    pub(crate) fn start(args: &[&str]) -> Up {
         Up::start_in(tempfile::tempdir().expect("a folder"), args)
     }
 
@@ -44,7 +44,7 @@ impl Up {
     }
 
     /// Waits for an event.
-    fn wait_for(&mut self, event: &str) -> Value {
+    pub(crate) fn wait_for(&mut self, event: &str) -> Value {
         self.wait_until(event, |line| line["event"] == event)
     }
 
@@ -53,7 +53,7 @@ impl Up {
         self.wait_until("failover", |line| line["failover"].is_object())
     }
 
-    fn wait_until(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn wait_until(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let since = Instant::now();
         loop {
             let left = TIMEOUT.saturating_sub(since.elapsed());
@@ -66,12 +66,12 @@ impl Up {
         }
     }
 
-    fn say(&mut self, line: &str) {
+    pub(crate) fn say(&mut self, line: &str) {
         writeln!(self.input.as_mut().expect("open"), "{line}").expect("it reads");
     }
 
     /// Waits for the end; the exit code.
-    fn end(&mut self) -> Option<i32> {
+    pub(crate) fn end(&mut self) -> Option<i32> {
         // A script gives up after as long as that by itself.
         let status = self.process.wait_timeout(2 * TIMEOUT).expect("our child");
         self.seen.extend(self.lines.iter());

@@ -7,6 +7,7 @@ import { Form } from "./form.js";
 import { Lab } from "./lab.js";
 import { Compare } from "./compare.js";
 import { edit } from "./editor.js";
+import { connect } from "./live.js";
 import * as lessonViews from "./lessons.js";
 import { close, showDialog, showMenu, toast } from "./menu.js";
 
@@ -22,12 +23,13 @@ const KEYS = [
   ["Tab, then ↑ ↓", "through the nodes"],
   ["Enter", "break the chosen node"],
   ["c", "crash the leader"],
-  ["1 2 3", "Run, Compare, Lessons"],
+  ["1 2 3 4", "Run, Compare, Lessons, Live"],
   ["?", "these keys"],
 ];
 
 let lab;
 let compare;
+let live = null; // a cluster of real nodes, if the server has one
 let lessons = [];
 let catalogue = [];
 let isOurs = false; // whether the address was changed by the page itself
@@ -56,7 +58,8 @@ async function start() {
   lab = new Lab($("#view-run"), form, address);
   compare = new Compare($("#view-compare"), catalogue, (run) => view() === "compare" && address(run));
   lessonViews.list($("#view-lessons"), lessons, openLesson);
-  window.hustings = { lab, compare }; // for tests and for the curious
+  live = await connect($("main"), $(".top nav"), () => go("live"));
+  window.hustings = { lab, compare, live }; // for tests and for the curious
   addEventListener("hashchange", () => {
     if (isOurs) isOurs = false;
     else navigate();
@@ -76,6 +79,7 @@ async function navigate() {
     return compare.show(run);
   }
   if (text === "lessons") return show("lessons");
+  if (text === "live" && live) return show("live");
   show("run");
   const lesson = lessons.find((one) => one.name === run.lesson);
   const wanted = isPlain && lesson ? { ...parse(lesson.run), lesson: lesson.name } : isPlain ? parse(FIRST) : run;
@@ -103,6 +107,8 @@ function address(run, isNew = false) {
 function show(name) {
   document.documentElement.dataset.view = name;
   for (const section of document.querySelectorAll(".view")) section.hidden = section.id !== `view-${name}`;
+  if (name === "live") live.open();
+  else live?.close();
   for (const link of document.querySelectorAll("nav [data-view]")) {
     if (link.dataset.view === name) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -114,9 +120,9 @@ function show(name) {
 }
 
 function go(name) {
-  if (name === "lessons") {
-    history.pushState(null, "", "#lessons");
-    show("lessons");
+  if (name === "lessons" || name === "live") {
+    history.pushState(null, "", `#${name}`);
+    show(name);
   } else if (name === "compare") {
     show("compare");
     compare.show({ ...lab.run, opened: undefined });
@@ -268,7 +274,8 @@ function key(event) {
   if (event.key === "Escape") close();
   if (isTyping || document.querySelector("dialog[open], .menu") || target.closest?.("[popover]")) return;
   if (event.key === "?") return $("#keys").click();
-  if (["1", "2", "3"].includes(event.key)) return go(["run", "compare", "lessons"][event.key - 1]);
+  const views = ["run", "compare", "lessons", ...(live ? ["live"] : [])];
+  if (views[event.key - 1]) return go(views[event.key - 1]);
   if (view() !== "run" || !lab?.model) return;
   const isButton = target.matches?.("button, summary, a, [role=button]");
   const { player } = lab;

@@ -8,6 +8,7 @@
 //! - `request`: the text of a run, as it stands in the address of the page.
 //! - `run`, `timeline`, `narration`, `layout`: from a request to what the page shows.
 //! - `chart`, `lessons`, `listing`: charts over the number of nodes, guided scenarios, the catalogue.
+//! - `live`: a cluster of real nodes, read from their sockets.
 //! - `server`: HTTP, and who may ask.
 //! - `../page`: the page itself, embedded.
 
@@ -17,6 +18,7 @@ mod export;
 mod layout;
 pub mod lessons;
 mod listing;
+pub mod live;
 mod narration;
 pub mod open;
 pub mod request;

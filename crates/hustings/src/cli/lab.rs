@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
+use hustings_cluster::config::Config;
 use hustings_elections::Catalogue;
+use hustings_lab::live::{LiveNode, Monitor};
 use hustings_lab::request::{self, Bounds};
 use hustings_lab::timeline::Timeline;
 use hustings_lab::{Lab, LabError, Listener, Options, lessons, open};
 use hustings_sim::simulate::Field;
 
 use super::args::Format;
+use super::cluster::ClusterFailure;
 use super::console::{Console, Exit};
 use super::failure::Failure;
 use super::signals::stop_flag;
@@ -21,6 +24,7 @@ const EXAMPLES: &str = "Examples:
   hustings lab --run 'a=franklin&n=16&ids=random'  with this run; the text is what follows # in an address
   hustings lab wrong.jsonl                         with a trace that `hustings sim --trace jsonl` has written
   hustings lab --lessons my-lessons                with a teacher's own lessons
+  hustings lab --cluster a/hustings.toml           with a running cluster, read-only
   hustings lab --class --listen 0.0.0.0:8080       for a class: many visitors, small runs
 
 The page listens on loopback and wants a token that only the printed address has. See docs/lab.md.";
@@ -36,6 +40,9 @@ pub(crate) struct LabArgs {
     /// Adds the lessons of a folder: its files NAME.toml.
     #[arg(long, value_name = "DIR")]
     pub(crate) lessons: Option<PathBuf>,
+    /// Shows a running cluster as well, read-only: the configuration file of a node on this host.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["class", "trace", "run"])]
+    pub(crate) cluster: Option<PathBuf>,
     /// Address to listen on; port 0 is a free one. Addresses other than loopback need --class.
     #[arg(long, value_name = "ADDRESS", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0))]
     pub(crate) listen: SocketAddr,
@@ -71,8 +78,13 @@ pub(crate) fn run(args: &LabArgs, catalogue: &Catalogue, console: &mut Console<'
             request::parse(text, catalogue, &bounds).map_err(failed("--run"))?;
             text.trim_start_matches('#').to_string()
         }
+        (None, None) if args.cluster.is_some() => "live".to_string(),
         (None, None) => String::new(),
     };
+    if let Some(path) = &args.cluster {
+        let config = Config::read_as_client(path).map_err(ClusterFailure::from)?;
+        lab.show_cluster(Monitor::start(vec![LiveNode { name: String::new(), socket: config.socket }], None));
+    }
     let options = Options { listen: args.listen, hosts: args.hosts.clone(), class: args.class };
     serve(lab, options, &first, !args.no_browser && !args.class, args.format, console)
 }
@@ -151,7 +163,7 @@ fn serve(
 }
 
 /// Opens the address in the user's browser, if there is a display. If that fails, the printed address remains.
-fn open_browser(url: &str) {
+pub(crate) fn open_browser(url: &str) {
     let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     let program = match (cfg!(target_os = "macos"), has_display) {
         (true, _) => "open",

@@ -64,7 +64,7 @@ fn perform(cli: Cli, known: &Algorithms, console: &mut Console<'_>) -> Result<Ex
         Some(Command::Plot(args)) => plot::run(&args, catalogue, console),
         Some(Command::Bench(args)) => bench::run(&args, console),
         Some(Command::Lab(args)) => lab::run(&args, catalogue, console),
-        Some(Command::Cluster(command)) => cluster::run(command, &known.clustered, console),
+        Some(Command::Cluster(command)) => cluster::run(command, known, console),
         Some(Command::Completions { shell }) => {
             // The generator panics if it cannot write, so it writes to memory.
             let mut script = Vec::new();

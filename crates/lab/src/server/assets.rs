@@ -21,6 +21,8 @@ const FILES: &[(&str, &str, &str)] = &[
     ("icon.svg", PICTURE, include_str!("../../page/icon.svg")),
     ("lab.js", SCRIPT, include_str!("../../page/lab.js")),
     ("lessons.js", SCRIPT, include_str!("../../page/lessons.js")),
+    ("live.css", STYLE, include_str!("../../page/live.css")),
+    ("live.js", SCRIPT, include_str!("../../page/live.js")),
     ("menu.js", SCRIPT, include_str!("../../page/menu.js")),
     ("model.js", SCRIPT, include_str!("../../page/model.js")),
     ("network.js", SCRIPT, include_str!("../../page/network.js")),

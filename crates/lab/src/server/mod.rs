@@ -6,6 +6,7 @@
 
 mod assets;
 mod guard;
+mod live;
 mod quota;
 mod routes;
 
@@ -18,6 +19,7 @@ use hustings_elections::Catalogue;
 use tokio::sync::Semaphore;
 
 use crate::lessons::{self, Lesson};
+use crate::live::Monitor;
 use crate::request::Bounds;
 use crate::timeline::Timeline;
 use guard::Guard;
@@ -47,17 +49,24 @@ pub struct Lab {
     lessons: Vec<Lesson>,
     /// Runs that were not asked for by the page, such as a counterexample.
     opened: Vec<Timeline>,
+    /// A cluster of real nodes.
+    live: Option<Arc<Monitor>>,
 }
 
 impl Lab {
     /// A laboratory of these algorithms, with the built-in lessons.
     pub fn new(catalogue: Catalogue) -> Self {
-        Lab { catalogue, lessons: lessons::built_in(), opened: Vec::new() }
+        Lab { catalogue, lessons: lessons::built_in(), opened: Vec::new(), live: None }
     }
 
     /// Adds lessons after the others.
     pub fn add_lessons(&mut self, lessons: Vec<Lesson>) {
         self.lessons.extend(lessons);
+    }
+
+    /// Shows a cluster of real nodes, at `#live` in the address.
+    pub fn show_cluster(&mut self, monitor: Arc<Monitor>) {
+        self.live = Some(monitor);
     }
 
     /// Adds a run to show. Returns the text that opens it: what comes after `#` in the address.

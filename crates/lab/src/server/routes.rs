@@ -7,6 +7,7 @@
 //! | `POST /api/run` | a run's text; the answer is its timeline |
 //! | `POST /api/trace` | a trace file; the same answer |
 //! | `POST /api/export/FORMAT` | a run's text; the answer is its trace in this format |
+//! | `/api/live` | a cluster of real nodes: see `live` |
 //! | `POST /api/chart` | the points of a chart, as events while they are computed |
 
 use std::net::SocketAddr;
@@ -23,13 +24,13 @@ use axum::routing::{get, post};
 use serde::Serialize;
 
 use super::guard::{HEADERS, Refused};
-use super::{Shared, assets};
+use super::{Shared, assets, live};
 use crate::chart::ChartRequest;
 use crate::error::LabError;
 use crate::run::run;
 use crate::{export, listing, request};
 
-type Lab = State<Arc<Shared>>;
+pub(super) type Lab = State<Arc<Shared>>;
 
 /// The maximum size of a trace file, on the user's own machine and in a class.
 const MAX_TRACE: usize = 32 << 20;
@@ -47,7 +48,8 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .layer(DefaultBodyLimit::max(request::MAX_TEXT + 1024))
         .route("/api/trace", post(trace).layer(DefaultBodyLimit::max(max_trace)));
     let files = Router::new().route("/", get(assets::index)).route("/{name}", get(assets::file));
-    let guarded = api.merge(files).layer(middleware::from_fn_with_state(Arc::clone(&shared), admit));
+    let guarded =
+        api.merge(live::router()).merge(files).layer(middleware::from_fn_with_state(Arc::clone(&shared), admit));
     guarded.fallback(missing).with_state(shared).layer(middleware::from_fn(secured))
 }
 
@@ -123,7 +125,7 @@ async fn missing() -> Response {
 }
 
 /// An error as an answer.
-struct Failed(StatusCode, LabError);
+pub(super) struct Failed(pub(super) StatusCode, pub(super) LabError);
 
 impl From<LabError> for Failed {
     fn from(error: LabError) -> Self {
@@ -142,7 +144,7 @@ impl IntoResponse for Failed {
 }
 
 /// A JSON answer.
-fn json(value: &impl Serialize) -> Response {
+pub(super) fn json(value: &impl Serialize) -> Response {
     match serde_json::to_vec(value) {
         Ok(bytes) => ([(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
@@ -227,6 +229,6 @@ async fn chart(State(shared): Lab, body: Bytes) -> Result<Response, Failed> {
 }
 
 /// A server-sent event.
-fn event(name: &str, data: &impl Serialize) -> String {
+pub(super) fn event(name: &str, data: &impl Serialize) -> String {
     format!("event: {name}\ndata: {}\n\n", serde_json::to_string(data).unwrap_or_default())
 }

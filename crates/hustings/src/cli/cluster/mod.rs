@@ -21,7 +21,6 @@ mod trace;
 mod up;
 
 use clap::{Args, Subcommand};
-use hustings_cluster::config::Algorithms;
 
 pub(crate) use bench::{ClusterBench, run as run_bench};
 pub(crate) use failure::ClusterFailure;
@@ -30,6 +29,7 @@ use target::NodeTarget;
 use super::args::Format;
 use super::console::{Console, Exit};
 use super::failure::Failure;
+use super::program::Algorithms;
 
 /// The office that every elector campaigns for.
 const LEADER: &str = "leader";
@@ -92,13 +92,10 @@ pub(crate) struct ClientArgs {
     format: Format,
 }
 
-pub(crate) fn run(
-    command: ClusterCommand,
-    algorithms: &Algorithms,
-    console: &mut Console<'_>,
-) -> Result<Exit, Failure> {
+pub(crate) fn run(command: ClusterCommand, known: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let algorithms = &known.clustered;
     match command {
-        ClusterCommand::Up(args) => up::run(&args, algorithms, console),
+        ClusterCommand::Up(args) => up::run(&args, known, console),
         ClusterCommand::Init(args) => init::run(&args, algorithms, console),
         ClusterCommand::Node(args) => node::run(&args, algorithms, console),
         ClusterCommand::Run(args) => run_command::run(&args, console),

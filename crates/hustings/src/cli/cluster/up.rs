@@ -2,16 +2,18 @@
 
 mod folder;
 mod input;
+mod page;
 mod script;
 
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use clap::Args;
-use hustings_cluster::config::{AlgorithmConfig, Algorithms};
+use hustings_cluster::config::AlgorithmConfig;
 use hustings_harness::Layout;
 use hustings_harness::live::{Event, EventKind, Live, Observation, Order};
 use serde_json::json;
@@ -19,9 +21,11 @@ use serde_json::json;
 use super::super::args::Format;
 use super::super::console::{Console, Exit, Paint};
 use super::super::failure::{Failure, warn};
-use super::super::signals;
+use super::super::program::Algorithms;
+use super::super::{lab, signals};
 use super::bench::own_program;
 use folder::Folder;
+use page::Page;
 use script::{Script, Step};
 
 /// The largest cluster: every node is a process of this host.
@@ -33,7 +37,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  hustings up                                  five nodes, until Ctrl-C; commands from the keyboard
+  hustings up                                  five nodes and a page, until Ctrl-C; commands from the keyboard
   hustings up --script kill-leader --exit      one failover, with its time
   hustings up -n 3 --script cut-leader,revive --exit --format json
   hustings up --algorithm chang-roberts --dir trial
@@ -59,6 +63,15 @@ pub(crate) struct UpArgs {
     /// Exits after the script.
     #[arg(long, requires = "script")]
     exit: bool,
+    /// Address at which the page is served; port 0 is a free one. Loopback only.
+    #[arg(long, value_name = "ADDRESS", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0))]
+    listen: SocketAddr,
+    /// Opens the page in a browser.
+    #[arg(long)]
+    open: bool,
+    /// Serves no page. With --exit there is none either.
+    #[arg(long, conflicts_with_all = ["open", "listen"])]
+    no_page: bool,
     /// Text, or one JSON object a line for every event.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -70,25 +83,36 @@ enum Input {
     Observation(Observation),
     /// A line of standard input.
     Line(String),
+    /// An order of the page, and where its outcome is awaited.
+    Order(Order, Sender<Result<(), String>>),
     /// The end of standard input, if that is a terminal.
     End,
 }
 
-pub(crate) fn run(args: &UpArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &UpArgs, known: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
     if !args.script.is_empty() && args.nodes < MIN_NODES_FOR_SCRIPT {
         let problem = format!("--script: {} nodes have no majority without their leader", args.nodes);
         return Err(Failure::Conflict { problem, help: format!("say --nodes {MIN_NODES_FOR_SCRIPT} or more") });
+    }
+    if !args.listen.ip().is_loopback() {
+        let problem = format!("--listen {}: the page controls processes, so it listens on loopback only", args.listen);
+        return Err(Failure::Conflict { problem, help: "say --listen 127.0.0.1:8080".to_string() });
     }
     let stop = signals::stop_flag().map_err(Failure::Signals)?;
     let folder = Folder::new(args.dir.as_deref())?;
     let (sender, inputs) = channel();
     let observer = sender.clone();
-    let live = Live::start(&layout(args, algorithms, &folder)?, move |observation| {
+    let live = Live::start(&layout(args, known, &folder)?, move |observation| {
         observer.send(Input::Observation(observation)).is_ok()
     })?;
+    let has_page = !args.no_page && !args.exit;
+    let page = has_page.then(|| Page::serve(args.listen, &known.simulated, &live, sender.clone())).transpose()?;
     input::read_lines(sender);
-    let mut session = Session { live, script: Script::new(&args.script, args.exit), format: args.format };
+    let mut session = Session { live, page, script: Script::new(&args.script, args.exit), format: args.format };
     session.introduce(&folder, console)?;
+    if let Some(page) = session.page.as_ref().filter(|_| args.open) {
+        lab::open_browser(&page.url);
+    }
     let ended = session.run(&inputs, &stop, console);
     // The nodes first: they write to the folder.
     drop(session);
@@ -104,15 +128,15 @@ pub(crate) fn run(args: &UpArgs, algorithms: &Algorithms, console: &mut Console<
     Ok(exit)
 }
 
-fn layout(args: &UpArgs, algorithms: &Algorithms, folder: &Folder) -> Result<Layout, Failure> {
+fn layout(args: &UpArgs, known: &Algorithms, folder: &Folder) -> Result<Layout, Failure> {
     let names = (b'a'..).take(args.nodes as usize).map(|letter| char::from(letter).to_string());
     let layout = Layout::new(own_program()?, args.nodes as usize, folder.path().to_path_buf());
     Ok(Layout {
         cluster: "up".to_string(),
         // The first is preferred.
         members: names.zip((1..=args.nodes).rev()).collect(),
-        algorithm: algorithms.choose(&args.algorithm, None),
-        algorithms: algorithms.clone(),
+        algorithm: known.clustered.choose(&args.algorithm, None),
+        algorithms: known.clustered.clone(),
         proxied: true,
         ..layout
     })
@@ -121,6 +145,7 @@ fn layout(args: &UpArgs, algorithms: &Algorithms, folder: &Folder) -> Result<Lay
 /// A running cluster and whoever talks to it.
 struct Session {
     live: Live,
+    page: Option<Page>,
     script: Script,
     format: Format,
 }
@@ -133,8 +158,14 @@ impl Session {
             Format::Json => {
                 let folder = folder.path().to_string_lossy();
                 writeln!(console.out, "{}", json!({ "event": "folder", "at_ms": 0.0, "folder": folder }))?;
+                if let Some(Page { url, .. }) = &self.page {
+                    writeln!(console.out, "{}", json!({ "event": "page", "at_ms": 0.0, "url": url }))?;
+                }
             }
             Format::Text => {
+                if let Some(page) = &self.page {
+                    writeln!(console.out, "The page is at {}", Paint::Strong.on(&page.url, console.colour))?;
+                }
                 let hint = "`kill leader`, `freeze b`, `cut c`, `revive b`, `quit`";
                 writeln!(console.out, "Type {hint}; Ctrl-C stops everything. From another terminal:")?;
                 writeln!(console.out, "  hustings status --config {}\n", config.display())?;
@@ -150,9 +181,13 @@ impl Session {
             if let Some(order) = self.script.next_order(self.live.story()) {
                 self.obey(&order, console);
             }
-            for event in self.live.take_events() {
-                self.script.handle(&event);
-                self.tell(&event, console)?;
+            let events = self.live.take_events();
+            if let Some(page) = self.page.as_mut().filter(|_| !events.is_empty()) {
+                page.update(&events, &self.live);
+            }
+            for event in &events {
+                self.script.handle(event);
+                self.tell(event, console)?;
             }
             console.out.flush()?;
             if let Some(exit) = self.end(stop, console) {
@@ -162,6 +197,10 @@ impl Session {
                 Ok(Input::Observation(observation)) => self.live.handle(&observation),
                 Ok(Input::Line(line)) if matches!(line.trim(), "quit" | "exit") => return Ok(Exit::Done),
                 Ok(Input::Line(line)) => self.obey_line(line.trim(), console),
+                Ok(Input::Order(order, reply)) => {
+                    // A page that no longer waits is gone.
+                    let _ = reply.send(self.live.act(&order).map_err(|error| error.to_string()));
+                }
                 Ok(Input::End) => return Ok(Exit::Done),
                 // The watchers have a sender as long as the cluster lives.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
