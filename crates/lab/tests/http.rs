@@ -3,8 +3,10 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use hustings_elections::Catalogue;
+use hustings_lab::live::{Control, ControlView, LiveNode, Monitor};
 use hustings_lab::{Lab, Listener, Options};
 
 /// A server for the time of a test.
@@ -17,6 +19,10 @@ struct Server {
 
 impl Server {
     fn start(class: bool) -> Self {
+        Server::start_with(class, Lab::new(Catalogue::default()))
+    }
+
+    fn start_with(class: bool, lab: Lab) -> Self {
         let listener = Listener::bind(Options { class, ..Options::default() }).expect("a free port");
         let url = listener.url("");
         let rest = url.strip_prefix("http://").expect("an address");
@@ -24,7 +30,7 @@ impl Server {
         let token = query.strip_prefix("?token=").unwrap_or_default().to_string();
         let address = address.parse().expect("an address");
         let stop: &'static AtomicBool = Box::leak(Box::default());
-        let thread = std::thread::spawn(move || listener.serve(Lab::new(Catalogue::default()), stop));
+        let thread = std::thread::spawn(move || listener.serve(lab, stop));
         Server { address, token, stop, thread: Some(thread) }
     }
 
@@ -150,4 +156,65 @@ fn a_class_needs_no_token_and_gets_less() {
     }
     assert!(refused.contains("too-many-requests") && refused.contains("retry-after: "), "{refused}");
     assert_eq!(status(&server.ask("GET", "/", &[("Host", "evil.example")], "")), 421);
+}
+
+/// Remembers what it was told to do.
+#[derive(Default)]
+struct Recorder(Mutex<Vec<String>>);
+
+impl Control for Recorder {
+    fn act(&self, order: &str) -> Result<(), String> {
+        self.0.lock().expect("not poisoned").push(order.to_string());
+        if order == "kill x" { Err("there is no member `x`".to_string()) } else { Ok(()) }
+    }
+
+    fn view(&self) -> ControlView {
+        ControlView::default()
+    }
+}
+
+fn live(control: Option<Arc<dyn Control>>) -> Server {
+    let mut lab = Lab::new(Catalogue::default());
+    // Nobody answers there.
+    let nodes = vec![LiveNode { name: "a".to_string(), socket: "/nonexistent/hustings.sock".into() }];
+    lab.show_cluster(Monitor::start(nodes, control));
+    Server::start_with(false, lab)
+}
+
+#[test]
+fn only_who_started_processes_controls_them_and_only_with_the_token() {
+    let act = |server: &Server, order: &str| {
+        let (host, cookie) = (server.host(), server.cookie());
+        server.ask("POST", "/api/live/act", &[("Host", &host), ("Cookie", &cookie)], order)
+    };
+    assert!(act(&Server::start(false), "kill a").contains("no-cluster"));
+    let read_only = act(&live(None), "kill a");
+    assert!(status(&read_only) == 403 && read_only.contains("read-only"), "{read_only}");
+    let recorder = Arc::new(Recorder::default());
+    let server = live(Some(recorder.clone()));
+    let host = server.host();
+    assert_eq!(status(&server.ask("POST", "/api/live/act", &[("Host", &host)], "kill a")), 401);
+    let foreign = [("Host", host.as_str()), ("Cookie", &server.cookie()), ("Origin", "http://evil.example")];
+    assert_eq!(status(&server.ask("POST", "/api/live/act", &foreign, "kill a")), 403);
+    assert!(recorder.0.lock().expect("not poisoned").is_empty(), "nothing was done");
+    assert_eq!(status(&act(&server, "kill a")), 200);
+    let refused = act(&server, "kill x");
+    assert!(status(&refused) == 409 && refused.contains("there is no member `x`"), "{refused}");
+    assert_eq!(status(&act(&server, &"x".repeat(300))), 413);
+    assert_eq!(*recorder.0.lock().expect("not poisoned"), ["kill a", "kill x"]);
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_is_shown_as_such() {
+    let server = live(None);
+    let (host, cookie) = (server.host(), server.cookie());
+    let get = |path: &str| server.ask("GET", path, &[("Host", &host), ("Cookie", &cookie)], "");
+    assert!(get("/api/live").contains(r#"{"live":true,"control":false}"#));
+    assert!(get("/api/live/offices?search=job&page=7").contains(r#""total":0"#));
+    assert_eq!(status(&get("/api/live/offices?page=x")), 422);
+    assert_eq!(status(&get(&format!("/api/live/offices?search={}", "x".repeat(65)))), 422);
+    let other = Server::start(false);
+    let headers = [("Host", other.host()), ("Cookie", other.cookie())];
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    assert!(other.ask("GET", "/api/live", &headers, "").contains(r#"{"live":false,"control":false}"#));
 }
