@@ -208,8 +208,8 @@ fn systemd_accepts_the_units() {
     programs.write("billing", "sleep infinity");
     let mut verify = Command::new("systemd-analyze");
     verify.args(["verify", "--man=no"]);
-    for name in ["hustings", "billing", "address"] {
-        let source = common::repository().join(format!("examples/systemd/{name}.service"));
+    for (place, name) in [("packaging", "hustings"), ("examples/systemd", "billing"), ("examples/systemd", "address")] {
+        let source = common::repository().join(format!("{place}/{name}.service"));
         let text = fs::read_to_string(source).expect("read the unit");
         let unit = folder.path().join(format!("{name}.service"));
         fs::write(&unit, programs.adapt(&text, folder.path())).expect("write the unit");

@@ -10,9 +10,9 @@ use super::failure::Failure;
 /// Commands that share a line, and what it says of them. All others have a line and their own words.
 const TOGETHER: &[(&[&str], &str)] = &[
     (&["up", "init", "node", "token"], "Clusters, their nodes, tokens of the API"),
+    (&["status", "metrics", "trace"], "Show members, counters, messages"),
     (&["leader", "watch", "history"], "Show who holds an office, and since when"),
     (&["resign", "transfer"], "Hand an office over"),
-    (&["metrics", "trace"], "Show counters; draw what nodes sent"),
     (&["pause", "resume"], "Suspend elections, and resume them"),
     (&["members", "config", "backup", "recover"], "Change, check, copy, recover"),
     (&["sweep", "plot"], "Run an experiment of many elections; draw its charts"),
