@@ -112,10 +112,9 @@ fn handle(monitor: &Monitor, node: usize, status: OfficeStatus) {
     if is_leader && status.current {
         let is_new =
             former.as_ref().is_none_or(|former| former.token != status.token || former.holder != status.holder);
-        if is_new || monitor.known().history.is_empty() {
-            if let Some(history) = history(monitor, node) {
-                monitor.known().history = history;
-            }
+        let is_missing = is_new || monitor.known().history.is_empty();
+        if is_missing && let Some(history) = history(monitor, node) {
+            monitor.known().history = history;
         }
     }
     monitor.notify();
