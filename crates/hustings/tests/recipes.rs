@@ -210,7 +210,9 @@ fn systemd_accepts_the_units() {
     verify.args(["verify", "--man=no"]);
     for (place, name) in [("packaging", "hustings"), ("examples/systemd", "billing"), ("examples/systemd", "address")] {
         let source = common::repository().join(format!("{place}/{name}.service"));
-        let text = fs::read_to_string(source).expect("read the unit");
+        // The package installs the program elsewhere than `cargo install` does.
+        let text =
+            fs::read_to_string(source).expect("read the unit").replace("/usr/bin/hustings", "/usr/local/bin/hustings");
         let unit = folder.path().join(format!("{name}.service"));
         fs::write(&unit, programs.adapt(&text, folder.path())).expect("write the unit");
         verify.arg(unit);

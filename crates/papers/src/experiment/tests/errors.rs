@@ -121,7 +121,8 @@ const FILES: &[(&str, &str, Option<&str>)] = &[
     (
         "[vary]\nalgorithm = 'cr'\ntopology = 'rng'",
         "line 5: vary.topology = rng: `rng` is not known here; allowed: ring, complete, line, star, tree:K, \
-         grid:RxC, torus:RxC, hypercube:D, random:MIN-MAX, small-world:K,P, scale-free:M, geometric:R, file:PATH",
+         grid:RxC, torus:RxC, hypercube:D, random:MIN-MAX, small-world:K,P, scale-free:M, geometric:R, \
+         file:PATH, links:U-V,…",
         Some("ring"),
     ),
     (
