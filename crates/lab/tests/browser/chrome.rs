@@ -46,6 +46,7 @@ struct Pipe {
 }
 
 /// The browser, or `None` where there is none: then a test says loudly that it did not run.
+#[allow(clippy::print_stderr, reason = "what is skipped is printed")]
 pub(crate) fn start() -> Option<Chrome> {
     let found = PROGRAMS.into_iter().find(|name| {
         let asked = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
