@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `README.txt` | the version of the program, and the command that writes the same archive again |
 //! | `papers/PAPER.toml`, `papers/EXPERIMENT.toml` | the papers and their experiments, with their master seeds |
-//! | `report/…` | the [report](crate::report): `data/EXPERIMENT.csv` has each run with its inputs, seed and results |
+//! | `report/…` | the report: `data/EXPERIMENT.csv` has each run with its inputs, seed and results |
 //! | `MANIFEST.csv` | the length and the CRC-32 of each file |
 //!
 //! The archive holds no time, user or path, and its files are sorted: the same version writes the same bytes.
