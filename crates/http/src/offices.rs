@@ -63,7 +63,7 @@ impl Offices {
         }
     }
 
-    fn update(&self, status: OfficeStatus) {
+    pub(crate) fn update(&self, status: OfficeStatus) {
         let inner = &mut *self.inner();
         let view = OfficeView::new(status, &mut inner.texts);
         if inner.by_name.get(&*view.office) == Some(&view) {
@@ -97,11 +97,6 @@ impl Offices {
         let channel = inner.channels.entry(name).or_insert_with(|| broadcast::Sender::new(MAX_BEHIND));
         let events = channel.subscribe();
         (inner.by_name.get(office).cloned(), events)
-    }
-
-    /// The last known state of an office.
-    pub(crate) fn get(&self, office: &str) -> Option<OfficeView> {
-        self.inner().by_name.get(office).cloned()
     }
 
     /// Forgets the channel of an office if nobody watches it.

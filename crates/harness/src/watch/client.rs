@@ -76,7 +76,13 @@ impl Watcher {
         loop {
             match self.stream.read(&mut chunk) {
                 Ok(0) => return Err(io::Error::other("the API closed a watch")),
-                Ok(count) => self.pending.extend_from_slice(&chunk[..count]),
+                Ok(count) => {
+                    self.pending.extend_from_slice(&chunk[..count]);
+                    // There is no more, and to ask for it would cost as much as what was read.
+                    if count < chunk.len() {
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),

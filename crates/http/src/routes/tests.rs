@@ -40,7 +40,7 @@ fn state(socket: &std::path::Path, requests_per_second: u32) -> Shared {
     })
 }
 
-fn nowhere() -> Shared {
+pub(super) fn nowhere() -> Shared {
     state(std::path::Path::new("/nowhere/at/all.sock"), 1_000_000)
 }
 
