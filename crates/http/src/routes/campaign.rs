@@ -48,7 +48,7 @@ pub(crate) async fn campaign(
     if !wait.is_zero() {
         session.wait(state.clock, wait).await;
     }
-    Ok(session_response(StatusCode::CREATED, &state.sessions.renew(&session, received)))
+    Ok(session_response(StatusCode::CREATED, &state.sessions.renew(&session, received)?))
 }
 
 /// Renews a session, and says what its client may do.
@@ -76,7 +76,7 @@ pub(crate) async fn renew(
     }
     // The session may have ended meanwhile.
     let session = state.sessions.find(&request.session, &office, &caller.name)?;
-    Ok(session_response(StatusCode::OK, &state.sessions.renew(&session, received)))
+    Ok(session_response(StatusCode::OK, &state.sessions.renew(&session, received)?))
 }
 
 /// Ends a session. The client has stopped its work, so another one may hold the office at once.

@@ -19,7 +19,9 @@
 //! 3. The server remembers the latest `D` that it has told a client: `promised`. It says that the work has stopped only
 //!    if the client said so, or if the session has expired *and* `promised` is over. A response that is lost, or that
 //!    the client never reads, has been promised nevertheless.
-//! 4. If this server's thread hangs, its connection to the node stays and the node keeps its side of 1. If the process
+//! 4. Requests and the session's task run on different threads. That the session is over is decided and written down
+//!    under the lock of its [`Life`], under which every promise is made. So no promise follows the end.
+//! 5. If a thread of this server hangs, its connection to the node stays and the node keeps its side of 1. If the process
 //!    ends, the node ends with it, and the cluster waits for the lease, which ends after every `D`.
 //!
 //! A session that is not renewed in time ends: see 3. Its time to live (`ttl`) is longer than the lease, so that a
@@ -76,12 +78,17 @@ struct Life {
     waiting: usize,
     /// The last change of the state that the client was told.
     told: u64,
+    /// Nothing is promised from now on.
+    has_ended: bool,
 }
 
 impl Life {
-    /// When the session may be ended without the client's word.
-    fn ends(&self) -> Timestamp {
-        if self.waiting > 0 { Timestamp::NEVER } else { self.expires.max(self.promised) }
+    /// How long the session goes on without the client's word. When nothing is left, it has ended.
+    fn left(&mut self, now: Timestamp) -> Duration {
+        let ends = if self.waiting > 0 { Timestamp::NEVER } else { self.expires.max(self.promised) };
+        let left = ends.since(now);
+        self.has_ended |= left.is_zero();
+        left
     }
 }
 
@@ -141,7 +148,7 @@ impl Sessions {
             changes: 0,
         };
         let (told, lease) = watch::channel(lease);
-        let life = Life { expires: self.clock.now() + ttl, promised: Timestamp::ZERO, waiting: 0, told: 0 };
+        let life = Life { expires: self.clock.now() + ttl, promised: Timestamp::ZERO, waiting: 0, told: 0, has_ended: false };
         let session = Arc::new(Session {
             id: new_id()?,
             office: terms.office,
@@ -188,7 +195,7 @@ impl Sessions {
     /// Renews a session and tells its client how long it may act, counted from when it sent the request.
     ///
     /// `received` is when the request was here, so not before it was sent.
-    pub(crate) fn renew(&self, session: &Session, received: Timestamp) -> SessionView {
+    pub(crate) fn renew(&self, session: &Session, received: Timestamp) -> Result<SessionView, ApiError> {
         let now = self.clock.now();
         let lease = *session.lease.borrow();
         let is_over = lease.deadline <= now;
@@ -200,13 +207,16 @@ impl Sessions {
         let may_act = matches!(state, SessionState::Held | SessionState::Stop);
         let granted = if may_act { lease.deadline.since(received) } else { Duration::ZERO };
         let mut life = lock(&session.life);
+        if life.has_ended {
+            return Err(has_ended());
+        }
         (life.expires, life.told) = (now + session.ttl, lease.changes);
         if may_act {
             life.promised = life.promised.max(lease.deadline);
         }
         drop(life);
         let lease_left = if state == SessionState::Held { lease.deadline.since(now) } else { session.ttl };
-        SessionView {
+        Ok(SessionView {
             session: session.id.clone(),
             office: session.office.clone(),
             node: session.node.clone(),
@@ -217,13 +227,14 @@ impl Sessions {
             renew_ms: millis(lease_left.min(session.ttl) / RENEWALS).max(1),
             ttl_ms: millis(session.ttl),
             reason: lease.reason,
-        }
+        })
     }
 
     /// Ends a session whose client has stopped its work.
     pub(crate) async fn resign(&self, session: &Session) -> Result<SessionView, ApiError> {
-        // Nobody else can use it from now on.
+        // Nobody else can use it from now on, not even a request that has found it already.
         lock(&self.by_id).remove(&session.id);
+        lock(&session.life).has_ended = true;
         session.command(|answer| Command::Withdraw { answer }).await?;
         let lease = *session.lease.borrow();
         Ok(SessionView {
@@ -263,10 +274,13 @@ impl Session {
         command: impl FnOnce(oneshot::Sender<Result<(), ApiError>>) -> Command,
     ) -> Result<(), ApiError> {
         let (answer, answered) = oneshot::channel();
-        let has_ended = || ApiError::new(Code::UnknownSession, "the session has ended: campaign again");
         self.commands.send(command(answer)).await.map_err(|_| has_ended())?;
         answered.await.map_err(|_| has_ended())?
     }
+}
+
+fn has_ended() -> ApiError {
+    ApiError::new(Code::UnknownSession, "the session has ended: campaign again")
 }
 
 /// A request that waits with a session.

@@ -89,8 +89,7 @@ impl Task {
     async fn follow(&mut self, requests: &mut Requests, replies: &mut Replies) -> End {
         let mut answers: Vec<oneshot::Sender<Result<(), ApiError>>> = Vec::new();
         loop {
-            let ends = lock(&self.life).ends();
-            let left = ends.since(self.clock.now());
+            let left = lock(&self.life).left(self.clock.now());
             if left.is_zero() {
                 return End::Withdrawn(None);
             }

@@ -58,6 +58,10 @@ impl Fixture {
         Fixture { sessions: Sessions::new(socket, Clock::new(), DRIFT_PPM, max), listener, _folder: folder }
     }
 
+    fn renew(&self, session: &Session, received: Timestamp) -> SessionView {
+        self.sessions.renew(session, received).expect("it has not ended")
+    }
+
     /// A session, and the node's side of it.
     async fn open(&self, ttl: Duration) -> (Arc<Session>, FakeNode) {
         let node = async {
@@ -104,15 +108,15 @@ fn the_lease_counts_from_the_receipt_of_the_request() {
         let fixture = Fixture::new(1);
         let (session, mut node) = fixture.open(Duration::from_secs(60)).await;
         let received = fixture.sessions.now();
-        assert_eq!(fixture.sessions.renew(&session, received).state, SessionState::Waiting);
+        assert_eq!(fixture.renew(&session, received).state, SessionState::Waiting);
         let deadline = received + Duration::from_secs(50);
         node.grant(deadline).await;
         session.wait(Clock::new(), Duration::from_secs(20)).await;
-        let view = fixture.sessions.renew(&session, received);
+        let view = fixture.renew(&session, received);
         assert_eq!((view.state, view.token), (SessionState::Held, Some(7)));
         assert_eq!(view.lease_ms, millis(remote(Duration::from_secs(50), DRIFT_PPM)));
         // A request that was here before has more of the lease before it, by exactly that time.
-        let earlier = fixture.sessions.renew(&session, received - Duration::from_secs(5));
+        let earlier = fixture.renew(&session, received - Duration::from_secs(5));
         assert_eq!(earlier.lease_ms, millis(remote(Duration::from_secs(55), DRIFT_PPM)));
     });
 }
@@ -127,13 +131,35 @@ fn an_expired_session_is_not_withdrawn_before_the_promised_deadline() {
         node.grant(deadline).await;
         session.wait(Clock::new(), Duration::from_secs(20)).await;
         // The client gets this answer, or it does not: the server cannot know.
-        assert_eq!(fixture.sessions.renew(&session, fixture.sessions.now()).state, SessionState::Held);
+        assert_eq!(fixture.renew(&session, fixture.sessions.now()).state, SessionState::Held);
         // The node renews its lease; the client never learns of that.
         node.reply(&Reply::Renewed { from: deadline }).await;
         assert_eq!(node.request().await, Request::Withdraw { office: "job".to_string() });
         assert!(fixture.sessions.now() >= deadline, "the client may still act");
         let gone = fixture.sessions.find(&session.id, "job", "me").err().expect("it has ended");
         assert_eq!(gone.code, Code::UnknownSession);
+    });
+}
+
+/// A request on another thread may have found the session just before it ended. The office may have another holder when
+/// it goes on.
+#[test]
+fn a_session_that_has_ended_promises_nothing_to_whoever_found_it_before() {
+    block_on(async {
+        let fixture = Fixture::new(1);
+        let (expired, mut node) = fixture.open(Duration::from_millis(100)).await;
+        node.grant(fixture.sessions.now() + Duration::from_secs(3600)).await;
+        assert_eq!(node.request().await, Request::Withdraw { office: "job".to_string() });
+        let (resigned, mut node) = fixture.open(Duration::from_secs(60)).await;
+        node.grant(fixture.sessions.now() + Duration::from_secs(3600)).await;
+        resigned.wait(Clock::new(), Duration::from_secs(20)).await;
+        tokio::join!(fixture.sessions.resign(&resigned), async { node.reply(&Reply::Done).await })
+            .0
+            .expect("the node knows it now");
+        for session in [expired, resigned] {
+            let refused = fixture.sessions.renew(&session, fixture.sessions.now()).err().expect("it has ended");
+            assert_eq!(refused.code, Code::UnknownSession);
+        }
     });
 }
 
@@ -158,14 +184,14 @@ fn a_client_is_told_to_stop_says_so_and_campaigns_on() {
         let deadline = fixture.sessions.now() + Duration::from_secs(50);
         node.grant(deadline).await;
         session.wait(Clock::new(), Duration::from_secs(20)).await;
-        let view = |sessions: &Sessions| sessions.renew(&session, sessions.now());
-        assert_eq!(view(&fixture.sessions).state, SessionState::Held);
+        let view = |fixture: &Fixture| fixture.renew(&session, fixture.sessions.now());
+        assert_eq!(view(&fixture).state, SessionState::Held);
         let reason = ChangeReason::Transferred;
         node.reply(&Reply::Stop { office: "job".to_string(), token: 7, reason }).await;
         // A renewal of other leases does not move the deadline of this one.
         node.reply(&Reply::Renewed { from: deadline }).await;
         session.wait(Clock::new(), Duration::from_secs(20)).await;
-        let told = view(&fixture.sessions);
+        let told = view(&fixture);
         assert_eq!((told.state, told.reason), (SessionState::Stop, Some(reason)));
         assert!(told.lease_ms > 0 && told.lease_ms <= 50_000, "{}", told.lease_ms);
         let node_side = async {
@@ -176,7 +202,7 @@ fn a_client_is_told_to_stop_says_so_and_campaigns_on() {
         let (stopped, ()) = tokio::join!(session.stopped(7), node_side);
         stopped.expect("the node knows it now");
         session.wait(Clock::new(), Duration::from_secs(20)).await;
-        let lost = view(&fixture.sessions);
+        let lost = view(&fixture);
         assert_eq!((lost.state, lost.lease_ms), (SessionState::Lost, 0));
     });
 }
