@@ -138,6 +138,7 @@ fn initiators_text(args: &CheckArgs, checked: &Checked) -> String {
     match positions.len() as u32 == checked.scenario.network.members() {
         _ if args.has_every_subset() => "every subset".to_string(),
         true => "all".to_string(),
+        false if positions.is_empty() => "none".to_string(),
         false => listed(&positions),
     }
 }
@@ -155,7 +156,7 @@ fn object(row: &Row, checked: &Checked) -> Value {
         "states": found.states(),
         "generated": found.generated(),
         "depth": found.depth(),
-        "most_messages": max_messages(found.max_messages()),
+        "max_messages": max_messages(found.max_messages()),
         "verdict": checked.conclusion(),
         "seconds": found.elapsed.as_secs_f64(),
     })

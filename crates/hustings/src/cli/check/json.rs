@@ -61,7 +61,7 @@ fn case_result(checked: &Checked, case: &CaseResult) -> Value {
         "generated": findings.generated,
         "ends": findings.terminal_states,
         "depth": findings.depth,
-        "most_messages": max_messages(findings.max_messages),
+        "max_messages": max_messages(findings.max_messages),
     })
 }
 
