@@ -57,6 +57,8 @@ pub mod systemd;
 #[cfg(feature = "testkit")]
 #[doc(hidden)]
 pub mod testkit;
+#[cfg(test)]
+mod tests;
 pub mod timeline;
 pub mod timing;
 mod transport;

@@ -1,0 +1,114 @@
+//! The hosts of a simulated cluster: a node, its disk, its clock, and a program that campaigns.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::SimCluster;
+use super::events::EventKind;
+use crate::api::Request;
+use crate::core::{ClientId, Core};
+use crate::store::Write;
+
+/// Programs have ids from here on.
+const FIRST_CLIENT: u64 = 1 << 40;
+
+#[derive(Default)]
+pub(super) struct Host {
+    pub(super) core: Option<Core>,
+    pub(super) incarnation: u64,
+    /// Durable writes.
+    pub(super) disk: Vec<Write>,
+    /// Writes that are not durable yet.
+    pub(super) queue: Vec<Write>,
+    /// The disk that was replaced by a blank one.
+    pub(super) replaced: Option<Vec<Write>>,
+    pub(super) frozen: bool,
+    pub(super) is_leaving: bool,
+    pub(super) deferred: Vec<EventKind>,
+    pub(super) ppm: i64,
+    pub(super) wake: u64,
+    /// The program that campaigns, while it runs.
+    pub(super) client: Option<ClientId>,
+    /// What the program holds and was not told to stop: token and length of the lease.
+    pub(super) held: BTreeMap<String, (u64, Duration)>,
+}
+
+impl Host {
+    pub(super) fn has_blank_disk(&self) -> bool {
+        self.replaced.is_some()
+    }
+
+    pub(super) fn store_id(&self, node: usize) -> u64 {
+        node as u64 + if self.has_blank_disk() { 10_077 } else { 77 }
+    }
+
+    /// Loses the blobs that were not made durable: nothing waits for them before the next snapshot.
+    pub(super) fn lose_blobs(&mut self) {
+        let last = self.disk.iter().rposition(|write| write.snapshot.is_some()).map_or(0, |last| last + 1);
+        self.disk[last..].iter_mut().for_each(|write| write.blobs.clear());
+    }
+
+    /// Puts the former disk back.
+    pub(super) fn restore_disk(&mut self) {
+        if let Some(disk) = self.replaced.take() {
+            self.disk = disk;
+        }
+    }
+}
+
+impl SimCluster {
+    /// A node leaves in good order, and stays down.
+    pub(crate) fn leave(&mut self, node: usize) {
+        if !self.hosts[node].frozen {
+            self.hosts[node].is_leaving = self.hosts[node].core.is_some();
+            self.drive(node, |core, now| core.leave(now));
+        }
+    }
+
+    /// A program starts on a host, and campaigns.
+    pub(crate) fn start_client(&mut self, node: usize) {
+        if self.hosts[node].client.is_some() || self.hosts[node].core.is_none() || self.hosts[node].frozen {
+            return;
+        }
+        self.serial += 1;
+        let client = ClientId(FIRST_CLIENT + self.serial);
+        self.hosts[node].client = Some(client);
+        let more = (0..self.options.extra_offices).map(|number| format!("office-{number}"));
+        for office in ["job".to_string(), "fast".to_string()].into_iter().chain(more) {
+            let request = Request::Campaign { office, mode: None, guard: None };
+            self.drive(node, |core, now| core.handle_request(client, request, now));
+        }
+    }
+
+    /// The connection of the program on a host ends. It may act until the deadlines that it knows.
+    pub(crate) fn end_client(&mut self, node: usize) {
+        if let Some(client) = self.hosts[node].client.take() {
+            self.hosts[node].held.clear();
+            let incarnation = self.hosts[node].incarnation;
+            self.handle_event(EventKind::ClientGone { at: node, incarnation, client });
+        }
+    }
+
+    /// A host is restarted with a blank disk, which the cluster must not trust. At most a minority has one at a time:
+    /// if a majority loses its disks, nobody can know what it had promised.
+    pub(crate) fn replace_disk(&mut self, node: usize) {
+        let blank = (0..self.size()).filter(|other| *other != node && self.hosts[*other].has_blank_disk()).count();
+        if 2 * (blank + 1) >= self.size() {
+            return;
+        }
+        self.kill(node);
+        let host = &mut self.hosts[node];
+        if host.replaced.is_none() {
+            host.replaced = Some(std::mem::take(&mut host.disk));
+        }
+        self.start(node);
+    }
+
+    /// If a host has a blank disk, it is restarted with its former one.
+    pub(crate) fn repair_disk(&mut self, node: usize) {
+        if self.hosts[node].has_blank_disk() {
+            self.kill(node);
+            self.hosts[node].restore_disk();
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! A simulated cluster: hosts, and the links, disks and clocks that connect or drive them.
+
+mod authority;
+mod events;
+mod hosts;
+mod links;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::time::Duration;
+
+use hustings_protocol::{Id, SplitMix64};
+
+use crate::api::{OfficeStatus, Reply, Request};
+use crate::clock::Timestamp;
+use crate::config::{AlgorithmConfig, ArbiterKind, Config, Mode, Policy, Preempt, Tls};
+use crate::core::{ClientId, Core, Exit, Output, Setup};
+use crate::member::{Member, Role};
+use crate::store::{RaftStorage, Write};
+use crate::timing::Timing;
+
+pub(crate) use self::authority::{Authority, BuiltIn, External};
+use self::events::{Event, EventKind};
+use self::hosts::Host;
+use crate::tests::faults::Options;
+use crate::tests::lease_checker::LeaseChecker;
+
+pub(crate) const MS: u64 = 1_000_000;
+const OPERATOR: ClientId = ClientId(2);
+/// Programs that read and store states have ids from here on.
+const FIRST_STATE_CLIENT: u64 = 1 << 50;
+
+/// A SplitMix64 generator.
+pub(crate) struct Rng(SplitMix64);
+
+impl Rng {
+    pub(crate) fn new(seed: u64) -> Self {
+        Rng(SplitMix64::new(seed))
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0.next_u64() % bound
+    }
+}
+
+/// A cluster of cores, with simulated time.
+pub(crate) struct SimCluster {
+    pub(crate) now: u64,
+    pub(crate) seed: u64,
+    options: Options,
+    rng: Rng,
+    serial: u64,
+    events: BinaryHeap<Reverse<Event>>,
+    hosts: Vec<Host>,
+    /// The serial number of the connection of each connected pair.
+    links: BTreeMap<(usize, usize), u64>,
+    /// When the last message on a directed link arrives. Links preserve the order of messages.
+    last_arrival: BTreeMap<(usize, usize), u64>,
+    /// Directed links that lose all messages.
+    pub(crate) cut: BTreeSet<(usize, usize)>,
+    /// How much longer messages to a node take, in milliseconds.
+    receiving_delays_ms: BTreeMap<usize, u64>,
+    pub(crate) leases: LeaseChecker,
+    /// The answers to reads of an office's holder.
+    answers: BTreeMap<ClientId, OfficeStatus>,
+    /// What decides.
+    authority: Box<dyn Authority>,
+    /// The answers to operators, and whatever else they are told.
+    operator_replies: Vec<Reply>,
+    /// The answers to those who read and store states.
+    state_replies: Vec<(ClientId, Reply)>,
+    /// How far the hosts' wall clocks are ahead, in milliseconds.
+    pub(crate) wall_offset_ms: u64,
+    /// How the configuration of each host differs from the common one, from its next start on.
+    pub(crate) changes: BTreeMap<usize, fn(&mut Config)>,
+}
+
+fn pair(one: usize, other: usize) -> (usize, usize) {
+    (one.min(other), one.max(other))
+}
+
+impl SimCluster {
+    pub(crate) fn new(nodes: usize, seed: u64, options: Options) -> Self {
+        SimCluster::with_authority(nodes, seed, options, Box::new(BuiltIn))
+    }
+
+    pub(crate) fn with_authority(nodes: usize, seed: u64, options: Options, authority: Box<dyn Authority>) -> Self {
+        let mut rng = Rng::new(seed ^ 0x5eed);
+        let hosts = (0..nodes).map(|node| {
+            let ppm = match options.slow_clock_on_best {
+                true if node + 1 == nodes => -(options.drift_ppm as i64),
+                true => options.drift_ppm as i64,
+                false => rng.below(2 * options.drift_ppm + 1) as i64 - options.drift_ppm as i64,
+            };
+            Host { ppm, ..Host::default() }
+        });
+        let hosts = hosts.collect();
+        let mut cluster = SimCluster {
+            now: 1_000 * MS,
+            seed,
+            options,
+            rng,
+            serial: 0,
+            events: BinaryHeap::new(),
+            hosts,
+            links: BTreeMap::new(),
+            last_arrival: BTreeMap::new(),
+            cut: BTreeSet::new(),
+            receiving_delays_ms: BTreeMap::new(),
+            leases: LeaseChecker::new(seed),
+            answers: BTreeMap::new(),
+            authority,
+            operator_replies: Vec::new(),
+            state_replies: Vec::new(),
+            wall_offset_ms: 0,
+            changes: BTreeMap::new(),
+        };
+        cluster.authority.advance(cluster.now);
+        (0..nodes).for_each(|node| cluster.start(node));
+        cluster
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.hosts.len()
+    }
+
+    pub(crate) fn config(&self, node: usize) -> Config {
+        let members = (1..=self.hosts.len() as u64).map(|id| Member {
+            id: Id(id),
+            name: format!("n{id}"),
+            address: format!("h{id}:1"),
+            priority: 0,
+            role: Role::Elector,
+        });
+        let preempt = if self.options.preempt { Preempt::Better } else { Preempt::Never };
+        let mode = if self.options.fenced { Mode::Fenced } else { Mode::Exclusive };
+        let (arbiter, algorithm, params) = match self.options.without_arbiter {
+            true => (ArbiterKind::None, "chang-roberts", vec![]),
+            false => (ArbiterKind::Raft, "bully", vec!["highest=announce".to_string()]),
+        };
+        let mut config = Config {
+            cluster: "test".to_string(),
+            node: Id(node as u64 + 1),
+            members: members.collect(),
+            listen: String::new(),
+            algorithm: AlgorithmConfig::named(algorithm, Some(params)),
+            arbiter,
+            timing: Timing {
+                lease: Duration::from_millis(self.options.lease_ms),
+                settle: Duration::from_millis(50),
+                ..Timing::default()
+            },
+            offices: vec![("fast".to_string(), Policy { mode: Mode::Fenced, preempt, ..Policy::default() })],
+            default_policy: Policy { mode, preempt, ..Policy::default() },
+            health: None,
+            log: Default::default(),
+            limits: Default::default(),
+            http: None,
+            data: Default::default(),
+            socket: Default::default(),
+            socket_group: None,
+            tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
+            join: false,
+        };
+        (self.options.timing)(&mut config.timing);
+        if let Some(change) = self.changes.get(&node) {
+            change(&mut config);
+        }
+        config
+    }
+
+    /// What a host's clock shows at a true time.
+    fn clock(&self, node: usize, now: u64) -> Timestamp {
+        let gained = i128::from(now) * i128::from(self.hosts[node].ppm) / 1_000_000;
+        Timestamp((i128::from(now) + gained) as u64)
+    }
+
+    /// The true time at which a host's clock shows this.
+    fn true_time(&self, node: usize, shown: Timestamp) -> u64 {
+        (i128::from(shown.0) * 1_000_000 / (1_000_000 + i128::from(self.hosts[node].ppm))) as u64
+    }
+
+    pub(crate) fn start(&mut self, node: usize) {
+        if self.hosts[node].core.is_some() {
+            return;
+        }
+        let storage = RaftStorage::empty();
+        self.hosts[node].disk.iter().for_each(|write| storage.apply(write).expect("the writes are valid"));
+        self.hosts[node].incarnation += 1;
+        let incarnation = self.hosts[node].incarnation * 1_000 + node as u64;
+        let setup = Setup {
+            config: self.config(node),
+            incarnation,
+            store_id: self.hosts[node].store_id(node),
+            storage,
+            seed: self.rng.below(u64::MAX),
+            disabled_rules: self.options.disabled_rules,
+        };
+        let now = self.clock(node, self.now);
+        let core = self.authority.core(setup, now);
+        self.hosts[node].core = Some(core);
+        self.process_outputs(node);
+        self.start_client(node);
+        (0..self.size()).filter(|peer| *peer != node).for_each(|peer| self.dial(node, peer));
+    }
+
+    fn drive(&mut self, node: usize, act: impl FnOnce(&mut Core, Timestamp)) {
+        let now = self.clock(node, self.now);
+        if let Some(core) = &mut self.hosts[node].core {
+            core.set_unix_ms(self.now / MS + self.wall_offset_ms);
+            act(core, now);
+            self.process_outputs(node);
+        }
+    }
+
+    /// Carries out the outputs of a core.
+    fn process_outputs(&mut self, node: usize) {
+        let Some(core) = &mut self.hosts[node].core else { return };
+        let outputs = core.take_outputs();
+        for output in outputs {
+            match output {
+                Output::Send(to, message) => self.send(node, to.0 as usize - 1, message),
+                Output::Disconnect(peer) => self.disconnect_one_side(node, peer.0 as usize - 1),
+                Output::Write(write) => {
+                    let (number, incarnation) = (write.number, self.hosts[node].incarnation);
+                    self.hosts[node].queue.push(write);
+                    let jitter = if self.options.jitter && self.rng.below(50) == 0 { 60 * MS } else { 0 };
+                    let lazy = if self.options.slow_disk { 300 * MS + self.rng.below(1_000 * MS) } else { 0 };
+                    let delay = MS / 10 + self.rng.below(MS) + jitter + lazy;
+                    self.schedule(delay, EventKind::Persisted { at: node, incarnation, number });
+                }
+                Output::Reply(client, reply) => self.handle_reply(node, client, reply),
+                Output::Members { .. } | Output::ConfigDiffers { .. } | Output::Outcome { .. } => {}
+                Output::Exit(Exit::Left) => {
+                    self.kill(node);
+                    return;
+                }
+                Output::Exit(Exit::UnknownDisk) if self.hosts[node].has_blank_disk() => {
+                    self.kill(node);
+                    self.hosts[node].restore_disk();
+                    return;
+                }
+                Output::Exit(why) => panic!("seed {}: node {node} exits: {why:?}", self.seed),
+            }
+        }
+        let wake = self.hosts[node].core.as_ref().map_or(Timestamp::NEVER, |core| core.poll_timeout());
+        if wake != Timestamp::NEVER {
+            let at = self.true_time(node, wake).max(self.now) + 1_000 + self.rng.below(MS / 5);
+            let incarnation = self.hosts[node].incarnation;
+            if self.hosts[node].wake <= self.now || at < self.hosts[node].wake {
+                self.hosts[node].wake = at;
+                self.schedule(at - self.now, EventKind::Wake { at: node, incarnation });
+            }
+        }
+    }
+
+    /// A client on a host receives a reply.
+    fn handle_reply(&mut self, node: usize, client: ClientId, reply: Reply) {
+        let now = self.now;
+        let exclusive = |office: &str| office != "fast" && !self.options.fenced;
+        match reply {
+            reply if client == OPERATOR => self.operator_replies.push(reply),
+            reply if client.0 >= FIRST_STATE_CLIENT => self.state_replies.push((client, reply)),
+            Reply::Office(status) => {
+                self.leases.end_read(client.0, &status);
+                self.answers.insert(client, status);
+            }
+            // The reply is for a client that is gone.
+            _ if self.hosts[node].client != Some(client) => {}
+            // Without an arbiter, leases may overlap and tokens of different nodes are unrelated.
+            _ if self.options.without_arbiter => {}
+            Reply::Held(holding) => {
+                let until = self.true_time(node, holding.deadline);
+                self.hosts[node].held.insert(holding.office.clone(), (holding.token, holding.lease));
+                let exclusive = exclusive(&holding.office);
+                self.leases.acquire(&holding.office, node, holding.token, (now, until), exclusive);
+            }
+            Reply::Renewed { from } => {
+                for (office, (token, lease)) in self.hosts[node].held.clone() {
+                    let until = self.true_time(node, from + lease);
+                    self.leases.renew(&office, node, token, (now, until));
+                }
+            }
+            Reply::Stop { office, token, .. } => {
+                self.hosts[node].held.remove(&office);
+                let (delay, incarnation) = (self.rng.below(5 * MS), self.hosts[node].incarnation);
+                self.schedule(delay, EventKind::Stopped { at: node, incarnation, client, office, token });
+            }
+            Reply::Lost { office, token, .. } => {
+                self.hosts[node].held.remove(&office);
+                self.leases.release(&office, token);
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn kill(&mut self, node: usize) {
+        if self.hosts[node].core.take().is_none() {
+            return;
+        }
+        // A prefix of the pending writes survives, possibly none of them.
+        let survives = self.rng.below(self.hosts[node].queue.len() as u64 + 1) as usize;
+        let durable: Vec<Write> = self.hosts[node].queue.drain(..survives).collect();
+        self.hosts[node].disk.extend(durable);
+        self.hosts[node].queue.clear();
+        if self.rng.below(2) == 0 {
+            self.hosts[node].lose_blobs();
+        }
+        self.hosts[node].frozen = false;
+        self.hosts[node].held.clear();
+        self.hosts[node].client = None;
+        self.hosts[node].is_leaving = false;
+        self.hosts[node].deferred.clear();
+        (0..self.size()).filter(|peer| *peer != node).for_each(|peer| self.disconnect(node, peer));
+    }
+
+    pub(crate) fn freeze(&mut self, node: usize) {
+        self.hosts[node].frozen = self.hosts[node].core.is_some();
+    }
+
+    pub(crate) fn resume(&mut self, node: usize) {
+        self.resume_and_read(node, None);
+    }
+
+    /// Resumes a frozen host. If an office is given, a client reads its holder before the host handles any deferred
+    /// event.
+    pub(crate) fn resume_and_read(&mut self, node: usize, office: Option<&str>) {
+        if std::mem::take(&mut self.hosts[node].frozen) {
+            office.into_iter().for_each(|office| _ = self.read_leader(node, office));
+            let deferred = std::mem::take(&mut self.hosts[node].deferred);
+            deferred.into_iter().for_each(|kind| self.handle_event(kind));
+        }
+    }
+
+    /// Ends all faults.
+    pub(crate) fn heal(&mut self) {
+        let was_cut = std::mem::take(&mut self.cut);
+        was_cut.into_iter().for_each(|(one, other)| self.disconnect(one, other));
+        (0..self.size()).for_each(|node| {
+            self.resume(node);
+            self.repair_disk(node);
+            if self.hosts[node].is_leaving {
+                self.kill(node);
+            }
+            self.start(node);
+            self.start_client(node);
+        });
+    }
+
+    /// A client on a host reads the holder of an office. The answer is checked when it arrives.
+    pub(crate) fn read_leader(&mut self, node: usize, office: &str) -> ClientId {
+        self.serial += 1;
+        let (client, incarnation) = (ClientId(1_000 + self.serial), self.hosts[node].incarnation);
+        self.leases.begin_read(client.0, office);
+        self.handle_event(EventKind::Read { at: node, incarnation, client, office: office.to_string() });
+        client
+    }
+
+    /// An operator on a host requests a transfer of an office to another node.
+    pub(crate) fn transfer(&mut self, node: usize, office: &str, to: usize) {
+        self.request(node, Request::Transfer { office: office.to_string(), to: format!("n{}", to + 1) });
+    }
+
+    /// An operator on a host requests something.
+    pub(crate) fn request(&mut self, node: usize, request: Request) {
+        self.drive(node, |core, now| core.handle_request(OPERATOR, request, now));
+    }
+
+    /// The client on a host no longer campaigns for an office.
+    pub(crate) fn withdraw(&mut self, node: usize, office: &str) {
+        let Some(client) = self.hosts[node].client else { return };
+        if let Some((token, _)) = self.hosts[node].held.remove(office) {
+            self.leases.release(office, token);
+        }
+        let request = Request::Withdraw { office: office.to_string() };
+        self.drive(node, |core, now| core.handle_request(client, request, now));
+    }
+
+    /// A program on a host sends a request about a state. Returns whom the answer is for.
+    pub(crate) fn request_state(&mut self, node: usize, requests: Vec<Request>) -> ClientId {
+        self.serial += 1;
+        let client = ClientId(FIRST_STATE_CLIENT + self.serial);
+        for request in requests {
+            self.drive(node, |core, now| core.handle_request(client, request, now));
+        }
+        client
+    }
+
+    /// Takes the answers to requests about states.
+    pub(crate) fn take_state_replies(&mut self) -> Vec<(ClientId, Reply)> {
+        std::mem::take(&mut self.state_replies)
+    }
+
+    /// The token with which the program on a host holds an office, unless it was told to stop.
+    pub(crate) fn held_token(&self, node: usize, office: &str) -> Option<u64> {
+        self.hosts[node].held.get(office).map(|(token, _)| *token)
+    }
+
+    /// Which start of its process a host is in; `None` if it does not run, or is frozen.
+    pub(crate) fn process_of(&self, node: usize) -> Option<u64> {
+        let host = &self.hosts[node];
+        (host.core.is_some() && !host.frozen).then_some(host.incarnation)
+    }
+
+    /// Takes what operators were told.
+    pub(crate) fn take_operator_replies(&mut self) -> Vec<Reply> {
+        std::mem::take(&mut self.operator_replies)
+    }
+
+    /// The hosts whose clients hold an office and were not told to stop.
+    pub(crate) fn holders(&self, office: &str) -> Vec<usize> {
+        (0..self.size()).filter(|node| self.hosts[*node].held.contains_key(office)).collect()
+    }
+
+    pub(crate) fn is_running(&self, node: usize) -> bool {
+        self.hosts[node].core.is_some()
+    }
+
+    /// How many offices the client on a host holds.
+    pub(crate) fn held_count(&self, node: usize) -> usize {
+        self.hosts[node].held.len()
+    }
+
+    /// The leader of the arbiter, as known to a node.
+    pub(crate) fn arbiter_leader(&self, node: usize) -> Option<usize> {
+        let core = self.hosts[node].core.as_ref()?;
+        core.arbiter_leader().map(|id| id.0 as usize - 1)
+    }
+
+    /// The current holder of an office according to each running host. Advances time until all of them have answered.
+    pub(crate) fn leaders(&mut self, office: &str) -> Vec<Option<String>> {
+        let clients: Vec<ClientId> = (0..self.size()).map(|node| self.read_leader(node, office)).collect();
+        let is_open = |cluster: &SimCluster, node: usize| {
+            cluster.hosts[node].core.is_some() && !cluster.answers.contains_key(&clients[node])
+        };
+        let latest = self.now + 1_000 * MS;
+        while (0..self.size()).any(|node| is_open(self, node)) && self.now < latest {
+            self.run_ms(1);
+        }
+        let answers = clients.iter().map(|client| self.answers.remove(client));
+        answers.map(|status| status.filter(|status| status.current).and_then(|status| status.holder)).collect()
+    }
+
+    /// The state of all cores, for failure messages.
+    pub(crate) fn debug_state(&self) -> String {
+        let cores = self.hosts.iter().filter_map(|host| host.core.as_ref());
+        cores.map(|core| format!("{core:#?}\n")).collect()
+    }
+
+    /// Checks that all nodes name the same holder after a time without faults, and the best node if preemption is on.
+    pub(crate) fn check_converged(&mut self) {
+        for office in ["leader", "job", "fast"] {
+            let leaders = self.leaders(office);
+            let first = leaders[0].clone();
+            let is_agreed = first.is_some() && leaders.iter().all(|one| *one == first);
+            let is_best = !self.options.preempt || first == Some(format!("n{}", self.size()));
+            assert!(is_agreed && is_best, "seed {}: {office}: {leaders:?}: {}", self.seed, self.debug_state());
+        }
+    }
+}

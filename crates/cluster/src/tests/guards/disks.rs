@@ -1,0 +1,120 @@
+//! A disk that has lost its votes takes no part in the arbiter's elections.
+
+use hustings_protocol::Id;
+use raft::Storage;
+use raft::eraftpb::{self, ConfState, HardState, MessageType, Snapshot};
+
+use super::harness::{TestCluster, config, members};
+use crate::core::table::Table;
+use crate::member::Role;
+use crate::store::{RaftStorage, Write};
+use crate::wire::{Candidacy, Message, RaftMessage};
+
+const ROLES: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
+
+/// A request for a vote in `term`, of a candidate whose log ends at `index`.
+fn vote_request(kind: MessageType, term: u64, (index, log_term): (u64, u64)) -> eraftpb::Message {
+    let mut message = eraftpb::Message { term, index, log_term, ..Default::default() };
+    message.set_msg_type(kind);
+    message
+}
+
+fn deliver(cluster: &mut TestCluster, from: u64, message: &eraftpb::Message) {
+    cluster.deliver(from, 1, Message::Raft(RaftMessage::from(message)));
+}
+
+/// The votes that node 1 has given to node 2 since it was asked last.
+fn votes(cluster: &mut TestCluster) -> Vec<MessageType> {
+    let sent = std::mem::take(&mut cluster.node(1).sent);
+    let messages = sent.into_iter().filter_map(|(to, message)| match message {
+        Message::Raft(raft) if to == Id(2) => raft.to_raft(1, 2),
+        _ => None,
+    });
+    messages.filter(|message| !message.reject).map(|message| message.get_msg_type()).collect()
+}
+
+/// Node 1 with this disk. The test simulates node 2, which is connected.
+fn voter(disk: RaftStorage) -> TestCluster {
+    let mut cluster = TestCluster::with_disks(vec![(config(1, &ROLES), disk)]);
+    cluster.drive(1, |core, now| core.handle_connected(Id(2), 7, now));
+    votes(&mut cluster);
+    cluster
+}
+
+/// A disk with a snapshot at index 3.
+fn used_disk() -> RaftStorage {
+    let mut snapshot = Snapshot { data: Table::with_members(&members(&ROLES)).encode().into(), ..Snapshot::default() };
+    (snapshot.mut_metadata().index, snapshot.mut_metadata().term) = (3, 1);
+    snapshot.mut_metadata().set_conf_state(ConfState::from((vec![1, 2, 3], Vec::new())));
+    let hard_state = Some(HardState { term: 1, commit: 3, ..HardState::default() });
+    let disk = RaftStorage::empty();
+    let write = Write { number: 1, hard_state, snapshot: Some(snapshot), sync: true, ..Write::default() };
+    disk.apply(&write).expect("a valid write");
+    disk
+}
+
+#[test]
+fn a_blank_disk_votes_only_for_blank_disks() {
+    for (request, response) in [
+        (MessageType::MsgRequestVote, MessageType::MsgRequestVoteResponse),
+        (MessageType::MsgRequestPreVote, MessageType::MsgRequestPreVoteResponse),
+    ] {
+        let votes_for = |disk, log| {
+            let mut cluster = voter(disk);
+            deliver(&mut cluster, 2, &vote_request(request, 5, log));
+            votes(&mut cluster)
+        };
+        assert_eq!(votes_for(used_disk(), (7, 4)), [response], "the candidate's log is longer");
+        assert_eq!(votes_for(RaftStorage::empty(), (0, 0)), [response], "a new cluster elects a leader");
+        assert_eq!(votes_for(RaftStorage::empty(), (7, 4)), [], "the disk may have lost a vote, or entries");
+    }
+}
+
+/// What incarnation 7 of node 2 announces with this disk.
+fn candidacy(store_id: u64) -> Message {
+    let (incarnation, health, digest, version, base) = (7, 100, Default::default(), 1, None);
+    let (added, removed) = (Vec::new(), Vec::new());
+    Message::Candidacy(Candidacy { incarnation, store_id, health, digest, version, base, added, removed })
+}
+
+/// Three nodes with registered disks. Node 2 is connected to node 1, which leads, in a new incarnation with this disk.
+fn leader_with_disk_of_node_2(store_id: u64) -> (TestCluster, u64) {
+    let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &ROLES)).to_vec());
+    cluster.advance_ms(1_000);
+    assert_eq!(cluster.node(1).core.arbiter_leader(), Some(Id(1)));
+    let term = cluster.last_leader_heartbeat(1, 2).term;
+    cluster.kill(2);
+    cluster.drive(1, |core, now| core.handle_connected(Id(2), 7, now));
+    cluster.deliver(2, 1, candidacy(store_id));
+    assert_eq!(cluster.node(1).core.arbiter_leader(), Some(Id(1)), "a majority is still there");
+    (cluster, term)
+}
+
+#[test]
+fn raft_messages_of_a_replaced_disk_are_ignored() {
+    let leader_after_request = |store_id| {
+        let (mut cluster, term) = leader_with_disk_of_node_2(store_id);
+        // The leader accepts a request at any time if its sender was asked to take over.
+        let mut request = vote_request(MessageType::MsgRequestVote, term + 1, (1 << 20, term));
+        request.context = b"CampaignTransfer".to_vec().into();
+        deliver(&mut cluster, 2, &request);
+        cluster.node(1).core.arbiter_leader()
+    };
+    assert_eq!(leader_after_request(72), None, "the registered disk may take over");
+    assert_eq!(leader_after_request(99), Some(Id(1)), "another disk may have lost its votes");
+}
+
+#[test]
+fn a_restarted_node_knows_the_disks_that_its_log_registers() {
+    for (store_id, is_known) in [(72, true), (99, false)] {
+        let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &ROLES)).to_vec());
+        cluster.advance_ms(1_000);
+        // A node may stop before it has written how much of its log is committed. Only a leader can tell it.
+        let disk = cluster.node(1).disk.clone();
+        let stored = disk.initial_state().expect("the disk can be read").hard_state;
+        disk.set_hard_state(HardState { commit: 0, ..stored });
+        let mut cluster = voter(disk);
+        cluster.deliver(2, 1, candidacy(store_id));
+        assert_eq!(cluster.node(1).sent.contains(&(Id(2), Message::UnknownDisk)), !is_known, "disk {store_id}");
+    }
+}

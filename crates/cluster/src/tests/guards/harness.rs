@@ -1,0 +1,329 @@
+//! Cores that a test drives step by step. Time advances only when the test says so, and nothing is random.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use hustings_protocol::Id;
+use raft::eraftpb::MessageType;
+
+use crate::api::{Reply, Request};
+use crate::clock::Timestamp;
+use crate::config::{AlgorithmConfig, ArbiterKind, Config, Mode, Policy, Tls};
+use crate::core::{ClientId, Core, Exit, Output, Setup};
+use crate::faults::DisabledRules;
+use crate::member::{Member, Role};
+use crate::store::RaftStorage;
+use crate::timing::Timing;
+use crate::wire::{Heartbeat, LeaderHeartbeat, Message};
+
+/// More outputs than this in response to one event indicate an endless loop.
+const MAX_STEPS: usize = 2_000;
+
+/// Members with these ids and roles.
+pub(crate) fn members(roles: &[(u64, Role)]) -> Vec<Member> {
+    let member = |&(id, role): &(u64, Role)| Member {
+        id: Id(id),
+        name: format!("n{id}"),
+        address: format!("h{id}:1"),
+        priority: 0,
+        role,
+    };
+    roles.iter().map(member).collect()
+}
+
+/// The configuration of one of these members.
+pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
+    Config {
+        cluster: "test".to_string(),
+        node: Id(node),
+        members: members(roles),
+        listen: String::new(),
+        algorithm: AlgorithmConfig::named("bully", Some(vec!["highest=announce".to_string()])),
+        arbiter: ArbiterKind::Raft,
+        timing: Timing { lease: Duration::from_millis(300), settle: Duration::from_millis(50), ..Timing::default() },
+        offices: Vec::new(),
+        default_policy: Policy { mode: Mode::Exclusive, ..Policy::default() },
+        health: None,
+        log: Default::default(),
+        limits: Default::default(),
+        http: None,
+        data: Default::default(),
+        socket: Default::default(),
+        socket_group: None,
+        tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
+        join: false,
+    }
+}
+
+/// A core, and everything that it has sent.
+pub(crate) struct Node {
+    pub(crate) core: Core,
+    config: Config,
+    /// What it has written.
+    pub(crate) disk: RaftStorage,
+    incarnation: u64,
+    pub(crate) replies: Vec<(ClientId, Reply)>,
+    pub(crate) sent: Vec<(Id, Message)>,
+    pub(crate) exit: Option<Exit>,
+    /// Where members differ from this node, as last reported.
+    pub(crate) differences: BTreeMap<Id, Vec<&'static str>>,
+    /// The members, as last reported to the transport.
+    pub(crate) members: Vec<Member>,
+    /// The disk accepts writes, but does not report them as durable.
+    pub(crate) is_disk_stuck: bool,
+    /// The numbers of the writes that are not durable.
+    pub(crate) unwritten: Vec<u64>,
+}
+
+/// A set of cores. The test simulates the other members.
+pub(crate) struct TestCluster {
+    pub(crate) now: Timestamp,
+    nodes: BTreeMap<u64, Node>,
+    isolated: BTreeSet<u64>,
+    /// Pairs of nodes: what the first one's log sends to the second is lost, but not its heartbeats.
+    pub(crate) lost: BTreeSet<(u64, u64)>,
+    /// Whether answers to reads are lost.
+    pub(crate) lost_reads: bool,
+    /// Whether snapshots of the log are lost.
+    pub(crate) lost_snapshots: bool,
+    /// Nodes that have stopped, and whose connections the others know to have ended.
+    stopped: BTreeSet<u64>,
+}
+
+/// Whether a message carries a snapshot of the log.
+fn is_snapshot(message: &Message) -> bool {
+    let Message::Raft(raft) = message else { return false };
+    raft.to_raft(1, 2).is_some_and(|raft| raft.get_msg_type() == MessageType::MsgSnapshot)
+}
+
+/// The incarnation of a node until it is restarted.
+pub(crate) fn incarnation(node: u64) -> u64 {
+    1_000 + node
+}
+
+impl TestCluster {
+    /// Starts nodes with empty disks, connected with each other.
+    pub(crate) fn new(configs: Vec<Config>) -> Self {
+        let blank = |config| (config, RaftStorage::empty());
+        TestCluster::with_disks(configs.into_iter().map(blank).collect())
+    }
+
+    /// Starts nodes with these disks, connected with each other.
+    pub(crate) fn with_disks(nodes: Vec<(Config, RaftStorage)>) -> Self {
+        let now = Timestamp(1_000_000_000);
+        let (nodes_by_id, isolated, lost, stopped) = Default::default();
+        let mut cluster =
+            TestCluster { now, nodes: nodes_by_id, isolated, lost, lost_reads: false, lost_snapshots: false, stopped };
+        for (config, storage) in nodes {
+            let incarnation = incarnation(config.node.0);
+            cluster.insert(config, storage, incarnation);
+        }
+        let ids: Vec<u64> = cluster.nodes.keys().copied().collect();
+        for &one in &ids {
+            for &other in ids.iter().filter(|other| **other != one) {
+                cluster.drive(one, |core, now| core.handle_connected(Id(other), incarnation(other), now));
+            }
+        }
+        cluster
+    }
+
+    /// Creates a core.
+    fn insert(&mut self, config: Config, disk: RaftStorage, incarnation: u64) {
+        let node = config.node.0;
+        let (store_id, disabled_rules, storage) = (70 + node, DisabledRules::default(), disk.clone());
+        let setup = Setup { config: config.clone(), incarnation, store_id, storage, seed: node, disabled_rules };
+        let core = Core::new(setup, self.now).expect("the disk is valid");
+        let (replies, sent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
+        self.nodes.insert(
+            node,
+            Node {
+                core,
+                config,
+                disk,
+                incarnation,
+                replies,
+                sent,
+                exit: None,
+                differences: BTreeMap::new(),
+                members: Vec::new(),
+                is_disk_stuck: false,
+                unwritten,
+            },
+        );
+    }
+
+    /// Starts one more node with an empty disk, connected with all others.
+    pub(crate) fn start(&mut self, config: Config) {
+        let node = config.node.0;
+        self.insert(config, RaftStorage::empty(), incarnation(node));
+        self.connect(node);
+    }
+
+    /// Kills a node, and starts it again with its disk. Everything that it had written is durable.
+    pub(crate) fn restart(&mut self, node: u64) {
+        let (config, disk, incarnation) = {
+            let this = self.node(node);
+            (this.config.clone(), this.disk.clone(), this.incarnation + 100)
+        };
+        self.kill(node);
+        self.insert(config, disk, incarnation);
+        self.connect(node);
+    }
+
+    /// Connects a node with all others that run.
+    fn connect(&mut self, node: u64) {
+        let others: Vec<u64> =
+            self.nodes.iter().filter(|(id, other)| **id != node && other.exit.is_none()).map(|(id, _)| *id).collect();
+        for other in others {
+            let (one, another) = (self.node(node).incarnation, self.node(other).incarnation);
+            self.drive(other, |core, now| core.handle_connected(Id(node), one, now));
+            self.drive(node, |core, now| core.handle_connected(Id(other), another, now));
+        }
+    }
+
+    pub(crate) fn node(&mut self, node: u64) -> &mut Node {
+        self.nodes.get_mut(&node).expect("the cluster runs this node")
+    }
+
+    /// Passes an event to a core, and delivers all messages that result from it.
+    pub(crate) fn drive(&mut self, node: u64, event: impl FnOnce(&mut Core, Timestamp)) {
+        let now = self.now;
+        event(&mut self.node(node).core, now);
+        let mut messages = VecDeque::new();
+        self.process_outputs(node, &mut messages);
+        let mut count = 0;
+        while let Some((from, to, message)) = messages.pop_front() {
+            count += 1;
+            assert!(count < MAX_STEPS, "the cores exchange messages endlessly");
+            let is_lost = matches!(message, Message::Raft(_)) && self.lost.contains(&(from, to))
+                || matches!(message, Message::ReadIndexResponse { .. }) && self.lost_reads
+                || is_snapshot(&message) && self.lost_snapshots;
+            if is_lost || self.isolated.contains(&from) || self.isolated.contains(&to) {
+                continue;
+            }
+            if let Some(receiver) = self.nodes.get_mut(&to).filter(|node| node.exit.is_none()) {
+                receiver.core.handle_message(Id(from), message, now);
+                self.process_outputs(to, &mut messages);
+            }
+        }
+    }
+
+    /// The connections of nodes that have stopped end.
+    fn end_stopped(&mut self) {
+        let has_stopped =
+            |(id, node): (&u64, &Node)| (node.exit.is_some() && !self.stopped.contains(id)).then_some(*id);
+        let ended: Vec<u64> = self.nodes.iter().filter_map(has_stopped).collect();
+        self.stopped.extend(&ended);
+        let running: Vec<u64> = self.nodes.keys().copied().filter(|id| !self.stopped.contains(id)).collect();
+        for (other, ended) in running.iter().flat_map(|other| ended.iter().map(move |ended| (*other, *ended))) {
+            self.drive(other, |core, now| core.handle_disconnected(Id(ended), now));
+        }
+    }
+
+    /// Carries out the outputs of a core.
+    fn process_outputs(&mut self, node: u64, messages: &mut VecDeque<(u64, u64, Message)>) {
+        let now = self.now;
+        let known: Vec<u64> = self.nodes.keys().copied().collect();
+        let this = self.node(node);
+        for _ in 0..MAX_STEPS {
+            let outputs = this.core.take_outputs();
+            if outputs.is_empty() {
+                return;
+            }
+            for output in outputs {
+                match output {
+                    Output::Send(to, message) => {
+                        if known.contains(&to.0) {
+                            let decoded = Message::decode(&message.encode()).expect("the message was just encoded");
+                            messages.push_back((node, to.0, decoded));
+                        }
+                        this.sent.push((to, message));
+                    }
+                    Output::Write(write) if this.is_disk_stuck => this.unwritten.push(write.number),
+                    Output::Write(write) => this.core.handle_persisted(write.number, now),
+                    Output::Reply(client, reply) => this.replies.push((client, reply)),
+                    Output::Exit(why) => this.exit = this.exit.or(Some(why)),
+                    Output::Members { members, .. } => this.members = members,
+                    Output::ConfigDiffers { member, parts } => _ = this.differences.insert(member, parts),
+                    Output::Disconnect(_) | Output::Outcome { .. } => {}
+                }
+            }
+        }
+        panic!("node {node} produces outputs endlessly");
+    }
+
+    /// Lets time pass.
+    pub(crate) fn advance_ms(&mut self, ms: u64) {
+        for _ in 0..ms {
+            self.now = self.now + Duration::from_millis(1);
+            let ids: Vec<u64> = self.nodes.keys().copied().collect();
+            for node in ids {
+                if self.node(node).exit.is_none() && self.node(node).core.poll_timeout() <= self.now {
+                    self.drive(node, |core, now| core.handle_timeout(now));
+                }
+            }
+            self.end_stopped();
+        }
+    }
+
+    /// A client of a node sends a request.
+    pub(crate) fn request(&mut self, node: u64, client: u64, request: Request) {
+        self.drive(node, |core, now| core.handle_request(ClientId(client), request, now));
+    }
+
+    pub(crate) fn campaign(&mut self, node: u64, client: u64, office: &str, mode: Option<Mode>) {
+        self.request(node, client, Request::Campaign { office: office.to_string(), mode, guard: None });
+    }
+
+    /// Delivers a message from a member that the test simulates.
+    pub(crate) fn deliver(&mut self, from: u64, to: u64, message: Message) {
+        self.drive(to, |core, now| core.handle_message(Id(from), message, now));
+    }
+
+    /// Cuts a node off: nothing reaches it or leaves it any more, and nobody notices that at once.
+    pub(crate) fn isolate(&mut self, node: u64) {
+        self.isolated.insert(node);
+    }
+
+    /// Removes a core. The others notice it.
+    pub(crate) fn kill(&mut self, node: u64) {
+        self.nodes.remove(&node);
+        let ids: Vec<u64> = self.nodes.keys().copied().collect();
+        ids.into_iter().for_each(|other| self.drive(other, |core, now| core.handle_disconnected(Id(node), now)));
+    }
+
+    /// The disk of a node works again, and reports all writes as durable.
+    pub(crate) fn complete_writes(&mut self, node: u64) {
+        self.node(node).is_disk_stuck = false;
+        let unwritten = std::mem::take(&mut self.node(node).unwritten);
+        unwritten.into_iter().for_each(|number| self.drive(node, |core, now| core.handle_persisted(number, now)));
+    }
+
+    /// Takes the replies to a client of a node.
+    pub(crate) fn take_replies(&mut self, node: u64, client: u64) -> Vec<Reply> {
+        let replies = self.node(node).replies.extract_if(.., |(to, _)| *to == ClientId(client));
+        replies.map(|(_, reply)| reply).collect()
+    }
+
+    /// Takes the replies to a client of a node. Returns the code of the last one, if it is a refusal.
+    pub(crate) fn take_refusal_code(&mut self, node: u64, client: u64) -> Option<String> {
+        match self.take_replies(node, client).pop() {
+            Some(Reply::Error(refusal)) => Some(refusal.code),
+            _ => None,
+        }
+    }
+
+    /// The token with which a node holds an office.
+    pub(crate) fn token(&mut self, node: u64, office: &str) -> Option<u64> {
+        self.node(node).core.held_offices().find(|(name, _)| *name == office).map(|(_, token)| token)
+    }
+
+    /// What the arbiter's leader added to its last heartbeat for a member.
+    pub(crate) fn last_leader_heartbeat(&mut self, node: u64, to: u64) -> LeaderHeartbeat {
+        let mut heartbeats = self.node(node).sent.iter().filter_map(|(receiver, message)| match message {
+            Message::Heartbeat(Heartbeat { leader: Some(leader), .. }) if *receiver == Id(to) => Some(*leader),
+            _ => None,
+        });
+        heartbeats.next_back().expect("the leader has sent rounds")
+    }
+}
