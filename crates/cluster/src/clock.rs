@@ -77,7 +77,7 @@ impl Clock {
     }
 
     /// The wall time since 1970. It is used for display and for the validity of certificates, and for nothing else.
-    pub fn wall_time(&self) -> Duration {
+    pub(crate) fn wall_time(&self) -> Duration {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let error = Duration::from_secs(self.wall_offset_seconds().unsigned_abs());
         if self.wall_offset_seconds() < 0 { since.saturating_sub(error) } else { since.saturating_add(error) }

@@ -66,7 +66,7 @@ impl From<Rule> for DisabledRules {
 
 /// A fault in how an election handles messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum InjectedFault {
+pub(crate) enum InjectedFault {
     /// Messages of later views are not held back.
     NotHeld,
     /// The end of a connection is ignored.

@@ -37,10 +37,8 @@ pub mod api;
 mod byte_string;
 pub mod clock;
 pub mod config;
-#[doc(hidden)]
-pub mod core;
-#[doc(hidden)]
-pub mod election;
+mod core;
+mod election;
 pub mod faults;
 mod format;
 #[cfg(test)]
@@ -50,8 +48,7 @@ pub mod member;
 pub mod node;
 pub mod process_tree;
 pub mod recover;
-#[doc(hidden)]
-pub mod store;
+mod store;
 #[doc(hidden)]
 pub mod systemd;
 #[cfg(feature = "testkit")]
@@ -62,5 +59,4 @@ mod tests;
 pub mod timeline;
 pub mod timing;
 mod transport;
-#[doc(hidden)]
-pub mod wire;
+mod wire;

@@ -20,7 +20,7 @@ pub enum Role {
 
 impl Role {
     /// Whether the member is a voter of the arbiter.
-    pub fn votes(self) -> bool {
+    pub(crate) fn votes(self) -> bool {
         self != Role::Observer
     }
 }
@@ -52,7 +52,7 @@ pub struct Member {
 
 /// The order of candidates: by priority, then health, then id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct MemberRank {
+pub(crate) struct MemberRank {
     /// From the configuration.
     pub priority: u32,
     /// The health score, 0–100.

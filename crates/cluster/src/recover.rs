@@ -36,9 +36,9 @@ pub use self::backup::{BackupError, back_up};
 
 /// How far above the end of the survivor's log the new log begins. Lost members cannot have written as many entries
 /// that the survivor did not receive: it would take them years.
-pub const INDEX_GAP: u64 = 1 << 40;
+pub(crate) const INDEX_GAP: u64 = 1 << 40;
 /// The highest index at which a recovered log may begin.
-pub const MAX_TOKEN_FLOOR: u64 = 1 << 61;
+pub(crate) const MAX_TOKEN_FLOOR: u64 = 1 << 61;
 
 /// What a data folder holds.
 #[derive(Clone, PartialEq, Eq, Debug)]

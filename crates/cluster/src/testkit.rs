@@ -1,4 +1,5 @@
-//! The entry points of the fuzzers, one for each place that reads bytes from outside. A test replays the corpora.
+//! The entry points of the fuzzers, one for each place that reads bytes from outside. `crates/testkit` has the corpora
+//! and the test that replays them.
 //!
 //! Each function accepts any bytes and panics if an invariant is broken. It returns whether any of the bytes were
 //! valid, so that the test notices a corpus that no longer fits the formats.
@@ -9,12 +10,12 @@ use std::sync::LazyLock;
 use hustings_algorithms::catalogue::ENTRIES;
 use hustings_protocol::Id;
 
-use hustings_cluster::config::AlgorithmConfig;
-use hustings_cluster::election::{self, Action, Election, SharedState};
-use hustings_cluster::member::MemberRank;
-pub use hustings_cluster::testkit::open_store as store;
-use hustings_cluster::testkit::{parse_config, read_request, split_frames};
-use hustings_cluster::wire::{ForwardedRequest, Message, RaftMessage};
+use crate::config::{AlgorithmConfig, Config};
+use crate::election::{Action, Election, MAX_MESSAGE_BYTES, SharedState};
+use crate::member::MemberRank;
+use crate::node::read_request;
+use crate::transport::frame::Decoder;
+use crate::wire::{ForwardedRequest, Message, RaftMessage};
 
 /// The largest frame: large enough for every kind of message, small enough for a fuzzer to exceed.
 const FRAME_LIMIT: usize = 2048;
@@ -28,6 +29,22 @@ pub fn frames(bytes: &[u8]) -> bool {
     let size = usize::from(piece) + 1;
     assert_eq!(split_frames(stream, size, FRAME_LIMIT), (found.clone(), end), "in pieces of {size} bytes");
     found.iter().filter(|payload| message(payload)).count() > 0
+}
+
+/// The payloads of a stream of frames that arrives in pieces of this size, and the error that ended it.
+fn split_frames(stream: &[u8], size: usize, limit: usize) -> (Vec<Vec<u8>>, Option<String>) {
+    let (mut decoder, mut found) = (Decoder::new(limit), Vec::new());
+    for piece in stream.chunks(size) {
+        decoder.push(piece);
+        loop {
+            match decoder.next_frame() {
+                Ok(Some(frame)) => found.push(decoder.payload(frame).to_vec()),
+                Ok(None) => break,
+                Err(error) => return (found, Some(error.to_string())),
+            }
+        }
+    }
+    (found, None)
 }
 
 /// Whether the bytes are a message. It survives encoding and decoding, and so does what it carries.
@@ -62,7 +79,7 @@ fn message(bytes: &[u8]) -> bool {
 /// A configuration file.
 pub fn configuration(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
-    match parse_config(text, Path::new("/etc/hustings")) {
+    match Config::parse(text, Path::new("/etc/hustings")) {
         Ok(config) => {
             assert!(config.own().is_some(), "the node is a member");
             assert!(config.members.is_sorted_by(|one, next| one.id < next.id), "members are ascending by id");
@@ -74,6 +91,11 @@ pub fn configuration(bytes: &[u8]) -> bool {
             false
         }
     }
+}
+
+/// The files of a store, which are made in this folder from the bytes.
+pub fn store(folder: &Path, bytes: &[u8]) -> bool {
+    crate::store::fuzzing::open_store(folder, bytes)
 }
 
 /// A line that a client on the same host sent.
@@ -118,7 +140,7 @@ pub fn election(bytes: &[u8]) -> bool {
             match action {
                 Action::Send { to, bytes } => {
                     assert!(to != own && candidates.iter().any(|one| one.id == to), "message to node {to}");
-                    assert!(bytes.len() <= election::MAX_MESSAGE_BYTES, "message of {} bytes", bytes.len());
+                    assert!(bytes.len() <= MAX_MESSAGE_BYTES, "message of {} bytes", bytes.len());
                 }
                 Action::SetTimer { ticks, token } => {
                     assert!(ticks > 0, "a timer is in the future");

@@ -5,50 +5,50 @@ use serde::{Deserialize, Serialize};
 use super::ChangeReason;
 use crate::member::Role;
 
-/// The state and the counters of a node. Counters start at 0 with the node's process.
+/// The state and the counters of a node, to be shown as text or as JSON. Counters start at 0 with the node's process.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Metrics {
     /// The name of the cluster.
-    pub cluster: String,
+    pub(crate) cluster: String,
     /// The name of this node.
-    pub node: String,
+    pub(crate) node: String,
     /// This node's role.
-    pub role: Role,
+    pub(crate) role: Role,
     /// The election algorithm.
-    pub algorithm: String,
+    pub(crate) algorithm: String,
     /// The arbiter: `raft`, `none`, or the name of another one.
-    pub arbiter: String,
+    pub(crate) arbiter: String,
     /// The health score that this node announces.
-    pub health: u8,
+    pub(crate) health: u8,
     /// Whether this node was in contact with a majority within the last lease.
-    pub has_quorum: bool,
+    pub(crate) has_quorum: bool,
     /// Whether elections are paused.
-    pub paused: bool,
+    pub(crate) paused: bool,
     /// The name of the member that leads the arbiter, as far as this node knows.
-    pub arbiter_leader: Option<String>,
+    pub(crate) arbiter_leader: Option<String>,
     /// Grows with every change of the arbiter's leader: its Raft term.
-    pub term: u64,
+    pub(crate) term: u64,
     /// How often another member began to lead the arbiter.
-    pub arbiter_leader_changes: u64,
+    pub(crate) arbiter_leader_changes: u64,
     /// Every member, including this node.
-    pub members: Vec<MemberMetrics>,
+    pub(crate) members: Vec<MemberMetrics>,
     /// The first offices that this node heard of, at most 1,000, by name.
-    pub offices: Vec<OfficeMetrics>,
+    pub(crate) offices: Vec<OfficeMetrics>,
     /// All others together.
-    pub other_offices: OtherOffices,
+    pub(crate) other_offices: OtherOffices,
     /// How many elections this node started, by cause.
-    pub elections: Vec<(String, u64)>,
+    pub(crate) elections: Vec<(String, u64)>,
     /// How many leases of this node ended, by reason.
-    pub step_downs: Vec<(ChangeReason, u64)>,
+    pub(crate) step_downs: Vec<(ChangeReason, u64)>,
     /// Further counters, by name.
-    pub counters: Vec<(String, u64)>,
+    pub(crate) counters: Vec<(String, u64)>,
     /// What concerns the process rather than the cluster.
-    pub process: ProcessMetrics,
+    pub(crate) process: ProcessMetrics,
 }
 
 /// A member, as one node sees it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct MemberMetrics {
+pub(crate) struct MemberMetrics {
     /// The member's name.
     pub name: String,
     /// Whether it is this node.
@@ -65,7 +65,7 @@ pub struct MemberMetrics {
 
 /// An office, as one node sees it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct OfficeMetrics {
+pub(crate) struct OfficeMetrics {
     /// The name of the office.
     pub office: String,
     /// Whether this node holds it.
@@ -85,7 +85,7 @@ pub struct OfficeMetrics {
 
 /// The offices that have no metrics of their own.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct OtherOffices {
+pub(crate) struct OtherOffices {
     /// How many there are.
     pub count: u64,
     /// How many of them this node holds.
@@ -104,7 +104,7 @@ pub struct OtherOffices {
 
 /// What concerns the process of a node.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct ProcessMetrics {
+pub(crate) struct ProcessMetrics {
     /// The version of the program.
     pub version: String,
     /// When the node started, in milliseconds since 1970.
@@ -133,7 +133,7 @@ pub struct ProcessMetrics {
 
 /// How many messages of one kind there were.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct MessageCount {
+pub(crate) struct MessageCount {
     /// The kind.
     pub kind: String,
     /// To other members.
@@ -144,7 +144,7 @@ pub struct MessageCount {
 
 /// How many connections were refused for one reason.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct RefusedConnections {
+pub(crate) struct RefusedConnections {
     /// `peers` or `socket`.
     pub listener: String,
     /// The reason.
@@ -155,7 +155,7 @@ pub struct RefusedConnections {
 
 /// When a certificate ends.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CertificateExpiry {
+pub(crate) struct CertificateExpiry {
     /// `node`, or `authority`: the one that signed it.
     pub certificate: String,
     /// The end of its validity, in seconds since 1970.
@@ -164,7 +164,7 @@ pub struct CertificateExpiry {
 
 /// A distribution of durations.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Histogram {
+pub(crate) struct Histogram {
     /// Upper bounds in nanoseconds, ascending, each with the number of durations up to it and above the bound before.
     pub buckets: Vec<(u64, u64)>,
     /// How many durations exceed the last bound.

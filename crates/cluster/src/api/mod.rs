@@ -33,14 +33,17 @@ pub use base64::Base64;
 pub use change_reason::ChangeReason;
 pub use client::{Client, ClientError};
 pub use guard::{GUARDIAN_KILL_MARGIN, Guard, NODE_KILL_MARGIN, RUN_KILL_MARGIN};
-pub use metrics::{
-    CertificateExpiry, Histogram, MemberMetrics, MessageCount, Metrics, OfficeMetrics, OtherOffices, ProcessMetrics,
+pub use metrics::Metrics;
+pub(crate) use metrics::{
+    CertificateExpiry, Histogram, MemberMetrics, MessageCount, OfficeMetrics, OtherOffices, ProcessMetrics,
     RefusedConnections,
 };
+pub(crate) use protocol::MAX_STATE_PART_BYTES;
 pub use protocol::{
-    CertificateStatus, Change, Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES, MAX_STATE_PART_BYTES,
-    MemberStatus, OfficeStatus, OfficeTerms, Reply, Request, RequestError, StatePart, Status,
+    CertificateStatus, Change, Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES, MemberStatus, OfficeStatus,
+    OfficeTerms, Reply, Request, RequestError, StatePart, Status,
 };
-pub use right::{NOT_PERMITTED, Right, Rights};
+pub(crate) use right::Rights;
+pub use right::{NOT_PERMITTED, Right};
 pub use state::StoredState;
 pub use trace::{PeerClock, Trace, TraceEvent, TraceRecord, TracedMessage};

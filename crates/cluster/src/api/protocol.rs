@@ -13,7 +13,7 @@ use crate::member::Role;
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// The most bytes of a state that one reply contains.
-pub const MAX_STATE_PART_BYTES: usize = 256 * 1024;
+pub(crate) const MAX_STATE_PART_BYTES: usize = 256 * 1024;
 /// The most bytes of a state that one request contains.
 pub const MAX_PUT_PART_BYTES: usize = 32 * 1024;
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Request, RequestError};
 
-/// The code of [`RequestError::not_permitted`].
+/// The code of a [`RequestError`] because the client lacks a right.
 pub const NOT_PERMITTED: &str = "not-permitted";
 
 /// What a client may do, beyond reading.
@@ -30,7 +30,7 @@ impl fmt::Display for Right {
 
 /// The rights of a client. One who has any may also read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Rights {
+pub(crate) struct Rights {
     /// Whether the client has [`Right::Campaign`].
     pub campaign: bool,
     /// Whether the client has [`Right::Operate`].
@@ -39,10 +39,10 @@ pub struct Rights {
 
 impl Rights {
     /// Both rights.
-    pub const ALL: Rights = Rights { campaign: true, operate: true };
+    pub(crate) const ALL: Rights = Rights { campaign: true, operate: true };
 
     /// Whether a client with these rights may do what needs this one; `None` stands for reading.
-    pub fn allow(self, needed: Option<Right>) -> bool {
+    pub(crate) fn allow(self, needed: Option<Right>) -> bool {
         match needed {
             None => self.campaign || self.operate,
             Some(Right::Campaign) => self.campaign,
@@ -83,7 +83,7 @@ impl Request {
 
 impl RequestError {
     /// The client lacks a right; `None` stands for reading. `who` names those who have it, as in "root".
-    pub fn not_permitted(needed: Option<Right>, who: &str) -> RequestError {
+    pub(crate) fn not_permitted(needed: Option<Right>, who: &str) -> RequestError {
         let needed = match needed {
             None => "either of the rights `campaign` and `operate`".to_string(),
             Some(right) => format!("the right `{right}`"),

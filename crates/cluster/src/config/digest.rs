@@ -11,14 +11,14 @@ use crate::timing::Timing;
 /// A hash of each part of the configuration that must be the same on all members. Members exchange it, and say where
 /// they differ.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct ConfigDigest([u64; 5]);
+pub(crate) struct ConfigDigest([u64; 5]);
 
 /// The parts, as messages name them.
 const PARTS: [&str; 5] = ["[timing]", "[timing] drift", "[[office]]", "algorithm", "arbiter"];
 
 impl ConfigDigest {
     /// The digest of a configuration.
-    pub fn of(config: &Config) -> Self {
+    pub(crate) fn of(config: &Config) -> Self {
         let Timing { heartbeat, silence_floor, silence_ceiling, lease, drift_ppm, stop, tick, settle, hand_over } =
             config.timing;
         let timing = [heartbeat, silence_floor, silence_ceiling, lease, stop, tick, settle, hand_over];
@@ -33,7 +33,7 @@ impl ConfigDigest {
     }
 
     /// The parts in which two configurations differ.
-    pub fn differences(&self, other: &ConfigDigest) -> Vec<&'static str> {
+    pub(crate) fn differences(&self, other: &ConfigDigest) -> Vec<&'static str> {
         let both = self.0.iter().zip(other.0);
         PARTS.into_iter().zip(both).filter(|(_, (own, other))| *own != other).map(|(part, _)| part).collect()
     }

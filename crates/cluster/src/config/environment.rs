@@ -42,7 +42,7 @@ const PLACES: [(&str, Place); 24] = [
 
 /// The variables that override the file: the key in capitals, with `_` for `.` and `-`. An empty variable counts as
 /// unset. `HUSTINGS_ALGORITHM` also discards the file's `params`, which belong to the file's algorithm.
-pub const VARIABLES: [&str; PLACES.len() + 1] = {
+pub(crate) const VARIABLES: [&str; PLACES.len() + 1] = {
     let mut names = [DRIFT; PLACES.len() + 1];
     let mut index = 0;
     while index < PLACES.len() {

@@ -32,9 +32,8 @@ use crate::timing::{LeaseTerms, Timing};
 pub use crate::election::{AlgorithmConfig, Algorithms};
 pub use crate::identity::IssueError;
 pub use bootstrap::{AddedMember, BootstrapError, Bootstrapped, ClusterSpec, add_member, bootstrap, remove_member};
-pub use digest::ConfigDigest;
+pub(crate) use digest::ConfigDigest;
 pub(crate) use disk::create_folder_atomically;
-pub use environment::VARIABLES;
 pub use error::ConfigError;
 pub use http::{Anonymous, Http, HttpLimits, HttpTls};
 pub use member_spec::{MemberSpec, MemberSpecError};
@@ -45,9 +44,9 @@ pub(crate) use values::{MAX_SOCKET_PATH, member_problem, office_name};
 /// The longest configuration file, in bytes.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
 /// The largest number of members of a cluster.
-pub const MAX_MEMBERS: usize = 64;
+pub(crate) const MAX_MEMBERS: usize = 64;
 /// The largest number of `[[office]]` blocks.
-pub const MAX_OFFICES: usize = 10_000;
+pub(crate) const MAX_OFFICES: usize = 10_000;
 
 /// The configuration of a node. Paths are absolute, or relative to the working directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,7 +92,8 @@ pub struct Config {
 
 impl Config {
     /// The policy of an office.
-    pub fn policy(&self, office: &str) -> Policy {
+    #[cfg(test)]
+    pub(crate) fn policy(&self, office: &str) -> Policy {
         self.offices.iter().find(|(name, _)| name == office).map_or(self.default_policy, |(_, policy)| *policy)
     }
 
@@ -129,7 +129,7 @@ pub struct Policy {
 
 impl Policy {
     /// The terms of the office's leases.
-    pub fn terms(&self, timing: &Timing) -> LeaseTerms {
+    pub(crate) fn terms(&self, timing: &Timing) -> LeaseTerms {
         LeaseTerms { lease: self.lease.unwrap_or(timing.lease), stop: self.stop.unwrap_or(timing.stop) }
     }
 }

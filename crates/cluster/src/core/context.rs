@@ -35,7 +35,7 @@ impl Outbox {
 }
 
 /// What a part of the core may read and send while it handles an input.
-pub struct Context<'a> {
+pub(crate) struct Context<'a> {
     /// The current time.
     pub now: Timestamp,
     /// Wall-clock time, for display.
@@ -48,7 +48,7 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// This node's id.
-    pub fn own(&self) -> Id {
+    pub(crate) fn own(&self) -> Id {
         self.settings.own
     }
 
@@ -58,7 +58,7 @@ impl Context<'_> {
     }
 
     /// Sends a message to a member: to this node itself, directly, or through a relay if there is no connection.
-    pub fn send(&mut self, to: Id, message: Message) {
+    pub(crate) fn send(&mut self, to: Id, message: Message) {
         if to == self.settings.own {
             self.out.to_self.push_back(message);
         } else if self.liveness.is_connected(to) {

@@ -22,20 +22,21 @@
 //! expresses their times relative to now. [`table`] is the state that the arbiter replicates; `settings` is what hardly
 //! ever changes; [`context`] is what a part may read and send while it handles an input.
 
-pub mod arbiter;
+pub(crate) mod arbiter;
 mod claims;
-pub mod context;
+pub(crate) mod context;
 mod coordinator;
 mod dispatch;
 mod elections;
-pub mod liveness;
+pub(crate) mod liveness;
 mod local_leases;
 mod metrics;
+#[cfg_attr(not(test), allow(dead_code, reason = "only tests compare states"))]
 mod normalise;
 mod parts;
 mod requests;
 mod settings;
-pub mod table;
+pub(crate) mod table;
 mod turn;
 
 use std::fmt;
@@ -52,7 +53,7 @@ use self::liveness::Liveness;
 use self::local_leases::LocalLeases;
 use self::requests::Requests;
 use self::settings::Settings;
-pub use self::settings::{Setup, StartError};
+pub(crate) use self::settings::{Setup, StartError};
 pub(crate) use self::settings::{check_blobs, initial_conf_state, stored_table};
 use self::table::OfficeName;
 use crate::api::{Reply, Request, RequestError};
@@ -72,11 +73,11 @@ const PAUSE_THRESHOLD: Duration = Duration::from_millis(40);
 
 /// Identifies a client's connection to this node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ClientId(pub u64);
+pub(crate) struct ClientId(pub u64);
 
 /// Something that the caller must do.
 #[derive(Debug)]
-pub enum Output {
+pub(crate) enum Output {
     /// Send a message to a peer.
     Send(Id, Message),
     /// Close the connection to a peer that has been silent for too long.
@@ -132,7 +133,7 @@ pub enum Exit {
 }
 
 /// The decision logic of one node. See the module's documentation.
-pub struct Core {
+pub(crate) struct Core {
     settings: Settings,
     now: Timestamp,
     /// Wall-clock time. It is only displayed, never used for decisions.
@@ -184,7 +185,7 @@ impl Core {
     }
 
     /// Takes the pending outputs, in the order in which they must be carried out.
-    pub fn take_outputs(&mut self) -> Vec<Output> {
+    pub(crate) fn take_outputs(&mut self) -> Vec<Output> {
         let outputs = std::mem::take(&mut self.out.outputs);
         match self.halted {
             // They may follow from a table that lacks a committed change.
@@ -194,43 +195,43 @@ impl Core {
     }
 
     /// Takes the leases that began or ended since the last call: the office, the token, and whether it began.
-    pub fn take_lease_changes(&mut self) -> Vec<(OfficeName, u64, bool)> {
+    pub(crate) fn take_lease_changes(&mut self) -> Vec<(OfficeName, u64, bool)> {
         self.local_leases.take_log()
     }
 
     /// When to call [`Core::handle_timeout`] at the latest.
-    pub fn poll_timeout(&self) -> Timestamp {
+    pub(crate) fn poll_timeout(&self) -> Timestamp {
         self.next_timeout
     }
 
     /// Sets the wall-clock time, for display.
-    pub fn set_unix_ms(&mut self, unix_ms: u64) {
+    pub(crate) fn set_unix_ms(&mut self, unix_ms: u64) {
         self.unix_ms = unix_ms;
     }
 
     /// A connection to `peer` was established; `incarnation` identifies its process.
-    pub fn handle_connected(&mut self, peer: Id, incarnation: u64, now: Timestamp) {
+    pub(crate) fn handle_connected(&mut self, peer: Id, incarnation: u64, now: Timestamp) {
         self.advance_clock(now);
         self.liveness.handle_connected(peer, incarnation, &self.settings.timing, self.now);
         self.turn();
     }
 
     /// The connection to a peer has ended.
-    pub fn handle_disconnected(&mut self, peer: Id, now: Timestamp) {
+    pub(crate) fn handle_disconnected(&mut self, peer: Id, now: Timestamp) {
         self.advance_clock(now);
         self.liveness.handle_disconnected(peer, self.now);
         self.turn();
     }
 
     /// A message from a peer arrived.
-    pub fn handle_message(&mut self, from: Id, message: Message, now: Timestamp) {
+    pub(crate) fn handle_message(&mut self, from: Id, message: Message, now: Timestamp) {
         self.advance_clock(now);
         self.dispatch(from, message);
         self.turn();
     }
 
     /// All writes up to and including `number` are durable.
-    pub fn handle_persisted(&mut self, number: u64, now: Timestamp) {
+    pub(crate) fn handle_persisted(&mut self, number: u64, now: Timestamp) {
         self.advance_clock(now);
         let (parts, mut context) = self.split();
         parts.arbiter.handle_persisted(number, &mut context);
@@ -238,7 +239,7 @@ impl Core {
     }
 
     /// The disk failed to write. The node grants nothing until a later write is durable.
-    pub fn handle_disk_failed(&mut self, now: Timestamp) {
+    pub(crate) fn handle_disk_failed(&mut self, now: Timestamp) {
         self.advance_clock(now);
         let (parts, mut context) = self.split();
         parts.arbiter.handle_disk_failed(&mut context);
@@ -246,20 +247,20 @@ impl Core {
     }
 
     /// The time that [`Core::poll_timeout`] returned has come.
-    pub fn handle_timeout(&mut self, now: Timestamp) {
+    pub(crate) fn handle_timeout(&mut self, now: Timestamp) {
         self.advance_clock(now);
         self.turn();
     }
 
     /// A client sent a request.
-    pub fn handle_request(&mut self, client: ClientId, request: Request, now: Timestamp) {
+    pub(crate) fn handle_request(&mut self, client: ClientId, request: Request, now: Timestamp) {
         self.advance_clock(now);
         self.dispatch_request(client, request);
         self.turn();
     }
 
     /// A client's connection has ended.
-    pub fn handle_client_gone(&mut self, client: ClientId, now: Timestamp) {
+    pub(crate) fn handle_client_gone(&mut self, client: ClientId, now: Timestamp) {
         self.advance_clock(now);
         self.requests.handle_client_gone(client);
         let (parts, mut context) = self.split();
@@ -269,7 +270,7 @@ impl Core {
     }
 
     /// The work of a client for an office is certainly gone, because its process is.
-    pub fn handle_work_gone(&mut self, client: ClientId, office: &str, token: u64, now: Timestamp) {
+    pub(crate) fn handle_work_gone(&mut self, client: ClientId, office: &str, token: u64, now: Timestamp) {
         self.advance_clock(now);
         let (mut parts, mut context) = self.split();
         let (local_leases, known) = parts.local_leases();
@@ -279,7 +280,7 @@ impl Core {
     }
 
     /// Sets the host's health score, 0–100.
-    pub fn set_health(&mut self, health: u8, now: Timestamp) {
+    pub(crate) fn set_health(&mut self, health: u8, now: Timestamp) {
         self.advance_clock(now);
         self.progress.health = health.min(100);
         self.turn();
@@ -287,14 +288,14 @@ impl Core {
 
     /// Replaces what may change while the node runs: the health score below which it campaigns for no office, and the
     /// limits of programs. What a program already has, it keeps.
-    pub fn reconfigure(&mut self, health_threshold: u8, limits: Limits, now: Timestamp) {
+    pub(crate) fn reconfigure(&mut self, health_threshold: u8, limits: Limits, now: Timestamp) {
         self.advance_clock(now);
         (self.settings.health_threshold, self.settings.limits) = (health_threshold, limits);
         self.turn();
     }
 
     /// Begins an orderly shutdown: the node hands its offices over before it stops.
-    pub fn leave(&mut self, now: Timestamp) {
+    pub(crate) fn leave(&mut self, now: Timestamp) {
         self.advance_clock(now);
         self.progress.leave_by = Some(now + self.settings.timing.hand_over);
         self.arbiter.handle_leaving();
@@ -302,17 +303,18 @@ impl Core {
     }
 
     /// The leader of the arbiter, as far as this node knows.
-    pub fn arbiter_leader(&self) -> Option<Id> {
+    pub(crate) fn arbiter_leader(&self) -> Option<Id> {
         self.arbiter.coordinator()
     }
 
     /// The term of the arbiter's leader.
-    pub fn arbiter_term(&self) -> u64 {
+    pub(crate) fn arbiter_term(&self) -> u64 {
         self.arbiter.epoch()
     }
 
     /// The offices that this node holds, by name, with their tokens.
-    pub fn held_offices(&self) -> impl Iterator<Item = (&str, u64)> {
+    #[cfg(test)]
+    pub(crate) fn held_offices(&self) -> impl Iterator<Item = (&str, u64)> {
         self.local_leases.held()
     }
 

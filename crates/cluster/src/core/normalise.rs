@@ -110,7 +110,7 @@ impl Core {
 
     /// A hash of the core's state without the arbiter's consensus. It does not depend on when the state was reached:
     /// times count relative to now.
-    pub fn fingerprint(&self) -> u64 {
+    pub(crate) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.normalised().hash(&mut hasher);
         hasher.finish()

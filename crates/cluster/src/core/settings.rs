@@ -24,7 +24,7 @@ use crate::timing::{LeaseTerms, Timing};
 const REQUEST_MARGIN: Duration = Duration::from_secs(2);
 
 /// The inputs for creating a [`Core`].
-pub struct Setup {
+pub(crate) struct Setup {
     /// The node's configuration.
     pub config: Config,
     /// Identifies this process: a random number, not 0.
@@ -41,7 +41,7 @@ pub struct Setup {
 
 /// Why a core cannot start from what the disk holds.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub(crate) enum StartError {
     /// The raft library rejects the stored state.
     #[error(transparent)]
     Raft(#[from] raft::Error),
@@ -174,7 +174,7 @@ impl Settings {
 
 impl Core {
     /// Creates the core of a node that starts now.
-    pub fn new(setup: Setup, now: Timestamp) -> Result<Self, StartError> {
+    pub(crate) fn new(setup: Setup, now: Timestamp) -> Result<Self, StartError> {
         let Setup { config, incarnation, store_id, storage, seed, disabled_rules } = setup;
         let settings = Settings::new(&config, incarnation, store_id, disabled_rules, now);
         let table = Table::with_members(&config.members);
@@ -196,7 +196,8 @@ impl Core {
     }
 
     /// Creates the core of a node with an arbiter of the caller's.
-    pub fn with_arbiter(setup: Setup, arbiter: Box<dyn Arbiter>, now: Timestamp) -> Self {
+    #[cfg(test)]
+    pub(crate) fn with_arbiter(setup: Setup, arbiter: Box<dyn Arbiter>, now: Timestamp) -> Self {
         let Setup { config, incarnation, store_id, seed, disabled_rules, .. } = setup;
         let settings = Settings::new(&config, incarnation, store_id, disabled_rules, now);
         let health = if config.health.is_some() { 0 } else { 100 };

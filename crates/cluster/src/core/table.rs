@@ -37,7 +37,7 @@ use self::completions::CompletionEntry;
 pub(crate) use self::completions::{Completions, check_key};
 pub(crate) use self::offices::Offices;
 pub(crate) use self::states::{BlobRef, MAX_STATE_BYTES, MAX_STATES, MAX_TOTAL_BYTES, States, checksum_of};
-pub use self::states::{PIECE_BYTES, PieceEffect, StatePiece, UploadId};
+pub(crate) use self::states::{PIECE_BYTES, PieceEffect, StatePiece, UploadId};
 use super::LEADER;
 use crate::api::ChangeReason;
 use crate::config::{MAX_OFFICES, Mode};
@@ -61,11 +61,11 @@ const MAX_SETTING_BYTES: usize = 1_024;
 const PAUSED: &str = "paused";
 
 /// The name of an office. Its many copies share their memory.
-pub type OfficeName = Arc<str>;
+pub(crate) type OfficeName = Arc<str>;
 
 /// The holder of an office: a member in one of its incarnations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct Holder {
+pub(crate) struct Holder {
     /// The member.
     pub id: Id,
     /// Identifies the member's process.
@@ -74,7 +74,7 @@ pub struct Holder {
 
 /// A log entry.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Command {
+pub(crate) enum Command {
     /// Grants an office, if its last token is still the one that the proposer saw.
     Grant {
         /// The office.
@@ -205,7 +205,7 @@ pub(crate) struct Setting {
 
 /// The replicated state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct Table {
+pub(crate) struct Table {
     /// All known offices, by name.
     pub(crate) offices: Offices,
     /// All members, by id.
@@ -225,7 +225,7 @@ pub struct Table {
 
 impl Table {
     /// The initial table of a cluster with these members.
-    pub fn with_members(members: &[Member]) -> Self {
+    pub(crate) fn with_members(members: &[Member]) -> Self {
         let mut table = Table::default();
         members.iter().for_each(|member| table.set_member(member.clone()));
         table
@@ -237,7 +237,8 @@ impl Table {
     }
 
     /// The holder of an office; `None` if it is vacant or unknown.
-    pub fn holder(&self, office: &str) -> Option<Holder> {
+    #[cfg(test)]
+    pub(crate) fn holder(&self, office: &str) -> Option<Holder> {
         self.offices.get(office).and_then(|office| office.holder)
     }
 
@@ -247,7 +248,7 @@ impl Table {
     }
 
     /// Applies the entry at `index`. Returns whether it took effect.
-    pub fn apply(&mut self, index: u64, command: Command) -> bool {
+    pub(crate) fn apply(&mut self, index: u64, command: Command) -> bool {
         match command {
             Command::Grant { office, holder, expected_token, mode, terms, cause, pinned, unix_ms } => {
                 let is_new = !self.offices.contains(&office);
@@ -378,7 +379,7 @@ impl Office {
 
 impl Command {
     /// The office that the command changes.
-    pub fn office(&self) -> Option<&OfficeName> {
+    pub(crate) fn office(&self) -> Option<&OfficeName> {
         match self {
             Command::Grant { office, .. } | Command::Vacate { office, .. } => Some(office),
             _ => None,

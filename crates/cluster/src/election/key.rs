@@ -11,7 +11,7 @@ use crate::member::MemberRank;
 /// The key is computed as follows, with the constants and functions of [`SplitMix64`] and wrapping arithmetic. Let
 /// h = mix(number of candidates). Then, for each candidate in order and for each of its id, priority and health:
 /// h = mix((h xor value) + GAMMA).
-pub fn key(candidates: &[MemberRank]) -> u64 {
+pub(crate) fn key(candidates: &[MemberRank]) -> u64 {
     let numbers = candidates.iter().flat_map(|one| [one.id.0, one.priority.into(), one.health.into()]);
     numbers.fold(SplitMix64::mix(candidates.len() as u64), |hash, number| {
         SplitMix64::mix((hash ^ number).wrapping_add(SplitMix64::GAMMA))

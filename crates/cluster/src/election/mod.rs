@@ -42,17 +42,17 @@ use hustings_algorithms::ParamError;
 use hustings_protocol::{Id, Timer};
 
 pub use self::algorithm_config::{AlgorithmConfig, Algorithms};
-pub use self::key::key;
+pub(crate) use self::key::key;
 use self::participant::{ActionSink, Participant};
-pub use self::shared_state::SharedState;
+pub(crate) use self::shared_state::SharedState;
 use crate::member::MemberRank;
 
 /// The maximum size of a message.
-pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 4 << 20;
 
 /// One node's part in the election among a list of candidates.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Election {
+pub(crate) struct Election {
     key: u64,
     serial: u64,
     own: Id,
@@ -63,7 +63,7 @@ pub struct Election {
 
 /// Something that the owner of an election must do. Actions are carried out in order.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Action {
+pub(crate) enum Action {
     /// Send a message to another candidate, with the key of the election.
     Send {
         /// The receiver.
@@ -82,7 +82,7 @@ pub enum Action {
 
 /// Identifies a timer of an election.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct TimerToken {
+pub(crate) struct TimerToken {
     election: u64,
     timer: Timer,
 }
@@ -135,7 +135,7 @@ pub enum ElectionError {
 
 /// Why a message was rejected. A rejected message has no effect.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum MessageError {
+pub(crate) enum MessageError {
     /// It exceeds [`MAX_MESSAGE_BYTES`].
     #[error("a message of {0} bytes is too long for an election")]
     TooLong(usize),
@@ -158,13 +158,13 @@ pub enum MessageError {
 
 impl Election {
     /// Checks that the algorithm can elect the leader of a cluster, and that its parameters are valid.
-    pub fn check(choice: &AlgorithmConfig) -> Result<(), ElectionError> {
+    pub(crate) fn check(choice: &AlgorithmConfig) -> Result<(), ElectionError> {
         choice.check()
     }
 
     /// Starts the election among these candidates, which must be in ascending order of their ids, assumed up, and
     /// include `own`.
-    pub fn start(
+    pub(crate) fn start(
         choice: &AlgorithmConfig,
         own: Id,
         candidates: &[MemberRank],
@@ -194,7 +194,7 @@ impl Election {
     }
 
     /// A message of this election arrived.
-    pub fn handle_message(
+    pub(crate) fn handle_message(
         &mut self,
         from: Id,
         bytes: &[u8],
@@ -215,30 +215,32 @@ impl Election {
     }
 
     /// A timer is due. A timer of another election has no effect.
-    pub fn handle_timer(&mut self, token: TimerToken, shared: &mut SharedState, actions: &mut Vec<Action>) {
+    pub(crate) fn handle_timer(&mut self, token: TimerToken, shared: &mut SharedState, actions: &mut Vec<Action>) {
         if token.election == self.serial {
             self.drive(shared, actions, |participant, sink| participant.handle_timer(token.timer, sink));
         }
     }
 
     /// The leader that this node names now.
-    pub fn leader(&self) -> Option<Id> {
+    pub(crate) fn leader(&self) -> Option<Id> {
         self.participant.as_ref().map_or(Some(self.own), |participant| participant.leader())
     }
 
     /// The key of this election.
-    pub fn key(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn key(&self) -> u64 {
         self.key
     }
 
     /// The counter of the node's current view. It grows with every election, and is for display.
-    pub fn view(&self) -> u64 {
+    #[cfg(any(test, feature = "testkit"))]
+    pub(crate) fn view(&self) -> u64 {
         self.participant.as_ref().map_or(0, |participant| participant.view())
     }
 
     /// Whether the connection to a candidate has ended since this election started. Messages may then be lost, and the
     /// node must start a new election, even among the same candidates.
-    pub fn is_interrupted(&self, shared: &SharedState) -> bool {
+    pub(crate) fn is_interrupted(&self, shared: &SharedState) -> bool {
         self.candidates.iter().any(|candidate| shared.has_disconnected_since(*candidate, self.serial))
     }
 

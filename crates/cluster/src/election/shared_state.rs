@@ -41,7 +41,7 @@ const MAX_COUNTER_JUMP: u64 = 1 << 40;
 
 /// The state that all elections of one process share.
 #[derive(Clone, PartialEq, Eq)]
-pub struct SharedState {
+pub(crate) struct SharedState {
     pub(super) rng: SplitMix64,
     /// A random number of this process. It distinguishes two processes of one node that reach the same counter.
     pub(super) incarnation: u32,
@@ -58,7 +58,7 @@ pub struct SharedState {
 
 impl SharedState {
     /// The state of a process that has just started. Each process must use another seed.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut rng = SplitMix64::new(SplitMix64::mix(seed));
         let incarnation = 1 + rng.below(u64::from(u32::MAX)) as u32;
         SharedState {
@@ -75,13 +75,13 @@ impl SharedState {
 
     /// Injects a fault, for tests that must fail with it.
     #[cfg(feature = "fault-injection")]
-    pub fn with_fault(self, fault: InjectedFault) -> Self {
+    pub(crate) fn with_fault(self, fault: InjectedFault) -> Self {
         SharedState { fault: FaultSwitch::on(fault), ..self }
     }
 
     /// The connection to this node has ended or was replaced, so messages may be lost. Must be called before any
     /// message of the next connection is delivered. Interrupts the running elections with that candidate.
-    pub fn handle_disconnect(&mut self, peer: Id) {
+    pub(crate) fn handle_disconnect(&mut self, peer: Id) {
         if !self.fault.is(InjectedFault::NoLosses) {
             self.losses.insert(peer, self.elections);
         }
@@ -92,7 +92,7 @@ impl SharedState {
 
     /// Buffers a message of an election that this node has not started, within bounds, until the node starts that
     /// election.
-    pub fn buffer(&mut self, key: u64, from: Id, bytes: &[u8]) -> Result<(), MessageError> {
+    pub(crate) fn buffer(&mut self, key: u64, from: Id, bytes: &[u8]) -> Result<(), MessageError> {
         let counter = self.peek_counter(bytes)?;
         if !self.fault.is(InjectedFault::NotCounted) {
             self.observe_counter(counter);

@@ -126,7 +126,7 @@ impl Logger {
     }
 
     /// Writes to this writer.
-    pub fn to_writer(mut writer: impl Write + Send + 'static) -> std::io::Result<Logger> {
+    pub(crate) fn to_writer(mut writer: impl Write + Send + 'static) -> std::io::Result<Logger> {
         let (queue, lines): (_, Receiver<String>) = sync_channel(QUEUE_LINES);
         let (works, writer_ends) = sync_channel(0);
         let work = move || {

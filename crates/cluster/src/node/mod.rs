@@ -89,7 +89,7 @@ const FIRST_GUARDIAN: usize = 1 << 20;
 pub const WIRE_BYTES_COUNTER: &str = "wire-bytes-out";
 
 /// How many connections the HTTP API has to its own node, beside one for each session.
-pub const HTTP_CONNECTIONS: usize = 32;
+pub(crate) const HTTP_CONNECTIONS: usize = 32;
 
 /// The nice value that a node asks for.
 pub const NICE_VALUE: i32 = -10;

@@ -24,7 +24,7 @@ const MAX_READ_BYTES: usize = 2 << 30;
 
 /// A change of blobs.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum BlobWrite {
+pub(crate) enum BlobWrite {
     /// Sets a piece of a blob, and removes all later ones.
     Piece {
         /// The blob.

@@ -113,7 +113,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// Whether the same write may succeed later.
-    pub fn is_transient(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         matches!(self, StoreError::Io { .. })
     }
 

@@ -62,14 +62,14 @@ use hustings_protocol::Id;
 use raft::eraftpb::{Entry, HardState, Snapshot};
 
 pub(crate) use backup::{read_running, write_backup};
-pub use blobs::BlobWrite;
+pub(crate) use blobs::BlobWrite;
 pub(crate) use blobs::Blobs;
 pub(crate) use disk_writer::{DiskWriter, SubmitError};
 pub use error::StoreError;
 pub(crate) use header::Identity;
 pub(crate) use log::Store;
 pub(crate) use offline::OfflineStore;
-pub use raft_storage::RaftStorage;
+pub(crate) use raft_storage::RaftStorage;
 
 /// The node that a store must belong to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -94,7 +94,7 @@ pub(crate) struct Recovered {
 
 /// One batch for the disk, applied in this order: blobs, snapshot, entries, hard state.
 #[derive(Clone, PartialEq, Default, Debug)]
-pub struct Write {
+pub(crate) struct Write {
     /// The number of the write. Numbers start at 1 and increase.
     pub number: u64,
     /// Changes of blobs. They are durable before a snapshot is, and not necessarily earlier.

@@ -6,14 +6,16 @@ use std::rc::Rc;
 use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
 use raft::{Error, GetEntriesContext, RaftState, Storage, StorageError};
 
+use super::StoreError;
+#[cfg(test)]
+use super::Write;
 use super::blobs::Blobs;
 use super::state::State;
-use super::{StoreError, Write};
 
 /// The persistent state in memory, including writes that are not on disk yet, as a [`raft::Storage`]. Clones share the
 /// same state. The default is the state of a new store.
 #[derive(Clone, Default)]
-pub struct RaftStorage {
+pub(crate) struct RaftStorage {
     inner: Rc<RefCell<Inner>>,
 }
 
@@ -30,12 +32,14 @@ impl RaftStorage {
     }
 
     /// The state of a new store.
-    pub fn empty() -> Self {
+    #[cfg(test)]
+    pub(crate) fn empty() -> Self {
         RaftStorage::new(State::default())
     }
 
     /// Applies a write that was made before, as a restart does.
-    pub fn apply(&self, write: &Write) -> Result<(), StoreError> {
+    #[cfg(test)]
+    pub(crate) fn apply(&self, write: &Write) -> Result<(), StoreError> {
         self.change(|state| state.apply(write))?;
         if let Some(snapshot) = &write.snapshot {
             self.set_conf_state(snapshot.get_metadata().get_conf_state().clone());
@@ -49,7 +53,7 @@ impl RaftStorage {
     }
 
     /// Sets term, vote and commit index.
-    pub fn set_hard_state(&self, hard_state: HardState) {
+    pub(crate) fn set_hard_state(&self, hard_state: HardState) {
         self.inner.borrow_mut().state.hard_state = hard_state;
     }
 
@@ -60,7 +64,7 @@ impl RaftStorage {
     }
 
     /// Installs a snapshot of another node, which replaces the whole log.
-    pub fn install(&self, snapshot: Snapshot) -> Result<(), StoreError> {
+    pub(crate) fn install(&self, snapshot: Snapshot) -> Result<(), StoreError> {
         let conf_state = snapshot.get_metadata().get_conf_state().clone();
         self.change(|state| state.install(snapshot))?;
         self.set_conf_state(conf_state);

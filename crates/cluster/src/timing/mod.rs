@@ -60,7 +60,7 @@ impl Default for Timing {
 /// How long one office is leased, and how long its holder needs to stop. Both are part of a grant, so that everybody
 /// counts with what the holder was granted, whatever the configuration says by now.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct LeaseTerms {
+pub(crate) struct LeaseTerms {
     /// How long the holder may work after its last confirmed renewal.
     #[serde(with = "microseconds")]
     pub lease: Duration,
@@ -94,7 +94,7 @@ impl LeaseTerms {
 
 impl Timing {
     /// The terms of an office that has none of its own.
-    pub fn terms(&self) -> LeaseTerms {
+    pub(crate) fn terms(&self) -> LeaseTerms {
         LeaseTerms { lease: self.lease, stop: self.stop }
     }
 

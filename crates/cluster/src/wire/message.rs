@@ -19,7 +19,7 @@ pub(crate) const MAX_LIST_LEN: usize = 512;
 ///
 /// Variants are encoded by their position, so they must not be reordered.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub enum Message {
+pub(crate) enum Message {
     /// A sign of life, with what the arbiter's leader and its followers add to it.
     Heartbeat(Heartbeat),
     /// What the sender is, and how the list of offices that it is a candidate for changed.
@@ -175,7 +175,7 @@ pub enum Message {
 
 /// A sign of life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Heartbeat {
+pub(crate) struct Heartbeat {
     /// The sender's number for its heartbeats to the receiver.
     pub number: u64,
     /// Set by the arbiter's leader.
@@ -186,7 +186,7 @@ pub struct Heartbeat {
 
 /// What the arbiter's leader adds to a heartbeat. The receiver must answer it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct LeaderHeartbeat {
+pub(crate) struct LeaderHeartbeat {
     /// The leader's term.
     pub term: u64,
     /// The commit index that the receiver may use.
@@ -200,7 +200,7 @@ pub struct LeaderHeartbeat {
 
 /// What a follower adds to a heartbeat that answers the leader's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct FollowerHeartbeat {
+pub(crate) struct FollowerHeartbeat {
     /// The leader's term.
     pub term: u64,
     /// The lease round that this heartbeat answers.
@@ -211,7 +211,7 @@ pub struct FollowerHeartbeat {
 
 /// What a node is, and how the list of offices that it is a candidate for changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Candidacy {
+pub(crate) struct Candidacy {
     /// Identifies the node's process.
     pub incarnation: u64,
     /// Identifies its disk.
@@ -232,7 +232,7 @@ pub struct Candidacy {
 
 /// How the claims of a node changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Claims {
+pub(crate) struct Claims {
     /// Whether these claims replace all earlier ones.
     pub replaces_all: bool,
     /// New claims, and claims that are repeated because they had no effect.
@@ -243,7 +243,7 @@ pub struct Claims {
 
 /// An office that a node was elected for.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct Claim {
+pub(crate) struct Claim {
     /// The office.
     pub office: OfficeName,
     /// The office's mode in the claimant's configuration.
@@ -256,7 +256,7 @@ pub struct Claim {
 
 /// A client's request on its way to the arbiter's leader.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct ForwardedRequest {
+pub(crate) struct ForwardedRequest {
     /// The forwarding node's number for the request.
     pub number: u64,
     /// The request as JSON, as it came from the client's socket.
@@ -265,12 +265,12 @@ pub struct ForwardedRequest {
 
 impl ForwardedRequest {
     /// Wraps a request.
-    pub fn new(number: u64, request: &Request) -> Self {
+    pub(crate) fn new(number: u64, request: &Request) -> Self {
         ForwardedRequest { number, request: serde_json::to_string(request).expect("a request is plain data") }
     }
 
     /// Parses the request.
-    pub fn parse(&self) -> Result<Request, DecodeError> {
+    pub(crate) fn parse(&self) -> Result<Request, DecodeError> {
         serde_json::from_str(&self.request).map_err(|_| DecodeError)
     }
 }
@@ -278,7 +278,7 @@ impl ForwardedRequest {
 /// The bytes are not a valid message of this version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("not a valid message of this version")]
-pub struct DecodeError;
+pub(crate) struct DecodeError;
 
 impl Message {
     /// Whether other messages may overtake this one: it may be large, and nobody suspects a member without it. Messages
@@ -295,12 +295,12 @@ impl Message {
     }
 
     /// Encodes the message.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         postcard::to_allocvec(self).expect("messages are plain data")
     }
 
     /// Decodes a message, which must use up all bytes.
-    pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
         let (message, rest) = postcard::take_from_bytes::<Message>(bytes).map_err(|_| DecodeError)?;
         if rest.is_empty() && message.is_valid() { Ok(message) } else { Err(DecodeError) }
     }

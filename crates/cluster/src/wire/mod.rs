@@ -11,8 +11,8 @@ mod raft_message;
 
 pub(crate) use kind::{MessageKind, Subject};
 pub(crate) use message::MAX_LIST_LEN;
-pub use message::{
-    Candidacy, Claim, Claims, DecodeError, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message,
+pub(crate) use message::{
+    Candidacy, Claim, Claims, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message,
 };
 pub(crate) use raft_message::MAX_INDEX;
-pub use raft_message::RaftMessage;
+pub(crate) use raft_message::RaftMessage;

@@ -15,7 +15,7 @@ pub(crate) const MAX_INDEX: u64 = 1 << 62;
 
 /// A message of the raft library, without sender and receiver, which the connection determines.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct RaftMessage {
+pub(crate) struct RaftMessage {
     kind: u8,
     term: u64,
     log_term: u64,
@@ -199,7 +199,7 @@ impl RaftMessage {
     }
 
     /// Converts the message; `None` if it is invalid, or of a kind that peers do not send.
-    pub fn to_raft(&self, from: u64, to: u64) -> Option<eraftpb::Message> {
+    pub(crate) fn to_raft(&self, from: u64, to: u64) -> Option<eraftpb::Message> {
         let kind = eraftpb::MessageType::from_i32(self.kind.into()).filter(|kind| may_come_from_peer(*kind))?;
         let mut message = eraftpb::Message::default();
         message.set_msg_type(kind);

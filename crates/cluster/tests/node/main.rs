@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 
 use hustings_cluster::api::{Reply, Request};
 use hustings_cluster::config::{AlgorithmConfig, Mode};
-use hustings_cluster::core::Exit;
 use hustings_cluster::member::Role;
-use hustings_cluster::node::NodeError;
+use hustings_cluster::node::{Exit, NodeError};
 use test_cluster::{TIMEOUT, TestCluster};
 
 /// The index of a member that is called a, b, c …

@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use hustings_cluster::api::{Client, OfficeStatus, Reply, Request, Status};
 use hustings_cluster::config::{ClusterSpec, Config, MemberSpec, bootstrap};
-use hustings_cluster::core::Exit;
 use hustings_cluster::member::Role;
-use hustings_cluster::node::{Node, NodeError, Options, ShutdownHandle};
+use hustings_cluster::node::{Exit, Node, NodeError, Options, ShutdownHandle};
 
 /// How long anything may take, even on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);

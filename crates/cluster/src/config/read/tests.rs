@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{Mode, VARIABLES};
+use crate::config::Mode;
+use crate::config::environment::VARIABLES;
 use crate::timing::TimingError;
 
 const SMALL: &str = r#"

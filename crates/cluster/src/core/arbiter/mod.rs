@@ -33,7 +33,7 @@ use crate::wire::{Heartbeat, Message};
 
 /// What an arbiter reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ArbiterEvent {
+pub(crate) enum ArbiterEvent {
     /// A change was decided, and the table contains it.
     Applied {
         /// The office that it is about.
@@ -73,7 +73,7 @@ pub enum ArbiterEvent {
 }
 
 /// Access to the authority that decides who may lead. See the module's documentation.
-pub trait Arbiter {
+pub(crate) trait Arbiter {
     /// Its name, for display.
     fn name(&self) -> &str;
 
@@ -217,7 +217,7 @@ pub trait Arbiter {
 }
 
 /// The result of a node's elections for one office.
-pub struct Elected<'a> {
+pub(crate) struct Elected<'a> {
     /// The office.
     pub office: &'a OfficeName,
     /// The leader that the node names.

@@ -47,7 +47,7 @@ struct MemberInfo {
 /// Which members are up, as far as this node can tell. Public for implementations of
 /// [`Arbiter`](super::arbiter::Arbiter).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Liveness {
+pub(crate) struct Liveness {
     own: Id,
     incarnation: u64,
     /// The health score that this node has announced.
@@ -272,27 +272,27 @@ impl Liveness {
 /// What this node knows.
 impl Liveness {
     /// This node's id.
-    pub fn own(&self) -> Id {
+    pub(crate) fn own(&self) -> Id {
         self.own
     }
 
     /// The members that are up, ascending.
-    pub fn view(&self) -> &[Id] {
+    pub(crate) fn view(&self) -> &[Id] {
         &self.view
     }
 
     /// Whether a member is part of the view.
-    pub fn is_in_view(&self, id: Id) -> bool {
+    pub(crate) fn is_in_view(&self, id: Id) -> bool {
         self.view.binary_search(&id).is_ok()
     }
 
     /// Whether a member is up, as far as this node can tell.
-    pub fn is_up(&self, id: Id) -> bool {
+    pub(crate) fn is_up(&self, id: Id) -> bool {
         id == self.own || self.peers.get(&id).is_some_and(|peer| peer.up)
     }
 
     /// A member's current incarnation, if it is known.
-    pub fn incarnation_of(&self, id: Id) -> Option<u64> {
+    pub(crate) fn incarnation_of(&self, id: Id) -> Option<u64> {
         if id == self.own {
             return Some(self.incarnation);
         }
@@ -300,7 +300,7 @@ impl Liveness {
     }
 
     /// All members, ascending.
-    pub fn members(&self) -> impl Iterator<Item = Id> {
+    pub(crate) fn members(&self) -> impl Iterator<Item = Id> {
         self.members.keys().copied()
     }
 

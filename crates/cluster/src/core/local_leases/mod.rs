@@ -90,6 +90,7 @@ pub(super) struct Known<'a> {
 /// Questions.
 impl LocalLeases {
     /// The offices that this node holds, with their tokens.
+    #[cfg(test)]
     pub(super) fn held(&self) -> impl Iterator<Item = (&str, u64)> {
         self.leases.iter().map(|(office, lease)| (&**office, lease.token))
     }

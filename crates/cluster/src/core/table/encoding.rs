@@ -18,7 +18,7 @@ const ENTRY: &str = "log entry";
 
 impl Table {
     /// Encodes the table for a snapshot.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         format::encode(SNAPSHOT_VERSION, self)
     }
 

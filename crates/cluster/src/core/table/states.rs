@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::{OfficeName, Table};
 
 /// The size of a piece. The last one of a state may be smaller.
-pub const PIECE_BYTES: usize = 16 * 1024;
+pub(crate) const PIECE_BYTES: usize = 16 * 1024;
 /// The largest state. A configuration may set a lower limit.
 pub(crate) const MAX_STATE_BYTES: u64 = 16 << 20;
 /// How much all states may take together. A configuration may set a lower limit.
@@ -30,7 +30,7 @@ const MAX_UPLOADS: usize = 16;
 
 /// Identifies an upload: the node that a program uploads through, and the node's number for it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct UploadId {
+pub(crate) struct UploadId {
     /// The node.
     pub node: Id,
     /// Identifies the node's process.
@@ -41,7 +41,7 @@ pub struct UploadId {
 
 /// A piece of a state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct StatePiece {
+pub(crate) struct StatePiece {
     /// The office.
     pub office: OfficeName,
     /// The holder's token.
@@ -63,7 +63,7 @@ pub struct StatePiece {
 
 /// What became of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PieceEffect {
+pub(crate) enum PieceEffect {
     /// It is part of this blob now. If it was the last one, the state is the current one of its office.
     Appended {
         /// The blob.

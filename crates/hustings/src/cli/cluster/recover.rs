@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hustings_cluster::config::Config;
-use hustings_cluster::election::Algorithms;
+use hustings_cluster::config::{Algorithms, Config};
 use hustings_cluster::recover::{self, Recovery, StoredState};
 use serde_json::{Value, json};
 
