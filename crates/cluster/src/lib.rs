@@ -15,7 +15,7 @@
 //! let members = ["a=127.0.0.1:7401,priority=3", "b=127.0.0.1:7402", "c=127.0.0.1:7403"];
 //! let members = members.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
 //! let files = bootstrap(&folder, &ClusterSpec::new("shop", members))?;
-//! assert_eq!(files.members.len(), 3);
+//! assert_eq!(files.len(), 3);
 //!
 //! let config = Config::read(&folder.join("a/hustings.toml"))?;
 //! assert_eq!(config.cluster, "shop");
@@ -30,8 +30,9 @@
 //! - [`api`]: the requests that programs send to the node on their host, and a blocking client. Programs that want
 //!   leadership use `hustings::Elector`, which is built on it.
 //! - [`timeline`]: the messages that nodes remember, put on one time axis.
-//! - [`member`]: members, roles and ranks. [`clock`]: the clock that leases are measured with. [`process_tree`]: the
-//!   processes that a command has started, and their end.
+//! - [`member`]: members and their roles. [`clock`]: the clock that leases are measured with.
+//! - [`process_tree`] and [`systemd`] are for `hustings run`, which has them in common with the node; [`faults`] is for
+//!   tests.
 
 pub mod api;
 mod byte_string;
@@ -49,7 +50,6 @@ pub mod node;
 pub mod process_tree;
 pub mod recover;
 mod store;
-#[doc(hidden)]
 pub mod systemd;
 #[cfg(feature = "testkit")]
 #[doc(hidden)]

@@ -6,7 +6,7 @@
 //!
 //! - The survivor's whole log is applied, including entries of which it does not know that they are committed. That is
 //!   what a leader does with them, too.
-//! - A token is a log index, so the log continues far above its end: [`INDEX_GAP`] above, or above the highest token
+//! - A token is a log index, so the log continues far above its end: 2^40 above, or above the highest token
 //!   that the operator knows of if that is higher. What the lost members granted is below.
 //! - The survivor is the only voter of the new log, in a new term. The others are no members any more, so that none of
 //!   them takes part if it comes back with an old disk.

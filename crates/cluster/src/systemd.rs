@@ -15,6 +15,7 @@ pub struct Systemd {
 }
 
 impl Systemd {
+    /// Tells systemd nothing unless `is_enabled`. The watchdog is fed from now on, if there is one.
     pub fn new(is_enabled: bool, now: Timestamp) -> Systemd {
         let interval = sd_notify::watchdog_enabled().filter(|_| is_enabled).map(|timeout| timeout / 2);
         Systemd { is_enabled, is_ready: false, watchdog: interval.map(|interval| (interval, now)) }
@@ -32,6 +33,7 @@ impl Systemd {
         notify(&states);
     }
 
+    /// The unit stops.
     pub fn stopping(&self) {
         if self.is_enabled {
             notify(&[NotifyState::Stopping]);
@@ -48,6 +50,7 @@ impl Systemd {
         }
     }
 
+    /// When [`Systemd::handle_time`] must be called next.
     pub fn poll_timeout(&self) -> Timestamp {
         self.watchdog.map_or(Timestamp::NEVER, |(_, due)| due)
     }

@@ -4,19 +4,18 @@
 //! Three processes can kill the command, and each knows the deadline:
 //!
 //! - the **guardian** (`guardian.rs`), a small child of `run`: the node's client and the command's parent. It decides
-//!   (`tenure.rs`) and kills first, [`GUARDIAN_KILL_MARGIN`] before the deadline;
+//!   (`tenure.rs`) and kills first, 30 ms before the deadline;
 //! - **`run`** itself (`supervisor.rs`): reads the deadline from memory that it shares with the guardian, and kills the
 //!   tree if the guardian has not;
 //! - the **node**: knows the deadline because it granted the lease, and kills the guardian if neither has acted.
 //!
 //! With a PID namespace, any two of them may be frozen or dead. [`ContainmentKind`] says what holds the processes
 //! together.
-//!
-//! [`GUARDIAN_KILL_MARGIN`]: hustings_cluster::api::GUARDIAN_KILL_MARGIN
 
 mod containment;
 mod deadline_file;
 mod guardian;
+mod margins;
 mod messages;
 mod node_link;
 mod own_node;

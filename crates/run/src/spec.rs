@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hustings_cluster::api::{GUARDIAN_KILL_MARGIN, OfficeTerms};
+use hustings_cluster::api::OfficeTerms;
 
 use crate::containment::ContainmentKind;
+use crate::margins::GUARDIAN_KILL_MARGIN;
 
 /// The shortest lease that leaves room for the margins.
 const MIN_LEASE: Duration = GUARDIAN_KILL_MARGIN.saturating_mul(3);

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hustings_cluster::api::{Client, ClientError, OfficeTerms, RUN_KILL_MARGIN, Reply, Request, RequestError};
+use hustings_cluster::api::{Client, ClientError, OfficeTerms, Reply, Request, RequestError};
 use hustings_cluster::clock::{Clock, Timestamp};
 use hustings_cluster::config::Mode;
 use hustings_cluster::systemd::Systemd;
@@ -22,6 +22,7 @@ use self::signals::{HANDLED, ignored_signals};
 use crate::containment::{ContainmentKind, Forked, GuardianProcess, fork_guardian};
 use crate::deadline_file::DeadlineFile;
 use crate::guardian::{self, GuardianSetup};
+use crate::margins::RUN_KILL_MARGIN;
 use crate::messages::{Event, Instruction, Outcome, StopReason};
 use crate::node_link::{LineBuffer, write_line};
 use crate::own_node::OwnNode;

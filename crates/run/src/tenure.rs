@@ -3,7 +3,7 @@
 //! Inputs are what the node says, how processes end, signals, and the time. Outputs are [`Action`]s, in order. The one
 //! rule that matters: from [`GUARDIAN_KILL_MARGIN`] before the deadline on, nothing of the command is alive.
 //!
-//! [`GUARDIAN_KILL_MARGIN`]: hustings_cluster::api::GUARDIAN_KILL_MARGIN
+//! [`GUARDIAN_KILL_MARGIN`]: crate::margins::GUARDIAN_KILL_MARGIN
 
 mod ends;
 mod leases;

@@ -5,21 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How long before a lease's deadline the *guardian* has killed what it still runs: the client that campaigns with a
-/// [`Guard`], and whose work must be dead when the lease ends.
-///
-/// Three processes know the deadline and can kill the work: the guardian, its parent (`hustings run`), and the node.
-/// The guardian acts first, because it knows best what it runs. If it is frozen or stuck, its parent kills it
-/// [`RUN_KILL_MARGIN`] before the deadline. If that one is frozen as well, the node does so [`NODE_KILL_MARGIN`] before
-/// the deadline. Each margin leaves the one before it 5 ms, so that no two of them kill at the same time, and all are
-/// done before the deadline, when another holder may start: killing a whole PID namespace was measured to take up to
-/// 16 ms.
-pub const GUARDIAN_KILL_MARGIN: Duration = Duration::from_millis(30);
-
-/// How long before the deadline the guardian's parent kills the guardian. See [`GUARDIAN_KILL_MARGIN`].
-pub const RUN_KILL_MARGIN: Duration = Duration::from_millis(25);
-
-/// How long before the deadline the node kills the guardian. See [`GUARDIAN_KILL_MARGIN`].
+/// How long before the deadline of a lease the node kills a client that campaigns with a [`Guard`] and its work.
+/// Killing a whole PID namespace was measured to take up to 16 ms, and all must be done before the deadline, when another
+/// holder may start. What a client does by itself, it does earlier.
 pub const NODE_KILL_MARGIN: Duration = Duration::from_millis(20);
 
 /// What contains the work of a client that campaigns, so that the node can kill it, and may learn that it is gone.

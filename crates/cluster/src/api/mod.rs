@@ -32,7 +32,7 @@ mod trace;
 pub use base64::Base64;
 pub use change_reason::ChangeReason;
 pub use client::{Client, ClientError};
-pub use guard::{GUARDIAN_KILL_MARGIN, Guard, NODE_KILL_MARGIN, RUN_KILL_MARGIN};
+pub use guard::{Guard, NODE_KILL_MARGIN};
 pub use metrics::Metrics;
 pub(crate) use metrics::{
     CertificateExpiry, Histogram, MemberMetrics, MessageCount, OfficeMetrics, OtherOffices, ProcessMetrics,
@@ -43,7 +43,7 @@ pub use protocol::{
     CertificateStatus, Change, Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES, MemberStatus, OfficeStatus,
     OfficeTerms, Reply, Request, RequestError, StatePart, Status,
 };
-pub(crate) use right::Rights;
-pub use right::{NOT_PERMITTED, Right};
+pub use right::Right;
+pub(crate) use right::{NOT_PERMITTED, Rights};
 pub use state::StoredState;
 pub use trace::{PeerClock, Trace, TraceEvent, TraceRecord, TracedMessage};

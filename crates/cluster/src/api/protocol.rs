@@ -88,7 +88,7 @@ pub enum Request {
     GetState {
         /// The name of the office.
         office: String,
-        /// Where to begin. A reply has at most [`MAX_STATE_PART_BYTES`] bytes; ask again for the rest.
+        /// Where to begin. A reply has at most 256 KiB; ask again for the rest.
         #[serde(default)]
         offset: u64,
     },

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Request, RequestError};
 
 /// The code of a [`RequestError`] because the client lacks a right.
-pub const NOT_PERMITTED: &str = "not-permitted";
+pub(crate) const NOT_PERMITTED: &str = "not-permitted";
 
 /// What a client may do, beyond reading.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]

@@ -47,11 +47,6 @@ impl Trace {
         let records = page.records.into_iter().filter(|record| is_next && record.sequence < end);
         self.records.extend(records);
     }
-
-    /// Keeps only the last records.
-    pub fn truncate_to_last(&mut self, count: usize) {
-        self.records.drain(..self.records.len().saturating_sub(count));
-    }
 }
 
 /// The clock of another member, estimated from round trips.
@@ -181,8 +176,6 @@ mod tests {
         assert!(!trace.has_more());
         let sequences: Vec<u64> = trace.records.iter().map(|record| record.sequence).collect();
         assert_eq!(sequences, [0, 1, 2, 3, 4, 5, 6], "what came later is not followed");
-        trace.truncate_to_last(2);
-        assert_eq!(trace.records.len(), 2);
     }
 
     #[test]

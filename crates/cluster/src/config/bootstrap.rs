@@ -60,15 +60,6 @@ impl ClusterSpec {
     }
 }
 
-/// The files of a new cluster.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Bootstrapped {
-    /// The folder, which also holds the authority's key.
-    pub folder: PathBuf,
-    /// Every member, with its folder.
-    pub members: Vec<(Member, PathBuf)>,
-}
-
 /// The files of a new member.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AddedMember {
@@ -125,6 +116,14 @@ pub enum BootstrapError {
     /// A member with this name exists already.
     #[error("there is a member `{0}` already")]
     MemberExists(String),
+    /// The member was added before, with other properties.
+    #[error("{}: `{name}` was added before with another address, priority or role", path.display())]
+    OtherMember {
+        /// The member.
+        name: String,
+        /// Its configuration.
+        path: PathBuf,
+    },
     /// No member has this name.
     #[error("there is no member `{0}`")]
     UnknownMember(String),
@@ -133,7 +132,7 @@ pub enum BootstrapError {
     Full,
     /// A certificate could not be issued.
     #[error(transparent)]
-    Issue(#[from] IssueError),
+    Issue(Box<dyn std::error::Error + Send + Sync>),
     /// A file could not be read or written.
     #[error("{}: {error}", path.display())]
     File {
@@ -144,9 +143,15 @@ pub enum BootstrapError {
     },
 }
 
+impl From<IssueError> for BootstrapError {
+    fn from(error: IssueError) -> Self {
+        BootstrapError::Issue(error.into())
+    }
+}
+
 /// Creates the files of a new cluster: `authority.crt`, `authority.key`, `authority.toml` and one folder per member, in
-/// a folder that is new or empty. Either all files are created or none.
-pub fn bootstrap(folder: &Path, spec: &ClusterSpec) -> Result<Bootstrapped, BootstrapError> {
+/// a folder that is new or empty. Either all files are created or none. Returns every member with its folder.
+pub fn bootstrap(folder: &Path, spec: &ClusterSpec) -> Result<Vec<AddedMember>, BootstrapError> {
     check_lifetime("the authority", spec.authority_lifetime, MAX_LIFETIME)?;
     check_lifetime("members", spec.node_lifetime, spec.authority_lifetime)?;
     let members: Vec<Member> = spec.members.iter().zip(1..).map(|(spec, id)| spec.with_id(Id(id))).collect();
@@ -181,12 +186,12 @@ pub fn bootstrap(folder: &Path, spec: &ClusterSpec) -> Result<Bootstrapped, Boot
         }
         Ok(())
     })?;
-    let members = record.members.into_iter().map(|member| (member.clone(), folder.join(&member.name))).collect();
-    Ok(Bootstrapped { folder: folder.to_path_buf(), members })
+    let files = |member: Member| AddedMember { folder: folder.join(&member.name), member };
+    Ok(record.members.into_iter().map(files).collect())
 }
 
 /// Creates the files of one more member, in the folder of the cluster's authority: its key, its certificate and its
-/// configuration. Its id is one that no member ever had.
+/// configuration. Its id is one that no member ever had. If the same member was added before, its files are reused.
 pub fn add_member(folder: &Path, spec: &MemberSpec) -> Result<AddedMember, BootstrapError> {
     // A concurrent call waits for this lock, and then sees the new id.
     let _lock = lock(folder)?;
@@ -194,7 +199,7 @@ pub fn add_member(folder: &Path, spec: &MemberSpec) -> Result<AddedMember, Boots
     let mut record = Record::read(&path)?;
     check_lifetime("members", record.lifetime, MAX_LIFETIME)?;
     if record.members.iter().any(|member| member.name == spec.name) {
-        return Err(BootstrapError::MemberExists(spec.name.clone()));
+        return added_before(folder, spec);
     }
     if record.members.len() >= MAX_MEMBERS {
         return Err(BootstrapError::Full);
@@ -215,6 +220,20 @@ pub fn add_member(folder: &Path, spec: &MemberSpec) -> Result<AddedMember, Boots
     create_folder_atomically(&place, |inside| write_member(inside, &authority, &trusted, &record, &member, true))?;
     replace(&path, &record.text())?;
     Ok(AddedMember { member, folder: place })
+}
+
+/// The files of a member that an earlier call has created.
+fn added_before(folder: &Path, spec: &MemberSpec) -> Result<AddedMember, BootstrapError> {
+    let folder = folder.join(&spec.name);
+    let path = folder.join("hustings.toml");
+    // The environment of this process does not concern another member.
+    let config = Config::read_as_client_with(&path, &|_| None)?;
+    match config.own() {
+        Some(member) if config.join && *member == spec.with_id(member.id) => {
+            Ok(AddedMember { member: member.clone(), folder })
+        }
+        _ => Err(BootstrapError::OtherMember { name: spec.name.clone(), path }),
+    }
 }
 
 /// Removes a member from the authority's record, so that its name and address can be used again. Its id cannot. Its

@@ -23,7 +23,7 @@ pub struct MemberSpec {
 
 impl MemberSpec {
     /// The member with this id.
-    pub fn with_id(&self, id: Id) -> Member {
+    pub(crate) fn with_id(&self, id: Id) -> Member {
         let MemberSpec { name, address, priority, role } = self.clone();
         Member { id, name, address, priority, role }
     }

@@ -29,9 +29,8 @@ use crate::member::Member;
 use crate::node::{LogFormat, LogLevel};
 use crate::timing::{LeaseTerms, Timing};
 
-pub use crate::election::{AlgorithmConfig, Algorithms};
-pub use crate::identity::IssueError;
-pub use bootstrap::{AddedMember, BootstrapError, Bootstrapped, ClusterSpec, add_member, bootstrap, remove_member};
+pub use crate::election::algorithm_config::{AlgorithmConfig, Algorithms};
+pub use bootstrap::{AddedMember, BootstrapError, ClusterSpec, add_member, bootstrap, remove_member};
 pub(crate) use digest::ConfigDigest;
 pub(crate) use disk::create_folder_atomically;
 pub use error::ConfigError;

@@ -32,14 +32,14 @@ const MAX_GROUP_NAME: usize = 32;
 const MAX_HEALTH_PERIOD: Duration = Duration::from_secs(3600);
 
 impl Config {
-    /// Reads the configuration from a file and the environment; see [`super::VARIABLES`]. Relative paths in the file
-    /// are relative to its folder. The algorithm must be a built-in one.
+    /// Reads the configuration from a file and the environment; `HUSTINGS_LISTEN` and so on stand above the
+    /// file. Relative paths in the file are relative to its folder. The algorithm must be a built-in one.
     pub fn read(path: &Path) -> Result<Config, ConfigError> {
         Config::read_with(path, &environment)
     }
 
     /// Reads the configuration from a file, with `lookup` in place of the environment.
-    pub fn read_with(path: &Path, lookup: Lookup<'_>) -> Result<Config, ConfigError> {
+    pub(crate) fn read_with(path: &Path, lookup: Lookup<'_>) -> Result<Config, ConfigError> {
         read_file(path, lookup, Some(&Algorithms::default()))
     }
 
@@ -56,7 +56,7 @@ impl Config {
     }
 
     /// Like [`Config::read_as_client`], with `lookup` in place of the environment.
-    pub fn read_as_client_with(path: &Path, lookup: Lookup<'_>) -> Result<Config, ConfigError> {
+    pub(crate) fn read_as_client_with(path: &Path, lookup: Lookup<'_>) -> Result<Config, ConfigError> {
         read_file(path, lookup, None)
     }
 

@@ -54,7 +54,7 @@ impl Algorithms {
     }
 
     /// The descriptions of all of them, those that cannot elect in a cluster included.
-    pub fn all(&self) -> impl Iterator<Item = &'static About> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &'static About> {
         self.known.iter().map(|one| one.about)
     }
 
@@ -90,7 +90,7 @@ impl AlgorithmConfig {
     pub const DEFAULT_NAME: &str = "bully";
 
     /// Chooses a built-in algorithm, see [`Algorithms::choose`].
-    pub fn named(name: &str, params: Option<Vec<String>>) -> Self {
+    pub(crate) fn named(name: &str, params: Option<Vec<String>>) -> Self {
         Algorithms::default().choose(name, params)
     }
 
@@ -100,12 +100,12 @@ impl AlgorithmConfig {
     }
 
     /// The name of the algorithm.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Its parameters, each as `name=value`.
-    pub fn params(&self) -> &[String] {
+    pub(crate) fn params(&self) -> &[String] {
         &self.params
     }
 

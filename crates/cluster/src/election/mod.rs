@@ -28,7 +28,7 @@
 //! Every node starts the election, because every node has itself noticed that one is due. A single candidate leads at
 //! once, whatever the algorithm.
 
-mod algorithm_config;
+pub(crate) mod algorithm_config;
 mod erased;
 mod key;
 mod participant;
@@ -41,7 +41,7 @@ use std::fmt;
 use hustings_algorithms::ParamError;
 use hustings_protocol::{Id, Timer};
 
-pub use self::algorithm_config::{AlgorithmConfig, Algorithms};
+pub(crate) use self::algorithm_config::{AlgorithmConfig, Algorithms};
 pub(crate) use self::key::key;
 use self::participant::{ActionSink, Participant};
 pub(crate) use self::shared_state::SharedState;
@@ -89,7 +89,7 @@ pub(crate) struct TimerToken {
 
 /// Why an election cannot be started.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ElectionError {
+pub(crate) enum ElectionError {
     /// No algorithm has this name.
     #[error("there is no algorithm `{name}`; choose one of {known}")]
     UnknownAlgorithm {

@@ -23,7 +23,7 @@ pub(crate) struct CertifiedKey {
 /// Why a certificate could not be issued.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot issue a certificate: {0}")]
-pub struct IssueError(#[from] rcgen::Error);
+pub(crate) struct IssueError(#[from] rcgen::Error);
 
 /// Certificates are valid from this long before they are issued, so that a host whose clock is behind does not reject
 /// every peer.

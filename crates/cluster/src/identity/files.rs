@@ -14,7 +14,7 @@ pub(crate) const MAX_PEM_BYTES: u64 = 64 * 1024;
 /// Why a certificate or key file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} {}: {problem}", .file.display())]
-pub struct IdentityError {
+pub(crate) struct IdentityError {
     pub(super) what: &'static str,
     pub(super) file: PathBuf,
     pub(super) problem: FileProblem,

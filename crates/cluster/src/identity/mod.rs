@@ -5,9 +5,9 @@ mod files;
 mod tls;
 mod validity;
 
-pub use authority::IssueError;
+pub(crate) use authority::IssueError;
 pub(crate) use authority::{Authority, CertifiedKey, dns_name, fits};
-pub use files::IdentityError;
+pub(crate) use files::IdentityError;
 pub(crate) use files::check_key_group;
 pub(crate) use tls::{Identity, is_certificate_of, member_name, unfinished};
 pub(crate) use validity::{Expiry, not_after};

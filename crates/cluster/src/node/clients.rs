@@ -7,7 +7,7 @@ use std::time::Duration;
 use mio::net::{UnixListener, UnixStream};
 use mio::{Interest, Registry, Token};
 
-use super::SocketError;
+use super::error::SocketError;
 use super::peer_credentials::{PeerCredentials, SocketGroup, who_has};
 use super::socket::{SocketFile, listen};
 use crate::api::{MAX_LINE_BYTES, Reply, Request, RequestError};

@@ -11,6 +11,9 @@ use crate::store::StoreError;
 use crate::timing::TimingError;
 use crate::transport::BindError;
 
+/// An error of a part of the node. Its text says everything.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why a node does not start, or cannot continue. The text names the file or address, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
@@ -22,7 +25,7 @@ pub enum NodeError {
     Timing(#[from] TimingError),
     /// The algorithm cannot elect a leader of a cluster.
     #[error("the algorithm cannot be used: {0}")]
-    Algorithm(#[from] ElectionError),
+    Algorithm(Cause),
     /// The persistent state cannot be read or written. [`StoreError`] tells damage from absence.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -76,13 +79,13 @@ pub enum NodeError {
     },
     /// A certificate or key cannot be used.
     #[error(transparent)]
-    Identity(#[from] IdentityError),
+    Identity(Cause),
     /// The node cannot listen on its address.
     #[error("{0}; is another node running there? `listen` in the configuration sets the address")]
-    Bind(#[from] BindError),
+    Bind(Cause),
     /// The socket for programs cannot be created.
     #[error(transparent)]
-    Socket(#[from] SocketError),
+    Socket(Cause),
     /// The operating system denied a resource.
     #[error("cannot {action}: {error}")]
     System {
@@ -94,6 +97,30 @@ pub enum NodeError {
     /// The node was told to stop at once, or told twice to stop.
     #[error("stopped at once, without handing any office over")]
     StoppedAtOnce,
+}
+
+impl From<ElectionError> for NodeError {
+    fn from(error: ElectionError) -> Self {
+        NodeError::Algorithm(error.into())
+    }
+}
+
+impl From<IdentityError> for NodeError {
+    fn from(error: IdentityError) -> Self {
+        NodeError::Identity(error.into())
+    }
+}
+
+impl From<BindError> for NodeError {
+    fn from(error: BindError) -> Self {
+        NodeError::Bind(error.into())
+    }
+}
+
+impl From<SocketError> for NodeError {
+    fn from(error: SocketError) -> Self {
+        NodeError::Socket(error.into())
+    }
 }
 
 impl NodeError {
@@ -115,7 +142,7 @@ pub(super) fn system(action: &'static str) -> impl Fn(io::Error) -> NodeError {
 
 /// Why the socket for programs cannot be created.
 #[derive(Debug, thiserror::Error)]
-pub enum SocketError {
+pub(crate) enum SocketError {
     /// Another node listens on the socket.
     #[error("another node is already running with the socket {}: stop it, or configure another `socket`", .0.display())]
     InUse(PathBuf),

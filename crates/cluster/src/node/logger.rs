@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::config::Log;
 
 /// How important a line is. A logger writes the lines of its own level and of all above it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -98,7 +99,7 @@ pub struct Logger {
 
 impl Logger {
     /// Discards everything.
-    pub fn disabled() -> Logger {
+    pub(crate) fn disabled() -> Logger {
         Logger::new(None, None)
     }
 
@@ -108,7 +109,7 @@ impl Logger {
     }
 
     /// The same logger with this level and format.
-    pub fn with(self, level: LogLevel, format: LogFormat) -> Logger {
+    pub(crate) fn with(self, level: LogLevel, format: LogFormat) -> Logger {
         // `Drop` forbids taking the value apart.
         let mut logger = self;
         (logger.level, logger.format) = (level, format);
@@ -120,9 +121,9 @@ impl Logger {
         self.level = level;
     }
 
-    /// Writes to standard error.
-    pub fn to_stderr() -> std::io::Result<Logger> {
-        Logger::to_writer(std::io::stderr())
+    /// Writes to standard error, as it is configured.
+    pub fn to_stderr(log: Log) -> std::io::Result<Logger> {
+        Ok(Logger::to_writer(std::io::stderr())?.with(log.level, log.format))
     }
 
     /// Writes to this writer.
@@ -140,9 +141,17 @@ impl Logger {
         Ok(Logger::new(Some(Arc::new(queue)), Some(writer_ends)))
     }
 
-    /// A handle with which other threads log lines until this logger is dropped.
-    pub fn handle(&self) -> LogHandle {
-        LogHandle { queue: self.queue.as_ref().map(Arc::downgrade).unwrap_or_default(), format: self.format }
+    /// A function with which other threads log lines until this logger is dropped. It logs whatever the level is, as
+    /// for the audit log, and drops a line if the writer is too slow.
+    pub fn handle(&self) -> impl Fn(fmt::Arguments<'_>) + Send + Sync + use<> {
+        let queue: Weak<SyncSender<String>> = self.queue.as_ref().map(Arc::downgrade).unwrap_or_default();
+        let format = self.format;
+        move |what| {
+            if let Some(queue) = queue.upgrade() {
+                // What does not fit is lost, as with the logger itself.
+                let _ = queue.try_send(format.line(LogLevel::Info, what));
+            }
+        }
     }
 
     /// Logs that something does not work.
@@ -200,23 +209,6 @@ impl Logger {
         match suppressed {
             0 => self.warn(what),
             suppressed => self.warn(format_args!("{what} ({suppressed} similar lines suppressed)")),
-        }
-    }
-}
-
-/// Logs lines from another thread.
-#[derive(Clone, Debug)]
-pub struct LogHandle {
-    queue: Weak<SyncSender<String>>,
-    format: LogFormat,
-}
-
-impl LogHandle {
-    /// Logs a line, whatever the level: it may be one of the audit log. It is dropped if the writer is too slow.
-    pub fn log(&self, what: fmt::Arguments<'_>) {
-        if let Some(queue) = self.queue.upgrade() {
-            // What does not fit is lost, as with the logger itself.
-            let _ = queue.try_send(self.format.line(LogLevel::Info, what));
         }
     }
 }

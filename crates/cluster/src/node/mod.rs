@@ -10,7 +10,7 @@
 //! use hustings_cluster::node::{Logger, Node, Options};
 //!
 //! let config = Config::read(Path::new("/etc/hustings/hustings.toml"))?;
-//! let options = Options { logger: Logger::to_stderr()?, ..Options::default() };
+//! let options = Options { logger: Logger::to_stderr(config.log)?, ..Options::default() };
 //! Node::open(config, options)?.run()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -44,7 +44,7 @@ use self::certificates::CertificateWatch;
 #[cfg(feature = "testkit")]
 pub(crate) use self::clients::read_request;
 use self::clients::{ClientEvent, Clients, ConnectionBudget};
-use self::error::system;
+use self::error::{SocketError, system};
 use self::guards::Guards;
 use self::health::HealthMonitor;
 use self::observer::Observer;
@@ -64,16 +64,13 @@ use crate::store::{DiskWriter, Store, StoreOwner, Write};
 use crate::systemd::Systemd;
 use crate::transport::{Event, Limits, Transport, TransportConfig};
 
-pub use self::error::{NodeError, SocketError};
-pub use self::logger::{LogFormat, LogHandle, LogLevel, Logger};
-pub use self::reload::{Apply, ConfigReader};
+pub use self::error::NodeError;
+pub use self::logger::{LogFormat, LogLevel, Logger};
+pub use self::reload::ConfigReader;
 pub use self::shutdown::ShutdownHandle;
 pub use crate::core::Exit;
-pub use crate::election::ElectionError;
 pub use crate::format::FormatError;
-pub use crate::identity::IdentityError;
-pub use crate::store::StoreError;
-pub use crate::transport::BindError;
+pub use crate::store::error::StoreError;
 
 const TIMER: Token = Token(0);
 const WAKER: Token = Token(1);

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use mio::net::UnixStream;
 use rustix::process::{Gid, Uid, geteuid, getpid};
 
-use super::SocketError;
+use super::error::SocketError;
 use crate::api::{Right, Rights};
 
 /// The most supplementary groups that Linux gives a process.

@@ -20,7 +20,7 @@ use crate::identity::{Identity, IdentityError, check_key_group};
 use crate::member::Member;
 
 /// Applies what was prepared.
-pub type Apply = Box<dyn FnOnce() + Send>;
+type Apply = Box<dyn FnOnce() + Send>;
 
 type Read = Arc<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
 type Prepare = Arc<dyn Fn(&Config) -> Result<Apply, String> + Send + Sync>;

@@ -9,7 +9,7 @@ use mio::net::UnixListener;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use super::SocketError;
+use super::error::SocketError;
 use super::peer_credentials::SocketGroup;
 use crate::config::MAX_SOCKET_PATH;
 

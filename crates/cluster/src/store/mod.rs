@@ -43,7 +43,7 @@ mod backup;
 mod blobs;
 mod block;
 mod disk_writer;
-mod error;
+pub(crate) mod error;
 mod files;
 #[cfg(feature = "testkit")]
 pub(crate) mod fuzzing;
@@ -65,7 +65,7 @@ pub(crate) use backup::{read_running, write_backup};
 pub(crate) use blobs::BlobWrite;
 pub(crate) use blobs::Blobs;
 pub(crate) use disk_writer::{DiskWriter, SubmitError};
-pub use error::StoreError;
+pub(crate) use error::StoreError;
 pub(crate) use header::Identity;
 pub(crate) use log::Store;
 pub(crate) use offline::OfflineStore;

@@ -117,7 +117,7 @@ impl Timing {
 
     /// How long the arbiter waits, by its own clock, before it replaces a silent holder of an exclusive office: the
     /// lease, the largest possible drift and `LEASE_MARGIN`.
-    pub fn takeover_delay(&self) -> Duration {
+    pub(crate) fn takeover_delay(&self) -> Duration {
         let longest = self.lease.as_nanos().saturating_mul(MILLION + u128::from(self.drift_ppm));
         // Rounded up: the wait may be too long, never too short.
         nanoseconds(longest.div_ceil(MILLION)).saturating_add(LEASE_MARGIN)

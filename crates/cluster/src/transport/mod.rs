@@ -148,7 +148,7 @@ pub(crate) struct TransportConfig {
 /// Why the transport could not start.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen for peers on {address}: {error}")]
-pub struct BindError {
+pub(crate) struct BindError {
     address: String,
     #[source]
     error: io::Error,

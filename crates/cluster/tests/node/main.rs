@@ -9,7 +9,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use hustings_cluster::api::{Reply, Request};
-use hustings_cluster::config::{AlgorithmConfig, Mode};
+use hustings_cluster::config::{Algorithms, Mode};
 use hustings_cluster::member::Role;
 use hustings_cluster::node::{Exit, NodeError};
 use test_cluster::{TIMEOUT, TestCluster};
@@ -162,7 +162,7 @@ fn start_errors_name_the_problem() {
     config.timing.lease = Duration::from_millis(1);
     assert!(cluster.start_with(config, 0).expect_err("too short").contains("timing.lease"));
     let mut config = cluster.config(0);
-    config.algorithm = AlgorithmConfig::named("rng", None);
+    config.algorithm = Algorithms::default().choose("rng", None);
     assert!(cluster.start_with(config, 0).expect_err("unknown").contains("rng"));
     let mut config = cluster.config(0);
     config.tls.key = "/nowhere/node.key".into();

@@ -40,12 +40,12 @@ impl TestCluster {
         });
         let plan = ClusterSpec::new("cluster", members.collect());
         let founded = bootstrap(&folder.path().join("cluster"), &plan).expect("the plan is sound");
-        let folders = founded.members.into_iter().map(|(_, home)| home).collect();
+        let folders = founded.into_iter().map(|member| member.folder).collect();
         TestCluster { _folder: folder, folders, nodes: (0..count).map(|_| None).collect() }
     }
 
     pub(crate) fn config(&self, index: usize) -> Config {
-        Config::read_with(&self.folders[index].join("hustings.toml"), &|_| None).expect("it was just written")
+        Config::read(&self.folders[index].join("hustings.toml")).expect("it was just written")
     }
 
     /// Starts a node and waits until it listens.

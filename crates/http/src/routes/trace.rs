@@ -36,7 +36,7 @@ pub(crate) async fn show(State(state): State<Shared>, Params(params): Params<Tra
     while trace.has_more() {
         trace.append(page(&state, trace.next).await?);
     }
-    trace.truncate_to_last(limit);
+    trace.records.drain(..trace.records.len().saturating_sub(limit));
     Ok(json::ok(&TraceView::from(trace)))
 }
 

@@ -4,7 +4,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
 use hustings_cluster::config::Config;
-use hustings_cluster::node::{Logger, Node, NodeError, Options, ShutdownHandle};
+use hustings_cluster::node::{Node, NodeError, Options, ShutdownHandle};
 
 use super::{Builder, ConnectError, Elector};
 
@@ -56,7 +56,6 @@ impl Embedded {
     fn start(config: Config) -> Result<Embedded, EmbedError> {
         let shutdown_handle = ShutdownHandle::new()?;
         let options = Options {
-            logger: Logger::disabled(),
             shutdown_handle: Some(shutdown_handle.clone()),
             // Signals and priority belong to the whole process.
             signals: false,

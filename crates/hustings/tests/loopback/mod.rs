@@ -24,7 +24,7 @@ pub(crate) fn bootstrap(members: usize) -> Loopback {
         .collect();
     let bootstrapped = config::bootstrap(&folder.path().join("c"), &ClusterSpec::new("test", members))
         .expect("it can be bootstrapped");
-    Loopback { folder, members: bootstrapped.members.into_iter().map(|(_, place)| place).collect() }
+    Loopback { folder, members: bootstrapped.into_iter().map(|member| member.folder).collect() }
 }
 
 #[allow(dead_code, reason = "each test file uses what it needs")]
@@ -32,9 +32,7 @@ impl Loopback {
     /// The configuration of each member.
     pub(crate) fn configs(&self) -> impl Iterator<Item = Config> + '_ {
         assert!(self.folder.path().exists(), "the folder is ours");
-        self.members
-            .iter()
-            .map(|place| Config::read_with(&place.join("hustings.toml"), &|_| None).expect("read a configuration"))
+        self.members.iter().map(|place| Config::read(&place.join("hustings.toml")).expect("read a configuration"))
     }
 }
 

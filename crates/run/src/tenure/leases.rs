@@ -1,9 +1,10 @@
 //! What the node says about the lease, and what follows from it.
 
-use hustings_cluster::api::{ChangeReason, GUARDIAN_KILL_MARGIN, Lease};
+use hustings_cluster::api::{ChangeReason, Lease};
 use hustings_cluster::clock::Timestamp;
 
 use super::{Action, Asked, Held, KILL_AGAIN, Next, Phase, Process, Tenure};
+use crate::margins::GUARDIAN_KILL_MARGIN;
 use crate::messages::{Event, Outcome, StopReason};
 
 impl Tenure {

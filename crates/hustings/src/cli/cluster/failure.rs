@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hustings_cluster::api::{ClientError, NOT_PERMITTED, RequestError};
+use hustings_cluster::api::{ClientError, RequestError};
 use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::{FormatError, NodeError, StoreError};
 use hustings_cluster::recover::{BackupError, RecoverError};
@@ -39,9 +39,6 @@ pub(crate) enum ClusterFailure {
     /// No member or office has this name.
     #[error("there is no {what} `{name}`")]
     Unknown { what: &'static str, name: String, nearest: Option<String> },
-    /// The member was added before, with other properties.
-    #[error("{path}: `{name}` was added before with another address, priority or role")]
-    OtherMember { name: String, path: String },
     /// There is no token to store a state with.
     #[error("{}", no_token(found.as_deref()))]
     NoToken { found: Option<String> },
@@ -102,7 +99,6 @@ impl ClusterFailure {
         match self {
             ClusterFailure::Config(error) => config_exit(error),
             ClusterFailure::Bootstrap(error) => bootstrap_exit(error),
-            ClusterFailure::OtherMember { .. } => (Exit::WrongUse, None),
             ClusterFailure::TraceFile { .. } => (Exit::CouldNot, None),
             ClusterFailure::Merge(MergeError::UnknownClock(..)) => {
                 let help = "take the traces while the nodes are connected, at least a second after they have started";
@@ -193,7 +189,7 @@ fn config_exit(error: &ConfigError) -> (Exit, Option<String>) {
 fn request_error_exit(error: &RequestError) -> (Exit, Option<String>) {
     match error.code.as_str() {
         "bad-request" | "unknown-member" | "no-arbiter" | "not-available" | "too-large" => (Exit::WrongUse, None),
-        NOT_PERMITTED => (Exit::CouldNot, None),
+        "not-permitted" => (Exit::CouldNot, None),
         "no-majority" | "timed-out" | "busy" => {
             (Exit::CouldNot, Some("try again; `hustings status` shows which members are up".into()))
         }

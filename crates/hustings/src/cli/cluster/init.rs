@@ -1,11 +1,11 @@
 //! `hustings init`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use hustings_cluster::config::{
-    AlgorithmConfig, Algorithms, ArbiterKind, Bootstrapped, ClusterSpec, MemberSpec, bootstrap,
+    AddedMember, AlgorithmConfig, Algorithms, ArbiterKind, ClusterSpec, MemberSpec, bootstrap,
 };
 use hustings_cluster::member::Member;
 use serde_json::{Value, json};
@@ -64,10 +64,10 @@ enum Arbiter {
 }
 
 pub(crate) fn run(args: &InitArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let bootstrapped = bootstrap(&args.folder, &cluster_spec(args, algorithms)).map_err(ClusterFailure::from)?;
+    let members = bootstrap(&args.folder, &cluster_spec(args, algorithms)).map_err(ClusterFailure::from)?;
     match args.format {
-        Format::Text => print(&bootstrapped, console)?,
-        Format::Json => writeln!(console.out, "{}", describe(&bootstrapped))?,
+        Format::Text => print(&args.folder, &members, console)?,
+        Format::Json => writeln!(console.out, "{}", describe(&args.folder, &members))?,
     }
     Ok(Exit::Done)
 }
@@ -88,18 +88,18 @@ fn cluster_spec(args: &InitArgs, algorithms: &Algorithms) -> ClusterSpec {
     }
 }
 
-fn print(bootstrapped: &Bootstrapped, console: &mut Console<'_>) -> std::io::Result<()> {
-    let folder = bootstrapped.folder.display().to_string();
+fn print(folder: &Path, members: &[AddedMember], console: &mut Console<'_>) -> std::io::Result<()> {
+    let folder = folder.display().to_string();
     let strong = Paint::Strong.on(&folder, console.colour);
-    writeln!(console.out, "{strong}: created the files of a cluster of {}\n", bootstrapped.members.len())?;
-    let name_width = bootstrapped.members.iter().map(|(member, _)| member.name.len()).max().unwrap_or_default();
-    let address_width = bootstrapped.members.iter().map(|(member, _)| member.address.len()).max().unwrap_or_default();
-    for (Member { id, name, address, role, .. }, path) in &bootstrapped.members {
+    writeln!(console.out, "{strong}: created the files of a cluster of {}\n", members.len())?;
+    let name_width = members.iter().map(|files| files.member.name.len()).max().unwrap_or_default();
+    let address_width = members.iter().map(|files| files.member.address.len()).max().unwrap_or_default();
+    for AddedMember { member: Member { id, name, address, role, .. }, folder } in members {
         let role = role.to_string();
         writeln!(
             console.out,
             "  {id:>2}  {name:<name_width$}  {address:<address_width$}  {role:<8}  {}",
-            path.display()
+            folder.display()
         )?;
     }
     writeln!(
@@ -107,8 +107,8 @@ fn print(bootstrapped: &Bootstrapped, console: &mut Console<'_>) -> std::io::Res
         "\nCopy each member's folder to its host. Keep {folder}/authority.key off those hosts: it can sign new members.\n\n\
          On every host, with its own folder:\n"
     )?;
-    let Some((Member { name, .. }, path)) = bootstrapped.members.first() else { return Ok(()) };
-    let config = path.join("hustings.toml").display().to_string();
+    let Some(AddedMember { member: Member { name, .. }, folder }) = members.first() else { return Ok(()) };
+    let config = folder.join("hustings.toml").display().to_string();
     for (command, what) in
         [("node", "run the node, here "), ("leader", "print the leader"), ("status", "print its state")]
     {
@@ -118,14 +118,13 @@ fn print(bootstrapped: &Bootstrapped, console: &mut Console<'_>) -> std::io::Res
     Ok(())
 }
 
-fn describe(bootstrapped: &Bootstrapped) -> Value {
-    let members: Vec<Value> = bootstrapped
-        .members
+fn describe(folder: &Path, members: &[AddedMember]) -> Value {
+    let members: Vec<Value> = members
         .iter()
-        .map(|(Member { id, name, address, priority, role }, path)| {
-            let folder = path.to_string_lossy();
+        .map(|AddedMember { member: Member { id, name, address, priority, role }, folder }| {
+            let folder = folder.to_string_lossy();
             json!({ "id": id.0, "name": name, "address": address, "priority": priority, "role": role, "folder": folder })
         })
         .collect();
-    json!({ "folder": bootstrapped.folder.to_string_lossy(), "members": members })
+    json!({ "folder": folder.to_string_lossy(), "members": members })
 }

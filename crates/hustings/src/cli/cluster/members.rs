@@ -2,13 +2,12 @@
 
 mod certificates;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use hustings_cluster::api::Request;
-use hustings_cluster::config::{AddedMember, BootstrapError, Config, MemberSpec, add_member, remove_member};
+use hustings_cluster::config::{BootstrapError, MemberSpec, add_member, remove_member};
 use hustings_cluster::member::Role;
-use hustings_text::quote;
 use serde_json::json;
 
 use super::super::args::Format;
@@ -134,7 +133,7 @@ fn add(args: &AddArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     if node.status()?.members.iter().any(|member| member.name == name) {
         return Err(ClusterFailure::Bootstrap(BootstrapError::MemberExists(name)).into());
     }
-    let added = create_or_reuse(&args.dir, &args.member)?;
+    let added = add_member(&args.dir, &args.member).map_err(ClusterFailure::from)?;
     node.execute(&Request::AddMember { id: added.member.id.0, name: name.clone(), address, priority, role })?;
     let folder = added.folder.display().to_string();
     match args.client_args.format {
@@ -148,21 +147,6 @@ fn add(args: &AddArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Done)
-}
-
-/// Creates the member's files, or reuses those of an earlier attempt.
-fn create_or_reuse(dir: &Path, spec: &MemberSpec) -> Result<AddedMember, ClusterFailure> {
-    match add_member(dir, spec) {
-        Err(BootstrapError::MemberExists(name)) => {
-            let folder = dir.join(&spec.name);
-            let path = folder.join("hustings.toml");
-            let config = Config::read_as_client_with(&path, &|_| None)?;
-            let same = config.own().filter(|member| config.join && **member == spec.with_id(member.id)).cloned();
-            let other = || ClusterFailure::OtherMember { name: quote(&name), path: path.display().to_string() };
-            Ok(AddedMember { member: same.ok_or_else(other)?, folder })
-        }
-        result => Ok(result?),
-    }
 }
 
 fn set(args: &SetArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {

@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use hustings_cluster::config::{Algorithms, ArbiterKind, Config, ConfigError, Mode};
-use hustings_cluster::node::{
-    Apply, ConfigReader, Exit as Ended, LogFormat, LogLevel, Logger, Node, NodeError, Options,
-};
+use hustings_cluster::node::{ConfigReader, Exit as Ended, LogFormat, LogLevel, Logger, Node, NodeError, Options};
 use hustings_cluster::timing::{FailoverEstimate, FailoverPath, FailoverStep};
 use hustings_http::Server;
 use serde_json::{Value, json};
@@ -61,7 +59,7 @@ pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Consol
                     fence nothing; arbiter = \"raft\" keeps it to one";
         warn(console, &loud);
     }
-    let logger = Logger::to_stderr().map_err(Failure::Output)?.with(config.log.level, config.log.format);
+    let logger = Logger::to_stderr(config.log).map_err(Failure::Output)?;
     let (again, algorithms) = (args.clone(), algorithms.clone());
     let mut reader = ConfigReader::new(move || read(&again, &path, &algorithms));
     let options = Options { logger, notify_systemd: true, ..Options::default() };
@@ -69,14 +67,14 @@ pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Consol
     let options = args.faults.apply(options);
     // Before the node raises its priority: the threads that it starts from then on inherit that.
     if let Some(http) = &config.http {
-        let handle = options.logger.handle();
-        let log = Arc::new(move |line: std::fmt::Arguments<'_>| handle.log(line));
+        let log = Arc::new(options.logger.handle());
         let server = Server::bind(&config, http, options.clock, log).and_then(Server::start);
         let server = server.map_err(ClusterFailure::from)?;
         reader = reader.with(move |config| match &config.http {
-            Some(http) => {
-                server.prepare(http).map(|apply| -> Apply { Box::new(apply) }).map_err(|error| error.to_string())
-            }
+            Some(http) => match server.prepare(http) {
+                Ok(apply) => Ok(Box::new(apply)),
+                Err(error) => Err(error.to_string()),
+            },
             None => Ok(Box::new(|| {})),
         });
     }
