@@ -126,43 +126,17 @@ mod tests {
 
     use super::*;
     use crate::api::Request;
-    use crate::config::{AlgorithmConfig, ArbiterKind, Config, Tls};
+    use crate::config::Config;
     use crate::core::{ClientId, Output, Setup};
     use crate::faults::DisabledRules;
-    use crate::member::{Member, Role};
+    use crate::member::Role;
     use crate::store::RaftStorage;
-    use crate::timing::Timing;
+    use crate::tests::member;
 
     const CLIENT: ClientId = ClientId(9);
 
     fn config(node: u64) -> Config {
-        let member = |id| Member {
-            id: Id(id),
-            name: format!("n{id}"),
-            address: format!("h{id}:1"),
-            priority: 0,
-            role: Role::Elector,
-        };
-        Config {
-            cluster: "test".to_string(),
-            node: Id(node),
-            members: (1..=3).map(member).collect(),
-            listen: String::new(),
-            algorithm: AlgorithmConfig::default(),
-            arbiter: ArbiterKind::Raft,
-            timing: Timing::default(),
-            offices: Vec::new(),
-            default_policy: Default::default(),
-            health: None,
-            log: Default::default(),
-            limits: Default::default(),
-            http: None,
-            data: Default::default(),
-            socket: Default::default(),
-            socket_group: None,
-            tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
-            join: false,
-        }
+        crate::tests::config(node, [1, 2, 3].map(|id| member(id, Role::Elector)).to_vec())
     }
 
     /// Three cores that reach each other at once.

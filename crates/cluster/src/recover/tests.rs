@@ -7,38 +7,20 @@ use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2, Entry, Entry
 use super::*;
 use crate::api::{ChangeReason, Request};
 use crate::clock::Timestamp;
-use crate::config::{AlgorithmConfig, ArbiterKind, Mode, Policy, Tls};
+use crate::config::{ArbiterKind, Mode, Policy};
 use crate::core::table::{Command, Holder, encode_membership};
 use crate::core::{ClientId, Core, Output, Setup};
 use crate::faults::DisabledRules;
 use crate::store::{Store, StoreOwner, Write};
+use crate::tests::member;
 use crate::timing::Timing;
-
-fn member(id: u64, role: Role) -> Member {
-    Member { id: Id(id), name: format!("n{id}"), address: format!("h{id}:1"), priority: 0, role }
-}
 
 /// The configuration of node 1 of three electors.
 fn config(data: &Path) -> Config {
     Config {
-        cluster: "test".to_string(),
-        node: Id(1),
-        members: [1, 2, 3].map(|id| member(id, Role::Elector)).to_vec(),
-        listen: String::new(),
-        algorithm: AlgorithmConfig::named("bully", None),
-        arbiter: ArbiterKind::Raft,
-        timing: Timing::default(),
         offices: vec![("fast".to_string(), Policy { mode: Mode::Fenced, ..Policy::default() })],
-        default_policy: Policy::default(),
-        health: None,
         data: data.to_path_buf(),
-        socket: PathBuf::new(),
-        socket_group: None,
-        tls: Tls { authority: PathBuf::new(), certificate: PathBuf::new(), key: PathBuf::new() },
-        join: false,
-        log: Default::default(),
-        limits: Default::default(),
-        http: None,
+        ..crate::tests::config(1, [1, 2, 3].map(|id| member(id, Role::Elector)).to_vec())
     }
 }
 

@@ -7,3 +7,38 @@ mod faults;
 mod guards;
 mod lease_checker;
 mod simulation;
+
+use hustings_protocol::Id;
+
+use crate::config::{AlgorithmConfig, ArbiterKind, Config, Tls};
+use crate::member::{Member, Role};
+use crate::timing::Timing;
+
+/// A member that is called after its id.
+pub(crate) fn member(id: u64, role: Role) -> Member {
+    Member { id: Id(id), name: format!("n{id}"), address: format!("h{id}:1"), priority: 0, role }
+}
+
+/// The configuration of one of these members, without files: defaults for everything.
+pub(crate) fn config(node: u64, members: Vec<Member>) -> Config {
+    Config {
+        cluster: "test".to_string(),
+        node: Id(node),
+        members,
+        listen: String::new(),
+        algorithm: AlgorithmConfig::default(),
+        arbiter: ArbiterKind::Raft,
+        timing: Timing::default(),
+        offices: Vec::new(),
+        default_policy: Default::default(),
+        health: None,
+        log: Default::default(),
+        limits: Default::default(),
+        http: None,
+        data: Default::default(),
+        socket: Default::default(),
+        socket_group: None,
+        tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
+        join: false,
+    }
+}

@@ -2,42 +2,18 @@
 
 use std::time::Duration;
 
-use hustings_protocol::Id;
-
 use crate::api::{ChangeReason, Request};
 use crate::clock::Timestamp;
-use crate::config::{AlgorithmConfig, ArbiterKind, Config, Tls};
 use crate::core::table::OfficeName;
 use crate::core::{ClientId, Core, Output, Setup};
 use crate::faults::DisabledRules;
-use crate::member::{Member, Role};
+use crate::member::Role;
 use crate::store::RaftStorage;
-use crate::timing::Timing;
+use crate::tests::{config, member};
 
 /// The core of a cluster's only member, which holds `job` for a client.
 fn holder_of_job() -> (Core, OfficeName) {
-    let (name, address) = ("n1".to_string(), "h1:1".to_string());
-    let member = Member { id: Id(1), name, address, priority: 0, role: Role::Elector };
-    let config = Config {
-        cluster: "test".to_string(),
-        node: Id(1),
-        members: vec![member],
-        listen: String::new(),
-        algorithm: AlgorithmConfig::default(),
-        arbiter: ArbiterKind::Raft,
-        timing: Timing::default(),
-        offices: Vec::new(),
-        default_policy: Default::default(),
-        health: None,
-        log: Default::default(),
-        limits: Default::default(),
-        http: None,
-        data: Default::default(),
-        socket: Default::default(),
-        socket_group: None,
-        tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
-        join: false,
-    };
+    let config = config(1, vec![member(1, Role::Elector)]);
     let (storage, disabled_rules) = (RaftStorage::empty(), DisabledRules::default());
     let setup = Setup { config, incarnation: 7, store_id: 71, storage, seed: 1, disabled_rules };
     let mut now = Timestamp(1 << 40);

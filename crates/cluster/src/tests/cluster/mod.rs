@@ -9,13 +9,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
-use hustings_protocol::{Id, SplitMix64};
+use hustings_protocol::SplitMix64;
 
 use crate::api::{OfficeStatus, Reply, Request};
 use crate::clock::Timestamp;
-use crate::config::{AlgorithmConfig, ArbiterKind, Config, Mode, Policy, Preempt, Tls};
+use crate::config::{AlgorithmConfig, ArbiterKind, Config, Mode, Policy, Preempt};
 use crate::core::{ClientId, Core, Exit, Output, Setup};
-use crate::member::{Member, Role};
+use crate::member::Role;
 use crate::store::{RaftStorage, Write};
 use crate::timing::Timing;
 
@@ -24,6 +24,7 @@ use self::events::{Event, EventKind};
 use self::hosts::Host;
 use crate::tests::faults::Options;
 use crate::tests::lease_checker::LeaseChecker;
+use crate::tests::{config, member};
 
 pub(crate) const MS: u64 = 1_000_000;
 const OPERATOR: ClientId = ClientId(2);
@@ -125,13 +126,7 @@ impl SimCluster {
     }
 
     pub(crate) fn config(&self, node: usize) -> Config {
-        let members = (1..=self.hosts.len() as u64).map(|id| Member {
-            id: Id(id),
-            name: format!("n{id}"),
-            address: format!("h{id}:1"),
-            priority: 0,
-            role: Role::Elector,
-        });
+        let members = (1..=self.hosts.len() as u64).map(|id| member(id, Role::Elector)).collect();
         let preempt = if self.options.preempt { Preempt::Better } else { Preempt::Never };
         let mode = if self.options.fenced { Mode::Fenced } else { Mode::Exclusive };
         let (arbiter, algorithm, params) = match self.options.without_arbiter {
@@ -139,10 +134,6 @@ impl SimCluster {
             false => (ArbiterKind::Raft, "bully", vec!["highest=announce".to_string()]),
         };
         let mut config = Config {
-            cluster: "test".to_string(),
-            node: Id(node as u64 + 1),
-            members: members.collect(),
-            listen: String::new(),
             algorithm: AlgorithmConfig::named(algorithm, Some(params)),
             arbiter,
             timing: Timing {
@@ -152,15 +143,7 @@ impl SimCluster {
             },
             offices: vec![("fast".to_string(), Policy { mode: Mode::Fenced, preempt, ..Policy::default() })],
             default_policy: Policy { mode, preempt, ..Policy::default() },
-            health: None,
-            log: Default::default(),
-            limits: Default::default(),
-            http: None,
-            data: Default::default(),
-            socket: Default::default(),
-            socket_group: None,
-            tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
-            join: false,
+            ..config(node as u64 + 1, members)
         };
         (self.options.timing)(&mut config.timing);
         if let Some(change) = self.changes.get(&node) {

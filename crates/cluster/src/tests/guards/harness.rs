@@ -8,7 +8,7 @@ use raft::eraftpb::MessageType;
 
 use crate::api::{Reply, Request};
 use crate::clock::Timestamp;
-use crate::config::{AlgorithmConfig, ArbiterKind, Config, Mode, Policy, Tls};
+use crate::config::{AlgorithmConfig, Config, Mode, Policy};
 use crate::core::{ClientId, Core, Exit, Output, Setup};
 use crate::faults::DisabledRules;
 use crate::member::{Member, Role};
@@ -21,37 +21,16 @@ const MAX_STEPS: usize = 2_000;
 
 /// Members with these ids and roles.
 pub(crate) fn members(roles: &[(u64, Role)]) -> Vec<Member> {
-    let member = |&(id, role): &(u64, Role)| Member {
-        id: Id(id),
-        name: format!("n{id}"),
-        address: format!("h{id}:1"),
-        priority: 0,
-        role,
-    };
-    roles.iter().map(member).collect()
+    roles.iter().map(|&(id, role)| crate::tests::member(id, role)).collect()
 }
 
 /// The configuration of one of these members.
 pub(crate) fn config(node: u64, roles: &[(u64, Role)]) -> Config {
     Config {
-        cluster: "test".to_string(),
-        node: Id(node),
-        members: members(roles),
-        listen: String::new(),
         algorithm: AlgorithmConfig::named("bully", Some(vec!["highest=announce".to_string()])),
-        arbiter: ArbiterKind::Raft,
         timing: Timing { lease: Duration::from_millis(300), settle: Duration::from_millis(50), ..Timing::default() },
-        offices: Vec::new(),
         default_policy: Policy { mode: Mode::Exclusive, ..Policy::default() },
-        health: None,
-        log: Default::default(),
-        limits: Default::default(),
-        http: None,
-        data: Default::default(),
-        socket: Default::default(),
-        socket_group: None,
-        tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
-        join: false,
+        ..crate::tests::config(node, members(roles))
     }
 }
 
