@@ -1,7 +1,8 @@
 //! The context of an algorithm inside another: it wraps messages and passes everything else through.
 //!
 //! Used by algorithms that embed another: the fallback of sun and divided, two-tier around a diffusing computation, the
-//! follow-up of an anonymous election. (Runs have a context of their own, because a view has its own topology.)
+//! follow-up of an anonymous election; and by the nodes of a cluster, for which all messages are bytes. (Runs have a
+//! context of their own, because a view has its own topology.)
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -42,14 +43,14 @@ pub(crate) use forward_getters;
 /// The context of an inner algorithm, built on the outer one's.
 ///
 /// Timers pass through too, so the two algorithms must use different kinds.
-pub struct InnerContext<'a, P, C, F> {
+pub struct InnerContext<'a, P, C: ?Sized, F> {
     cx: &'a mut C,
     wrap: F,
     leads: bool,
     outer: PhantomData<fn(P)>,
 }
 
-impl<'a, P, C, F> InnerContext<'a, P, C, F> {
+impl<'a, P, C: ?Sized, F> InnerContext<'a, P, C, F> {
     /// The inner context; `wrap` turns an inner message into one of the outer algorithm.
     #[inline(always)]
     pub fn new(cx: &'a mut C, wrap: F) -> Self {
@@ -63,7 +64,7 @@ impl<'a, P, C, F> InnerContext<'a, P, C, F> {
     }
 }
 
-impl<P, C, F> fmt::Debug for InnerContext<'_, P, C, F> {
+impl<P, C: ?Sized, F> fmt::Debug for InnerContext<'_, P, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InnerContext").finish_non_exhaustive()
     }
@@ -74,7 +75,7 @@ where
     R: Rank,
     I: Protocol<Rank = R>,
     P: Protocol<Rank = R>,
-    C: Context<P>,
+    C: Context<P> + ?Sized,
     F: FnMut(I::Message) -> P::Message,
 {
     forward_getters!(R);

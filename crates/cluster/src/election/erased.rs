@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use hustings_algorithms::inner_context::InnerContext;
 use hustings_algorithms::runs::{Envelope, ViewNumber};
-use hustings_protocol::{Context, DynState, Effect, Event, Message, Port, Protocol, handle_events};
+use hustings_protocol::{Context, DynState, Event, Message, Protocol, handle_events};
 use serde::de::Error as _;
 use serde::ser::SerializeTuple;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -147,7 +148,8 @@ impl<P: Protocol<Rank = MemberRank>> AnyProtocol for Typed<P> {
 
     fn handle(&self, state: &mut DynState, event: Event<Encoded>, cx: &mut dyn Context<DynProtocol>) {
         let event = event.map(|message| message.typed());
-        self.0.handle(state.typed_mut(), event, &mut Inner(cx));
+        let mut cx = InnerContext::new(cx, |message: P::Message| Encoded::new(&message));
+        self.0.handle(state.typed_mut(), event, &mut cx);
     }
 
     fn take_message<'a>(&self, bytes: &'a [u8]) -> Result<(Encoded, &'a [u8]), MessageError> {
@@ -156,36 +158,9 @@ impl<P: Protocol<Rank = MemberRank>> AnyProtocol for Typed<P> {
     }
 }
 
-/// The context of the inner protocol.
-struct Inner<'a>(&'a mut dyn Context<DynProtocol>);
-
-impl<P: Protocol<Rank = MemberRank>> Context<P> for Inner<'_> {
-    fn rank(&self) -> MemberRank {
-        self.0.rank()
-    }
-    fn index(&self) -> u32 {
-        self.0.index()
-    }
-    fn size(&self) -> u32 {
-        self.0.size()
-    }
-    fn degree(&self) -> u32 {
-        self.0.degree()
-    }
-    fn peer_rank(&self, port: Port) -> Option<MemberRank> {
-        self.0.peer_rank(port)
-    }
-    fn draw(&mut self, bound: u64) -> u64 {
-        self.0.draw(bound)
-    }
-    fn emit(&mut self, effect: Effect<P::Message>) {
-        self.0.emit(effect.map(|message| Encoded::new(&message)));
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use hustings_protocol::{Id, NodeInfo, Peers, Recorder, StartReason, kinds};
+    use hustings_protocol::{Effect, Id, NodeInfo, Peers, Port, Recorder, StartReason, kinds};
 
     use super::*;
 
