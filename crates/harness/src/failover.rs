@@ -25,6 +25,19 @@ pub enum End {
 }
 
 impl End {
+    /// All of them, each with its name on the command line and what it means there.
+    pub const ALL: [(End, &str, &str); 5] = [
+        (End::Killed, "killed", "SIGKILL"),
+        (End::HandsOver, "hands-over", "`hustings transfer`"),
+        (End::Frozen, "frozen", "SIGSTOP, as if the host hung"),
+        (End::CutOff, "cut-off", "Its host is isolated: no bytes in or out"),
+        (
+            End::HostDead,
+            "host-dead",
+            "Its host is isolated and then its process gets SIGKILL: no peer sees a connection end",
+        ),
+    ];
+
     /// Whether this needs a cluster that is [proxied](crate::Layout::proxied).
     pub fn needs_proxy(self) -> bool {
         matches!(self, End::CutOff | End::HostDead)
@@ -46,6 +59,57 @@ pub struct Failover {
     pub moved_by_itself: usize,
 }
 
+/// What was measured so far.
+#[derive(Default)]
+pub(crate) struct Tally {
+    latencies: Vec<u64>,
+    stopped_first: usize,
+    led_arbiter: usize,
+    moved_by_itself: usize,
+}
+
+/// One loss of a holder.
+pub(crate) struct Attempt {
+    /// Just before the loss.
+    pub(crate) began: Timestamp,
+    /// When the next holder was told.
+    pub(crate) next_at: Timestamp,
+    /// Whether the old holder had certainly stopped before that.
+    pub(crate) stopped_first: bool,
+    /// Whether the old holder's node led the arbiter.
+    pub(crate) led_arbiter: bool,
+}
+
+impl Tally {
+    /// How many attempts count.
+    pub(crate) fn count(&self) -> usize {
+        self.latencies.len()
+    }
+
+    /// Counts an attempt, unless the office had moved before. Fails if that happens more than `times` times.
+    pub(crate) fn add(&mut self, attempt: &Attempt, cluster: &Cluster, times: usize) -> Result<bool, HarnessError> {
+        if attempt.next_at < attempt.began {
+            self.moved_by_itself += 1;
+            if self.moved_by_itself > times {
+                let folder = cluster.folder().display().to_string();
+                return Err(HarnessError::Unstable { times: self.moved_by_itself, folder });
+            }
+            return Ok(false);
+        }
+        self.latencies.push(attempt.next_at.since(attempt.began).as_nanos() as u64);
+        self.stopped_first += usize::from(attempt.stopped_first);
+        self.led_arbiter += usize::from(attempt.led_arbiter);
+        Ok(true)
+    }
+
+    /// The result.
+    pub(crate) fn finish(self, cluster: &Cluster) -> Result<Failover, HarnessError> {
+        let Tally { latencies, stopped_first, led_arbiter, moved_by_itself } = self;
+        let latency = Percentiles::of(latencies).ok_or_else(|| cluster.timed_out("nothing was measured"))?;
+        Ok(Failover { latency, stopped_first, led_arbiter, moved_by_itself })
+    }
+}
+
 /// Ends the holder `times` times. Calls `progress` with the number of measurements done.
 pub fn measure(
     cluster: &mut Cluster,
@@ -54,11 +118,11 @@ pub fn measure(
     mut progress: impl FnMut(usize),
 ) -> Result<Failover, HarnessError> {
     let mut clients = Clients::start(cluster)?;
-    let (mut latencies, mut stopped_first, mut led_arbiter, mut moved_by_itself) = (Vec::new(), 0, 0, 0);
-    while latencies.len() < times {
+    let mut tally = Tally::default();
+    while tally.count() < times {
         cluster.wait_until_ready()?;
         let old = clients.holder(cluster)?;
-        let leads = cluster.status(old.node)?.arbiter_leader.as_deref() == Some(cluster.name(old.node));
+        let led_arbiter = cluster.status(old.node)?.arbiter_leader.as_deref() == Some(cluster.name(old.node));
         let (began, transfer) = begin(cluster, end, old)?;
         let next = clients.holder_after(cluster, old.token)?;
         if end == End::Frozen {
@@ -68,21 +132,12 @@ pub fn measure(
         let deadline = clients.end_of(cluster, old)?;
         drop(transfer);
         recover(cluster, &mut clients, end, old.node)?;
-        if next.at < began {
-            moved_by_itself += 1;
-            if moved_by_itself > times {
-                let folder = cluster.folder().display().to_string();
-                return Err(HarnessError::Unstable { times: moved_by_itself, folder });
-            }
-            continue;
+        let attempt = Attempt { began, next_at: next.at, stopped_first: deadline <= next.at, led_arbiter };
+        if tally.add(&attempt, cluster, times)? {
+            progress(tally.count());
         }
-        latencies.push(next.at.since(began).as_nanos() as u64);
-        stopped_first += usize::from(deadline <= next.at);
-        led_arbiter += usize::from(leads);
-        progress(latencies.len());
     }
-    let latency = Percentiles::of(latencies).ok_or_else(|| cluster.timed_out("nothing was measured"))?;
-    Ok(Failover { latency, stopped_first, led_arbiter, moved_by_itself })
+    tally.finish(cluster)
 }
 
 /// Ends the holder. Returns the moment just before, and for a hand-over the connection that asked for it: closing it

@@ -9,8 +9,7 @@ use rustix::process::Signal;
 use crate::clients::OFFICE;
 use crate::cluster::Cluster;
 use crate::error::HarnessError;
-use crate::failover::Failover;
-use crate::percentiles::Percentiles;
+use crate::failover::{Attempt, Failover, Tally};
 use crate::runs::{Runs, Start};
 
 /// How a command is lost.
@@ -31,6 +30,16 @@ pub enum RunEnd {
 }
 
 impl RunEnd {
+    /// All of them, each with its name on the command line and what it means there.
+    pub const ALL: [(RunEnd, &str, &str); 6] = [
+        (RunEnd::CommandKilled, "command-killed", "SIGKILL of a command under `hustings run`"),
+        (RunEnd::RunKilled, "run-killed", "SIGKILL of its `hustings run`"),
+        (RunEnd::GuardianKilled, "guardian-killed", "SIGKILL of its guardian"),
+        (RunEnd::NodeKilled, "node-killed", "SIGKILL of the node on its host"),
+        (RunEnd::EverythingKilled, "everything-killed", "SIGKILL of all of these at once"),
+        (RunEnd::Transferred, "transferred", "`hustings transfer` of the office of a command"),
+    ];
+
     fn kills_node(self) -> bool {
         matches!(self, RunEnd::NodeKilled | RunEnd::EverythingKilled)
     }
@@ -45,32 +54,23 @@ pub fn measure(
 ) -> Result<Failover, HarnessError> {
     let mut runs = Runs::start(cluster)?;
     let mut old = runs.next_start(cluster, 0, None)?;
-    let (mut latencies, mut stopped_first, mut led_arbiter, mut moved_by_itself) = (Vec::new(), 0, 0, 0);
-    while latencies.len() < times {
+    let mut tally = Tally::default();
+    while tally.count() < times {
         cluster.wait_until_ready()?;
         runs.wait_until_ready(cluster)?;
         let processes = runs.processes(cluster, old)?;
-        let leads = cluster.status(old.node)?.arbiter_leader.as_deref() == Some(cluster.name(old.node));
+        let led_arbiter = cluster.status(old.node)?.arbiter_leader.as_deref() == Some(cluster.name(old.node));
         let (began, transfer) = begin(cluster, end, old, &processes)?;
         let next = runs.next_start(cluster, old.token, Some(processes.command.as_fd()))?;
         drop(transfer);
         recover(cluster, &mut runs, end, old.node)?;
-        if next.at < began {
-            moved_by_itself += 1;
-            if moved_by_itself > times {
-                let folder = cluster.folder().display().to_string();
-                return Err(HarnessError::Unstable { times: moved_by_itself, folder });
-            }
-        } else {
-            latencies.push(next.at.since(began).as_nanos() as u64);
-            stopped_first += usize::from(next.after_watched);
-            led_arbiter += usize::from(leads);
-            progress(latencies.len());
+        let attempt = Attempt { began, next_at: next.at, stopped_first: next.after_watched, led_arbiter };
+        if tally.add(&attempt, cluster, times)? {
+            progress(tally.count());
         }
         old = next;
     }
-    let latency = Percentiles::of(latencies).ok_or_else(|| cluster.timed_out("nothing was measured"))?;
-    Ok(Failover { latency, stopped_first, led_arbiter, moved_by_itself })
+    tally.finish(cluster)
 }
 
 /// The processes of a command's host, held by descriptors: an id may be used again.

@@ -1,5 +1,8 @@
 //! `hustings bench failover`: how long an office has no holder, and a command does not run.
 
+use std::sync::LazyLock;
+
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use comfy_table::{Table, presets};
 use hustings_cluster::config::Mode;
@@ -33,7 +36,7 @@ pub(crate) struct FailoverArgs {
     times: u32,
     /// How the holder is lost: one or more [default: all that concern programs; with --run, all].
     #[arg(long = "end", value_name = "END", value_enum, value_delimiter = ',')]
-    ends: Vec<EndArg>,
+    ends: Vec<Loss>,
     /// Measure commands under `hustings run` as well.
     #[arg(long)]
     run: bool,
@@ -48,32 +51,6 @@ pub(crate) struct FailoverArgs {
     format: Format,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum EndArg {
-    /// SIGKILL.
-    Killed,
-    /// `hustings transfer`.
-    HandsOver,
-    /// SIGSTOP, as if the host hung.
-    Frozen,
-    /// Its host is isolated: no bytes in or out.
-    CutOff,
-    /// Its host is isolated and then its process gets SIGKILL: no peer sees a connection end.
-    HostDead,
-    /// SIGKILL of a command under `hustings run`.
-    CommandKilled,
-    /// SIGKILL of its `hustings run`.
-    RunKilled,
-    /// SIGKILL of its guardian.
-    GuardianKilled,
-    /// SIGKILL of the node on its host.
-    NodeKilled,
-    /// SIGKILL of all of these at once.
-    EverythingKilled,
-    /// `hustings transfer` of the office of a command.
-    Transferred,
-}
-
 /// What is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Loss {
@@ -83,25 +60,28 @@ enum Loss {
     Command(RunEnd),
 }
 
-impl EndArg {
-    fn loss(self) -> Loss {
-        match self {
-            EndArg::Killed => Loss::Program(End::Killed),
-            EndArg::HandsOver => Loss::Program(End::HandsOver),
-            EndArg::Frozen => Loss::Program(End::Frozen),
-            EndArg::CutOff => Loss::Program(End::CutOff),
-            EndArg::HostDead => Loss::Program(End::HostDead),
-            EndArg::CommandKilled => Loss::Command(RunEnd::CommandKilled),
-            EndArg::RunKilled => Loss::Command(RunEnd::RunKilled),
-            EndArg::GuardianKilled => Loss::Command(RunEnd::GuardianKilled),
-            EndArg::NodeKilled => Loss::Command(RunEnd::NodeKilled),
-            EndArg::EverythingKilled => Loss::Command(RunEnd::EverythingKilled),
-            EndArg::Transferred => Loss::Command(RunEnd::Transferred),
-        }
+/// Every loss, those of programs first, with its name and what it means.
+static LOSSES: LazyLock<Vec<(Loss, &str, &str)>> = LazyLock::new(|| {
+    let programs = End::ALL.map(|(end, name, help)| (Loss::Program(end), name, help));
+    let commands = RunEnd::ALL.map(|(end, name, help)| (Loss::Command(end), name, help));
+    programs.into_iter().chain(commands).collect()
+});
+
+impl ValueEnum for Loss {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Loss>> = LazyLock::new(|| LOSSES.iter().map(|(loss, ..)| *loss).collect());
+        &ALL
     }
 
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (_, name, help) = LOSSES.iter().find(|(loss, ..)| loss == self)?;
+        Some(PossibleValue::new(*name).help(*help))
+    }
+}
+
+impl Loss {
     fn is_of_command(self) -> bool {
-        matches!(self.loss(), Loss::Command(_))
+        matches!(self, Loss::Command(_))
     }
 
     /// What most of the time is spent on.
@@ -110,12 +90,15 @@ impl EndArg {
         let (silence, lease) = (timing.silence_floor.as_millis(), timing.lease.as_millis());
         let connection = "end of the connection, one durable commit";
         match (self, mode) {
-            (EndArg::HandsOver, _) => "the holder stops, one durable commit".to_string(),
-            (EndArg::Transferred, _) => "the command stops, one durable commit".to_string(),
-            (EndArg::CommandKilled | EndArg::RunKilled | EndArg::GuardianKilled, _) => {
+            (Loss::Program(End::HandsOver), _) => "the holder stops, one durable commit".to_string(),
+            (Loss::Command(RunEnd::Transferred), _) => "the command stops, one durable commit".to_string(),
+            (Loss::Command(RunEnd::CommandKilled | RunEnd::RunKilled | RunEnd::GuardianKilled), _) => {
                 "end of the process tree, one durable commit".to_string()
             }
-            (EndArg::Killed | EndArg::NodeKilled | EndArg::EverythingKilled, Mode::Fenced) => connection.to_string(),
+            (
+                Loss::Program(End::Killed) | Loss::Command(RunEnd::NodeKilled | RunEnd::EverythingKilled),
+                Mode::Fenced,
+            ) => connection.to_string(),
             (_, Mode::Fenced) => format!("silence timeout {silence} ms"),
             (_, Mode::Exclusive) => format!("lease {lease} ms + drift"),
         }
@@ -125,19 +108,19 @@ impl EndArg {
 /// What was measured.
 struct Row {
     mode: ModeArg,
-    end: EndArg,
+    end: Loss,
     failover: Failover,
 }
 
 impl FailoverArgs {
     /// The rows' ends, those of programs first.
-    fn chosen_ends(&self) -> Vec<EndArg> {
+    fn chosen_ends(&self) -> Vec<Loss> {
         let mut ends = chosen_or_all(&self.ends);
         if self.ends.is_empty() && !self.run {
             ends.retain(|end| !end.is_of_command());
         }
         if self.run && !ends.iter().any(|end| end.is_of_command()) {
-            ends.extend(EndArg::value_variants().iter().filter(|end| end.is_of_command()));
+            ends.extend(Loss::value_variants().iter().filter(|end| end.is_of_command()));
         }
         ends
     }
@@ -166,13 +149,13 @@ pub(crate) fn run(args: &FailoverArgs, console: &mut Console<'_>) -> Result<Exit
 fn measure(
     args: &FailoverArgs,
     mode: ModeArg,
-    end: EndArg,
+    end: Loss,
     progress: impl FnMut(usize),
 ) -> Result<Failover, HarnessError> {
     let (folder, times) = (temporary_folder()?, args.times as usize);
-    let needs_proxy = matches!(end.loss(), Loss::Program(end) if end.needs_proxy());
+    let needs_proxy = matches!(end, Loss::Program(end) if end.needs_proxy());
     let mut cluster = Cluster::start(&layout(args.nodes, mode.mode(), needs_proxy, args.http, folder.path())?)?;
-    match end.loss() {
+    match end {
         Loss::Program(end) => failover::measure(&mut cluster, end, times, progress),
         Loss::Command(end) => run_failover::measure(&mut cluster, end, times, progress),
     }
